@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The whole contract between a congestion control algorithm and its host (kernel or simulator).
+ *
+ * An algorithm is a set of transition functions over plain memory, one per event, all of the same form:
+ *
+ *	void X_on_EVENT(struct braid_view *view, struct X_private *priv, const struct X_params *params,
+ *			const struct braid_event *event);
+ *
+ * It may read the whole view. It may write, of its own subflow (braid_self) only: cwnd, ssthresh, pacing_rate and the
+ * public words; and its private memory. A sibling is read, never written: to influence one, publish a word that the
+ * sibling applies at its own next event.
+ *
+ * Units: windows in packets of one MSS, times in microseconds, rates in bytes per second.
+ *
+ * The C subset: freestanding, -fwrapv -fno-strict-aliasing, static inline, at most five arguments, loops bounded by
+ * BRAID_MAX_SUBFLOWS, no floats, no globals, no function pointers, no host code; what can trap or differ between
+ * targets only through fixed.h.
+ */
+#ifndef BRAID_H
+#define BRAID_H
+
+#include "fixed.h"
+
+#define BRAID_LAYOUT_VERSION 1
+#define BRAID_MAX_SUBFLOWS 8
+/* Public state: with the host's identity word in front it fills the kernel's icsk_ca_priv, 13 words. */
+#define BRAID_PUBLIC_WORDS 12
+#define BRAID_PRIVATE_BYTES 2048
+#define BRAID_SSTHRESH_INFINITE 0x7fffffffu
+
+/* Congestion states, numbered as the kernel's TCP_CA_*. */
+enum braid_ca_state {
+	BRAID_OPEN = 0,     /* nothing is lost, nothing arrived out of order */
+	BRAID_DISORDER = 1, /* something was selectively acknowledged or retransmitted, nothing marked lost */
+	BRAID_CWR = 2,      /* reducing after an ECN echo */
+	BRAID_RECOVERY = 3, /* fast retransmit and fast recovery */
+	BRAID_LOSS = 4,     /* after a retransmission timeout */
+};
+
+/* braid_subflow.flags */
+#define BRAID_ELIGIBLE 1u       /* established, may send, has an RTT sample: counts in sums and maxima */
+#define BRAID_SAME_ALGORITHM 2u /* its public words have the layout of self's */
+#define BRAID_BACKUP 4u         /* used only when no other subflow can be */
+
+/* One subflow as its host sees it. Three cache lines; the first holds what every event touches. */
+struct braid_subflow {
+	u32 cwnd;         /* written by self */
+	u32 ssthresh;     /* written by self; BRAID_SSTHRESH_INFINITE before the first loss */
+	u32 ca_state;     /* enum braid_ca_state */
+	u32 flags;        /* BRAID_ELIGIBLE | ... */
+	u32 srtt_us;      /* smoothed RTT (RFC 6298); 0: no sample yet */
+	u32 min_rtt_us;   /* smallest RTT of the last 300 s; 0: no sample yet */
+	u32 last_rtt_us;  /* latest RTT sample; 0: no sample yet */
+	u32 mss;          /* payload bytes per packet */
+	u32 in_flight;    /* packets believed to be in the network */
+	u32 prior_cwnd;   /* cwnd when the present or latest reduction began */
+	u32 cwnd_clamp;   /* upper bound of cwnd */
+	u32 delivered;    /* packets delivered so far (acknowledged or selectively acknowledged); wraps */
+	u32 delivered_ce; /* those of them that were congestion-marked; wraps */
+	u32 lost;         /* packets marked lost so far; wraps */
+	u32 id;           /* stable within the connection, from 1 in order of creation */
+	u32 reserved;
+	u64 snd_una;      /* bytes acknowledged, from the start of the subflow */
+	u64 snd_nxt;      /* bytes sent, from the start of the subflow */
+	u64 last_ack_us;  /* time of the latest delivery */
+	u64 pacing_rate;  /* bytes/s, written by self; 0: the host decides */
+	u64 public_words[BRAID_PUBLIC_WORDS];
+};
+
+/* A connection: subflow[0..n-1] in order of creation, self is the one the event happened to. */
+struct braid_view {
+	u64 connection; /* identifies the connection on its host */
+	u32 n;          /* 1 to BRAID_MAX_SUBFLOWS; 1 for plain TCP */
+	u32 self;       /* index of the subflow the event happened to */
+	struct braid_subflow subflow[BRAID_MAX_SUBFLOWS];
+};
+
+/* Events, in the order in which a host delivers those of one acknowledgement. */
+enum braid_event_type {
+	BRAID_INIT = 0,         /* the algorithm takes over a subflow; public and private memory are zero */
+	BRAID_RELEASE = 1,      /* the subflow closes or changes its algorithm */
+	BRAID_ON_LOSS = 2,      /* a congestion episode begins: set ssthresh; the host moves cwnd towards it */
+	BRAID_ON_RECOVERED = 3, /* an episode ended: cwnd and ssthresh are already the host's choice and may be changed */
+	BRAID_ON_ACK = 4,       /* once per ACK, after the RTT sample and the two above */
+	BRAID_ON_IDLE_RESTART = 5, /* about to send with nothing in flight */
+};
+
+/* braid_event.cause of BRAID_ON_LOSS */
+#define BRAID_CAUSE_FAST_RETRANSMIT 1u
+#define BRAID_CAUSE_RTO 2u /* the host sets cwnd to 1 afterwards */
+#define BRAID_CAUSE_ECN 3u
+
+/* braid_event.cause of BRAID_ON_RECOVERED */
+#define BRAID_CAUSE_EXIT 1u /* all data of the episode is acknowledged: cwnd is ssthresh (after an RTO: as grown) */
+#define BRAID_CAUSE_UNDO 2u /* the loss was spurious: cwnd and ssthresh are restored */
+
+/* braid_event.flags */
+#define BRAID_ACK_ECE 1u          /* the ACK echoes congestion */
+#define BRAID_ACK_CWND_LIMITED 2u /* the window was full in the last round: growth is justified */
+#define BRAID_ACK_HAS_OWD 4u      /* owd_us is valid */
+#define BRAID_ACK_APP_LIMITED 8u  /* the rate sample was limited by the application */
+#define BRAID_IDLE_DECAYED 16u    /* idle for longer than the RTO: the host has reduced cwnd */
+
+struct braid_event {
+	u64 now_us;
+	u32 type;  /* enum braid_event_type */
+	u32 cause; /* of a loss or a recovery */
+	u32 flags;
+	u32 acked;       /* packets newly delivered by this ACK, cumulative and selective */
+	u32 grow;        /* how many of them may grow the window: 0 in CWR and Recovery, or if snd_una stood still */
+	u32 acked_bytes; /* bytes by which snd_una advanced */
+	u32 rtt_us;      /* RTT of the latest segment delivered by this ACK; 0: none */
+	u32 idle_us;     /* BRAID_ON_IDLE_RESTART: time since the last transmission */
+	s32 owd_us;      /* one-way delay, receiver's clock minus sender's: differences only */
+	/* Rate sample, for algorithms that set BRAID_WANTS_RATE; rate_interval_us is 0 when there is none. */
+	u32 rate_delivered;       /* packets delivered during the interval */
+	u32 rate_interval_us;     /* length of the interval */
+	u32 rate_prior_delivered; /* braid_subflow.delivered when the acknowledged packet was sent */
+	u32 rate_losses;          /* packets marked lost by this ACK */
+	u32 prior_in_flight;      /* in_flight before this ACK */
+};
+
+/* Flags of an algorithm. */
+#define BRAID_WANTS_RATE 1u /* fill in the rate sample */
+#define BRAID_OWNS_CWND 2u  /* rate-based: cwnd is the algorithm's in every state, no PRR, no cwnd = 1; always paced */
+
+/*
+ * Parameters: one table per algorithm makes the struct, the command-line help, the schema and the page.
+ *	P(name, default, min, max, scale, unit, help)
+ * Every parameter is a u32. A person writes real numbers: 0.7 at scale 1024 becomes 717. For a choice the scale is 1
+ * and the unit lists the names, "exact|jiffies|usec", numbered from 0.
+ */
+#define BRAID_PARAM_FIELD(name, initial, low, high, scale, unit, help) u32 name;
+#define BRAID_PARAMS(algorithm, table)                                       \
+	struct algorithm##_params {                                          \
+		table(BRAID_PARAM_FIELD)                                     \
+	}
+#define BRAID_NO_PARAMS(P)
+
+braid_inline struct braid_subflow *braid_self(struct braid_view *view)
+{
+	return &view->subflow[view->self & (BRAID_MAX_SUBFLOWS - 1)];
+}
+
+#define BRAID_PUBLIC(algorithm, subflow) ((struct algorithm##_public *)(subflow)->public_words)
+
+/* Loops over the eligible subflows: for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) if (braid_counts(view, i)) ... */
+braid_inline u32 braid_counts(const struct braid_view *view, u32 i)
+{
+	const struct braid_subflow *subflow = &view->subflow[i & (BRAID_MAX_SUBFLOWS - 1)];
+
+	return i < view->n && (subflow->flags & BRAID_ELIGIBLE) && subflow->srtt_us != 0;
+}
+
+braid_inline u32 braid_count_eligible(const struct braid_view *view)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++)
+		n += braid_counts(view, i);
+	return n;
+}
+
+/* The window that counts in sums over subflows: what fast recovery is heading for, not what it passes through
+ * (RFC 6356 sect. 3). */
+braid_inline u32 braid_window(const struct braid_subflow *subflow)
+{
+	u32 in_recovery = subflow->ca_state == BRAID_CWR || subflow->ca_state == BRAID_RECOVERY;
+
+	return braid_max32(in_recovery ? subflow->ssthresh : subflow->cwnd, 1);
+}
+
+braid_inline u32 braid_in_slow_start(const struct braid_subflow *self)
+{
+	return self->cwnd < self->ssthresh;
+}
+
+/* Slow start: one packet per packet acknowledged, up to ssthresh. Returns the packets left for congestion avoidance. */
+braid_inline u32 braid_slow_start(struct braid_subflow *self, u32 acked)
+{
+	u64 cwnd = braid_min((u64)self->cwnd + acked, self->ssthresh);
+	u32 used = (u32)cwnd - self->cwnd;
+
+	self->cwnd = braid_min32((u32)cwnd, self->cwnd_clamp);
+	return acked - used;
+}
+
+/* Fractions of a packet in what follows have 32 bits: BRAID_ONE is one packet. */
+#define BRAID_ONE (1ull << 32)
+
+/* 1/w, rounded up so that w increments make a whole packet and not one increment more. */
+braid_inline u64 braid_reno_increase(u32 window)
+{
+	return braid_div_up(BRAID_ONE, braid_max32(window, 1));
+}
+
+/*
+ * Adds acked * increase (32 fraction bits, may be negative) to cwnd. What does not make a whole packet is carried in
+ * *carry, so that no truncation accumulates. Keeps 1 <= cwnd <= cwnd_clamp.
+ * Safe for |increase| * acked < 2^62.
+ */
+braid_inline void braid_grow(struct braid_subflow *self, s64 *carry, s64 increase, u32 acked)
+{
+	s64 sum = *carry + increase * (s64)acked;
+	s64 whole = sum >> 32; /* towards minus infinity: the carry stays within [0, 1) */
+	s64 cwnd = (s64)self->cwnd + whole;
+
+	*carry = sum - (whole << 32);
+	if (cwnd < 1) {
+		cwnd = 1;
+		*carry = 0;
+	}
+	self->cwnd = (u32)braid_min((u64)cwnd, self->cwnd_clamp);
+}
+
+/* Half the window, not under 2 packets (RFC 5681 eq. 4, Linux). */
+braid_inline u32 braid_half(u32 window)
+{
+	return braid_max32(window >> 1, 2);
+}
+
+/* BRAID_ALGORITHM(name, params table, flags, init, release, on_ack, on_loss, on_recovered, on_idle_restart) at the end
+ * of an algorithm's file makes it known to the host that compiles it: each host brings a host.h of its own on the
+ * include path. BRAID_IGNORE stands for an event the algorithm does not care about. */
+#include "host.h"
+
+#endif

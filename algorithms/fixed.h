@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Integer arithmetic for algorithms that must give the same result natively and in the kernel.
+ *
+ * Every function is defined for every input and equal on both targets. C leaves division by zero and over-wide shifts
+ * undefined, BPF defines them, and BPF below -mcpu=v4 has no signed division and no 128-bit type: so division,
+ * variable shifts, products wider than 64 bits and roots are written here once, and nowhere else.
+ *
+ * Straight-line on purpose: a branch per bit makes the kernel's verifier explore 2^bits paths.
+ */
+#ifndef BRAID_FIXED_H
+#define BRAID_FIXED_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed int s32;
+typedef signed long long s64;
+
+#define BRAID_U32_MAX 0xffffffffu
+#define BRAID_U64_MAX 0xffffffffffffffffull
+#define BRAID_S64_MAX 0x7fffffffffffffffll
+
+#define braid_inline static inline __attribute__((always_inline, unused))
+
+braid_inline u32 braid_min32(u32 a, u32 b)
+{
+	return a < b ? a : b;
+}
+
+braid_inline u32 braid_max32(u32 a, u32 b)
+{
+	return a > b ? a : b;
+}
+
+braid_inline u64 braid_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+braid_inline u64 braid_max(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+braid_inline u64 braid_clamp(u64 x, u64 low, u64 high)
+{
+	return x < low ? low : x > high ? high : x;
+}
+
+/* a + b, or the largest u64. */
+braid_inline u64 braid_add(u64 a, u64 b)
+{
+	u64 sum = a + b;
+
+	return sum < a ? BRAID_U64_MAX : sum;
+}
+
+/* a - b, or 0. */
+braid_inline u64 braid_sub(u64 a, u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* floor(a / b); 0 when b is 0, as the BPF instruction does. */
+braid_inline u64 braid_div(u64 a, u64 b)
+{
+	return b ? a / b : 0;
+}
+
+/* ceil(a / b); 0 when b is 0. */
+braid_inline u64 braid_div_up(u64 a, u64 b)
+{
+	return b ? a / b + (a % b != 0) : 0;
+}
+
+/* a / b rounded towards zero; 0 when b is 0. */
+braid_inline s64 braid_sdiv(s64 a, u64 b)
+{
+	u64 magnitude = braid_div(a < 0 ? 0 - (u64)a : (u64)a, b);
+
+	return a < 0 ? (s64)(0 - magnitude) : (s64)magnitude;
+}
+
+/* x << n and x >> n; 0 from n = 64 on. */
+braid_inline u64 braid_shl(u64 x, u32 n)
+{
+	return n < 64 ? x << (n & 63) : 0;
+}
+
+braid_inline u64 braid_shr(u64 x, u32 n)
+{
+	return n < 64 ? x >> (n & 63) : 0;
+}
+
+/* Number of zero bits above the highest one; 64 for 0. No builtin: BPF has none below -mcpu=v4. */
+braid_inline u32 braid_clz(u64 x)
+{
+	u32 n = 64;
+	u64 step;
+
+	step = (u64)(x >= (1ull << 32)) << 5;
+	n -= (u32)step;
+	x >>= step & 63;
+	step = (u64)(x >= (1ull << 16)) << 4;
+	n -= (u32)step;
+	x >>= step & 63;
+	step = (u64)(x >= (1ull << 8)) << 3;
+	n -= (u32)step;
+	x >>= step & 63;
+	step = (u64)(x >= (1ull << 4)) << 2;
+	n -= (u32)step;
+	x >>= step & 63;
+	step = (u64)(x >= (1ull << 2)) << 1;
+	n -= (u32)step;
+	x >>= step & 63;
+	step = (u64)(x >= 2);
+	n -= (u32)step;
+	x >>= step & 63;
+	return n - (u32)x;
+}
+
+/* The high 64 bits of a * b. */
+braid_inline u64 braid_mul_high(u64 a, u64 b)
+{
+	u64 a0 = a & BRAID_U32_MAX, a1 = a >> 32;
+	u64 b0 = b & BRAID_U32_MAX, b1 = b >> 32;
+	u64 low = a0 * b0;
+	u64 middle = a1 * b0 + (low >> 32);
+	u64 carry = a0 * b1 + (middle & BRAID_U32_MAX);
+
+	return a1 * b1 + (middle >> 32) + (carry >> 32);
+}
+
+/* One 32-bit digit of a long division: (rest * 2^32 + digit) / divisor, where rest < divisor and the divisor's top bit
+ * is set. The estimate from the divisor's upper half is at most 2 too large (Knuth, The Art of Computer Programming,
+ * vol. 2, 4.3.1, algorithm D). */
+braid_inline u64 braid_divide_digit(u64 rest, u64 digit, u64 divisor, u64 *new_rest)
+{
+	u64 d1 = divisor >> 32, d0 = divisor & BRAID_U32_MAX;
+	u64 q = rest / (d1 | !d1); /* d1 is never 0: the verifier and the sanitizers cannot know */
+	u64 r = rest - q * d1;
+	u64 too_large;
+
+	too_large = q > BRAID_U32_MAX || q * d0 > ((r << 32) | digit);
+	q -= too_large;
+	r += too_large ? d1 : 0;
+	too_large = r <= BRAID_U32_MAX && (q > BRAID_U32_MAX || q * d0 > ((r << 32) | digit));
+	q -= too_large;
+	*new_rest = ((rest << 32) | digit) - q * divisor;
+	return q;
+}
+
+/* floor(a * b / c) with a 128-bit product; the largest u64 when that does not fit; 0 when c is 0. */
+braid_inline u64 braid_muldiv(u64 a, u64 b, u64 c)
+{
+	u64 high = braid_mul_high(a, b), low = a * b;
+	u64 rest, q1, q0;
+	u32 shift;
+
+	if (c == 0)
+		return 0;
+	if (high == 0)
+		return low / c;
+	if (high >= c)
+		return BRAID_U64_MAX;
+	shift = braid_clz(c);
+	c = braid_shl(c, shift);
+	high = braid_shl(high, shift) | braid_shr(low, 64 - shift);
+	low = braid_shl(low, shift);
+	q1 = braid_divide_digit(high, low >> 32, c, &rest);
+	q0 = braid_divide_digit(rest, low & BRAID_U32_MAX, c, &rest);
+	return (q1 << 32) | q0;
+}
+
+/* a * b, or the largest u64. */
+braid_inline u64 braid_mul(u64 a, u64 b)
+{
+	return braid_mul_high(a, b) ? BRAID_U64_MAX : a * b;
+}
+
+/* One step of the roots below, without a branch: keeps the trial bit iff the trial value still fits. */
+#define BRAID_CBRT_STEP(s)                                                   \
+	do {                                                                 \
+		u64 trial = 3 * root * (root + 1) + 1;                       \
+		u64 fits = (u64)((x >> (s)) >= trial);                       \
+		x -= (trial << (s)) & (0 - fits);                            \
+		root = (root + fits) << ((s) != 0);                          \
+	} while (0)
+
+/* floor(cbrt(x)), at most 2642245. Digit by digit in base 8, 22 fixed steps. */
+braid_inline u32 braid_cbrt(u64 x)
+{
+	u64 root = 0;
+
+	BRAID_CBRT_STEP(63);
+	BRAID_CBRT_STEP(60);
+	BRAID_CBRT_STEP(57);
+	BRAID_CBRT_STEP(54);
+	BRAID_CBRT_STEP(51);
+	BRAID_CBRT_STEP(48);
+	BRAID_CBRT_STEP(45);
+	BRAID_CBRT_STEP(42);
+	BRAID_CBRT_STEP(39);
+	BRAID_CBRT_STEP(36);
+	BRAID_CBRT_STEP(33);
+	BRAID_CBRT_STEP(30);
+	BRAID_CBRT_STEP(27);
+	BRAID_CBRT_STEP(24);
+	BRAID_CBRT_STEP(21);
+	BRAID_CBRT_STEP(18);
+	BRAID_CBRT_STEP(15);
+	BRAID_CBRT_STEP(12);
+	BRAID_CBRT_STEP(9);
+	BRAID_CBRT_STEP(6);
+	BRAID_CBRT_STEP(3);
+	BRAID_CBRT_STEP(0);
+	return (u32)root;
+}
+
+#define BRAID_SQRT_STEP(s)                                                   \
+	do {                                                                 \
+		u64 trial = root | (1ull << (s));                            \
+		u64 fits = (u64)(x >= trial);                                \
+		x -= trial & (0 - fits);                                     \
+		root = (root >> 1) | ((fits << (s)));                        \
+	} while (0)
+
+/* floor(sqrt(x)). Digit by digit in base 4, 32 fixed steps. */
+braid_inline u32 braid_sqrt(u64 x)
+{
+	u64 root = 0;
+
+	BRAID_SQRT_STEP(62);
+	BRAID_SQRT_STEP(60);
+	BRAID_SQRT_STEP(58);
+	BRAID_SQRT_STEP(56);
+	BRAID_SQRT_STEP(54);
+	BRAID_SQRT_STEP(52);
+	BRAID_SQRT_STEP(50);
+	BRAID_SQRT_STEP(48);
+	BRAID_SQRT_STEP(46);
+	BRAID_SQRT_STEP(44);
+	BRAID_SQRT_STEP(42);
+	BRAID_SQRT_STEP(40);
+	BRAID_SQRT_STEP(38);
+	BRAID_SQRT_STEP(36);
+	BRAID_SQRT_STEP(34);
+	BRAID_SQRT_STEP(32);
+	BRAID_SQRT_STEP(30);
+	BRAID_SQRT_STEP(28);
+	BRAID_SQRT_STEP(26);
+	BRAID_SQRT_STEP(24);
+	BRAID_SQRT_STEP(22);
+	BRAID_SQRT_STEP(20);
+	BRAID_SQRT_STEP(18);
+	BRAID_SQRT_STEP(16);
+	BRAID_SQRT_STEP(14);
+	BRAID_SQRT_STEP(12);
+	BRAID_SQRT_STEP(10);
+	BRAID_SQRT_STEP(8);
+	BRAID_SQRT_STEP(6);
+	BRAID_SQRT_STEP(4);
+	BRAID_SQRT_STEP(2);
+	BRAID_SQRT_STEP(0);
+	return (u32)root;
+}
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Reno: the AIMD baseline (RFC 5681), each subflow on its own.
+ *
+ *	per acknowledged packet in congestion avoidance:  w += 1/w
+ *	per congestion event:                             ssthresh = max(w/2, 2)
+ */
+#include "braid.h"
+
+BRAID_PARAMS(reno, BRAID_NO_PARAMS);
+
+struct reno_public {
+};
+
+struct reno_private {
+	s64 carry; /* fraction of a packet not yet in cwnd */
+};
+
+static void reno_on_ack(struct braid_view *view, struct reno_private *priv, const struct reno_params *params,
+			const struct braid_event *event)
+{
+	struct braid_subflow *self = braid_self(view);
+	u32 acked = event->grow;
+
+	if (!(event->flags & BRAID_ACK_CWND_LIMITED))
+		return;
+	if (braid_in_slow_start(self))
+		acked = braid_slow_start(self, acked);
+	braid_grow(self, &priv->carry, (s64)braid_reno_increase(self->cwnd), acked);
+}
+
+static void reno_on_loss(struct braid_view *view, struct reno_private *priv, const struct reno_params *params,
+			 const struct braid_event *event)
+{
+	struct braid_subflow *self = braid_self(view);
+
+	priv->carry = 0;
+	self->ssthresh = braid_half(self->cwnd);
+}
+
+BRAID_ALGORITHM(reno, BRAID_NO_PARAMS, 0, BRAID_IGNORE, BRAID_IGNORE, reno_on_ack, reno_on_loss, BRAID_IGNORE,
+		BRAID_IGNORE)

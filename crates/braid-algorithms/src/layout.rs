@@ -1,0 +1,177 @@
+//! The contract's plain memory, field for field as `algorithms/braid.h` declares it.
+//!
+//! Windows are in packets, times in microseconds, rates in bytes per second. `tests/layout.rs` compares sizes and
+//! offsets with what the C compiler made of the header.
+
+/// Most subflows a connection can have.
+pub const MAX_SUBFLOWS: usize = 8;
+/// Words of state that a subflow shows its siblings.
+pub const PUBLIC_WORDS: usize = 12;
+/// `ssthresh` before the first loss.
+pub const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
+
+/// Congestion state, numbered as the kernel's `TCP_CA_*`.
+pub mod ca_state {
+    /// Nothing is lost, nothing arrived out of order.
+    pub const OPEN: u32 = 0;
+    /// Something was selectively acknowledged or retransmitted, nothing is marked lost.
+    pub const DISORDER: u32 = 1;
+    /// Reducing after an ECN echo.
+    pub const CWR: u32 = 2;
+    /// Fast retransmit and fast recovery.
+    pub const RECOVERY: u32 = 3;
+    /// After a retransmission timeout.
+    pub const LOSS: u32 = 4;
+}
+
+/// Bits of [`Subflow::flags`].
+pub mod subflow_flags {
+    /// Established, may send, has an RTT sample: counts in sums and maxima.
+    pub const ELIGIBLE: u32 = 1;
+    /// Its public words have the layout of self's.
+    pub const SAME_ALGORITHM: u32 = 2;
+    /// Used only when no other subflow can be.
+    pub const BACKUP: u32 = 4;
+}
+
+/// Values of [`Event::kind`].
+pub mod event_type {
+    /// The algorithm takes over a subflow.
+    pub const INIT: u32 = 0;
+    /// The subflow closes or changes its algorithm.
+    pub const RELEASE: u32 = 1;
+    /// A congestion episode begins.
+    pub const ON_LOSS: u32 = 2;
+    /// A congestion episode ended.
+    pub const ON_RECOVERED: u32 = 3;
+    /// An acknowledgement arrived.
+    pub const ON_ACK: u32 = 4;
+    /// About to send with nothing in flight.
+    pub const ON_IDLE_RESTART: u32 = 5;
+}
+
+/// Values of [`Event::cause`].
+pub mod cause {
+    /// Loss found by selective acknowledgements.
+    pub const FAST_RETRANSMIT: u32 = 1;
+    /// Retransmission timeout.
+    pub const RTO: u32 = 2;
+    /// ECN echo.
+    pub const ECN: u32 = 3;
+    /// The episode ended with all its data acknowledged.
+    pub const EXIT: u32 = 1;
+    /// The episode was undone.
+    pub const UNDO: u32 = 2;
+}
+
+/// Bits of [`Event::flags`].
+pub mod event_flags {
+    /// The ACK echoes congestion.
+    pub const ECE: u32 = 1;
+    /// The window was full in the last round.
+    pub const CWND_LIMITED: u32 = 2;
+    /// `owd_us` is valid.
+    pub const HAS_OWD: u32 = 4;
+    /// The rate sample was limited by the application.
+    pub const APP_LIMITED: u32 = 8;
+    /// Idle for longer than the RTO: the host has reduced cwnd.
+    pub const IDLE_DECAYED: u32 = 16;
+}
+
+/// `struct braid_subflow`: one subflow as its host sees it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Subflow {
+    /// Congestion window, packets.
+    pub cwnd: u32,
+    /// Slow-start threshold, packets.
+    pub ssthresh: u32,
+    /// See [`ca_state`].
+    pub ca_state: u32,
+    /// See [`subflow_flags`].
+    pub flags: u32,
+    /// Smoothed RTT, 0 before the first sample.
+    pub srtt_us: u32,
+    /// Smallest RTT of the last 300 s, 0 before the first sample.
+    pub min_rtt_us: u32,
+    /// Latest RTT sample, 0 before the first.
+    pub last_rtt_us: u32,
+    /// Payload bytes per packet.
+    pub mss: u32,
+    /// Packets believed to be in the network.
+    pub in_flight: u32,
+    /// cwnd when the present or latest reduction began.
+    pub prior_cwnd: u32,
+    /// Upper bound of cwnd.
+    pub cwnd_clamp: u32,
+    /// Packets delivered so far; wraps.
+    pub delivered: u32,
+    /// Those of them that were congestion-marked; wraps.
+    pub delivered_ce: u32,
+    /// Packets marked lost so far; wraps.
+    pub lost: u32,
+    /// Stable within the connection, from 1.
+    pub id: u32,
+    /// Unused, zero.
+    pub reserved: u32,
+    /// Bytes acknowledged from the start of the subflow.
+    pub snd_una: u64,
+    /// Bytes sent from the start of the subflow.
+    pub snd_nxt: u64,
+    /// Time of the latest delivery.
+    pub last_ack_us: u64,
+    /// Bytes per second; 0: the host decides.
+    pub pacing_rate: u64,
+    /// State the algorithm shows the connection's other subflows.
+    pub public_words: [u64; PUBLIC_WORDS],
+}
+
+/// `struct braid_view`: a connection and which of its subflows the event happened to.
+#[repr(C)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// Identifies the connection on its host.
+    pub connection: u64,
+    /// Number of subflows, 1 to [`MAX_SUBFLOWS`].
+    pub n: u32,
+    /// Index of the subflow the event happened to.
+    pub self_index: u32,
+    /// In order of creation.
+    pub subflow: [Subflow; MAX_SUBFLOWS],
+}
+
+/// `struct braid_event`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Time.
+    pub now_us: u64,
+    /// See [`event_type`].
+    pub kind: u32,
+    /// See [`cause`].
+    pub cause: u32,
+    /// See [`event_flags`].
+    pub flags: u32,
+    /// Packets newly delivered by this ACK.
+    pub acked: u32,
+    /// How many of them may grow the window.
+    pub grow: u32,
+    /// Bytes by which `snd_una` advanced.
+    pub acked_bytes: u32,
+    /// RTT of the latest segment delivered, 0: none.
+    pub rtt_us: u32,
+    /// Time since the last transmission, for an idle restart.
+    pub idle_us: u32,
+    /// One-way delay, differences only.
+    pub owd_us: i32,
+    /// Packets delivered during the rate sample's interval.
+    pub rate_delivered: u32,
+    /// Length of the interval, 0: no sample.
+    pub rate_interval_us: u32,
+    /// [`Subflow::delivered`] when the acknowledged packet was sent.
+    pub rate_prior_delivered: u32,
+    /// Packets marked lost by this ACK.
+    pub rate_losses: u32,
+    /// `in_flight` before this ACK.
+    pub prior_in_flight: u32,
+}

@@ -1,0 +1,191 @@
+//! Safe Rust face of the congestion control algorithms in `algorithms/`, compiled natively.
+//!
+//! An [`Algorithm`] is what a C file defines; a [`Spec`] is an algorithm with its parameters set, as a person writes
+//! it (`cubic:beta=0.8`); a [`Controller`] is a spec at work on one subflow of a [`layout::View`].
+
+use std::ffi::{CStr, c_char, c_void};
+
+pub mod layout;
+mod spec;
+
+use layout::{Event, View};
+pub use spec::{Spec, SpecError};
+
+/// `struct braid_param`.
+#[repr(C)]
+struct RawParam {
+    name: *const c_char,
+    initial: u32,
+    low: u32,
+    high: u32,
+    scale: u32,
+    unit: *const c_char,
+    help: *const c_char,
+}
+
+type Transition = unsafe extern "C" fn(*mut View, *mut c_void, *const c_void, *const Event);
+
+/// `struct braid_algorithm`.
+#[repr(C)]
+struct RawAlgorithm {
+    name: *const c_char,
+    layout_version: u32,
+    flags: u32,
+    public_bytes: u32,
+    private_bytes: u32,
+    params_bytes: u32,
+    n_params: u32,
+    params: *const RawParam,
+    on_event: [Transition; 6],
+}
+
+// SAFETY: the descriptors are constants of the C library; nothing writes them.
+unsafe impl Sync for RawAlgorithm {}
+
+/// One congestion control algorithm.
+pub struct Algorithm {
+    raw: &'static RawAlgorithm,
+    page: &'static str,
+}
+
+/// One tunable of an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its key in a spec.
+    pub name: &'static str,
+    /// Default, in units of 1/`scale`.
+    pub initial: u32,
+    /// Smallest value allowed, in units of 1/`scale`.
+    pub low: u32,
+    /// Largest value allowed, in units of 1/`scale`.
+    pub high: u32,
+    /// What 1 is multiplied with; 1 for whole numbers and choices.
+    pub scale: u32,
+    /// Unit, or the names of a choice separated by `|`.
+    pub unit: &'static str,
+    /// What it does and why the default is what it is.
+    pub help: &'static str,
+}
+
+macro_rules! algorithm {
+    ($name:ident, $symbol:ident, $page:expr) => {
+        Algorithm {
+            raw: {
+                unsafe extern "C" {
+                    static $symbol: RawAlgorithm;
+                }
+                // SAFETY: the C file of that name defines it, never to be changed.
+                unsafe { &$symbol }
+            },
+            page: $page,
+        }
+    };
+}
+
+/// All algorithms, by name.
+pub fn all() -> &'static [Algorithm] {
+    static ALL: &[Algorithm] = include!(concat!(env!("OUT_DIR"), "/list.rs"));
+    ALL
+}
+
+/// The algorithm of that name.
+pub fn find(name: &str) -> Option<&'static Algorithm> {
+    all().iter().find(|algorithm| algorithm.name() == name)
+}
+
+/// # Safety
+/// `text` must point to a constant C string.
+unsafe fn constant(text: *const c_char) -> &'static str {
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_str().expect("the C files are ASCII")
+}
+
+impl Algorithm {
+    /// Fill in the rate sample of every ACK.
+    pub const WANTS_RATE: u32 = 1;
+    /// cwnd is the algorithm's in every state.
+    pub const OWNS_CWND: u32 = 2;
+
+    /// Its name, at most nine characters of `[a-z0-9]`.
+    pub fn name(&self) -> &'static str {
+        // SAFETY: BRAID_ALGORITHM fills it with a string literal.
+        unsafe { constant(self.raw.name) }
+    }
+
+    /// Its page in Markdown.
+    pub fn page(&self) -> &'static str {
+        self.page
+    }
+
+    /// [`Self::WANTS_RATE`], [`Self::OWNS_CWND`].
+    pub fn flags(&self) -> u32 {
+        self.raw.flags
+    }
+
+    /// Bytes of state that siblings see.
+    pub fn public_bytes(&self) -> usize {
+        self.raw.public_bytes as usize
+    }
+
+    /// Bytes of state that only the subflow itself sees.
+    pub fn private_bytes(&self) -> usize {
+        self.raw.private_bytes as usize
+    }
+
+    /// Its tunables, in the order of their struct.
+    pub fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<> {
+        let rows: &'static [RawParam] =
+            // SAFETY: BRAID_ALGORITHM counts the constant rows it points to.
+            unsafe { std::slice::from_raw_parts(self.raw.params, self.raw.n_params as usize) };
+        rows.iter().map(|row| {
+            // SAFETY: the rows hold string literals.
+            let (name, unit, help) = unsafe { (constant(row.name), constant(row.unit), constant(row.help)) };
+            Param { name, initial: row.initial, low: row.low, high: row.high, scale: row.scale, unit, help }
+        })
+    }
+}
+
+/// An algorithm at work on one subflow: its parameters and its private memory.
+///
+/// The public memory is in the view, where siblings see it.
+pub struct Controller {
+    on_event: &'static [Transition; 6],
+    params: Box<[u32]>,
+    private: Box<[u64]>,
+    flags: u32,
+}
+
+impl Controller {
+    /// A controller with zeroed memory; the host then delivers `INIT`.
+    pub fn new(spec: &Spec) -> Self {
+        let raw = spec.algorithm().raw;
+        Self {
+            on_event: &raw.on_event,
+            params: spec.values().into(),
+            private: vec![0; (raw.private_bytes as usize).div_ceil(8).max(1)].into(),
+            flags: raw.flags,
+        }
+    }
+
+    /// Flags of the algorithm.
+    #[inline]
+    pub fn flags(&self) -> u32 {
+        self.flags
+    }
+
+    /// Delivers an event to the subflow that `view.self_index` names.
+    ///
+    /// # Panics
+    /// If the event's type is none of [`layout::event_type`].
+    #[inline]
+    pub fn deliver(&mut self, view: &mut View, event: &Event) {
+        debug_assert!(view.n as usize <= layout::MAX_SUBFLOWS && view.self_index < view.n);
+        let transition = self.on_event[event.kind as usize];
+        // SAFETY: the four pointers are to live memory of the layout the transition was compiled for (`Spec` checks
+        // the number of parameters, `new` the size of the private memory, tests/layout.rs the rest), and a transition
+        // masks `self_index` before it indexes with it.
+        unsafe {
+            transition(view, self.private.as_mut_ptr().cast(), self.params.as_ptr().cast(), event);
+        }
+    }
+}

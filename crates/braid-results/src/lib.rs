@@ -1,0 +1,2 @@
+//! Results.
+pub mod measure;

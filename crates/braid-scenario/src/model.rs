@@ -45,6 +45,8 @@ pub struct Direction {
     pub rate_bps: u64,
     /// Propagation delay.
     pub delay_ns: u64,
+    /// Random extra delay, uniform in `[0, jitter_ns)`, that never reorders packets.
+    pub jitter_ns: u64,
     /// Where the queue overflows; the packet being sent counts.
     pub queue: QueueLimit,
     /// Loss on the wire, after the queue.

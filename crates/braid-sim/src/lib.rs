@@ -1,1 +1,43 @@
-//! Placeholder.
+//! Deterministic packet-level simulator of TCP and MPTCP.
+//!
+//! The congestion control algorithms are the C files that also run in the kernel; the TCP around them follows Linux.
+//! Same scenario, seed and binary: same result, to the last bit. What is modelled and what is left out is listed in
+//! `docs/tcp-model.md`.
+
+mod agenda;
+mod connection;
+mod data;
+mod link;
+mod network;
+mod packet;
+mod random;
+mod ranges;
+mod ring;
+mod run;
+mod tcp;
+
+use std::fmt;
+
+use braid_algorithms::Spec;
+use braid_results::measure::Measurements;
+use braid_scenario::model::Scenario;
+
+/// Why a scenario cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs `scenario` once. Connections that name no congestion control use `cc`.
+///
+/// # Errors
+/// If a connection's congestion control cannot be understood, or the scenario is too long or too large.
+pub fn run(scenario: &Scenario, cc: &Spec, seed: u64) -> Result<Measurements, Error> {
+    Ok(run::Run::new(scenario, cc, seed)?.finish())
+}

@@ -1,0 +1,162 @@
+//! A connection: what its subflows share.
+
+use braid_algorithms::layout::{MAX_SUBFLOWS, SSTHRESH_INFINITE, Subflow, View, ca_state, subflow_flags};
+use braid_scenario::model;
+
+use crate::data::{DataLevel, Reinjection};
+use crate::network::Network;
+use crate::tcp::sender::Sender;
+
+pub(crate) struct Connection {
+    /// Subflow state as algorithms see it: the live values, never a copy.
+    pub(crate) view: View,
+    pub(crate) data: DataLevel,
+    /// MPTCP: packets have numbers of their own at the data level.
+    multipath: bool,
+    /// Its subflows among all of the run.
+    pub(crate) first: usize,
+    pub(crate) n: usize,
+    pub(crate) closed: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(number: u64, model: &model::Connection, first: usize) -> Self {
+        let mut view =
+            View { connection: number, n: model.subflows.len().min(MAX_SUBFLOWS) as u32, ..View::default() };
+        for (index, subflow) in model.subflows.iter().take(MAX_SUBFLOWS).enumerate() {
+            view.subflow[index] = Subflow {
+                cwnd: 1,
+                ssthresh: SSTHRESH_INFINITE,
+                ca_state: ca_state::OPEN,
+                flags: if subflow.backup { subflow_flags::BACKUP } else { 0 },
+                mss: model.mss,
+                cwnd_clamp: u32::MAX,
+                id: index as u32 + 1,
+                ..Subflow::default()
+            };
+        }
+        let buffer = (model.receive_buffer / u64::from(model.mss)).clamp(1, u64::from(u32::MAX / 4)) as u32;
+        Self {
+            view,
+            data: DataLevel::new(buffer),
+            multipath: model.kind == model::Kind::Mptcp,
+            first,
+            n: model.subflows.len(),
+            closed: false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn subflow(&self, index: usize) -> &Subflow {
+        &self.view.subflow[index % MAX_SUBFLOWS]
+    }
+
+    #[inline]
+    pub(crate) fn subflow_mut(&mut self, index: usize) -> &mut Subflow {
+        &mut self.view.subflow[index % MAX_SUBFLOWS]
+    }
+
+    /// Whether a subflow may take new data by itself. Under MPTCP the scheduler decides, and it leaves a subflow in
+    /// the Loss state alone.
+    pub(crate) fn has_new_data(&self) -> bool {
+        !self.multipath && self.data.may_send_new()
+    }
+
+    /// The next new packet, for a tail loss probe of subflow `index`.
+    pub(crate) fn take_new_data(&mut self, _index: usize) -> Option<u32> {
+        if self.closed || !self.data.may_send_new() {
+            return None;
+        }
+        let dsn = self.data.snd_nxt;
+        self.data.snd_nxt += 1;
+        Some(dsn)
+    }
+
+    /// Sends all that may be sent now. `senders` are those of this connection.
+    #[inline]
+    pub(crate) fn push(&mut self, senders: &mut [Sender], acknowledged: usize, network: &mut Network) {
+        if self.closed {
+            return;
+        }
+        if self.multipath {
+            self.schedule(senders, network);
+        } else {
+            let sender = &mut senders[0];
+            while sender.has_room(self) && self.data.may_send_new() {
+                let dsn = self.data.snd_nxt;
+                self.data.snd_nxt += 1;
+                sender.send_new(self, network, dsn);
+            }
+        }
+        let sender = &mut senders[acknowledged];
+        sender.restart_probe(self, network.now);
+        sender.note_usage(self, network);
+    }
+
+    /// The minRTT scheduler: reinjections first, then new data, each on the usable subflow with the smallest srtt.
+    fn schedule(&mut self, senders: &mut [Sender], network: &mut Network) {
+        loop {
+            while self.data.reinject.front().is_some_and(|head| head.dsn < self.data.snd_una) {
+                self.data.reinject.pop_front();
+            }
+            if let Some(&Reinjection { dsn, from }) = self.data.reinject.front() {
+                if let Some(index) = self.choose(senders, Some(from)) {
+                    self.data.reinject.pop_front();
+                    self.data.reinjections += 1;
+                    self.send_on(senders, index, network, dsn);
+                    continue;
+                }
+            }
+            if !self.data.may_send_new() {
+                return;
+            }
+            let Some(index) = self.choose(senders, None) else { return };
+            let dsn = self.data.snd_nxt;
+            self.data.snd_nxt += 1;
+            self.send_on(senders, index, network, dsn);
+        }
+    }
+
+    #[inline]
+    fn send_on(&mut self, senders: &mut [Sender], index: usize, network: &mut Network, dsn: u32) {
+        senders[index].send_new(self, network, dsn);
+        senders[index].restart_probe(self, network.now);
+        senders[index].note_usage(self, network);
+    }
+
+    /// The subflow with room and the smallest srtt, not `except`. A backup subflow only if no other is usable in
+    /// principle, that is, if all others are closed or have failed.
+    #[inline]
+    fn choose(&self, senders: &[Sender], except: Option<usize>) -> Option<usize> {
+        let mut chosen = [None; 2];
+        let mut regular_usable = false;
+        for (index, sender) in senders.iter().enumerate() {
+            if except == Some(index) || !sender.is_usable() {
+                continue;
+            }
+            let view = self.subflow(index);
+            let backup = view.flags & subflow_flags::BACKUP != 0;
+            regular_usable |= !backup;
+            if view.ca_state == ca_state::LOSS || !sender.has_room(self) {
+                continue;
+            }
+            let best = &mut chosen[usize::from(backup)];
+            if best.is_none_or(|(srtt, _)| view.srtt_us < srtt) {
+                *best = Some((view.srtt_us, index));
+            }
+        }
+        let [regular, backup] = chosen;
+        if regular_usable { regular } else { backup }.map(|(_, index)| index)
+    }
+
+    /// Offers what subflow `index` has outstanding to the others.
+    pub(crate) fn reinject_from(&mut self, senders: &mut [Sender], index: usize) {
+        if !self.multipath || self.n < 2 {
+            return;
+        }
+        let Self { data, .. } = self;
+        let acknowledged = data.snd_una;
+        let queue = &mut data.reinject;
+        senders[index].give_away(acknowledged, |dsn| queue.push_back(Reinjection { dsn, from: index }));
+    }
+}

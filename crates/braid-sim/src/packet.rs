@@ -1,0 +1,85 @@
+//! What travels on links.
+
+/// Bits of [`Packet::flags`].
+pub(crate) mod flags {
+    /// Data travels from sender to receiver; everything else is an acknowledgement on its way back.
+    pub(crate) const DATA: u16 = 1;
+    /// Opening handshake; [`Packet::seq`](super::Packet::seq) is its step.
+    pub(crate) const SYN: u16 = 2;
+    /// May carry a congestion mark.
+    pub(crate) const ECT: u16 = 4;
+    /// Carries a congestion mark.
+    pub(crate) const CE: u16 = 8;
+    /// Acknowledgement: a congestion mark was seen.
+    pub(crate) const ECE: u16 = 16;
+    /// Data: the sender has reduced its window.
+    pub(crate) const CWR: u16 = 32;
+    /// Lost on the wire: it still occupies queue and transmitter.
+    pub(crate) const LOST: u16 = 64;
+}
+
+/// A packet, or an acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Packet {
+    /// When it arrives at the end of the link it is on.
+    pub(crate) arrival: u64,
+    /// Which subflow it belongs to.
+    pub(crate) subflow: u32,
+    /// Where it is on its route: an index into [`Network::hops`](crate::network::Network::hops).
+    pub(crate) hop: u32,
+    /// Bytes on the wire.
+    pub(crate) size: u16,
+    /// See [`flags`].
+    pub(crate) flags: u16,
+    /// Data: packet number on the subflow. Acknowledgement: next number expected.
+    pub(crate) seq: u32,
+    /// Data: packet number on the connection. Acknowledgement: next number expected there.
+    pub(crate) dsn: u32,
+    /// Data: when it was sent, microseconds. Acknowledgement: the time echoed (RFC 7323).
+    pub(crate) timestamp: u32,
+    /// Acknowledgement: first number of the connection that would overrun the receive buffer.
+    pub(crate) window_end: u32,
+    /// Acknowledgement: its blocks, or [`Sacks::NONE`].
+    pub(crate) sack: u32,
+}
+
+/// Most blocks an acknowledgement carries (RFC 2018, with timestamps).
+pub(crate) const MAX_BLOCKS: usize = 3;
+
+/// Selective acknowledgement: half-open ranges of packet numbers, the most recent first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sack {
+    pub(crate) blocks: [(u32, u32); MAX_BLOCKS],
+    pub(crate) n: u8,
+    /// The first block reports a duplicate (RFC 2883).
+    pub(crate) duplicate: bool,
+}
+
+/// The blocks of all acknowledgements under way. Few have any, so they are kept out of the packets.
+#[derive(Default)]
+pub(crate) struct Sacks {
+    slots: Vec<Sack>,
+    free: Vec<u32>,
+}
+
+impl Sacks {
+    pub(crate) const NONE: u32 = u32::MAX;
+
+    pub(crate) fn put(&mut self, sack: Sack) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = sack;
+            slot
+        } else {
+            self.slots.push(sack);
+            self.slots.len() as u32 - 1
+        }
+    }
+
+    pub(crate) fn take(&mut self, slot: u32) -> Sack {
+        if slot == Self::NONE {
+            return Sack::default();
+        }
+        self.free.push(slot);
+        self.slots[slot as usize]
+    }
+}

@@ -1,0 +1,220 @@
+//! The receiving end of a subflow: when to acknowledge, and what to say (RFC 5681, 2018, 2883, 3168, 7323).
+
+use crate::data::DataLevel;
+use crate::network::Network;
+use crate::packet::{MAX_BLOCKS, Packet, Sack, Sacks, flags};
+use crate::ranges::Ranges;
+
+/// A lone packet is acknowledged after this long, nanoseconds.
+const DELAYED_ACK_NS: u64 = 40_000_000;
+/// Acknowledgements sent at once at the start and after a pause.
+const QUICK_ACKS: u32 = 16;
+/// Blocks remembered; what no longer fits an acknowledgement is reported in later ones.
+const RECENT: usize = 4;
+
+/// What the receiving end needs to know once.
+pub(crate) struct Setup {
+    /// Number of the subflow.
+    pub(crate) subflow: u32,
+    /// First hop of the way back.
+    pub(crate) hop: u32,
+    /// Bytes of an acknowledgement without blocks.
+    pub(crate) ack_size: u16,
+    /// Blocks that fit: 3, or 1 where MPTCP's options take the room.
+    pub(crate) max_blocks: u8,
+    /// Whether the data level has numbers of its own.
+    pub(crate) multipath: bool,
+    /// Whether acknowledgements may be delayed.
+    pub(crate) delayed_ack: bool,
+}
+
+pub(crate) struct Receiver {
+    setup: Setup,
+    rcv_nxt: u32,
+    /// `rcv_nxt` in the latest acknowledgement.
+    acknowledged: u32,
+    out_of_order: Ranges,
+    held: u32,
+    /// One packet number inside each of the blocks reported lately, latest first.
+    recent: [u32; RECENT],
+    n_recent: usize,
+    /// The timestamp to echo: that of the packet which last advanced what is acknowledged.
+    timestamp: u32,
+    unacknowledged: u32,
+    quick_acks: u32,
+    /// A pause longer than this makes the next packets be acknowledged at once.
+    pause_ns: u64,
+    last_data: u64,
+    /// A congestion mark was seen and the sender has not yet said that it reduced.
+    echo: bool,
+    /// When the delayed acknowledgement is due.
+    pub(crate) due: Option<u64>,
+    /// Entry in the agenda.
+    pub(crate) planned: Option<u64>,
+    pub(crate) received_bytes: u64,
+    pub(crate) received_packets: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(setup: Setup) -> Self {
+        Self {
+            setup,
+            rcv_nxt: 0,
+            acknowledged: 0,
+            out_of_order: Ranges::default(),
+            held: 0,
+            recent: [0; RECENT],
+            n_recent: 0,
+            timestamp: 0,
+            unacknowledged: 0,
+            quick_acks: QUICK_ACKS,
+            pause_ns: 1_000_000_000,
+            last_data: 0,
+            echo: false,
+            due: None,
+            planned: None,
+            received_bytes: 0,
+            received_packets: 0,
+        }
+    }
+
+    /// Its end of the handshake is done: its own retransmission timeout is known, which defines a pause.
+    pub(crate) fn established(&mut self, now: u64, rto_ns: u64) {
+        self.pause_ns = rto_ns;
+        self.last_data = now;
+    }
+
+    /// A data packet arrives.
+    #[inline]
+    pub(crate) fn receive(&mut self, packet: &Packet, data: &mut DataLevel, network: &mut Network) {
+        let now = network.now;
+        self.received_bytes += u64::from(packet.size);
+        self.received_packets += 1;
+        let mut at_once = !self.setup.delayed_ack;
+        if packet.flags & (flags::CE | flags::CWR) != 0 {
+            if packet.flags & flags::CWR != 0 {
+                self.echo = false;
+                at_once = true;
+            }
+            if packet.flags & flags::CE != 0 && !self.echo {
+                self.echo = true;
+                self.quick_acks = self.quick_acks.max(2);
+            }
+        }
+        if now - self.last_data > self.pause_ns {
+            self.quick_acks = QUICK_ACKS;
+        }
+        self.last_data = now;
+
+        let seq = packet.seq;
+        let mut duplicate = None;
+        if seq <= self.acknowledged {
+            self.timestamp = packet.timestamp;
+        }
+        if seq == self.rcv_nxt {
+            self.rcv_nxt += 1;
+            if !self.out_of_order.is_empty() {
+                let next = self.out_of_order.take_prefix(self.rcv_nxt);
+                self.held -= next - self.rcv_nxt;
+                self.rcv_nxt = next;
+                at_once = true;
+            }
+            self.unacknowledged += 1;
+        } else if seq < self.rcv_nxt || self.out_of_order.containing(seq).is_some() {
+            duplicate = Some(seq);
+            self.quick_acks = QUICK_ACKS;
+            at_once = true;
+        } else {
+            self.out_of_order.insert(seq, seq + 1, |_, _| {});
+            self.held += 1;
+            self.remember(seq);
+            at_once = true;
+        }
+        if self.setup.multipath {
+            data.receive(packet.dsn);
+        } else {
+            data.follow(self.rcv_nxt, self.held);
+        }
+        at_once |= !self.out_of_order.is_empty() || self.unacknowledged >= 2;
+        if self.quick_acks > 0 {
+            self.quick_acks -= 1;
+            at_once = true;
+        }
+        if at_once {
+            self.acknowledge(duplicate, data, network);
+        } else {
+            self.due = Some(now + DELAYED_ACK_NS);
+        }
+    }
+
+    /// Sends an acknowledgement of all that has arrived.
+    pub(crate) fn acknowledge(&mut self, duplicate: Option<u32>, data: &mut DataLevel, network: &mut Network) {
+        let mut size = self.setup.ack_size;
+        let mut slot = Sacks::NONE;
+        if duplicate.is_some() || !self.out_of_order.is_empty() {
+            let sack = self.blocks(duplicate);
+            if sack.n > 0 {
+                size += 4 + 8 * u16::from(sack.n);
+                slot = network.sacks.put(sack);
+            }
+        }
+        let packet = Packet {
+            arrival: 0,
+            subflow: self.setup.subflow,
+            hop: self.setup.hop,
+            size,
+            flags: if self.echo { flags::ECE } else { 0 },
+            seq: self.rcv_nxt,
+            dsn: data.rcv_nxt,
+            timestamp: self.timestamp,
+            window_end: data.advertise(),
+            sack: slot,
+        };
+        self.acknowledged = self.rcv_nxt;
+        self.unacknowledged = 0;
+        self.due = None;
+        network.send(packet);
+    }
+
+    /// The block that holds `seq` becomes the most recent one.
+    fn remember(&mut self, seq: u32) {
+        let Some((start, end)) = self.out_of_order.containing(seq) else { return };
+        let mut recent = [seq; RECENT];
+        let mut n = 1;
+        for &other in &self.recent[..self.n_recent] {
+            if n < RECENT && !(start..end).contains(&other) {
+                recent[n] = other;
+                n += 1;
+            }
+        }
+        self.recent = recent;
+        self.n_recent = n;
+    }
+
+    fn blocks(&mut self, duplicate: Option<u32>) -> Sack {
+        let mut sack = Sack::default();
+        let max = usize::from(self.setup.max_blocks).min(MAX_BLOCKS);
+        let mut n = 0;
+        if let Some(seq) = duplicate {
+            sack.blocks[0] = (seq, seq + 1);
+            sack.duplicate = true;
+            n = 1;
+        }
+        let mut kept = 0;
+        for at in 0..self.n_recent {
+            let seq = self.recent[at];
+            // What has been acknowledged cumulatively is no longer in the set.
+            if let Some(block) = self.out_of_order.containing(seq) {
+                self.recent[kept] = seq;
+                kept += 1;
+                if n < max {
+                    sack.blocks[n] = block;
+                    n += 1;
+                }
+            }
+        }
+        self.n_recent = kept;
+        sack.n = n as u8;
+        sack
+    }
+}

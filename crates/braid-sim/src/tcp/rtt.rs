@@ -1,0 +1,215 @@
+//! Round-trip time: smoothed, smallest, and the timeout derived from them (RFC 6298 as Linux does it).
+
+/// Floor of the variance term, microseconds: hence RTO >= srtt + 200 ms.
+const RTTVAR_FLOOR_US: u32 = 200_000;
+/// Largest timeout, microseconds.
+const RTO_MAX_US: u32 = 120_000_000;
+/// Timeout before the first sample, microseconds.
+const RTO_INITIAL_US: u32 = 1_000_000;
+/// The minimum is taken over this long, microseconds.
+const MIN_RTT_WINDOW_US: u64 = 300_000_000;
+
+/// Estimator of one subflow.
+#[derive(Clone, Debug)]
+pub(crate) struct Rtt {
+    /// Eight times the smoothed RTT, microseconds; 0 before the first sample.
+    srtt8: u32,
+    /// Four times the mean deviation, microseconds.
+    mdev4: u32,
+    /// Largest `mdev4` of this round, not under the floor.
+    largest4: u32,
+    /// The variance term: rises at once, falls by a quarter of the difference per round.
+    rttvar4: u32,
+    /// The round ends when this packet is acknowledged.
+    round_end: u32,
+    backoff: u32,
+    minimum: WindowedMinimum,
+}
+
+impl Rtt {
+    pub(crate) fn new() -> Self {
+        Self {
+            srtt8: 0,
+            mdev4: 0,
+            largest4: 0,
+            rttvar4: 0,
+            round_end: 0,
+            backoff: 0,
+            minimum: WindowedMinimum::default(),
+        }
+    }
+
+    /// Smoothed RTT in microseconds, 0 before the first sample.
+    #[inline]
+    pub(crate) fn srtt_us(&self) -> u32 {
+        self.srtt8 >> 3
+    }
+
+    /// Takes a sample for the timeout. `snd_una` and `snd_nxt` delimit rounds.
+    #[inline]
+    pub(crate) fn sample(&mut self, rtt_us: u32, snd_una: u32, snd_nxt: u32) {
+        let rtt = rtt_us.max(1);
+        self.backoff = 0;
+        if self.srtt8 == 0 {
+            self.srtt8 = rtt << 3;
+            self.mdev4 = rtt << 1;
+            self.rttvar4 = self.mdev4.max(RTTVAR_FLOOR_US);
+            self.largest4 = self.rttvar4;
+            self.round_end = snd_nxt;
+            return;
+        }
+        let error = rtt as i32 - (self.srtt8 >> 3) as i32;
+        self.srtt8 = (self.srtt8 as i32 + error) as u32;
+        let mut excess = error.abs() - (self.mdev4 >> 2) as i32;
+        if error < 0 && excess > 0 {
+            // A falling RTT must not look like a growing deviation: gain 1/32 instead of 1/4.
+            excess >>= 3;
+        }
+        self.mdev4 = (self.mdev4 as i32 + excess) as u32;
+        if self.mdev4 > self.largest4 {
+            self.largest4 = self.mdev4;
+            self.rttvar4 = self.rttvar4.max(self.largest4);
+        }
+        if snd_una > self.round_end {
+            if self.largest4 < self.rttvar4 {
+                self.rttvar4 -= (self.rttvar4 - self.largest4) >> 2;
+            }
+            self.round_end = snd_nxt;
+            self.largest4 = RTTVAR_FLOOR_US;
+        }
+    }
+
+    /// Takes a sample for the minimum; returns the minimum.
+    #[inline]
+    pub(crate) fn sample_minimum(&mut self, now_us: u64, rtt_us: u32) -> u32 {
+        self.minimum.sample(now_us, rtt_us.max(1))
+    }
+
+    /// Retransmission timeout with its back-off, nanoseconds.
+    #[inline]
+    pub(crate) fn rto_ns(&self) -> u64 {
+        let plain = if self.srtt8 == 0 { RTO_INITIAL_US } else { (self.srtt8 >> 3) + self.rttvar4 };
+        (u64::from(plain) << self.backoff.min(16)).min(u64::from(RTO_MAX_US)) * 1_000
+    }
+
+    /// The timer expired: the timeout doubles until the next sample.
+    pub(crate) fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    #[inline]
+    pub(crate) fn has_sample(&self) -> bool {
+        self.srtt8 != 0
+    }
+}
+
+/// Smallest value of the last 300 s in constant space: the best, and the best since each of the two before.
+///
+/// Values are forgotten in thirds of the window, so the result may be up to a third too old, never too small.
+#[derive(Clone, Copy, Debug, Default)]
+struct WindowedMinimum {
+    /// (time, value), ascending in both; value 0: nothing yet.
+    best: [(u64, u32); 3],
+}
+
+impl WindowedMinimum {
+    #[inline]
+    fn sample(&mut self, now_us: u64, value: u32) -> u32 {
+        let new = (now_us, value);
+        let best = &mut self.best;
+        if best[0].1 == 0 || value <= best[0].1 {
+            *best = [new; 3];
+        } else {
+            if value <= best[1].1 {
+                best[1] = new;
+                best[2] = new;
+            } else if value <= best[2].1 {
+                best[2] = new;
+            }
+            if now_us - best[0].0 > MIN_RTT_WINDOW_US {
+                *best = [best[1], best[2], new];
+                if now_us - best[0].0 > MIN_RTT_WINDOW_US {
+                    *best = [best[1], best[2], new];
+                }
+            } else if best[1].0 == best[0].0 && now_us - best[1].0 > MIN_RTT_WINDOW_US / 4 {
+                best[1] = new;
+                best[2] = new;
+            } else if best[2].0 == best[1].0 && now_us - best[2].0 > MIN_RTT_WINDOW_US / 2 {
+                best[2] = new;
+            }
+        }
+        best[0].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rtt;
+
+    fn after(samples_ms: &[u32]) -> Rtt {
+        let mut rtt = Rtt::new();
+        for &sample in samples_ms {
+            rtt.sample(sample * 1_000, 0, 0);
+        }
+        rtt
+    }
+
+    fn rto_ms(rtt: &Rtt) -> f64 {
+        rtt.rto_ns() as f64 / 1e6
+    }
+
+    #[test]
+    fn a_constant_rtt_gives_rtt_plus_200_ms() {
+        assert_eq!(rto_ms(&after(&[100; 50])), 300.0);
+    }
+
+    #[test]
+    fn the_first_sample_gives_three_times_itself_when_that_is_more() {
+        assert_eq!(rto_ms(&after(&[1_000])), 3_000.0);
+    }
+
+    #[test]
+    fn a_jump_raises_the_variance_as_the_kernel_computes_it() {
+        let rtt = after(&[50, 50, 250]);
+        assert_eq!(rtt.srtt_us(), 75_000);
+        assert!((rto_ms(&rtt) - 331.25).abs() < 0.01, "{}", rto_ms(&rtt));
+    }
+
+    #[test]
+    fn each_expiry_doubles_the_timeout_and_a_sample_restores_it() {
+        let mut rtt = after(&[100; 50]);
+        let series: Vec<f64> = (0..4)
+            .map(|_| {
+                let rto = rto_ms(&rtt);
+                rtt.back_off();
+                rto
+            })
+            .collect();
+        assert_eq!(series, [300.0, 600.0, 1_200.0, 2_400.0]);
+        rtt.sample(100_000, 0, 0);
+        assert_eq!(rto_ms(&rtt), 300.0);
+    }
+
+    #[test]
+    fn the_timeout_never_exceeds_two_minutes() {
+        let mut rtt = after(&[100]);
+        for _ in 0..40 {
+            rtt.back_off();
+        }
+        assert_eq!(rto_ms(&rtt), 120_000.0);
+    }
+
+    #[test]
+    fn the_minimum_forgets_what_is_older_than_its_window() {
+        let mut rtt = Rtt::new();
+        assert_eq!(rtt.sample_minimum(0, 10), 10);
+        let mut last = 0;
+        for second in 1..700_u64 {
+            last = rtt.sample_minimum(second * 1_000_000, 20);
+            if second <= 300 {
+                assert_eq!(last, 10, "at {second} s");
+            }
+        }
+        assert_eq!(last, 20);
+    }
+}

@@ -1,0 +1,375 @@
+//! What was sent and what became of it.
+//!
+//! Nothing here grows with the window: packets are found by their number, selectively acknowledged ones are ranges,
+//! those waiting for a retransmission are a sorted queue, and the order of transmission is a list through the records.
+
+use std::collections::VecDeque;
+
+use crate::ranges::Ranges;
+use crate::ring::Ring;
+
+const NONE: u32 = u32::MAX;
+
+/// Bits of [`Segment::state`].
+pub(crate) mod segment {
+    /// Selectively acknowledged.
+    pub(crate) const SACKED: u8 = 1;
+    /// Marked lost; with `RETRANS` its retransmission is under way.
+    pub(crate) const LOST: u8 = 2;
+    /// A retransmission is believed to be in flight.
+    pub(crate) const RETRANS: u8 = 4;
+    /// Has been retransmitted at least once.
+    pub(crate) const EVER_RETRANS: u8 = 8;
+    /// Its data has been given to another subflow as well.
+    pub(crate) const REINJECTED: u8 = 16;
+}
+
+/// A packet between its first transmission and its cumulative acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Segment {
+    /// Time of the latest transmission, nanoseconds.
+    pub(crate) sent: u64,
+    /// Its number on the connection.
+    pub(crate) dsn: u32,
+    /// Neighbours in order of transmission; only for packets neither acknowledged nor waiting for a retransmission.
+    older: u32,
+    newer: u32,
+    /// See [`segment`].
+    pub(crate) state: u8,
+}
+
+/// A sender's record of the packets from `snd_una` to `snd_nxt`.
+pub(crate) struct Scoreboard {
+    segments: Ring<Segment>,
+    pub(crate) snd_una: u32,
+    pub(crate) snd_nxt: u32,
+    pub(crate) sacked_out: u32,
+    pub(crate) lost_out: u32,
+    pub(crate) retrans_out: u32,
+    sacked: Ranges,
+    /// Marked lost, ascending; may hold packets that have been acknowledged or retransmitted since.
+    to_retransmit: VecDeque<u32>,
+    oldest: u32,
+    newest: u32,
+}
+
+impl Scoreboard {
+    pub(crate) fn new() -> Self {
+        Self {
+            segments: Ring::new(),
+            snd_una: 0,
+            snd_nxt: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            sacked: Ranges::default(),
+            to_retransmit: VecDeque::new(),
+            oldest: NONE,
+            newest: NONE,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn packets_out(&self) -> u32 {
+        self.snd_nxt - self.snd_una
+    }
+
+    /// Packets believed to be in the network (the pipe of RFC 6675).
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.packets_out() + self.retrans_out - self.sacked_out - self.lost_out
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, seq: u32) -> &Segment {
+        self.segments.get(seq)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, seq: u32) -> &mut Segment {
+        self.segments.get_mut(seq)
+    }
+
+    /// One past the highest packet selectively acknowledged; `snd_una` if there is none.
+    #[inline]
+    pub(crate) fn highest_sacked(&self) -> u32 {
+        self.sacked.end().map_or(self.snd_una, |end| end.max(self.snd_una))
+    }
+
+    /// A new packet leaves now; returns its number.
+    #[inline]
+    pub(crate) fn send_new(&mut self, now: u64, dsn: u32) -> u32 {
+        let seq = self.snd_nxt;
+        self.segments.push(Segment { sent: now, dsn, older: self.newest, newer: NONE, state: 0 });
+        self.snd_nxt += 1;
+        self.append(seq);
+        seq
+    }
+
+    /// A retransmission of `seq` leaves now.
+    pub(crate) fn send_again(&mut self, now: u64, seq: u32) {
+        if self.get(seq).state & (segment::LOST | segment::RETRANS) != segment::LOST {
+            self.unlink(seq);
+        }
+        let newest = self.newest;
+        let record = self.get_mut(seq);
+        record.sent = now;
+        record.older = newest;
+        record.newer = NONE;
+        if record.state & segment::RETRANS == 0 {
+            record.state |= segment::RETRANS | segment::EVER_RETRANS;
+            self.retrans_out += 1;
+        }
+        self.append(seq);
+    }
+
+    /// Acknowledges `snd_una` cumulatively: removes and returns it.
+    #[inline]
+    pub(crate) fn acknowledge_first(&mut self) -> Segment {
+        let seq = self.snd_una;
+        let record = *self.segments.get(seq);
+        if record.state & segment::SACKED != 0 {
+            self.sacked_out -= 1;
+        } else {
+            self.clear_loss_marks(seq);
+        }
+        self.segments.pop();
+        self.snd_una += 1;
+        record
+    }
+
+    /// After a cumulative acknowledgement: forgets what lies below it.
+    #[inline]
+    pub(crate) fn trim(&mut self) {
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(self.snd_una);
+        }
+    }
+
+    /// Marks `[start, end)` selectively acknowledged, calling `fresh` with the number and the former record of each
+    /// packet for which that is news, in ascending order.
+    pub(crate) fn acknowledge_range(&mut self, start: u32, end: u32, mut fresh: impl FnMut(u32, &Segment)) {
+        let (start, end) = (start.max(self.snd_una), end.min(self.snd_nxt));
+        if start >= end {
+            return;
+        }
+        let mut sacked = std::mem::take(&mut self.sacked);
+        sacked.insert(start, end, |from, to| {
+            for seq in from..to {
+                let record = *self.get(seq);
+                self.clear_loss_marks(seq);
+                self.get_mut(seq).state |= segment::SACKED;
+                self.sacked_out += 1;
+                fresh(seq, &record);
+            }
+        });
+        self.sacked = sacked;
+    }
+
+    /// Takes a packet that has arrived out of the counters and the transmission order.
+    #[inline]
+    fn clear_loss_marks(&mut self, seq: u32) {
+        let state = self.get(seq).state;
+        if state & (segment::LOST | segment::RETRANS) != segment::LOST {
+            self.unlink(seq);
+        }
+        if state & (segment::LOST | segment::RETRANS) != 0 {
+            self.lost_out -= u32::from(state & segment::LOST != 0);
+            self.retrans_out -= u32::from(state & segment::RETRANS != 0);
+            self.get_mut(seq).state &= !(segment::LOST | segment::RETRANS);
+        }
+    }
+
+    /// Marks a packet lost that is neither acknowledged nor already waiting for a retransmission. Returns whether it
+    /// was a retransmission that was lost.
+    pub(crate) fn mark_lost(&mut self, seq: u32) -> bool {
+        self.unlink(seq);
+        let record = self.get_mut(seq);
+        let retransmission = record.state & segment::RETRANS != 0;
+        let first_time = record.state & segment::LOST == 0;
+        record.state = (record.state | segment::LOST) & !segment::RETRANS;
+        self.retrans_out -= u32::from(retransmission);
+        self.lost_out += u32::from(first_time);
+        match self.to_retransmit.back() {
+            Some(&last) if last >= seq => {
+                if let Err(at) = self.to_retransmit.binary_search(&seq) {
+                    self.to_retransmit.insert(at, seq);
+                }
+            }
+            _ => self.to_retransmit.push_back(seq),
+        }
+        retransmission
+    }
+
+    /// The lowest packet that waits for a retransmission.
+    pub(crate) fn next_to_retransmit(&mut self) -> Option<u32> {
+        while let Some(&seq) = self.to_retransmit.front() {
+            if seq >= self.snd_una {
+                let state = self.get(seq).state;
+                if state & (segment::LOST | segment::RETRANS) == segment::LOST {
+                    return Some(seq);
+                }
+            }
+            self.to_retransmit.pop_front();
+        }
+        None
+    }
+
+    /// Takes back all loss marks: the loss was spurious.
+    pub(crate) fn unmark_lost(&mut self) {
+        let waiting = std::mem::take(&mut self.to_retransmit);
+        for &seq in &waiting {
+            if seq >= self.snd_una && self.get(seq).state & (segment::LOST | segment::RETRANS) == segment::LOST {
+                self.get_mut(seq).state &= !segment::LOST;
+                self.lost_out -= 1;
+                self.insert_by_time(seq);
+            }
+        }
+        if self.lost_out > 0 {
+            // Retransmissions under way: no longer repairs of a loss.
+            for seq in self.snd_una..self.snd_nxt {
+                let record = self.get_mut(seq);
+                if record.state & segment::LOST != 0 {
+                    record.state &= !segment::LOST;
+                    self.lost_out -= 1;
+                }
+            }
+        }
+        self.to_retransmit = waiting;
+        self.to_retransmit.clear();
+    }
+
+    /// The packet transmitted longest ago that is neither acknowledged nor waiting for a retransmission.
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<u32> {
+        (self.oldest != NONE).then_some(self.oldest)
+    }
+
+    /// The one transmitted next after `seq`.
+    #[inline]
+    pub(crate) fn newer(&self, seq: u32) -> Option<u32> {
+        let newer = self.get(seq).newer;
+        (newer != NONE).then_some(newer)
+    }
+
+    #[inline]
+    fn append(&mut self, seq: u32) {
+        if self.newest == NONE {
+            self.oldest = seq;
+        } else {
+            let newest = self.newest;
+            self.get_mut(newest).newer = seq;
+        }
+        self.newest = seq;
+    }
+
+    #[inline]
+    fn unlink(&mut self, seq: u32) {
+        let Segment { older, newer, .. } = *self.get(seq);
+        if older == NONE {
+            self.oldest = newer;
+        } else {
+            self.get_mut(older).newer = newer;
+        }
+        if newer == NONE {
+            self.newest = older;
+        } else {
+            self.get_mut(newer).older = older;
+        }
+    }
+
+    /// Puts a packet back into the order of transmission. Rare, so a walk from the newest end will do.
+    fn insert_by_time(&mut self, seq: u32) {
+        let key = (self.get(seq).sent, seq);
+        let mut newer = NONE;
+        let mut older = self.newest;
+        while older != NONE && (self.get(older).sent, older) > key {
+            newer = older;
+            older = self.get(older).older;
+        }
+        let record = self.get_mut(seq);
+        record.older = older;
+        record.newer = newer;
+        if older == NONE {
+            self.oldest = seq;
+        } else {
+            self.get_mut(older).newer = seq;
+        }
+        if newer == NONE {
+            self.newest = seq;
+        } else {
+            self.get_mut(newer).older = seq;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scoreboard, segment};
+    use proptest::prelude::*;
+
+    impl Scoreboard {
+        /// Recomputes everything that is kept incrementally.
+        fn check(&self) {
+            let all: Vec<_> = (self.snd_una..self.snd_nxt).map(|seq| (seq, *self.get(seq))).collect();
+            let count = |bit| all.iter().filter(|(_, record)| record.state & bit != 0).count() as u32;
+            assert_eq!(self.sacked_out, count(segment::SACKED));
+            assert_eq!(self.lost_out, count(segment::LOST));
+            assert_eq!(self.retrans_out, count(segment::RETRANS));
+            let mut expected: Vec<_> = all
+                .iter()
+                .filter(|(_, record)| {
+                    record.state & segment::SACKED == 0
+                        && record.state & (segment::LOST | segment::RETRANS) != segment::LOST
+                })
+                .map(|(seq, record)| (record.sent, *seq))
+                .collect();
+            expected.sort_unstable();
+            let mut listed = Vec::new();
+            let mut at = self.oldest();
+            while let Some(seq) = at {
+                listed.push((self.get(seq).sent, seq));
+                at = self.newer(seq);
+            }
+            assert_eq!(listed, expected, "order of transmission");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn counters_and_lists_agree_with_the_records(
+            steps in prop::collection::vec((0..6_u8, 0..40_u32, 1..6_u32), 1..200),
+        ) {
+            let mut board = Scoreboard::new();
+            for (time, (kind, at, length)) in steps.into_iter().enumerate() {
+                let time = time as u64;
+                let seq = board.snd_una + at;
+                let outstanding = seq < board.snd_nxt;
+                match kind {
+                    0 => for _ in 0..length { board.send_new(time, 0); },
+                    1 => {
+                        for _ in 0..length.min(board.packets_out()) { board.acknowledge_first(); }
+                        board.trim();
+                    }
+                    2 => board.acknowledge_range(seq, seq + length, |_, _| {}),
+                    3 if outstanding => {
+                        let state = board.get(seq).state;
+                        if state & segment::SACKED == 0 && state & (segment::LOST | segment::RETRANS) != segment::LOST {
+                            board.mark_lost(seq);
+                        }
+                    }
+                    4 => {
+                        let lowest = (board.snd_una..board.snd_nxt).find(|&seq| {
+                            board.get(seq).state & (segment::LOST | segment::RETRANS) == segment::LOST
+                        });
+                        prop_assert_eq!(board.next_to_retransmit(), lowest);
+                        if let Some(seq) = lowest { board.send_again(time, seq); }
+                    }
+                    5 if length == 5 => board.unmark_lost(),
+                    _ => {}
+                }
+                board.check();
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The one timer of a subflow: retransmission timeout (RFC 6298), tail loss probe and reordering (RFC 8985).
+//!
+//! Rearming only moves the deadline. The agenda keeps the earliest entry; when that comes up too early the timer is
+//! entered again, once per timeout instead of once per acknowledgement.
+
+use braid_algorithms::layout::ca_state;
+
+use super::scoreboard::segment;
+use super::sender::{Phase, Sender, Timer};
+use crate::connection::Connection;
+use crate::network::Network;
+
+const MILLISECOND: u64 = 1_000_000;
+/// Linux adds this to reordering and probe timers.
+const SLACK_NS: u64 = 2 * MILLISECOND;
+/// Allowance for a delayed acknowledgement of a lone packet.
+const LONE_PACKET_NS: u64 = 200 * MILLISECOND;
+/// Handshake: linear retries at this interval, then doubling.
+const OPENING_TIMEOUT_NS: u64 = 1_000 * MILLISECOND;
+const OPENING_LINEAR: u32 = 4;
+/// Expiries after which a subflow gives up.
+const MAX_EXPIRIES: u32 = 15;
+
+/// What an expiry asks of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expired {
+    Nothing,
+    /// Repeat the handshake's step.
+    Opening(u32),
+    /// The subflow may have failed: offer its data to others.
+    Timeout,
+    /// New data was or may be sent.
+    MayPush,
+    /// Too many timeouts: the subflow is over.
+    GivenUp,
+}
+
+impl Sender {
+    #[inline]
+    fn set_timer(&mut self, timer: Timer, deadline: u64) {
+        self.timer = timer;
+        self.deadline = deadline;
+    }
+
+    /// When the timer is due, if it runs.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        (self.timer != Timer::Off).then_some(self.deadline)
+    }
+
+    pub(super) fn is_timer_running(&self) -> bool {
+        self.timer != Timer::Off
+    }
+
+    pub(super) fn start_retransmission_timer(&mut self, now: u64) {
+        self.set_timer(Timer::Retransmission, now + self.rtt.rto_ns());
+    }
+
+    pub(super) fn start_reordering_timer(&mut self, now: u64, wait_ns: u64) {
+        self.set_timer(Timer::Reordering, now + wait_ns + SLACK_NS);
+    }
+
+    /// Waits for the answer to the handshake's step.
+    pub(crate) fn start_opening_timer(&mut self, now: u64) {
+        let timeout = OPENING_TIMEOUT_NS << self.expiries.saturating_sub(OPENING_LINEAR).min(7);
+        self.set_timer(Timer::Retransmission, now + timeout);
+    }
+
+    /// The retransmission timer's own deadline while another timer runs: the head's transmission + RTO.
+    fn retransmission_deadline(&self, now: u64) -> u64 {
+        (self.board.get(self.board.snd_una).sent + self.rtt.rto_ns()).max(now + 1_000)
+    }
+
+    /// After an acknowledgement: a probe if one is due before the timeout, else the timeout.
+    #[inline]
+    pub(super) fn restart_timer(&mut self, connection: &Connection, now: u64) {
+        if self.board.packets_out() == 0 {
+            self.timer = Timer::Off;
+        } else if !self.schedule_probe(connection, now, now + self.rtt.rto_ns()) {
+            self.start_retransmission_timer(now);
+        }
+    }
+
+    /// After sending new data.
+    #[inline]
+    pub(crate) fn restart_probe(&mut self, connection: &Connection, now: u64) {
+        if self.board.packets_out() > 0 && self.timer != Timer::Reordering {
+            let timeout = match self.timer {
+                Timer::Retransmission => self.deadline,
+                _ => self.retransmission_deadline(now),
+            };
+            self.schedule_probe(connection, now, timeout);
+        }
+    }
+
+    #[inline]
+    fn schedule_probe(&mut self, connection: &Connection, now: u64, timeout: u64) -> bool {
+        let view = connection.subflow(self.setup.index);
+        if view.ca_state != ca_state::OPEN && view.ca_state != ca_state::CWR {
+            return false;
+        }
+        let wait = if self.rtt.has_sample() {
+            let slack = if self.board.packets_out() == 1 { LONE_PACKET_NS } else { SLACK_NS };
+            2_000 * u64::from(self.rtt.srtt_us()) + slack
+        } else {
+            OPENING_TIMEOUT_NS
+        };
+        self.set_timer(Timer::Probe, (now + wait).min(timeout));
+        true
+    }
+
+    /// The deadline has come.
+    pub(crate) fn expire(&mut self, connection: &mut Connection, network: &mut Network) -> Expired {
+        let timer = std::mem::replace(&mut self.timer, Timer::Off);
+        if let Phase::Opening(step) = self.phase {
+            self.expiries += 1;
+            self.counts.timeouts += 1;
+            self.start_opening_timer(network.now);
+            return Expired::Opening(step);
+        }
+        match timer {
+            Timer::Off => Expired::Nothing,
+            Timer::Reordering => {
+                self.reordering_timeout(connection, network);
+                Expired::MayPush
+            }
+            Timer::Probe => {
+                self.send_probe(connection, network);
+                Expired::MayPush
+            }
+            Timer::Retransmission => self.retransmission_timeout(connection, network),
+        }
+    }
+
+    /// One packet beyond the window, to turn a lost tail into selective acknowledgements.
+    fn send_probe(&mut self, connection: &mut Connection, network: &mut Network) {
+        if self.board.packets_out() == 0 {
+            return;
+        }
+        if self.probe.is_none() {
+            let new = connection.take_new_data(self.setup.index);
+            if let Some(dsn) = new {
+                self.send_new(connection, network, dsn);
+            } else {
+                let last = self.board.snd_nxt - 1;
+                // A packet that has arrived or awaits its turn is no probe.
+                let state = self.board.get(last).state;
+                if state & segment::SACKED == 0 {
+                    self.send_again(connection, network, last);
+                }
+            }
+            self.probe = Some((self.board.snd_nxt, new.is_none()));
+        }
+        let deadline = self.retransmission_deadline(network.now);
+        self.set_timer(Timer::Retransmission, deadline);
+    }
+
+    fn retransmission_timeout(&mut self, connection: &mut Connection, network: &mut Network) -> Expired {
+        if self.board.packets_out() == 0 {
+            return Expired::Nothing;
+        }
+        if self.expiries >= MAX_EXPIRIES {
+            return Expired::GivenUp;
+        }
+        self.enter_loss(connection, network);
+        self.expiries += 1;
+        self.potentially_failed = true;
+        if let Some(head) = self.board.next_to_retransmit() {
+            self.send_again(connection, network, head);
+        }
+        self.rtt.back_off();
+        self.start_retransmission_timer(network.now);
+        Expired::Timeout
+    }
+}

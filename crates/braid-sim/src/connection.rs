@@ -82,15 +82,17 @@ impl Connection {
             self.schedule(senders, network);
         } else {
             let sender = &mut senders[0];
+            let before = self.data.snd_nxt;
             while sender.has_room(self) && self.data.may_send_new() {
                 let dsn = self.data.snd_nxt;
                 self.data.snd_nxt += 1;
                 sender.send_new(self, network, dsn);
             }
+            if self.data.snd_nxt != before {
+                sender.restart_probe(self, network.now);
+            }
         }
-        let sender = &mut senders[acknowledged];
-        sender.restart_probe(self, network.now);
-        sender.note_usage(self, network);
+        senders[acknowledged].note_usage(self, network);
     }
 
     /// The minRTT scheduler: reinjections first, then new data, each on the usable subflow with the smallest srtt.

@@ -14,4 +14,6 @@ pub(crate) mod rtt;
 pub(crate) mod scoreboard;
 pub(crate) mod sender;
 mod state;
+#[cfg(test)]
+mod tests;
 pub(crate) mod timers;

@@ -1,0 +1,422 @@
+//! One sender against hand-written acknowledgements: the vectors of the literature, and the corners of the state
+//! machine.
+
+use braid_algorithms::layout::{Subflow, ca_state};
+use braid_algorithms::{Controller, Spec};
+use braid_scenario::model::{self, Direction, Loss, QueueLimit};
+
+use super::sender::{Sender, Setup, Timer};
+use crate::agenda::Agenda;
+use crate::connection::Connection;
+use crate::link::Link;
+use crate::network::{END, Network};
+use crate::packet::{Packet, Sack, Sacks, flags};
+use crate::random::Stream;
+
+const MS: u64 = 1_000_000;
+
+/// A sender whose packets go nowhere until a test acknowledges them.
+struct Bench {
+    connection: Connection,
+    senders: [Sender; 1],
+    network: Network,
+}
+
+impl Bench {
+    /// An established flow with a measured RTT and this window, in congestion avoidance.
+    fn new(cc: &str, rtt_ms: u64, cwnd: u32) -> Self {
+        let model = model::Connection {
+            name: "tcp0".into(),
+            kind: model::Kind::Tcp,
+            cc: None,
+            start_ns: 0,
+            stop_ns: None,
+            mss: 1448,
+            data_header: 52,
+            ack_size: 52,
+            receive_buffer: 1 << 30,
+            initial_window: 10,
+            ecn: true,
+            delayed_ack: true,
+            subflows: vec![model::Subflow {
+                name: "sf1".into(),
+                route: vec![0],
+                join_delay_ns: None,
+                backup: false,
+            }],
+        };
+        let direction = Direction {
+            rate_bps: 1_000_000_000_000,
+            delay_ns: 0,
+            jitter_ns: 0,
+            queue: QueueLimit::Packets(u32::MAX),
+            loss: Loss::None,
+            ecn_threshold: None,
+            outages: vec![],
+        };
+        let setup = Setup { subflow: 0, index: 0, hop: 0, data_size: 1500, ecn: true, initial_window: 10 };
+        let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
+        let mut bench = Self {
+            connection: Connection::new(0, &model, 0),
+            senders: [Sender::new(setup, Controller::new(&spec))],
+            network: Network {
+                now: 1_000 * MS,
+                agenda: Agenda::default(),
+                links: vec![Link::new(&direction, Stream::new(1, "test"))],
+                first_element: 1,
+                hops: vec![0, END],
+                sacks: Sacks::default(),
+            },
+        };
+        bench.senders[0].establish(&mut bench.connection, &mut bench.network, rtt_ms as u32 * 1_000);
+        bench.view_mut().cwnd = cwnd;
+        bench.view_mut().ssthresh = cwnd;
+        bench.push();
+        assert_eq!(bench.sent(), (0..cwnd).collect::<Vec<_>>(), "the window is sent at once");
+        bench.network.now += rtt_ms * MS;
+        bench
+    }
+
+    fn view(&self) -> &Subflow {
+        self.connection.subflow(0)
+    }
+
+    fn view_mut(&mut self) -> &mut Subflow {
+        self.connection.subflow_mut(0)
+    }
+
+    fn sender(&self) -> &Sender {
+        &self.senders[0]
+    }
+
+    fn push(&mut self) {
+        self.connection.push(&mut self.senders, 0, &mut self.network);
+    }
+
+    /// Numbers of the data packets sent since the last call.
+    fn sent(&mut self) -> Vec<u32> {
+        self.packets().iter().map(|packet| packet.seq).collect()
+    }
+
+    fn packets(&mut self) -> Vec<Packet> {
+        std::iter::from_fn(|| self.network.links[0].arrive().0).collect()
+    }
+
+    /// An acknowledgement arrives; returns what is sent in answer.
+    fn receive(&mut self, ack: u32, blocks: &[(u32, u32)], duplicate: bool, flags: u16, echo: u32) -> Vec<u32> {
+        let mut sack = Sack { n: blocks.len() as u8, duplicate, ..Sack::default() };
+        sack.blocks[..blocks.len()].copy_from_slice(blocks);
+        let slot = if blocks.is_empty() { Sacks::NONE } else { self.network.sacks.put(sack) };
+        let packet = Packet {
+            seq: ack,
+            dsn: ack,
+            flags,
+            timestamp: echo,
+            window_end: u32::MAX,
+            sack: slot,
+            ..Packet::default()
+        };
+        let Self { connection, senders, network } = self;
+        senders[0].receive(connection, network, &packet);
+        self.push();
+        self.sent()
+    }
+
+    fn ack(&mut self, ack: u32) -> Vec<u32> {
+        let echo = self.network.timestamp();
+        self.receive(ack, &[], false, 0, echo)
+    }
+
+    fn sack(&mut self, ack: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
+        let echo = self.network.timestamp();
+        self.receive(ack, blocks, false, 0, echo)
+    }
+
+    /// The timer expires; returns what is sent.
+    fn expire(&mut self) -> Vec<u32> {
+        self.network.now = self.sender().deadline().expect("a timer runs");
+        let Self { connection, senders, network } = self;
+        senders[0].expire(connection, network);
+        self.push();
+        self.sent()
+    }
+}
+
+#[test]
+fn a_burst_loss_is_repaired_one_packet_per_ack_as_in_rfc_6937() {
+    let mut bench = Bench::new("reno", 100, 20);
+    let sent: Vec<_> = (16..=20).map(|end| bench.sack(0, &[(15, end)])).collect();
+    assert_eq!(sent, [vec![20], vec![21], vec![0], vec![1], vec![2]]);
+    assert_eq!(bench.view().ssthresh, 10);
+}
+
+#[test]
+fn after_a_single_loss_every_second_ack_releases_a_packet() {
+    let mut bench = Bench::new("reno", 100, 20);
+    let mut released = Vec::new();
+    for count in 1..=19 {
+        let sent = bench.sack(0, &[(1, 1 + count)]);
+        if !sent.is_empty() {
+            released.push((count, sent));
+        }
+    }
+    let expected: Vec<_> = [1, 2, 3, 5, 7, 9, 11, 13, 15, 17]
+        .into_iter()
+        .zip([20, 21, 0, 22, 23, 24, 25, 26, 27, 28])
+        .map(|(count, seq)| (count, vec![seq]))
+        .collect();
+    assert_eq!(released, expected);
+    assert_eq!(bench.sender().board.in_flight(), 10);
+}
+
+#[test]
+fn cubic_keeps_seven_tenths_and_releases_in_proportion() {
+    let mut bench = Bench::new("cubic", 100, 20);
+    let mut released = Vec::new();
+    for count in 1..=19 {
+        if !bench.sack(0, &[(1, 1 + count)]).is_empty() {
+            released.push(count);
+        }
+    }
+    assert_eq!(bench.view().ssthresh, 14);
+    assert_eq!(released, [1, 2, 3, 4, 5, 7, 8, 10, 11, 13, 14, 15, 18, 19]);
+    assert_eq!(bench.sender().board.in_flight(), 14);
+    bench.network.now += 100 * MS;
+    bench.ack(20);
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
+    bench.ack(22);
+    assert_eq!((bench.view().ca_state, bench.view().cwnd), (ca_state::OPEN, 14));
+}
+
+#[test]
+fn without_reordering_the_third_sack_marks_the_loss() {
+    let mut bench = Bench::new("reno", 100, 10);
+    assert_eq!(bench.sack(0, &[(1, 2)]), [10]);
+    assert_eq!(bench.sack(0, &[(1, 3)]), [11]);
+    assert_eq!(bench.sack(0, &[(1, 4)]), [0]);
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
+}
+
+#[test]
+fn two_sacks_mark_the_loss_a_quarter_rtt_later() {
+    let mut bench = Bench::new("reno", 100, 3);
+    bench.sack(0, &[(1, 2)]);
+    bench.sack(0, &[(1, 3)]);
+    assert_eq!(bench.sender().timer, Timer::Reordering);
+    assert_eq!(bench.sender().deadline(), Some(bench.network.now + 27 * MS));
+    assert_eq!(bench.expire()[0], 0);
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
+}
+
+#[test]
+fn a_probe_follows_two_rtts_of_silence_and_never_later_than_the_timeout() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.connection.data.window_end = 20;
+    bench.receive_quietly(2);
+    assert_eq!(bench.sender().deadline(), Some(bench.network.now + 202 * MS));
+    bench.connection.data.window_end = u32::MAX;
+    let mut lone = Bench::new("reno", 100, 1);
+    lone.connection.data.window_end = 1;
+    assert_eq!(lone.sender().deadline(), Some(lone.network.now - 100 * MS + 300 * MS));
+    let probe = bench.expire();
+    assert_eq!(probe[0], 20, "a probe is new data");
+    assert_eq!(bench.view().ca_state, ca_state::OPEN);
+}
+
+#[test]
+fn a_probe_that_repairs_the_loss_costs_one_reduction() {
+    let mut bench = Bench::new("reno", 100, 10);
+    bench.connection.data.window_end = 10;
+    bench.receive_quietly(9);
+    assert_eq!(bench.expire(), [9], "no new data: the last packet again");
+    bench.network.now += 100 * MS;
+    bench.connection.data.window_end = 11;
+    bench.push();
+    bench.network.now += 100 * MS;
+    bench.ack(11);
+    assert_eq!(bench.view().ssthresh, 5);
+}
+
+#[test]
+fn a_timeout_restarts_from_one_packet_and_slow_start_ends_at_half_the_window() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.connection.data.window_end = 20;
+    // Nothing is acknowledged: the probe, then the timeout.
+    bench.expire();
+    assert_eq!(bench.expire(), [0]);
+    assert_eq!((bench.view().ssthresh, bench.view().cwnd), (10, 1));
+    let mut windows = Vec::new();
+    let mut acknowledged = 0;
+    let mut outstanding = 1;
+    for _ in 0..4 {
+        bench.network.now += 100 * MS;
+        for _ in 0..outstanding {
+            acknowledged += 1;
+            bench.receive_quietly(acknowledged);
+        }
+        outstanding = bench.sent().len();
+        windows.push(bench.view().cwnd);
+    }
+    assert_eq!(windows, [2, 4, 8, 10]);
+}
+
+#[test]
+fn an_idle_second_halves_the_window_once_per_timeout_down_to_the_initial_one() {
+    let mut bench = Bench::new("reno", 100, 80);
+    bench.connection.data.window_end = 80;
+    bench.ack(80);
+    // ack() opened the window again; close it and let the flow fall silent.
+    let sent = bench.connection.data.snd_nxt;
+    bench.connection.data.window_end = sent;
+    bench.network.now += 100 * MS;
+    bench.receive_quietly(sent);
+    bench.view_mut().cwnd = 80;
+    bench.view_mut().ssthresh = 40;
+    bench.network.now += 1_000 * MS;
+    bench.connection.data.window_end = u32::MAX;
+    bench.push();
+    assert_eq!((bench.view().cwnd, bench.view().ssthresh), (10, 60));
+}
+
+impl Bench {
+    /// Acknowledges everything without opening the window.
+    fn receive_quietly(&mut self, ack: u32) {
+        let packet = Packet {
+            seq: ack,
+            dsn: ack,
+            timestamp: self.network.timestamp(),
+            sack: Sacks::NONE,
+            ..Packet::default()
+        };
+        let Self { connection, senders, network } = self;
+        senders[0].receive(connection, network, &packet);
+    }
+}
+
+#[test]
+fn a_congestion_echo_cuts_once_per_window_and_says_so() {
+    let mut bench = Bench::new("reno", 100, 20);
+    let echo = bench.network.timestamp();
+    for ack in 1..=19 {
+        bench.receive(ack, &[], false, flags::ECE, echo);
+    }
+    assert_eq!((bench.view().ca_state, bench.view().ssthresh), (ca_state::CWR, 10));
+    bench.network.now += 100 * MS;
+    let last = bench.sender().board.snd_nxt;
+    bench.ack(last);
+    assert_eq!(bench.view().ca_state, ca_state::OPEN);
+    assert_eq!(bench.sender().counts.ecn_reductions, 1);
+    assert_eq!(bench.sender().counts.retransmissions, 0);
+}
+
+#[test]
+fn the_first_new_packet_after_a_reduction_carries_cwr_and_retransmissions_are_not_ect() {
+    let mut bench = Bench::new("reno", 100, 20);
+    let mut packets = Vec::new();
+    for count in 1..=8 {
+        let mut sack = Sack { n: 1, ..Sack::default() };
+        sack.blocks[0] = (1, 1 + count);
+        let slot = bench.network.sacks.put(sack);
+        let packet = Packet { sack: slot, window_end: u32::MAX, ..Packet::default() };
+        let Bench { connection, senders, network } = &mut bench;
+        senders[0].receive(connection, network, &packet);
+        bench.push();
+        packets.extend(bench.packets());
+    }
+    let marks: Vec<_> = packets
+        .iter()
+        .map(|packet| (packet.seq, packet.flags & flags::ECT != 0, packet.flags & flags::CWR != 0))
+        .collect();
+    assert_eq!(marks[2], (0, false, false), "retransmission");
+    assert_eq!(marks[3], (22, true, true), "first new packet");
+    assert!(marks[4..].iter().all(|&(_, ect, cwr)| ect && !cwr));
+}
+
+#[test]
+fn an_ack_of_the_original_undoes_the_recovery() {
+    let mut bench = Bench::new("reno", 100, 20);
+    let before = bench.network.timestamp() - 100_000;
+    for count in 1..=5 {
+        bench.sack(0, &[(1, 1 + count)]);
+    }
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
+    bench.network.now += 10 * MS;
+    // The late original arrives: the echo is older than the retransmission.
+    bench.receive(6, &[], false, 0, before);
+    assert!(bench.view().cwnd >= 20, "cwnd {}", bench.view().cwnd);
+    assert_eq!(bench.sender().counts.undos, 1);
+}
+
+#[test]
+fn reports_of_needless_retransmissions_undo_the_recovery() {
+    let mut bench = Bench::new("reno", 100, 20);
+    for count in 1..=5 {
+        bench.sack(0, &[(1, 1 + count)]);
+    }
+    let retransmitted = bench.network.timestamp();
+    bench.network.now += 100 * MS;
+    bench.receive(20, &[], false, 0, retransmitted);
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY, "data sent during the recovery is outstanding");
+    bench.receive(20, &[(0, 1)], true, 0, retransmitted);
+    assert_eq!(bench.view().cwnd, 20);
+    assert_eq!(bench.sender().counts.undos, 1);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_and_sent_again_without_a_timeout() {
+    let mut bench = Bench::new("reno", 100, 20);
+    for count in 1..=5 {
+        bench.sack(0, &[(1, 1 + count)]);
+    }
+    // What was sent after the retransmission arrives, the retransmission does not.
+    for count in 6..=19 {
+        bench.sack(0, &[(1, 1 + count)]);
+    }
+    let highest = bench.sender().board.snd_nxt;
+    bench.network.now += 100 * MS;
+    let sent = bench.sack(0, &[(1, highest)]);
+    assert!(sent.contains(&0), "{sent:?}");
+    assert_eq!(bench.sender().counts.timeouts, 0);
+    assert_eq!(bench.view().ssthresh, 10, "no second cut");
+}
+
+#[test]
+fn a_timeout_that_was_only_a_delay_is_undone_by_frto() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.connection.data.window_end = 20;
+    bench.expire();
+    assert_eq!(bench.expire(), [0]);
+    bench.connection.data.window_end = u32::MAX;
+    bench.network.now += 10 * MS;
+    // Originals arrive late, without timestamps old enough to tell (echo = now): new data is sent instead of repairs.
+    let echo = bench.network.timestamp();
+    let sent = bench.receive(1, &[], false, 0, echo);
+    assert!(sent.iter().all(|&seq| seq >= 20), "{sent:?}");
+    bench.receive(2, &[], false, 0, echo);
+    assert!(bench.view().cwnd >= 20, "cwnd {}", bench.view().cwnd);
+    assert_eq!(bench.view().ca_state, ca_state::OPEN);
+}
+
+#[test]
+fn growth_needs_a_full_window() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.connection.data.window_end = 20;
+    for ack in 1..=20 {
+        bench.receive_quietly(ack);
+        bench.connection.data.window_end = 22.max(bench.connection.data.window_end);
+    }
+    let cwnd = bench.view().cwnd;
+    for ack in 21..=22 {
+        bench.push();
+        bench.network.now += 100 * MS;
+        bench.receive_quietly(ack);
+    }
+    for _ in 0..30 {
+        bench.connection.data.window_end += 2;
+        bench.push();
+        bench.network.now += 100 * MS;
+        let ack = bench.sender().board.snd_nxt;
+        bench.receive_quietly(ack);
+    }
+    assert!(bench.view().cwnd <= cwnd, "two packets per RTT are no reason to grow: {}", bench.view().cwnd);
+}

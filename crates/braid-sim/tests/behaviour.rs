@@ -1,0 +1,217 @@
+//! Whole runs: what any sound transport and any sound network must show.
+
+mod common;
+
+use braid_scenario::model::{Loss, QueueLimit};
+use common::{connection, goodput, link, run, scenario, share};
+use proptest::prelude::*;
+
+#[test]
+fn one_flow_fills_its_link_and_no_more() {
+    for cc in ["reno", "cubic"] {
+        let result = run(&scenario(60.0, vec![link("b1", 10.0, 10.0)], vec![connection("tcp0", None, &[&[0]])]), cc, 1);
+        let payload = 10.0 * 1448.0 / 1500.0;
+        assert!((0.97..=1.0).contains(&(goodput(&result, 0) / payload)), "{cc}: {} Mbit/s", goodput(&result, 0));
+    }
+}
+
+#[test]
+fn two_equal_flows_share_a_link_fairly() {
+    let flows = vec![connection("tcp0", None, &[&[0]]), connection("tcp1", None, &[&[0]])];
+    let mut bottleneck = link("b1", 10.0, 10.0);
+    bottleneck.forward.jitter_ns = 100_000;
+    let result = run(&scenario(300.0, vec![bottleneck], flows), "reno", 1);
+    let ratio = goodput(&result, 0) / goodput(&result, 1);
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_seed_another() {
+    let mut lossy = link("b1", 20.0, 10.0);
+    lossy.forward.loss = Loss::Bernoulli(0.002);
+    let scenario = scenario(
+        30.0,
+        vec![lossy, link("b2", 5.0, 30.0)],
+        vec![connection("mp0", None, &[&[0], &[1]]), connection("bg0", Some("cubic"), &[&[0]])],
+    );
+    assert_eq!(run(&scenario, "lia", 1), run(&scenario, "lia", 1));
+    assert_ne!(run(&scenario, "lia", 1), run(&scenario, "lia", 2));
+}
+
+#[test]
+fn another_flow_elsewhere_does_not_disturb_a_flow() {
+    let mut lossy = link("b1", 20.0, 10.0);
+    lossy.forward.loss = Loss::Bernoulli(0.002);
+    let one = vec![connection("tcp0", None, &[&[0]])];
+    let two = vec![one[0].clone(), connection("tcp1", None, &[&[1]])];
+    let alone = run(&scenario(30.0, vec![lossy.clone()], one), "reno", 1);
+    let beside = run(&scenario(30.0, vec![lossy, link("b2", 5.0, 30.0)], two), "reno", 1);
+    assert_eq!(alone.connections[0], beside.connections[0]);
+}
+
+#[test]
+fn a_multipath_connection_uses_both_of_its_links() {
+    let links = vec![link("b1", 10.0, 10.0), link("b2", 5.0, 20.0)];
+    let scenario = scenario(60.0, links, vec![connection("mp0", None, &[&[0], &[1]])]);
+    for cc in ["reno", "cubic", "lia", "olia", "balia", "dlia", "dolia"] {
+        let result = run(&scenario, cc, 1);
+        let payload = 15.0 * 1420.0 / 1500.0;
+        assert!(goodput(&result, 0) / payload > 0.9, "{cc}: {} of {payload} Mbit/s", goodput(&result, 0));
+        assert!(goodput(&result, 0) <= payload, "{cc}");
+    }
+}
+
+#[test]
+fn coupling_takes_one_share_of_a_bottleneck_where_uncoupled_takes_two() {
+    let mut bottleneck = link("b1", 20.0, 20.0);
+    bottleneck.forward.jitter_ns = 100_000;
+    let flows = vec![connection("mp0", None, &[&[0], &[0]]), connection("tcp0", Some("reno"), &[&[0]])];
+    let scenario = scenario(300.0, vec![bottleneck], flows);
+    let ratio = |cc| {
+        let result = run(&scenario, cc, 1);
+        goodput(&result, 0) / goodput(&result, 1)
+    };
+    assert!((1.5..2.6).contains(&ratio("reno")), "uncoupled: {}", ratio("reno"));
+    for cc in ["lia", "olia", "balia"] {
+        assert!((0.6..1.5).contains(&ratio(cc)), "{cc}: {}", ratio(cc));
+    }
+}
+
+#[test]
+fn olia_moves_away_from_the_lossy_path() {
+    let mut lossy = link("b2", 10.0, 10.0);
+    lossy.forward.loss = Loss::Bernoulli(0.02);
+    let mut clean = link("b1", 10.0, 10.0);
+    clean.forward.loss = Loss::Bernoulli(0.001);
+    let scenario = scenario(120.0, vec![clean, lossy], vec![connection("mp0", None, &[&[0], &[1]])]);
+    let result = run(&scenario, "olia", 1);
+    assert!(share(&result, 0, 0) > 0.85, "{}", share(&result, 0, 0));
+}
+
+#[test]
+fn a_failed_path_costs_no_data_and_is_used_again_when_it_returns() {
+    let mut failing = link("b1", 10.0, 10.0);
+    failing.forward.outages = vec![(10_000_000_000, 30_000_000_000)];
+    failing.reverse.outages = failing.forward.outages.clone();
+    let links = vec![failing, link("b2", 10.0, 10.0)];
+    let flows = vec![connection("mp0", None, &[&[0], &[1]])];
+    let result = run(&scenario(30.0, links.clone(), flows.clone()), "lia", 1);
+    // 10 s on both, 20 s on the second alone; a second or so to notice.
+    let possible = (10.0 * 20.0 + 20.0 * 10.0) / 30.0 * 1420.0 / 1500.0;
+    assert!(goodput(&result, 0) > 0.9 * possible, "{} of {possible}", goodput(&result, 0));
+    assert!(result.connections[0].reinjections > 0);
+    let longer = run(&scenario(90.0, links, flows), "lia", 1);
+    let before = result.connections[0].subflows[0].received_bytes;
+    assert!(longer.connections[0].subflows[0].received_bytes > 4 * before, "the path that returned is used");
+}
+
+#[test]
+fn a_backup_subflow_waits_until_the_other_fails() {
+    let mut failing = link("b1", 10.0, 10.0);
+    failing.forward.outages = vec![(10_000_000_000, 20_000_000_000)];
+    let mut backup = connection("mp0", None, &[&[0], &[1]]);
+    backup.subflows[1].backup = true;
+    let links = vec![failing, link("b2", 10.0, 10.0)];
+    let result = run(&scenario(9.0, links.clone(), vec![backup.clone()]), "lia", 1);
+    assert_eq!(result.connections[0].subflows[1].received_bytes, 0);
+    let result = run(&scenario(20.0, links, vec![backup]), "lia", 1);
+    assert!(result.connections[0].subflows[1].received_bytes > 5_000_000);
+}
+
+#[test]
+fn a_small_receive_buffer_limits_the_rate_to_a_buffer_per_rtt() {
+    let mut limited = connection("tcp0", None, &[&[0]]);
+    limited.receive_buffer = 20 * 1448;
+    let result = run(&scenario(60.0, vec![link("b1", 100.0, 50.0)], vec![limited]), "cubic", 1);
+    let expected = 20.0 * 1448.0 * 8.0 / 0.1e6;
+    assert!((0.97..1.01).contains(&(goodput(&result, 0) / expected)), "{} of {expected}", goodput(&result, 0));
+    assert_eq!(result.connections[0].subflows[0].retransmissions, 0);
+}
+
+#[test]
+fn a_marking_queue_holds_the_rate_without_losing_anything() {
+    let mut marking = link("b1", 10.0, 10.0);
+    marking.forward.ecn_threshold = Some(20);
+    let mut flow = connection("tcp0", None, &[&[0]]);
+    flow.ecn = true;
+    let result = run(&scenario(60.0, vec![marking], vec![flow]), "reno", 1);
+    let subflow = &result.connections[0].subflows[0];
+    assert!(subflow.ecn_reductions > 10, "{}", subflow.ecn_reductions);
+    assert_eq!((subflow.retransmissions, subflow.timeouts), (0, 0));
+    // Marking by the instantaneous queue also marks the packet that says CWR, so some windows are cut twice.
+    assert!(goodput(&result, 0) > 8.5, "{}", goodput(&result, 0));
+}
+
+#[test]
+fn lost_acknowledgements_cost_little() {
+    let mut lossy = link("b1", 10.0, 10.0);
+    lossy.reverse.loss = Loss::Bernoulli(0.1);
+    let result = run(&scenario(60.0, vec![lossy], vec![connection("tcp0", None, &[&[0]])]), "cubic", 1);
+    assert!(goodput(&result, 0) > 9.0, "{}", goodput(&result, 0));
+    assert!(result.connections[0].subflows[0].retransmissions < 600);
+}
+
+#[test]
+fn measuring_begins_after_the_warm_up() {
+    let mut warm = scenario(60.0, vec![link("b1", 10.0, 10.0)], vec![connection("tcp0", None, &[&[0]])]);
+    warm.warmup_ns = 20_000_000_000;
+    warm.cooldown_ns = 10_000_000_000;
+    let result = run(&warm, "cubic", 1);
+    assert_eq!(result.measured_ns, 30_000_000_000);
+    assert_eq!(result.connections[0].active_ns, 30_000_000_000);
+    assert!((9.4..9.66).contains(&goodput(&result, 0)), "{}", goodput(&result, 0));
+    assert!(result.links[0].forward.busy_ns <= 30_100_000_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever the network does, nothing panics, nothing arrives that was not sent, no link carries more than it can.
+    #[test]
+    fn any_network_keeps_its_books(
+        rate in 0.1..200.0_f64,
+        delay in 0.0..150.0_f64,
+        queue in 1..300_u32,
+        loss in 0.0..0.3_f64,
+        ack_loss in 0.0..0.3_f64,
+        outage in 0..6_u64,
+        jitter in prop_oneof![Just(0_u64), 1..20_000_000_u64],
+        buffer in prop_oneof![Just(1_u64 << 26), 1_448..200_000_u64],
+        cc in prop_oneof![
+            Just("reno"), Just("cubic"), Just("vegas"), Just("lia"), Just("olia"), Just("balia"), Just("dlia"), Just("dolia"),
+        ],
+        ecn in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let mut first = link("b1", rate, delay);
+        first.forward.queue = QueueLimit::Packets(queue);
+        first.forward.jitter_ns = jitter;
+        if loss > 0.001 { first.forward.loss = Loss::Bernoulli(loss); }
+        if ack_loss > 0.001 { first.reverse.loss = Loss::Bernoulli(ack_loss); }
+        if outage > 0 { first.forward.outages = vec![(1_000_000_000, (1 + outage) * 1_000_000_000)]; }
+        if ecn { first.forward.ecn_threshold = Some(queue / 2 + 1); }
+        let mut multipath = connection("mp0", None, &[&[0], &[1], &[0, 1]]);
+        multipath.receive_buffer = buffer;
+        multipath.ecn = ecn;
+        let mut plain = connection("tcp0", Some("cubic"), &[&[0]]);
+        plain.start_ns = 500_000_000;
+        plain.stop_ns = Some(6_000_000_000);
+        let scenario = scenario(8.0, vec![first, link("b2", 7.0, 15.0)], vec![multipath, plain]);
+        let result = run(&scenario, cc, seed);
+        for link in &result.links {
+            for direction in [&link.forward, &link.reverse] {
+                prop_assert!(direction.drops_wire <= direction.packets);
+            }
+        }
+        for (index, counts) in result.connections.iter().enumerate() {
+            let received: u64 = counts.subflows.iter().map(|subflow| subflow.received_bytes).sum();
+            prop_assert!(counts.goodput_bytes <= received);
+            for subflow in &counts.subflows {
+                prop_assert!(subflow.retransmissions <= subflow.packets_sent);
+                prop_assert!(subflow.received_bytes <= subflow.packets_sent * 1500);
+            }
+            prop_assert!(goodput(&result, index) <= rate + 7.0);
+        }
+        prop_assert_eq!(&result, &run(&scenario, cc, seed));
+    }
+}

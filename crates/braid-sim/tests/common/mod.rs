@@ -1,0 +1,81 @@
+//! Small scenarios in a few words.
+
+use braid_algorithms::Spec;
+use braid_results::measure::Measurements;
+use braid_scenario::model::{Connection, Direction, Kind, Link, Loss, QueueLimit, Scenario, Subflow};
+
+/// A link of this rate and one-way delay with a queue of 100 packets and a clean way back.
+pub fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
+    let forward = Direction {
+        rate_bps: (rate_mbit * 1e6) as u64,
+        delay_ns: (delay_ms * 1e6) as u64,
+        jitter_ns: 0,
+        queue: QueueLimit::Packets(100),
+        loss: Loss::None,
+        ecn_threshold: None,
+        outages: vec![],
+    };
+    let reverse = Direction { queue: QueueLimit::Packets(10_000), ..forward.clone() };
+    Link { name: name.into(), private: false, forward, reverse }
+}
+
+/// A connection over these routes; one route: plain TCP.
+pub fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> Connection {
+    let mptcp = routes.len() > 1;
+    let mss = if mptcp { 1420 } else { 1448 };
+    Connection {
+        name: name.into(),
+        kind: if mptcp { Kind::Mptcp } else { Kind::Tcp },
+        cc: cc.map(Into::into),
+        start_ns: 0,
+        stop_ns: None,
+        mss,
+        data_header: 1500 - mss,
+        ack_size: if mptcp { 64 } else { 52 },
+        receive_buffer: 1 << 26,
+        initial_window: 10,
+        ecn: false,
+        delayed_ack: true,
+        subflows: routes
+            .iter()
+            .enumerate()
+            .map(|(index, route)| Subflow {
+                name: format!("sf{}", index + 1),
+                route: route.to_vec(),
+                join_delay_ns: None,
+                backup: false,
+            })
+            .collect(),
+    }
+}
+
+/// These links and connections for this long.
+pub fn scenario(seconds: f64, links: Vec<Link>, connections: Vec<Connection>) -> Scenario {
+    Scenario {
+        name: "test".into(),
+        title: String::new(),
+        parameters: indexmap::IndexMap::new(),
+        duration_ns: (seconds * 1e9) as u64,
+        warmup_ns: 0,
+        cooldown_ns: 0,
+        links,
+        connections,
+    }
+}
+
+pub fn run(scenario: &Scenario, cc: &str, seed: u64) -> Measurements {
+    let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
+    braid_sim::run(scenario, &spec, seed).unwrap()
+}
+
+/// Goodput of a connection in Mbit/s.
+pub fn goodput(result: &Measurements, connection: usize) -> f64 {
+    result.connections[connection].goodput_bytes as f64 * 8e3 / result.measured_ns as f64
+}
+
+/// Share of a subflow in what its connection's subflows received.
+pub fn share(result: &Measurements, connection: usize, subflow: usize) -> f64 {
+    let bytes = |subflow: usize| result.connections[connection].subflows[subflow].received_bytes as f64;
+    let total: f64 = (0..result.connections[connection].subflows.len()).map(bytes).sum();
+    bytes(subflow) / total
+}

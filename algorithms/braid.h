@@ -145,30 +145,50 @@ braid_inline struct braid_subflow *braid_self(struct braid_view *view)
 
 #define BRAID_PUBLIC(algorithm, subflow) ((struct algorithm##_public *)(subflow)->public_words)
 
-/* Loops over the eligible subflows: for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) if (braid_counts(view, i)) ... */
-braid_inline u32 braid_counts(const struct braid_view *view, u32 i)
+/* The eligible subflows as a set: bit i stands for subflow[i]. */
+braid_inline u32 braid_eligible(const struct braid_view *view)
 {
-	const struct braid_subflow *subflow = &view->subflow[i & (BRAID_MAX_SUBFLOWS - 1)];
+	u32 i, set = 0;
 
-	return i < view->n && (subflow->flags & BRAID_ELIGIBLE) && subflow->srtt_us != 0;
+	for (i = 0; i < BRAID_MAX_SUBFLOWS && i < view->n; i++) {
+		const struct braid_subflow *subflow = &view->subflow[i];
+
+		set |= (subflow->flags & BRAID_ELIGIBLE & braid_below32(0, subflow->srtt_us)) << i;
+	}
+	return set;
 }
 
-braid_inline u32 braid_count_eligible(const struct braid_view *view)
+/* Does what follows for each subflow i of a set. */
+#define braid_for_each(i, set)                                            \
+	for ((i) = 0; (i) < BRAID_MAX_SUBFLOWS && (set) >> (i); (i)++) \
+		if ((set) >> (i) & 1)
+
+braid_inline u32 braid_size(u32 set)
 {
-	u32 i, n = 0;
+	u32 i, size = 0;
 
 	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++)
-		n += braid_counts(view, i);
-	return n;
+		size += set >> i & 1;
+	return size;
+}
+
+/* Whether self is one of several eligible subflows. If not, every coupled algorithm is its single-path base. */
+braid_inline u32 braid_is_coupled(const struct braid_view *view, u32 eligible)
+{
+	return eligible >> (view->self & (BRAID_MAX_SUBFLOWS - 1)) & 1 && (eligible & (eligible - 1));
+}
+
+/* cwnd is on its way down to ssthresh. */
+braid_inline u32 braid_is_reducing(const struct braid_subflow *subflow)
+{
+	return subflow->ca_state == BRAID_CWR || subflow->ca_state == BRAID_RECOVERY;
 }
 
 /* The window that counts in sums over subflows: what fast recovery is heading for, not what it passes through
  * (RFC 6356 sect. 3). */
 braid_inline u32 braid_window(const struct braid_subflow *subflow)
 {
-	u32 in_recovery = subflow->ca_state == BRAID_CWR || subflow->ca_state == BRAID_RECOVERY;
-
-	return braid_max32(in_recovery ? subflow->ssthresh : subflow->cwnd, 1);
+	return braid_max32(braid_is_reducing(subflow) ? subflow->ssthresh : subflow->cwnd, 1);
 }
 
 braid_inline u32 braid_in_slow_start(const struct braid_subflow *self)
@@ -184,6 +204,15 @@ braid_inline u32 braid_slow_start(struct braid_subflow *self, u32 acked)
 
 	self->cwnd = braid_min32((u32)cwnd, self->cwnd_clamp);
 	return acked - used;
+}
+
+/* The packets of an ACK that are left for congestion avoidance after what every loss-based algorithm does first: nothing
+ * grows unless the window was the limit, and slow start takes its share. */
+braid_inline u32 braid_acked_in_avoidance(struct braid_subflow *self, const struct braid_event *event)
+{
+	if (!(event->flags & BRAID_ACK_CWND_LIMITED))
+		return 0;
+	return braid_in_slow_start(self) ? braid_slow_start(self, event->grow) : event->grow;
 }
 
 /* Fractions of a packet in what follows have 32 bits: BRAID_ONE is one packet. */
@@ -212,6 +241,14 @@ braid_inline void braid_grow(struct braid_subflow *self, s64 *carry, s64 increas
 		*carry = 0;
 	}
 	self->cwnd = (u32)braid_min((u64)cwnd, self->cwnd_clamp);
+}
+
+/* Makes ssthresh a window with 32 fraction bits, not under floor packets. The fraction is carried, for cwnd follows. */
+braid_inline void braid_reduce(struct braid_subflow *self, s64 *carry, u64 window, u32 floor)
+{
+	window = braid_max(window, (u64)floor << 32);
+	self->ssthresh = (u32)(window >> 32);
+	*carry = (s64)(window & BRAID_U32_MAX);
 }
 
 /* Half the window, not under 2 packets (RFC 5681 eq. 4, Linux). */

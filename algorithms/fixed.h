@@ -6,7 +6,8 @@
  * undefined, BPF defines them, and BPF below -mcpu=v4 has no signed division and no 128-bit type: so division,
  * variable shifts, products wider than 64 bits and roots are written here once, and nowhere else.
  *
- * Straight-line on purpose: a branch per bit makes the kernel's verifier explore 2^bits paths.
+ * Straight-line on purpose: a branch per bit makes the kernel's verifier explore 2^bits paths. So do loops over subflows
+ * whose body branches on what it computes: take minima, maxima and conditions from here.
  */
 #ifndef BRAID_FIXED_H
 #define BRAID_FIXED_H
@@ -24,24 +25,93 @@ typedef signed long long s64;
 
 #define braid_inline static inline __attribute__((always_inline, unused))
 
-braid_inline u32 braid_min32(u32 a, u32 b)
+/*
+ * Conditions as numbers, 1 or 0, and a choice between two values. BPF has neither a conditional move nor an instruction
+ * that sets a register to a comparison, so there a comparison becomes a branch; the verifier knows more on either side,
+ * takes what follows for different and explores it once for each. Hence for BPF arithmetic that the compiler cannot see
+ * through: the borrow of a - b. The only functions that are written twice.
+ */
+#ifdef __bpf__
+#define BRAID_HIDE(x) __asm__("" : "+r"(x))
+
+/* 1 if a < b */
+braid_inline u32 braid_below(u64 a, u64 b)
 {
-	return a < b ? a : b;
+	u64 borrow = a - b;
+
+	BRAID_HIDE(borrow);
+	borrow = ((~a & b) | ((~a | b) & borrow)) >> 63;
+	BRAID_HIDE(borrow);
+	return (u32)borrow;
 }
 
-braid_inline u32 braid_max32(u32 a, u32 b)
+braid_inline u32 braid_below32(u32 a, u32 b)
 {
-	return a > b ? a : b;
+	u64 borrow = (u64)a - b;
+
+	BRAID_HIDE(borrow);
+	borrow >>= 63;
+	BRAID_HIDE(borrow);
+	return (u32)borrow;
 }
+
+/* 1 if a == b */
+braid_inline u32 braid_equal(u64 a, u64 b)
+{
+	u64 difference = a ^ b;
+
+	difference |= 0 - difference;
+	BRAID_HIDE(difference);
+	difference >>= 63;
+	BRAID_HIDE(difference);
+	return 1 ^ (u32)difference;
+}
+
+/* condition ? a : b, for a condition of 1 or 0 */
+braid_inline u64 braid_select(u32 condition, u64 a, u64 b)
+{
+	return b ^ ((a ^ b) & (0 - (u64)condition));
+}
+#else
+braid_inline u32 braid_below(u64 a, u64 b)
+{
+	return a < b;
+}
+
+braid_inline u32 braid_below32(u32 a, u32 b)
+{
+	return a < b;
+}
+
+braid_inline u32 braid_equal(u64 a, u64 b)
+{
+	return a == b;
+}
+
+braid_inline u64 braid_select(u32 condition, u64 a, u64 b)
+{
+	return condition ? a : b;
+}
+#endif
 
 braid_inline u64 braid_min(u64 a, u64 b)
 {
-	return a < b ? a : b;
+	return braid_select(braid_below(a, b), a, b);
 }
 
 braid_inline u64 braid_max(u64 a, u64 b)
 {
-	return a > b ? a : b;
+	return braid_select(braid_below(a, b), b, a);
+}
+
+braid_inline u32 braid_min32(u32 a, u32 b)
+{
+	return (u32)braid_select(braid_below32(a, b), a, b);
+}
+
+braid_inline u32 braid_max32(u32 a, u32 b)
+{
+	return (u32)braid_select(braid_below32(a, b), b, a);
 }
 
 braid_inline u64 braid_clamp(u64 x, u64 low, u64 high)
@@ -94,30 +164,26 @@ braid_inline u64 braid_shr(u64 x, u32 n)
 	return n < 64 ? x >> (n & 63) : 0;
 }
 
+/* One step of braid_clz: whether the upper half of a number of 2 * half bits is not 0. By carry, without a comparison:
+ * where a branch decided, the verifier would know the shift and follow each of the 64 cases to the end. */
+#define BRAID_CLZ_STEP(half)                                                 \
+	do {                                                                 \
+		u64 step = (((x >> (half)) + ((1ull << (half)) - 1)) >> (half)) * (half); \
+		n -= (u32)step;                                              \
+		x >>= step & 63;                                             \
+	} while (0)
+
 /* Number of zero bits above the highest one; 64 for 0. No builtin: BPF has none below -mcpu=v4. */
 braid_inline u32 braid_clz(u64 x)
 {
 	u32 n = 64;
-	u64 step;
 
-	step = (u64)(x >= (1ull << 32)) << 5;
-	n -= (u32)step;
-	x >>= step & 63;
-	step = (u64)(x >= (1ull << 16)) << 4;
-	n -= (u32)step;
-	x >>= step & 63;
-	step = (u64)(x >= (1ull << 8)) << 3;
-	n -= (u32)step;
-	x >>= step & 63;
-	step = (u64)(x >= (1ull << 4)) << 2;
-	n -= (u32)step;
-	x >>= step & 63;
-	step = (u64)(x >= (1ull << 2)) << 1;
-	n -= (u32)step;
-	x >>= step & 63;
-	step = (u64)(x >= 2);
-	n -= (u32)step;
-	x >>= step & 63;
+	BRAID_CLZ_STEP(32);
+	BRAID_CLZ_STEP(16);
+	BRAID_CLZ_STEP(8);
+	BRAID_CLZ_STEP(4);
+	BRAID_CLZ_STEP(2);
+	BRAID_CLZ_STEP(1);
 	return n - (u32)x;
 }
 
@@ -131,6 +197,22 @@ braid_inline u64 braid_mul_high(u64 a, u64 b)
 	u64 carry = a0 * b1 + (middle & BRAID_U32_MAX);
 
 	return a1 * b1 + (middle >> 32) + (carry >> 32);
+}
+
+/* floor(a * b / 2^n) for n up to 64; the largest u64 when that does not fit. */
+braid_inline u64 braid_mul_shift(u64 a, u64 b, u32 n)
+{
+	u64 high = braid_mul_high(a, b);
+
+	return braid_shr(high, n) ? BRAID_U64_MAX : braid_shl(high, 64 - n) | braid_shr(a * b, n);
+}
+
+/* 1 if a * b < c * d, with 128-bit products. */
+braid_inline u32 braid_product_below(u64 a, u64 b, u64 c, u64 d)
+{
+	u64 left = braid_mul_high(a, b), right = braid_mul_high(c, d);
+
+	return braid_below(left, right) | (braid_equal(left, right) & braid_below(a * b, c * d));
 }
 
 /* One 32-bit digit of a long division: (rest * 2^32 + digit) / divisor, where rest < divisor and the divisor's top bit
@@ -180,11 +262,11 @@ braid_inline u64 braid_mul(u64 a, u64 b)
 	return braid_mul_high(a, b) ? BRAID_U64_MAX : a * b;
 }
 
-/* One step of the roots below, without a branch: keeps the trial bit iff the trial value still fits. */
+/* One step of the roots below: keeps the trial bit iff the trial value still fits. */
 #define BRAID_CBRT_STEP(s)                                                   \
 	do {                                                                 \
 		u64 trial = 3 * root * (root + 1) + 1;                       \
-		u64 fits = (u64)((x >> (s)) >= trial);                       \
+		u64 fits = 1 ^ (u64)braid_below(x >> (s), trial);            \
 		x -= (trial << (s)) & (0 - fits);                            \
 		root = (root + fits) << ((s) != 0);                          \
 	} while (0)
@@ -222,7 +304,7 @@ braid_inline u32 braid_cbrt(u64 x)
 #define BRAID_SQRT_STEP(s)                                                   \
 	do {                                                                 \
 		u64 trial = root | (1ull << (s));                            \
-		u64 fits = (u64)(x >= trial);                                \
+		u64 fits = 1 ^ (u64)braid_below(x, trial);                   \
 		x -= trial & (0 - fits);                                     \
 		root = (root >> 1) | ((fits << (s)));                        \
 	} while (0)

@@ -20,12 +20,8 @@ static void reno_on_ack(struct braid_view *view, struct reno_private *priv, cons
 			const struct braid_event *event)
 {
 	struct braid_subflow *self = braid_self(view);
-	u32 acked = event->grow;
+	u32 acked = braid_acked_in_avoidance(self, event);
 
-	if (!(event->flags & BRAID_ACK_CWND_LIMITED))
-		return;
-	if (braid_in_slow_start(self))
-		acked = braid_slow_start(self, acked);
 	braid_grow(self, &priv->carry, (s64)braid_reno_increase(self->cwnd), acked);
 }
 

@@ -19,6 +19,7 @@ fn main() {
 
     cc::Build::new()
         .files(&sources)
+        .file(native.join("probe.c"))
         .include(&algorithms)
         .include(&native)
         .opt_level(2)

@@ -48,6 +48,21 @@ pub struct Algorithm {
     page: &'static str,
 }
 
+/// Where an algorithm comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// What it is with a single subflow.
+    pub base: &'static str,
+    /// What tells it of congestion.
+    pub signal: &'static str,
+    /// Year of the publication.
+    pub year: &'static str,
+    /// The publication.
+    pub source: &'static str,
+    /// How sure it is that this is the published algorithm.
+    pub confidence: &'static str,
+}
+
 /// One tunable of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param {
@@ -117,6 +132,27 @@ impl Algorithm {
         self.page
     }
 
+    /// What it is, in one line: the page's heading without the name.
+    pub fn title(&self) -> &'static str {
+        let heading = self.page.lines().next().unwrap_or_default();
+        heading.split_once(": ").map_or("", |(_, title)| title)
+    }
+
+    /// What the table at the top of its page says.
+    pub fn facts(&self) -> Facts {
+        let fact = |key: &str| {
+            let rows = self.page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+            rows.filter_map(|row| row.split_once(" | ")).find(|row| row.0 == key).map_or("", |row| row.1)
+        };
+        Facts {
+            base: fact("base"),
+            signal: fact("signal"),
+            year: fact("year"),
+            source: fact("source"),
+            confidence: fact("confidence"),
+        }
+    }
+
     /// [`Self::WANTS_RATE`], [`Self::OWNS_CWND`].
     pub fn flags(&self) -> u32 {
         self.raw.flags
@@ -171,6 +207,11 @@ impl Controller {
     #[inline]
     pub fn flags(&self) -> u32 {
         self.flags
+    }
+
+    /// The private memory, to compare it with another build's.
+    pub fn private(&self) -> &[u64] {
+        &self.private
     }
 
     /// Delivers an event to the subflow that `view.self_index` names.

@@ -1,8 +1,22 @@
 //! `NAME[:key=value]...`: an algorithm and its parameters as a person writes them.
 
-use crate::{Algorithm, find};
+use std::fmt;
+
+use crate::{Algorithm, Param, all, find};
 
 /// An algorithm with a value for each of its parameters.
+///
+/// ```
+/// use braid_algorithms::Spec;
+///
+/// let spec = Spec::parse("cubic:friendly=off:beta=0.8").unwrap();
+/// assert_eq!(spec.algorithm().name(), "cubic");
+/// assert_eq!(spec.text(), "cubic:beta=0.8:friendly=off");
+/// assert_eq!(
+///     Spec::parse("cubic:bta=0.8").err().unwrap().to_string(),
+///     "`cubic` has no parameter `bta`: did you mean `beta`?"
+/// );
+/// ```
 #[derive(Clone)]
 pub struct Spec {
     algorithm: &'static Algorithm,
@@ -14,15 +28,59 @@ pub struct Spec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError(pub String);
 
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SpecError {}
+
 impl Spec {
     /// Reads `NAME[:key=value]...`.
     ///
     /// # Errors
     /// If the name, a key or a value is wrong.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let algorithm = find(text).ok_or_else(|| SpecError(format!("no algorithm is called `{text}`")))?;
-        let values = algorithm.params().map(|param| param.initial).collect();
-        Ok(Self { algorithm, values, text: text.to_owned() })
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
+        let algorithm = find(name).ok_or_else(|| {
+            let remedy = remedy(name, all().iter().map(Algorithm::name), "there are");
+            SpecError(format!("no algorithm is called `{name}`: {remedy}"))
+        })?;
+
+        let params: Vec<Param> = algorithm.params().collect();
+        let mut given: Vec<Option<u32>> = vec![None; params.len()];
+        for part in parts {
+            let (key, value) = part.split_once('=').ok_or_else(|| {
+                SpecError(format!("`{part}` in `{text}` has no value: a parameter is written `key=value`"))
+            })?;
+            let i = params.iter().position(|param| param.name == key).ok_or_else(|| {
+                let remedy = match params.is_empty() {
+                    true => format!("it has none, write just `{name}`"),
+                    false => remedy(key, params.iter().map(|param| param.name), "it has"),
+                };
+                SpecError(format!("`{name}` has no parameter `{key}`: {remedy}"))
+            })?;
+            let value = params[i].parse(value).map_err(|SpecError(why)| {
+                SpecError(format!("`{key}` of `{name}` cannot be `{value}`: {why}"))
+            })?;
+            if given[i].replace(value).is_some() {
+                return Err(SpecError(format!("`{key}` is given twice in `{text}`: keep one of the two")));
+            }
+        }
+        let values = params.iter().zip(given).map(|(param, value)| value.unwrap_or(param.initial)).collect();
+        Ok(Self::new(algorithm, values))
+    }
+
+    fn new(algorithm: &'static Algorithm, values: Vec<u32>) -> Self {
+        let mut text = algorithm.name().to_owned();
+        for (param, &value) in algorithm.params().zip(&values) {
+            if value != param.initial {
+                text.extend([":", param.name, "=", &param.show(value)]);
+            }
+        }
+        Self { algorithm, values, text }
     }
 
     /// The algorithm.
@@ -30,13 +88,98 @@ impl Spec {
         self.algorithm
     }
 
-    /// The value of each parameter, in the algorithm's order.
+    /// The value of each parameter, in the algorithm's order and in units of 1/[`scale`](Param::scale).
     pub fn values(&self) -> &[u32] {
         &self.values
     }
 
-    /// The spec as it was written.
+    /// The spec in normal form: of the parameters those that differ from their defaults, in the algorithm's order, each
+    /// value as short as possible. So specs that mean the same have the same text.
     pub fn text(&self) -> &str {
         &self.text
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spec({})", self.text)
+    }
+}
+
+impl Param {
+    /// The names to choose from; empty for a number.
+    pub fn choices(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        let names = if self.unit.contains('|') { self.unit } else { "" };
+        names.split('|').filter(|name| !name.is_empty())
+    }
+
+    /// Reads a value as a person writes it: a choice's name, or a decimal number, which is rounded to the nearest
+    /// 1/[`scale`](Self::scale).
+    ///
+    /// # Errors
+    /// If it is not one of the choices, not a number or out of range; the sentence says what is possible.
+    pub fn parse(&self, text: &str) -> Result<u32, SpecError> {
+        if self.choices().next().is_some() {
+            return self
+                .choices()
+                .position(|name| name == text)
+                .map(|i| i as u32)
+                .ok_or_else(|| SpecError(remedy(text, self.choices(), "it is one of")));
+        }
+        let (low, high) = (self.show(self.low), self.show(self.high));
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        let kind = if self.scale == 1 { "a whole number" } else { "a number" };
+        decimal(text)
+            .filter(|(digits, tenths)| self.scale > 1 || digits % tenths == 0)
+            .map(|(digits, tenths)| (digits * u128::from(self.scale) + tenths / 2) / tenths)
+            .filter(|value| (u128::from(self.low)..=u128::from(self.high)).contains(value))
+            .map(|value| value as u32)
+            .ok_or_else(|| SpecError(format!("it is {kind} from {low} to {high}{unit}")))
+    }
+
+    /// A value as a person writes it: a choice's name, or the shortest decimal number that reads back as the same value.
+    pub fn show(&self, value: u32) -> String {
+        if let Some(name) = self.choices().nth(value as usize) {
+            return name.to_owned();
+        }
+        let (value, scale) = (u128::from(value), u128::from(self.scale.max(1)));
+        let mut tenths = 1;
+        let mut decimals = 0;
+        loop {
+            let digits = (value * tenths + scale / 2) / scale;
+            if (digits * scale + tenths / 2) / tenths == value {
+                let (whole, part) = (digits / tenths, digits % tenths);
+                return if decimals == 0 { whole.to_string() } else { format!("{whole}.{part:0decimals$}") };
+            }
+            tenths *= 10;
+            decimals += 1;
+        }
+    }
+}
+
+/// A plain decimal number as a fraction: `0.75` is (75, 100).
+fn decimal(text: &str) -> Option<(u128, u128)> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) || whole.len() > 10 || part.len() > 12 {
+        return None;
+    }
+    let tenths = 10_u128.pow(part.len() as u32);
+    Some((whole.parse::<u128>().ok()? * tenths + part.parse::<u128>().ok()?, tenths))
+}
+
+/// What to write instead: the name that is nearly the same, or all there are.
+fn remedy(wrong: &str, names: impl Iterator<Item = &'static str> + Clone, all: &str) -> String {
+    let distance = |name: &str| strsim::damerau_levenshtein(&wrong.to_lowercase(), name);
+    let near = names.clone().min_by_key(|name| distance(name));
+    match near.filter(|name| distance(name) <= 1.max(name.len() / 3) && distance(name) < name.len()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("{all} {}", names.collect::<Vec<_>>().join(", ")),
     }
 }

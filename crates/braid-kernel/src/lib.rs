@@ -1,1 +1,37 @@
-//! Placeholder.
+//! The algorithms of `algorithms/` as eBPF programs: their objects, compiled at build time and embedded; the way
+//! through the kernel's verifier; and the means to run single transitions inside the kernel, on any input and without
+//! traffic, so that they can be compared with the native build.
+//!
+//! Everything here needs Linux 6.4 and the right to load programs. Where that is missing the [`Error`] says what to do,
+//! and [`Error::is_machine`] is true.
+
+mod batch;
+mod error;
+mod fixed;
+mod load;
+mod parity;
+
+pub use error::Error;
+pub use fixed::{FixedCall, FixedTest};
+pub use load::{Verified, verify};
+pub use parity::{Call, Parity};
+
+/// An algorithm compiled for BPF.
+pub struct Object {
+    /// The algorithm's name.
+    pub name: &'static str,
+    /// An ELF file for the BPF target, with BTF.
+    pub bytes: &'static [u8],
+}
+
+macro_rules! object {
+    ($name:literal) => {
+        Object { name: $name, bytes: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")) }
+    };
+}
+
+/// All objects, by name: one per C file of `algorithms/`.
+pub fn objects() -> &'static [Object] {
+    static OBJECTS: &[Object] = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+    OBJECTS
+}

@@ -1,1 +1,121 @@
-//! Placeholder.
+//! Tables for people: one per scenario, one row per congestion control, figures with their confidence intervals.
+
+mod column;
+mod layout;
+
+use std::fmt::Write as _;
+
+use braid_results::Summary;
+use braid_scenario::model::Scenario;
+
+/// One scenario with everything that was run in it.
+#[derive(Clone, Debug)]
+pub struct Table<'a> {
+    /// One line for people.
+    pub title: &'a str,
+    /// At least one; all with the same links and connections.
+    pub cells: Vec<Cell<'a>>,
+}
+
+/// One cell of a scenario: its parameters have one value each.
+#[derive(Clone, Debug)]
+pub struct Cell<'a> {
+    /// The cell.
+    pub scenario: &'a Scenario,
+    /// One row each.
+    pub summaries: &'a [Summary],
+}
+
+/// How tables look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Widest line allowed, in characters; columns that do not fit are left out, least important first, and named
+    /// below the table. `None`: no limit.
+    pub width: Option<usize>,
+    /// Whether to use colours and bold type (ANSI escapes).
+    pub colour: bool,
+}
+
+/// The tables as text, with a legend at the end, and a newline after every line.
+pub fn tables(tables: &[Table], style: Style) -> String {
+    let mut out = String::new();
+    for table in tables {
+        one(&mut out, table, style);
+        out.push('\n');
+    }
+    legend(&mut out, tables, style);
+    out
+}
+
+fn one(out: &mut String, table: &Table, style: Style) {
+    let scenario = table.cells[0].scenario;
+    let summaries = || table.cells.iter().flat_map(|cell| cell.summaries);
+    let _ = writeln!(out, "{}  {}", layout::bold(&scenario.name, style), table.title);
+    let _ = writeln!(out, "{}", layout::dim(&circumstances(table), style));
+
+    let columns = column::columns(table);
+    let shown = layout::fitting(&columns, style.width);
+    let _ = writeln!(out, "{}", layout::draw(&shown, style));
+
+    let left_out = column::left_out(&columns, &shown);
+    if !left_out.is_empty() {
+        let note = format!("Not shown in {} columns: {}.", style.width.unwrap_or(0), left_out.join(", "));
+        let _ = writeln!(out, "{}", layout::dim(&layout::wrap(&note, style.width), style));
+    }
+    for summary in summaries().filter(|summary| summary.failed > 0) {
+        let _ = writeln!(out, "{}: {} of {} runs failed.", summary.cc, summary.failed, summary.runs);
+    }
+}
+
+/// What holds for every row: time, seeds, parameters with a single value.
+fn circumstances(table: &Table) -> String {
+    let scenario = table.cells[0].scenario;
+    let mut parts = vec![format!("{} s", scenario.duration_ns as f64 / 1e9)];
+    let measured = scenario.duration_ns - scenario.warmup_ns - scenario.cooldown_ns;
+    if measured != scenario.duration_ns {
+        let end = scenario.duration_ns - scenario.cooldown_ns;
+        parts.push(format!(
+            "measured from {} s to {} s",
+            scenario.warmup_ns as f64 / 1e9,
+            end as f64 / 1e9
+        ));
+    }
+    if let Some(summary) = table.cells.iter().find_map(|cell| cell.summaries.first()) {
+        let seeds = summary.runs;
+        parts.push(if seeds == 1 { "1 seed".to_owned() } else { format!("{seeds} seeds") });
+        parts.push(format!("backend {}", summary.backend));
+    }
+    if table.cells.len() == 1 {
+        parts.extend(scenario.parameters.iter().map(|(name, value)| format!("{name} {value}")));
+    }
+    parts.join(", ")
+}
+
+fn legend(out: &mut String, tables: &[Table], style: Style) {
+    let cells = || tables.iter().flat_map(|table| &table.cells);
+    let summaries = || cells().flat_map(|cell| cell.summaries);
+    let has = |path: &str| summaries().any(|row| row.statistics.keys().any(|key| key.starts_with(path)));
+    let several_subflows =
+        cells().flat_map(|cell| &cell.scenario.connections).any(|connection| connection.subflows.len() > 1);
+    let several_seeds = summaries().any(|row| row.runs - row.failed > 1);
+
+    let mut notes = vec!["goodput: payload delivered in order."];
+    if several_subflows {
+        notes.push("rate: IP bytes of one subflow.");
+    }
+    if has("metrics.aggregate_benefit") {
+        notes.push(
+            "benefit: 0 is as good as the best single path with its fair share, 1 is the fair share of all paths.",
+        );
+    }
+    if has("metrics.jain_connections") {
+        notes.push("Jain: fairness between the connections on that link, 1 is even.");
+    }
+    if has("metrics.jain_mptcp_subflows") {
+        notes.push("Jain sf: the same between MPTCP subflows.");
+    }
+    if several_seeds {
+        notes.push("\u{b1}: half the 95 % confidence interval of the mean.");
+    }
+    let _ = writeln!(out, "{}", layout::dim(&layout::wrap(&notes.join(" "), style.width), style));
+}

@@ -1,2 +1,69 @@
-//! Results.
+//! What a run measures: raw counts, the metrics derived from them, statistics over seeds and the JSON document.
+//!
+//! A backend fills [`measure::Measurements`]; [`Setup::measured`] makes a [`Run`] of it; [`summary::summarize`] turns
+//! the runs that differ only in their seed into means and confidence intervals; [`Document`] is all of it.
+
 pub mod measure;
+pub mod metrics;
+mod run;
+pub mod statistics;
+pub mod summary;
+
+use serde::Serialize;
+
+pub use run::{Connection, Link, LinkDirection, Metrics, OK, Run, Setup, Subflow};
+pub use statistics::Statistics;
+pub use summary::Summary;
+
+/// Version of the document's meaning; raised when a field changes or goes, not when one is added.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What `--format json` prints.
+///
+/// It holds nothing that differs between equal runs: same scenario, seed and program, same bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Version of the program.
+    pub braid_version: &'a str,
+    /// By scenario, cell, congestion control and seed, as asked for.
+    pub runs: &'a [Run],
+    /// One per group of runs that differ only in their seed.
+    pub summary: &'a [Summary],
+}
+
+impl<'a> Document<'a> {
+    /// The document of `runs` and their `summary`.
+    pub fn new(braid_version: &'a str, runs: &'a [Run], summary: &'a [Summary]) -> Self {
+        Self { schema_version: SCHEMA_VERSION, braid_version, runs, summary }
+    }
+
+    /// The document as text, one run a line so that a difference between two documents is easy to see, with a newline
+    /// at the end.
+    pub fn to_json(&self) -> String {
+        let lines = |out: &mut String, values: Vec<String>| {
+            out.push_str(if values.is_empty() { "[" } else { "[\n" });
+            out.push_str(&values.join(",\n"));
+            out.push_str(if values.is_empty() { "]" } else { "\n]" });
+        };
+        let mut out = format!(
+            "{{\"schema_version\":{},\"braid_version\":{},\"runs\":",
+            self.schema_version,
+            json(&self.braid_version)
+        );
+        lines(&mut out, self.runs.iter().map(json).collect());
+        out.push_str(",\"summary\":");
+        lines(&mut out, self.summary.iter().map(json).collect());
+        out.push_str("}\n");
+        out
+    }
+}
+
+/// One value on one line, without a newline at the end.
+///
+/// # Panics
+/// Never for the types of this crate: their keys are strings and none of their fields fails.
+pub fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data with string keys")
+}

@@ -1,2 +1,33 @@
-//! Scenario files.
+//! Scenario files: what is connected to what, how fast, and who sends.
+//!
+//! A scenario is a TOML file. [`Source::find`] gets its text by embedded name or path, [`load`] checks it and
+//! resolves it into one [`model::Scenario`] per combination of its parameters; [`mod@format`] says what may stand
+//! in a file. Everything wrong with a file is an [`Error`] that names the place, the key, what was expected and
+//! the remedy.
+//!
+//! ```
+//! let source = braid_scenario::Source::find("analysis/shared")?;
+//! let file = braid_scenario::load(&source, &["parameters.bandwidth=24mbit".to_owned()])?;
+//! assert_eq!(file.cells.len(), 6);
+//! assert_eq!(file.cells[0].parameters["rtt1"], "10ms");
+//! # Ok::<(), braid_scenario::Error>(())
+//! ```
+
+pub mod format;
 pub mod model;
+pub mod topology;
+pub mod units;
+
+mod de;
+mod document;
+mod embedded;
+mod error;
+mod expand;
+mod file;
+mod resolve;
+mod source;
+
+pub use embedded::{Summary, embedded};
+pub use error::{Error, Problem};
+pub use file::{File, load};
+pub use source::Source;

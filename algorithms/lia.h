@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* LIA's increase, for every algorithm that grows as LIA does. */
+#ifndef BRAID_LIA_H
+#define BRAID_LIA_H
+
+#include "shares.h"
+
+#define LIA_EXACT 0u
+#define LIA_JIFFIES 1u
+
+#define LIA_PARAMS(P)                                                                                                \
+	P(rounding, LIA_EXACT, 0, 2, 1, "exact|jiffies|usec",                                                        \
+	  "arithmetic of the increase: exact, or the integers of the out-of-tree kernel with its RTT in jiffies (to " \
+	  "v0.89) or in microseconds (later)")
+
+struct lia_growth {
+	s64 carry;  /* fraction of a packet not yet in cwnd */
+	u32 counted; /* kernel rounding: ACKs since cwnd last grew */
+	u32 reserved;
+};
+
+/* min(max(w_k/rtt_k^2) / X^2, 1/w_r), 32 fraction bits. */
+braid_inline u64 lia_increase(const struct braid_view *view, u32 eligible)
+{
+	u32 fastest = braid_fastest_rtt(view, eligible);
+	u64 total = 0, best = 0, best_rate = 0, share;
+	u32 best_window = 1, i;
+
+	braid_for_each(i, eligible) {
+		u32 window = braid_rate_window(view, i);
+		u64 speed = braid_speed(view, i, fastest), rate = window * speed;
+		u64 quality = braid_mul_shift(rate, speed, BRAID_SPEED_BITS); /* w/rtt^2 */
+
+		total += rate;
+		if (quality > best) {
+			best = quality;
+			best_rate = rate;
+			best_window = window;
+		}
+	}
+	share = braid_share(best_rate, total);
+	return braid_min(((share * share / best_window) + (1u << 29)) >> (2 * BRAID_SHARE_BITS - 32),
+			 braid_reno_increase(braid_self((struct braid_view *)view)->cwnd));
+}
+
+/* The kernel's smoothed RTT, eightfold: jiffies at 250 Hz, or microseconds. */
+braid_inline u64 lia_kernel_rtt(const struct braid_subflow *subflow, u32 rounding)
+{
+	return rounding == LIA_JIFFIES ? braid_max32(subflow->srtt_us / 500, 1) : (u64)subflow->srtt_us << 3;
+}
+
+/* How many ACKs the kernel counts before it adds a packet. Its scales, 32, 10 and 12 bits, were made for jiffies; with
+ * microseconds the comparison of w/rtt^2 truncates to 0 and the subflow listed last, the oldest, passes for the best. */
+braid_inline u64 lia_kernel_threshold(const struct braid_view *view, u32 eligible, u32 rounding)
+{
+	u64 best = 0, best_rtt = 1, best_window = 1, rates = 0, alpha;
+	u32 i;
+
+	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
+		u32 k = BRAID_MAX_SUBFLOWS - 1 - i;
+		u64 rtt, quality;
+
+		if (!(eligible >> k & 1))
+			continue;
+		rtt = lia_kernel_rtt(&view->subflow[k], rounding);
+		quality = braid_div((u64)braid_rate_window(view, k) << 32, rtt * rtt);
+		if (quality >= best) {
+			best = quality;
+			best_rtt = rtt;
+			best_window = braid_rate_window(view, k);
+		}
+	}
+	braid_for_each(i, eligible)
+		rates += braid_div(((u64)braid_rate_window(view, i) << 10) * best_rtt,
+				   lia_kernel_rtt(&view->subflow[i], rounding));
+	alpha = braid_max(braid_div(best_window << 32, rates * rates), 1);
+	return braid_max((1u << 12) / alpha, braid_self((struct braid_view *)view)->cwnd);
+}
+
+/* Congestion avoidance for so many acknowledged packets. */
+braid_inline void lia_grow(struct braid_view *view, struct lia_growth *growth, u32 rounding, u32 acked)
+{
+	struct braid_subflow *self = braid_self(view);
+	u32 eligible;
+
+	if (acked == 0)
+		return;
+	eligible = braid_eligible(view);
+	if (!braid_is_coupled(view, eligible)) {
+		braid_grow(self, &growth->carry, (s64)braid_reno_increase(self->cwnd), acked);
+	} else if (rounding == LIA_EXACT) {
+		braid_grow(self, &growth->carry, (s64)lia_increase(view, eligible), acked);
+	} else if (growth->counted >= lia_kernel_threshold(view, eligible, rounding)) {
+		growth->counted = 0;
+		self->cwnd = braid_min32(self->cwnd + 1, self->cwnd_clamp);
+	} else {
+		growth->counted++;
+	}
+}
+
+#endif

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the benchmarks share: running programs, measuring their CPU time, laying out tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent
+SCENARIOS = BENCH / "scenarios"
+
+
+def find(program: str, remedy: str) -> str:
+    path = shutil.which(program)
+    if path is None:
+        sys.exit(f"{program}: not found; {remedy}")
+    return path
+
+
+def braid_binary() -> str:
+    """The release binary, or what BRAID names."""
+    path = os.environ.get("BRAID", str(BENCH.parent / "target" / "release" / "braid"))
+    if not os.access(path, os.X_OK):
+        sys.exit(f"{path}: not found; run `cargo build --release`, or set BRAID to a binary")
+    return path
+
+
+def braid_command(scenario: str, *arguments: str) -> list[str]:
+    file = SCENARIOS / f"{scenario}.toml"
+    target = str(file) if file.exists() else scenario
+    return [braid_binary(), "run", target, "--format", "json", "--quiet", *arguments]
+
+
+def braid(scenario: str, *arguments: str) -> list[dict]:
+    """The runs of `braid run` on a scenario of this folder, or an embedded one."""
+    command = braid_command(scenario, *arguments)
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit {done.returncode}")
+    return json.loads(done.stdout)["runs"]
+
+
+@dataclass
+class Usage:
+    cpu: float  # user and system, seconds
+    rss: int  # peak resident set, KiB
+    output: str
+
+
+def measure(command: list[str]) -> Usage:
+    """Runs a program to its end and reads what it used."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit {process.returncode}")
+    return Usage(usage.ru_utime + usage.ru_stime, usage.ru_maxrss, output)
+
+
+def json_line(text: str) -> dict:
+    """The line of a program's output that is a JSON document."""
+    return json.loads(next(line for line in text.splitlines() if line.startswith("{")))
+
+
+def table(head: list[str], rows: list[list[str]]) -> None:
+    """Left-aligned first column, the others to the right."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    for row in [head, *rows]:
+        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+        print("  ".join(cells).rstrip())

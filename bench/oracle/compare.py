@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The simulator against the window model, the closed forms and the fluid equilibria.
+
+Windows are what the goodput says: packets delivered in order per round trip time. Exits with 1 if a bound is broken:
+5 % under periodic loss, 3 % under random loss, 5 % for two paths."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import formulas
+import harness
+import model
+
+RTT = 0.1
+SPEC = {}
+WIRE = 1500.0
+
+PERIODIC = [(cc, n) for cc in ("reno", "cubic") for n in (333, 1000, 3162, 10000)]
+DEEP = [(cc, 100000) for cc in ("reno", "cubic")]
+BERNOULLI = [(cc, p) for cc in ("reno", "cubic") for p in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)]
+TWO_PATHS = [
+    (cc, paths)
+    for cc in ("lia", "olia", "balia")
+    for paths in (
+        ((1e-3, 0.1), (1e-3, 0.1)),
+        ((1e-3, 0.1), (4e-3, 0.1)),
+        ((1e-3, 0.05), (1e-3, 0.1)),
+        ((4e-3, 0.04), (1e-3, 0.16)),
+        ((1e-3, 0.04), (2e-3, 0.08)),
+    )
+]
+
+
+@dataclass
+class Outcome:
+    """Per path: packets in order per second, mean cwnd, loss events per packet sent."""
+
+    rate: list[float]
+    cwnd: list[float]
+    events: list[float]
+    error: float = 0.0  # relative standard error of the total rate
+
+
+def run_model(job: tuple) -> tuple[list[model.Path], int]:
+    kind, cc, what, events, seed = job
+    if kind == "periodic":
+        paths = [(RTT, model.Periodic(what))]
+    elif kind == "bernoulli":
+        paths = [(RTT, model.Bernoulli(what, seed))]
+    else:
+        paths = [(rtt, model.Bernoulli(p, 1000 * seed + i)) for i, (p, rtt) in enumerate(what)]
+    return model.simulate(cc, paths, events)
+
+
+def from_model(paths: list[model.Path]) -> Outcome:
+    total = sum(p.rate for p in paths)
+    return Outcome(
+        [p.rate for p in paths],
+        [p.cwnd for p in paths],
+        [p.loss_events / p.transmissions for p in paths],
+        math.sqrt(sum(p.rate_error**2 for p in paths)) / total,
+    )
+
+
+def from_simulator(scenario: str, settings: list[str], cc: str, seeds: int) -> Outcome:
+    arguments = ["--cc", SPEC.get(cc, cc), "--seeds", str(seeds)]
+    for setting in settings:
+        arguments += ["--set", setting]
+    runs = harness.braid(scenario, *arguments)
+    totals, flows = [], []
+    for run in runs:
+        connection = run["connections"][0]
+        mss = 1448 if connection["kind"] == "tcp" else 1420
+        totals.append(connection["goodput_bps"] / 8 / mss)
+        flows.append([(s["throughput_bps"] / 8 / WIRE, s["mean_cwnd"], s["loss_episodes"] / s["packets_sent"]) for s in connection["subflows"]])
+    columns = [[sum(f[i][k] for f in flows) / len(flows) for i in range(len(flows[0]))] for k in range(3)]
+    total = sum(totals) / len(totals)
+    if len(columns[0]) == 1:
+        columns[0] = [total]
+    error = 0.0
+    if len(totals) > 1:
+        error = math.sqrt(sum((t - total) ** 2 for t in totals) / (len(totals) - 1) / len(totals)) / total
+    return Outcome(*columns, error)
+
+
+def span(paths: list[model.Path], events: int, links: tuple[str, ...]) -> list[str]:
+    """Settings for a simulator run that sees about so many loss events after its warm-up."""
+    per_second = sum(p.loss_events / (p.transmissions / p.rate) for p in paths)
+    measured = max(events / per_second, 10.0)
+    warmup = max(0.2 * measured, 5.0)
+    duration = min(measured + warmup, 86000.0)
+    # As fast as the simulator's limit of 2^32 packets allows, which leaves the round trip all but constant.
+    rate = min(100e9, 2**32 * 0.9 * 8 * WIRE / duration)
+    return [f"duration={round(duration * 1000)}ms", f"warmup={round(warmup * 1000)}ms"] + [
+        f"link.{link}.rate={round(rate / 1e6)}mbit" for link in links
+    ]
+
+
+class Verdict:
+    def __init__(self) -> None:
+        self.broken: list[str] = []
+
+    def difference(self, what: str, value: float, reference: float, bound: float | None) -> str:
+        difference = 100.0 * (value / reference - 1.0)
+        text = f"{difference:+.1f} %"
+        if bound is not None and abs(difference) > bound:
+            self.broken.append(f"{what}: {text}, allowed {bound:g} %")
+            text += " !"
+        return text
+
+
+def periodic(cases: list, results: list, verdict: Verdict) -> None:
+    print("\nPeriodic loss, 100 ms: window")
+    rows = []
+    for (cc, n), paths in zip(cases, results):
+        ours = from_simulator("oracle-periodic", [f"link.path.drop-every={n}", *span(paths, 40, ("path",))], cc, 1)
+        window, expected = ours.rate[0] * RTT, paths[0].rate * RTT
+        formula = formulas.reno_window(1 / n) if cc == "reno" else formulas.rfc8312_window(1 / n, RTT)
+        name = f"{cc} 1/p={n}"
+        # A sawtooth of whole packets with a round trip of recovery: at short cycles this is what the formula leaves out.
+        corrected = formulas.reno_window_with_recovery(1 / n) if cc == "reno" else formula
+        rows.append([
+            name, f"{formula:.1f}", f"{corrected:.1f}", f"{expected:.1f}", f"{window:.1f}", f"{ours.cwnd[0]:.1f}",
+            verdict.difference(f"{name} from the model", window, expected, 5.0),
+            verdict.difference(f"{name} from the formula", window, formula, 5.0 if n >= 1000 or cc == "cubic" else None),
+            verdict.difference(f"{name} from the formula with recovery", window, corrected, 5.0),
+        ])
+    harness.table(
+        ["", "formula", "w/ recovery", "model", "simulator", "mean cwnd", "from model", "from formula", "w/ recovery"], rows
+    )
+
+
+def bernoulli(cases: list, results: list, events: int, seeds: int, verdict: Verdict) -> None:
+    print("\nRandom loss, 100 ms: window; loss events per 1000 packets")
+    rows = []
+    for (cc, p), paths in zip(cases, results):
+        expected = from_model(paths)
+        ours = from_simulator("oracle-bernoulli", [f"link.path.loss={p:g}", *span(paths, events // seeds, ("path",))], cc, seeds)
+        name = f"{cc} p={p:g}"
+        rows.append([
+            name,
+            f"{expected.rate[0] * RTT:.2f} ±{100 * expected.error:.1f} %",
+            f"{ours.rate[0] * RTT:.2f} ±{100 * ours.error:.1f} %",
+            verdict.difference(name, ours.rate[0], expected.rate[0], 3.0),
+            f"{expected.cwnd[0]:.2f}", f"{ours.cwnd[0]:.2f}",
+            f"{1000 * expected.events[0]:.3f}", f"{1000 * ours.events[0]:.3f}",
+            verdict.difference(f"{name} loss events", ours.events[0], expected.events[0], None),
+        ])
+    harness.table(
+        ["", "model", "simulator", "difference", "model cwnd", "sim cwnd", "model events", "sim events", "difference"], rows
+    )
+
+
+def two_paths(cases: list, results: list, events: int, seeds: int, verdict: Verdict) -> None:
+    print("\nTwo paths, random loss: packets/s in total, share of the first path")
+    rows = []
+    for (cc, case), paths in zip(cases, results):
+        expected = from_model(paths)
+        settings = span(paths, events // seeds, ("a", "b"))
+        for link, (p, rtt) in zip("ab", case):
+            settings += [f"link.{link}.loss={p:g}", f"link.{link}.delay={rtt * 500:g}ms"]
+        ours = from_simulator("oracle-two-paths", settings, cc, seeds)
+        fluid = [w / rtt for w, (_, rtt) in zip(formulas.equilibrium(cc, list(case)), case)]
+        name = cc + "  " + ", ".join(f"{100 * p:g} % {1000 * rtt:g} ms" for p, rtt in case)
+        share = [o[0] / sum(o) for o in (fluid, expected.rate, ours.rate)]
+        apart = abs(share[2] - share[1])
+        if apart > 0.05:
+            verdict.broken.append(f"{name}: share of the first path {share[2]:.3f}, the model says {share[1]:.3f}")
+        rows.append([
+            name, f"{sum(fluid):.0f}",
+            f"{sum(expected.rate):.1f} ±{100 * expected.error:.1f} %", f"{sum(ours.rate):.1f} ±{100 * ours.error:.1f} %",
+            verdict.difference(f"{name}: total", sum(ours.rate), sum(expected.rate), 5.0),
+            *(f"{s:.3f}" for s in share),
+            *(
+                verdict.difference(f"{name}: path {i + 1}", o, e, 5.0 if cc != "olia" else None)
+                for i, (o, e) in enumerate(zip(ours.rate, expected.rate))
+            ),
+        ])
+    harness.table(
+        ["", "fluid", "model", "simulator", "difference", "share: fluid", "model", "simulator", "path 1", "path 2"], rows
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, default=8000, help="loss events per case (default 8000)")
+    parser.add_argument("--seeds", type=int, default=4, help="simulator runs per case (default 4)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes for the model (default 2)")
+    parser.add_argument("--deep", action="store_true", help="also periodic loss of one packet in 100,000")
+    parser.add_argument("--only", choices=["periodic", "bernoulli", "two-paths"], help="one table")
+    options = parser.parse_args()
+
+    harness.braid_binary()
+    tables = {
+        "periodic": PERIODIC + (DEEP if options.deep else []),
+        "bernoulli": BERNOULLI,
+        "two-paths": TWO_PATHS,
+    }
+    if options.only:
+        tables = {options.only: tables[options.only]}
+    verdict = Verdict()
+    with ProcessPoolExecutor(options.jobs) as pool:
+        results = {
+            kind: pool.map(run_model, [(kind, cc, what, 40 if kind == "periodic" else options.events, 1) for cc, what in cases])
+            for kind, cases in tables.items()
+        }
+        for kind, cases in tables.items():
+            found = list(results[kind])
+            if kind == "periodic":
+                periodic(cases, found, verdict)
+            elif kind == "bernoulli":
+                bernoulli(cases, found, options.events, options.seeds, verdict)
+            else:
+                two_paths(cases, found, options.events, options.seeds, verdict)
+            sys.stdout.flush()
+    print()
+    for line in verdict.broken:
+        print(f"out of bounds: {line}")
+    if not verdict.broken:
+        print("all within bounds")
+    return 1 if verdict.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+//! What a person types.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::Failure;
+use crate::terminal;
+
+/// Coupled congestion control for Multipath TCP: run every published algorithm in a packet-level simulator and
+/// compare what it does to the others on the same links.
+#[derive(Debug, Parser)]
+#[command(name = "braid", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run scenarios with one or more congestion controls and show how the flows shared the links.
+    #[command(after_help = "Examples:\n  \
+        braid run d-olia/1\n  \
+        braid run d-olia/1 d-olia/2 --cc lia,olia,balia --seeds 10\n  \
+        braid run my.toml --cc cubic,cubic:beta=0.8 --set link.b1.rate=20mbit --format json\n\n\
+        Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
+    Run(RunArgs),
+    /// Check scenario files without running them.
+    Check {
+        /// Scenario files or names of scenarios that come with Braid.
+        #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        files: Vec<String>,
+    },
+    /// List the scenarios that come with Braid, or show one with its picture and its numbers.
+    Scenarios {
+        /// The scenario to show, or a file.
+        #[arg(value_hint = ValueHint::FilePath)]
+        name: Option<String>,
+    },
+    /// List the congestion controls, or show the page of one with its parameters.
+    Algorithms {
+        /// The congestion control to show.
+        name: Option<String>,
+    },
+    /// Print a completion script for a shell.
+    #[command(hide = true)]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder.
+    #[command(hide = true)]
+    Man {
+        /// An existing folder.
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// Scenario files or names of scenarios that come with Braid (`braid scenarios` lists them).
+    #[arg(required = true, value_name = "SCENARIO", value_hint = ValueHint::FilePath)]
+    pub(crate) scenarios: Vec<String>,
+    /// Congestion controls to compare, each NAME[:key=value]... (`braid algorithms` lists them). Default: those that
+    /// the scenario names.
+    #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
+    pub(crate) cc: Vec<String>,
+    /// Packet scheduler of MPTCP connections.
+    #[arg(long, value_name = "NAME", default_value = "minrtt")]
+    pub(crate) scheduler: String,
+    /// Run every combination with these seeds: N means 1 to N, A..B means A to B, both included.
+    #[arg(long, value_name = "N|A..B", default_value = "1")]
+    pub(crate) seeds: Seeds,
+    /// Where to run.
+    #[arg(long, value_enum, default_value = "sim")]
+    pub(crate) backend: Backend,
+    /// Change a value of the scenario, such as link.b1.rate=20mbit; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
+    #[arg(long, short, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// What to print: a table for people, one JSON document, or one JSON object per run and line.
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    /// Also write results.json, table.txt and log.txt into this folder; results of other runs there are never
+    /// overwritten.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// No progress bar and no notes, only results and errors.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Check everything and say what would run.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    /// Packet-level simulator.
+    Sim,
+    /// Distribution kernel in a virtual machine.
+    Lab,
+    /// The kernel of this machine.
+    Host,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people: one table per scenario, one row per congestion control.
+    Table,
+    /// One document.
+    Json,
+    /// One run a line, printed as soon as it and those before it are done.
+    Jsonl,
+}
+
+/// An inclusive, non-empty range of seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seeds {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+impl FromStr for Seeds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            text.parse().map_err(|_| format!("expected N or A..B with whole numbers, not \"{text}\""))
+        };
+        let (first, last) = match text.split_once("..") {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (1, number(text)?),
+        };
+        if last < first {
+            return Err(format!("there is no seed from {first} to {last}: write the smaller one first"));
+        }
+        Ok(Self { first, last })
+    }
+}
+
+/// Prints a completion script.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "braid", &mut script);
+    terminal::print(&script)
+}
+
+/// Writes one manual page per command.
+pub(crate) fn man(folder: &Path) -> Result<(), Failure> {
+    clap_mangen::generate_to(Args::command(), folder).map_err(|error| Failure::writing(folder, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clap_accepts_the_definition() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_number_of_seeds_counts_from_one() {
+        assert_eq!("10".parse(), Ok(Seeds { first: 1, last: 10 }));
+        assert_eq!("0..0".parse(), Ok(Seeds { first: 0, last: 0 }));
+        assert_eq!("7..12".parse(), Ok(Seeds { first: 7, last: 12 }));
+    }
+
+    #[test]
+    fn wrong_seeds_say_what_was_expected() {
+        for text in ["", "x", "-1", "1..", "..2", "1...3", "1.5", "99999999999999999999"] {
+            assert!(text.parse::<Seeds>().unwrap_err().contains("N or A..B"), "{text}");
+        }
+        for text in ["0", "9..3"] {
+            assert!(text.parse::<Seeds>().unwrap_err().contains("smaller one first"), "{text}");
+        }
+    }
+}

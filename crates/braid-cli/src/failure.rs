@@ -1,0 +1,80 @@
+//! Why a command ends early: one message, perhaps a remedy, and the exit code.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// Ran, but something failed.
+pub(crate) const FAILED: u8 = 1;
+/// Usage or bad input.
+pub(crate) const BAD_INPUT: u8 = 2;
+/// Ended by a signal, as shells count it for Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// What `main` prints before it ends with a code other than 0.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: u8,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// The user can put it right by asking otherwise.
+    pub(crate) fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code: BAD_INPUT, message: message.into(), hint: Some(hint.into()) }
+    }
+
+    pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None }
+    }
+
+    /// Several, each with its own "error:".
+    pub(crate) fn several(code: u8, messages: &[Self]) -> Self {
+        let messages: Vec<String> = messages.iter().map(ToString::to_string).collect();
+        let text = messages.join("\n");
+        Self::new(code, text.strip_prefix("error: ").unwrap_or(&text))
+    }
+
+    /// A file or folder that could not be written: a wrong place is bad input, a full disk is not.
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+        use io::ErrorKind::{
+            AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied, QuotaExceeded,
+            ReadOnlyFilesystem, StorageFull,
+        };
+        let (code, hint) = match error.kind() {
+            StorageFull | QuotaExceeded => {
+                (FAILED, Some("make room or name a folder on another disk with --out"))
+            }
+            PermissionDenied | ReadOnlyFilesystem => {
+                (BAD_INPUT, Some("name a folder that you may write to with --out"))
+            }
+            AlreadyExists | NotADirectory | IsADirectory | NotFound => {
+                (BAD_INPUT, Some("--out takes the name of a folder, which is created if it is missing"))
+            }
+            _ => (FAILED, None),
+        };
+        let message = format!("cannot write {}: {error}", path.display());
+        Self { code, message, hint: hint.map(str::to_owned) }
+    }
+
+    pub(crate) fn stdout(error: &io::Error) -> Self {
+        Self::new(FAILED, format!("cannot write to standard output: {error}"))
+    }
+}
+
+impl From<braid_scenario::Error> for Failure {
+    fn from(error: braid_scenario::Error) -> Self {
+        Self::new(BAD_INPUT, error.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}

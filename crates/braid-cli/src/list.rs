@@ -1,0 +1,227 @@
+//! `braid algorithms`, `braid scenarios`, `braid check`: what there is.
+
+use std::fmt::Write as _;
+
+use braid_algorithms::{Algorithm, Spec};
+use braid_scenario::model::{Direction, Kind, Loss, QueueLimit, Scenario};
+use braid_scenario::{File, Source, topology};
+
+use crate::failure::BAD_INPUT;
+use crate::{Failure, plan, terminal};
+
+/// Lists the algorithms, or shows the page and the parameters of one.
+pub(crate) fn algorithms(name: Option<&str>) -> Result<(), Failure> {
+    let text = match name {
+        None => {
+            let mut rows = vec![["name", "base", "signal", "year", "what it is"].map(str::to_owned).to_vec()];
+            rows.extend(braid_algorithms::all().iter().map(|algorithm| {
+                let facts = algorithm.facts();
+                [algorithm.name(), facts.base, facts.signal, facts.year, algorithm.title()]
+                    .map(str::to_owned)
+                    .to_vec()
+            }));
+            aligned(&rows)
+        }
+        Some(name) => {
+            let spec =
+                Spec::parse(name).map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
+            format!("{}\n\n{}", spec.algorithm().page().trim_end(), parameters(spec.algorithm()))
+        }
+    };
+    terminal::print(text.as_bytes())
+}
+
+fn parameters(algorithm: &Algorithm) -> String {
+    let name = algorithm.name();
+    if algorithm.params().len() == 0 {
+        return format!("{name} has no parameters.\n");
+    }
+    let mut rows = vec![["parameter", "default", "values", "what it does"].map(str::to_owned).to_vec()];
+    rows.extend(algorithm.params().map(|param| {
+        let choices: Vec<&str> = param.choices().collect();
+        let values = if choices.is_empty() {
+            format!("{} to {} {}", param.show(param.low), param.show(param.high), param.unit)
+        } else {
+            choices.join(", ")
+        };
+        vec![
+            param.name.to_owned(),
+            param.show(param.initial),
+            values.trim_end().to_owned(),
+            param.help.to_owned(),
+        ]
+    }));
+    format!("Set a parameter with {name}:key=value.\n\n{}", aligned(&rows))
+}
+
+/// Lists the embedded scenarios, or shows one.
+pub(crate) fn scenarios(name: Option<&str>) -> Result<(), Failure> {
+    let text = match name {
+        None => aligned(
+            &braid_scenario::embedded()
+                .map(|scenario| vec![scenario.name.to_owned(), scenario.title])
+                .collect::<Vec<_>>(),
+        ),
+        Some(name) => scenario(&braid_scenario::load(&Source::find(name)?, &[])?),
+    };
+    terminal::print(text.as_bytes())
+}
+
+fn scenario(file: &File) -> String {
+    let cell = &file.cells[0];
+    let mut text = format!("{}  {}\n", cell.name, file.title);
+    for part in [&file.story, &file.picture] {
+        if !part.trim().is_empty() {
+            let _ = write!(text, "\n{}\n", part.trim_matches('\n').trim_end());
+        }
+    }
+    if file.cells.len() > 1 {
+        let _ = writeln!(text, "\n{} cells:", file.cells.len());
+        let axes = cell.parameters.keys().map(|name| {
+            let mut values: Vec<&str> = Vec::new();
+            for value in file.cells.iter().filter_map(|cell| cell.parameters.get(name)) {
+                if !values.contains(&value.as_str()) {
+                    values.push(value);
+                }
+            }
+            vec![format!("  {name}"), values.join(", ")]
+        });
+        text.push_str(&aligned(&axes.collect::<Vec<_>>()));
+        text.push_str("\nThe first of them:\n");
+    }
+    text.push('\n');
+    text.push_str(&numbers(cell));
+    if !file.cc.is_empty() {
+        let _ = write!(text, "\nruns with {} unless --cc says otherwise\n", file.cc.join(", "));
+    }
+    text
+}
+
+/// The resolved numbers of a cell.
+fn numbers(scenario: &Scenario) -> String {
+    let mut links = vec![["link", "rate", "delay", "queue", "loss"].map(str::to_owned).to_vec()];
+    let mut seen: Vec<&str> = Vec::new();
+    for link in &scenario.links {
+        // Private copies are alike: the key they come from stands for all of them.
+        let key = link.name.split('@').next().unwrap_or_default();
+        if seen.contains(&key) {
+            continue;
+        }
+        seen.push(key);
+        let both = |show: &dyn Fn(&Direction) -> String| {
+            let (forward, reverse) = (show(&link.forward), show(&link.reverse));
+            if forward == reverse { forward } else { format!("{forward} / {reverse}") }
+        };
+        links.push(vec![
+            if link.private { format!("{key} (each route its own)") } else { key.to_owned() },
+            both(&|direction| rate(direction.rate_bps as f64)),
+            both(&|direction| milliseconds(direction.delay_ns)),
+            both(&|direction| match direction.queue {
+                QueueLimit::Packets(n) => format!("{n} packets"),
+                QueueLimit::Bytes(n) => format!("{n} bytes"),
+            }),
+            both(&|direction| match direction.loss {
+                Loss::None => "none".to_owned(),
+                Loss::Bernoulli(p) => format!("{} %", (p * 1e8).round() / 1e6),
+                Loss::Periodic(n) => format!("every {n}th packet"),
+            }),
+        ]);
+    }
+
+    let mut flows = vec![
+        ["flow", "kind", "cc", "time", "route", "base RTT", "fair share"].map(str::to_owned).to_vec(),
+    ];
+    for (connection, paths) in scenario.connections.iter().zip(topology::paths(scenario)) {
+        for (subflow, path) in connection.subflows.iter().zip(paths) {
+            let route = subflow.route.iter().map(|&link| {
+                let name = &scenario.links[link].name;
+                name.split('@').next().unwrap_or_default()
+            });
+            let end = connection.stop_ns.unwrap_or(scenario.duration_ns);
+            flows.push(vec![
+                match connection.kind {
+                    Kind::Tcp => connection.name.clone(),
+                    Kind::Mptcp => format!("{}.{}", connection.name, subflow.name),
+                },
+                match connection.kind {
+                    Kind::Tcp => "tcp".to_owned(),
+                    Kind::Mptcp => "mptcp".to_owned(),
+                },
+                connection.cc.clone().unwrap_or_else(|| "--cc".to_owned()),
+                format!("{}..{} s", connection.start_ns as f64 / 1e9, end as f64 / 1e9),
+                route.collect::<Vec<_>>().join(" "),
+                milliseconds(path.base_rtt_ns),
+                rate(path.available_bps),
+            ]);
+        }
+    }
+    format!("{}\n{}", aligned(&links), aligned(&flows))
+}
+
+/// Bits per second with the unit that leaves fewest zeros.
+fn rate(bps: f64) -> String {
+    let (scaled, unit) = match bps {
+        1e9.. => (bps / 1e9, "Gbit/s"),
+        1e6.. => (bps / 1e6, "Mbit/s"),
+        1e3.. => (bps / 1e3, "kbit/s"),
+        _ => (bps, "bit/s"),
+    };
+    format!("{} {unit}", (scaled * 1e3).round() / 1e3)
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{} ms", (ns as f64 / 1e3).round() / 1e3)
+}
+
+/// Checks files and says about each that is right how many cells it has.
+pub(crate) fn check(files: &[String]) -> Result<(), Failure> {
+    let mut wrong = Vec::new();
+    for name in files {
+        match plan::load(name, &[]) {
+            Ok(file) => {
+                let cells = file.cells.len();
+                let line = format!("{name}: ok, {cells} {}\n", if cells == 1 { "cell" } else { "cells" });
+                terminal::print(line.as_bytes())?;
+            }
+            Err(failure) => wrong.push(failure),
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::several(BAD_INPUT, &wrong))
+}
+
+/// Rows as text, columns two spaces apart, one line each.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_times_read_well() {
+        assert_eq!(rate(12e6), "12 Mbit/s");
+        assert_eq!(rate(2.5e9), "2.5 Gbit/s");
+        assert_eq!(rate(1_333_333.3), "1.333 Mbit/s");
+        assert_eq!(milliseconds(24_112_000), "24.112 ms");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [vec!["a".to_owned(), "b".to_owned()], vec!["long".to_owned(), String::new()]];
+        assert_eq!(aligned(&rows), "a     b\nlong\n");
+    }
+}

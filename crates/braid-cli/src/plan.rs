@@ -1,0 +1,163 @@
+//! From what the user typed to a list of runs, with everything checked before the first one starts.
+
+use braid_algorithms::Spec;
+use braid_results::{Run, Setup};
+use braid_scenario::model::Scenario;
+use braid_scenario::{File, Source};
+
+use crate::Failure;
+use crate::args::{Backend, RunArgs, Seeds};
+use crate::failure::BAD_INPUT;
+use crate::pool;
+
+/// More runs than this at once would not fit into memory.
+const MOST_RUNS: usize = 1_000_000;
+/// The only scheduler there is.
+const SCHEDULER: &str = "minrtt";
+
+/// Everything that is to be run.
+pub(crate) struct Plan {
+    pub(crate) files: Vec<Planned>,
+    pub(crate) seeds: Seeds,
+    /// For each group of runs that differ only in their seed: file, cell and congestion control.
+    groups: Vec<(usize, usize, usize)>,
+}
+
+/// A scenario file and the congestion controls to run it with.
+pub(crate) struct Planned {
+    pub(crate) file: File,
+    pub(crate) specs: Vec<Spec>,
+}
+
+impl Plan {
+    /// Reads and checks everything that `args` names.
+    pub(crate) fn new(args: &RunArgs) -> Result<Self, Failure> {
+        match args.backend {
+            Backend::Sim => {}
+            Backend::Lab => return Err(not_yet("lab")),
+            Backend::Host => return Err(not_yet("host")),
+        }
+        if args.scheduler != SCHEDULER {
+            return Err(Failure::bad_input(
+                format!("no scheduler is called \"{}\"", args.scheduler),
+                format!("there is {SCHEDULER}"),
+            ));
+        }
+        let asked = specs(&args.cc)?;
+
+        let mut names: Vec<&String> = Vec::new();
+        for name in &args.scenarios {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let mut files = Vec::new();
+        for name in names {
+            let file = load(name, &args.set)?;
+            let specs = choose(&file, name, &asked)?;
+            files.push(Planned { file, specs });
+        }
+
+        let mut groups = Vec::new();
+        for (index, planned) in files.iter().enumerate() {
+            for cell in 0..planned.file.cells.len() {
+                groups.extend((0..planned.specs.len()).map(|spec| (index, cell, spec)));
+            }
+        }
+        let plan = Self { files, seeds: args.seeds, groups };
+        match plan.count() {
+            Some(..=MOST_RUNS) => Ok(plan),
+            _ => Err(Failure::bad_input(
+                format!("more than {MOST_RUNS} runs at once"),
+                "ask for fewer seeds with --seeds, and for the others in a second command",
+            )),
+        }
+    }
+
+    fn count(&self) -> Option<usize> {
+        let seeds = usize::try_from(self.seeds.last - self.seeds.first).ok()?.checked_add(1)?;
+        seeds.checked_mul(self.groups.len())
+    }
+
+    /// Number of runs.
+    pub(crate) fn len(&self) -> usize {
+        self.count().expect("checked when it was made")
+    }
+
+    /// A run: by file, cell, congestion control and seed.
+    pub(crate) fn get(&self, index: usize) -> (Setup<'_>, &Spec) {
+        let seeds = self.len() / self.groups.len();
+        let (file, cell, spec) = self.groups[index / seeds];
+        let planned = &self.files[file];
+        let spec = &planned.specs[spec];
+        let setup = Setup {
+            scenario: &planned.file.cells[cell],
+            backend: "sim",
+            cc: spec.text(),
+            scheduler: SCHEDULER,
+            seed: self.seeds.first + (index % seeds) as u64,
+        };
+        (setup, spec)
+    }
+
+    /// Does a run. Whatever goes wrong in it, panics too, ends up in its status.
+    pub(crate) fn execute(&self, index: usize) -> Run {
+        let (setup, spec) = self.get(index);
+        let run = || braid_sim::run(setup.scenario, spec, setup.seed).map(|counts| setup.measured(&counts));
+        match pool::caught(run) {
+            Ok(Ok(run)) => run,
+            Ok(Err(error)) => setup.failed(error.to_string()),
+            Err(panic) => setup.failed(panic),
+        }
+    }
+}
+
+/// Finds and checks a scenario, the congestion controls it names included.
+pub(crate) fn load(name: &str, set: &[String]) -> Result<File, Failure> {
+    let file = braid_scenario::load(&Source::find(name)?, set)?;
+    for text in &file.cc {
+        Spec::parse(text).map_err(|error| file.error("cc", error.0, None))?;
+    }
+    for connection in file.cells.iter().flat_map(|cell| &cell.connections) {
+        if let Some(text) = &connection.cc {
+            let key = format!("connection.{}.cc", connection.name);
+            Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
+        }
+    }
+    Ok(file)
+}
+
+fn not_yet(backend: &str) -> Failure {
+    Failure::bad_input(format!("the backend {backend} is not there yet"), "use --backend sim, the simulator")
+}
+
+/// Parses specs and drops those that mean the same as one before.
+fn specs(texts: &[String]) -> Result<Vec<Spec>, Failure> {
+    let mut specs: Vec<Spec> = Vec::new();
+    for text in texts {
+        let spec = Spec::parse(text)
+            .map_err(|error| Failure::new(BAD_INPUT, format!("--cc {text}: {error}")))?;
+        if !specs.iter().any(|known| known.text() == spec.text()) {
+            specs.push(spec);
+        }
+    }
+    Ok(specs)
+}
+
+/// The congestion controls to run a file with: those asked for, or else those it names itself.
+fn choose(file: &File, name: &str, asked: &[Spec]) -> Result<Vec<Spec>, Failure> {
+    let open = |cell: &Scenario| cell.connections.iter().any(|connection| connection.cc.is_none());
+    if !file.cells.iter().any(open) {
+        // Nothing is left to choose; the runs go by the name of the first connection's.
+        let first = file.cells[0].connections[0].cc.clone();
+        return specs(&first.into_iter().collect::<Vec<_>>());
+    }
+    let chosen = if asked.is_empty() { specs(&file.cc)? } else { asked.to_vec() };
+    if chosen.is_empty() {
+        return Err(Failure::bad_input(
+            format!("{name} does not say which congestion control to run"),
+            "name one or more, such as --cc lia,olia (`braid algorithms` lists them)",
+        ));
+    }
+    Ok(chosen)
+}

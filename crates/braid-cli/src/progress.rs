@@ -1,0 +1,45 @@
+//! A progress bar on standard error for what takes longer than two seconds.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(crate) struct Progress {
+    total: usize,
+    started: Instant,
+    wanted: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    pub(crate) fn new(total: usize, quiet: bool) -> Self {
+        Self { total, started: Instant::now(), wanted: !quiet && io::stderr().is_terminal(), bar: None }
+    }
+
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// To be called every now and then.
+    pub(crate) fn tick(&mut self, done: usize) {
+        if self.wanted && self.bar.is_none() && self.started.elapsed() > PATIENCE {
+            let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left")
+                .expect("the template is constant and right");
+            let bar = ProgressBar::new(self.total as u64).with_elapsed(self.started.elapsed());
+            self.bar = Some(bar.with_style(style));
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(done as u64);
+        }
+    }
+
+    /// Takes the bar off the screen.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Standard output: data only, written whole, and quiet when nobody reads on.
+
+use std::io::{self, IsTerminal, Write};
+
+use braid_report::Style;
+
+use crate::Failure;
+
+/// Writes to standard output. Whoever closed the pipe has seen enough: that is no error.
+pub(crate) fn print(data: &[u8]) -> Result<(), Failure> {
+    still_read(data).map(drop)
+}
+
+/// As [`print`]; `false` if nobody reads any more.
+pub(crate) fn still_read(data: &[u8]) -> Result<bool, Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(data).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::stdout(&error)),
+    }
+}
+
+/// How tables on standard output look.
+pub(crate) fn style() -> Style {
+    if !io::stdout().is_terminal() {
+        return Style::default();
+    }
+    Style {
+        width: terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)),
+        colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    }
+}

@@ -1,0 +1,421 @@
+//! The command as a person or a script meets it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Two short paths and a TCP flow on the first: a run takes a moment only.
+const SMALL: &str = r#"
+title = "small"
+duration = "2s"
+cc = ["lia", "olia"]
+
+[link.b1]
+rate = "4mbit"
+delay = "5ms"
+queue = "20p"
+loss = "0.5%"
+
+[link.b2]
+rate = "2mbit"
+delay = "10ms"
+queue = "20p"
+
+[connection.mp0]
+kind = "mptcp"
+
+[connection.mp0.subflow.sf1]
+route = ["b1"]
+
+[connection.mp0.subflow.sf2]
+route = ["b2"]
+
+[connection.bg0]
+kind = "tcp"
+cc = "reno"
+route = ["b1"]
+"#;
+
+/// A folder of one's own with `small.toml` in it.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        place.write("small.toml", SMALL);
+        place
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path().join(name), text).unwrap();
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn braid(&self, line: &str) -> Command {
+        let mut command = Command::cargo_bin("braid").unwrap();
+        command.current_dir(self.path()).args(line.split_whitespace());
+        command
+    }
+
+    fn output(&self, line: &str) -> Output {
+        self.braid(line).output().unwrap()
+    }
+
+    fn stdout(&self, line: &str) -> String {
+        let output = self.output(line);
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs a command that must be refused: exit code 2, nothing on standard output, no panic, a message that holds
+    /// all the given pieces.
+    fn refused(&self, line: &str, pieces: &[&str]) {
+        let output = self.output(line);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
+        assert!(output.stdout.is_empty(), "{line}");
+        assert!(!message.contains("panicked"), "{line}: {message}");
+        assert_eq!(message.matches("error: ").count(), 1, "{line}: {message}");
+        for piece in pieces {
+            assert!(message.contains(piece), "{line}: no \"{piece}\" in: {message}");
+        }
+    }
+}
+
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn the_document_has_every_run_in_order() {
+    let place = Place::new();
+    let document =
+        parse(&place.stdout("run small.toml --cc lia,olia:rounding=usec,cubic --seeds 2 --format json"));
+    assert_eq!(document["schema_version"], 1);
+    assert_eq!(document["braid_version"], env!("CARGO_PKG_VERSION"));
+    let runs: Vec<_> = document["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| (run["cc"].as_str().unwrap(), run["seed"].as_u64().unwrap()))
+        .collect();
+    let olia = "olia:rounding=usec";
+    assert_eq!(runs, [("lia", 1), ("lia", 2), (olia, 1), (olia, 2), ("cubic", 1), ("cubic", 2)]);
+    let run = &document["runs"][0];
+    assert_eq!((&run["scenario"], &run["status"]), (&"small.toml".into(), &"ok".into()));
+    assert!(run["connections"][0]["goodput_bps"].as_f64().unwrap() > 1e6);
+    assert!(run["links"][0]["utilization"].as_f64().unwrap() > 0.5);
+    assert!(run["metrics"]["aggregate_benefit"].is_f64());
+    assert!(run["metrics"]["jain_connections"]["b1"].is_f64());
+    assert_eq!(document["summary"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs() {
+    let place = Place::new();
+    for format in ["json", "jsonl", "table"] {
+        let with = |jobs| place.stdout(&format!("run small.toml --seeds 6 --format {format} --jobs {jobs}"));
+        let one = with(1);
+        assert_eq!(one, with(1), "{format}");
+        assert_eq!(one, with(2), "{format}");
+        assert_eq!(one, with(7), "{format}");
+    }
+}
+
+#[test]
+fn another_seed_gives_other_figures() {
+    let place = Place::new();
+    let document = parse(&place.stdout("run small.toml --cc lia --seeds 3..4 --format json"));
+    let goodput = |run: usize| &document["runs"][run]["connections"][0]["goodput_bps"];
+    assert_ne!(goodput(0), goodput(1), "0.5 % of the packets are lost at random");
+}
+
+#[test]
+fn jsonl_is_one_run_a_line() {
+    let place = Place::new();
+    let lines = place.stdout("run small.toml --seeds 3 --format jsonl");
+    let document = parse(&place.stdout("run small.toml --seeds 3 --format json"));
+    let lines: Vec<Value> = lines.lines().map(parse).collect();
+    assert_eq!(&Value::Array(lines), &document["runs"]);
+}
+
+#[test]
+fn the_table_has_a_row_per_congestion_control_of_the_scenario() {
+    let place = Place::new();
+    let table = place.stdout("run small.toml --seeds 3");
+    assert!(table.starts_with("small.toml  small\n2 s, 3 seeds"), "{table}");
+    assert!(table.contains("\nlia ") && table.contains("\nolia "), "{table}");
+    assert!(!table.contains('\u{1b}'), "no colours where no terminal is");
+}
+
+#[test]
+fn set_changes_the_scenario() {
+    let place = Place::new();
+    let rate = |set: &str| {
+        let document = parse(&place.stdout(&format!("run small.toml --cc lia --format json {set}")));
+        document["runs"][0]["links"][1]["rate_bps"].clone()
+    };
+    assert_eq!(rate(""), 2_000_000);
+    assert_eq!(rate("--set link.b2.rate=7mbit"), 7_000_000);
+}
+
+#[test]
+fn a_dry_run_says_what_would_run_and_runs_nothing() {
+    let place = Place::new();
+    let text = place.stdout("run small.toml --cc lia,olia --seeds 3..5 --out results --dry-run");
+    assert!(text.contains("small.toml") && text.contains("lia,olia") && text.contains("3..5"), "{text}");
+    assert!(text.ends_with("6 runs\n"), "{text}");
+    assert!(!place.path().join("results").exists());
+}
+
+#[test]
+fn out_holds_what_was_printed_and_a_log() {
+    let place = Place::new();
+    let json = place.stdout("run small.toml --seeds 2 --out results --format json");
+    let file = |name: &str| fs::read_to_string(place.path().join("results").join(name)).unwrap();
+    assert_eq!(file("results.json"), json);
+    assert_eq!(file("table.txt"), place.stdout("run small.toml --seeds 2"));
+    assert!(file("log.txt").contains("run small.toml --seeds 2 --out results --format json"));
+    let names = fs::read_dir(place.path().join("results")).unwrap().count();
+    assert_eq!(names, 3, "nothing temporary is left");
+}
+
+#[test]
+fn the_same_run_may_be_written_again_and_another_one_may_not() {
+    let place = Place::new();
+    place.stdout("run small.toml --seeds 2 --out results");
+    let results = place.path().join("results/results.json");
+    let before = fs::read(&results).unwrap();
+    place.stdout("run small.toml --seeds 2 --out results --jobs 1 --format json");
+    for other in ["--seeds 3", "--seeds 2..3", "--seeds 2 --cc lia"] {
+        place.refused(&format!("run small.toml {other} --out results"), &["other runs", "results", "hint:"]);
+    }
+    let log = fs::read_to_string(place.path().join("results/log.txt")).unwrap();
+    assert_eq!(log.lines().count(), 2);
+
+    place.write("small.toml", SMALL.replace("4mbit", "5mbit"));
+    let output = place.output("run small.toml --seeds 2 --out results");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has changed"));
+    assert_eq!(fs::read(&results).unwrap(), before);
+}
+
+#[test]
+fn files_of_someone_else_are_not_overwritten() {
+    let place = Place::new();
+    fs::create_dir(place.path().join("mine")).unwrap();
+    place.write("mine/table.txt", "precious");
+    place.refused("run small.toml --out mine", &["table.txt", "nothing was overwritten"]);
+    place.write("mine/results.json", "{\"runs\":");
+    place.refused("run small.toml --out mine", &["other runs"]);
+    assert_eq!(fs::read(place.path().join("mine/table.txt")).unwrap(), b"precious");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_refused_before_anything_runs() {
+    let place = Place::new();
+    place.refused("run small.toml --out small.toml", &["cannot write small.toml", "folder"]);
+    place.refused("run small.toml --out small.toml/x", &["cannot write small.toml/x", "folder"]);
+    place.refused("run small.toml --out /proc/nowhere", &["cannot write /proc/nowhere"]);
+}
+
+#[test]
+fn a_full_disk_is_told_and_no_panic() {
+    let place = Place::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let program = assert_cmd::cargo::cargo_bin("braid");
+    let output = std::process::Command::new(program)
+        .current_dir(place.path())
+        .args(["run", "small.toml", "--format", "json"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("cannot write to standard output: No space left"), "{message}");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let place = Place::new();
+    for format in ["json", "jsonl", "table"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = std::process::Command::new(assert_cmd::cargo::cargo_bin("braid"))
+            .current_dir(place.path())
+            .args(["run", "small.toml", "--seeds", "3", "--format", format])
+            .stdout(writer)
+            .output()
+            .unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{format}");
+    }
+}
+
+#[test]
+fn wrong_scenarios_are_refused_with_place_and_remedy() {
+    let place = Place::new();
+    place.write("junk.toml", [0x7f, b'E', b'L', b'F', 0, 0xff, 0xfe]);
+    place.write("prose.toml", "once upon a time\n");
+    place.write("unit.toml", SMALL.replace("4mbit", "4mbps"));
+    place.write("negative.toml", SMALL.replace("4mbit", "-4mbit"));
+    place.write("key.toml", SMALL.replace("queue", "quue"));
+    place.write("link.toml", SMALL.replace("route = [\"b2\"]", "route = [\"b9\"]"));
+    place.write("loop.toml", SMALL.replace("route = [\"b2\"]", "route = [\"b2\", \"b1\", \"b2\"]"));
+    place.write("cc.toml", SMALL.replace("cc = \"reno\"", "cc = \"remo\""));
+    place.write("list.toml", SMALL.replace("\"olia\"]", "\"olio\"]"));
+    place.write("empty.toml", "");
+    fs::create_dir(place.path().join("folder.toml")).unwrap();
+    for (file, pieces) in [
+        ("nowhere.toml", &["nowhere.toml", "hint:"][..]),
+        ("d-olia/9", &["d-olia/9", "hint:"]),
+        ("folder.toml", &["folder.toml", "directory"]),
+        ("junk.toml", &["junk.toml"]),
+        ("prose.toml", &["prose.toml:1", "TOML"]),
+        ("unit.toml", &["unit.toml:7", "link.b1.rate", "mbps", "4mbit"]),
+        ("negative.toml", &["negative.toml:7", "link.b1.rate", "-4mbit"]),
+        ("key.toml", &["key.toml:9", "quue", "queue"]),
+        ("link.toml", &["link.toml:", "b9"]),
+        ("loop.toml", &["loop.toml:", "b2"]),
+        ("cc.toml", &["cc.toml:", "connection.bg0.cc", "remo"]),
+        ("list.toml", &["list.toml:4", "cc", "olio"]),
+        ("empty.toml", &["empty.toml"]),
+    ] {
+        place.refused(&format!("run {file} --cc lia"), pieces);
+        place.refused(&format!("check {file}"), pieces);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_one_may_not_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let file = place.path().join("small.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(&file).is_ok() {
+        eprintln!("skipped: root may read everything");
+        return;
+    }
+    place.refused("run small.toml", &["small.toml", "permission"]);
+}
+
+#[test]
+fn wrong_options_are_refused_with_what_was_expected() {
+    let place = Place::new();
+    for (options, pieces) in [
+        ("--cc remo", &["remo", "reno"][..]),
+        ("--cc lia,", &["--cc"]),
+        ("--cc lia:roundin=usec", &["lia", "roundin", "rounding"]),
+        ("--cc lia:rounding=jiffy", &["lia", "jiffy", "usec"]),
+        ("--cc cubic:beta=7", &["beta", "7"]),
+        ("--seeds 0", &["--seeds", "smaller one first"]),
+        ("--seeds 5..2", &["--seeds", "smaller one first"]),
+        ("--seeds many", &["--seeds", "N or A..B"]),
+        ("--seeds 18446744073709551615", &["1000000 runs", "hint:"]),
+        ("--jobs 0", &["--jobs"]),
+        ("--jobs x", &["--jobs"]),
+        ("--format xml", &["--format", "table, json, jsonl"]),
+        ("--backend lab", &["lab", "--backend sim"]),
+        ("--backend host", &["host", "--backend sim"]),
+        ("--backend cloud", &["--backend", "sim, lab, host"]),
+        ("--scheduler redundant", &["redundant", "minrtt"]),
+        ("--set link.b1.rate=fast", &["link.b1.rate", "fast"]),
+        ("--set link.b1.rate=20mbps", &["link.b1.rate", "20mbit"]),
+        ("--set link.b1.rat=20mbit", &["link.b1.rat", "rate"]),
+        ("--set link.b9.rate=20mbit", &["b9"]),
+        ("--set nonsense", &["nonsense"]),
+        ("--frobnicate", &["--frobnicate"]),
+    ] {
+        place.refused(&format!("run small.toml {options}"), pieces);
+    }
+}
+
+#[test]
+fn a_scenario_without_a_choice_of_congestion_control_asks_for_one() {
+    let place = Place::new();
+    place.write("none.toml", SMALL.replace("cc = [\"lia\", \"olia\"]", ""));
+    place.refused("run none.toml", &["none.toml", "--cc"]);
+    place.stdout("run none.toml --cc lia --quiet");
+}
+
+#[test]
+fn check_says_which_files_are_right() {
+    let place = Place::new();
+    assert_eq!(place.stdout("check small.toml d-olia/1"), "small.toml: ok, 1 cell\nd-olia/1: ok, 1 cell\n");
+    place.write("bad.toml", "title = 3\n");
+    let output = place.output("check bad.toml small.toml");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.stdout, b"small.toml: ok, 1 cell\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("bad.toml:1"));
+}
+
+#[test]
+fn every_embedded_scenario_is_listed_shown_and_right() {
+    let place = Place::new();
+    let list = place.stdout("scenarios");
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"d-olia/1") && names.contains(&"analysis/disjoint"), "{list}");
+    for name in names {
+        let page = place.stdout(&format!("scenarios {name}"));
+        assert!(page.starts_with(name) && page.contains("base RTT") && page.contains("Mbit/s"), "{page}");
+        place.stdout(&format!("check {name}"));
+    }
+    place.refused("scenarios d-olai/1", &["d-olai/1", "d-olia/1"]);
+}
+
+#[test]
+fn every_algorithm_is_listed_and_shown() {
+    let place = Place::new();
+    let list = place.stdout("algorithms");
+    for algorithm in braid_algorithms::all() {
+        let name = algorithm.name();
+        assert!(list.lines().any(|line| line.split_whitespace().next() == Some(name)), "{list}");
+        let page = place.stdout(&format!("algorithms {name}"));
+        for param in algorithm.params() {
+            assert!(page.contains(param.name) && page.contains(param.help), "{page}");
+        }
+    }
+    place.refused("algorithms cubik", &["cubik", "cubic"]);
+}
+
+#[test]
+fn version_help_completions_and_manual_work() {
+    let place = Place::new();
+    assert_eq!(place.stdout("--version"), format!("braid {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(place.stdout("run --help").contains("--seeds"));
+    assert!(place.stdout("completions bash").contains("--seeds"));
+    place.stdout("man .");
+    assert!(fs::read_to_string(place.path().join("braid-run.1")).unwrap().contains("seeds"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_no_file() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+    let place = Place::new();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("braid"))
+        .current_dir(place.path())
+        .args(["run", "small.toml", "--seeds", "500000", "--out", "results"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while !place.path().join("results").exists() {
+        assert!(started.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_dir(place.path().join("results")).unwrap().count(), 0);
+}

@@ -1,0 +1,191 @@
+//! Objects into the kernel.
+
+use std::{cell::RefCell, fs, path::Path};
+
+use braid_algorithms::Spec;
+use libbpf_rs::{ErrorKind, Object, ObjectBuilder, PrintLevel, set_print};
+
+use crate::{Error, objects};
+
+/// What the verifier says of a program that it accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Name of the program within its object.
+    pub program: String,
+    /// Instructions processed over all paths; the verifier gives up at a million.
+    pub instructions: u64,
+    /// Machine states stored on the way.
+    pub states: u64,
+    /// Deepest stack in bytes, the frames of nested calls joined by `+`; 512 in all are allowed.
+    pub stack: String,
+}
+
+/// Loads the algorithm with these parameters and unloads it again: whether the running kernel accepts each of its
+/// programs, and at what cost.
+///
+/// # Errors
+/// If the machine cannot load programs, or the verifier refuses one.
+pub fn verify(spec: &Spec) -> Result<Vec<Verified>, Error> {
+    Ok(load_algorithm(spec)?.1)
+}
+
+/// The algorithm's object with the spec's parameters, loaded.
+pub(crate) fn load_algorithm(spec: &Spec) -> Result<(Object, Vec<Verified>), Error> {
+    let name = spec.algorithm().name();
+    let object = objects()
+        .iter()
+        .find(|object| object.name == name)
+        .ok_or_else(|| Error::NoObject { name: name.to_owned() })?;
+    load(name, object.bytes, spec.values())
+}
+
+/// Loads an object whose section `.rodata.params`, if it has one, gets these values.
+pub(crate) fn load(name: &str, bytes: &[u8], params: &[u32]) -> Result<(Object, Vec<Verified>), Error> {
+    check_kernel()?;
+    let refused = match load_with_log(name, bytes, params, LOG_STATISTICS) {
+        // The statistics' log has the complaint but not the way there.
+        Err(Error::Refused { .. }) => load_with_log(name, bytes, params, LOG_STATISTICS | LOG_INSTRUCTIONS),
+        other => other,
+    };
+    refused.map_err(|error| match error {
+        Error::Refused { program, log } => Error::Refused { program, log: last_lines(&log, 30) },
+        other => other,
+    })
+}
+
+/// The verifier's log levels, `BPF_LOG_*`.
+const LOG_INSTRUCTIONS: u32 = 1;
+const LOG_STATISTICS: u32 = 4;
+
+fn load_with_log(
+    name: &str,
+    bytes: &[u8],
+    params: &[u32],
+    log_level: u32,
+) -> Result<(Object, Vec<Verified>), Error> {
+    set_print(Some((PrintLevel::Debug, collect)));
+    MESSAGES.take();
+    let failed = |error: libbpf_rs::Error| failure(name, &error, &MESSAGES.take());
+
+    let mut open =
+        ObjectBuilder::default().name(name).and_then(|builder| builder.open_memory(bytes)).map_err(failed)?;
+    if !params.is_empty() {
+        let image: Vec<u8> = params.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        open.maps_mut()
+            .find(|map| map.name() == ".rodata.params")
+            .ok_or_else(|| Error::Kernel {
+                doing: format!("loading {name}"),
+                report: "no parameters".into(),
+            })?
+            .set_initial_value(&image)
+            .map_err(failed)?;
+    }
+    for mut program in open.progs_mut() {
+        program.set_log_level(log_level);
+    }
+    let object = open.load().map_err(failed)?;
+    let verified = MESSAGES.take().iter().filter_map(|message| statistics(message)).collect();
+    Ok((object, verified))
+}
+
+thread_local! {
+    /// What libbpf printed since the last load began: its warnings, and the verifier's logs.
+    static MESSAGES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+const LOG_BEGINS: &str = "-- BEGIN PROG LOAD LOG --\n";
+const LOG_ENDS: &str = "-- END PROG LOAD LOG --";
+
+fn collect(level: PrintLevel, message: String) {
+    if level == PrintLevel::Warn || message.contains(LOG_BEGINS) {
+        MESSAGES.with_borrow_mut(|messages| messages.push(message));
+    }
+}
+
+/// Program and log, if the message carries a verifier's log: `libbpf: prog 'NAME': -- BEGIN...`.
+fn verifier_log(message: &str) -> Option<(&str, &str)> {
+    let (before, rest) = message.split_once(LOG_BEGINS)?;
+    let program = before.split('\'').nth(1)?;
+    Some((program, rest.split(LOG_ENDS).next()?))
+}
+
+/// Reads `stack depth 8+0` and `processed 12 insns (limit 1000000) ... total_states 3 ...`.
+fn statistics(message: &str) -> Option<Verified> {
+    let (program, log) = verifier_log(message)?;
+    let word_after = |key: &str| log.split_once(key)?.1.split_whitespace().next();
+    Some(Verified {
+        program: program.to_owned(),
+        instructions: word_after("processed ")?.parse().ok()?,
+        states: word_after("total_states ")?.parse().ok()?,
+        stack: word_after("stack depth ")?.to_owned(),
+    })
+}
+
+fn failure(name: &str, error: &libbpf_rs::Error, messages: &[String]) -> Error {
+    if let Some((program, log)) = messages.iter().rev().find_map(|message| verifier_log(message)) {
+        // Without CAP_PERFMON the verifier refuses what it would otherwise accept.
+        if log.contains("for !root") || log.contains("CAP_PERFMON") {
+            return Error::NoPrivileges;
+        }
+        return Error::Refused { program: format!("{name}/{program}"), log: log.to_owned() };
+    }
+    match error.kind() {
+        ErrorKind::PermissionDenied => Error::NoPrivileges,
+        ErrorKind::Unsupported => Error::NoBpf { missing: "the bpf() system call (CONFIG_BPF_SYSCALL)" },
+        _ => Error::Kernel {
+            doing: format!("loading {name}"),
+            report: format!("{error:#}\n{}", messages.concat()),
+        },
+    }
+}
+
+/// What can be known about the kernel without asking it for anything.
+fn check_kernel() -> Result<(), Error> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release.trim();
+    if version(release).is_some_and(|version| version < OLDEST_KERNEL) {
+        return Err(Error::OldKernel { release: release.to_owned() });
+    }
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Err(Error::NoBpf { missing: "type information in /sys/kernel/btf (CONFIG_DEBUG_INFO_BTF)" });
+    }
+    Ok(())
+}
+
+const OLDEST_KERNEL: (u32, u32) = (6, 4);
+
+/// Major and minor number of a release such as `6.12.107+deb13-amd64` or `7.0-rc3`.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+fn last_lines(text: &str, n: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(n)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_of_distributions_and_candidates_are_read() {
+        assert_eq!(version("6.12.107+deb13-amd64"), Some((6, 12)));
+        assert_eq!(version("7.0-rc3"), Some((7, 0)));
+        assert_eq!(version("6.1.0-44-cloud-amd64"), Some((6, 1)));
+        assert_eq!(version("strange"), None);
+        assert!((6, 1) < OLDEST_KERNEL && (6, 4) >= OLDEST_KERNEL && (7, 0) >= OLDEST_KERNEL);
+    }
+
+    #[test]
+    fn statistics_are_read_from_the_log_that_libbpf_passes_on() {
+        let message = "libbpf: prog 'braid_parity': -- BEGIN PROG LOAD LOG --\nverification time 93 usec\n\
+                       stack depth 0+8\nprocessed 81 insns (limit 1000000) max_states_per_insn 1 total_states 9 \
+                       peak_states 9 mark_read 3\n-- END PROG LOAD LOG --\n";
+        let expected =
+            Verified { program: "braid_parity".into(), instructions: 81, states: 9, stack: "0+8".into() };
+        assert_eq!(statistics(message), Some(expected));
+        assert_eq!(statistics("libbpf: some warning\n"), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! What the tests of this crate share.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::{fmt::Write as _, io::Write as _};
+
+use braid_algorithms::{Algorithm, Param, Spec};
+use braid_kernel::Error;
+
+/// The value, or nothing where this machine cannot run BPF programs: then one line says so, past the test harness's
+/// capture, so that no log hides a test that did not run.
+///
+/// # Panics
+/// On any other error.
+pub(crate) fn or_skip<T>(test: &str, result: Result<T, Error>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(error) if error.is_machine() => {
+            writeln!(std::io::stderr(), "SKIPPED: {test}, because {error}").expect("stderr");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A spec that sets every parameter to these raw values, written as a person would.
+pub(crate) fn spec(algorithm: &Algorithm, values: &[u32]) -> Spec {
+    let mut text = algorithm.name().to_owned();
+    for (param, &value) in algorithm.params().zip(values) {
+        let written = match param.unit.split('|').nth(value as usize) {
+            Some(choice) if param.unit.contains('|') => choice.to_owned(),
+            _ => (f64::from(value) / f64::from(param.scale)).to_string(),
+        };
+        write!(text, ":{}={written}", param.name).expect("a string");
+    }
+    let spec = Spec::parse(&text).unwrap_or_else(|error| panic!("{text}: {}", error.0));
+    assert_eq!(spec.values(), values, "{text} means what it was made from");
+    spec
+}
+
+/// The default parameters; all lowest; all highest; each one alone at its lowest, highest and, for a choice, anything.
+pub(crate) fn settings(algorithm: &Algorithm) -> Vec<Spec> {
+    let params: Vec<Param> = algorithm.params().collect();
+    let initial: Vec<u32> = params.iter().map(|param| param.initial).collect();
+    let mut all = vec![
+        initial.clone(),
+        params.iter().map(|param| param.low).collect(),
+        params.iter().map(|param| param.high).collect(),
+    ];
+    for (i, param) in params.iter().enumerate() {
+        let values = if param.unit.contains('|') {
+            (param.low..=param.high).collect()
+        } else {
+            vec![param.low, param.high]
+        };
+        for value in values {
+            let mut setting = initial.clone();
+            setting[i] = value;
+            all.push(setting);
+        }
+    }
+    let mut distinct: Vec<Vec<u32>> = Vec::new();
+    for setting in all {
+        if !distinct.contains(&setting) {
+            distinct.push(setting);
+        }
+    }
+    distinct.iter().map(|values| spec(algorithm, values)).collect()
+}

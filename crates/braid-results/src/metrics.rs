@@ -1,0 +1,184 @@
+//! What the literature derives from rates: aggregate benefit, Jain's index, share of the expected rate.
+
+use braid_scenario::model::{Loss, Scenario};
+use braid_scenario::topology;
+
+/// Aggregate benefit of a multipath connection with goodput `goodput`, where `available[x]` is what subflow x could
+/// get, in the same unit.
+///
+/// 0: as good as the best single path; 1: all that is available; below 0: worse than the best single path. Not
+/// clamped: it can pass 1 by what a competitor leaves. With one subflow it is `goodput / available - 1`.
+///
+/// `None` if nothing is available.
+pub fn aggregate_benefit(goodput: f64, available: &[f64]) -> Option<f64> {
+    let best = available.iter().copied().fold(0.0, f64::max);
+    benefit(goodput, best, available.iter().sum())
+}
+
+fn benefit(goodput: f64, best: f64, total: f64) -> Option<f64> {
+    if best <= 0.0 {
+        return None;
+    }
+    // With a single path the upper branch would divide by zero.
+    let several = total > best * (1.0 + 1e-12);
+    Some(if goodput >= best && several {
+        (goodput - best) / (total - best)
+    } else {
+        (goodput - best) / best
+    })
+}
+
+/// Jain's fairness index of `rates`: 1/n to 1, and 1 if all of them are zero.
+pub fn jain(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    if squares == 0.0 { 1.0 } else { sum * sum / (rates.len() as f64 * squares) }
+}
+
+/// What a connection could get while it was open during the measured time, bits per second of payload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Available {
+    /// For each subflow, its mean over time.
+    pub subflows: Vec<f64>,
+    /// The best subflow of each moment, its mean over time.
+    pub best: f64,
+    /// Of all subflows.
+    pub total: f64,
+}
+
+impl Available {
+    /// [`aggregate_benefit`] of a goodput in bits per second.
+    pub fn benefit(&self, goodput_bps: f64) -> Option<f64> {
+        benefit(goodput_bps, self.best, self.total)
+    }
+}
+
+/// The fair share of `connection`: at each bottleneck every open connection gets the same, and divides it evenly
+/// between its subflows there. Capacity is what remains for payload after headers and loss on the wire.
+pub fn fair_share(scenario: &Scenario, connection: usize) -> Available {
+    let paths = &topology::paths(scenario)[connection];
+    let end = scenario.duration_ns - scenario.cooldown_ns;
+    let open = |c: usize| {
+        let c = &scenario.connections[c];
+        (c.start_ns.max(scenario.warmup_ns), c.stop_ns.unwrap_or(u64::MAX).min(end))
+    };
+    let (from, to) = open(connection);
+    let mut share = Available { subflows: vec![0.0; paths.len()], best: 0.0, total: 0.0 };
+    if from >= to {
+        return share;
+    }
+
+    let mut times = vec![from, to];
+    for other in 0..scenario.connections.len() {
+        let (start, stop) = open(other);
+        times.extend([start, stop].into_iter().filter(|time| (from..to).contains(time)));
+    }
+    times.sort_unstable();
+    times.dedup();
+
+    for interval in times.windows(2) {
+        let weight = (interval[1] - interval[0]) as f64 / (to - from) as f64;
+        let crossing = |c: usize, link: usize| {
+            scenario.connections[c].subflows.iter().filter(|s| s.route.contains(&link)).count()
+        };
+        let competing = |link: usize| {
+            (0..scenario.connections.len())
+                .filter(|&c| open(c).0 <= interval[0] && interval[1] <= open(c).1)
+                .filter(|&c| crossing(c, link) > 0)
+                .count()
+        };
+        let rates: Vec<f64> = paths
+            .iter()
+            .map(|path| {
+                let flows = competing(path.bottleneck) * crossing(connection, path.bottleneck);
+                payload_capacity(scenario, connection, path.bottleneck) / flows as f64
+            })
+            .collect();
+        for (mean, rate) in share.subflows.iter_mut().zip(&rates) {
+            *mean += weight * rate;
+        }
+        share.best += weight * rates.iter().copied().fold(0.0, f64::max);
+    }
+    share.total = share.subflows.iter().sum();
+    share
+}
+
+/// Capacity of each subflow's bottleneck, whoever else uses it, bits per second of payload.
+pub fn path_capacity(scenario: &Scenario, connection: usize) -> Available {
+    let subflows: Vec<f64> = topology::paths(scenario)[connection]
+        .iter()
+        .map(|path| payload_capacity(scenario, connection, path.bottleneck))
+        .collect();
+    let best = subflows.iter().copied().fold(0.0, f64::max);
+    let total = subflows.iter().sum();
+    Available { subflows, best, total }
+}
+
+/// Payload bits per second that a link delivers when a connection's packets fill it.
+fn payload_capacity(scenario: &Scenario, connection: usize, link: usize) -> f64 {
+    let connection = &scenario.connections[connection];
+    let link = &scenario.links[link].forward;
+    let survive = match link.loss {
+        Loss::None => 1.0,
+        Loss::Bernoulli(p) => 1.0 - p,
+        Loss::Periodic(n) => 1.0 - 1.0 / f64::from(n),
+    };
+    link.rate_bps as f64 * survive * payload_fraction(connection.mss, connection.data_header)
+}
+
+/// Payload per byte on the wire.
+pub(crate) fn payload_fraction(mss: u32, data_header: u32) -> f64 {
+    f64::from(mss) / f64::from(mss + data_header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn close(value: f64, expected: f64, tolerance: f64) {
+        assert!((value - expected).abs() <= tolerance, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn aggregate_benefit_agrees_with_published_values() {
+        close(aggregate_benefit(7.1, &[5.0, 5.0]).unwrap(), 0.42, 1e-12);
+        close(aggregate_benefit(3.9, &[5.0, 5.0]).unwrap(), -0.22, 1e-12);
+    }
+
+    #[test]
+    fn aggregate_benefit_is_zero_on_the_best_path_and_one_on_all() {
+        close(aggregate_benefit(10.0, &[10.0, 5.0]).unwrap(), 0.0, 0.0);
+        close(aggregate_benefit(15.0, &[10.0, 5.0]).unwrap(), 1.0, 0.0);
+        close(aggregate_benefit(16.0, &[10.0, 5.0]).unwrap(), 1.2, 1e-12);
+    }
+
+    #[test]
+    fn one_subflow_has_a_benefit_relative_to_its_path() {
+        close(aggregate_benefit(6.0, &[5.0]).unwrap(), 0.2, 1e-12);
+        close(aggregate_benefit(6.0, &[5.0, 0.0]).unwrap(), 0.2, 1e-12);
+        close(aggregate_benefit(4.0, &[5.0]).unwrap(), -0.2, 1e-12);
+    }
+
+    #[test]
+    fn nothing_available_means_no_benefit_at_all() {
+        assert_eq!(aggregate_benefit(1.0, &[]), None);
+        assert_eq!(aggregate_benefit(1.0, &[0.0, 0.0]), None);
+    }
+
+    #[test]
+    fn jain_agrees_with_published_values() {
+        close(jain(&[3.55, 4.73]), 0.980, 5e-4);
+        close(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25, 0.0);
+        close(jain(&[0.0, 0.0]), 1.0, 0.0);
+        close(jain(&[]), 1.0, 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn jain_is_between_one_nth_and_one(rates in prop::collection::vec(0.0_f64..1e9, 1..20)) {
+            let index = jain(&rates);
+            prop_assert!(index >= 1.0 / rates.len() as f64 - 1e-9 && index <= 1.0 + 1e-9);
+        }
+    }
+}

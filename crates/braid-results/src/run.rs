@@ -1,0 +1,353 @@
+//! One run as the JSON document shows it. The order of the fields here is their order in the document.
+
+use braid_scenario::model::{self, Kind, Scenario};
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts};
+use crate::metrics::{fair_share, jain, path_capacity, payload_fraction};
+
+/// [`Run::status`] of a run that succeeded.
+pub const OK: &str = "ok";
+
+/// Everything that determines a run's result, the program apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// What is run.
+    pub scenario: &'a Scenario,
+    /// `sim`, `lab` or `host`.
+    pub backend: &'a str,
+    /// The spec of the congestion control that the run is about, as written.
+    pub cc: &'a str,
+    /// The MPTCP packet scheduler.
+    pub scheduler: &'a str,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// One run: what was asked for and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// Embedded name, or path of the file as given.
+    pub scenario: String,
+    /// `sim`, `lab` or `host`.
+    pub backend: String,
+    /// The congestion control that the run is about: used by every connection that names none itself.
+    pub cc: String,
+    /// The scenario's parameters and their values in this cell.
+    pub params: IndexMap<String, String>,
+    /// The MPTCP packet scheduler.
+    pub scheduler: String,
+    /// The seed.
+    pub seed: u64,
+    /// Length of the whole run, seconds.
+    pub duration_s: f64,
+    /// Length of the part everything is measured over, seconds: without warm-up and cool-down.
+    pub measured_s: f64,
+    /// [`OK`], or why there is no result; then the lists are empty.
+    pub status: String,
+    /// In the scenario's order.
+    pub connections: Vec<Connection>,
+    /// In the scenario's order, private copies included.
+    pub links: Vec<Link>,
+    /// What follows from the rates.
+    pub metrics: Metrics,
+    /// What shared-bottleneck detectors said.
+    pub detections: Vec<Detection>,
+}
+
+/// A decision of a shared-bottleneck detector. No algorithm has one yet, so there is none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub enum Detection {}
+
+/// One connection. Rates are over the measured time during which it was open.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Connection {
+    /// Its key in the scenario.
+    pub id: String,
+    /// `mptcp` or `tcp`.
+    pub kind: &'static str,
+    /// The spec of its congestion control.
+    pub cc: String,
+    /// Payload handed to the application in order, bits per second.
+    pub goodput_bps: f64,
+    /// IP bits per second that arrived, duplicates included, over all subflows.
+    pub throughput_bps: f64,
+    /// Data packets sent again on the same subflow, all subflows.
+    pub retransmissions: u64,
+    /// Packets sent once more on another subflow.
+    pub reinjections: u64,
+    /// Retransmission timeouts, all subflows.
+    pub timeouts: u64,
+    /// In order of creation.
+    pub subflows: Vec<Subflow>,
+}
+
+/// One subflow. A TCP connection has one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Subflow {
+    /// Its key in the scenario.
+    pub id: String,
+    /// Ids of the links it crosses, from sender to receiver.
+    pub links: Vec<String>,
+    /// IP bits per second of data packets that arrived.
+    pub throughput_bps: f64,
+    /// Mean of its RTT samples; absent without one.
+    pub mean_rtt_ms: Option<f64>,
+    /// Mean over time, packets; absent if it was never established.
+    pub mean_cwnd: Option<f64>,
+    /// Data packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Retransmissions among them.
+    pub retransmissions: u64,
+    /// Times it reduced its window: fast retransmits, timeouts and ECN echoes, undone ones included.
+    pub loss_episodes: u64,
+    /// Episodes that began with a fast retransmit.
+    pub fast_retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Episodes that began with an ECN echo.
+    pub ecn_reductions: u64,
+    /// Episodes undone because the loss was spurious.
+    pub undos: u64,
+}
+
+/// One link: its forward direction, and the reverse one within.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Link {
+    /// Its key in the scenario; a private copy is `key@connection.subflow.hop`.
+    pub id: String,
+    /// Whether one route has it for itself.
+    pub private: bool,
+    /// From sender to receiver.
+    #[serde(flatten)]
+    pub forward: LinkDirection,
+    /// From receiver to sender.
+    pub reverse: LinkDirection,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkDirection {
+    /// Serialisation rate, bits per second.
+    pub rate_bps: u64,
+    /// Share of the time that the transmitter was busy, 0 to 1.
+    pub utilization: f64,
+    /// Packets that entered the queue.
+    pub packets: u64,
+    /// Packets dropped because the queue was full.
+    pub drops_packets: u64,
+    /// Packets lost on the wire, after the queue.
+    pub lost_packets: u64,
+    /// Packets that got a congestion mark.
+    pub marked_packets: u64,
+    /// Mean over time, the packet being sent included.
+    pub mean_queue_packets: f64,
+}
+
+/// What follows from the rates; see [`crate::metrics`] for the definitions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Of the first MPTCP connection, against its fair share of each path; absent if there is none.
+    pub aggregate_benefit: Option<f64>,
+    /// Of the first MPTCP connection, against the full capacity of each path.
+    pub aggregate_benefit_raw: Option<f64>,
+    /// For each MPTCP connection, against its fair share of each path.
+    pub aggregate_benefits: IndexMap<String, Option<f64>>,
+    /// Jain's index over the connections that cross a shared link; the subflows of one count as one flow.
+    pub jain_connections: IndexMap<String, f64>,
+    /// Jain's index over the flows that cross a shared link: each subflow and each TCP connection is one.
+    pub jain_subflows: IndexMap<String, f64>,
+    /// Jain's index over the MPTCP subflows that cross a shared link, TCP left out.
+    pub jain_mptcp_subflows: IndexMap<String, f64>,
+    /// For each connection and, as `connection.subflow`, each subflow of MPTCP: throughput in percent of the fair share.
+    pub share_of_expected_percent: IndexMap<String, Option<f64>>,
+    /// Of all connections, bits per second.
+    pub total_goodput_bps: f64,
+    /// Of all connections.
+    pub total_retransmissions: u64,
+}
+
+impl Setup<'_> {
+    /// The result of a run that was measured.
+    ///
+    /// # Panics
+    /// If the measurements are not of this scenario.
+    pub fn measured(&self, counts: &Measurements) -> Run {
+        let scenario = self.scenario;
+        assert_eq!(scenario.connections.len(), counts.connections.len(), "one count per connection");
+        assert_eq!(scenario.links.len(), counts.links.len(), "one count per link");
+
+        let connections: Vec<Connection> = scenario
+            .connections
+            .iter()
+            .zip(&counts.connections)
+            .map(|(model, counts)| self.connection(model, counts))
+            .collect();
+        Run {
+            measured_s: seconds(counts.measured_ns),
+            status: OK.to_owned(),
+            links: scenario
+                .links
+                .iter()
+                .zip(&counts.links)
+                .map(|(model, link)| self::link(model, link, counts.measured_ns))
+                .collect(),
+            metrics: derive(scenario, &connections),
+            connections,
+            ..self.empty()
+        }
+    }
+
+    /// The result of a run that failed for `reason`.
+    pub fn failed(&self, reason: impl Into<String>) -> Run {
+        Run { status: reason.into(), ..self.empty() }
+    }
+
+    fn empty(&self) -> Run {
+        let scenario = self.scenario;
+        Run {
+            scenario: scenario.name.clone(),
+            backend: self.backend.to_owned(),
+            cc: self.cc.to_owned(),
+            params: scenario.parameters.clone(),
+            scheduler: self.scheduler.to_owned(),
+            seed: self.seed,
+            duration_s: seconds(scenario.duration_ns),
+            measured_s: 0.0,
+            status: String::new(),
+            connections: Vec::new(),
+            links: Vec::new(),
+            metrics: Metrics::default(),
+            detections: Vec::new(),
+        }
+    }
+
+    fn connection(&self, model: &model::Connection, counts: &ConnectionCounts) -> Connection {
+        assert_eq!(model.subflows.len(), counts.subflows.len(), "one count per subflow");
+        let bytes: u64 = counts.subflows.iter().map(|subflow| subflow.received_bytes).sum();
+        let sum = |field: fn(&SubflowCounts) -> u64| counts.subflows.iter().map(field).sum();
+        Connection {
+            id: model.name.clone(),
+            kind: match model.kind {
+                Kind::Tcp => "tcp",
+                Kind::Mptcp => "mptcp",
+            },
+            cc: model.cc.as_deref().unwrap_or(self.cc).to_owned(),
+            goodput_bps: bits_per_second(counts.goodput_bytes, counts.active_ns),
+            throughput_bps: bits_per_second(bytes, counts.active_ns),
+            retransmissions: sum(|subflow| subflow.retransmissions),
+            reinjections: counts.reinjections,
+            timeouts: sum(|subflow| subflow.timeouts),
+            subflows: model
+                .subflows
+                .iter()
+                .zip(&counts.subflows)
+                .map(|(model, counts)| self::subflow(self.scenario, model, counts))
+                .collect(),
+        }
+    }
+}
+
+fn subflow(scenario: &Scenario, model: &model::Subflow, counts: &SubflowCounts) -> Subflow {
+    Subflow {
+        id: model.name.clone(),
+        links: model.route.iter().map(|&link| scenario.links[link].name.clone()).collect(),
+        throughput_bps: bits_per_second(counts.received_bytes, counts.active_ns),
+        mean_rtt_ms: (counts.rtt_samples > 0)
+            .then(|| counts.rtt_sum_us as f64 / counts.rtt_samples as f64 / 1e3),
+        mean_cwnd: (counts.active_ns > 0).then(|| counts.cwnd_integral as f64 / counts.active_ns as f64),
+        packets_sent: counts.packets_sent,
+        retransmissions: counts.retransmissions,
+        loss_episodes: counts.fast_retransmits + counts.timeouts + counts.ecn_reductions,
+        fast_retransmits: counts.fast_retransmits,
+        timeouts: counts.timeouts,
+        ecn_reductions: counts.ecn_reductions,
+        undos: counts.undos,
+    }
+}
+
+fn link(model: &model::Link, counts: &LinkCounts, measured_ns: u64) -> Link {
+    let direction = |model: &model::Direction, counts: &DirectionCounts| LinkDirection {
+        rate_bps: model.rate_bps,
+        utilization: counts.busy_ns as f64 / measured_ns.max(1) as f64,
+        packets: counts.packets,
+        drops_packets: counts.drops_queue,
+        lost_packets: counts.drops_wire,
+        marked_packets: counts.marks,
+        mean_queue_packets: counts.queue_integral as f64 / measured_ns.max(1) as f64,
+    };
+    Link {
+        id: model.name.clone(),
+        private: model.private,
+        forward: direction(&model.forward, &counts.forward),
+        reverse: direction(&model.reverse, &counts.reverse),
+    }
+}
+
+fn derive(scenario: &Scenario, connections: &[Connection]) -> Metrics {
+    let mut metrics = Metrics {
+        total_goodput_bps: connections.iter().map(|connection| connection.goodput_bps).sum(),
+        total_retransmissions: connections.iter().map(|connection| connection.retransmissions).sum(),
+        ..Metrics::default()
+    };
+
+    for (index, (model, connection)) in scenario.connections.iter().zip(connections).enumerate() {
+        let fair = fair_share(scenario, index);
+        let payload = payload_fraction(model.mss, model.data_header);
+        let percent =
+            |throughput: f64, share: f64| (share > 0.0).then(|| 100.0 * throughput * payload / share);
+        let expected = &mut metrics.share_of_expected_percent;
+        expected.insert(connection.id.clone(), percent(connection.throughput_bps, fair.total));
+        if model.kind == Kind::Mptcp {
+            for (subflow, &share) in connection.subflows.iter().zip(&fair.subflows) {
+                let key = format!("{}.{}", connection.id, subflow.id);
+                expected.insert(key, percent(subflow.throughput_bps, share));
+            }
+            let benefit = fair.benefit(connection.goodput_bps);
+            if metrics.aggregate_benefits.is_empty() {
+                metrics.aggregate_benefit = benefit;
+                metrics.aggregate_benefit_raw =
+                    path_capacity(scenario, index).benefit(connection.goodput_bps);
+            }
+            metrics.aggregate_benefits.insert(connection.id.clone(), benefit);
+        }
+    }
+
+    for (index, link) in scenario.links.iter().enumerate().filter(|(_, link)| !link.private) {
+        // One list of rates for each connection that crosses the link.
+        let rates: Vec<(Kind, Vec<f64>)> = scenario
+            .connections
+            .iter()
+            .zip(connections)
+            .map(|(model, connection)| {
+                let crossing = model.subflows.iter().zip(&connection.subflows);
+                let rates =
+                    crossing.filter(|(model, _)| model.route.contains(&index)).map(|(_, s)| s.throughput_bps);
+                (model.kind, rates.collect())
+            })
+            .filter(|(_, rates): &(Kind, Vec<f64>)| !rates.is_empty())
+            .collect();
+        let all: Vec<f64> = rates.iter().flat_map(|(_, rates)| rates.iter().copied()).collect();
+        let multipath = rates.iter().filter(|(kind, _)| *kind == Kind::Mptcp);
+        let multipath: Vec<f64> = multipath.flat_map(|(_, rates)| rates.iter().copied()).collect();
+        if all.len() > 1 {
+            let sums: Vec<f64> = rates.iter().map(|(_, rates)| rates.iter().sum()).collect();
+            metrics.jain_connections.insert(link.name.clone(), jain(&sums));
+            metrics.jain_subflows.insert(link.name.clone(), jain(&all));
+        }
+        if multipath.len() > 1 {
+            metrics.jain_mptcp_subflows.insert(link.name.clone(), jain(&multipath));
+        }
+    }
+    metrics
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// 0 for something that was never active.
+fn bits_per_second(bytes: u64, active_ns: u64) -> f64 {
+    if active_ns == 0 { 0.0 } else { bytes as f64 * 8e9 / active_ns as f64 }
+}

@@ -1,0 +1,97 @@
+//! Statistics over the runs that differ only in their seed.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{OK, Run, Statistics};
+
+/// Runs of one scenario cell, congestion control and scheduler, over their seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// As in [`Run`].
+    pub scenario: String,
+    /// As in [`Run`].
+    pub backend: String,
+    /// As in [`Run`].
+    pub cc: String,
+    /// As in [`Run`].
+    pub params: IndexMap<String, String>,
+    /// As in [`Run`].
+    pub scheduler: String,
+    /// Number of runs.
+    pub runs: usize,
+    /// How many of them failed; they are not in the statistics.
+    pub failed: usize,
+    /// By the figure's path in a run, ids in place of list positions: `connections.mp0.subflows.sf1.mean_rtt_ms`,
+    /// `links.b1.utilization`, `metrics.jain_subflows.b1`. Private links are left out. A figure that a run lacks does not count in its `n`.
+    pub statistics: IndexMap<String, Statistics>,
+}
+
+impl Summary {
+    /// The statistics of one figure.
+    pub fn get(&self, path: &str) -> Option<&Statistics> {
+        self.statistics.get(path)
+    }
+}
+
+/// One summary per group of consecutive runs that differ only in their seed.
+pub fn summarize(runs: &[Run]) -> Vec<Summary> {
+    runs.chunk_by(same_but_seed).map(of_group).collect()
+}
+
+fn same_but_seed(a: &Run, b: &Run) -> bool {
+    let key = |run: &Run| (run.scenario.clone(), run.backend.clone(), run.cc.clone(), run.scheduler.clone());
+    key(a) == key(b) && a.params == b.params
+}
+
+fn of_group(runs: &[Run]) -> Summary {
+    let mut figures: IndexMap<String, Vec<f64>> = IndexMap::new();
+    for run in runs.iter().filter(|run| run.status == OK) {
+        let shared: Vec<_> = run.links.iter().filter(|link| !link.private).collect();
+        for (name, part) in [
+            ("connections", serde_json::to_value(&run.connections)),
+            ("links", serde_json::to_value(&shared)),
+            ("metrics", serde_json::to_value(&run.metrics)),
+        ] {
+            collect(name, &part.expect("plain data with string keys"), &mut figures);
+        }
+    }
+    let first = &runs[0];
+    Summary {
+        scenario: first.scenario.clone(),
+        backend: first.backend.clone(),
+        cc: first.cc.clone(),
+        params: first.params.clone(),
+        scheduler: first.scheduler.clone(),
+        runs: runs.len(),
+        failed: runs.iter().filter(|run| run.status != OK).count(),
+        statistics: figures
+            .into_iter()
+            .filter_map(|(path, values)| Some((path, Statistics::of(&values)?)))
+            .collect(),
+    }
+}
+
+/// Every number below `value`, by its path.
+fn collect(path: &str, value: &Value, figures: &mut IndexMap<String, Vec<f64>>) {
+    match value {
+        Value::Number(number) => {
+            figures.entry(path.to_owned()).or_default().extend(number.as_f64());
+        }
+        Value::Array(items) => {
+            for item in items {
+                if let Some(id) = item["id"].as_str() {
+                    collect(&format!("{path}.{id}"), item, figures);
+                }
+            }
+        }
+        Value::Object(fields) => {
+            // A rate is given, not measured.
+            for (key, field) in fields.iter().filter(|(key, _)| *key != "rate_bps") {
+                collect(&format!("{path}.{key}"), field, figures);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}

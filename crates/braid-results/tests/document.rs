@@ -1,0 +1,264 @@
+//! The JSON document, field for field, and the metrics in it.
+//!
+//! After an intended change of the document: `UPDATE_GOLDEN=1 cargo test -p braid-results --test document`.
+
+use braid_results::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts};
+use braid_results::metrics::{Available, fair_share, path_capacity};
+use braid_results::summary::summarize;
+use braid_results::{Document, Run, Setup};
+use braid_scenario::model::Scenario;
+use braid_scenario::{Source, load};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// One connection with two subflows, one TCP flow on the path of the first.
+const TWO_PATHS: &str = r#"
+    title = "two paths"
+    duration = "120s"
+    warmup = "10s"
+    cooldown = "10s"
+
+    [parameters]
+    delay = ["5ms"]
+
+    [link.b1]
+    rate = "10mbit"
+    delay = "$delay"
+    queue = "100p"
+
+    [link.b2]
+    rate = "10mbit"
+    delay = "10ms"
+    queue = "100p"
+
+    [connection.mp0]
+    kind = "mptcp"
+
+    [connection.mp0.subflow.sf1]
+    route = ["b1"]
+
+    [connection.mp0.subflow.sf2]
+    route = ["b2"]
+
+    [connection.bg0]
+    kind = "tcp"
+    cc = "reno"
+    route = ["b1"]
+"#;
+
+fn scenario(text: &str) -> Scenario {
+    let source = Source { name: "test.toml".to_owned(), text: text.to_owned() };
+    load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells.remove(0)
+}
+
+/// A subflow that moves `mbit` Mbit/s of IP bytes for 100 s.
+fn subflow(mbit: u64) -> SubflowCounts {
+    SubflowCounts {
+        active_ns: 100 * SECOND,
+        received_bytes: mbit * 12_500_000,
+        packets_sent: mbit * 8400,
+        retransmissions: 7 * mbit,
+        fast_retransmits: 5,
+        timeouts: 1,
+        ecn_reductions: 0,
+        undos: 1,
+        rtt_sum_us: 3_000_000,
+        rtt_samples: 200,
+        cwnd_integral: 1234 * u128::from(SECOND),
+    }
+}
+
+fn connection(goodput_mbit: f64, subflows: Vec<SubflowCounts>) -> ConnectionCounts {
+    ConnectionCounts {
+        active_ns: 100 * SECOND,
+        goodput_bytes: (goodput_mbit * 12_500_000.0) as u64,
+        reinjections: 3,
+        subflows,
+    }
+}
+
+fn link(busy_s: u64) -> LinkCounts {
+    LinkCounts {
+        forward: DirectionCounts {
+            packets: 50_000,
+            bytes: 75_000_000,
+            busy_ns: busy_s * SECOND,
+            drops_queue: 17,
+            drops_wire: 4,
+            marks: 0,
+            queue_integral: 2550 * u128::from(SECOND),
+        },
+        reverse: DirectionCounts { packets: 25_000, bytes: 1_300_000, ..DirectionCounts::default() },
+    }
+}
+
+fn measurements(seed: u64) -> Measurements {
+    Measurements {
+        measured_ns: 100 * SECOND,
+        connections: vec![
+            connection(10.0 + seed as f64, vec![subflow(3), subflow(8 + seed)]),
+            connection(6.5, vec![subflow(7)]),
+        ],
+        links: vec![link(98), link(87)],
+        events: 1,
+        packets_delivered: 1,
+    }
+}
+
+fn run(scenario: &Scenario, seed: u64) -> Run {
+    let setup = Setup { scenario, backend: "sim", cc: "lia:rounding=usec", scheduler: "minrtt", seed };
+    if seed == 3 { setup.failed("panic: unlucky") } else { setup.measured(&measurements(seed)) }
+}
+
+#[test]
+fn the_document_is_as_agreed() {
+    let scenario = scenario(TWO_PATHS);
+    let runs: Vec<Run> = (1..=3).map(|seed| run(&scenario, seed)).collect();
+    let text = Document::new("0.0.0", &runs, &summarize(&runs)).to_json();
+
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let pretty = serde_json::to_string_pretty(&document).unwrap() + "\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/document.json");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, &pretty).unwrap();
+    }
+    let golden = std::fs::read_to_string(path).unwrap();
+    assert!(pretty == golden, "the document changed; if that is intended, see the top of this file");
+}
+
+#[test]
+fn the_same_runs_give_the_same_bytes() {
+    let scenario = scenario(TWO_PATHS);
+    let text = || {
+        let runs: Vec<Run> = (1..=2).map(|seed| run(&scenario, seed)).collect();
+        Document::new("0.0.0", &runs, &summarize(&runs)).to_json()
+    };
+    assert_eq!(text(), text());
+}
+
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} is not {b}");
+}
+
+#[test]
+fn rates_are_over_the_time_a_connection_was_open() {
+    let scenario = scenario(TWO_PATHS);
+    let mut counts = measurements(1);
+    counts.connections[1].active_ns = 50 * SECOND;
+    let setup = Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 };
+    let run = setup.measured(&counts);
+    close(run.connections[0].goodput_bps, 11e6);
+    close(run.connections[1].goodput_bps, 13e6);
+    close(run.connections[0].subflows[0].throughput_bps, 3e6);
+    assert_eq!(run.connections[0].subflows[0].mean_rtt_ms, Some(15.0));
+    assert_eq!(run.connections[0].subflows[0].mean_cwnd, Some(12.34));
+    close(run.links[0].forward.utilization, 0.98);
+    close(run.links[0].forward.mean_queue_packets, 25.5);
+    assert_eq!(run.connections[0].cc, "lia");
+    assert_eq!(run.connections[1].cc, "reno");
+}
+
+#[test]
+fn a_connection_that_never_opened_has_no_rate_and_no_means() {
+    let scenario = scenario(TWO_PATHS);
+    let mut counts = measurements(1);
+    counts.connections[1] =
+        ConnectionCounts { subflows: vec![SubflowCounts::default()], ..ConnectionCounts::default() };
+    let setup = Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 };
+    let idle = &setup.measured(&counts).connections[1];
+    assert_eq!(idle.goodput_bps.to_bits(), 0.0_f64.to_bits());
+    assert_eq!((idle.subflows[0].mean_rtt_ms, idle.subflows[0].mean_cwnd), (None, None));
+}
+
+/// Payload per byte on the wire of MPTCP's default packets.
+fn payload(scenario: &Scenario) -> f64 {
+    let c = &scenario.connections[0];
+    f64::from(c.mss) / f64::from(c.mss + c.data_header)
+}
+
+#[test]
+fn a_background_flow_halves_what_is_available() {
+    let scenario = scenario(TWO_PATHS);
+    let payload = payload(&scenario);
+    let Available { subflows, best, total } = fair_share(&scenario, 0);
+    close(subflows[0], 5e6 * payload);
+    close(subflows[1], 10e6 * payload);
+    close(best, 10e6 * payload);
+    close(total, 15e6 * payload);
+    close(path_capacity(&scenario, 0).total, 20e6 * payload);
+}
+
+#[test]
+fn subflows_at_one_bottleneck_share_one_flows_part() {
+    let text = TWO_PATHS.replace("route = [\"b2\"]", "route = [\"b1\"]");
+    let scenario = scenario(&text);
+    let available = fair_share(&scenario, 0);
+    close(available.subflows[0], 2.5e6 * payload(&scenario));
+    close(available.subflows[1], 2.5e6 * payload(&scenario));
+    close(fair_share(&scenario, 1).total / 5e6, 1448.0 / 1500.0);
+}
+
+#[test]
+fn what_is_available_is_weighted_with_the_time_a_competitor_is_there() {
+    // Measured from 10 s to 110 s: there for 25 s of 100 s.
+    let text = TWO_PATHS.replace("cc = \"reno\"", "cc = \"reno\"\nstart = \"60s\"\nstop = \"85s\"");
+    let scenario = scenario(&text);
+    let payload = payload(&scenario);
+    close(fair_share(&scenario, 0).subflows[0], (0.25 * 5e6 + 0.75 * 10e6) * payload);
+    let competitor = fair_share(&scenario, 1);
+    close(competitor.total / 5e6, 1448.0 / 1500.0);
+}
+
+#[test]
+fn loss_on_the_wire_is_not_available() {
+    let scenario = scenario(&TWO_PATHS.replace("delay = \"10ms\"", "delay = \"10ms\"\nloss = \"2%\""));
+    close(fair_share(&scenario, 0).subflows[1], 10e6 * 0.98 * payload(&scenario));
+}
+
+#[test]
+fn fairness_counts_a_connection_once_and_a_subflow_once() {
+    let text = TWO_PATHS.replace("route = [\"b2\"]", "route = [\"b1\"]");
+    let metrics = run(&scenario(&text), 1).metrics;
+    // Subflows with 3 and 9 Mbit/s beside a TCP flow with 7.
+    close(metrics.jain_connections["b1"], 19.0 * 19.0 / (2.0 * (12.0 * 12.0 + 49.0)));
+    close(metrics.jain_subflows["b1"], 19.0 * 19.0 / (3.0 * (9.0 + 81.0 + 49.0)));
+    close(metrics.jain_mptcp_subflows["b1"], 12.0 * 12.0 / (2.0 * (9.0 + 81.0)));
+    assert!(!metrics.jain_connections.contains_key("b2"), "nobody shares it");
+}
+
+#[test]
+fn shares_are_percent_of_what_was_expected() {
+    let metrics = run(&scenario(TWO_PATHS), 1).metrics;
+    let share = |key: &str| metrics.share_of_expected_percent[key].unwrap();
+    close(share("mp0.sf1"), 60.0);
+    close(share("mp0.sf2"), 90.0);
+    close(share("mp0"), 80.0);
+    close(share("bg0"), 140.0);
+}
+
+#[test]
+fn a_summary_leaves_failed_runs_out_and_counts_them() {
+    let scenario = scenario(TWO_PATHS);
+    let runs: Vec<Run> = (1..=3).map(|seed| run(&scenario, seed)).collect();
+    let summary = &summarize(&runs)[..];
+    assert_eq!(summary.len(), 1);
+    assert_eq!((summary[0].runs, summary[0].failed), (3, 1));
+    let goodput = summary[0].get("connections.mp0.goodput_bps").unwrap();
+    assert_eq!(goodput.n, 2);
+    close(goodput.mean, 11.5e6);
+    close(goodput.sd.unwrap(), 0.5e6 * 2.0_f64.sqrt());
+    assert!(summary[0].get("connections.mp0.subflows.sf1.mean_rtt_ms").is_some());
+    assert!(summary[0].get("links.b1.reverse.packets").is_some());
+    assert!(summary[0].get("links.b1.rate_bps").is_none(), "given, not measured");
+}
+
+#[test]
+fn runs_that_differ_in_more_than_the_seed_are_summarized_apart() {
+    let scenario = scenario(TWO_PATHS);
+    let mut other = run(&scenario, 1);
+    other.cc = "olia".to_owned();
+    let mut cell = run(&scenario, 1);
+    cell.params["delay"] = "6ms".to_owned();
+    assert_eq!(summarize(&[run(&scenario, 1), run(&scenario, 2), other, cell]).len(), 3);
+    assert!(summarize(&[]).is_empty());
+}

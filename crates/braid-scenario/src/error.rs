@@ -1,0 +1,164 @@
+//! What is wrong, where, and how to put it right.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// More than this many problems at once help nobody.
+const SHOWN: usize = 10;
+
+/// Everything found wrong with one scenario. Bad input in the sense of the command line: exit code 2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    problems: Vec<Problem>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: `file.toml:12:8` (line and column from 1), `file.toml`, or `--set link.b1.rate=fast`.
+    pub place: String,
+    /// The key it is about, such as `link.b1.rate`.
+    pub key: Option<String>,
+    /// What was expected and what was found.
+    pub message: String,
+    /// The remedy.
+    pub hint: Option<String>,
+    /// The line with a mark under the culprit.
+    snippet: Option<String>,
+}
+
+impl Error {
+    /// The problems in the order they were found; at least one.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}
+
+impl Problem {
+    /// A problem without a line to show.
+    pub(crate) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { place: place.into(), key: None, message: message.into(), hint: None, snippet: None }
+    }
+
+    /// A problem at `span` (bytes) of `text`, which people know as `name`.
+    pub(crate) fn in_text(name: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        let start = floor(text, span.start);
+        let end = floor(text, span.end).max(start);
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let number = text[..line_start].matches('\n').count() + 1;
+        let column = text[line_start..start].chars().count() + 1;
+        Self {
+            snippet: Some(draw(
+                text[line_start..line_end].trim_end_matches('\r'),
+                number,
+                start - line_start..end.min(line_end) - line_start,
+            )),
+            ..Self::new(format!("{name}:{number}:{column}"), message)
+        }
+    }
+
+    pub(crate) fn key(self, key: impl Into<String>) -> Self {
+        Self { key: Some(key.into()), ..self }
+    }
+
+    pub(crate) fn hint(self, hint: Option<String>) -> Self {
+        Self { hint, ..self }
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self { problems: vec![problem] }
+    }
+}
+
+impl From<Vec<Problem>> for Error {
+    fn from(problems: Vec<Problem>) -> Self {
+        debug_assert!(!problems.is_empty());
+        Self { problems }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().take(SHOWN).enumerate() {
+            if i > 0 {
+                f.write_str("\n\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        match self.problems.len().checked_sub(SHOWN) {
+            Some(more @ 1..) => write!(f, "\n\n... and {more} more"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if let Some(key) = &self.key {
+            write!(f, "{key}: ")?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(snippet) = &self.snippet {
+            write!(f, "\n{snippet}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A text of the user, safe to show: in quotes, control characters escaped, cut when long.
+pub(crate) fn quote(text: &str) -> String {
+    const LONG: usize = 60;
+    match text.char_indices().nth(LONG) {
+        Some((cut, _)) => format!("{:?}...", &text[..cut]),
+        None => format!("{text:?}"),
+    }
+}
+
+/// `did you mean "b1"?`, or what there is to choose from.
+pub(crate) fn suggest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let known: Vec<&str> = known.into_iter().collect();
+    let near = nearest(wrong, &known);
+    if !near.is_empty() {
+        let near: Vec<String> = near.iter().map(|name| format!("{name:?}")).collect();
+        return Some(format!("did you mean {}?", near.join(" or ")));
+    }
+    (!known.is_empty()).then(|| format!("there is {}", known.join(", ")))
+}
+
+/// The names that a misspelling resembles most, at most three.
+fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let wrong = wrong.chars().take(100).collect::<String>().to_lowercase().replace('_', "-");
+    let distance = |name: &str| strsim::damerau_levenshtein(&wrong, name);
+    let close = |name: &&str| distance(name) <= 1.max(name.len().min(wrong.len()) / 3);
+    let Some(least) = known.iter().copied().filter(close).map(distance).min() else { return Vec::new() };
+    known.iter().copied().filter(close).filter(|name| distance(name) == least).take(3).collect()
+}
+
+fn draw(line: &str, number: usize, span: Range<usize>) -> String {
+    // An empty stretch marks the character at its place.
+    let least = span.start + line[span.start..].chars().next().map_or(0, char::len_utf8);
+    let source = Snippet::source(line)
+        .line_start(number)
+        .annotation(AnnotationKind::Primary.span(span.start..span.end.max(least)));
+    let report = [Group::with_level(Level::ERROR).element(source)];
+    Renderer::plain().term_width(100).render(&report).trim_end().to_owned()
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}

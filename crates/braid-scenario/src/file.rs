@@ -1,0 +1,63 @@
+//! From text to cells.
+
+use crate::document::Document;
+use crate::error::Error;
+use crate::model::Scenario;
+use crate::{Source, expand, format, resolve};
+
+/// Keeps a small file from filling the memory.
+const MOST_LINKS: usize = 1_000_000;
+
+/// A scenario file, checked and resolved.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// One line.
+    pub title: String,
+    /// What it shows and what to expect; several lines, may be empty.
+    pub story: String,
+    /// The topology in characters; several lines, may be empty.
+    pub picture: String,
+    /// The congestion controls to compare when the user names none; may be empty.
+    pub cc: Vec<String>,
+    /// One scenario for every combination of the parameters, the last parameter varying fastest; at least one.
+    pub cells: Vec<Scenario>,
+    document: Document,
+}
+
+impl File {
+    /// An error about the value of `key` (such as `connection.bg0.cc` or `cc[1]`), with the place where it was given. For
+    /// what this crate cannot know: which congestion controls there are.
+    pub fn error(&self, key: &str, message: impl Into<String>, hint: Option<String>) -> Error {
+        self.document.problem(&key.into(), false, message).hint(hint).into()
+    }
+}
+
+/// Checks and resolves a scenario.
+///
+/// `set` holds assignments such as `link.b1.rate=20mbit` that replace or add values before anything is checked;
+/// `parameters.bandwidth=12mbit,24mbit` replaces an axis.
+///
+/// # Errors
+///
+/// If the text is not TOML, has unknown keys, wrong units or values out of range, or does not fit together.
+pub fn load(source: &Source, set: &[String]) -> Result<File, Error> {
+    let mut document = Document::parse(source)?;
+    document.set(set)?;
+    let mut cells = Vec::new();
+    let mut links = 0;
+    let mut first = None;
+    for cell in expand::cells(&document)? {
+        let resolved = resolve::scenario(&source.name, &cell)?;
+        links += resolved.scenario.links.len();
+        if links > MOST_LINKS {
+            let message = format!("more than {MOST_LINKS} links in all combinations together");
+            return Err(document.problem(&"parameters".into(), true, message).into());
+        }
+        cells.push(resolved.scenario);
+        first.get_or_insert(resolved.file);
+    }
+    let Some(format::Document { title, story, picture, cc, .. }) = first else {
+        unreachable!("an axis has at least one value, so there is at least one cell")
+    };
+    Ok(File { title, story, picture, cc, cells, document })
+}

@@ -1,0 +1,197 @@
+//! Every key a scenario file may have.
+//!
+//! Times, rates and sizes are texts with a unit (see [`crate::units`]). Any value but `title`, `story`,
+//! `picture` and `cc` of the whole file may be a variable of `[parameters]`, such as `"$bandwidth"`. Unknown keys are errors.
+//!
+//! Names of links, connections, subflows and variables are made of `a`-`z`, `0`-`9` and `-`, at most 32
+//! characters, the first not a `-`.
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use crate::units::{Duration, Packets, Probability, Queue, Rate, Size, Window};
+
+/// A scenario file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Document {
+    /// One line for people.
+    pub title: String,
+    /// What the scenario shows and what to expect.
+    #[serde(default)]
+    pub story: String,
+    /// The topology in characters, for people.
+    #[serde(default)]
+    pub picture: String,
+    /// Length of the run; above 0, at most `"1440min"`.
+    pub duration: Duration,
+    /// Measurements begin this long after the start; default `"0s"`. Together with `cooldown` shorter than
+    /// `duration`.
+    #[serde(default)]
+    pub warmup: Duration,
+    /// Measurements end this long before the end; default `"0s"`.
+    #[serde(default)]
+    pub cooldown: Duration,
+    /// The congestion controls to compare when the user names none; default none. Applies to the connections
+    /// without a `cc` of their own.
+    #[serde(default)]
+    pub cc: Vec<String>,
+    /// Axes of variation. The scenario stands for every combination of their values, at most 10,000. The key of
+    /// an axis is also its variable, unless its values are tables, whose keys then are the variables.
+    #[serde(default)]
+    pub parameters: IndexMap<String, Vec<Choice>>,
+    /// The links by name.
+    pub link: IndexMap<String, Link>,
+    /// The connections by name, in the order of their results.
+    pub connection: IndexMap<String, Connection>,
+}
+
+/// One value of an axis.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Choice {
+    /// A value for the variable named like the axis.
+    One(Scalar),
+    /// A value for each of several variables; the same variables in all tables of an axis.
+    Several(IndexMap<String, Scalar>),
+}
+
+/// A value that a variable can have.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number with decimals.
+    Float(f64),
+    /// Anything with a unit, or a name.
+    Text(String),
+}
+
+/// A duplex link with a queue at either end.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Link {
+    /// Serialisation rate, both directions; above 0, at most `"1000gbit"`.
+    pub rate: Rate,
+    /// One-way propagation delay, both directions; at most `"60s"`. Either this or `rtt` is needed.
+    pub delay: Option<Duration>,
+    /// Propagation there and back, half of it each way; at most `"120s"`. Instead of `delay`, for experiments
+    /// that are described by their round-trip time.
+    pub rtt: Option<Duration>,
+    /// Random extra delay of each packet, uniform from zero to this, both directions, never reordering packets;
+    /// at most `"60s"`, default none.
+    #[serde(default)]
+    pub jitter: Duration,
+    /// Drop-tail queue, both directions; the packet being sent counts; at least one packet or 1500 bytes,
+    /// and room for a full packet of every connection that crosses it. No default, because hardly anything matters more to congestion control.
+    pub queue: Queue,
+    /// Probability that a packet is lost on the wire, after the queue, for each packet independently and for
+    /// each direction; 0 to below 1, default 0.
+    pub loss: Option<Probability>,
+    /// Every n-th packet is lost on the wire, counted from the start of the run in each direction; at least 2.
+    /// Instead of `loss`.
+    pub drop_every: Option<u32>,
+    /// Packets that may carry a congestion mark get one when they find at least this many packets queued; at
+    /// least 1 and below `queue`. Default: no marks.
+    pub ecn_threshold: Option<Packets>,
+    /// Times at which nothing is sent; ascending and disjoint. Packets wait in the queue; what is on the wire
+    /// still arrives. Default: none.
+    #[serde(default)]
+    pub outages: Vec<Window>,
+    /// Every route gets a copy of its own each time it names the link; default false. For access links, which
+    /// nobody shares.
+    #[serde(default)]
+    pub private: bool,
+    /// What differs on the way back.
+    pub reverse: Option<Reverse>,
+}
+
+/// The way from receiver to sender, which carries acknowledgements. What is not given is as on the way there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Reverse {
+    /// See [`Link::rate`].
+    pub rate: Option<Rate>,
+    /// See [`Link::delay`]; not together with `rtt`.
+    pub delay: Option<Duration>,
+    /// See [`Link::jitter`].
+    pub jitter: Option<Duration>,
+    /// See [`Link::queue`].
+    pub queue: Option<Queue>,
+    /// See [`Link::loss`]; also replaces `drop-every` of the way there.
+    pub loss: Option<Probability>,
+    /// See [`Link::drop_every`]; also replaces `loss` of the way there.
+    pub drop_every: Option<u32>,
+    /// See [`Link::ecn_threshold`].
+    pub ecn_threshold: Option<Packets>,
+    /// See [`Link::outages`]; an empty list means none.
+    pub outages: Option<Vec<Window>>,
+}
+
+/// A bulk transfer from a sender to a receiver.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Connection {
+    /// Plain TCP, with a `route`, or MPTCP, with `subflow` tables.
+    pub kind: Kind,
+    /// The congestion control it always uses, with its parameters as on the command line, such as
+    /// `lia:rounding=usec`. Default: what the run compares (`--cc`, or `cc` of the file).
+    pub cc: Option<String>,
+    /// When it is opened; before the end of the run, default `"0s"`.
+    #[serde(default)]
+    pub start: Duration,
+    /// When its application stops writing and the connection is closed at once; after `start`. Default: the end
+    /// of the run, also if `stop` is later.
+    pub stop: Option<Duration>,
+    /// Payload bytes per packet, 88 to 8960. Default 1448 for TCP and 1420 for MPTCP: what IPv4, TCP and their
+    /// usual options (52 and 80 bytes) leave of 1500 bytes.
+    pub mss: Option<u32>,
+    /// Receive buffer, shared by all subflows; at least two packets, at most `"1024MiB"`, the largest window TCP
+    /// can announce. Default: 4 times the summed bottleneck rates times the longest round trip with full queues,
+    /// at least `"6MiB"`, so that it does not limit.
+    pub receive_buffer: Option<Size>,
+    /// First congestion window in packets, 1 to 10000; default 10 (RFC 6928).
+    pub initial_window: Option<u32>,
+    /// Whether both ends negotiate ECN; default false.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Whether the receiver may delay acknowledgements; default true.
+    #[serde(default = "yes")]
+    pub delayed_ack: bool,
+    /// TCP only: 1 to 32 links from sender to receiver. Acknowledgements take the same way back. No shared link twice.
+    pub route: Option<Vec<String>>,
+    /// MPTCP only: 1 to 8 subflows by name, in order of creation.
+    #[serde(default)]
+    pub subflow: IndexMap<String, Subflow>,
+}
+
+/// Which protocol a connection speaks.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One path.
+    Tcp,
+    /// One or more paths.
+    Mptcp,
+}
+
+/// One path of an MPTCP connection.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Subflow {
+    /// 1 to 32 links from sender to receiver. Acknowledgements take the same way back. No shared link twice.
+    pub route: Vec<String>,
+    /// How long after the first subflow is established this one starts to join; less than the length of the run.
+    /// Default: one round trip of the first path. Not for the first subflow.
+    pub join_delay: Option<Duration>,
+    /// Used only when no other subflow can be; default false.
+    #[serde(default)]
+    pub backup: bool,
+}
+
+fn yes() -> bool {
+    true
+}

@@ -1,0 +1,577 @@
+//! Checks what serde cannot and turns names into indices.
+
+use indexmap::IndexMap;
+
+use crate::document::Path;
+use crate::error::{Error, Problem, quote, suggest};
+use crate::expand::Cell;
+use crate::format::{self, Document};
+use crate::model::{Connection, Direction, Kind, Link, Loss, QueueLimit, Scenario, Subflow};
+use crate::topology::serialisation_ns;
+use crate::units::{Duration, Packets, Probability, Queue, Rate, Window};
+use crate::{de, topology};
+
+const MOST_SUBFLOWS: usize = 8;
+const LONGEST_ROUTE: usize = 32;
+const LONGEST_RUN: Duration = Duration(24 * 3600 * 1_000_000_000);
+const LONGEST_DELAY: Duration = Duration(60 * 1_000_000_000);
+/// What an IPv4 packet on Ethernet may have.
+const PACKET: u32 = 1500;
+/// What Linux lets a receive buffer grow to when nobody tunes it.
+const USUAL_BUFFER: u64 = 6 << 20;
+/// 65535 bytes scaled by 2^14, rounded up (RFC 7323).
+const LARGEST_WINDOW: u64 = 1 << 30;
+
+pub(crate) const NAME: &str = "expected a name of at most 32 characters a-z, 0-9 and -, the first not -";
+
+pub(crate) fn is_name(name: &str) -> bool {
+    (1..=32).contains(&name.len())
+        && !name.starts_with('-')
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// A cell in the simulator's terms and in the file's.
+pub(crate) struct Resolved {
+    pub(crate) scenario: Scenario,
+    pub(crate) file: Document,
+}
+
+pub(crate) fn scenario(name: &str, cell: &Cell) -> Result<Resolved, Error> {
+    let file = de::read(&cell.document).map_err(Error::from)?;
+    let mut resolver =
+        Resolver { cell, file: &file, problems: Vec::new(), links: Vec::new(), private: Vec::new() };
+    let connections = resolver.run();
+    let Resolver { problems, mut links, private, .. } = resolver;
+    if !problems.is_empty() {
+        return Err(problems.into());
+    }
+    links.extend(private);
+    let mut scenario = Scenario {
+        name: name.to_owned(),
+        title: file.title.clone(),
+        parameters: cell.parameters.clone(),
+        duration_ns: file.duration.0,
+        warmup_ns: file.warmup.0,
+        cooldown_ns: file.cooldown.0,
+        links,
+        connections,
+    };
+    check_length(&scenario, cell)?;
+    default_buffers(&mut scenario);
+    Ok(Resolved { scenario, file })
+}
+
+struct Resolver<'a> {
+    cell: &'a Cell,
+    file: &'a Document,
+    problems: Vec<Problem>,
+    /// Shared links, in the file's order.
+    links: Vec<Link>,
+    /// Private copies, in the order of connections, subflows and hops. Their indices follow those of `links`.
+    private: Vec<Link>,
+}
+
+impl Resolver<'_> {
+    fn run(&mut self) -> Vec<Connection> {
+        self.general();
+        let file = self.file;
+        let mut shared = IndexMap::new();
+        let mut directions = IndexMap::new();
+        for (name, link) in &file.link {
+            let place = Path::from("link").key(name);
+            self.name(&place, name);
+            let both = self.link(&place, link);
+            directions.insert(name.as_str(), both.clone());
+            if !link.private {
+                shared.insert(name.as_str(), self.links.len());
+                let (forward, reverse) = both;
+                self.links.push(Link { name: name.clone(), private: false, forward, reverse });
+            }
+        }
+        let known = Known { shared, directions };
+        if file.connection.is_empty() {
+            let hint = Some("add one: [connection.mp0]".to_owned());
+            self.fail(&"connection".into(), "no connections, so nothing to run", hint);
+        }
+        file.connection.iter().map(|(name, connection)| self.connection(name, connection, &known)).collect()
+    }
+
+    fn fail(&mut self, place: &Path, message: impl Into<String>, hint: Option<String>) {
+        self.problems.push(self.cell.document.problem(place, false, message).hint(hint));
+    }
+
+    fn name(&mut self, place: &Path, name: &str) {
+        if !is_name(name) {
+            self.problems.push(self.cell.document.problem(place, true, NAME));
+        }
+    }
+
+    fn general(&mut self) {
+        let file = self.file;
+        if file.title.trim().is_empty() || file.title.contains(char::is_control) {
+            self.fail(&"title".into(), "expected one line of text", None);
+        }
+        if file.duration == Duration(0) || file.duration > LONGEST_RUN {
+            let message = format!(
+                "expected a time above zero and at most \"{LONGEST_RUN}\", found \"{}\"",
+                file.duration
+            );
+            self.fail(&"duration".into(), message, None);
+        } else if file.warmup.0.saturating_add(file.cooldown.0) >= file.duration.0 {
+            let message = format!(
+                "a warm-up of {} and a cool-down of {} leave nothing of {} to measure",
+                file.warmup, file.cooldown, file.duration
+            );
+            // Blame what the user has just changed.
+            let place = ["warmup", "cooldown"]
+                .map(Path::from)
+                .into_iter()
+                .find(|place| self.cell.document.is_set(place))
+                .unwrap_or_else(|| "duration".into());
+            let hint = Some("lengthen duration, or shorten warmup or cooldown".to_owned());
+            self.fail(&place, message, hint);
+        }
+        for (i, cc) in file.cc.iter().enumerate() {
+            self.cc(&Path::from("cc").index(i), cc);
+            if file.cc[..i].contains(cc) {
+                self.fail(&Path::from("cc").index(i), format!("{} is there twice", quote(cc)), None);
+            }
+        }
+    }
+
+    fn cc(&mut self, place: &Path, cc: &str) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:=".contains(c);
+        if !cc.starts_with(|c: char| c.is_ascii_lowercase()) || !cc.chars().all(plain) {
+            let message = format!("expected a congestion control such as \"lia\", found {}", quote(cc));
+            self.fail(place, message, Some("`braid algorithms` lists them".to_owned()));
+        }
+    }
+
+    fn link(&mut self, place: &Path, link: &format::Link) -> (Direction, Direction) {
+        let (there, back) = match (link.delay, link.rtt) {
+            (Some(delay), None) => {
+                self.delay(&place.key("delay"), delay, LONGEST_DELAY);
+                (delay, delay)
+            }
+            (None, Some(rtt)) => {
+                self.delay(&place.key("rtt"), rtt, Duration(2 * LONGEST_DELAY.0));
+                let there = rtt.0 / 2;
+                (Duration(there), Duration(rtt.0 - there))
+            }
+            (Some(_), Some(_)) => {
+                self.both(&place.key("rtt"), &place.key("delay"));
+                (Duration(0), Duration(0))
+            }
+            (None, None) => {
+                let hint =
+                    Some("add delay = \"5ms\" (one way) or rtt = \"10ms\" (there and back)".to_owned());
+                self.fail(place, "missing key \"delay\"", hint);
+                (Duration(0), Duration(0))
+            }
+        };
+        self.queue(place, link.queue);
+        let loss = self.loss_of(place, link.loss, link.drop_every);
+        let forward = self.direction(
+            place,
+            &Keys {
+                rate: link.rate,
+                delay: there,
+                jitter: link.jitter,
+                queue: link.queue,
+                loss,
+                ecn_threshold: link.ecn_threshold,
+                outages: &link.outages,
+            },
+        );
+        let reverse = match &link.reverse {
+            None => Direction { delay_ns: back.0, ..forward.clone() },
+            Some(reverse) => self.reverse(&place.key("reverse"), link, reverse, back, &forward),
+        };
+        (forward, reverse)
+    }
+
+    fn reverse(
+        &mut self,
+        place: &Path,
+        link: &format::Link,
+        reverse: &format::Reverse,
+        back: Duration,
+        forward: &Direction,
+    ) -> Direction {
+        if let Some(delay) = reverse.delay {
+            if link.rtt.is_some() {
+                let hint = Some("give the delay of each direction instead of rtt".to_owned());
+                self.fail(
+                    &place.key("delay"),
+                    "the rtt of the link already says the delay of both ways",
+                    hint,
+                );
+            }
+            self.delay(&place.key("delay"), delay, LONGEST_DELAY);
+        }
+        if let Some(queue) = reverse.queue {
+            self.queue(place, queue);
+        }
+        let loss = match (reverse.loss, reverse.drop_every) {
+            (None, None) => forward.loss,
+            (loss, drop_every) => self.loss_of(place, loss, drop_every),
+        };
+        self.direction(
+            place,
+            &Keys {
+                rate: reverse.rate.unwrap_or(link.rate),
+                delay: reverse.delay.unwrap_or(back),
+                jitter: reverse.jitter.unwrap_or(link.jitter),
+                queue: reverse.queue.unwrap_or(link.queue),
+                loss,
+                ecn_threshold: reverse.ecn_threshold.or(link.ecn_threshold),
+                outages: reverse.outages.as_ref().unwrap_or(&link.outages),
+            },
+        )
+    }
+
+    fn queue(&mut self, place: &Path, queue: Queue) {
+        if matches!(queue, Queue::Bytes(size) if size.0 < PACKET.into()) {
+            let hint = Some(format!("make it at least \"{PACKET}B\""));
+            self.fail(&place.key("queue"), format!("no room for a packet of {PACKET} bytes"), hint);
+        }
+    }
+
+    fn direction(&mut self, place: &Path, keys: &Keys<'_>) -> Direction {
+        self.delay(&place.key("jitter"), keys.jitter, LONGEST_DELAY);
+        let queue = match keys.queue {
+            Queue::Packets(Packets(packets)) => QueueLimit::Packets(packets),
+            Queue::Bytes(size) => QueueLimit::Bytes(size.0),
+        };
+        if let (Some(Packets(threshold)), QueueLimit::Packets(limit)) = (keys.ecn_threshold, queue) {
+            if threshold >= limit {
+                let message = format!("a queue of {limit} packets never holds {threshold} when one arrives");
+                let hint = Some("make ecn-threshold smaller than queue".to_owned());
+                self.fail(&place.key("ecn-threshold"), message, hint);
+            }
+        }
+        for (i, pair) in keys.outages.windows(2).enumerate() {
+            if pair[1].from < pair[0].to {
+                let message = format!("{} begins before {} is over", pair[1], pair[0]);
+                let hint = Some("order them by time, without overlap".to_owned());
+                self.fail(&place.key("outages").index(i + 1), message, hint);
+            }
+        }
+        Direction {
+            rate_bps: keys.rate.0,
+            delay_ns: keys.delay.0,
+            jitter_ns: keys.jitter.0,
+            queue,
+            loss: keys.loss,
+            ecn_threshold: keys.ecn_threshold.map(|packets| packets.0),
+            outages: keys.outages.iter().map(|window| (window.from.0, window.to.0)).collect(),
+        }
+    }
+
+    fn loss_of(&mut self, place: &Path, loss: Option<Probability>, drop_every: Option<u32>) -> Loss {
+        let p = loss.map_or(0.0, |p| p.0);
+        match drop_every {
+            None if p == 0.0 => Loss::None,
+            None => Loss::Bernoulli(p),
+            Some(n) => {
+                if p > 0.0 {
+                    self.both(&place.key("drop-every"), &place.key("loss"));
+                }
+                if n < 2 {
+                    let message = format!("expected a whole number of at least 2, found {n}");
+                    self.fail(&place.key("drop-every"), message, Some("1000 loses 0.1%".to_owned()));
+                }
+                Loss::Periodic(n)
+            }
+        }
+    }
+
+    /// Two keys that exclude each other; the one the user has just set is the culprit.
+    fn both(&mut self, a: &Path, b: &Path) {
+        let (culprit, other) = if self.cell.document.is_set(b) { (b, a) } else { (a, b) };
+        let message = format!("excludes {other}, which is given too");
+        self.fail(culprit, message, Some("keep one of the two".to_owned()));
+    }
+
+    fn delay(&mut self, place: &Path, delay: Duration, longest: Duration) {
+        if delay > longest {
+            let message = format!("expected a delay of at most \"{longest}\", found \"{delay}\"");
+            self.fail(place, message, None);
+        }
+    }
+
+    fn connection(&mut self, name: &str, given: &format::Connection, known: &Known<'_>) -> Connection {
+        let place = Path::from("connection").key(name);
+        self.name(&place, name);
+        if let Some(cc) = &given.cc {
+            self.cc(&place.key("cc"), cc);
+        }
+        self.times(&place, given);
+        let (kind, default_mss, ack_size) = match given.kind {
+            format::Kind::Tcp => (Kind::Tcp, 1448, 52),
+            format::Kind::Mptcp => (Kind::Mptcp, 1420, 64),
+        };
+        let mss = given.mss.unwrap_or(default_mss);
+        if !(88..=8960).contains(&mss) {
+            let message = format!("expected a payload of 88 to 8960 bytes, found {mss}");
+            self.fail(&place.key("mss"), message, None);
+        }
+        let initial_window = given.initial_window.unwrap_or(10);
+        if !(1..=10_000).contains(&initial_window) {
+            let message = format!("expected 1 to 10000 packets, found {initial_window}");
+            self.fail(&place.key("initial-window"), message, None);
+        }
+        let receive_buffer = given.receive_buffer.map_or(0, |size| size.0);
+        if given.receive_buffer.is_some() && !(2 * u64::from(mss)..=LARGEST_WINDOW).contains(&receive_buffer)
+        {
+            let message =
+                format!("expected at least two packets ({} bytes) and at most \"1024MiB\"", 2 * mss);
+            self.fail(&place.key("receive-buffer"), message, None);
+        }
+        let data_header = PACKET - default_mss;
+        let subflows = self.subflows(&place, name, given, known);
+        for subflow in &subflows {
+            self.room(name, mss.saturating_add(data_header), &subflow.route);
+        }
+        Connection {
+            name: name.to_owned(),
+            kind,
+            cc: given.cc.clone(),
+            start_ns: given.start.0,
+            stop_ns: given.stop.map(|stop| stop.0).filter(|stop| *stop < self.file.duration.0),
+            mss,
+            data_header,
+            ack_size,
+            receive_buffer,
+            initial_window,
+            ecn: given.ecn,
+            delayed_ack: given.delayed_ack,
+            subflows,
+        }
+    }
+
+    /// The end of the run; a length of zero is another problem, and one is enough.
+    fn end(&self) -> Duration {
+        match self.file.duration {
+            Duration(0) => LONGEST_RUN,
+            duration => duration,
+        }
+    }
+
+    fn times(&mut self, place: &Path, given: &format::Connection) {
+        let duration = self.file.duration;
+        if given.start >= self.end() {
+            let message = format!("starts at {}, when the run of {duration} is over", given.start);
+            self.fail(&place.key("start"), message, None);
+        }
+        if let Some(stop) = given.stop.filter(|stop| *stop <= given.start) {
+            let message = format!("stops at {stop}, not after its start at {}", given.start);
+            self.fail(&place.key("stop"), message, None);
+        }
+    }
+
+    /// Every queue in bytes that a full packet meets must have room for it, also if it is a jumbo packet.
+    fn room(&mut self, connection: &str, packet: u32, route: &[usize]) {
+        if packet <= PACKET {
+            return;
+        }
+        for &index in route {
+            let link = self.links.get(index).unwrap_or_else(|| &self.private[index - self.links.len()]);
+            if matches!(link.forward.queue, QueueLimit::Bytes(bytes) if bytes < packet.into()) {
+                let key = link.name.split('@').next().unwrap_or_default();
+                let place = Path::from("link").key(key).key("queue");
+                let message = format!("no room for a packet of connection {connection} ({packet} bytes)");
+                self.fail(&place, message, None);
+            }
+        }
+    }
+
+    fn subflows(
+        &mut self,
+        place: &Path,
+        connection: &str,
+        given: &format::Connection,
+        known: &Known<'_>,
+    ) -> Vec<Subflow> {
+        match (given.kind, &given.route) {
+            (format::Kind::Tcp, route) => {
+                if !given.subflow.is_empty() {
+                    let hint = Some("write kind = \"mptcp\", or a route instead of subflows".to_owned());
+                    self.fail(&place.key("subflow"), "a tcp connection has no subflows", hint);
+                }
+                let Some(route) = route else {
+                    if given.subflow.is_empty() {
+                        let hint = Some("add route = [\"b1\"], the links from sender to receiver".to_owned());
+                        self.fail(place, "missing key \"route\"", hint);
+                    }
+                    return Vec::new();
+                };
+                let route = self.route(&place.key("route"), route, &format!("{connection}.sf1"), known);
+                vec![Subflow { name: "sf1".to_owned(), route, join_delay_ns: None, backup: false }]
+            }
+            (format::Kind::Mptcp, route) => {
+                if route.is_some() {
+                    let hint =
+                        Some(format!("give each subflow its route: [{}]", place.key("subflow").key("sf1")));
+                    self.fail(&place.key("route"), "an mptcp connection has a route for each subflow", hint);
+                } else if given.subflow.is_empty() {
+                    let hint = Some(format!("add [{}]", place.key("subflow").key("sf1")));
+                    self.fail(place, "an mptcp connection without subflows", hint);
+                }
+                if given.subflow.len() > MOST_SUBFLOWS {
+                    let message =
+                        format!("{} subflows, at most {MOST_SUBFLOWS} are possible", given.subflow.len());
+                    self.fail(&place.key("subflow"), message, None);
+                }
+                let subflows = given.subflow.iter().enumerate();
+                subflows
+                    .map(|(i, (name, subflow))| self.subflow(place, connection, i, name, subflow, known))
+                    .collect()
+            }
+        }
+    }
+
+    fn subflow(
+        &mut self,
+        place: &Path,
+        connection: &str,
+        index: usize,
+        name: &str,
+        given: &format::Subflow,
+        known: &Known<'_>,
+    ) -> Subflow {
+        let place = place.key("subflow").key(name);
+        self.name(&place, name);
+        if let Some(delay) = given.join_delay {
+            if index == 0 {
+                let message = "the first subflow opens the connection, it does not join";
+                let hint = Some("to open the connection later, give it a start".to_owned());
+                self.fail(&place.key("join-delay"), message, hint);
+            } else if delay >= self.end() {
+                let message = format!("joins after {delay}, when the run is over");
+                self.fail(&place.key("join-delay"), message, None);
+            }
+        }
+        Subflow {
+            name: name.to_owned(),
+            route: self.route(&place.key("route"), &given.route, &format!("{connection}.{name}"), known),
+            join_delay_ns: given.join_delay.map(|delay| delay.0),
+            backup: given.backup,
+        }
+    }
+
+    fn route(&mut self, place: &Path, names: &[String], owner: &str, known: &Known<'_>) -> Vec<usize> {
+        if names.is_empty() {
+            let hint = Some("name the links from sender to receiver".to_owned());
+            self.fail(place, "a route without links", hint);
+        }
+        if names.len() > LONGEST_ROUTE {
+            self.fail(place, format!("{} links, at most {LONGEST_ROUTE} are possible", names.len()), None);
+            return Vec::new();
+        }
+        let mut route = Vec::with_capacity(names.len());
+        for (hop, name) in names.iter().enumerate() {
+            let place = place.index(hop);
+            let name = name.as_str();
+            if let Some(&index) = known.shared.get(name) {
+                if route.contains(&index) {
+                    let message = format!("a loop: the route has been through {name} before");
+                    let hint =
+                        format!("if every hop is a link of its own, set private = true in [link.{name}]");
+                    self.fail(&place, message, Some(hint));
+                }
+                route.push(index);
+            } else if let Some((forward, reverse)) = known.directions.get(name) {
+                route.push(self.links.len() + self.private.len());
+                self.private.push(Link {
+                    name: format!("{name}@{owner}.{}", hop + 1),
+                    private: true,
+                    forward: forward.clone(),
+                    reverse: reverse.clone(),
+                });
+            } else {
+                let hint = suggest(name, known.directions.keys().copied());
+                self.fail(&place, format!("there is no link {}", quote(name)), hint);
+            }
+        }
+        route
+    }
+}
+
+/// The links of a file by name.
+struct Known<'a> {
+    /// Index of each link that is not private.
+    shared: IndexMap<&'a str, usize>,
+    /// Both directions of every link.
+    directions: IndexMap<&'a str, (Direction, Direction)>,
+}
+
+/// One direction as the file gives it.
+struct Keys<'a> {
+    rate: Rate,
+    delay: Duration,
+    jitter: Duration,
+    queue: Queue,
+    loss: Loss,
+    ecn_threshold: Option<Packets>,
+    outages: &'a [Window],
+}
+
+/// Backends count the packets of a subflow in 32 bits.
+fn check_length(scenario: &Scenario, cell: &Cell) -> Result<(), Error> {
+    for (connection, paths) in scenario.connections.iter().zip(topology::paths(scenario)) {
+        for (subflow, path) in connection.subflows.iter().zip(paths) {
+            let link = &scenario.links[path.bottleneck];
+            let bits = u128::from(connection.mss + connection.data_header) * 8;
+            let packets =
+                u128::from(link.forward.rate_bps) * u128::from(scenario.duration_ns) / (bits * 1_000_000_000);
+            if packets >= 1 << 32 {
+                let message = format!(
+                    "subflow {}.{} could send {packets} packets over {}, the limit is 2^32",
+                    connection.name, subflow.name, link.name
+                );
+                let hint = "shorten the run, lower the rate or raise the mss".to_owned();
+                return Err(cell
+                    .document
+                    .problem(&"duration".into(), false, message)
+                    .hint(Some(hint))
+                    .into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives every connection without a receive buffer one that does not limit it.
+fn default_buffers(scenario: &mut Scenario) {
+    let paths = topology::paths(scenario);
+    let Scenario { links, connections, .. } = scenario;
+    for (connection, paths) in connections.iter_mut().zip(paths) {
+        if connection.receive_buffer > 0 {
+            continue;
+        }
+        let rate_bps: u128 =
+            paths.iter().map(|path| u128::from(links[path.bottleneck].forward.rate_bps)).sum();
+        let packet = connection.mss + connection.data_header;
+        let full = connection.subflows.iter().zip(&paths).map(|(subflow, path)| {
+            let queues = subflow.route.iter().map(|&link| drain_ns(&links[link].forward, packet));
+            queues.fold(path.base_rtt_ns, u64::saturating_add)
+        });
+        let rtt_ns = u128::from(full.max().unwrap_or(0));
+        let bytes = u64::try_from(4 * rate_bps * rtt_ns / 8_000_000_000).unwrap_or(u64::MAX);
+        connection.receive_buffer = bytes.clamp(USUAL_BUFFER, LARGEST_WINDOW);
+    }
+}
+
+/// How long a full queue takes to empty.
+fn drain_ns(direction: &Direction, packet: u32) -> u64 {
+    match direction.queue {
+        QueueLimit::Packets(packets) => {
+            serialisation_ns(packet, direction.rate_bps).saturating_mul(packets.into())
+        }
+        QueueLimit::Bytes(bytes) => {
+            let ns = u128::from(bytes) * 8_000_000_000 / u128::from(direction.rate_bps);
+            u64::try_from(ns).unwrap_or(u64::MAX)
+        }
+    }
+}

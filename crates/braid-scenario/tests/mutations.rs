@@ -1,0 +1,155 @@
+//! Whatever is done to a scenario, it loads or gets a message; it never panics and never takes long.
+
+use braid_scenario::{Source, embedded, load};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// Pieces that a careless or a malicious hand might put into a scenario.
+const PIECES: &[&str] = &[
+    "\"",
+    "'",
+    "[",
+    "]",
+    "[[",
+    "{",
+    "}",
+    "=",
+    ".",
+    ",",
+    "\n",
+    "#",
+    "$",
+    "$rtt1",
+    "\"$rtt1\"",
+    "\"\"\"",
+    "-",
+    "1",
+    "0",
+    "9999999999999999999",
+    "1e400",
+    "nan",
+    "inf",
+    "true",
+    "1979-05-27",
+    "\"0s\"",
+    "\"18446744073709551615ns\"",
+    "\"1000gbit\"",
+    "\"1bit\"",
+    "\"4294967295p\"",
+    "\"1500B\"",
+    "\"99.999%\"",
+    "\u{0}",
+    "\u{fe0f}",
+    "\u{1f4a9}",
+    "\u{202e}",
+    "\t",
+    "\r\n",
+    "b1",
+    "[link.b1]",
+    "[link.b1.reverse]\n",
+    "private = true\n",
+    "rtt = \"10ms\"\n",
+    "drop-every = 2\n",
+    "mss = 8960\n",
+    "subflow.sf1.route = [\"b1\"]\n",
+    "route = [\"b1\", \"b1\"]\n",
+    "[parameters]\n",
+    "kind = \"tcp\"\n",
+    "outages = [\"0s..1s\"]\n",
+    "a = [[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]\n",
+];
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Insert(Index, &'static str),
+    Remove(Index, usize),
+    Repeat(Index, usize),
+    Replace(Index, char),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        (any::<Index>(), prop::sample::select(PIECES)).prop_map(|(at, piece)| Edit::Insert(at, piece)),
+        (any::<Index>(), 1..40_usize).prop_map(|(at, length)| Edit::Remove(at, length)),
+        (any::<Index>(), 1..200_usize).prop_map(|(at, length)| Edit::Repeat(at, length)),
+        (any::<Index>(), any::<char>()).prop_map(|(at, with)| Edit::Replace(at, with)),
+    ]
+}
+
+fn apply(text: &mut Vec<char>, edit: &Edit) {
+    if text.is_empty() {
+        return;
+    }
+    match edit {
+        Edit::Insert(at, piece) => {
+            let at = at.index(text.len());
+            text.splice(at..at, piece.chars());
+        }
+        Edit::Remove(at, length) => {
+            let at = at.index(text.len());
+            text.drain(at..text.len().min(at + length));
+        }
+        Edit::Repeat(at, length) => {
+            let at = at.index(text.len());
+            let piece = text[at..text.len().min(at + length)].to_vec();
+            text.splice(at..at, piece);
+        }
+        Edit::Replace(at, with) => {
+            let at = at.index(text.len());
+            text[at] = *with;
+        }
+    }
+}
+
+/// Loads it, and draws the message if there is one.
+fn survive(text: String, set: &[String]) -> Result<(), TestCaseError> {
+    if let Err(error) = load(&Source { name: "x.toml".to_owned(), text }, set) {
+        let message = error.to_string();
+        prop_assert!(!error.problems().is_empty());
+        prop_assert!(message.contains("x.toml") || message.contains("--set"), "{message}");
+        prop_assert!(!message.contains('\u{1b}'), "an escape reaches the terminal: {message:?}");
+    }
+    Ok(())
+}
+
+proptest! {
+    // PROPTEST_CASES=100000 makes it a fuzz run.
+    #![proptest_config(ProptestConfig {
+        cases: 8 * ProptestConfig::default().cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_mutated_scenario_loads_or_gets_a_message(which: Index, edits in prop::collection::vec(edit(), 1..6)) {
+        let names: Vec<&str> = embedded().map(|summary| summary.name).collect();
+        let source = Source::embedded(names[which.index(names.len())]).unwrap();
+        let mut text: Vec<char> = source.text.chars().collect();
+        for edit in &edits {
+            apply(&mut text, edit);
+        }
+        survive(text.into_iter().collect(), &[])?;
+    }
+
+    #[test]
+    fn any_text_loads_or_gets_a_message(text in "(\\PC|\n)*") {
+        survive(text, &[])?;
+    }
+
+    #[test]
+    fn any_assignment_is_taken_or_gets_a_message(
+        keys in prop::collection::vec(prop::sample::select(&[
+            "link", "b1", "b2", "rate", "loss", "reverse", "connection", "mp0", "tcp0", "subflow", "sf1", "route",
+            "parameters", "bandwidth", "paths", "rtt1", "duration", "cc", "outages", "mss", "private", "", "x",
+        ][..]), 1..6),
+        value in prop_oneof![
+            prop::sample::select(PIECES).prop_map(str::to_owned),
+            prop::sample::select(&["10mbit", "0.1%", "b1,b2", "[\"b1\"]", "{ rate = \"1mbit\" }", "1s..2s"][..])
+                .prop_map(str::to_owned),
+            "\\PC{0,20}",
+        ],
+    ) {
+        let source = Source::embedded("analysis/disjoint").unwrap();
+        survive(source.text, &[format!("{}={value}", keys.join("."))])?;
+    }
+}

@@ -1,0 +1,369 @@
+//! What good files mean.
+#![allow(clippy::float_cmp, reason = "the numbers compared are exact")]
+
+use std::path::PathBuf;
+use std::{fs, iter};
+
+use braid_scenario::model::{Kind, Loss, QueueLimit, Scenario};
+use braid_scenario::{File, Source, embedded, load, topology};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+
+fn open(name: &str, set: &[&str]) -> File {
+    let source = Source::find(name).unwrap_or_else(|error| panic!("{error}"));
+    let set: Vec<String> = set.iter().map(|&s| s.to_owned()).collect();
+    load(&source, &set).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn parse(text: &str) -> Scenario {
+    let source = Source { name: "x.toml".to_owned(), text: text.to_owned() };
+    load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells.remove(0)
+}
+
+/// Propagation there and back over the route of a subflow.
+fn propagation_ns(scenario: &Scenario, connection: usize, subflow: usize) -> u64 {
+    let route = &scenario.connections[connection].subflows[subflow].route;
+    route
+        .iter()
+        .map(|&link| scenario.links[link].forward.delay_ns + scenario.links[link].reverse.delay_ns)
+        .sum()
+}
+
+#[test]
+fn every_embedded_scenario_loads_and_tells_its_story() {
+    let names: Vec<&str> = embedded().map(|summary| summary.name).collect();
+    for name in
+        ["d-olia/1", "d-olia/2", "d-olia/3", "d-olia/motivation", "analysis/disjoint", "analysis/shared"]
+    {
+        assert!(names.contains(&name), "{name} is missing");
+    }
+    for summary in embedded() {
+        let file = open(summary.name, &[]);
+        assert_eq!(summary.title, file.title);
+        assert!(summary.story.lines().count() > 2, "{}: the story is too short", summary.name);
+        assert!(summary.picture.lines().count() > 2, "{}: no picture", summary.name);
+        assert!(!file.cc.is_empty(), "{}: nothing to compare", summary.name);
+        assert!(file.cells.iter().all(|cell| cell.name == summary.name));
+        let wide =
+            summary.story.lines().chain(summary.picture.lines()).find(|line| line.chars().count() > 120);
+        assert_eq!(wide, None, "{}", summary.name);
+    }
+}
+
+#[test]
+fn every_file_of_the_repository_is_embedded() {
+    fn files(folder: PathBuf) -> Box<dyn Iterator<Item = PathBuf>> {
+        Box::new(fs::read_dir(folder).unwrap().flat_map(|entry| {
+            let path = entry.unwrap().path();
+            if path.is_dir() { files(path) } else { Box::new(iter::once(path)) }
+        }))
+    }
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut found = 0;
+    for path in files(root.clone()).filter(|path| path.extension().is_some_and(|e| e == "toml")) {
+        let name = path.strip_prefix(&root).unwrap().with_extension("").to_str().unwrap().to_owned();
+        let source = Source::embedded(&name).unwrap_or_else(|| panic!("{name} is not embedded"));
+        assert_eq!(source.text, Source::read(&path).unwrap().text);
+        found += 1;
+    }
+    assert_eq!(found, embedded().count());
+}
+
+#[test]
+fn d_olia_has_the_round_trip_times_of_the_paper() {
+    for (name, expected) in [
+        ("d-olia/1", vec![vec![14, 24]]),
+        ("d-olia/motivation", vec![vec![14, 24]]),
+        ("d-olia/2", vec![vec![14, 14], vec![14]]),
+        ("d-olia/3", vec![vec![18, 18, 18, 18], vec![18]]),
+    ] {
+        let cell = &open(name, &[]).cells[0];
+        let found: Vec<Vec<u64>> = (0..cell.connections.len())
+            .map(|c| {
+                (0..cell.connections[c].subflows.len()).map(|s| propagation_ns(cell, c, s) / MS).collect()
+            })
+            .collect();
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn d_olia_has_the_fair_shares_of_the_paper() {
+    for (name, expected) in [
+        ("d-olia/1", vec![10e6, 5e6]),
+        ("d-olia/2", vec![5e6, 10e6]),
+        ("d-olia/3", vec![2.5e6, 2.5e6, 5e6, 5e6]),
+    ] {
+        let shares: Vec<f64> =
+            topology::paths(&open(name, &[]).cells[0])[0].iter().map(|path| path.available_bps).collect();
+        assert_eq!(shares, expected, "{name}");
+    }
+}
+
+#[test]
+fn d_olia_loses_packets_both_ways_at_the_bottleneck_only() {
+    let cell = &open("d-olia/1", &[]).cells[0];
+    for link in &cell.links {
+        let expected = match link.name.as_str() {
+            "b1" => Loss::Bernoulli(0.001),
+            "b2" => Loss::Bernoulli(0.002),
+            _ => Loss::None,
+        };
+        assert_eq!((link.forward.loss, link.reverse.loss), (expected, expected), "{}", link.name);
+    }
+}
+
+#[test]
+fn the_analysis_cells_are_those_of_the_tables() {
+    let file = open("analysis/disjoint", &[]);
+    let cells: Vec<Vec<&str>> =
+        file.cells.iter().map(|cell| cell.parameters.values().map(String::as_str).collect()).collect();
+    let mut expected = Vec::new();
+    for bandwidth in ["12mbit", "24mbit"] {
+        for (rtt1, rtt2) in [
+            ("10ms", "10ms"),
+            ("10ms", "20ms"),
+            ("10ms", "30ms"),
+            ("50ms", "50ms"),
+            ("50ms", "100ms"),
+            ("50ms", "150ms"),
+        ] {
+            expected.push(vec![bandwidth, rtt1, rtt2]);
+        }
+    }
+    assert_eq!(cells, expected);
+    assert_eq!(open("analysis/shared", &[]).cells.len(), 12);
+    assert_eq!(file.cells[0].parameters.keys().collect::<Vec<_>>(), ["bandwidth", "rtt1", "rtt2"]);
+}
+
+#[test]
+fn the_analysis_cells_have_the_expected_shares_and_round_trip_times_of_the_paper() {
+    for (name, shares) in [("analysis/disjoint", [0.5, 1.0, 0.5]), ("analysis/shared", [0.25, 0.25, 0.5])] {
+        for cell in &open(name, &[]).cells {
+            let number = |key: &str| -> f64 {
+                let text = cell.parameters[key].trim_end_matches(char::is_alphabetic);
+                text.parse().unwrap()
+            };
+            let rate = number("bandwidth") * 1e6;
+            let found: Vec<f64> =
+                topology::paths(cell).concat().iter().map(|path| path.available_bps).collect();
+            assert_eq!(found, shares.map(|share| share * rate), "{name} {:?}", cell.parameters);
+            for (connection, subflow, rtt) in [(0, 0, "rtt1"), (0, 1, "rtt2"), (1, 0, "rtt1")] {
+                assert_eq!(
+                    propagation_ns(cell, connection, subflow) as f64,
+                    number(rtt) * 1e6,
+                    "{name} {rtt}"
+                );
+            }
+            assert_eq!((cell.duration_ns, cell.warmup_ns, cell.cooldown_ns), (600 * S, 30 * S, 30 * S));
+        }
+    }
+}
+
+const SMALL: &str = r#"
+title = "small"
+duration = "10s"
+[link.b1]
+rate = "10mbit"
+delay = "5ms"
+queue = "100p"
+[link.near]
+rate = "100mbit"
+rtt = "3ns"
+queue = "64KiB"
+private = true
+[connection.tcp0]
+kind = "tcp"
+route = ["near", "b1", "near"]
+[connection.mp0]
+kind = "mptcp"
+subflow.a.route = ["b1"]
+subflow.b.route = ["near", "b1"]
+"#;
+
+#[test]
+fn what_is_not_given_has_its_documented_default() {
+    let cell = parse(SMALL);
+    assert_eq!((cell.duration_ns, cell.warmup_ns, cell.cooldown_ns), (10 * S, 0, 0));
+    assert!(cell.parameters.is_empty());
+    let [tcp, mptcp] = cell.connections.as_slice() else { panic!("two connections") };
+    assert_eq!((tcp.kind, tcp.mss, tcp.data_header, tcp.ack_size), (Kind::Tcp, 1448, 52, 52));
+    assert_eq!((mptcp.kind, mptcp.mss, mptcp.data_header, mptcp.ack_size), (Kind::Mptcp, 1420, 80, 64));
+    for connection in [tcp, mptcp] {
+        assert_eq!(connection.cc, None);
+        assert_eq!((connection.start_ns, connection.stop_ns), (0, None));
+        assert_eq!((connection.initial_window, connection.ecn, connection.delayed_ack), (10, false, true));
+        assert!(connection.subflows.iter().all(|subflow| subflow.join_delay_ns.is_none() && !subflow.backup));
+    }
+    assert_eq!(tcp.subflows[0].name, "sf1");
+    let b1 = &cell.links[0];
+    assert_eq!(b1.forward, b1.reverse);
+    assert_eq!(b1.forward.loss, Loss::None);
+    assert_eq!((b1.forward.jitter_ns, b1.forward.ecn_threshold), (0, None));
+    assert!(b1.forward.outages.is_empty());
+}
+
+#[test]
+fn private_links_are_copied_for_every_hop_that_names_them() {
+    let cell = parse(SMALL);
+    let names: Vec<&str> = cell.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["b1", "near@tcp0.sf1.1", "near@tcp0.sf1.3", "near@mp0.b.1"]);
+    assert_eq!(cell.connections[0].subflows[0].route, [1, 0, 2]);
+    assert_eq!(cell.connections[1].subflows[0].route, [0]);
+    assert_eq!(cell.connections[1].subflows[1].route, [3, 0]);
+    assert!(cell.links.iter().all(|link| link.private == link.name.contains('@')));
+    assert_eq!(cell.links[1].forward.queue, QueueLimit::Bytes(65536));
+}
+
+#[test]
+fn an_odd_round_trip_time_is_kept_to_the_nanosecond() {
+    let near = &parse(SMALL).links[1];
+    assert_eq!((near.forward.delay_ns, near.reverse.delay_ns), (1, 2));
+}
+
+#[test]
+fn the_way_back_differs_in_what_it_says() {
+    let cell = parse(
+        r#"
+title = "asymmetric"
+duration = "10s"
+[link.b1]
+rate = "10mbit"
+delay = "5ms"
+jitter = "1ms"
+queue = "100p"
+drop-every = 500
+ecn-threshold = "20p"
+outages = ["1s..2s"]
+[link.b1.reverse]
+rate = "1mbit"
+loss = 0.01
+outages = []
+[connection.tcp0]
+kind = "tcp"
+route = ["b1"]
+"#,
+    );
+    let b1 = &cell.links[0];
+    assert_eq!((b1.forward.rate_bps, b1.reverse.rate_bps), (10_000_000, 1_000_000));
+    assert_eq!((b1.forward.loss, b1.reverse.loss), (Loss::Periodic(500), Loss::Bernoulli(0.01)));
+    assert_eq!((b1.forward.outages.as_slice(), b1.reverse.outages.as_slice()), (&[(S, 2 * S)][..], &[][..]));
+    for direction in [&b1.forward, &b1.reverse] {
+        assert_eq!((direction.delay_ns, direction.jitter_ns), (5 * MS, MS));
+        assert_eq!((direction.queue, direction.ecn_threshold), (QueueLimit::Packets(100), Some(20)));
+    }
+}
+
+#[test]
+fn a_stop_after_the_end_is_the_end() {
+    let tcp = |stop: &str| {
+        let text = SMALL.replace("kind = \"tcp\"", &format!("kind = \"tcp\"\nstop = \"{stop}\""));
+        parse(&text).connections[0].stop_ns
+    };
+    assert_eq!([tcp("9s"), tcp("10s"), tcp("1min")], [Some(9 * S), None, None]);
+}
+
+#[test]
+fn the_default_receive_buffer_is_four_times_what_full_queues_hold() {
+    let text = SMALL.replace("\"100p\"", "\"10000p\"");
+    let tcp = &parse(&text).connections[0];
+    // 10 Mbit/s times (queue of b1: 10000 x 1.2 ms, queues of near: 2 x 5.24288 ms, base 11.528 ms), times 4, in bytes.
+    let base = 10 * MS + 6 + 2 * (120_000 + 4160) + 1_200_000 + 41_600;
+    let full_ns = base + 10_000 * 1_200_000 + 2 * 5_242_880;
+    assert_eq!(tcp.receive_buffer, 4 * full_ns / 800);
+    assert_eq!(parse(SMALL).connections[0].receive_buffer, 6 << 20, "never below what Linux allows");
+    let absurd = SMALL.replace("\"100p\"", "\"4000000000p\"");
+    assert_eq!(parse(&absurd).connections[0].receive_buffer, 1 << 30, "never above what TCP can announce");
+    let given = SMALL.replace("kind = \"tcp\"", "kind = \"tcp\"\nreceive-buffer = \"64kB\"");
+    assert_eq!(parse(&given).connections[0].receive_buffer, 64_000);
+}
+
+#[test]
+fn topology_facts_follow_from_the_links() {
+    let cell = parse(SMALL);
+    let paths = topology::paths(&cell);
+    assert!(paths.concat().iter().all(|path| path.bottleneck == 0));
+    assert_eq!(paths[0][0].available_bps, 5e6, "two connections share b1");
+    assert_eq!(paths[1][0].available_bps, 2.5e6, "and one of them with two subflows");
+    assert_eq!(paths[1][0].base_rtt_ns, 10 * MS + 1_200_000 + 51_200);
+    assert_eq!(topology::serialisation_ns(1500, 7), 1_714_285_714_286);
+}
+
+#[test]
+fn the_first_of_equal_links_is_the_bottleneck() {
+    let cell = parse(&SMALL.replace("\"100mbit\"", "\"10mbit\""));
+    let name = |path: topology::Path| cell.links[path.bottleneck].name.clone();
+    assert_eq!(name(topology::paths(&cell)[0][0]), "near@tcp0.sf1.1");
+}
+
+#[test]
+fn assignments_replace_and_add() {
+    let file = open(
+        "d-olia/2",
+        &[
+            "duration=60s",
+            "link.b1.rate=20mbit",
+            "link.b2.reverse.rate=1mbit",
+            "link.b1.loss=0",
+            "link.b1.drop-every=1000",
+            "link.b2.outages=1s..2s, 3s..4s",
+            "connection.mp0.subflow.sf2.join-delay=100ms",
+            "connection.mp0.subflow.sf1.backup=true",
+            "connection.mp0.subflow.sf2.route=b2",
+            "connection.tcp0.initial-window=4",
+            "connection.tcp0.cc=reno",
+            "cc=reno,lia",
+            "title='A = B'",
+        ],
+    );
+    let cell = &file.cells[0];
+    let link = |name: &str| cell.links.iter().find(|link| link.name == name).unwrap();
+    assert_eq!(file.title, "A = B");
+    assert_eq!(file.cc, ["reno", "lia"]);
+    assert_eq!(cell.duration_ns, 60 * S);
+    assert_eq!(link("b1").forward.rate_bps, 20_000_000);
+    assert_eq!(link("b1").forward.loss, Loss::Periodic(1000));
+    assert_eq!((link("b2").forward.rate_bps, link("b2").reverse.rate_bps), (10_000_000, 1_000_000));
+    assert_eq!(link("b2").forward.outages, [(S, 2 * S), (3 * S, 4 * S)]);
+    let [sf1, sf2] = cell.connections[0].subflows.as_slice() else { panic!("two subflows") };
+    assert!(sf1.backup);
+    assert_eq!((sf2.join_delay_ns, sf2.route.len()), (Some(100 * MS), 1));
+    assert_eq!(cell.connections[1].initial_window, 4);
+    assert_eq!(cell.connections[1].cc.as_deref(), Some("reno"));
+}
+
+#[test]
+fn assignments_replace_axes() {
+    let count = |set: &[&str]| open("analysis/disjoint", set).cells.len();
+    assert_eq!(count(&["parameters.bandwidth=24mbit"]), 6);
+    assert_eq!(count(&["parameters.bandwidth=6mbit,12mbit,24mbit"]), 18);
+    let pair = "parameters.paths={ rtt1 = \"10ms\", rtt2 = \"40ms\" }";
+    let file = open("analysis/disjoint", &[pair, "parameters.bandwidth=24mbit"]);
+    assert_eq!(file.cells.len(), 1);
+    assert_eq!(file.cells[0].parameters.values().collect::<Vec<_>>(), ["24mbit", "10ms", "40ms"]);
+}
+
+#[test]
+fn of_several_assignments_to_a_key_the_last_holds() {
+    assert_eq!(open("d-olia/1", &["duration=10s", "duration=20s"]).cells[0].duration_ns, 20 * S);
+}
+
+#[test]
+fn parameters_may_be_numbers_and_flags_and_their_last_axis_varies_fastest() {
+    let text =
+        SMALL.replace("[link.b1]", "[parameters]\nloss = [0, 0.01]\nprivate = [true, false]\n[link.b1]");
+    let text = text
+        .replace("private = true", "private = \"$private\"")
+        .replace("\"100p\"", "\"100p\"\nloss = \"$loss\"");
+    let text = text.replace("[\"near\", \"b1\", \"near\"]", "[\"near\", \"b1\"]");
+    let source = Source { name: "x.toml".to_owned(), text };
+    let cells = load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells;
+    let found: Vec<(String, usize)> = cells
+        .iter()
+        .map(|cell| (cell.parameters.values().cloned().collect::<Vec<_>>().join(" "), cell.links.len()))
+        .collect();
+    assert_eq!(cells[2].links[0].forward.loss, Loss::Bernoulli(0.01));
+    let expected = [("0 true", 3), ("0 false", 2), ("0.01 true", 3), ("0.01 false", 2)];
+    assert_eq!(found, expected.map(|(text, links)| (text.to_owned(), links)));
+}

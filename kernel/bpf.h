@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a BPF program needs from its compiler, its loader and the kernel: sections, map declarations and the few helpers
+ * used here. Numbers are the kernel's (include/uapi/linux/bpf.h). Own lines instead of a distribution's bpf_helpers.h,
+ * so that the objects do not depend on where they are built.
+ */
+#ifndef BRAID_BPF_H
+#define BRAID_BPF_H
+
+#define SEC(name) __attribute__((section(name), used))
+
+/* Members of a map declaration: the loader reads them from the type information. */
+#define MAP_NUMBER(name, value) int (*name)[value]
+#define MAP_TYPE(name, value) typeof(value) *name
+
+enum {
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_F_MMAPABLE = 1 << 10,
+};
+
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+/* Calls back iterations times, verified once. Since Linux 5.17. */
+static long (*const bpf_loop)(u32 iterations, void *callback, void *context, u64 flags) = (void *)181;
+
+/* Registering a tcp_congestion_ops takes a GPL-compatible licence. */
+static const char braid_license[] SEC("license") = "Dual BSD/GPL";
+
+/* Context of the test programs: how many entries of their map to run. */
+struct braid_batch {
+	u32 count;
+};
+
+/* Makes the compiler forget what it knows about x. */
+#define BRAID_OPAQUE(x) asm volatile("" : "+r"(x))
+
+#endif

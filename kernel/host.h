@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel host: what BRAID_ALGORITHM means when an algorithm is compiled for BPF. The algorithm's file does not
+ * change; braid.h finds this header on the include path.
+ */
+#ifndef BRAID_KERNEL_HOST_H
+#define BRAID_KERNEL_HOST_H
+
+#include "bpf.h"
+
+/* Calls the transition for event->type. The algorithm's file ends with its definition, see BRAID_ALGORITHM. */
+braid_inline void braid_deliver(struct braid_view *view, void *priv, const struct braid_event *event);
+
+/*
+ * Parity: transitions on calls that user space prepared, without a socket and without traffic. So every transition
+ * passes the verifier, and what it does is compared with the native build word for word.
+ */
+#define BRAID_PARITY_CALLS 256
+
+/* The arguments of one call, overwritten with what it left. In a map, as an 8-subflow view is too large for the stack of
+ * 512 bytes. Mirrored by `Call` in crates/braid-kernel. */
+struct braid_call {
+	struct braid_event event;
+	struct braid_view view;
+	u64 priv[BRAID_PRIVATE_BYTES / 8];
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_NUMBER(max_entries, BRAID_PARITY_CALLS);
+	MAP_NUMBER(map_flags, BPF_F_MMAPABLE);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct braid_call);
+} braid_calls SEC(".maps");
+
+static long braid_parity_call(u32 index, void *unused)
+{
+	struct braid_call *call = bpf_map_lookup_elem(&braid_calls, &index);
+
+	if (!call)
+		return 1;
+	braid_deliver(&call->view, call->priv, &call->event);
+	return 0;
+}
+
+/* Runs the first batch->count calls. Returns how many it began. */
+SEC("syscall") long braid_parity(struct braid_batch *batch)
+{
+	return bpf_loop(batch->count, braid_parity_call, 0, 0);
+}
+
+braid_inline void braid_ignore(struct braid_view *view, void *priv, const void *params, const struct braid_event *event)
+{
+}
+#define BRAID_IGNORE braid_ignore
+
+#define BRAID_PARAM_INITIAL(name, initial, low, high, scale, unit, help) .name = (initial),
+
+/*
+ * Parameters lie in a read-only section of their own. User space overwrites it before it loads the object, then the
+ * kernel freezes it and its verifier sees constants. The compiler must not: hence volatile and BRAID_OPAQUE. The union
+ * gives an algorithm without parameters a section, too.
+ */
+#define BRAID_ALGORITHM(name_, table, flags_, init, release, on_ack, on_loss, on_recovered, on_idle_restart)    \
+	_Static_assert(sizeof(struct name_##_public) <= BRAID_PUBLIC_WORDS * 8, "public state of " #name_);       \
+	_Static_assert(sizeof(struct name_##_private) <= BRAID_PRIVATE_BYTES, "private state of " #name_);        \
+	const volatile union {                                                                                    \
+		struct name_##_params params;                                                                     \
+		u32 at_least_one_word;                                                                            \
+	} braid_params SEC(".rodata.params") = { .params = { table(BRAID_PARAM_INITIAL) } };                      \
+	braid_inline void braid_deliver(struct braid_view *view, void *priv, const struct braid_event *event)     \
+	{                                                                                                         \
+		const struct name_##_params *params = (const struct name_##_params *)&braid_params;               \
+                                                                                                                  \
+		BRAID_OPAQUE(params);                                                                             \
+		switch (event->type) {                                                                            \
+		case BRAID_INIT: init(view, priv, params, event); break;                                          \
+		case BRAID_RELEASE: release(view, priv, params, event); break;                                    \
+		case BRAID_ON_LOSS: on_loss(view, priv, params, event); break;                                    \
+		case BRAID_ON_RECOVERED: on_recovered(view, priv, params, event); break;                          \
+		case BRAID_ON_ACK: on_ack(view, priv, params, event); break;                                      \
+		case BRAID_ON_IDLE_RESTART: on_idle_restart(view, priv, params, event); break;                    \
+		}                                                                                                 \
+	}
+
+#endif

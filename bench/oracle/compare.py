@@ -21,7 +21,7 @@ import harness
 import model
 
 RTT = 0.1
-SPEC = {}
+SPEC = {"cubic": "cubic:hystart=off"}
 WIRE = 1500.0
 
 PERIODIC = [(cc, n) for cc in ("reno", "cubic") for n in (333, 1000, 3162, 10000)]

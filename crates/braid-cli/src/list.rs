@@ -23,8 +23,7 @@ pub(crate) fn algorithms(name: Option<&str>) -> Result<(), Failure> {
             aligned(&rows)
         }
         Some(name) => {
-            let spec =
-                Spec::parse(name).map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
+            let spec = Spec::parse(name).map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
             format!("{}\n\n{}", spec.algorithm().page().trim_end(), parameters(spec.algorithm()))
         }
     };
@@ -128,9 +127,8 @@ fn numbers(scenario: &Scenario) -> String {
         ]);
     }
 
-    let mut flows = vec![
-        ["flow", "kind", "cc", "time", "route", "base RTT", "fair share"].map(str::to_owned).to_vec(),
-    ];
+    let mut flows =
+        vec![["flow", "kind", "cc", "time", "route", "base RTT", "fair share"].map(str::to_owned).to_vec()];
     for (connection, paths) in scenario.connections.iter().zip(topology::paths(scenario)) {
         for (subflow, path) in connection.subflows.iter().zip(paths) {
             let route = subflow.route.iter().map(|&link| {

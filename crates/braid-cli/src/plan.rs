@@ -135,8 +135,8 @@ fn not_yet(backend: &str) -> Failure {
 fn specs(texts: &[String]) -> Result<Vec<Spec>, Failure> {
     let mut specs: Vec<Spec> = Vec::new();
     for text in texts {
-        let spec = Spec::parse(text)
-            .map_err(|error| Failure::new(BAD_INPUT, format!("--cc {text}: {error}")))?;
+        let spec =
+            Spec::parse(text).map_err(|error| Failure::new(BAD_INPUT, format!("--cc {text}: {error}")))?;
         if !specs.iter().any(|known| known.text() == spec.text()) {
             specs.push(spec);
         }

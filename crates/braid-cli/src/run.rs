@@ -37,7 +37,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let summary = if folder.is_some() || args.format != Format::Jsonl { summarize(&runs) } else { vec![] };
     if let Some(folder) = &folder {
         let document = Document::new(VERSION, &runs, &summary).to_json();
-        folder.write(&document, &tables(&by_file(&plan, &summary), Style::default()), &log(runs.len(), seconds))?;
+        folder.write(
+            &document,
+            &tables(&by_file(&plan, &summary), Style::default()),
+            &log(runs.len(), seconds),
+        )?;
     }
     if readers {
         match args.format {

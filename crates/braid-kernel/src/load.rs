@@ -84,13 +84,13 @@ fn load_with_log(
         program.set_log_level(log_level);
     }
     let object = open.load().map_err(failed)?;
-    let verified = MESSAGES.take().iter().filter_map(|message| statistics(message)).collect();
+    let verified = MESSAGES.take().iter().filter_map(|(_, message)| statistics(message)).collect();
     Ok((object, verified))
 }
 
 thread_local! {
     /// What libbpf printed since the last load began: its warnings, and the verifier's logs.
-    static MESSAGES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static MESSAGES: RefCell<Vec<(PrintLevel, String)>> = const { RefCell::new(Vec::new()) };
 }
 
 const LOG_BEGINS: &str = "-- BEGIN PROG LOAD LOG --\n";
@@ -98,7 +98,7 @@ const LOG_ENDS: &str = "-- END PROG LOAD LOG --";
 
 fn collect(level: PrintLevel, message: String) {
     if level == PrintLevel::Warn || message.contains(LOG_BEGINS) {
-        MESSAGES.with_borrow_mut(|messages| messages.push(message));
+        MESSAGES.with_borrow_mut(|messages| messages.push((level, message)));
     }
 }
 
@@ -121,8 +121,14 @@ fn statistics(message: &str) -> Option<Verified> {
     })
 }
 
-fn failure(name: &str, error: &libbpf_rs::Error, messages: &[String]) -> Error {
-    if let Some((program, log)) = messages.iter().rev().find_map(|message| verifier_log(message)) {
+fn failure(name: &str, error: &libbpf_rs::Error, messages: &[(PrintLevel, String)]) -> Error {
+    // The log of a program that was accepted is no warning.
+    let warnings: Vec<&str> = messages
+        .iter()
+        .filter(|(level, _)| *level == PrintLevel::Warn)
+        .map(|(_, text)| text.as_str())
+        .collect();
+    if let Some((program, log)) = warnings.iter().find_map(|warning| verifier_log(warning)) {
         // Without CAP_PERFMON the verifier refuses what it would otherwise accept.
         if log.contains("for !root") || log.contains("CAP_PERFMON") {
             return Error::NoPrivileges;
@@ -134,7 +140,7 @@ fn failure(name: &str, error: &libbpf_rs::Error, messages: &[String]) -> Error {
         ErrorKind::Unsupported => Error::NoBpf { missing: "the bpf() system call (CONFIG_BPF_SYSCALL)" },
         _ => Error::Kernel {
             doing: format!("loading {name}"),
-            report: format!("{error:#}\n{}", messages.concat()),
+            report: format!("{error:#}\n{}", warnings.concat()),
         },
     }
 }
@@ -147,7 +153,9 @@ fn check_kernel() -> Result<(), Error> {
         return Err(Error::OldKernel { release: release.to_owned() });
     }
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        return Err(Error::NoBpf { missing: "type information in /sys/kernel/btf (CONFIG_DEBUG_INFO_BTF)" });
+        return Err(Error::NoBpf {
+            missing: "/sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF, and /sys mounted)",
+        });
     }
     Ok(())
 }

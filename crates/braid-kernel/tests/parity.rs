@@ -345,7 +345,7 @@ fn every_algorithm_does_in_the_kernel_what_it_does_natively() {
         }
         assert!(changed * 4 > done, "{}: only {changed} of {done} calls did anything", algorithm.name());
         report(&format!(
-            "{}: {done} calls with {} settings, no difference; {:.0} calls/s",
+            "{}: {done} calls with {} settings, no difference; {:.0} calls/s, loading included",
             algorithm.name(),
             settings.len(),
             done as f64 / began.elapsed().as_secs_f64()

@@ -74,11 +74,7 @@ fn circumstances(table: &Table) -> String {
     let measured = scenario.duration_ns - scenario.warmup_ns - scenario.cooldown_ns;
     if measured != scenario.duration_ns {
         let end = scenario.duration_ns - scenario.cooldown_ns;
-        parts.push(format!(
-            "measured from {} s to {} s",
-            scenario.warmup_ns as f64 / 1e9,
-            end as f64 / 1e9
-        ));
+        parts.push(format!("measured from {} s to {} s", scenario.warmup_ns as f64 / 1e9, end as f64 / 1e9));
     }
     if let Some(summary) = table.cells.iter().find_map(|cell| cell.summaries.first()) {
         let seeds = summary.runs;

@@ -1,7 +1,9 @@
 //! What the literature derives from rates: aggregate benefit, Jain's index, share of the expected rate.
 
-use braid_scenario::model::{Loss, Scenario};
-use braid_scenario::topology;
+use std::collections::BTreeMap;
+
+use braid_scenario::model::{Connection, Loss, Scenario};
+use braid_scenario::topology::{self, Path};
 
 /// Aggregate benefit of a multipath connection with goodput `goodput`, where `available[x]` is what subflow x could
 /// get, in the same unit.
@@ -21,11 +23,7 @@ fn benefit(goodput: f64, best: f64, total: f64) -> Option<f64> {
     }
     // With a single path the upper branch would divide by zero.
     let several = total > best * (1.0 + 1e-12);
-    Some(if goodput >= best && several {
-        (goodput - best) / (total - best)
-    } else {
-        (goodput - best) / best
-    })
+    Some(if goodput >= best && several { (goodput - best) / (total - best) } else { (goodput - best) / best })
 }
 
 /// Jain's fairness index of `rates`: 1/n to 1, and 1 if all of them are zero.
@@ -53,54 +51,74 @@ impl Available {
     }
 }
 
-/// The fair share of `connection`: at each bottleneck every open connection gets the same, and divides it evenly
+/// The fair share of every connection: at each bottleneck every open connection gets the same, and divides it evenly
 /// between its subflows there. Capacity is what remains for payload after headers and loss on the wire.
-pub fn fair_share(scenario: &Scenario, connection: usize) -> Available {
-    let paths = &topology::paths(scenario)[connection];
-    let end = scenario.duration_ns - scenario.cooldown_ns;
-    let open = |c: usize| {
-        let c = &scenario.connections[c];
-        (c.start_ns.max(scenario.warmup_ns), c.stop_ns.unwrap_or(u64::MAX).min(end))
-    };
-    let (from, to) = open(connection);
-    let mut share = Available { subflows: vec![0.0; paths.len()], best: 0.0, total: 0.0 };
-    if from >= to {
-        return share;
+pub fn fair_shares(scenario: &Scenario) -> Vec<Available> {
+    let mut open = BTreeMap::new();
+    let paths = topology::paths(scenario);
+    for path in paths.iter().flatten() {
+        open.entry(path.bottleneck).or_insert_with(|| open_connections(scenario, path.bottleneck));
     }
-
-    let mut times = vec![from, to];
-    for other in 0..scenario.connections.len() {
-        let (start, stop) = open(other);
-        times.extend([start, stop].into_iter().filter(|time| (from..to).contains(time)));
-    }
-    times.sort_unstable();
-    times.dedup();
-
-    for interval in times.windows(2) {
-        let weight = (interval[1] - interval[0]) as f64 / (to - from) as f64;
-        let crossing = |c: usize, link: usize| {
-            scenario.connections[c].subflows.iter().filter(|s| s.route.contains(&link)).count()
-        };
-        let competing = |link: usize| {
-            (0..scenario.connections.len())
-                .filter(|&c| open(c).0 <= interval[0] && interval[1] <= open(c).1)
-                .filter(|&c| crossing(c, link) > 0)
-                .count()
-        };
-        let rates: Vec<f64> = paths
-            .iter()
-            .map(|path| {
-                let flows = competing(path.bottleneck) * crossing(connection, path.bottleneck);
-                payload_capacity(scenario, connection, path.bottleneck) / flows as f64
-            })
-            .collect();
-        for (mean, rate) in share.subflows.iter_mut().zip(&rates) {
-            *mean += weight * rate;
+    let fair_share = |(connection, paths): (usize, &Vec<Path>)| {
+        let (from, to) = measured_life(scenario, &scenario.connections[connection]);
+        let mut times = vec![from, to];
+        for (time, _) in paths.iter().flat_map(|path| &open[&path.bottleneck]) {
+            if (from..to).contains(time) {
+                times.push(*time);
+            }
         }
-        share.best += weight * rates.iter().copied().fold(0.0, f64::max);
+        times.sort_unstable();
+        times.dedup();
+
+        let mut share = Available { subflows: vec![0.0; paths.len()], best: 0.0, total: 0.0 };
+        if from >= to {
+            return share;
+        }
+        for interval in times.windows(2) {
+            let weight = (interval[1] - interval[0]) as f64 / (to - from) as f64;
+            let mut best: f64 = 0.0;
+            for (path, mean) in paths.iter().zip(&mut share.subflows) {
+                let steps = &open[&path.bottleneck];
+                let now = steps.partition_point(|&(time, _)| time <= interval[0]) - 1;
+                let flows = steps[now].1 * crossings(&scenario.connections[connection], path.bottleneck);
+                let rate = payload_capacity(scenario, connection, path.bottleneck) / flows as f64;
+                *mean += weight * rate;
+                best = best.max(rate);
+            }
+            share.best += weight * best;
+        }
+        share.total = share.subflows.iter().sum();
+        share
+    };
+    paths.iter().enumerate().map(fair_share).collect()
+}
+
+/// The part of a connection's life that is measured: `[from, to)`, or `from >= to` if there is none.
+fn measured_life(scenario: &Scenario, connection: &Connection) -> (u64, u64) {
+    let end = scenario.duration_ns - scenario.cooldown_ns;
+    (connection.start_ns.max(scenario.warmup_ns), connection.stop_ns.unwrap_or(end).min(end))
+}
+
+/// How many connections with a path over the link are open, from each time on.
+fn open_connections(scenario: &Scenario, link: usize) -> Vec<(u64, usize)> {
+    let mut changes = BTreeMap::new();
+    for connection in scenario.connections.iter().filter(|connection| crossings(connection, link) > 0) {
+        let (from, to) = measured_life(scenario, connection);
+        if from < to {
+            *changes.entry(from).or_insert(0) += 1;
+            *changes.entry(to).or_insert(0) -= 1;
+        }
     }
-    share.total = share.subflows.iter().sum();
-    share
+    let steps = changes.into_iter().scan(0_isize, |open, (time, change)| {
+        *open += change;
+        Some((time, *open as usize))
+    });
+    steps.collect()
+}
+
+/// How many subflows of the connection cross the link.
+fn crossings(connection: &Connection, link: usize) -> usize {
+    connection.subflows.iter().filter(|subflow| subflow.route.contains(&link)).count()
 }
 
 /// Capacity of each subflow's bottleneck, whoever else uses it, bits per second of payload.

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts};
-use crate::metrics::{fair_share, jain, path_capacity, payload_fraction};
+use crate::metrics::{fair_shares, jain, path_capacity, payload_fraction};
 
 /// [`Run::status`] of a run that succeeded.
 pub const OK: &str = "ok";
@@ -292,8 +292,9 @@ fn derive(scenario: &Scenario, connections: &[Connection]) -> Metrics {
         ..Metrics::default()
     };
 
+    let fair_shares = fair_shares(scenario);
     for (index, (model, connection)) in scenario.connections.iter().zip(connections).enumerate() {
-        let fair = fair_share(scenario, index);
+        let fair = &fair_shares[index];
         let payload = payload_fraction(model.mss, model.data_header);
         let percent =
             |throughput: f64, share: f64| (share > 0.0).then(|| 100.0 * throughput * payload / share);

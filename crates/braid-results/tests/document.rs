@@ -3,7 +3,7 @@
 //! After an intended change of the document: `UPDATE_GOLDEN=1 cargo test -p braid-results --test document`.
 
 use braid_results::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts};
-use braid_results::metrics::{Available, fair_share, path_capacity};
+use braid_results::metrics::{Available, fair_shares, path_capacity};
 use braid_results::summary::summarize;
 use braid_results::{Document, Run, Setup};
 use braid_scenario::model::Scenario;
@@ -180,11 +180,11 @@ fn payload(scenario: &Scenario) -> f64 {
 fn a_background_flow_halves_what_is_available() {
     let scenario = scenario(TWO_PATHS);
     let payload = payload(&scenario);
-    let Available { subflows, best, total } = fair_share(&scenario, 0);
+    let Available { subflows, best, total } = &fair_shares(&scenario)[0];
     close(subflows[0], 5e6 * payload);
     close(subflows[1], 10e6 * payload);
-    close(best, 10e6 * payload);
-    close(total, 15e6 * payload);
+    close(*best, 10e6 * payload);
+    close(*total, 15e6 * payload);
     close(path_capacity(&scenario, 0).total, 20e6 * payload);
 }
 
@@ -192,10 +192,10 @@ fn a_background_flow_halves_what_is_available() {
 fn subflows_at_one_bottleneck_share_one_flows_part() {
     let text = TWO_PATHS.replace("route = [\"b2\"]", "route = [\"b1\"]");
     let scenario = scenario(&text);
-    let available = fair_share(&scenario, 0);
+    let available = &fair_shares(&scenario)[0];
     close(available.subflows[0], 2.5e6 * payload(&scenario));
     close(available.subflows[1], 2.5e6 * payload(&scenario));
-    close(fair_share(&scenario, 1).total / 5e6, 1448.0 / 1500.0);
+    close(fair_shares(&scenario)[1].total / 5e6, 1448.0 / 1500.0);
 }
 
 #[test]
@@ -204,15 +204,23 @@ fn what_is_available_is_weighted_with_the_time_a_competitor_is_there() {
     let text = TWO_PATHS.replace("cc = \"reno\"", "cc = \"reno\"\nstart = \"60s\"\nstop = \"85s\"");
     let scenario = scenario(&text);
     let payload = payload(&scenario);
-    close(fair_share(&scenario, 0).subflows[0], (0.25 * 5e6 + 0.75 * 10e6) * payload);
-    let competitor = fair_share(&scenario, 1);
+    close(fair_shares(&scenario)[0].subflows[0], (0.25 * 5e6 + 0.75 * 10e6) * payload);
+    let competitor = &fair_shares(&scenario)[1];
     close(competitor.total / 5e6, 1448.0 / 1500.0);
+}
+
+#[test]
+fn a_connection_outside_the_measured_time_gets_and_takes_nothing() {
+    let scenario = scenario(&TWO_PATHS.replace("cc = \"reno\"", "cc = \"reno\"\nstop = \"9s\""));
+    let shares = fair_shares(&scenario);
+    close(shares[0].subflows[0], 10e6 * payload(&scenario));
+    assert_eq!((shares[1].total, shares[1].benefit(1e6)), (0.0, None));
 }
 
 #[test]
 fn loss_on_the_wire_is_not_available() {
     let scenario = scenario(&TWO_PATHS.replace("delay = \"10ms\"", "delay = \"10ms\"\nloss = \"2%\""));
-    close(fair_share(&scenario, 0).subflows[1], 10e6 * 0.98 * payload(&scenario));
+    close(fair_shares(&scenario)[0].subflows[1], 10e6 * 0.98 * payload(&scenario));
 }
 
 #[test]

@@ -25,8 +25,8 @@ pub struct File {
 }
 
 impl File {
-    /// An error about the value of `key` (such as `connection.bg0.cc` or `cc[1]`), with the place where it was given. For
-    /// what this crate cannot know: which congestion controls there are.
+    /// An error about the value of `key` (such as `connection.bg0.cc` or `cc[1]`), with the place where it was
+    /// given. For what this crate cannot know: which congestion controls there are.
     pub fn error(&self, key: &str, message: impl Into<String>, hint: Option<String>) -> Error {
         self.document.problem(&key.into(), false, message).hint(hint).into()
     }

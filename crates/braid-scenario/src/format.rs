@@ -1,7 +1,8 @@
 //! Every key a scenario file may have.
 //!
-//! Times, rates and sizes are texts with a unit (see [`crate::units`]). Any value but `title`, `story`,
-//! `picture` and `cc` of the whole file may be a variable of `[parameters]`, such as `"$bandwidth"`. Unknown keys are errors.
+//! Times, rates and sizes are texts with a unit (see [`crate::units`]). Any value may be a variable of
+//! `[parameters]`, such as `"$bandwidth"`, except `title`, `story`, `picture` and `cc` of the whole file. Unknown
+//! keys are errors.
 //!
 //! Names of links, connections, subflows and variables are made of `a`-`z`, `0`-`9` and `-`, at most 32
 //! characters, the first not a `-`.
@@ -86,7 +87,8 @@ pub struct Link {
     #[serde(default)]
     pub jitter: Duration,
     /// Drop-tail queue, both directions; the packet being sent counts; at least one packet or 1500 bytes,
-    /// and room for a full packet of every connection that crosses it. No default, because hardly anything matters more to congestion control.
+    /// and room for a full packet of every connection that crosses it. No default, because hardly anything
+    /// matters more to congestion control.
     pub queue: Queue,
     /// Probability that a packet is lost on the wire, after the queue, for each packet independently and for
     /// each direction; 0 to below 1, default 0.

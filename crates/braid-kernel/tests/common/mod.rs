@@ -1,7 +1,7 @@
 //! What the tests of this crate share.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::{fmt::Write as _, io::Write as _};
+use std::io::Write as _;
 
 use braid_algorithms::{Algorithm, Param, Spec};
 use braid_kernel::Error;
@@ -26,13 +26,9 @@ pub(crate) fn or_skip<T>(test: &str, result: Result<T, Error>) -> Option<T> {
 pub(crate) fn spec(algorithm: &Algorithm, values: &[u32]) -> Spec {
     let mut text = algorithm.name().to_owned();
     for (param, &value) in algorithm.params().zip(values) {
-        let written = match param.unit.split('|').nth(value as usize) {
-            Some(choice) if param.unit.contains('|') => choice.to_owned(),
-            _ => (f64::from(value) / f64::from(param.scale)).to_string(),
-        };
-        write!(text, ":{}={written}", param.name).expect("a string");
+        text.extend([":", param.name, "=", &param.show(value)]);
     }
-    let spec = Spec::parse(&text).unwrap_or_else(|error| panic!("{text}: {}", error.0));
+    let spec = Spec::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
     assert_eq!(spec.values(), values, "{text} means what it was made from");
     spec
 }
@@ -47,7 +43,7 @@ pub(crate) fn settings(algorithm: &Algorithm) -> Vec<Spec> {
         params.iter().map(|param| param.high).collect(),
     ];
     for (i, param) in params.iter().enumerate() {
-        let values = if param.unit.contains('|') {
+        let values = if param.choices().next().is_some() {
             (param.low..=param.high).collect()
         } else {
             vec![param.low, param.high]

@@ -2,6 +2,8 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use braid_results::json;
@@ -79,10 +81,14 @@ impl Folder {
     fn whole(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.file(name);
         let write = || {
-            let mut file = tempfile::Builder::new().prefix(name).suffix(".part").tempfile_in(&self.path)?;
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(name).suffix(".part");
+            // Temporary files are private; results are for everyone the umask allows.
+            #[cfg(unix)]
+            builder.permissions(fs::Permissions::from_mode(0o666));
+            let mut file = builder.tempfile_in(&self.path)?;
             file.write_all(text.as_bytes())?;
             file.as_file().sync_all()?;
-            readable(file.as_file())?;
             file.persist(&path).map_err(|error| error.error)
         };
         write().map(drop).map_err(|error| Failure::writing(&path, &error))
@@ -94,17 +100,6 @@ impl Folder {
             "name another folder with --out, or remove this one",
         )
     }
-}
-
-/// Temporary files are private; results are for everyone the umask allows.
-fn readable(file: &fs::File) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.set_permissions(fs::Permissions::from_mode(0o644))?;
-    }
-    let _ = file;
-    Ok(())
 }
 
 /// Whether a results file is about exactly the runs of the plan, from the same version of the program.

@@ -30,7 +30,7 @@ struct Figure {
     paths: Vec<String>,
     /// Divides the value.
     scale: f64,
-    /// Decimals of a value below 100; one fewer from there, two fewer from 1000.
+    /// Decimals of a value below 1000; one fewer from there, two fewer from 10 000.
     decimals: usize,
     interval: bool,
     rank: u8,
@@ -198,8 +198,8 @@ fn column(figure: &Figure, rows: &[&Summary]) -> Column {
     let values: Vec<Option<Statistics>> = rows.iter().map(|row| value(figure, row)).collect();
     let largest = values.iter().flatten().map(|s| (s.mean / figure.scale).abs()).fold(0.0, f64::max);
     let decimals = match largest {
-        1000.0.. => figure.decimals.saturating_sub(2),
-        100.0.. => figure.decimals.saturating_sub(1),
+        10_000.0.. => figure.decimals.saturating_sub(2),
+        1000.0.. => figure.decimals.saturating_sub(1),
         _ => figure.decimals,
     };
     let number = |value: f64| {

@@ -55,6 +55,8 @@ pub struct SubflowCounts {
     pub rtt_samples: u64,
     /// Integral of cwnd over time, packets x nanoseconds.
     pub cwnd_integral: u128,
+    /// cwnd in packets every 100 ms while the subflow was established.
+    pub cwnd_samples: Vec<u32>,
 }
 
 /// One link, both directions.

@@ -96,6 +96,8 @@ pub struct Subflow {
     pub mean_rtt_ms: Option<f64>,
     /// Mean over time, packets; absent if it was never established.
     pub mean_cwnd: Option<f64>,
+    /// Of samples every 100 ms, packets; absent if it was never established.
+    pub cwnd_quantiles: Option<CwndQuantiles>,
     /// Data packets sent, retransmissions included.
     pub packets_sent: u64,
     /// Retransmissions among them.
@@ -110,6 +112,30 @@ pub struct Subflow {
     pub ecn_reductions: u64,
     /// Episodes undone because the loss was spurious.
     pub undos: u64,
+}
+
+/// Quantiles of cwnd over time, packets (nearest rank).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CwndQuantiles {
+    /// 5 % of the samples are not above it.
+    pub p5: u32,
+    /// Lower quartile.
+    pub p25: u32,
+    /// Median.
+    pub p50: u32,
+    /// Upper quartile.
+    pub p75: u32,
+    /// 95 % of the samples are not above it.
+    pub p95: u32,
+}
+
+impl CwndQuantiles {
+    fn of(samples: &[u32]) -> Option<Self> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable();
+        let rank = |percent: usize| sorted.get((sorted.len() * percent).div_ceil(100).max(1) - 1).copied();
+        Some(Self { p5: rank(5)?, p25: rank(25)?, p50: rank(50)?, p75: rank(75)?, p95: rank(95)? })
+    }
 }
 
 /// One link: its forward direction, and the reverse one within.
@@ -257,6 +283,7 @@ fn subflow(scenario: &Scenario, model: &model::Subflow, counts: &SubflowCounts) 
         mean_rtt_ms: (counts.rtt_samples > 0)
             .then(|| counts.rtt_sum_us as f64 / counts.rtt_samples as f64 / 1e3),
         mean_cwnd: (counts.active_ns > 0).then(|| counts.cwnd_integral as f64 / counts.active_ns as f64),
+        cwnd_quantiles: CwndQuantiles::of(&counts.cwnd_samples),
         packets_sent: counts.packets_sent,
         retransmissions: counts.retransmissions,
         loss_episodes: counts.fast_retransmits + counts.timeouts + counts.ecn_reductions,

@@ -65,6 +65,7 @@ fn subflow(mbit: u64) -> SubflowCounts {
         rtt_sum_us: 3_000_000,
         rtt_samples: 200,
         cwnd_integral: 1234 * u128::from(SECOND),
+        cwnd_samples: (1..=20).rev().collect(),
     }
 }
 

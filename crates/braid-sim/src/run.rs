@@ -21,6 +21,8 @@ use crate::tcp::timers::Expired;
 /// The calendar's number in the agenda: what it holds happens before anything else of the same instant.
 const CALENDAR: Element = 0;
 const FIRST_LINK: Element = 1;
+/// Windows are sampled this often.
+const SAMPLE_NS: u64 = 100_000_000;
 /// Bytes on the wire of a packet of the opening handshake.
 const OPENING_SIZE: u16 = 72;
 
@@ -35,6 +37,8 @@ enum Plan {
     Close(usize),
     /// Measuring begins.
     Measure,
+    /// Windows are sampled.
+    Sample,
 }
 
 /// What a subflow's route and life say.
@@ -61,6 +65,7 @@ pub(crate) struct Run<'a> {
     first_receiver: Element,
     end: u64,
     at_start: Option<Measurements>,
+    cwnd_samples: Vec<Vec<u32>>,
     events: u64,
 }
 
@@ -108,6 +113,7 @@ impl<'a> Run<'a> {
             first_receiver: first_sender + n_subflows as Element,
             end,
             at_start: None,
+            cwnd_samples: vec![Vec::new(); n_subflows],
             events: 0,
         };
         for number in 0..scenario.connections.len() {
@@ -212,7 +218,23 @@ impl<'a> Run<'a> {
                 Plan::Open(connection) => self.open(self.connections[connection].first),
                 Plan::Join(subflow) => self.open(subflow),
                 Plan::Close(connection) => self.close(connection),
-                Plan::Measure => self.at_start = Some(self.totals()),
+                Plan::Measure => {
+                    self.at_start = Some(self.totals());
+                    self.plan(time, Plan::Sample);
+                }
+                Plan::Sample => {
+                    self.sample();
+                    self.plan(time + SAMPLE_NS, Plan::Sample);
+                }
+            }
+        }
+    }
+
+    fn sample(&mut self) {
+        for (subflow, samples) in self.cwnd_samples.iter_mut().enumerate() {
+            if self.senders[subflow].phase == Phase::Established {
+                let Path { connection, index, .. } = self.paths[subflow];
+                samples.push(self.connections[connection].subflow(index).cwnd);
             }
         }
     }
@@ -309,13 +331,15 @@ impl<'a> Run<'a> {
         self.receivers[subflow].established(now, senders[index].rto_ns());
         self.paths[subflow].established = Some(now);
         if index == 0 {
-            for joining in subflow + 1..subflow + connection.n {
+            let n = connection.n;
+            connection.push(senders, index, &mut self.network);
+            for joining in subflow + 1..subflow + n {
                 let delay = self.paths[joining].join_delay_ns.unwrap_or(u64::from(rtt_us) * 1_000);
-                self.calendar.push(Reverse((now + delay, Plan::Join(joining))));
-                self.network.agenda.schedule(now + delay, CALENDAR);
+                self.plan(now + delay, Plan::Join(joining));
             }
+        } else {
+            connection.push(senders, index, &mut self.network);
         }
-        connection.push(senders, index, &mut self.network);
         self.plan_senders(subflow);
     }
 
@@ -432,6 +456,7 @@ impl<'a> Run<'a> {
                     rtt_sum_us: counts.rtt_sum_us,
                     rtt_samples: counts.rtt_samples,
                     cwnd_integral: u128::from(counts.cwnd_integral),
+                    cwnd_samples: std::mem::take(&mut self.cwnd_samples[subflow]),
                 });
             }
             let model = &self.scenario.connections[number];

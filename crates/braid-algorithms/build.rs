@@ -32,7 +32,7 @@ fn main() {
     for source in &sources {
         let name = source.file_stem().and_then(|stem| stem.to_str()).expect("names are ASCII");
         let page = page(&algorithms, name);
-        write!(list, "algorithm! {{ {name}, braid_algorithm_{name}, {page:?} }},\n",)
+        writeln!(list, "algorithm! {{ {name}, braid_algorithm_{name}, {page:?} }},")
             .expect("writing to a string");
     }
     list.push_str("]\n");

@@ -56,9 +56,10 @@ impl Spec {
                 SpecError(format!("`{part}` in `{text}` has no value: a parameter is written `key=value`"))
             })?;
             let i = params.iter().position(|param| param.name == key).ok_or_else(|| {
-                let remedy = match params.is_empty() {
-                    true => format!("it has none, write just `{name}`"),
-                    false => remedy(key, params.iter().map(|param| param.name), "it has"),
+                let remedy = if params.is_empty() {
+                    format!("it has none, write just `{name}`")
+                } else {
+                    remedy(key, params.iter().map(|param| param.name), "it has")
                 };
                 SpecError(format!("`{name}` has no parameter `{key}`: {remedy}"))
             })?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * D-OLIA (Lubna, Mahmud, Kim, Cho): OLIA's increase; at a loss the RTT tells whether the path is congested.
+ * D-OLIA (Lubna, Mahmud, Kim, Cho 2021): OLIA's increase; at a loss the RTT tells whether the path is congested.
  *
  *	per acknowledged packet in congestion avoidance:  as OLIA
  *	per congestion event:  congested if rtt > mid and rtt > rtt at the last loss, and after a timeout

@@ -29,7 +29,8 @@ typedef signed long long s64;
  * Conditions as numbers, 1 or 0, and a choice between two values. BPF has neither a conditional move nor an instruction
  * that sets a register to a comparison, so there a comparison becomes a branch; the verifier knows more on either side,
  * takes what follows for different and explores it once for each. Hence for BPF arithmetic that the compiler cannot see
- * through: the borrow of a - b. The only functions that are written twice.
+ * through: the borrow of a - b. These, and the wide product that BPF has no type for, are the only functions written
+ * twice.
  */
 #ifdef __bpf__
 #define BRAID_HIDE(x) __asm__("" : "+r"(x))
@@ -72,6 +73,18 @@ braid_inline u64 braid_select(u32 condition, u64 a, u64 b)
 {
 	return b ^ ((a ^ b) & (0 - (u64)condition));
 }
+
+/* The high 64 bits of a * b. */
+braid_inline u64 braid_mul_high(u64 a, u64 b)
+{
+	u64 a0 = a & BRAID_U32_MAX, a1 = a >> 32;
+	u64 b0 = b & BRAID_U32_MAX, b1 = b >> 32;
+	u64 low = a0 * b0;
+	u64 middle = a1 * b0 + (low >> 32);
+	u64 carry = a0 * b1 + (middle & BRAID_U32_MAX);
+
+	return a1 * b1 + (middle >> 32) + (carry >> 32);
+}
 #else
 braid_inline u32 braid_below(u64 a, u64 b)
 {
@@ -91,6 +104,11 @@ braid_inline u32 braid_equal(u64 a, u64 b)
 braid_inline u64 braid_select(u32 condition, u64 a, u64 b)
 {
 	return condition ? a : b;
+}
+
+braid_inline u64 braid_mul_high(u64 a, u64 b)
+{
+	return (u64)(((unsigned __int128)a * b) >> 64);
 }
 #endif
 
@@ -185,18 +203,6 @@ braid_inline u32 braid_clz(u64 x)
 	BRAID_CLZ_STEP(2);
 	BRAID_CLZ_STEP(1);
 	return n - (u32)x;
-}
-
-/* The high 64 bits of a * b. */
-braid_inline u64 braid_mul_high(u64 a, u64 b)
-{
-	u64 a0 = a & BRAID_U32_MAX, a1 = a >> 32;
-	u64 b0 = b & BRAID_U32_MAX, b1 = b >> 32;
-	u64 low = a0 * b0;
-	u64 middle = a1 * b0 + (low >> 32);
-	u64 carry = a0 * b1 + (middle & BRAID_U32_MAX);
-
-	return a1 * b1 + (middle >> 32) + (carry >> 32);
 }
 
 /* floor(a * b / 2^n) for n up to 64; the largest u64 when that does not fit. */

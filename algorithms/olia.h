@@ -85,12 +85,16 @@ braid_inline s64 olia_increase(const struct braid_view *view, const struct olia_
 {
 	u32 fastest = braid_fastest_rtt(view, sets->eligible), window = braid_rate_window(view, view->self), i;
 	s32 inverse_alpha = olia_inverse_alpha(sets, view->self & (BRAID_MAX_SUBFLOWS - 1));
-	u64 total = 0, share, alpha;
+	u64 total = 0, own = 0, share, alpha;
 	s64 increase;
 
-	braid_for_each(i, sets->eligible)
-		total += braid_rate_window(view, i) * braid_speed(view, i, fastest);
-	share = braid_share(window * braid_speed(view, view->self, fastest), total);
+	braid_for_each(i, sets->eligible) {
+		u64 rate = braid_rate_window(view, i) * braid_speed(view, i, fastest);
+
+		total += rate;
+		own = braid_select(braid_equal(i, view->self), rate, own);
+	}
+	share = braid_share(own, total);
 	alpha = braid_div(1ull << (2 * BRAID_SHARE_BITS), (u32)(inverse_alpha < 0 ? -inverse_alpha : inverse_alpha));
 	increase = (s64)(share * share) + (inverse_alpha < 0 ? -(s64)alpha : (s64)alpha);
 	return (braid_sdiv(increase, window) + (1 << 29)) >> (2 * BRAID_SHARE_BITS - 32);

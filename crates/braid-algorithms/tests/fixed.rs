@@ -119,7 +119,7 @@ fn number() -> impl Strategy<Value = u64> {
         (any::<u64>(), 0..64_u32).prop_map(|(x, shift)| x >> shift),
         (0..64_u32, 0..3_u64)
             .prop_map(|(shift, offset)| (1_u64 << shift).wrapping_add(offset).wrapping_sub(1)),
-        (0..4_u64).prop_map(|x| x.wrapping_neg()),
+        (0..4_u64).prop_map(u64::wrapping_neg),
     ]
 }
 

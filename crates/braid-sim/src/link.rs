@@ -133,7 +133,10 @@ impl Link {
             }
         }
         if !self.outages.is_empty() {
-            lost |= self.outages.iter().any(|&(from, to)| (from <= now && now < to) || (from < departs && departs <= to));
+            lost |= self
+                .outages
+                .iter()
+                .any(|&(from, to)| (from <= now && now < to) || (from < departs && departs <= to));
         }
         lost
     }

@@ -59,7 +59,8 @@ mod tests {
         let numbers: Vec<u64> = (0..3).map(|_| stream.next()).collect();
         assert_eq!(numbers, PINNED);
     }
-    const PINNED: [u64; 3] = [6_541_669_580_695_864_471, 2_669_873_060_192_723_223, 14_722_239_040_553_311_917];
+    const PINNED: [u64; 3] =
+        [6_541_669_580_695_864_471, 2_669_873_060_192_723_223, 14_722_239_040_553_311_917];
 
     #[test]
     fn a_threshold_is_hit_as_often_as_its_probability_says() {

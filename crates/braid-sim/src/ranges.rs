@@ -19,7 +19,6 @@ impl Ranges {
         self.0.back().map(|range| range.1)
     }
 
-
     /// The range that holds `number`.
     pub(crate) fn containing(&self, number: u32) -> Option<(u32, u32)> {
         if let Some(&last) = self.0.back() {

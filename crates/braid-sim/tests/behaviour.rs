@@ -9,9 +9,17 @@ use proptest::prelude::*;
 #[test]
 fn one_flow_fills_its_link_and_no_more() {
     for cc in ["reno", "cubic"] {
-        let result = run(&scenario(60.0, vec![link("b1", 10.0, 10.0)], vec![connection("tcp0", None, &[&[0]])]), cc, 1);
+        let result = run(
+            &scenario(60.0, vec![link("b1", 10.0, 10.0)], vec![connection("tcp0", None, &[&[0]])]),
+            cc,
+            1,
+        );
         let payload = 10.0 * 1448.0 / 1500.0;
-        assert!((0.97..=1.0).contains(&(goodput(&result, 0) / payload)), "{cc}: {} Mbit/s", goodput(&result, 0));
+        assert!(
+            (0.97..=1.0).contains(&(goodput(&result, 0) / payload)),
+            "{cc}: {} Mbit/s",
+            goodput(&result, 0)
+        );
     }
 }
 
@@ -124,7 +132,11 @@ fn a_small_receive_buffer_limits_the_rate_to_a_buffer_per_rtt() {
     limited.receive_buffer = 20 * 1448;
     let result = run(&scenario(60.0, vec![link("b1", 100.0, 50.0)], vec![limited]), "cubic", 1);
     let expected = 20.0 * 1448.0 * 8.0 / 0.1e6;
-    assert!((0.97..1.01).contains(&(goodput(&result, 0) / expected)), "{} of {expected}", goodput(&result, 0));
+    assert!(
+        (0.97..1.01).contains(&(goodput(&result, 0) / expected)),
+        "{} of {expected}",
+        goodput(&result, 0)
+    );
     assert_eq!(result.connections[0].subflows[0].retransmissions, 0);
 }
 
@@ -161,6 +173,42 @@ fn measuring_begins_after_the_warm_up() {
     assert_eq!(result.connections[0].active_ns, 30_000_000_000);
     assert!((9.4..9.66).contains(&goodput(&result, 0)), "{}", goodput(&result, 0));
     assert!(result.links[0].forward.busy_ns <= 30_100_000_000);
+}
+
+/// cwnd of both subflows, once a second, on a lossy 10 Mbit/s path and a longer 5 Mbit/s path: for each algorithm a
+/// trace that a reviewer can read. After an intended change: `UPDATE_GOLDEN=1 cargo test -p braid-sim`.
+#[test]
+fn windows_are_those_of_the_golden_traces() {
+    let mut lossy = link("b1", 10.0, 10.0);
+    lossy.forward.loss = Loss::Bernoulli(0.002);
+    let links = vec![lossy, link("b2", 5.0, 25.0)];
+    let mut table = String::from("second");
+    let mut columns = Vec::new();
+    for algorithm in braid_algorithms::all() {
+        let flows = vec![connection("mp0", None, &[&[0], &[1]])];
+        let result = run(&scenario(31.0, links.clone(), flows), algorithm.name(), 1);
+        for (index, subflow) in result.connections[0].subflows.iter().enumerate() {
+            table += &format!("\t{}.sf{}", algorithm.name(), index + 1);
+            columns.push(subflow.cwnd_samples.clone());
+        }
+    }
+    for second in 1..30 {
+        table += &format!("\n{second}");
+        for samples in &columns {
+            table += &format!("\t{}", samples[10 * second]);
+        }
+    }
+    table.push('\n');
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/windows.tsv");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden")).unwrap();
+        std::fs::write(path, &table).unwrap();
+    }
+    let golden = std::fs::read_to_string(path).unwrap();
+    assert!(
+        table == golden,
+        "windows changed; read the difference after UPDATE_GOLDEN=1 cargo test -p braid-sim"
+    );
 }
 
 proptest! {

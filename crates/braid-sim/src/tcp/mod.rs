@@ -1,12 +1,12 @@
 //! One subflow's TCP, as Linux does it; the rules and their sources are listed in `docs/tcp-model.md`.
 //!
-//! - [`scoreboard`]: what was sent and what became of it;
-//! - [`rtt`]: smoothed RTT, minimum RTT, retransmission timeout;
-//! - [`rack`]: which segments are lost (RFC 8985);
-//! - [`sender`]: transmission and the order of work per acknowledgement;
-//! - [`state`]: congestion states, proportional rate reduction, undo;
-//! - [`timers`]: RTO, tail loss probe, reordering timer;
-//! - [`receiver`]: acknowledgements.
+//! - [`scoreboard`] — what was sent and what became of it;
+//! - [`rtt`] — smoothed RTT, minimum RTT, retransmission timeout;
+//! - [`rack`] — which segments are lost (RFC 8985);
+//! - [`sender`] — transmission and the order of work per acknowledgement;
+//! - [`state`] — congestion states, proportional rate reduction, undo;
+//! - [`timers`] — RTO, tail loss probe, reordering timer;
+//! - [`receiver`] — acknowledgements.
 
 pub(crate) mod rack;
 pub(crate) mod receiver;

@@ -157,8 +157,8 @@ impl Rack {
                 break;
             }
             at = board.newer(seq);
-            let window =
-                *window.get_or_insert_with(|| self.window_ns(in_recovery, board.sacked_out, min_rtt_us, srtt_us));
+            let window = *window
+                .get_or_insert_with(|| self.window_ns(in_recovery, board.sacked_out, min_rtt_us, srtt_us));
             let due = sent + self.rtt_ns + window;
             if due <= now {
                 detected.retransmission |= board.mark_lost(seq);

@@ -148,7 +148,12 @@ impl Receiver {
     }
 
     /// Sends an acknowledgement of all that has arrived.
-    pub(crate) fn acknowledge(&mut self, duplicate: Option<u32>, data: &mut DataLevel, network: &mut Network) {
+    pub(crate) fn acknowledge(
+        &mut self,
+        duplicate: Option<u32>,
+        data: &mut DataLevel,
+        network: &mut Network,
+    ) {
         let mut size = self.setup.ack_size;
         let mut slot = Sacks::NONE;
         if duplicate.is_some() || !self.out_of_order.is_empty() {

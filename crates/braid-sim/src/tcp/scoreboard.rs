@@ -219,7 +219,9 @@ impl Scoreboard {
     pub(crate) fn unmark_lost(&mut self) {
         let waiting = std::mem::take(&mut self.to_retransmit);
         for &seq in &waiting {
-            if seq >= self.snd_una && self.get(seq).state & (segment::LOST | segment::RETRANS) == segment::LOST {
+            if seq >= self.snd_una
+                && self.get(seq).state & (segment::LOST | segment::RETRANS) == segment::LOST
+            {
                 self.get_mut(seq).state &= !segment::LOST;
                 self.lost_out -= 1;
                 self.insert_by_time(seq);

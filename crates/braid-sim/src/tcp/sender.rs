@@ -552,7 +552,13 @@ impl Sender {
 
     /// RTT: for the timeout the earliest packet acknowledged, for algorithm and minimum the latest one delivered.
     #[inline]
-    fn take_samples(&mut self, connection: &mut Connection, network: &Network, news: &News, samples: &Samples) {
+    fn take_samples(
+        &mut self,
+        connection: &mut Connection,
+        network: &Network,
+        news: &News,
+        samples: &Samples,
+    ) {
         let now = network.now;
         let earliest = if samples.any_retransmitted { None } else { samples.first_acknowledged };
         let for_timeout = match earliest.or(samples.first_sacked) {

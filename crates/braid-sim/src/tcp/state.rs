@@ -78,7 +78,9 @@ impl Sender {
                 self.identify_losses(connection, network, news);
                 match self.ca_state(connection) {
                     ca_state::OPEN => self.open_or_recover(connection, network, news),
-                    ca_state::LOSS if news.retransmission_lost => self.open_or_recover(connection, network, news),
+                    ca_state::LOSS if news.retransmission_lost => {
+                        self.open_or_recover(connection, network, news)
+                    }
                     _ => {}
                 }
             }
@@ -153,11 +155,19 @@ impl Sender {
     fn ask_ssthresh(&mut self, connection: &mut Connection, network: &Network, why: u32) {
         let view = connection.subflow_mut(self.setup.index);
         view.prior_cwnd = view.cwnd;
-        self.deliver(connection, network, Event { kind: event_type::ON_LOSS, cause: why, ..Event::default() });
+        self.deliver(
+            connection,
+            network,
+            Event { kind: event_type::ON_LOSS, cause: why, ..Event::default() },
+        );
     }
 
     fn tell_recovered(&mut self, connection: &mut Connection, network: &Network, how: u32) {
-        self.deliver(connection, network, Event { kind: event_type::ON_RECOVERED, cause: how, ..Event::default() });
+        self.deliver(
+            connection,
+            network,
+            Event { kind: event_type::ON_RECOVERED, cause: how, ..Event::default() },
+        );
     }
 
     /// ssthresh to go back to if the episode turns out to be spurious.
@@ -336,7 +346,13 @@ impl Sender {
         undo
     }
 
-    fn undo_loss(&mut self, connection: &mut Connection, network: &mut Network, news: &News, frto: bool) -> bool {
+    fn undo_loss(
+        &mut self,
+        connection: &mut Connection,
+        network: &mut Network,
+        news: &News,
+        frto: bool,
+    ) -> bool {
         if !frto && !self.may_undo(news) {
             return false;
         }

@@ -103,7 +103,14 @@ impl Bench {
     }
 
     /// An acknowledgement arrives; returns what is sent in answer.
-    fn receive(&mut self, ack: u32, blocks: &[(u32, u32)], duplicate: bool, flags: u16, echo: u32) -> Vec<u32> {
+    fn receive(
+        &mut self,
+        ack: u32,
+        blocks: &[(u32, u32)],
+        duplicate: bool,
+        flags: u16,
+        echo: u32,
+    ) -> Vec<u32> {
         let mut sack = Sack { n: blocks.len() as u8, duplicate, ..Sack::default() };
         sack.blocks[..blocks.len()].copy_from_slice(blocks);
         let slot = if blocks.is_empty() { Sacks::NONE } else { self.network.sacks.put(sack) };

@@ -117,12 +117,10 @@ mod tests {
         ) {
             let mut ranges = Ranges::default();
             let mut model = BTreeSet::new();
-            let mut floor = 0;
             for (start, length, kind) in steps {
                 if kind == 0 {
-                    floor = start;
-                    ranges.remove_below(floor);
-                    model.retain(|&x| x >= floor);
+                    ranges.remove_below(start);
+                    model.retain(|&x| x >= start);
                 } else {
                     let mut fresh = Vec::new();
                     ranges.insert(start, start + length, |from, to| fresh.extend(from..to));

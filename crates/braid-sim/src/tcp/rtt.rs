@@ -154,40 +154,40 @@ mod tests {
         rtt
     }
 
-    fn rto_ms(rtt: &Rtt) -> f64 {
-        rtt.rto_ns() as f64 / 1e6
+    fn rto_us(rtt: &Rtt) -> u64 {
+        rtt.rto_ns() / 1_000
     }
 
     #[test]
     fn a_constant_rtt_gives_rtt_plus_200_ms() {
-        assert_eq!(rto_ms(&after(&[100; 50])), 300.0);
+        assert_eq!(rto_us(&after(&[100; 50])), 300_000);
     }
 
     #[test]
     fn the_first_sample_gives_three_times_itself_when_that_is_more() {
-        assert_eq!(rto_ms(&after(&[1_000])), 3_000.0);
+        assert_eq!(rto_us(&after(&[1_000])), 3_000_000);
     }
 
     #[test]
     fn a_jump_raises_the_variance_as_the_kernel_computes_it() {
         let rtt = after(&[50, 50, 250]);
         assert_eq!(rtt.srtt_us(), 75_000);
-        assert!((rto_ms(&rtt) - 331.25).abs() < 0.01, "{}", rto_ms(&rtt));
+        assert_eq!(rto_us(&rtt), 331_250);
     }
 
     #[test]
     fn each_expiry_doubles_the_timeout_and_a_sample_restores_it() {
         let mut rtt = after(&[100; 50]);
-        let series: Vec<f64> = (0..4)
+        let series: Vec<u64> = (0..4)
             .map(|_| {
-                let rto = rto_ms(&rtt);
+                let rto = rto_us(&rtt);
                 rtt.back_off();
                 rto
             })
             .collect();
-        assert_eq!(series, [300.0, 600.0, 1_200.0, 2_400.0]);
+        assert_eq!(series, [300_000, 600_000, 1_200_000, 2_400_000]);
         rtt.sample(100_000, 0, 0);
-        assert_eq!(rto_ms(&rtt), 300.0);
+        assert_eq!(rto_us(&rtt), 300_000);
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         for _ in 0..40 {
             rtt.back_off();
         }
-        assert_eq!(rto_ms(&rtt), 120_000.0);
+        assert_eq!(rto_us(&rtt), 120_000_000);
     }
 
     #[test]

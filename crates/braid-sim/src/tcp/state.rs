@@ -79,7 +79,7 @@ impl Sender {
                 match self.ca_state(connection) {
                     ca_state::OPEN => self.open_or_recover(connection, network, news),
                     ca_state::LOSS if news.retransmission_lost => {
-                        self.open_or_recover(connection, network, news)
+                        self.open_or_recover(connection, network, news);
                     }
                     _ => {}
                 }

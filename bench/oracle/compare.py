@@ -23,6 +23,8 @@ import model
 RTT = 0.1
 SPEC = {"cubic": "cubic:hystart=off"}
 WIRE = 1500.0
+LONGEST = 8700.0  # seconds that a run may last
+SEEDS = 4  # runs at least, for the standard error
 
 PERIODIC = [(cc, n) for cc in ("reno", "cubic") for n in (333, 1000, 3162, 10000)]
 DEEP = [(cc, 100000) for cc in ("reno", "cubic")]
@@ -92,17 +94,18 @@ def from_simulator(scenario: str, settings: list[str], cc: str, seeds: range) ->
     return Outcome(*columns, error)
 
 
-def span(paths: list[model.Path], events: int, links: tuple[str, ...]) -> list[str]:
-    """Settings for a simulator run that sees about so many loss events after its warm-up."""
+def span(paths: list[model.Path], events: int, links: tuple[str, ...], first: int = 1) -> tuple[list[str], range]:
+    """Settings and seeds for simulator runs that together see about so many loss events after their warm-ups."""
     per_second = sum(p.loss_events / (p.transmissions / p.rate) for p in paths)
+    warmup = max(30 / per_second, 5.0)
     measured = max(events / per_second, 10.0)
-    warmup = max(0.2 * measured, 5.0)
-    duration = min(measured + warmup, 86000.0)
+    runs = 1 if events < 100 else max(SEEDS, math.ceil(measured / (LONGEST - warmup)))
+    duration = measured / runs + warmup
     # As fast as the simulator's limit of 2^32 packets allows, which leaves the round trip all but constant.
     rate = min(100e9, 2**32 * 0.9 * 8 * WIRE / duration)
-    return [f"duration={round(duration * 1000)}ms", f"warmup={round(warmup * 1000)}ms"] + [
-        f"link.{link}.rate={round(rate / 1e6)}mbit" for link in links
-    ]
+    settings = [f"duration={round(duration * 1000)}ms", f"warmup={round(warmup * 1000)}ms"]
+    settings += [f"link.{link}.rate={round(rate / 1e6)}mbit" for link in links]
+    return settings, range(first, first + runs)
 
 
 class Verdict:
@@ -122,7 +125,8 @@ def periodic(cases: list, results: list, verdict: Verdict) -> None:
     print("\nPeriodic loss, 100 ms: window")
     rows = []
     for (cc, n), paths in zip(cases, results):
-        ours = from_simulator("oracle-periodic", [f"link.path.drop-every={n}", *span(paths, 40, ("path",))], cc, range(1, 2))
+        settings, seeds = span(paths, 40, ("path",))
+        ours = from_simulator("oracle-periodic", [f"link.path.drop-every={n}", *settings], cc, seeds)
         window, expected = ours.rate[0] * RTT, paths[0].rate * RTT
         formula = formulas.reno_window(1 / n) if cc == "reno" else formulas.rfc8312_window(1 / n, RTT)
         name = f"{cc} 1/p={n}"
@@ -139,18 +143,14 @@ def periodic(cases: list, results: list, verdict: Verdict) -> None:
     )
 
 
-def seeds_of(case: int, seeds: int) -> range:
-    """Each case has its own, lest chance favour all of them alike."""
-    return range(1 + case * seeds, 1 + (case + 1) * seeds)
-
-
-def bernoulli(cases: list, results: list, events: int, seeds: int, verdict: Verdict) -> None:
+def bernoulli(cases: list, results: list, events: int, verdict: Verdict) -> None:
     print("\nRandom loss, 100 ms: window; loss events per 1000 packets")
     rows = []
     for case, ((cc, p), paths) in enumerate(zip(cases, results)):
         expected = from_model(paths)
-        settings = [f"link.path.loss={p:g}", *span(paths, events // seeds, ("path",))]
-        ours = from_simulator("oracle-bernoulli", settings, cc, seeds_of(case, seeds))
+        # Each case has seeds of its own, lest chance favour all of them alike.
+        settings, seeds = span(paths, events, ("path",), 100 * case + 1)
+        ours = from_simulator("oracle-bernoulli", [f"link.path.loss={p:g}", *settings], cc, seeds)
         name = f"{cc} p={p:g}"
         rows.append([
             name,
@@ -166,15 +166,15 @@ def bernoulli(cases: list, results: list, events: int, seeds: int, verdict: Verd
     )
 
 
-def two_paths(cases: list, results: list, events: int, seeds: int, verdict: Verdict) -> None:
+def two_paths(cases: list, results: list, events: int, verdict: Verdict) -> None:
     print("\nTwo paths, random loss: packets/s in total, share of the first path")
     rows = []
     for index, ((cc, case), paths) in enumerate(zip(cases, results)):
         expected = from_model(paths)
-        settings = span(paths, events // seeds, ("a", "b"))
+        settings, seeds = span(paths, events, ("a", "b"), 100 * index + 1)
         for link, (p, rtt) in zip("ab", case):
             settings += [f"link.{link}.loss={p:g}", f"link.{link}.delay={rtt * 500:g}ms"]
-        ours = from_simulator("oracle-two-paths", settings, cc, seeds_of(index, seeds))
+        ours = from_simulator("oracle-two-paths", settings, cc, seeds)
         fluid = [w / rtt for w, (_, rtt) in zip(formulas.equilibrium(cc, list(case)), case)]
         name = cc + "  " + ", ".join(f"{100 * p:g} % {1000 * rtt:g} ms" for p, rtt in case)
         share = [o[0] / sum(o) for o in (fluid, expected.rate, ours.rate)]
@@ -199,7 +199,6 @@ def two_paths(cases: list, results: list, events: int, seeds: int, verdict: Verd
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=8000, help="loss events per case (default 8000)")
-    parser.add_argument("--seeds", type=int, default=4, help="simulator runs per case (default 4)")
     parser.add_argument("--jobs", type=int, default=2, help="processes for the model (default 2)")
     parser.add_argument("--deep", action="store_true", help="also periodic loss of one packet in 100,000")
     parser.add_argument("--only", choices=["periodic", "bernoulli", "two-paths"], help="one table")
@@ -225,9 +224,9 @@ def main() -> int:
         if kind == "periodic":
             periodic(cases, results[kind], verdict)
         elif kind == "bernoulli":
-            bernoulli(cases, results[kind], wanted[kind], options.seeds, verdict)
+            bernoulli(cases, results[kind], wanted[kind], verdict)
         else:
-            two_paths(cases, results[kind], wanted[kind], options.seeds, verdict)
+            two_paths(cases, results[kind], wanted[kind], verdict)
         sys.stdout.flush()
     print()
     for line in verdict.broken:

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::fmt::Write as _;
+
 use braid_scenario::model::{Loss, QueueLimit};
 use common::{connection, goodput, link, run, scenario, share};
 use proptest::prelude::*;
@@ -188,14 +190,14 @@ fn windows_are_those_of_the_golden_traces() {
         let flows = vec![connection("mp0", None, &[&[0], &[1]])];
         let result = run(&scenario(31.0, links.clone(), flows), algorithm.name(), 1);
         for (index, subflow) in result.connections[0].subflows.iter().enumerate() {
-            table += &format!("\t{}.sf{}", algorithm.name(), index + 1);
+            write!(table, "\t{}.sf{}", algorithm.name(), index + 1).unwrap();
             columns.push(subflow.cwnd_samples.clone());
         }
     }
     for second in 1..30 {
-        table += &format!("\n{second}");
+        write!(table, "\n{second}").unwrap();
         for samples in &columns {
-            table += &format!("\t{}", samples[10 * second]);
+            write!(table, "\t{}", samples[10 * second]).unwrap();
         }
     }
     table.push('\n');

@@ -5,7 +5,7 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::{Connection, Direction, Kind, Link, Loss, QueueLimit, Scenario, Subflow};
 
 /// A link of this rate and one-way delay with a queue of 100 packets and a clean way back.
-pub fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
+pub(crate) fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
     let forward = Direction {
         rate_bps: (rate_mbit * 1e6) as u64,
         delay_ns: (delay_ms * 1e6) as u64,
@@ -20,7 +20,7 @@ pub fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
 }
 
 /// A connection over these routes; one route: plain TCP.
-pub fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> Connection {
+pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> Connection {
     let mptcp = routes.len() > 1;
     let mss = if mptcp { 1420 } else { 1448 };
     Connection {
@@ -50,7 +50,7 @@ pub fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> Connecti
 }
 
 /// These links and connections for this long.
-pub fn scenario(seconds: f64, links: Vec<Link>, connections: Vec<Connection>) -> Scenario {
+pub(crate) fn scenario(seconds: f64, links: Vec<Link>, connections: Vec<Connection>) -> Scenario {
     Scenario {
         name: "test".into(),
         title: String::new(),
@@ -63,18 +63,18 @@ pub fn scenario(seconds: f64, links: Vec<Link>, connections: Vec<Connection>) ->
     }
 }
 
-pub fn run(scenario: &Scenario, cc: &str, seed: u64) -> Measurements {
+pub(crate) fn run(scenario: &Scenario, cc: &str, seed: u64) -> Measurements {
     let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
     braid_sim::run(scenario, &spec, seed).unwrap()
 }
 
 /// Goodput of a connection in Mbit/s.
-pub fn goodput(result: &Measurements, connection: usize) -> f64 {
+pub(crate) fn goodput(result: &Measurements, connection: usize) -> f64 {
     result.connections[connection].goodput_bytes as f64 * 8e3 / result.measured_ns as f64
 }
 
 /// Share of a subflow in what its connection's subflows received.
-pub fn share(result: &Measurements, connection: usize, subflow: usize) -> f64 {
+pub(crate) fn share(result: &Measurements, connection: usize, subflow: usize) -> f64 {
     let bytes = |subflow: usize| result.connections[connection].subflows[subflow].received_bytes as f64;
     let total: f64 = (0..result.connections[connection].subflows.len()).map(bytes).sum();
     bytes(subflow) / total

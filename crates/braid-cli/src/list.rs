@@ -123,6 +123,7 @@ fn numbers(scenario: &Scenario) -> String {
                 Loss::None => "none".to_owned(),
                 Loss::Bernoulli(p) => format!("{} %", (p * 1e8).round() / 1e6),
                 Loss::Periodic(n) => format!("every {n}th packet"),
+                Loss::GilbertElliott(chain) => format!("{} % in bursts", 100.0 * chain.mean()),
             }),
         ]);
     }

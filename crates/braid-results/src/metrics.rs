@@ -140,6 +140,7 @@ fn payload_capacity(scenario: &Scenario, connection: usize, link: usize) -> f64 
         Loss::None => 1.0,
         Loss::Bernoulli(p) => 1.0 - p,
         Loss::Periodic(n) => 1.0 - 1.0 / f64::from(n),
+        Loss::GilbertElliott(chain) => 1.0 - chain.mean(),
     };
     link.rate_bps as f64 * survive * payload_fraction(connection.mss, connection.data_header)
 }

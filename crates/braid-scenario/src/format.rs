@@ -99,8 +99,8 @@ pub struct Link {
     /// Packets that may carry a congestion mark get one when they find at least this many packets queued; at
     /// least 1 and below `queue`. Default: no marks.
     pub ecn_threshold: Option<Packets>,
-    /// Times at which nothing is sent; ascending and disjoint. Packets wait in the queue; what is on the wire
-    /// still arrives. Default: none.
+    /// Times at which the link is down; ascending and disjoint. Packets that come to it or would leave it meanwhile
+    /// are lost; what is on the wire still arrives. Default: none.
     #[serde(default)]
     pub outages: Vec<Window>,
     /// Every route gets a copy of its own each time it names the link; default false. For access links, which

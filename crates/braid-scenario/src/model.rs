@@ -53,8 +53,59 @@ pub struct Direction {
     pub loss: Loss,
     /// Packets that may carry a congestion mark get one when they find at least this many packets queued.
     pub ecn_threshold: Option<u32>,
-    /// Times at which nothing passes: `[from, to)`, ascending and disjoint. What is on the wire still arrives.
+    /// Times at which the link is down: `[from, to)`, ascending and disjoint. Packets that come to it or would leave
+    /// it meanwhile are lost; what is on the wire still arrives.
     pub outages: Vec<(u64, u64)>,
+    /// Who leaves the queue next, and who is dropped before it overflows.
+    pub discipline: Discipline,
+    /// What changes during the run, ascending in time.
+    pub changes: Vec<Change>,
+}
+
+/// Queue discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// First in, first out; dropped when full.
+    DropTail,
+    /// First in, first out; drops what has waited too long (RFC 8289).
+    CoDel(CoDel),
+    /// A `CoDel` queue for each flow, served in turn (RFC 8290).
+    FqCoDel(FqCoDel),
+}
+
+/// Parameters of `CoDel`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDel {
+    /// Waiting time to keep to; RFC 8289: 5 ms.
+    pub target_ns: u64,
+    /// How long it may be exceeded; RFC 8289: 100 ms.
+    pub interval_ns: u64,
+    /// Marks packets that allow it, instead of dropping them.
+    pub ecn: bool,
+}
+
+/// Parameters of `FQ-CoDel`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCoDel {
+    /// Of each queue.
+    pub codel: CoDel,
+    /// Queues that flows are hashed to; RFC 8290: 1024.
+    pub flows: u32,
+    /// Bytes a queue may send in a turn; RFC 8290: 1514.
+    pub quantum: u32,
+}
+
+/// New values from a certain time on; `None`: as before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// When.
+    pub at_ns: u64,
+    /// See [`Direction::rate_bps`]. What is being sent is finished at the old rate.
+    pub rate_bps: Option<u64>,
+    /// See [`Direction::delay_ns`]. Applies to what leaves from then on, and never reorders packets.
+    pub delay_ns: Option<u64>,
+    /// See [`Direction::loss`].
+    pub loss: Option<Loss>,
 }
 
 /// Capacity of a drop-tail queue.
@@ -75,6 +126,30 @@ pub enum Loss {
     Bernoulli(f64),
     /// Every n-th packet, n >= 2, counted from the start of the run.
     Periodic(u32),
+    /// A good and a bad state that follow each other at random (Gilbert 1960, Elliott 1963).
+    GilbertElliott(GilbertElliott),
+}
+
+/// The chain moves before each packet, which is then lost with the probability of the state it meets. It starts in the
+/// good state. Runs of the bad state have `1 / to_good` packets on average.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GilbertElliott {
+    /// Probability of moving from good to bad, above 0.
+    pub to_bad: f64,
+    /// Probability of moving from bad to good, above 0.
+    pub to_good: f64,
+    /// Loss in the good state; usually 0.
+    pub loss_good: f64,
+    /// Loss in the bad state; usually 1.
+    pub loss_bad: f64,
+}
+
+impl GilbertElliott {
+    /// Share of packets lost in the long run.
+    pub fn mean(&self) -> f64 {
+        let bad = self.to_bad / (self.to_bad + self.to_good);
+        (1.0 - bad) * self.loss_good + bad * self.loss_bad
+    }
 }
 
 /// A sender, a receiver and the paths between them.

@@ -6,7 +6,7 @@ use crate::document::Path;
 use crate::error::{Error, Problem, quote, suggest};
 use crate::expand::Cell;
 use crate::format::{self, Document};
-use crate::model::{Connection, Direction, Kind, Link, Loss, QueueLimit, Scenario, Subflow};
+use crate::model::{Connection, Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario, Subflow};
 use crate::topology::serialisation_ns;
 use crate::units::{Duration, Packets, Probability, Queue, Rate, Window};
 use crate::{de, topology};
@@ -265,6 +265,8 @@ impl Resolver<'_> {
             loss: keys.loss,
             ecn_threshold: keys.ecn_threshold.map(|packets| packets.0),
             outages: keys.outages.iter().map(|window| (window.from.0, window.to.0)).collect(),
+            discipline: Discipline::DropTail,
+            changes: Vec::new(),
         }
     }
 

@@ -4,11 +4,40 @@
 //! far end.
 
 use braid_results::measure::DirectionCounts;
-use braid_scenario::model::{Direction, Loss, QueueLimit};
+use braid_scenario::model::{Direction, GilbertElliott, Loss, QueueLimit};
 
 use crate::packet::{Packet, flags};
 use crate::random::{Stream, threshold};
 use crate::ring::Ring;
+
+/// A burst loss process at work.
+#[derive(Clone, Copy)]
+struct Burst {
+    to_bad: u64,
+    to_good: u64,
+    loss_good: u64,
+    loss_bad: u64,
+    bad: bool,
+}
+
+impl Burst {
+    fn new(model: &GilbertElliott) -> Self {
+        Self {
+            to_bad: threshold(model.to_bad),
+            to_good: threshold(model.to_good),
+            loss_good: threshold(model.loss_good),
+            loss_bad: threshold(model.loss_bad),
+            bad: false,
+        }
+    }
+
+    /// Moves the chain on by a packet; returns whether that is lost.
+    fn loses(&mut self, random: &mut Stream) -> bool {
+        let leave = if self.bad { self.to_good } else { self.to_bad };
+        self.bad ^= random.hits(leave);
+        random.hits(if self.bad { self.loss_bad } else { self.loss_good })
+    }
+}
 
 /// What is being transmitted or waits for it.
 #[derive(Clone, Copy, Default)]
@@ -28,6 +57,7 @@ pub(crate) struct Link {
     /// 0: no periodic loss.
     lose_every: u32,
     until_loss: u32,
+    burst: Option<Burst>,
     mark_from: u32,
     outages: Box<[(u64, u64)]>,
     random: Stream,
@@ -47,19 +77,15 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(model: &Direction, random: Stream) -> Self {
-        let (loss_below, lose_every) = match model.loss {
-            Loss::None => (0, 0),
-            Loss::Bernoulli(probability) => (threshold(probability), 0),
-            Loss::Periodic(every) => (0, every),
-        };
-        Self {
+        let mut link = Self {
             rate_bps: model.rate_bps.max(1),
             delay_ns: model.delay_ns,
             jitter_ns: model.jitter_ns,
             queue: model.queue,
-            loss_below,
-            lose_every,
-            until_loss: lose_every,
+            loss_below: 0,
+            lose_every: 0,
+            until_loss: 0,
+            burst: None,
             mark_from: model.ecn_threshold.unwrap_or(u32::MAX),
             outages: model.outages.clone().into(),
             random,
@@ -71,6 +97,18 @@ impl Link {
             queued_bytes: 0,
             on_the_way: Ring::new(),
             counts: DirectionCounts::default(),
+        };
+        link.set_loss(&model.loss);
+        link
+    }
+
+    fn set_loss(&mut self, loss: &Loss) {
+        (self.loss_below, self.lose_every, self.burst) = (0, 0, None);
+        match loss {
+            Loss::None => {}
+            Loss::Bernoulli(probability) => self.loss_below = threshold(*probability),
+            Loss::Periodic(every) => (self.lose_every, self.until_loss) = (*every, *every),
+            Loss::GilbertElliott(chain) => self.burst = Some(Burst::new(chain)),
         }
     }
 
@@ -124,13 +162,16 @@ impl Link {
     /// Whether the wire loses the packet that is offered now and departs then.
     #[inline]
     fn loses(&mut self, now: u64, departs: u64) -> bool {
-        let mut lost = self.loss_below > 0 && self.random.next() < self.loss_below;
+        let mut lost = self.loss_below > 0 && self.random.hits(self.loss_below);
         if self.lose_every > 0 {
             self.until_loss -= 1;
             if self.until_loss == 0 {
                 self.until_loss = self.lose_every;
                 lost = true;
             }
+        }
+        if let Some(burst) = &mut self.burst {
+            lost = burst.loses(&mut self.random);
         }
         if !self.outages.is_empty() {
             lost |= self

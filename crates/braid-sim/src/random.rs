@@ -27,6 +27,12 @@ impl Stream {
         self.0.next_u64()
     }
 
+    /// True with the probability that [`threshold`] turned into this; the largest threshold always hits.
+    #[inline]
+    pub(crate) fn hits(&mut self, threshold: u64) -> bool {
+        self.next() < threshold || threshold == u64::MAX
+    }
+
     /// Uniform in `0..bound`; 0 if the bound is 0.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {

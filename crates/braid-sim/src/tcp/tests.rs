@@ -3,7 +3,7 @@
 
 use braid_algorithms::layout::{Subflow, ca_state};
 use braid_algorithms::{Controller, Spec};
-use braid_scenario::model::{self, Direction, Loss, QueueLimit};
+use braid_scenario::model::{self, Direction, Discipline, Loss, QueueLimit};
 
 use super::sender::{Sender, Setup, Timer};
 use crate::agenda::Agenda;
@@ -53,6 +53,8 @@ impl Bench {
             loss: Loss::None,
             ecn_threshold: None,
             outages: vec![],
+            discipline: Discipline::DropTail,
+            changes: vec![],
         };
         let setup = Setup { subflow: 0, index: 0, hop: 0, data_size: 1500, ecn: true, initial_window: 10 };
         let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));

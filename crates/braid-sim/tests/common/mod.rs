@@ -2,7 +2,9 @@
 
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
-use braid_scenario::model::{Connection, Direction, Kind, Link, Loss, QueueLimit, Scenario, Subflow};
+use braid_scenario::model::{
+    Connection, Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario, Subflow,
+};
 
 /// A link of this rate and one-way delay with a queue of 100 packets and a clean way back.
 pub(crate) fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
@@ -14,6 +16,8 @@ pub(crate) fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
         loss: Loss::None,
         ecn_threshold: None,
         outages: vec![],
+        discipline: Discipline::DropTail,
+        changes: vec![],
     };
     let reverse = Direction { queue: QueueLimit::Packets(10_000), ..forward.clone() };
     Link { name: name.into(), private: false, forward, reverse }

@@ -8,6 +8,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,13 +56,35 @@ class Usage:
 
 def measure(command: list[str]) -> Usage:
     """Runs a program to its end and reads what it used."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        output = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(command)}: exit {process.returncode}")
-    return Usage(usage.ru_utime + usage.ru_stime, usage.ru_maxrss, output)
+    rss = 0
+    with tempfile.TemporaryFile("w+") as output:
+        with subprocess.Popen(command, stdout=output) as process:
+            while True:
+                # Not rusage's maximum: that counts what this process had in memory before the program was started.
+                rss = max(rss, resident_peak(process.pid))
+                ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if ended:
+                    break
+                time.sleep(0.01)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            sys.exit(f"{' '.join(command)}: exit {process.returncode}")
+        output.seek(0)
+        return Usage(usage.ru_utime + usage.ru_stime, rss, output.read())
+
+
+def resident_peak(pid: int) -> int:
+    """Peak resident set of a running process so far, KiB; 0 once it has ended or before it runs its own program."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    for line in status.splitlines():
+        if line.startswith("Name:") and line.split()[1].startswith("python"):
+            return 0
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    return 0
 
 
 def json_line(text: str) -> dict:

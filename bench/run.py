@@ -67,8 +67,8 @@ def braid_packets(document: dict) -> int:
 
 
 def simulator(scenario: str, *arguments: str) -> Program:
-    # One document on one line, whatever the number of runs, is what `json_line` reads.
-    command = [*harness.braid_command(scenario, "--seeds", "1", "--jobs", "1", *arguments)]
+    # With jsonl the run is one line, as the other programs' results are.
+    command = harness.braid_command(scenario, "--seeds", "1", "--jobs", "1", *arguments)
     command[command.index("json")] = "jsonl"
     return Program(command, [*command, "--set", "duration=100ms"], lambda run: braid_packets({"runs": [run]}))
 

@@ -1,7 +1,9 @@
 //! Links, routes and the clock.
 
+use braid_scenario::model::Change;
+
 use crate::agenda::{Agenda, Element};
-use crate::link::{Link, Offered};
+use crate::link::Link;
 use crate::packet::{Packet, Sacks, flags};
 
 /// Ends a route in [`Network::hops`].
@@ -37,23 +39,23 @@ impl Network {
     #[inline]
     pub(crate) fn send(&mut self, packet: Packet) {
         let link = self.hops[packet.hop as usize];
-        match self.links[link as usize].offer(self.now, packet) {
-            Offered::Wake(time) => self.agenda.schedule(time, self.first_element + link),
-            Offered::Waiting => {}
-            Offered::Dropped => self.forget(&packet),
+        let Self { now, links, sacks, .. } = self;
+        if let Some(time) = links[link as usize].offer(*now, packet, |dropped| forget(sacks, dropped)) {
+            self.agenda.schedule(time, self.first_element + link);
         }
     }
 
-    /// The packet that arrives at the end of a link now, if it is also the end of its route.
+    /// A link's event: the packet that arrives at its end, if that is also the end of its route.
     #[inline]
     pub(crate) fn arrive(&mut self, link: u32) -> Option<Packet> {
-        let (packet, next) = self.links[link as usize].arrive();
+        let Self { now, links, sacks, .. } = self;
+        let (packet, next) = links[link as usize].happen(*now, |dropped| forget(sacks, dropped));
         if let Some(time) = next {
             self.agenda.schedule(time, self.first_element + link);
         }
         let mut packet = packet?;
         if packet.flags & flags::LOST != 0 {
-            self.forget(&packet);
+            forget(&mut self.sacks, &packet);
             return None;
         }
         packet.hop += 1;
@@ -64,10 +66,17 @@ impl Network {
         None
     }
 
-    /// Gives back what a packet that will not arrive holds.
-    fn forget(&mut self, packet: &Packet) {
-        if packet.flags & flags::DATA == 0 {
-            self.sacks.take(packet.sack);
+    /// A link changes.
+    pub(crate) fn change(&mut self, link: u32, change: &Change) {
+        if let Some(time) = self.links[link as usize].change(self.now, change) {
+            self.agenda.schedule(time, self.first_element + link);
         }
+    }
+}
+
+/// Gives back what a packet that will not arrive holds.
+fn forget(sacks: &mut Sacks, packet: &Packet) {
+    if packet.flags & flags::DATA == 0 {
+        sacks.take(packet.sack);
     }
 }

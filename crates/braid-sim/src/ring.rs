@@ -24,6 +24,16 @@ impl<T: Copy + Default> Ring<T> {
         self.len
     }
 
+    /// Number of the oldest record.
+    pub(crate) fn start(&self) -> u32 {
+        self.first
+    }
+
+    /// Number that the next record will have.
+    pub(crate) fn end(&self) -> u32 {
+        self.first.wrapping_add(self.len)
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, record: T) {
         if self.len as usize == self.slots.len() {

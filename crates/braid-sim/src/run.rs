@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use braid_algorithms::{Controller, Spec};
 use braid_results::measure::{ConnectionCounts, LinkCounts, Measurements, SubflowCounts};
-use braid_scenario::model::{Kind, Scenario};
+use braid_scenario::model::{Direction, Kind, Scenario};
 
 use crate::Error;
 use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME};
@@ -35,6 +35,8 @@ enum Plan {
     Join(usize),
     /// A connection is closed.
     Close(usize),
+    /// This direction of a link changes, for the n-th time.
+    Change(u32, usize),
     /// Measuring begins.
     Measure,
     /// Windows are sampled.
@@ -119,6 +121,11 @@ impl<'a> Run<'a> {
         for number in 0..scenario.connections.len() {
             run.add_connection(number, cc)?;
         }
+        for link in 0..run.network.links.len() as u32 {
+            for (nth, change) in run.direction(link).changes.iter().enumerate() {
+                run.plan(change.at_ns, Plan::Change(link, nth));
+            }
+        }
         run.plan(scenario.warmup_ns, Plan::Measure);
         Ok(run)
     }
@@ -174,6 +181,12 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// The model of one direction of a link.
+    fn direction(&self, link: u32) -> &'a Direction {
+        let both = &self.scenario.links[link as usize / 2];
+        if link % 2 == 0 { &both.forward } else { &both.reverse }
+    }
+
     fn plan(&mut self, time: u64, plan: Plan) {
         self.calendar.push(Reverse((time, plan)));
         self.network.agenda.schedule(time, CALENDAR);
@@ -218,6 +231,7 @@ impl<'a> Run<'a> {
                 Plan::Open(connection) => self.open(self.connections[connection].first),
                 Plan::Join(subflow) => self.open(subflow),
                 Plan::Close(connection) => self.close(connection),
+                Plan::Change(link, nth) => self.network.change(link, &self.direction(link).changes[nth]),
                 Plan::Measure => {
                     self.at_start = Some(self.totals());
                     self.plan(time, Plan::Sample);
@@ -472,7 +486,7 @@ impl<'a> Run<'a> {
             .network
             .links
             .chunks_exact(2)
-            .map(|pair| LinkCounts { forward: pair[0].counts.clone(), reverse: pair[1].counts.clone() })
+            .map(|pair| LinkCounts { forward: pair[0].counts().clone(), reverse: pair[1].counts().clone() })
             .collect();
         Measurements { measured_ns: 0, connections, links, events: 0, packets_delivered: delivered }
     }

@@ -4,7 +4,8 @@ mod common;
 
 use std::fmt::Write as _;
 
-use braid_scenario::model::{Loss, QueueLimit};
+use braid_results::measure::Measurements;
+use braid_scenario::model::{Change, CoDel, Discipline, FqCoDel, GilbertElliott, Loss, QueueLimit};
 use common::{connection, goodput, link, run, scenario, share};
 use proptest::prelude::*;
 
@@ -177,6 +178,116 @@ fn measuring_begins_after_the_warm_up() {
     assert!(result.links[0].forward.busy_ns <= 30_100_000_000);
 }
 
+fn codel() -> CoDel {
+    CoDel { target_ns: 5_000_000, interval_ns: 100_000_000, ecn: false }
+}
+
+fn mean_rtt_ms(result: &Measurements, connection: usize) -> f64 {
+    let subflow = &result.connections[connection].subflows[0];
+    subflow.rtt_sum_us as f64 / subflow.rtt_samples as f64 / 1e3
+}
+
+#[test]
+fn codel_keeps_the_queue_short_where_drop_tail_fills_it() {
+    let mut managed = link("b1", 20.0, 20.0);
+    managed.forward.queue = QueueLimit::Packets(1000);
+    let flows = vec![connection("tcp0", None, &[&[0]]), connection("tcp1", None, &[&[0]])];
+    let full = run(&scenario(60.0, vec![managed.clone()], flows.clone()), "cubic", 1);
+    managed.forward.discipline = Discipline::CoDel(codel());
+    let short = run(&scenario(60.0, vec![managed], flows), "cubic", 1);
+    assert!(mean_rtt_ms(&full, 0) > 200.0, "the premise: {} ms", mean_rtt_ms(&full, 0));
+    assert!((42.0..60.0).contains(&mean_rtt_ms(&short, 0)), "{} ms", mean_rtt_ms(&short, 0));
+    assert!(goodput(&short, 0) + goodput(&short, 1) > 0.95 * 20.0 * 1448.0 / 1500.0);
+}
+
+#[test]
+fn codel_with_ecn_marks_and_drops_nothing() {
+    let mut managed = link("b1", 20.0, 20.0);
+    managed.forward.queue = QueueLimit::Packets(1000);
+    managed.forward.discipline = Discipline::CoDel(CoDel { ecn: true, ..codel() });
+    let mut flow = connection("tcp0", None, &[&[0]]);
+    flow.ecn = true;
+    let result = run(&scenario(60.0, vec![managed], vec![flow]), "reno", 1);
+    let counts = &result.links[0].forward;
+    assert!(counts.marks > 5, "{}", counts.marks);
+    assert_eq!((counts.drops_queue, result.connections[0].subflows[0].retransmissions), (0, 0));
+}
+
+#[test]
+fn fq_codel_gives_each_flow_its_share_and_a_gentle_flow_a_short_queue() {
+    let mut managed = link("b1", 20.0, 20.0);
+    managed.forward.queue = QueueLimit::Packets(10_240);
+    managed.forward.discipline = Discipline::FqCoDel(FqCoDel { codel: codel(), flows: 1024, quantum: 1514 });
+    // One Reno, one CUBIC and an MPTCP connection whose two subflows are flows of their own.
+    let flows = vec![
+        connection("tcp0", Some("reno"), &[&[0]]),
+        connection("tcp1", Some("cubic"), &[&[0]]),
+        connection("mp0", Some("reno"), &[&[0], &[0]]),
+    ];
+    let result = run(&scenario(120.0, vec![managed], flows), "reno", 1);
+    let quarter = 20.0 / 4.0 * 1448.0 / 1500.0;
+    for tcp in [0, 1] {
+        assert!((0.9..1.1).contains(&(goodput(&result, tcp) / quarter)), "{tcp}: {}", goodput(&result, tcp));
+    }
+    assert!((1.8..2.2).contains(&(goodput(&result, 2) / quarter)), "{}", goodput(&result, 2));
+}
+
+#[test]
+fn a_rate_that_changes_is_followed_to_the_packet() {
+    let mut changing = link("b1", 20.0, 10.0);
+    let change = |at_s: u64, rate: u64| Change {
+        at_ns: at_s * 1_000_000_000,
+        rate_bps: Some(rate),
+        delay_ns: None,
+        loss: None,
+    };
+    changing.forward.changes = vec![change(20, 2_000_000), change(40, 10_000_000)];
+    let result = run(&scenario(60.0, vec![changing], vec![connection("tcp0", None, &[&[0]])]), "cubic", 1);
+    let possible = (20.0 * 20.0 + 2.0 * 20.0 + 10.0 * 20.0) / 60.0 * 1448.0 / 1500.0;
+    assert!(
+        (0.95..=1.0).contains(&(goodput(&result, 0) / possible)),
+        "{} of {possible}",
+        goodput(&result, 0)
+    );
+    assert!(result.links[0].forward.busy_ns <= 60_010_000_000);
+}
+
+#[test]
+fn a_shorter_path_never_overtakes_what_is_on_its_way() {
+    let mut changing = link("b1", 10.0, 50.0);
+    changing.forward.queue = QueueLimit::Packets(10_000);
+    changing.forward.changes =
+        vec![Change { at_ns: 5_000_000_000, rate_bps: None, delay_ns: Some(1_000_000), loss: None }];
+    let mut limited = connection("tcp0", None, &[&[0]]);
+    limited.receive_buffer = 60 * 1448;
+    let result = run(&scenario(20.0, vec![changing], vec![limited]), "reno", 1);
+    assert_eq!(result.connections[0].subflows[0].retransmissions, 0);
+    assert!(goodput(&result, 0) > 8.0, "{}", goodput(&result, 0));
+}
+
+#[test]
+fn loss_in_bursts_costs_fewer_episodes_than_the_same_loss_spread_out() {
+    let mut bursty = link("b1", 50.0, 20.0);
+    bursty.forward.queue = QueueLimit::Packets(1000);
+    let chain = GilbertElliott { to_bad: 0.0005, to_good: 0.25, loss_good: 0.0, loss_bad: 1.0 };
+    bursty.forward.loss = Loss::GilbertElliott(chain);
+    let mut spread = bursty.clone();
+    spread.forward.loss = Loss::Bernoulli(chain.mean());
+    let flow = vec![connection("tcp0", None, &[&[0]])];
+    let [bursty, spread] =
+        [bursty, spread].map(|link| run(&scenario(1000.0, vec![link], flow.clone()), "reno", 1));
+    let rate = |result: &Measurements| {
+        result.links[0].forward.drops_wire as f64 / result.links[0].forward.packets as f64
+    };
+    assert!((rate(&bursty) / chain.mean() - 1.0).abs() < 0.2, "{}", rate(&bursty));
+    assert!(
+        goodput(&bursty, 0) > 1.3 * goodput(&spread, 0),
+        "{} {}",
+        goodput(&bursty, 0),
+        goodput(&spread, 0)
+    );
+}
+
 /// cwnd of both subflows, once a second, on a lossy 10 Mbit/s path and a longer 5 Mbit/s path: for each algorithm a
 /// trace that a reviewer can read. After an intended change: `UPDATE_GOLDEN=1 cargo test -p braid-sim`.
 #[test]
@@ -231,6 +342,8 @@ proptest! {
             Just("reno"), Just("cubic"), Just("vegas"), Just("lia"), Just("olia"), Just("balia"), Just("dlia"), Just("dolia"),
         ],
         ecn in any::<bool>(),
+        discipline in 0..3_u8,
+        changes in prop::collection::vec((0.1..50.0_f64, 0..100_000_000_u64), 0..3),
         seed in any::<u64>(),
     ) {
         let mut first = link("b1", rate, delay);
@@ -240,6 +353,21 @@ proptest! {
         if ack_loss > 0.001 { first.reverse.loss = Loss::Bernoulli(ack_loss); }
         if outage > 0 { first.forward.outages = vec![(1_000_000_000, (1 + outage) * 1_000_000_000)]; }
         if ecn { first.forward.ecn_threshold = Some(queue / 2 + 1); }
+        let codel = CoDel { ecn, ..codel() };
+        first.forward.discipline = match discipline {
+            0 => Discipline::DropTail,
+            1 => Discipline::CoDel(codel),
+            _ => Discipline::FqCoDel(FqCoDel { codel, flows: 4, quantum: 1514 }),
+        };
+        for (step, &(rate, delay)) in changes.iter().enumerate() {
+            first.forward.changes.push(Change {
+                at_ns: (2 + 2 * step as u64) * 1_000_000_000,
+                rate_bps: Some((rate * 1e6) as u64),
+                delay_ns: Some(delay),
+                loss: None,
+            });
+        }
+        let rate = changes.iter().fold(rate, |most, change| most.max(change.0));
         let mut multipath = connection("mp0", None, &[&[0], &[1], &[0, 1]]);
         multipath.receive_buffer = buffer;
         multipath.ecn = ecn;

@@ -1,0 +1,227 @@
+//! Transmission time, propagation and loss.
+
+use braid_results::measure::DirectionCounts;
+use braid_scenario::model::{Change, Direction, GilbertElliott, Loss};
+
+use crate::packet::{Packet, flags};
+use crate::random::{Stream, threshold};
+use crate::ring::Ring;
+
+/// A burst loss process at work.
+#[derive(Clone, Copy)]
+struct Burst {
+    to_bad: u64,
+    to_good: u64,
+    loss_good: u64,
+    loss_bad: u64,
+    bad: bool,
+}
+
+impl Burst {
+    fn new(model: &GilbertElliott) -> Self {
+        Self {
+            to_bad: threshold(model.to_bad),
+            to_good: threshold(model.to_good),
+            loss_good: threshold(model.loss_good),
+            loss_bad: threshold(model.loss_bad),
+            bad: false,
+        }
+    }
+
+    /// Moves the chain on by a packet; returns whether that is lost.
+    fn loses(&mut self, random: &mut Stream) -> bool {
+        let leave = if self.bad { self.to_good } else { self.to_bad };
+        self.bad ^= random.hits(leave);
+        random.hits(if self.bad { self.loss_bad } else { self.loss_good })
+    }
+}
+
+/// Transmitter and wire of a link.
+pub(super) struct Wire {
+    rate_bps: u64,
+    pub(super) delay_ns: u64,
+    jitter_ns: u64,
+    /// 0: no random loss.
+    loss_below: u64,
+    /// 0: no periodic loss.
+    lose_every: u32,
+    until_loss: u32,
+    burst: Option<Burst>,
+    outages: Box<[(u64, u64)]>,
+    random: Stream,
+    /// Transmission time of the latest packet size seen.
+    latest_size: u16,
+    latest_transmission_ns: u64,
+    /// When the transmitter will have sent all it was given.
+    pub(super) busy_until: u64,
+    last_arrival: u64,
+    /// Everything given to the transmitter that has not arrived, lost packets included.
+    pub(super) on_the_way: Ring<Packet>,
+    pub(super) counts: DirectionCounts,
+}
+
+impl Wire {
+    pub(super) fn new(model: &Direction, random: Stream) -> Self {
+        let mut wire = Self {
+            rate_bps: model.rate_bps.max(1),
+            delay_ns: model.delay_ns,
+            jitter_ns: model.jitter_ns,
+            loss_below: 0,
+            lose_every: 0,
+            until_loss: 0,
+            burst: None,
+            outages: model.outages.clone().into(),
+            random,
+            latest_size: 0,
+            latest_transmission_ns: 0,
+            busy_until: 0,
+            last_arrival: 0,
+            on_the_way: Ring::new(),
+            counts: DirectionCounts::default(),
+        };
+        wire.set_loss(&model.loss);
+        wire
+    }
+
+    fn set_loss(&mut self, loss: &Loss) {
+        (self.loss_below, self.lose_every, self.burst) = (0, 0, None);
+        match loss {
+            Loss::None => {}
+            Loss::Bernoulli(probability) => self.loss_below = threshold(*probability),
+            Loss::Periodic(every) => (self.lose_every, self.until_loss) = (*every, *every),
+            Loss::GilbertElliott(chain) => self.burst = Some(Burst::new(chain)),
+        }
+    }
+
+    pub(super) fn change(&mut self, change: &Change) {
+        if let Some(rate) = change.rate_bps {
+            self.rate_bps = rate.max(1);
+            self.latest_size = 0;
+        }
+        if let Some(delay) = change.delay_ns {
+            self.delay_ns = delay;
+        }
+        if let Some(loss) = &change.loss {
+            self.set_loss(loss);
+        }
+    }
+
+    /// How long this many bytes take to send.
+    #[inline]
+    pub(super) fn transmission_ns(&mut self, size: u16) -> u64 {
+        if size != self.latest_size {
+            self.latest_size = size;
+            self.latest_transmission_ns = (u64::from(size) * 8_000_000_000).div_ceil(self.rate_bps);
+        }
+        self.latest_transmission_ns
+    }
+
+    /// Takes a packet that came to the link at `came` and is sent as soon as the transmitter is free.
+    #[inline]
+    pub(super) fn send(&mut self, now: u64, came: u64, mut packet: Packet) -> u64 {
+        let transmission = self.transmission_ns(packet.size);
+        let departs = self.busy_until.max(now) + transmission;
+        self.busy_until = departs;
+        self.counts.busy_ns += transmission;
+        self.counts.queue_integral += u128::from(departs - came);
+        if self.loses(came, departs) {
+            self.counts.drops_wire += 1;
+            packet.flags |= flags::LOST;
+        }
+        packet.arrival = departs + self.delay_ns;
+        if self.jitter_ns > 0 {
+            packet.arrival += self.random.below(self.jitter_ns);
+        }
+        packet.arrival = packet.arrival.max(self.last_arrival);
+        self.last_arrival = packet.arrival;
+        self.on_the_way.push(packet);
+        departs
+    }
+
+    /// Whether the wire loses the packet that came then and departs then.
+    #[inline]
+    fn loses(&mut self, came: u64, departs: u64) -> bool {
+        let mut lost = self.loss_below > 0 && self.random.hits(self.loss_below);
+        if self.lose_every > 0 {
+            self.until_loss -= 1;
+            if self.until_loss == 0 {
+                self.until_loss = self.lose_every;
+                lost = true;
+            }
+        }
+        if let Some(burst) = &mut self.burst {
+            lost = burst.loses(&mut self.random);
+        }
+        if !self.outages.is_empty() {
+            let is_down =
+                |&(from, to): &(u64, u64)| (from <= came && came < to) || (from < departs && departs <= to);
+            lost |= self.outages.iter().any(is_down);
+        }
+        lost
+    }
+
+    #[inline]
+    pub(super) fn next_arrival(&self) -> Option<u64> {
+        self.on_the_way.front().map(|packet| packet.arrival)
+    }
+
+    /// The packet that arrives now.
+    #[inline]
+    pub(super) fn arrive(&mut self, now: u64) -> Option<Packet> {
+        if self.next_arrival()? > now {
+            return None;
+        }
+        self.on_the_way.pop()
+    }
+
+    /// The last packets given to the transmitter now depart at these times: a change of rate or delay.
+    pub(super) fn reschedule(&mut self, departures: impl ExactSizeIterator<Item = u64>) {
+        let n = departures.len() as u32;
+        let first = self.on_the_way.end() - n;
+        let mut latest = if self.on_the_way.len() > n { self.on_the_way.get(first - 1).arrival } else { 0 };
+        for (offset, departs) in departures.enumerate() {
+            let packet = self.on_the_way.get_mut(first + offset as u32);
+            latest = latest.max(departs + self.delay_ns);
+            packet.arrival = latest;
+            self.busy_until = departs;
+        }
+        self.last_arrival = latest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Burst;
+    use crate::random::Stream;
+    use braid_scenario::model::GilbertElliott;
+
+    #[test]
+    fn bursts_are_as_long_and_as_frequent_as_the_chain_says() {
+        let mut random = Stream::new(1, "test");
+        let mut burst =
+            Burst::new(&GilbertElliott { to_bad: 0.01, to_good: 0.25, loss_good: 0.0, loss_bad: 1.0 });
+        let mut lengths = [0_u32; 12];
+        let mut run = 0_usize;
+        let n = 1_000_000;
+        for _ in 0..n {
+            if burst.loses(&mut random) {
+                run += 1;
+            } else if run > 0 {
+                lengths[run.min(lengths.len()) - 1] += 1;
+                run = 0;
+            }
+        }
+        let bursts: u32 = lengths.iter().sum();
+        // A cycle of good and bad lasts 1/0.01 + 1/0.25 packets.
+        assert!((f64::from(bursts) / (f64::from(n) / 104.0) - 1.0).abs() < 0.03, "{bursts}");
+        // Lengths are geometric: chi-square with 11 degrees of freedom, 99.9 % quantile.
+        let mut statistic = 0.0;
+        for (at, &count) in lengths.iter().enumerate() {
+            let tail = 0.75_f64.powi(at as i32);
+            let share = if at + 1 == lengths.len() { tail } else { tail * 0.25 };
+            let expected = f64::from(bursts) * share;
+            statistic += (f64::from(count) - expected).powi(2) / expected;
+        }
+        assert!(statistic < 31.26, "chi-square {statistic}");
+    }
+}

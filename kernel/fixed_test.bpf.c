@@ -22,23 +22,23 @@ struct {
 	MAP_TYPE(value, struct fixed_call);
 } fixed_calls SEC(".maps");
 
-#define FIXED_TEST(name, expression)                                                    \
-	static long name##_call(u32 index, void *unused)                                \
-	{                                                                               \
-		struct fixed_call *call = bpf_map_lookup_elem(&fixed_calls, &index);    \
-                                                                                        \
-		if (!call)                                                              \
-			return 1;                                                       \
-		u64 a = call->a, b = call->b, c = call->c;                              \
-                                                                                        \
-		(void)b, (void)c;                                                       \
-		call->result = (u64)(expression);                                       \
-		return 0;                                                               \
-	}                                                                               \
-                                                                                        \
-	SEC("syscall") long name(struct braid_batch *batch)                             \
-	{                                                                               \
-		return bpf_loop(batch->count, name##_call, 0, 0);                       \
+#define FIXED_TEST(name, expression)                                                 \
+	static long name##_call(u32 index, void *unused)                             \
+	{                                                                            \
+		struct fixed_call *call = bpf_map_lookup_elem(&fixed_calls, &index); \
+                                                                                     \
+		if (!call)                                                           \
+			return 1;                                                    \
+		u64 a = call->a, b = call->b, c = call->c;                           \
+                                                                                     \
+		(void)b, (void)c;                                                    \
+		call->result = (u64)(expression);                                    \
+		return 0;                                                            \
+	}                                                                            \
+                                                                                     \
+	SEC("syscall") long name(struct braid_batch *batch)                          \
+	{                                                                            \
+		return bpf_loop(batch->count, name##_call, 0, 0);                    \
 	}
 
 FIXED_TEST(below, braid_below(a, b))

@@ -7,9 +7,14 @@
 #define BRAID_KERNEL_HOST_H
 
 #include "bpf.h"
+#include "tcp.h"
+#include "compat.h"
 
-/* Calls the transition for event->type. The algorithm's file ends with its definition, see BRAID_ALGORITHM. */
-braid_inline void braid_deliver(struct braid_view *view, void *priv, const struct braid_event *event);
+/* Calls the transition for an event of that type. The algorithm's file ends with its definition, see BRAID_ALGORITHM. */
+braid_inline void braid_deliver(struct braid_view *view, void *priv, const struct braid_event *event, u32 type);
+
+#include "view.h"
+#include "hooks.h"
 
 /*
  * Parity: transitions on calls that user space prepared, without a socket and without traffic. So every transition
@@ -39,7 +44,7 @@ static long braid_parity_call(u32 index, void *unused)
 
 	if (!call)
 		return 1;
-	braid_deliver(&call->view, call->priv, &call->event);
+	braid_deliver(&call->view, call->priv, &call->event, call->event.type);
 	return 0;
 }
 
@@ -56,31 +61,63 @@ braid_inline void braid_ignore(struct braid_view *view, void *priv, const void *
 
 #define BRAID_PARAM_INITIAL(name, initial, low, high, scale, unit, help) .name = (initial),
 
+/* How user space loaded the algorithm, for `braid status`: NAME[:key=value]... */
+const volatile char braid_spec[256] SEC(".rodata.spec");
+
 /*
  * Parameters lie in a read-only section of their own. User space overwrites it before it loads the object, then the
  * kernel freezes it and its verifier sees constants. The compiler must not: hence volatile and BRAID_OPAQUE. The union
  * gives an algorithm without parameters a section, too.
  */
-#define BRAID_ALGORITHM(name_, table, flags_, init, release, on_ack, on_loss, on_recovered, on_idle_restart)    \
-	_Static_assert(sizeof(struct name_##_public) <= BRAID_PUBLIC_WORDS * 8, "public state of " #name_);       \
-	_Static_assert(sizeof(struct name_##_private) <= BRAID_PRIVATE_BYTES, "private state of " #name_);        \
-	const volatile union {                                                                                    \
-		struct name_##_params params;                                                                     \
-		u32 at_least_one_word;                                                                            \
-	} braid_params SEC(".rodata.params") = { .params = { table(BRAID_PARAM_INITIAL) } };                      \
-	braid_inline void braid_deliver(struct braid_view *view, void *priv, const struct braid_event *event)     \
-	{                                                                                                         \
-		const struct name_##_params *params = (const struct name_##_params *)&braid_params;               \
-                                                                                                                  \
-		BRAID_OPAQUE(params);                                                                             \
-		switch (event->type) {                                                                            \
-		case BRAID_INIT: init(view, priv, params, event); break;                                          \
-		case BRAID_RELEASE: release(view, priv, params, event); break;                                    \
-		case BRAID_ON_LOSS: on_loss(view, priv, params, event); break;                                    \
-		case BRAID_ON_RECOVERED: on_recovered(view, priv, params, event); break;                          \
-		case BRAID_ON_ACK: on_ack(view, priv, params, event); break;                                      \
-		case BRAID_ON_IDLE_RESTART: on_idle_restart(view, priv, params, event); break;                    \
-		}                                                                                                 \
+#define BRAID_ALGORITHM(name_, table, flags_, init, release, on_ack, on_loss, on_recovered, on_idle_restart)         \
+	_Static_assert(!(flags_), "rate-based algorithms need a cong_control hook, which this host lacks: " #name_); \
+	_Static_assert(sizeof(struct name_##_public) <= BRAID_PUBLIC_WORDS * 8, "public state of " #name_);          \
+	_Static_assert(sizeof(struct name_##_private) <= BRAID_PRIVATE_BYTES, "private state of " #name_);           \
+	const volatile union {                                                                                       \
+		struct name_##_params params;                                                                        \
+		u32 at_least_one_word;                                                                               \
+	} braid_params SEC(".rodata.params") = { .params = { table(BRAID_PARAM_INITIAL) } };                         \
+	/* A socket's storage. */                                                                                    \
+	struct braid_storage {                                                                                       \
+		struct braid_socket socket;                                                                          \
+		struct name_##_private priv;                                                                         \
+	};                                                                                                           \
+	struct {                                                                                                     \
+		MAP_NUMBER(type, BPF_MAP_TYPE_SK_STORAGE);                                                           \
+		MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);                                                            \
+		MAP_TYPE(key, int);                                                                                  \
+		MAP_TYPE(value, struct braid_storage);                                                               \
+	} braid_sockets SEC(".maps");                                                                                \
+	braid_inline struct braid_socket *braid_socket_of(struct tcp_sock *tp, u64 create)                           \
+	{                                                                                                            \
+		return bpf_sk_storage_get(&braid_sockets, tp, 0, create);                                            \
+	}                                                                                                            \
+	braid_inline void braid_forget(struct tcp_sock *tp)                                                          \
+	{                                                                                                            \
+		bpf_sk_storage_delete(&braid_sockets, tp);                                                           \
+	}                                                                                                            \
+	braid_inline u64 braid_identity(void)                                                                        \
+	{                                                                                                            \
+		return braid_identity_of(#name_, sizeof(#name_) - 1);                                                \
+	}                                                                                                            \
+	braid_inline u32 braid_public_words(void)                                                                    \
+	{                                                                                                            \
+		return (sizeof(struct name_##_public) + 7) / 8;                                                      \
+	}                                                                                                            \
+	braid_inline void braid_deliver(struct braid_view *view, void *priv, const struct braid_event *event,        \
+					u32 type)                                                                    \
+	{                                                                                                            \
+		const struct name_##_params *params = (const struct name_##_params *)&braid_params;                  \
+                                                                                                                     \
+		BRAID_OPAQUE(params);                                                                                \
+		switch (type) {                                                                                      \
+		case BRAID_INIT: init(view, priv, params, event); break;                                             \
+		case BRAID_RELEASE: release(view, priv, params, event); break;                                       \
+		case BRAID_ON_LOSS: on_loss(view, priv, params, event); break;                                       \
+		case BRAID_ON_RECOVERED: on_recovered(view, priv, params, event); break;                             \
+		case BRAID_ON_ACK: on_ack(view, priv, params, event); break;                                         \
+		case BRAID_ON_IDLE_RESTART: on_idle_restart(view, priv, params, event); break;                       \
+		}                                                                                                    \
 	}
 
 #endif

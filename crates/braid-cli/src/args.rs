@@ -39,11 +39,16 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::FilePath)]
         name: Option<String>,
     },
+    /// Print the JSON schema of scenario files, with which editors check and complete them.
+    Schema,
     /// List the congestion controls, or show the page of one with its parameters.
     Algorithms {
         /// The congestion control to show.
         name: Option<String>,
     },
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    Kernel(crate::kernel::Kernel),
     /// Print a completion script for a shell.
     #[command(hide = true)]
     Completions {
@@ -82,13 +87,16 @@ pub(crate) struct RunArgs {
     /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
     #[arg(long, short, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// What to print: a table for people, one JSON document, or one JSON object per run and line.
+    /// What to print: a table for people, one JSON document, one JSON object per run and line, or CSV.
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
-    /// Also write results.json, table.txt and log.txt into this folder; results of other runs there are never
-    /// overwritten.
+    /// Also write results.json, table.txt, runs.parquet, flows.parquet, links.parquet and log.txt into this folder;
+    /// results of other runs there are never overwritten.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+    /// With --out, also write samples.parquet and queues.parquet: window, RTT, bytes and queue every 100 ms of all runs.
+    #[arg(long, requires = "out")]
+    pub(crate) samples: bool,
     /// No progress bar and no notes, only results and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -115,6 +123,8 @@ pub(crate) enum Format {
     Json,
     /// One run a line, printed as soon as it and those before it are done.
     Jsonl,
+    /// For spreadsheets: one subflow a line, with the run it belongs to.
+    Csv,
 }
 
 /// An inclusive, non-empty range of seeds.

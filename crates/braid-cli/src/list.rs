@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use braid_algorithms::{Algorithm, Spec};
-use braid_scenario::model::{Direction, Kind, Loss, QueueLimit, Scenario};
+use braid_scenario::model::{Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario};
 use braid_scenario::{File, Source, topology};
 
 use crate::failure::BAD_INPUT;
@@ -99,6 +99,7 @@ fn scenario(file: &File) -> String {
 /// The resolved numbers of a cell.
 fn numbers(scenario: &Scenario) -> String {
     let mut links = vec![["link", "rate", "delay", "queue", "loss"].map(str::to_owned).to_vec()];
+    let mut changes = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for link in &scenario.links {
         // Private copies are alike: the key they come from stands for all of them.
@@ -107,25 +108,15 @@ fn numbers(scenario: &Scenario) -> String {
             continue;
         }
         seen.push(key);
-        let both = |show: &dyn Fn(&Direction) -> String| {
-            let (forward, reverse) = (show(&link.forward), show(&link.reverse));
-            if forward == reverse { forward } else { format!("{forward} / {reverse}") }
-        };
+        let both = |show: &dyn Fn(&Direction) -> String| both(link, show);
         links.push(vec![
             if link.private { format!("{key} (each route its own)") } else { key.to_owned() },
             both(&|direction| rate(direction.rate_bps as f64)),
             both(&|direction| milliseconds(direction.delay_ns)),
-            both(&|direction| match direction.queue {
-                QueueLimit::Packets(n) => format!("{n} packets"),
-                QueueLimit::Bytes(n) => format!("{n} bytes"),
-            }),
-            both(&|direction| match direction.loss {
-                Loss::None => "none".to_owned(),
-                Loss::Bernoulli(p) => format!("{} %", (p * 1e8).round() / 1e6),
-                Loss::Periodic(n) => format!("every {n}th packet"),
-                Loss::GilbertElliott(chain) => format!("{} % in bursts", 100.0 * chain.mean()),
-            }),
+            both(&queue),
+            both(&|direction| loss(&direction.loss)),
         ]);
+        changes.extend(times(link, key));
     }
 
     let mut flows =
@@ -147,14 +138,78 @@ fn numbers(scenario: &Scenario) -> String {
                     Kind::Mptcp => "mptcp".to_owned(),
                 },
                 connection.cc.clone().unwrap_or_else(|| "--cc".to_owned()),
-                format!("{}..{} s", connection.start_ns as f64 / 1e9, end as f64 / 1e9),
+                format!("{}..{} s", seconds(connection.start_ns), seconds(end)),
                 route.collect::<Vec<_>>().join(" "),
                 milliseconds(path.base_rtt_ns),
                 rate(path.available_bps),
             ]);
         }
     }
-    format!("{}\n{}", aligned(&links), aligned(&flows))
+    let mut text = aligned(&links);
+    if !changes.is_empty() {
+        changes.insert(0, ["link", "time", "what happens"].map(str::to_owned).to_vec());
+        let _ = write!(text, "\n{}", aligned(&changes));
+    }
+    format!("{text}\n{}", aligned(&flows))
+}
+
+/// What is said of both directions of a link, once if it is the same.
+fn both(link: &Link, show: &dyn Fn(&Direction) -> String) -> String {
+    let (forward, reverse) = (show(&link.forward), show(&link.reverse));
+    if forward == reverse { forward } else { format!("{forward} / {reverse}") }
+}
+
+fn queue(direction: &Direction) -> String {
+    let limit = match direction.queue {
+        QueueLimit::Packets(n) => format!("{n} packets"),
+        QueueLimit::Bytes(n) => format!("{n} bytes"),
+    };
+    match direction.discipline {
+        Discipline::DropTail => limit,
+        Discipline::CoDel(_) => format!("{limit}, CoDel"),
+        Discipline::FqCoDel(_) => format!("{limit}, FQ-CoDel"),
+    }
+}
+
+fn loss(loss: &Loss) -> String {
+    let percent = |p: f64| format!("{} %", (p * 1e8).round() / 1e6);
+    match loss {
+        Loss::None => "none".to_owned(),
+        Loss::Bernoulli(p) => percent(*p),
+        Loss::Periodic(n) => format!("every {n}th packet"),
+        Loss::GilbertElliott(chain) => format!("{} in bursts", percent(chain.mean())),
+    }
+}
+
+/// Rows with what happens to a link during the run, both directions, in the order of time.
+fn times(link: &Link, name: &str) -> Vec<Vec<String>> {
+    let rows = |direction: &Direction| {
+        let mut rows: Vec<(u64, String, String)> = Vec::new();
+        for &(from, to) in &direction.outages {
+            rows.push((from, format!("{}..{} s", seconds(from), seconds(to)), "down".to_owned()));
+        }
+        for change in &direction.changes {
+            let news = [
+                change.rate_bps.map(|bps| rate(bps as f64)),
+                change.delay_ns.map(|ns| format!("delay {}", milliseconds(ns))),
+                change.loss.map(|new| format!("loss {}", loss(&new))),
+            ];
+            let news: Vec<String> = news.into_iter().flatten().collect();
+            rows.push((change.at_ns, format!("{} s", seconds(change.at_ns)), news.join(", ")));
+        }
+        rows.sort_by_key(|row| row.0);
+        rows
+    };
+    let (forward, reverse) = (rows(&link.forward), rows(&link.reverse));
+    let alike = forward == reverse;
+    let ways = if alike { vec![(forward, "")] } else { vec![(forward, " (there)"), (reverse, " (back)")] };
+    ways.into_iter()
+        .flat_map(|(rows, way)| rows.into_iter().map(move |row| vec![format!("{name}{way}"), row.1, row.2]))
+        .collect()
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
 }
 
 /// Bits per second with the unit that leaves fewest zeros.
@@ -216,6 +271,41 @@ mod tests {
         assert_eq!(rate(2.5e9), "2.5 Gbit/s");
         assert_eq!(rate(1_333_333.3), "1.333 Mbit/s");
         assert_eq!(milliseconds(24_112_000), "24.112 ms");
+    }
+
+    #[test]
+    fn a_link_says_what_happens_to_it_and_when() {
+        let text = r#"
+title = "x"
+duration = "60s"
+[link.b1]
+rate = "10mbit"
+delay = "5ms"
+queue = "100p"
+discipline = "fq-codel"
+loss = { to-bad = "1%", to-good = "99%" }
+outages = ["40s..41.5s"]
+change = [{ at = "10s", rate = "5mbit", delay = "20ms" }, { at = "50s", loss = 0 }]
+[link.b1.reverse]
+outages = []
+[connection.tcp0]
+kind = "tcp"
+route = ["b1"]
+"#;
+        let source = Source { name: "x.toml".to_owned(), text: text.to_owned() };
+        let shown = numbers(&braid_scenario::load(&source, &[]).unwrap().cells[0]);
+        let expected = "\
+link  rate       delay  queue                  loss
+b1    10 Mbit/s  5 ms   100 packets, FQ-CoDel  1 % in bursts
+
+link        time        what happens
+b1 (there)  10 s        5 Mbit/s, delay 20 ms
+b1 (there)  40..41.5 s  down
+b1 (there)  50 s        loss none
+b1 (back)   10 s        5 Mbit/s, delay 20 ms
+b1 (back)   50 s        loss none
+";
+        assert!(shown.starts_with(expected), "{shown}");
     }
 
     #[test]

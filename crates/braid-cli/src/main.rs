@@ -2,6 +2,8 @@
 
 mod args;
 mod failure;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod list;
 mod out;
 mod plan;
@@ -23,7 +25,10 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Check { files } => list::check(files),
         Command::Scenarios { name } => list::scenarios(name.as_deref()),
+        Command::Schema => terminal::print(braid_scenario::schema().as_bytes()),
         Command::Algorithms { name } => list::algorithms(name.as_deref()),
+        #[cfg(target_os = "linux")]
+        Command::Kernel(command) => kernel::run(command),
         Command::Completions { shell } => args::completions(*shell),
         Command::Man { folder } => args::man(folder),
     };

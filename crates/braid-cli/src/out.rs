@@ -1,20 +1,27 @@
 //! The folder of `--out`: results that are either whole and of these very runs, or not there.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use braid_results::json;
+use braid_results::measure::Measurements;
+use braid_results::parquet::Writer;
+use braid_results::table::{self, FLOWS, LINKS, QUEUES, RUNS, Row, SAMPLES, Table};
+use braid_results::{Run, json};
 use serde_json::Value;
+use tempfile::NamedTempFile;
 
 use crate::Failure;
 use crate::plan::Plan;
+use crate::run::VERSION;
 
 const RESULTS: &str = "results.json";
 const TABLE: &str = "table.txt";
 const LOG: &str = "log.txt";
+/// Samples go to the disk in portions of this many: few enough for the memory, enough to compress well.
+const PORTION: usize = 1 << 16;
 
 /// A folder that can be written to and holds nothing of another run.
 pub(crate) struct Folder {
@@ -30,23 +37,62 @@ impl Folder {
         match folder.read(RESULTS)? {
             Some(results) if !same_runs(&results, plan) => Err(folder.taken("the results of other runs")),
             Some(_) => Ok(folder),
-            None => match [TABLE, LOG].iter().find(|name| folder.file(name).exists()) {
+            None => match of_results().find(|name| folder.file(name).exists()) {
                 Some(name) => Err(folder.taken(&format!("a file {name} but no {RESULTS}"))),
                 None => Ok(folder),
             },
         }
     }
 
-    /// Writes the results and the table, and adds to the log.
-    pub(crate) fn write(&self, results: &str, table: &str, log: &str) -> Result<(), Failure> {
+    /// Begins the files of samples. They have no names before [`Folder::write`].
+    pub(crate) fn samples(&self) -> Result<Samples, Failure> {
+        Ok(Samples {
+            subflows: self.begin(&SAMPLES)?,
+            links: self.begin(&QUEUES)?,
+            waiting: Vec::new(),
+            rows_waiting: 0,
+        })
+    }
+
+    fn begin(&self, table: &'static Table) -> Result<Part, Failure> {
+        let name = file_of(table);
+        let path = self.file(&name);
+        let begin = || {
+            let file = self.part(&name)?;
+            let writer = Writer::new(file.as_file().try_clone()?, table, VERSION)?;
+            Ok((file, writer))
+        };
+        let (file, writer) = begin().map_err(|error| Failure::writing(&path, &error))?;
+        Ok(Part { file, writer, path })
+    }
+
+    /// Writes the results, the tables and the samples if there are some, and adds to the log.
+    pub(crate) fn write(
+        &self,
+        runs: &[Run],
+        results: &str,
+        table: &str,
+        samples: Option<Samples>,
+        log: &str,
+    ) -> Result<(), Failure> {
         match self.read(RESULTS)? {
             Some(there) if there == results.as_bytes() => {}
             Some(_) => {
                 return Err(self.taken("other results of the same runs (the scenario or braid has changed)"));
             }
-            None => self.whole(RESULTS, results)?,
+            None => self.whole(RESULTS, results.as_bytes())?,
         }
-        self.whole(TABLE, table)?;
+        self.whole(TABLE, table.as_bytes())?;
+        for (table, rows) in
+            [(&RUNS, table::runs(runs)), (&FLOWS, table::flows(runs)), (&LINKS, table::links(runs))]
+        {
+            let name = file_of(table);
+            let bytes = parquet(table, &rows).map_err(|error| Failure::writing(&self.file(&name), &error))?;
+            self.whole(&name, &bytes)?;
+        }
+        if let Some(samples) = samples {
+            samples.finish()?;
+        }
         let path = self.file(LOG);
         let mut file = OpenOptions::new()
             .create(true)
@@ -57,8 +103,12 @@ impl Folder {
     }
 
     /// What was written, for people.
-    pub(crate) fn written(&self) -> String {
-        format!("Wrote {RESULTS}, {TABLE} and {LOG} to {}.", self.path.display())
+    pub(crate) fn written(&self, samples: bool) -> String {
+        let with_samples = if samples { ", those of the samples" } else { "" };
+        format!(
+            "Wrote {RESULTS}, {TABLE}, the Parquet tables{with_samples} and {LOG} to {}.",
+            self.path.display()
+        )
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -78,20 +128,24 @@ impl Folder {
     }
 
     /// All of a file or nothing: it takes its name only once it is on the disk.
-    fn whole(&self, name: &str, text: &str) -> Result<(), Failure> {
+    fn whole(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let path = self.file(name);
         let write = || {
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(name).suffix(".part");
-            // Temporary files are private; results are for everyone the umask allows.
-            #[cfg(unix)]
-            builder.permissions(fs::Permissions::from_mode(0o666));
-            let mut file = builder.tempfile_in(&self.path)?;
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(&path).map_err(|error| error.error)
+            let mut file = self.part(name)?;
+            file.write_all(bytes)?;
+            publish(file, &path)
         };
-        write().map(drop).map_err(|error| Failure::writing(&path, &error))
+        write().map_err(|error| Failure::writing(&path, &error))
+    }
+
+    /// A file that is gone if it is not given its name.
+    fn part(&self, name: &str) -> io::Result<NamedTempFile> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(name).suffix(".part");
+        // Temporary files are private; results are for everyone the umask allows.
+        #[cfg(unix)]
+        builder.permissions(fs::Permissions::from_mode(0o666));
+        builder.tempfile_in(&self.path)
     }
 
     fn taken(&self, holds: &str) -> Failure {
@@ -102,6 +156,89 @@ impl Folder {
     }
 }
 
+fn publish(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// A table as one file.
+fn parquet(table: &'static Table, rows: &[Row]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, table, VERSION)?;
+    for rows in rows.chunks(PORTION) {
+        writer.write(rows)?;
+    }
+    writer.finish().map(|()| bytes)
+}
+
+fn file_of(table: &Table) -> String {
+    format!("{}.parquet", table.name)
+}
+
+/// The files that mean nothing without the results.
+fn of_results() -> impl Iterator<Item = String> {
+    [TABLE, LOG].into_iter().map(str::to_owned).chain(table::TABLES.into_iter().map(file_of))
+}
+
+/// The samples of all runs, on their way to the disk.
+pub(crate) struct Samples {
+    subflows: Part,
+    links: Part,
+    waiting: Vec<(u64, Run, Measurements)>,
+    rows_waiting: usize,
+}
+
+/// A file that has no name yet.
+struct Part {
+    file: NamedTempFile,
+    writer: Writer<File>,
+    path: PathBuf,
+}
+
+impl Part {
+    fn write(&mut self, rows: &[Row]) -> Result<(), Failure> {
+        self.writer.write(rows).map_err(|error| Failure::writing(&self.path, &error))
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        let Self { file, writer, path } = self;
+        let finish = || {
+            writer.finish()?;
+            publish(file, &path)
+        };
+        finish().map_err(|error| Failure::writing(&path, &error))
+    }
+}
+
+impl Samples {
+    /// Takes those of the run with this number; runs come in order.
+    pub(crate) fn add(&mut self, number: u64, run: &Run, counts: Measurements) -> Result<(), Failure> {
+        let subflows = counts.connections.iter().flat_map(|connection| &connection.subflows);
+        self.rows_waiting += subflows.map(|subflow| subflow.samples.len()).sum::<usize>();
+        self.waiting.push((number, run.clone(), counts));
+        if self.rows_waiting >= PORTION { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let waiting = &self.waiting;
+        let subflows: Vec<Row> =
+            waiting.iter().flat_map(|(number, run, counts)| table::samples(*number, run, counts)).collect();
+        let links: Vec<Row> =
+            waiting.iter().flat_map(|(number, run, counts)| table::queues(*number, run, counts)).collect();
+        self.subflows.write(&subflows)?;
+        self.links.write(&links)?;
+        self.waiting.clear();
+        self.rows_waiting = 0;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        self.flush()?;
+        self.subflows.finish()?;
+        self.links.finish()
+    }
+}
+
 /// Whether a results file is about exactly the runs of the plan, from the same version of the program.
 fn same_runs(results: &[u8], plan: &Plan) -> bool {
     const DETERMINED_BY: [&str; 7] =
@@ -109,7 +246,7 @@ fn same_runs(results: &[u8], plan: &Plan) -> bool {
     let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     let Some(document) = parse(results) else { return false };
     let Some(runs) = document["runs"].as_array() else { return false };
-    document["braid_version"] == env!("CARGO_PKG_VERSION")
+    document["braid_version"] == VERSION
         && runs.len() == plan.len()
         && runs.iter().enumerate().all(|(index, run)| {
             let planned = parse(json(&plan.get(index).0.failed("")).as_bytes());

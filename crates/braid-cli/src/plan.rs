@@ -1,6 +1,7 @@
 //! From what the user typed to a list of runs, with everything checked before the first one starts.
 
 use braid_algorithms::Spec;
+use braid_results::measure::Measurements;
 use braid_results::{Run, Setup};
 use braid_scenario::model::Scenario;
 use braid_scenario::{File, Source};
@@ -100,14 +101,19 @@ impl Plan {
         (setup, spec)
     }
 
-    /// Does a run. Whatever goes wrong in it, panics too, ends up in its status.
-    pub(crate) fn execute(&self, index: usize) -> Run {
+    /// Does a run. Whatever goes wrong in it, panics too, ends up in its status. The measurements, samples among them,
+    /// come along if `samples` asks for them and the run succeeded.
+    pub(crate) fn execute(&self, index: usize, samples: bool) -> (Run, Option<Measurements>) {
         let (setup, spec) = self.get(index);
-        let run = || braid_sim::run(setup.scenario, spec, setup.seed).map(|counts| setup.measured(&counts));
+        let run = || {
+            let counts =
+                braid_sim::run_with(setup.scenario, spec, setup.seed, braid_sim::Options { samples })?;
+            Ok::<_, braid_sim::Error>((setup.measured(&counts), samples.then_some(counts)))
+        };
         match pool::caught(run) {
-            Ok(Ok(run)) => run,
-            Ok(Err(error)) => setup.failed(error.to_string()),
-            Err(panic) => setup.failed(panic),
+            Ok(Ok(done)) => done,
+            Ok(Err(error)) => (setup.failed(error.to_string()), None),
+            Err(panic) => (setup.failed(panic), None),
         }
     }
 }

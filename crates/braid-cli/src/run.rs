@@ -9,18 +9,19 @@ use std::thread;
 use std::time::SystemTime;
 
 use braid_report::{Cell, Style, Table, tables};
+use braid_results::measure::Measurements;
 use braid_results::summary::summarize;
-use braid_results::{Document, OK, Run, Summary, json};
+use braid_results::{Document, OK, Run, Summary, json, table};
 
 use crate::Failure;
 use crate::args::{Format, RunArgs};
 use crate::failure::{FAILED, INTERRUPTED};
-use crate::out::Folder;
+use crate::out::{Folder, Samples};
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::{pool, terminal};
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Checks, runs, writes and prints, in this order.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -29,17 +30,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return terminal::print(intention(&plan).as_bytes());
     }
     let folder = args.out.as_deref().map(|path| Folder::prepare(path, &plan)).transpose()?;
+    let mut samples = folder.as_ref().filter(|_| args.samples).map(Folder::samples).transpose()?;
 
     let mut progress = Progress::new(plan.len(), args.quiet);
-    let Outcome { runs, failed, first_failure, readers } = execute(&plan, args, &mut progress)?;
+    let Outcome { runs, failed, first_failure, readers } =
+        execute(&plan, args, samples.as_mut(), &mut progress)?;
     let seconds = progress.started().elapsed().as_secs_f64();
 
     let summary = if folder.is_some() || args.format != Format::Jsonl { summarize(&runs) } else { vec![] };
     if let Some(folder) = &folder {
         let document = Document::new(VERSION, &runs, &summary).to_json();
         folder.write(
+            &runs,
             &document,
             &tables(&by_file(&plan, &summary), Style::default()),
+            samples,
             &log(runs.len(), seconds),
         )?;
     }
@@ -50,10 +55,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             }
             Format::Json => terminal::print(Document::new(VERSION, &runs, &summary).to_json().as_bytes())?,
             Format::Jsonl => {}
+            Format::Csv => terminal::print(table::FLOWS.to_csv(&table::flows(&runs)).as_bytes())?,
         }
     }
     if let Some(folder) = folder.filter(|_| !args.quiet) {
-        eprintln!("{}", folder.written());
+        eprintln!("{}", folder.written(args.samples));
     }
     match first_failure {
         None => Ok(()),
@@ -81,7 +87,12 @@ struct Outcome {
     readers: bool,
 }
 
-fn execute(plan: &Plan, args: &RunArgs, progress: &mut Progress) -> Result<Outcome, Failure> {
+fn execute(
+    plan: &Plan,
+    args: &RunArgs,
+    mut samples: Option<&mut Samples>,
+    progress: &mut Progress,
+) -> Result<Outcome, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let signal = Arc::clone(&stop);
     // The first signal ends the work in good order, a second one at once.
@@ -97,7 +108,10 @@ fn execute(plan: &Plan, args: &RunArgs, progress: &mut Progress) -> Result<Outco
     let mut outcome = Outcome { runs: Vec::new(), failed: 0, first_failure: None, readers: true };
     let mut done = 0;
     let mut broken = None;
-    let each = |run: Run| {
+    let each = |(run, counts): (Run, Option<Measurements>)| {
+        if let Some((samples, counts)) = samples.as_mut().zip(counts) {
+            broken = samples.add(done as u64, &run, counts).err();
+        }
         done += 1;
         if args.format == Format::Jsonl && outcome.readers {
             match terminal::still_read((json(&run) + "\n").as_bytes()) {
@@ -118,7 +132,7 @@ fn execute(plan: &Plan, args: &RunArgs, progress: &mut Progress) -> Result<Outco
         ControlFlow::Continue(())
     };
     let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let work = |index| plan.execute(index);
+    let work = |index| plan.execute(index, args.samples);
     pool::in_order(plan.len(), jobs, &stop, work, each, |done| progress.tick(done));
     progress.finish();
 

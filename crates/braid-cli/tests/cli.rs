@@ -1,10 +1,13 @@
 //! The command as a person or a script meets it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
 use assert_cmd::Command;
+use parquet::file::reader::SerializedFileReader;
+use parquet::record::{Field, Row};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -120,7 +123,7 @@ fn the_document_has_every_run_in_order() {
 #[test]
 fn the_same_seed_gives_the_same_bytes_whatever_the_number_of_jobs() {
     let place = Place::new();
-    for format in ["json", "jsonl", "table"] {
+    for format in ["json", "jsonl", "table", "csv"] {
         let with = |jobs| place.stdout(&format!("run small.toml --seeds 6 --format {format} --jobs {jobs}"));
         let one = with(1);
         assert_eq!(one, with(1), "{format}");
@@ -184,7 +187,7 @@ fn out_holds_what_was_printed_and_a_log() {
     assert_eq!(file("table.txt"), place.stdout("run small.toml --seeds 2"));
     assert!(file("log.txt").contains("run small.toml --seeds 2 --out results --format json"));
     let names = fs::read_dir(place.path().join("results")).unwrap().count();
-    assert_eq!(names, 3, "nothing temporary is left");
+    assert_eq!(names, 6, "nothing temporary is left");
 }
 
 #[test]
@@ -207,12 +210,136 @@ fn the_same_run_may_be_written_again_and_another_one_may_not() {
     assert_eq!(fs::read(&results).unwrap(), before);
 }
 
+/// All files of a folder but the log, by name.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let files = entries.map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()));
+    files.filter(|(name, _)| name != "log.txt").collect()
+}
+
+#[test]
+fn csv_has_the_flows_of_the_document() {
+    let place = Place::new();
+    let csv = place.stdout("run small.toml --seeds 2 --format csv");
+    let document = parse(&place.stdout("run small.toml --seeds 2 --format json"));
+    let mut lines = csv.split_terminator("\r\n").map(|line| line.split(',').collect::<Vec<_>>());
+    let headings = lines.next().unwrap();
+    let column = |name: &str| headings.iter().position(|heading| *heading == name).unwrap();
+    let (goodput, retransmissions) = (column("goodput_bps"), column("retransmissions"));
+    for run in document["runs"].as_array().unwrap() {
+        for connection in run["connections"].as_array().unwrap() {
+            for subflow in connection["subflows"].as_array().unwrap() {
+                let line = lines.next().unwrap();
+                assert_eq!(parse(line[goodput]).as_f64(), connection["goodput_bps"].as_f64());
+                assert_eq!(line[retransmissions].parse(), Ok(subflow["retransmissions"].as_u64().unwrap()));
+            }
+        }
+    }
+    assert_eq!(lines.next(), None);
+}
+
+/// A value of a Parquet file as it stands in the document.
+fn field(row: &Row, name: &str) -> Value {
+    let mut columns = row.get_column_iter();
+    match columns.find(|(column, _)| *column == name).unwrap().1 {
+        Field::Null => Value::Null,
+        Field::Str(text) => text.as_str().into(),
+        Field::Long(number) => (*number as u64).into(),
+        // Read as the document is, whose reader rounds the last digit in its own way.
+        Field::Double(number) => parse(&serde_json::to_string(number).unwrap()),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn parquet_has_the_figures_of_the_document_and_samples_where_asked_for() {
+    let place = Place::new();
+    let json = place.stdout("run small.toml --seeds 2 --out results --samples --format json");
+    let document = parse(&json);
+    let read = |name: &str| -> Vec<Row> {
+        let file = fs::File::open(place.path().join("results").join(name)).unwrap();
+        SerializedFileReader::new(file).unwrap().into_iter().map(Result::unwrap).collect()
+    };
+    let (flows, samples, queues) = (read("flows.parquet"), read("samples.parquet"), read("queues.parquet"));
+    let mut rows = flows.iter();
+    for (number, run) in document["runs"].as_array().unwrap().iter().enumerate() {
+        for connection in run["connections"].as_array().unwrap() {
+            for subflow in connection["subflows"].as_array().unwrap() {
+                let row = rows.next().unwrap();
+                assert_eq!((field(row, "run"), field(row, "cc")), (number.into(), run["cc"].clone()));
+                assert_eq!(field(row, "goodput_bps"), connection["goodput_bps"]);
+                for name in ["throughput_bps", "mean_rtt_ms", "mean_cwnd", "packets_sent"] {
+                    assert_eq!(field(row, name), subflow[name], "{name}");
+                }
+                let of_this = samples.iter().filter(|row| {
+                    let of = (field(row, "run"), field(row, "connection"), field(row, "subflow"));
+                    of == (number.into(), connection["id"].clone(), subflow["id"].clone())
+                });
+                let times: Vec<f64> = of_this.map(|row| field(row, "time_s").as_f64().unwrap()).collect();
+                assert!((17..20).contains(&times.len()), "2 s, the handshake apart: {times:?}");
+                assert!(times.windows(2).all(|pair| (pair[1] - pair[0] - 0.1).abs() < 1e-9), "{times:?}");
+            }
+        }
+    }
+    assert!(rows.next().is_none());
+    assert_eq!(queues.len(), 4 * 2 * 20, "four runs, two links, 2 s");
+    assert_eq!(json, place.stdout("run small.toml --seeds 2 --format json"), "samples change nothing");
+}
+
+#[test]
+fn the_files_are_the_same_bytes_whatever_the_number_of_jobs() {
+    let place = Place::new();
+    let with = |jobs: usize| {
+        let out = format!("jobs{jobs}");
+        place.stdout(&format!("run small.toml --seeds 4 --out {out} --samples --jobs {jobs}"));
+        files(&place.path().join(out))
+    };
+    let one = with(1);
+    assert_eq!(one.len(), 7);
+    assert!(one == with(2) && one == with(7));
+    place.stdout("run small.toml --seeds 4 --out jobs1 --jobs 3");
+    assert!(one == files(&place.path().join("jobs1")), "samples are left alone where none are asked for");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_fills_up_leaves_whole_files_and_earlier_results() {
+    let place = Place::new();
+    let disk = place.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let on_disk = |program: &str, words: &[&str]| {
+        let done = std::process::Command::new(program).args(words).arg(&disk).stderr(Stdio::null()).status();
+        done.is_ok_and(|status| status.success())
+    };
+    if !on_disk("mount", &["-t", "tmpfs", "-o", "size=128k", "braid-test"]) {
+        eprintln!("skipped: only root may mount a small disk");
+        return;
+    }
+    place.stdout("run small.toml --cc lia --out disk/first --samples");
+    let first = files(&disk.join("first"));
+    let output = place.output("run small.toml --seeds 60 --out disk/second --samples");
+    let (after, second) = (files(&disk.join("first")), files(&disk.join("second")));
+    assert!(on_disk("umount", &[]));
+
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("cannot write disk/second/") && message.contains("make room"), "{message}");
+    assert!(first.len() == 7 && first == after);
+    assert!(!second.contains_key("samples.parquet"), "{:?}", second.keys());
+    for (name, bytes) in &second {
+        assert!(!bytes.is_empty() && !name.ends_with(".part"), "{name}");
+    }
+}
+
 #[test]
 fn files_of_someone_else_are_not_overwritten() {
     let place = Place::new();
     fs::create_dir(place.path().join("mine")).unwrap();
     place.write("mine/table.txt", "precious");
     place.refused("run small.toml --out mine", &["table.txt", "nothing was overwritten"]);
+    fs::create_dir(place.path().join("hers")).unwrap();
+    place.write("hers/samples.parquet", "precious");
+    place.refused("run small.toml --out hers", &["samples.parquet", "nothing was overwritten"]);
     place.write("mine/results.json", "{\"runs\":");
     place.refused("run small.toml --out mine", &["other runs"]);
     assert_eq!(fs::read(place.path().join("mine/table.txt")).unwrap(), b"precious");
@@ -245,7 +372,7 @@ fn a_full_disk_is_told_and_no_panic() {
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let place = Place::new();
-    for format in ["json", "jsonl", "table"] {
+    for format in ["json", "jsonl", "table", "csv"] {
         let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("braid"))
             .current_dir(place.path())
             .args(["run", "small.toml", "--seeds", "20", "--format", format])
@@ -322,7 +449,8 @@ fn wrong_options_are_refused_with_what_was_expected() {
         ("--seeds 18446744073709551615", &["1000000 runs", "hint:"]),
         ("--jobs 0", &["--jobs"]),
         ("--jobs x", &["--jobs"]),
-        ("--format xml", &["--format", "table, json, jsonl"]),
+        ("--format xml", &["--format", "table, json, jsonl, csv"]),
+        ("--samples", &["--samples", "--out"]),
         ("--backend lab", &["lab", "--backend sim"]),
         ("--backend host", &["host", "--backend sim"]),
         ("--backend cloud", &["--backend", "sim, lab, host"]),

@@ -37,8 +37,8 @@ impl<T: Plain> Batch<T> {
         }
         // SAFETY: the kernel writes this memory only while `run` is in its system call; nobody else has the map.
         let memory =
-            unsafe { MmapOptions::new().len(len * size_of::<T>()).map_mut(array.as_fd().as_raw_fd()) }
-                .map_err(|error| failed(error.to_string()))?;
+            unsafe { MmapOptions::new().len(len * size_of::<T>()).map_mut(array.as_fd().as_raw_fd()) };
+        let memory = memory.map_err(|error| failed(error.to_string()))?;
         Ok(Self { object, memory, len, entry: PhantomData })
     }
 

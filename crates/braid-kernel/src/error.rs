@@ -30,6 +30,49 @@ pub enum Error {
         /// What the verifier said, its last lines.
         log: String,
     },
+    /// There is no BPF file system to pin to.
+    NoBpffs {
+        /// Why it could not be mounted.
+        report: String,
+    },
+    /// A congestion control cannot be called that.
+    BadName {
+        /// The name asked for, without `braid_`.
+        name: String,
+    },
+    /// Another program has registered a congestion control of that name.
+    NameTaken {
+        /// The name in the kernel.
+        name: String,
+    },
+    /// Nothing is loaded under that name.
+    NotLoaded {
+        /// The name asked for, without `braid_`.
+        name: String,
+        /// What is loaded.
+        loaded: Vec<String>,
+    },
+    /// It cannot go, as it is in use.
+    InUse {
+        /// The name in the kernel.
+        name: String,
+        /// By whom, one line each.
+        users: Vec<String>,
+    },
+    /// The kernel has no congestion control of that name.
+    NotAvailable {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        available: String,
+    },
+    /// There is no such network namespace.
+    NoNamespace {
+        /// The name asked for.
+        name: String,
+        /// Why it could not be entered.
+        report: String,
+    },
     /// Anything else that libbpf or the kernel reported.
     Kernel {
         /// What was being done.
@@ -42,7 +85,10 @@ pub enum Error {
 impl Error {
     /// Whether the machine, not the program, is the reason: tests skip on it.
     pub fn is_machine(&self) -> bool {
-        matches!(self, Self::OldKernel { .. } | Self::NoBpf { .. } | Self::NoPrivileges)
+        matches!(
+            self,
+            Self::OldKernel { .. } | Self::NoBpf { .. } | Self::NoPrivileges | Self::NoBpffs { .. }
+        )
     }
 }
 
@@ -68,6 +114,41 @@ impl fmt::Display for Error {
             }
             Self::Refused { program, log } => {
                 write!(f, "the kernel's verifier refused {program}, please report this:\n{log}")
+            }
+            Self::NoBpffs { report } => write!(
+                f,
+                "/sys/fs/bpf is no BPF file system and cannot be made one ({report}): run as root \
+                 `mount -t bpf bpf /sys/fs/bpf` (systemd does it at boot)"
+            ),
+            Self::BadName { name } => write!(
+                f,
+                "`{name}` cannot be the name of a congestion control: use 1 to 9 characters of a-z, 0-9 and _ \
+                 (the kernel calls it `braid_NAME`)"
+            ),
+            Self::NameTaken { name } => write!(
+                f,
+                "the kernel already has a `{name}` that this braid did not load: choose another name with --as, or \
+                 have its owner unload it (`bpftool struct_ops list` shows who that may be)"
+            ),
+            Self::NotLoaded { name, loaded } if loaded.is_empty() => {
+                write!(f, "`{name}` is not loaded, nothing is: `braid load NAME` loads an algorithm")
+            }
+            Self::NotLoaded { name, loaded } => {
+                write!(f, "`{name}` is not loaded: `braid status` lists {}", loaded.join(", "))
+            }
+            Self::InUse { name, users } => write!(
+                f,
+                "`{name}` is in use, nothing was changed:\n  {}\n--force unloads it all the same: connections that \
+                 use it keep it until they close, subflows that they join later get the namespace's default, and a \
+                 namespace whose default it is gets the kernel's",
+                users.join("\n  ")
+            ),
+            Self::NotAvailable { name, available } => write!(
+                f,
+                "the kernel has no congestion control `{name}`: it has {available}; `braid load` adds braid's"
+            ),
+            Self::NoNamespace { name, report } => {
+                write!(f, "network namespace `{name}`: {report}; `ip netns` lists those with a name")
             }
             Self::Kernel { doing, report } => write!(f, "{doing}: {}", report.trim_end()),
         }

@@ -3,7 +3,7 @@
 use crate::{
     Error, Verified,
     batch::{Batch, Plain},
-    load::load,
+    object::load,
 };
 
 /// `struct fixed_call` of `kernel/fixed_test.bpf.c`: arguments and result. Narrow ones use the low bits.
@@ -36,7 +36,7 @@ impl FixedTest {
     /// If the machine cannot load programs, or the verifier refuses one.
     pub fn load() -> Result<Self, Error> {
         let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/fixed_test.bpf.o"));
-        let (object, verified) = load("fixed_test", bytes, &[])?;
+        let (object, verified) = load("fixed_test", bytes, |_| Ok(()))?;
         Ok(Self { batch: Batch::new(object, "fixed_calls")?, verified })
     }
 

@@ -1,20 +1,31 @@
 //! The algorithms of `algorithms/` as eBPF programs: their objects, compiled at build time and embedded; the way
-//! through the kernel's verifier; and the means to run single transitions inside the kernel, on any input and without
-//! traffic, so that they can be compared with the native build.
+//! through the kernel's verifier; loading, replacing and unloading them as congestion controls ([`load`], [`unload`]),
+//! who uses them ([`sockets`]) and by default ([`set_default`]); what a machine needs for that ([`doctor`]); and the
+//! means to run single transitions inside the kernel, on any input and without traffic, so that they can be compared
+//! with the native build.
 //!
 //! Everything here needs Linux 6.4 and the right to load programs. Where that is missing the [`Error`] says what to do,
 //! and [`Error::is_machine`] is true.
 
 mod batch;
+mod bpffs;
+mod control;
+mod doctor;
 mod error;
 mod fixed;
-mod load;
+mod namespace;
+mod object;
 mod parity;
+mod sockets;
 
+pub use control::{Loaded, PREFIX, Use, load, loaded, unload, uses};
+pub use doctor::{Requirement, doctor};
 pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};
-pub use load::{Verified, verify};
+pub use namespace::{Namespace, available, default, set_default};
+pub use object::{Verified, verify};
 pub use parity::{Call, Parity};
+pub use sockets::{Socket, sockets};
 
 /// An algorithm compiled for BPF.
 pub struct Object {

@@ -8,7 +8,7 @@ use braid_algorithms::{
 use crate::{
     Error,
     batch::{Batch, Plain},
-    load::load_algorithm,
+    object::load_algorithm,
 };
 
 /// `BRAID_PRIVATE_BYTES` in words.
@@ -42,7 +42,7 @@ impl Parity {
     /// # Errors
     /// If the machine cannot load programs, or the verifier refuses this one.
     pub fn load(spec: &Spec) -> Result<Self, Error> {
-        let (object, _) = load_algorithm(spec)?;
+        let (object, _) = load_algorithm(spec, None, None)?;
         Ok(Self { batch: Batch::new(object, "braid_calls")? })
     }
 

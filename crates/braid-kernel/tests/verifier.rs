@@ -7,7 +7,7 @@ mod common;
 use std::fmt::Write as _;
 
 use braid_algorithms::Algorithm;
-use braid_kernel::{Verified, objects, verify};
+use braid_kernel::{Parity, Verified, objects, verify};
 
 #[test]
 fn every_algorithm_has_an_object() {
@@ -15,6 +15,10 @@ fn every_algorithm_has_an_object() {
     let objects: Vec<&str> = objects().iter().map(|object| object.name).collect();
     assert_eq!(algorithms, objects);
 }
+
+/// The first settings are the defaults, all parameters lowest and all highest: with these every hook is verified, with
+/// the others just the transitions, which all hooks consist of.
+const EXTREMES: usize = 3;
 
 /// Parameters are constants to the verifier, so it sees other paths with other values.
 #[test]
@@ -26,7 +30,11 @@ fn the_verifier_accepts_every_algorithm_with_the_extremes_of_every_parameter() {
     for algorithm in braid_algorithms::all() {
         let mut rows: Vec<Verified> = Vec::new();
         let mut most: Vec<u64> = Vec::new();
-        for spec in common::settings(algorithm) {
+        for (i, spec) in common::settings(algorithm).into_iter().enumerate() {
+            if i >= EXTREMES {
+                Parity::load(&spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
+                continue;
+            }
             let Some(programs) = common::or_skip("the verifier on every algorithm", verify(&spec)) else {
                 return;
             };

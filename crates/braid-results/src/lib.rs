@@ -1,13 +1,17 @@
 //! What a run measures: raw counts, the metrics derived from them, statistics over seeds and the JSON document.
 //!
 //! A backend fills [`measure::Measurements`]; [`Setup::measured`] makes a [`Run`] of it; [`summary::summarize`] turns
-//! the runs that differ only in their seed into means and confidence intervals; [`Document`] is all of it.
+//! the runs that differ only in their seed into means and confidence intervals; [`Document`] is all of it. The same
+//! figures as plain tables are in [`mod@table`].
 
 pub mod measure;
 pub mod metrics;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod run;
 pub mod statistics;
 pub mod summary;
+pub mod table;
 
 use serde::Serialize;
 

@@ -1,6 +1,7 @@
 //! What a backend counts during one run, before any metric is derived from it.
 //!
 //! Everything is counted over the measured part of the run: from the end of the warm-up to the start of the cool-down.
+//! Only samples, which show how it came about, begin with the run.
 
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,6 +58,27 @@ pub struct SubflowCounts {
     pub cwnd_integral: u128,
     /// cwnd in packets every 100 ms while the subflow was established.
     pub cwnd_samples: Vec<u32>,
+    /// Every 100 ms of the whole run while the subflow was established; empty unless asked for.
+    pub samples: Vec<SubflowSample>,
+}
+
+/// A subflow at one moment. Counts are from the start of the run, warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubflowSample {
+    /// Since the start of the run, nanoseconds.
+    pub time_ns: u64,
+    /// Packets.
+    pub cwnd: u32,
+    /// Packets; none before the first reduction.
+    pub ssthresh: Option<u32>,
+    /// Smoothed RTT, microseconds; none before the first RTT sample.
+    pub srtt_us: Option<u32>,
+    /// Packets believed to be in the network.
+    pub in_flight: u32,
+    /// IP bytes of data packets that have reached the receiver.
+    pub received_bytes: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
 }
 
 /// One link, both directions.
@@ -66,6 +88,19 @@ pub struct LinkCounts {
     pub forward: DirectionCounts,
     /// From receiver to sender.
     pub reverse: DirectionCounts,
+    /// The forward direction every 100 ms of the whole run; empty unless asked for, and for private links.
+    pub samples: Vec<LinkSample>,
+}
+
+/// A direction of a link at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkSample {
+    /// Since the start of the run, nanoseconds.
+    pub time_ns: u64,
+    /// Packets in the queue, the one being sent included.
+    pub queue_packets: u32,
+    /// Packets that the queue has dropped since the start of the run.
+    pub drops_queue: u64,
 }
 
 /// One direction of a link.

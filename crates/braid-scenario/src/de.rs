@@ -9,7 +9,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use crate::document::{Document, Entry, Node, Path, Table, Value};
+use crate::document::{Document, Entry, Node, Path, Step, Table, Value};
 use crate::error::{Problem, quote, suggest};
 use crate::format;
 
@@ -26,10 +26,12 @@ pub(crate) fn read(document: &Document) -> Result<format::Document, Vec<Problem>
         };
         let path = fault.path.unwrap_or_default();
         // A key may be missing because it was taken out below.
-        if fault.missing && path.0.is_empty() && !problems.is_empty() {
+        if fault.missing.is_some() && path.0.is_empty() && !problems.is_empty() {
             return Err(problems);
         }
-        problems.push(document.problem(&path, fault.about_key, fault.message).hint(fault.hint));
+        let add = || fault.missing.and_then(|key| example(&path, key)).map(|value| format!("add {value}"));
+        let hint = fault.hint.or_else(add);
+        problems.push(document.problem(&path, fault.about_key, fault.message).hint(hint));
         // What is left may have more to say: without an unknown key, or without the whole link or connection.
         let skip = if fault.about_key { path } else { Path(path.0.into_iter().take(2).collect()) };
         let parent = Path(skip.0.iter().take(1).cloned().collect());
@@ -46,14 +48,15 @@ struct Fault {
     path: Option<Path>,
     /// Whether the key is wrong, not the value.
     about_key: bool,
-    missing: bool,
+    /// The key that is not there.
+    missing: Option<&'static str>,
     message: String,
     hint: Option<String>,
 }
 
 impl Fault {
     fn new(message: String, hint: Option<String>) -> Self {
-        Self { path: None, about_key: false, missing: false, message, hint }
+        Self { path: None, about_key: false, missing: None, message, hint }
     }
 
     fn at(mut self, path: &Path) -> Self {
@@ -117,8 +120,7 @@ impl de::Error for Fault {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        let hint = example(field).map(|value| format!("add {value}"));
-        Self { missing: true, ..Self::new(format!("missing key {field:?}"), hint) }
+        Self { missing: Some(field), ..Self::new(format!("missing key {field:?}"), None) }
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
@@ -153,9 +155,14 @@ fn synonym(wrong: &str, known: &[&'static str]) -> Option<&'static str> {
     known.iter().copied().find(|known| *known == key)
 }
 
-/// How to write a key that must not be missing.
-fn example(key: &str) -> Option<&'static str> {
+/// How to write a key that must not be missing in the table at `path`.
+fn example(path: &Path, key: &str) -> Option<&'static str> {
+    let of_queue = path.0.last() == Some(&Step::Key("discipline".to_owned()));
     Some(match key {
+        "kind" if of_queue => "kind = \"codel\" or kind = \"fq-codel\"",
+        "at" => "at = \"10s\"",
+        "to-bad" => "to-bad = \"0.1%\"",
+        "to-good" => "to-good = \"20%\"",
         "title" => "title = \"What this shows\"",
         "duration" => "duration = \"60s\"",
         "rate" => "rate = \"10mbit\"",

@@ -272,15 +272,21 @@ impl Document {
     /// Takes out what is at a path, so that the rest can be checked.
     pub(crate) fn remove(&mut self, path: &Path) -> bool {
         let Some((Step::Key(last), parents)) = path.0.split_last() else { return false };
-        let mut table = &mut self.root;
+        let Some((Step::Key(first), parents)) = parents.split_first() else {
+            return self.root.shift_remove(last).is_some();
+        };
+        let mut node = self.root.get_mut(first).map(|entry| &mut entry.node);
         for step in parents {
-            let Step::Key(key) = step else { return false };
-            let Some(Entry { node: Node { value: Value::Table(inner), .. }, .. }) = table.get_mut(key) else {
-                return false;
+            node = match (step, node.map(|node| &mut node.value)) {
+                (Step::Key(key), Some(Value::Table(table))) => table.get_mut(key).map(|e| &mut e.node),
+                (Step::Index(index), Some(Value::Array(nodes))) => nodes.get_mut(*index),
+                _ => return false,
             };
-            table = inner;
         }
-        table.shift_remove(last).is_some()
+        match node.map(|node| &mut node.value) {
+            Some(Value::Table(table)) => table.shift_remove(last).is_some(),
+            _ => false,
+        }
     }
 }
 

@@ -7,13 +7,18 @@
 //! Names of links, connections, subflows and variables are made of `a`-`z`, `0`-`9` and `-`, at most 32
 //! characters, the first not a `-`.
 
-use indexmap::IndexMap;
-use serde::Deserialize;
+use std::fmt;
 
-use crate::units::{Duration, Packets, Probability, Queue, Rate, Size, Window};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+
+use crate::units::{Chance, Duration, Packets, Probability, Quantity as _, Queue, Rate, Size, Window};
 
 /// A scenario file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Document {
     /// One line for people.
@@ -48,7 +53,7 @@ pub struct Document {
 }
 
 /// One value of an axis.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Choice {
     /// A value for the variable named like the axis.
@@ -72,7 +77,7 @@ pub enum Scalar {
 }
 
 /// A duplex link with a queue at either end.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Link {
     /// Serialisation rate, both directions; above 0, at most `"1000gbit"`.
@@ -86,23 +91,29 @@ pub struct Link {
     /// at most `"60s"`, default none.
     #[serde(default)]
     pub jitter: Duration,
-    /// Drop-tail queue, both directions; the packet being sent counts; at least one packet or 1500 bytes,
+    /// Where the queue overflows, both directions; the packet being sent counts; at least one packet or 1500 bytes,
     /// and room for a full packet of every connection that crosses it. No default, because hardly anything
     /// matters more to congestion control.
     pub queue: Queue,
-    /// Probability that a packet is lost on the wire, after the queue, for each packet independently and for
-    /// each direction; 0 to below 1, default 0.
-    pub loss: Option<Probability>,
+    /// Who leaves the queue next, and who is dropped before it overflows, both directions; default
+    /// `"drop-tail"`.
+    pub discipline: Option<Discipline>,
+    /// Loss on the wire, after the queue, in each direction: a probability for each packet independently, 0 to
+    /// below 1, or a table for losses in bursts. Default 0.
+    pub loss: Option<Loss>,
     /// Every n-th packet is lost on the wire, counted from the start of the run in each direction; at least 2.
     /// Instead of `loss`.
     pub drop_every: Option<u32>,
     /// Packets that may carry a congestion mark get one when they find at least this many packets queued; at
-    /// least 1 and below `queue`. Default: no marks.
+    /// least 1 and below `queue`. Only with the discipline `"drop-tail"`. Default: no marks.
     pub ecn_threshold: Option<Packets>,
     /// Times at which the link is down; ascending and disjoint. Packets that come to it or would leave it meanwhile
     /// are lost; what is on the wire still arrives. Default: none.
     #[serde(default)]
     pub outages: Vec<Window>,
+    /// What changes during the run, both directions, ascending in time. Default: nothing.
+    #[serde(default)]
+    pub change: Vec<Change>,
     /// Every route gets a copy of its own each time it names the link; default false. For access links, which
     /// nobody shares.
     #[serde(default)]
@@ -112,7 +123,7 @@ pub struct Link {
 }
 
 /// The way from receiver to sender, which carries acknowledgements. What is not given is as on the way there.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Reverse {
     /// See [`Link::rate`].
@@ -123,18 +134,103 @@ pub struct Reverse {
     pub jitter: Option<Duration>,
     /// See [`Link::queue`].
     pub queue: Option<Queue>,
+    /// See [`Link::discipline`].
+    pub discipline: Option<Discipline>,
     /// See [`Link::loss`]; also replaces `drop-every` of the way there.
-    pub loss: Option<Probability>,
+    pub loss: Option<Loss>,
     /// See [`Link::drop_every`]; also replaces `loss` of the way there.
     pub drop_every: Option<u32>,
-    /// See [`Link::ecn_threshold`].
+    /// See [`Link::ecn_threshold`]. Not taken over from the way there by another `discipline`.
     pub ecn_threshold: Option<Packets>,
     /// See [`Link::outages`]; an empty list means none.
     pub outages: Option<Vec<Window>>,
+    /// See [`Link::change`]; an empty list means none. Not given: the changes of the way there, except of what has
+    /// a value of its own here.
+    pub change: Option<Vec<Change>>,
+}
+
+/// Loss on the wire.
+#[derive(Clone, Copy, Debug)]
+pub enum Loss {
+    /// Of each packet independently.
+    Random(Probability),
+    /// In bursts.
+    Bursts(Bursts),
+}
+
+/// Loss by a chain of a good and a bad state that moves before each packet, which is then lost with the probability of
+/// the state it meets (Gilbert 1960, Elliott 1963). It starts in the good state. A stay in the bad state lasts
+/// 1 / `to-good` packets on average, and of all packets to-bad / (to-bad + to-good) meet it.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Bursts {
+    /// Probability of moving from good to bad; above 0.
+    pub to_bad: Chance,
+    /// Probability of moving from bad to good; above 0.
+    pub to_good: Chance,
+    /// Probability that a packet is lost in the good state; default 0.
+    #[serde(default)]
+    pub good: Chance,
+    /// Probability that a packet is lost in the bad state; at least `good`, default 1.
+    #[serde(default = "certain")]
+    pub bad: Chance,
+}
+
+/// A queue discipline: its name alone, or a table with its name as `kind`.
+#[derive(Clone, Copy, Debug)]
+pub struct Discipline(pub DisciplineKeys);
+
+/// A queue discipline with its parameters.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DisciplineKeys {
+    /// Its name.
+    pub kind: DisciplineKind,
+    /// The waiting time to keep to; above 0 and below `interval`, default `"5ms"`. Not for `drop-tail`.
+    pub target: Option<Duration>,
+    /// How long the target may be exceeded before packets are dropped; at most `"60s"`, default `"100ms"`. Not for
+    /// `drop-tail`.
+    pub interval: Option<Duration>,
+    /// Marks packets that may carry a congestion mark instead of dropping them; default false for `codel` and true
+    /// for `fq-codel`, as in Linux. Not for `drop-tail`.
+    pub ecn: Option<bool>,
+    /// How many queues flows are hashed to; 1 to 65536, default 1024. Only for `fq-codel`.
+    pub flows: Option<u32>,
+    /// Bytes that a queue may send in a turn; 256 to 1048576, default 1514. Only for `fq-codel`.
+    pub quantum: Option<u32>,
+}
+
+/// Names of queue disciplines.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum DisciplineKind {
+    /// First in, first out; dropped when full.
+    DropTail,
+    /// First in, first out; drops what has waited too long (RFC 8289).
+    #[serde(rename = "codel")]
+    CoDel,
+    /// A CoDel queue for each flow, served in turn (RFC 8290).
+    #[serde(rename = "fq-codel")]
+    FqCoDel,
+}
+
+/// New values from a certain time on; at least one. What is not given stays as it is.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Change {
+    /// When; after the start and after the change before. After the end of the run nothing changes any more.
+    pub at: Duration,
+    /// See [`Link::rate`]. What is being sent is finished at the old rate.
+    pub rate: Option<Rate>,
+    /// See [`Link::delay`]; one way, also for a link with an `rtt`. Applies to what leaves from then on, and never
+    /// reorders packets.
+    pub delay: Option<Duration>,
+    /// See [`Link::loss`]; also replaces `drop-every`.
+    pub loss: Option<Loss>,
 }
 
 /// A bulk transfer from a sender to a receiver.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Connection {
     /// Plain TCP, with a `route`, or MPTCP, with `subflow` tables.
@@ -153,7 +249,8 @@ pub struct Connection {
     pub mss: Option<u32>,
     /// Receive buffer, shared by all subflows; at least two packets, at most `"1024MiB"`, the largest window TCP
     /// can announce. Default: 4 times the summed bottleneck rates times the longest round trip with full queues,
-    /// at least `"6MiB"`, so that it does not limit.
+    /// at least `"6MiB"`, so that it does not limit. Where a link changes, its highest rate, longest delay and
+    /// slowest queue count.
     pub receive_buffer: Option<Size>,
     /// First congestion window in packets, 1 to 10000; default 10 (RFC 6928).
     pub initial_window: Option<u32>,
@@ -171,7 +268,7 @@ pub struct Connection {
 }
 
 /// Which protocol a connection speaks.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// One path.
@@ -181,7 +278,7 @@ pub enum Kind {
 }
 
 /// One path of an MPTCP connection.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Subflow {
     /// 1 to 32 links from sender to receiver. Acknowledgements take the same way back. No shared link twice.
@@ -196,4 +293,75 @@ pub struct Subflow {
 
 fn yes() -> bool {
     true
+}
+
+fn certain() -> Chance {
+    Chance(1.0)
+}
+
+impl<'de> Deserialize<'de> for Loss {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ValueOrTable;
+
+        impl<'de> Visitor<'de> for ValueOrTable {
+            type Value = Loss;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a probability such as 0.001 or \"0.1%\", or a table with to-bad and to-good")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Loss, E> {
+                text.parse().map(Loss::Random).map_err(E::custom)
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Loss, E> {
+                Probability::from_number(value as f64, &value.to_string())
+                    .map(Loss::Random)
+                    .map_err(E::custom)
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Loss, E> {
+                Probability::from_number(value, &value.to_string()).map(Loss::Random).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loss, A::Error> {
+                Bursts::deserialize(MapAccessDeserializer::new(map)).map(Loss::Bursts)
+            }
+        }
+
+        deserializer.deserialize_any(ValueOrTable)
+    }
+}
+
+impl<'de> Deserialize<'de> for Discipline {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrTable;
+
+        impl<'de> Visitor<'de> for NameOrTable {
+            type Value = Discipline;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a queue discipline such as \"fq-codel\", or a table with its name as kind")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Discipline, E> {
+                let kind = DisciplineKind::deserialize(StrDeserializer::new(name))?;
+                let keys = DisciplineKeys {
+                    kind,
+                    target: None,
+                    interval: None,
+                    ecn: None,
+                    flows: None,
+                    quantum: None,
+                };
+                Ok(Discipline(keys))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Discipline, A::Error> {
+                DisciplineKeys::deserialize(MapAccessDeserializer::new(map)).map(Discipline)
+            }
+        }
+
+        deserializer.deserialize_any(NameOrTable)
+    }
 }

@@ -25,9 +25,11 @@ mod error;
 mod expand;
 mod file;
 mod resolve;
+mod schema;
 mod source;
 
 pub use embedded::{Summary, embedded};
 pub use error::{Error, Problem};
 pub use file::{File, load};
+pub use schema::schema;
 pub use source::Source;

@@ -5,10 +5,13 @@ use indexmap::IndexMap;
 use crate::document::Path;
 use crate::error::{Error, Problem, quote, suggest};
 use crate::expand::Cell;
-use crate::format::{self, Document};
-use crate::model::{Connection, Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario, Subflow};
+use crate::format::{self, DisciplineKind, Document};
+use crate::model::{
+    Change, CoDel, Connection, Direction, Discipline, FqCoDel, GilbertElliott, Kind, Link, Loss, QueueLimit,
+    Scenario, Subflow,
+};
 use crate::topology::serialisation_ns;
-use crate::units::{Duration, Packets, Probability, Queue, Rate, Window};
+use crate::units::{Duration, Packets, Queue, Rate, Window};
 use crate::{de, topology};
 
 const MOST_SUBFLOWS: usize = 8;
@@ -171,6 +174,8 @@ impl Resolver<'_> {
         };
         self.queue(place, link.queue);
         let loss = self.loss_of(place, link.loss, link.drop_every);
+        let discipline = self.discipline(&place.key("discipline"), link.discipline);
+        let changes = self.changes(&place.key("change"), &link.change);
         let forward = self.direction(
             place,
             &Keys {
@@ -181,6 +186,8 @@ impl Resolver<'_> {
                 loss,
                 ecn_threshold: link.ecn_threshold,
                 outages: &link.outages,
+                discipline,
+                changes,
             },
         );
         let reverse = match &link.reverse {
@@ -216,6 +223,18 @@ impl Resolver<'_> {
             (None, None) => forward.loss,
             (loss, drop_every) => self.loss_of(place, loss, drop_every),
         };
+        let discipline = match reverse.discipline {
+            None => forward.discipline,
+            given => self.discipline(&place.key("discipline"), given),
+        };
+        let ecn_threshold = match reverse.discipline {
+            None => reverse.ecn_threshold.or(link.ecn_threshold),
+            Some(_) => reverse.ecn_threshold,
+        };
+        let changes = match &reverse.change {
+            None => changes_but(&forward.changes, reverse),
+            Some(changes) => self.changes(&place.key("change"), changes),
+        };
         self.direction(
             place,
             &Keys {
@@ -224,8 +243,10 @@ impl Resolver<'_> {
                 jitter: reverse.jitter.unwrap_or(link.jitter),
                 queue: reverse.queue.unwrap_or(link.queue),
                 loss,
-                ecn_threshold: reverse.ecn_threshold.or(link.ecn_threshold),
+                ecn_threshold,
                 outages: reverse.outages.as_ref().unwrap_or(&link.outages),
+                discipline,
+                changes,
             },
         )
     }
@@ -239,6 +260,10 @@ impl Resolver<'_> {
 
     fn direction(&mut self, place: &Path, keys: &Keys<'_>) -> Direction {
         self.delay(&place.key("jitter"), keys.jitter, LONGEST_DELAY);
+        if keys.ecn_threshold.is_some() && keys.discipline != Discipline::DropTail {
+            let hint = Some("remove it; codel and fq-codel mark by waiting time, with ecn = true".to_owned());
+            self.fail(&place.key("ecn-threshold"), "only a drop-tail queue marks by its length", hint);
+        }
         let queue = match keys.queue {
             Queue::Packets(Packets(packets)) => QueueLimit::Packets(packets),
             Queue::Bytes(size) => QueueLimit::Bytes(size.0),
@@ -265,27 +290,130 @@ impl Resolver<'_> {
             loss: keys.loss,
             ecn_threshold: keys.ecn_threshold.map(|packets| packets.0),
             outages: keys.outages.iter().map(|window| (window.from.0, window.to.0)).collect(),
-            discipline: Discipline::DropTail,
-            changes: Vec::new(),
+            discipline: keys.discipline,
+            changes: keys.changes.clone(),
         }
     }
 
-    fn loss_of(&mut self, place: &Path, loss: Option<Probability>, drop_every: Option<u32>) -> Loss {
-        let p = loss.map_or(0.0, |p| p.0);
-        match drop_every {
-            None if p == 0.0 => Loss::None,
-            None => Loss::Bernoulli(p),
-            Some(n) => {
-                if p > 0.0 {
-                    self.both(&place.key("drop-every"), &place.key("loss"));
-                }
-                if n < 2 {
-                    let message = format!("expected a whole number of at least 2, found {n}");
-                    self.fail(&place.key("drop-every"), message, Some("1000 loses 0.1%".to_owned()));
-                }
-                Loss::Periodic(n)
+    fn loss_of(&mut self, place: &Path, loss: Option<format::Loss>, drop_every: Option<u32>) -> Loss {
+        let loss = loss.map_or(Loss::None, |loss| self.loss(&place.key("loss"), loss));
+        let Some(n) = drop_every else { return loss };
+        if loss != Loss::None {
+            self.both(&place.key("drop-every"), &place.key("loss"));
+        }
+        if n < 2 {
+            let message = format!("expected a whole number of at least 2, found {n}");
+            self.fail(&place.key("drop-every"), message, Some("1000 loses 0.1%".to_owned()));
+        }
+        Loss::Periodic(n)
+    }
+
+    fn loss(&mut self, place: &Path, loss: format::Loss) -> Loss {
+        let bursts = match loss {
+            format::Loss::Random(p) if p.0 == 0.0 => return Loss::None,
+            format::Loss::Random(p) => return Loss::Bernoulli(p.0),
+            format::Loss::Bursts(bursts) => bursts,
+        };
+        for (key, chance, state) in [("to-bad", bursts.to_bad, "good"), ("to-good", bursts.to_good, "bad")] {
+            if chance.0 == 0.0 {
+                let message = format!("expected a probability above 0, or the {state} state never ends");
+                let hint = "for loss without bursts, write the probability alone: loss = \"1%\"".to_owned();
+                self.fail(&place.key(key), message, Some(hint));
             }
         }
+        if bursts.good > bursts.bad {
+            let message = "more is lost in the good state than in the bad one";
+            let key = if self.cell.document.is_set(&place.key("bad")) { "bad" } else { "good" };
+            self.fail(&place.key(key), message, Some("make good smaller than bad".to_owned()));
+        } else if bursts.good.0 == 1.0 {
+            let hint = Some("to take a link down, use outages".to_owned());
+            self.fail(&place.key("good"), "every packet is lost in either state", hint);
+        }
+        Loss::GilbertElliott(GilbertElliott {
+            to_bad: bursts.to_bad.0,
+            to_good: bursts.to_good.0,
+            loss_good: bursts.good.0,
+            loss_bad: bursts.bad.0,
+        })
+    }
+
+    fn discipline(&mut self, place: &Path, given: Option<format::Discipline>) -> Discipline {
+        let Some(format::Discipline(keys)) = given else { return Discipline::DropTail };
+        let (codel, fair) = match keys.kind {
+            DisciplineKind::DropTail => (false, false),
+            DisciplineKind::CoDel => (true, false),
+            DisciplineKind::FqCoDel => (true, true),
+        };
+        for (key, given, meant, owners) in [
+            ("target", keys.target.is_some(), codel, "codel and fq-codel"),
+            ("interval", keys.interval.is_some(), codel, "codel and fq-codel"),
+            ("ecn", keys.ecn.is_some(), codel, "codel and fq-codel"),
+            ("flows", keys.flows.is_some(), fair, "fq-codel"),
+            ("quantum", keys.quantum.is_some(), fair, "fq-codel"),
+        ] {
+            if given && !meant {
+                let hint = Some("remove it, or change kind".to_owned());
+                self.fail(&place.key(key), format!("only for {owners}"), hint);
+            }
+        }
+        if !codel {
+            return Discipline::DropTail;
+        }
+        let interval = keys.interval.unwrap_or(Duration(100_000_000));
+        let target = keys.target.unwrap_or(Duration(5_000_000));
+        if interval > LONGEST_DELAY {
+            self.delay(&place.key("interval"), interval, LONGEST_DELAY);
+        } else if target == Duration(0) || target >= interval {
+            let message = format!("expected a target above zero and below the interval of {interval}");
+            let key = if keys.target.is_some() { "target" } else { "interval" };
+            let hint = "RFC 8289 recommends target = \"5ms\" and interval = \"100ms\"".to_owned();
+            self.fail(&place.key(key), format!("{message}, found {target}"), Some(hint));
+        }
+        let codel = CoDel { target_ns: target.0, interval_ns: interval.0, ecn: keys.ecn.unwrap_or(fair) };
+        if !fair {
+            return Discipline::CoDel(codel);
+        }
+        let flows = self.count(&place.key("flows"), keys.flows.unwrap_or(1024), 1, 65_536, "queues");
+        let quantum = self.count(&place.key("quantum"), keys.quantum.unwrap_or(1514), 256, 1 << 20, "bytes");
+        Discipline::FqCoDel(FqCoDel { codel, flows, quantum })
+    }
+
+    fn count(&mut self, place: &Path, value: u32, least: u32, most: u32, what: &str) -> u32 {
+        if !(least..=most).contains(&value) {
+            self.fail(place, format!("expected {least} to {most} {what}, found {value}"), None);
+        }
+        value
+    }
+
+    fn changes(&mut self, place: &Path, given: &[format::Change]) -> Vec<Change> {
+        let mut before = Duration(0);
+        let mut changes = Vec::with_capacity(given.len());
+        for (i, change) in given.iter().enumerate() {
+            let place = place.index(i);
+            if change.at == Duration(0) {
+                let hint = Some("at the start, the values of the link itself hold".to_owned());
+                self.fail(&place.key("at"), "expected a time after the start", hint);
+            } else if change.at <= before {
+                let message = format!("not after the change before, at {before}");
+                let hint = Some("order the changes by time, one for each time".to_owned());
+                self.fail(&place.key("at"), message, hint);
+            }
+            before = change.at;
+            if change.rate.is_none() && change.delay.is_none() && change.loss.is_none() {
+                let hint = Some("add a new rate, delay or loss".to_owned());
+                self.fail(&place, format!("nothing changes at {}", change.at), hint);
+            }
+            if let Some(delay) = change.delay {
+                self.delay(&place.key("delay"), delay, LONGEST_DELAY);
+            }
+            changes.push(Change {
+                at_ns: change.at.0,
+                rate_bps: change.rate.map(|rate| rate.0),
+                delay_ns: change.delay.map(|delay| delay.0),
+                loss: change.loss.map(|loss| self.loss(&place.key("loss"), loss)),
+            });
+        }
+        changes
     }
 
     /// Two keys that exclude each other; the one the user has just set is the culprit.
@@ -517,16 +645,50 @@ struct Keys<'a> {
     loss: Loss,
     ecn_threshold: Option<Packets>,
     outages: &'a [Window],
+    discipline: Discipline,
+    changes: Vec<Change>,
+}
+
+/// The changes of the way there, except of what the way back has a value of its own for.
+fn changes_but(forward: &[Change], reverse: &format::Reverse) -> Vec<Change> {
+    let kept = forward.iter().map(|change| Change {
+        at_ns: change.at_ns,
+        rate_bps: change.rate_bps.filter(|_| reverse.rate.is_none()),
+        delay_ns: change.delay_ns.filter(|_| reverse.delay.is_none()),
+        loss: change.loss.filter(|_| reverse.loss.is_none() && reverse.drop_every.is_none()),
+    });
+    kept.filter(|change| change.rate_bps.is_some() || change.delay_ns.is_some() || change.loss.is_some())
+        .collect()
+}
+
+/// The highest rate that a direction ever has.
+fn highest_bps(direction: &Direction) -> u64 {
+    direction.changes.iter().filter_map(|change| change.rate_bps).fold(direction.rate_bps, u64::max)
+}
+
+/// The longest delay that a direction ever has.
+fn longest_ns(direction: &Direction) -> u64 {
+    direction.changes.iter().filter_map(|change| change.delay_ns).fold(direction.delay_ns, u64::max)
+}
+
+/// The lowest rate that a direction ever has.
+fn lowest_bps(direction: &Direction) -> u64 {
+    direction.changes.iter().filter_map(|change| change.rate_bps).fold(direction.rate_bps, u64::min)
+}
+
+/// The most that a route ever carries, and the link that limits it; the first of equals.
+fn most_bps<'a>(links: &'a [Link], route: &[usize]) -> (u64, &'a Link) {
+    let rates = route.iter().map(|&link| (highest_bps(&links[link].forward), &links[link]));
+    rates.min_by_key(|(rate, _)| *rate).expect("routes are not empty")
 }
 
 /// Backends count the packets of a subflow in 32 bits.
 fn check_length(scenario: &Scenario, cell: &Cell) -> Result<(), Error> {
-    for (connection, paths) in scenario.connections.iter().zip(topology::paths(scenario)) {
-        for (subflow, path) in connection.subflows.iter().zip(paths) {
-            let link = &scenario.links[path.bottleneck];
+    for connection in &scenario.connections {
+        for subflow in &connection.subflows {
+            let (rate_bps, link) = most_bps(&scenario.links, &subflow.route);
             let bits = u128::from(connection.mss + connection.data_header) * 8;
-            let packets =
-                u128::from(link.forward.rate_bps) * u128::from(scenario.duration_ns) / (bits * 1_000_000_000);
+            let packets = u128::from(rate_bps) * u128::from(scenario.duration_ns) / (bits * 1_000_000_000);
             if packets >= 1 << 32 {
                 let message = format!(
                     "subflow {}.{} could send {packets} packets over {}, the limit is 2^32",
@@ -544,7 +706,7 @@ fn check_length(scenario: &Scenario, cell: &Cell) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives every connection without a receive buffer one that does not limit it.
+/// Gives every connection without a receive buffer one that does not limit it, whatever changes during the run.
 fn default_buffers(scenario: &mut Scenario) {
     let paths = topology::paths(scenario);
     let Scenario { links, connections, .. } = scenario;
@@ -552,12 +714,16 @@ fn default_buffers(scenario: &mut Scenario) {
         if connection.receive_buffer > 0 {
             continue;
         }
-        let rate_bps: u128 =
-            paths.iter().map(|path| u128::from(links[path.bottleneck].forward.rate_bps)).sum();
+        let rates = connection.subflows.iter().map(|subflow| most_bps(links, &subflow.route).0);
+        let rate_bps: u128 = rates.map(u128::from).sum();
         let packet = connection.mss + connection.data_header;
         let full = connection.subflows.iter().zip(&paths).map(|(subflow, path)| {
-            let queues = subflow.route.iter().map(|&link| drain_ns(&links[link].forward, packet));
-            queues.fold(path.base_rtt_ns, u64::saturating_add)
+            let more = subflow.route.iter().flat_map(|&link| {
+                let (forward, reverse) = (&links[link].forward, &links[link].reverse);
+                let delays = [forward, reverse].map(|way| longest_ns(way) - way.delay_ns);
+                [drain_ns(forward, packet), delays[0], delays[1]]
+            });
+            more.fold(path.base_rtt_ns, u64::saturating_add)
         });
         let rtt_ns = u128::from(full.max().unwrap_or(0));
         let bytes = u64::try_from(4 * rate_bps * rtt_ns / 8_000_000_000).unwrap_or(u64::MAX);
@@ -565,14 +731,13 @@ fn default_buffers(scenario: &mut Scenario) {
     }
 }
 
-/// How long a full queue takes to empty.
+/// How long a full queue takes to empty at the lowest rate.
 fn drain_ns(direction: &Direction, packet: u32) -> u64 {
+    let rate_bps = lowest_bps(direction);
     match direction.queue {
-        QueueLimit::Packets(packets) => {
-            serialisation_ns(packet, direction.rate_bps).saturating_mul(packets.into())
-        }
+        QueueLimit::Packets(packets) => serialisation_ns(packet, rate_bps).saturating_mul(packets.into()),
         QueueLimit::Bytes(bytes) => {
-            let ns = u128::from(bytes) * 8_000_000_000 / u128::from(direction.rate_bps);
+            let ns = u128::from(bytes) * 8_000_000_000 / u128::from(rate_bps);
             u64::try_from(ns).unwrap_or(u64::MAX)
         }
     }

@@ -1,4 +1,7 @@
 //! What follows from a scenario's topology alone: bottlenecks, base round-trip times, fair shares.
+//!
+//! All of it holds at the start of the run: changes of rate and delay during it do not count, so neither do they
+//! for the metrics that rest on a fair share.
 
 use std::collections::BTreeSet;
 

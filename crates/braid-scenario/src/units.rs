@@ -55,6 +55,10 @@ pub enum Queue {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Probability(pub f64);
 
+/// A probability in [0, 1], written like a [`Probability`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Chance(pub f64);
+
 /// A stretch of time from the start of the run, `"60s..90s"`, its end excluded and after its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -343,24 +347,53 @@ impl Probability {
     }
 }
 
+/// A number, or a percentage.
+fn fraction(text: &str) -> Result<f64, Invalid> {
+    let invalid = || {
+        Probability::invalid(
+            &quote(text),
+            Some("write a number from 0 to 1, or a percentage with % after it".to_owned()),
+        )
+    };
+    let value = if let Some(percent) = text.strip_suffix('%') {
+        // Shifting the decimal point before converting keeps "0.1%" exactly the same number as 0.001.
+        let (digits, decimals) = decimal(percent).ok_or_else(invalid)?;
+        format!("{digits}e-{}", decimals + 2).parse()
+    } else {
+        text.parse::<f64>()
+    };
+    value.map_err(|_| invalid())
+}
+
 impl FromStr for Probability {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid = || {
-            Self::invalid(
-                &quote(text),
-                Some("write a number from 0 to 1, or a percentage with % after it".to_owned()),
-            )
-        };
-        let value = if let Some(percent) = text.strip_suffix('%') {
-            // Shifting the decimal point before converting keeps "0.1%" exactly the same number as 0.001.
-            let (digits, decimals) = decimal(percent).ok_or_else(invalid)?;
-            format!("{digits}e-{}", decimals + 2).parse()
-        } else {
-            text.parse::<f64>()
-        };
-        Self::checked(value.map_err(|_| invalid())?, || quote(text))
+        Self::checked(fraction(text)?, || quote(text))
+    }
+}
+
+impl Chance {
+    fn checked(value: f64, found: impl FnOnce() -> String) -> Result<Self, Invalid> {
+        if (0.0..=1.0).contains(&value) {
+            return Ok(Self(value));
+        }
+        let hint = "it must be at least 0 and at most 1 (100%)".to_owned();
+        Err(Probability::invalid(&found(), Some(hint)))
+    }
+}
+
+impl FromStr for Chance {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::checked(fraction(text)?, || quote(text))
+    }
+}
+
+impl fmt::Display for Chance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -403,7 +436,7 @@ impl fmt::Display for Window {
 }
 
 /// What deserialisation needs beyond [`FromStr`].
-trait Quantity: FromStr<Err = Invalid> {
+pub(crate) trait Quantity: FromStr<Err = Invalid> {
     /// `a rate such as "10mbit"`.
     fn expected() -> &'static str;
 
@@ -453,6 +486,16 @@ impl Quantity for Probability {
     }
 }
 
+impl Quantity for Chance {
+    fn expected() -> &'static str {
+        Probability::EXPECTED
+    }
+
+    fn from_number(value: f64, text: &str) -> Result<Self, Invalid> {
+        Self::checked(value, || text.to_owned())
+    }
+}
+
 impl Quantity for Window {
     fn expected() -> &'static str {
         Self::EXPECTED
@@ -491,4 +534,4 @@ macro_rules! deserialize {
     )*};
 }
 
-deserialize!(Duration, Rate, Size, Packets, Queue, Probability, Window);
+deserialize!(Duration, Rate, Size, Packets, Queue, Probability, Chance, Window);

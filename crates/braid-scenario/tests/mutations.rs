@@ -56,6 +56,11 @@ const PIECES: &[&str] = &[
     "[parameters]\n",
     "kind = \"tcp\"\n",
     "outages = [\"0s..1s\"]\n",
+    "loss = { to-bad = 1, to-good = 1 }\n",
+    "discipline = \"codel\"\n",
+    "discipline = { kind = \"fq-codel\", flows = 0 }\n",
+    "change = [{ at = \"1s\", delay = \"60s\" }]\n",
+    "[[link.b1.change]]\nat = \"1s\"\nrate = \"1bit\"\n",
     "a = [[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]\n",
 ];
 
@@ -140,11 +145,11 @@ proptest! {
     fn any_assignment_is_taken_or_gets_a_message(
         keys in prop::collection::vec(prop::sample::select(&[
             "link", "b1", "b2", "rate", "loss", "reverse", "connection", "mp0", "tcp0", "subflow", "sf1", "route",
-            "parameters", "bandwidth", "paths", "rtt1", "duration", "cc", "outages", "mss", "private", "", "x",
+            "parameters", "bandwidth", "paths", "rtt1", "duration", "cc", "outages", "mss", "private", "discipline", "change", "", "x",
         ][..]), 1..6),
         value in prop_oneof![
             prop::sample::select(PIECES).prop_map(str::to_owned),
-            prop::sample::select(&["10mbit", "0.1%", "b1,b2", "[\"b1\"]", "{ rate = \"1mbit\" }", "1s..2s"][..])
+            prop::sample::select(&["10mbit", "0.1%", "b1,b2", "[\"b1\"]", "{ rate = \"1mbit\" }", "1s..2s", "codel", "[{ at = \"1s\" }]"][..])
                 .prop_map(str::to_owned),
             "\\PC{0,20}",
         ],

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::{fs, iter};
 
-use braid_scenario::model::{Kind, Loss, QueueLimit, Scenario};
+use braid_scenario::model::{
+    Change, CoDel, Discipline, FqCoDel, GilbertElliott, Kind, Loss, QueueLimit, Scenario,
+};
 use braid_scenario::{File, Source, embedded, load, topology};
 
 const MS: u64 = 1_000_000;
@@ -34,7 +36,7 @@ fn propagation_ns(scenario: &Scenario, connection: usize, subflow: usize) -> u64
 fn every_embedded_scenario_loads_and_tells_its_story() {
     let names: Vec<&str> = embedded().map(|summary| summary.name).collect();
     for name in
-        ["d-olia/1", "d-olia/2", "d-olia/3", "d-olia/motivation", "analysis/disjoint", "analysis/shared"]
+        ["d-olia/1", "d-olia/2", "d-olia/3", "d-olia/motivation", "analysis/disjoint", "everyday/dual-wan"]
     {
         assert!(names.contains(&name), "{name} is missing");
     }
@@ -77,6 +79,7 @@ fn d_olia_has_the_round_trip_times_of_the_paper() {
         ("d-olia/motivation", vec![vec![14, 24]]),
         ("d-olia/2", vec![vec![14, 14], vec![14]]),
         ("d-olia/3", vec![vec![18, 18, 18, 18], vec![18]]),
+        ("d-olia/scalable", vec![vec![18, 18, 18, 18], vec![18], vec![18], vec![18], vec![18], vec![18]]),
     ] {
         let cell = &open(name, &[]).cells[0];
         let found: Vec<Vec<u64>> = (0..cell.connections.len())
@@ -253,6 +256,93 @@ route = ["b1"]
         assert_eq!((direction.delay_ns, direction.jitter_ns), (5 * MS, MS));
         assert_eq!((direction.queue, direction.ecn_threshold), (QueueLimit::Packets(100), Some(20)));
     }
+}
+
+fn link(keys: &str) -> braid_scenario::model::Link {
+    let text = SMALL.replacen("queue = \"100p\"", &format!("queue = \"100p\"\n{keys}"), 1);
+    parse(&text).links.remove(0)
+}
+
+#[test]
+fn loss_in_bursts_has_a_good_and_a_bad_state() {
+    let chain = |keys: &str| match link(keys).forward.loss {
+        Loss::GilbertElliott(GilbertElliott { to_bad, to_good, loss_good, loss_bad }) => {
+            [to_bad, to_good, loss_good, loss_bad]
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(chain("loss = { to-bad = \"0.1%\", to-good = \"20%\" }"), [0.001, 0.2, 0.0, 1.0]);
+    let all = "[link.b1.loss]\nto-bad = 1\nto-good = 1.0\ngood = \"1%\"\nbad = 0.5";
+    assert_eq!(chain(all), [1.0, 1.0, 0.01, 0.5]);
+}
+
+#[test]
+fn a_discipline_has_the_parameters_of_its_rfc_unless_it_says_otherwise() {
+    const CODEL: CoDel = CoDel { target_ns: 5 * MS, interval_ns: 100 * MS, ecn: false };
+    const FAIR: FqCoDel = FqCoDel { codel: CoDel { ecn: true, ..CODEL }, flows: 1024, quantum: 1514 };
+    let of = |value: &str| link(&format!("discipline = {value}")).forward.discipline;
+    assert_eq!(link("").forward.discipline, Discipline::DropTail);
+    assert_eq!(of("\"drop-tail\""), Discipline::DropTail);
+    assert_eq!(of("{ kind = \"drop-tail\" }"), Discipline::DropTail);
+    assert_eq!(of("\"codel\""), Discipline::CoDel(CODEL));
+    assert_eq!(of("\"fq-codel\""), Discipline::FqCoDel(FAIR));
+    let slow = CoDel { target_ns: 15 * MS, interval_ns: 200 * MS, ecn: true };
+    assert_eq!(
+        of("{ kind = \"codel\", target = \"15ms\", interval = \"200ms\", ecn = true }"),
+        Discipline::CoDel(slow)
+    );
+    assert_eq!(
+        of("{ kind = \"fq-codel\", ecn = false, flows = 16, quantum = 300 }"),
+        Discipline::FqCoDel(FqCoDel { codel: CODEL, flows: 16, quantum: 300 })
+    );
+}
+
+#[test]
+fn the_way_back_has_the_discipline_of_the_way_there_unless_it_has_its_own() {
+    let codel = link("discipline = \"codel\"");
+    assert_eq!(codel.forward, codel.reverse);
+    let marking = link("ecn-threshold = \"20p\"\nreverse.discipline = \"codel\"");
+    assert_eq!((marking.forward.discipline, marking.forward.ecn_threshold), (Discipline::DropTail, Some(20)));
+    assert!(matches!(marking.reverse.discipline, Discipline::CoDel(_)));
+    assert_eq!(marking.reverse.ecn_threshold, None);
+}
+
+#[test]
+fn changes_go_both_ways_except_where_the_way_back_has_its_own() {
+    let change = |at_ns| Change { at_ns, rate_bps: None, delay_ns: None, loss: None };
+    let slower = Change { rate_bps: Some(5_000_000), ..change(S) };
+    let worse = Change { delay_ns: Some(20 * MS), loss: Some(Loss::Bernoulli(0.01)), ..change(2 * S) };
+    let clean = Change { loss: Some(Loss::None), ..change(3 * S) };
+    let keys = "change = [{ at = \"1s\", rate = \"5mbit\" }, { at = \"2s\", delay = \"20ms\", loss = \"1%\" }, \
+                { at = \"3s\", loss = 0 }]";
+    let back = |more: &str| {
+        let link = link(&format!("{keys}\n{more}"));
+        assert_eq!(link.forward.changes, [slower.clone(), worse.clone(), clean.clone()]);
+        link.reverse.changes
+    };
+    assert_eq!(back(""), [slower.clone(), worse.clone(), clean.clone()]);
+    assert_eq!(back("reverse.rate = \"1mbit\""), [worse.clone(), clean.clone()]);
+    let later = Change { loss: None, ..worse.clone() };
+    assert_eq!(back("reverse.drop-every = 100"), [slower.clone(), later]);
+    assert_eq!(back("reverse.change = []"), []);
+    assert_eq!(
+        back("reverse.change = [{ at = \"9s\", rate = \"1mbit\" }]"),
+        [Change { rate_bps: Some(1_000_000), ..change(9 * S) }]
+    );
+}
+
+#[test]
+fn the_default_receive_buffer_holds_the_fastest_rate_over_the_longest_way() {
+    let buffer = |change: &str| {
+        let text = SMALL.replacen("\"100p\"", &format!("\"10000p\"\nchange = [{change}]"), 1);
+        parse(&text).connections[1].receive_buffer
+    };
+    let same = buffer("{ at = \"1s\", loss = 0.1 }");
+    // 10 Mbit/s on b1 and 10 of near and b1, times 2 x 20 ms more, times 4, in bytes.
+    let longer = buffer("{ at = \"1s\", delay = \"25ms\" }");
+    assert_eq!(longer - same, 4 * 20_000_000 / 8 * 40 / 1000);
+    assert!(buffer("{ at = \"1s\", rate = \"20mbit\" }") > same);
+    assert!(buffer("{ at = \"1s\", rate = \"5mbit\" }") > same, "a full queue takes longer to empty");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn an_unknown_name_gets_a_suggestion() {
     assert_eq!(
         message("d-olia"),
         format!(
-            "\"d-olia\": {neither}\n  hint: did you mean one of d-olia/1, d-olia/2, d-olia/3, d-olia/motivation?"
+            "\"d-olia\": {neither}\n  hint: did you mean one of d-olia/1, d-olia/2, d-olia/3, d-olia/motivation, d-olia/scalable?"
         )
     );
     assert!(message("").contains("hint: there is analysis/disjoint, "));

@@ -39,5 +39,25 @@ impl std::error::Error for Error {}
 /// # Errors
 /// If a connection's congestion control cannot be understood, or the scenario is too long or too large.
 pub fn run(scenario: &Scenario, cc: &Spec, seed: u64) -> Result<Measurements, Error> {
-    Ok(run::Run::new(scenario, cc, seed)?.finish())
+    run_with(scenario, cc, seed, Options::default())
+}
+
+/// What is kept of a run. Nothing here changes what happens in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Keep the state of every subflow and every shared link each 100 ms of the run.
+    pub samples: bool,
+}
+
+/// As [`run`], with a choice of what is kept.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    scenario: &Scenario,
+    cc: &Spec,
+    seed: u64,
+    options: Options,
+) -> Result<Measurements, Error> {
+    Ok(run::Run::new(scenario, cc, seed, options)?.finish())
 }

@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use braid_algorithms::layout::SSTHRESH_INFINITE;
 use braid_algorithms::{Controller, Spec};
-use braid_results::measure::{ConnectionCounts, LinkCounts, Measurements, SubflowCounts};
+use braid_results::measure::{
+    ConnectionCounts, LinkCounts, LinkSample, Measurements, SubflowCounts, SubflowSample,
+};
 use braid_scenario::model::{Direction, Kind, Scenario};
 
-use crate::Error;
 use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME};
 use crate::connection::Connection;
 use crate::link::Link;
@@ -17,6 +19,7 @@ use crate::random::Stream;
 use crate::tcp::receiver::{self, Receiver};
 use crate::tcp::sender::{self, Phase, Sender};
 use crate::tcp::timers::Expired;
+use crate::{Error, Options};
 
 /// The calendar's number in the agenda: what it holds happens before anything else of the same instant.
 const CALENDAR: Element = 0;
@@ -41,6 +44,8 @@ enum Plan {
     Measure,
     /// Windows are sampled.
     Sample,
+    /// Everything is sampled.
+    Observe,
 }
 
 /// What a subflow's route and life say.
@@ -68,11 +73,14 @@ pub(crate) struct Run<'a> {
     end: u64,
     at_start: Option<Measurements>,
     cwnd_samples: Vec<Vec<u32>>,
+    subflow_samples: Vec<Vec<SubflowSample>>,
+    /// One list per link of the scenario.
+    link_samples: Vec<Vec<LinkSample>>,
     events: u64,
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, cc: &Spec, seed: u64) -> Result<Self, Error> {
+    pub(crate) fn new(scenario: &'a Scenario, cc: &Spec, seed: u64, options: Options) -> Result<Self, Error> {
         let end = scenario.duration_ns - scenario.cooldown_ns;
         if scenario.duration_ns > MAX_TIME / 2 {
             return Err(Error(format!(
@@ -116,6 +124,8 @@ impl<'a> Run<'a> {
             end,
             at_start: None,
             cwnd_samples: vec![Vec::new(); n_subflows],
+            subflow_samples: vec![Vec::new(); n_subflows],
+            link_samples: vec![Vec::new(); scenario.links.len()],
             events: 0,
         };
         for number in 0..scenario.connections.len() {
@@ -127,6 +137,9 @@ impl<'a> Run<'a> {
             }
         }
         run.plan(scenario.warmup_ns, Plan::Measure);
+        if options.samples {
+            run.plan(0, Plan::Observe);
+        }
         Ok(run)
     }
 
@@ -218,6 +231,13 @@ impl<'a> Run<'a> {
         let mut measured = difference(self.totals(), &start);
         measured.measured_ns = self.end - self.scenario.warmup_ns;
         measured.events = self.events;
+        let subflows = measured.connections.iter_mut().flat_map(|connection| &mut connection.subflows);
+        for ((counts, windows), samples) in subflows.zip(self.cwnd_samples).zip(self.subflow_samples) {
+            (counts.cwnd_samples, counts.samples) = (windows, samples);
+        }
+        for (link, samples) in measured.links.iter_mut().zip(self.link_samples) {
+            link.samples = samples;
+        }
         measured
     }
 
@@ -240,6 +260,10 @@ impl<'a> Run<'a> {
                     self.sample();
                     self.plan(time + SAMPLE_NS, Plan::Sample);
                 }
+                Plan::Observe => {
+                    self.observe();
+                    self.plan(time + SAMPLE_NS, Plan::Observe);
+                }
             }
         }
     }
@@ -250,6 +274,35 @@ impl<'a> Run<'a> {
                 let Path { connection, index, .. } = self.paths[subflow];
                 samples.push(self.connections[connection].subflow(index).cwnd);
             }
+        }
+    }
+
+    fn observe(&mut self) {
+        let time_ns = self.network.now;
+        for (subflow, samples) in self.subflow_samples.iter_mut().enumerate() {
+            let sender = &self.senders[subflow];
+            if sender.phase == Phase::Established {
+                let Path { connection, index, .. } = self.paths[subflow];
+                let view = self.connections[connection].subflow(index);
+                samples.push(SubflowSample {
+                    time_ns,
+                    cwnd: view.cwnd,
+                    ssthresh: (view.ssthresh != SSTHRESH_INFINITE).then_some(view.ssthresh),
+                    srtt_us: (view.srtt_us > 0).then_some(view.srtt_us),
+                    in_flight: sender.in_flight(),
+                    received_bytes: self.receivers[subflow].received_bytes,
+                    retransmissions: sender.counts.retransmissions,
+                });
+            }
+        }
+        let forward = self.network.links.iter_mut().step_by(2);
+        let shared = self.scenario.links.iter().zip(forward).zip(&mut self.link_samples);
+        for ((_, link), samples) in shared.filter(|((model, _), _)| !model.private) {
+            samples.push(LinkSample {
+                time_ns,
+                queue_packets: link.queue_length(time_ns),
+                drops_queue: link.counts().drops_queue,
+            });
         }
     }
 
@@ -470,7 +523,8 @@ impl<'a> Run<'a> {
                     rtt_sum_us: counts.rtt_sum_us,
                     rtt_samples: counts.rtt_samples,
                     cwnd_integral: u128::from(counts.cwnd_integral),
-                    cwnd_samples: std::mem::take(&mut self.cwnd_samples[subflow]),
+                    cwnd_samples: Vec::new(),
+                    samples: Vec::new(),
                 });
             }
             let model = &self.scenario.connections[number];
@@ -486,7 +540,11 @@ impl<'a> Run<'a> {
             .network
             .links
             .chunks_exact(2)
-            .map(|pair| LinkCounts { forward: pair[0].counts().clone(), reverse: pair[1].counts().clone() })
+            .map(|pair| LinkCounts {
+                forward: pair[0].counts().clone(),
+                reverse: pair[1].counts().clone(),
+                samples: Vec::new(),
+            })
             .collect();
         Measurements { measured_ns: 0, connections, links, events: 0, packets_delivered: delivered }
     }

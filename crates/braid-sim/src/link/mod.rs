@@ -57,11 +57,11 @@ impl Link {
                     dropped(&packet);
                     return None;
                 }
-                if self.planned.is_some() {
-                    return None;
+                if self.planned.is_none() {
+                    self.planned = self.wire.next_arrival();
+                    return self.planned;
                 }
-                self.planned = self.wire.next_arrival();
-                self.planned
+                None
             }
             Queue::Managed(managed) => {
                 managed.offer(&mut self.wire, now, packet, &mut dropped);
@@ -80,14 +80,19 @@ impl Link {
         if self.planned != Some(now) {
             return (None, None); // an entry that has been replaced
         }
-        let packet = self.wire.arrive(now);
-        if let Queue::Managed(managed) = &mut self.queue {
-            managed.depart(&mut self.wire, now, &mut dropped);
-            self.planned = None;
-            return (packet, self.replan());
+        match &mut self.queue {
+            Queue::Fifo(_) => {
+                let packet = self.wire.on_the_way.pop();
+                self.planned = self.wire.next_arrival();
+                (packet, self.planned)
+            }
+            Queue::Managed(managed) => {
+                let packet = self.wire.arrive(now);
+                managed.depart(&mut self.wire, now, &mut dropped);
+                self.planned = None;
+                (packet, self.replan())
+            }
         }
-        self.planned = self.wire.next_arrival();
-        (packet, self.planned)
     }
 
     /// The time of a new entry in the agenda, if one is needed.

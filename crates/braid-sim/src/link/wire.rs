@@ -36,60 +36,83 @@ impl Burst {
     }
 }
 
-/// Transmitter and wire of a link.
-pub(super) struct Wire {
-    rate_bps: u64,
-    pub(super) delay_ns: u64,
-    jitter_ns: u64,
+/// What the wire loses.
+struct Losses {
     /// 0: no random loss.
-    loss_below: u64,
+    below: u64,
     /// 0: no periodic loss.
-    lose_every: u32,
-    until_loss: u32,
+    every: u32,
+    until_next: u32,
     burst: Option<Burst>,
     outages: Box<[(u64, u64)]>,
-    random: Stream,
-    /// Transmission time of the latest packet size seen.
-    latest_size: u16,
-    latest_transmission_ns: u64,
+}
+
+impl Losses {
+    fn new(loss: &Loss, outages: &[(u64, u64)]) -> Self {
+        let mut losses = Self { below: 0, every: 0, until_next: 0, burst: None, outages: outages.into() };
+        match loss {
+            Loss::None => {}
+            Loss::Bernoulli(probability) => losses.below = threshold(*probability),
+            Loss::Periodic(every) => (losses.every, losses.until_next) = (*every, *every),
+            Loss::GilbertElliott(chain) => losses.burst = Some(Burst::new(chain)),
+        }
+        losses
+    }
+
+    /// Whether the packet that came then and departs then is lost.
+    #[inline]
+    fn hit(&mut self, random: &mut Stream, came: u64, departs: u64) -> bool {
+        let mut lost = self.below > 0 && random.hits(self.below);
+        if self.every > 0 {
+            self.until_next -= 1;
+            if self.until_next == 0 {
+                self.until_next = self.every;
+                lost = true;
+            }
+        }
+        if let Some(burst) = &mut self.burst {
+            lost = burst.loses(random);
+        }
+        let is_down =
+            |&(from, to): &(u64, u64)| (from <= came && came < to) || (from < departs && departs <= to);
+        lost || self.outages.iter().any(is_down)
+    }
+}
+
+/// Transmitter and wire of a link.
+pub(super) struct Wire {
     /// When the transmitter will have sent all it was given.
     pub(super) busy_until: u64,
+    /// Transmission time of the latest packet size seen.
+    latest_transmission_ns: u64,
+    latest_size: u16,
+    delay_ns: u64,
+    jitter_ns: u64,
     last_arrival: u64,
+    /// `None`: a wire that loses nothing is asked nothing.
+    losses: Option<Box<Losses>>,
     /// Everything given to the transmitter that has not arrived, lost packets included.
     pub(super) on_the_way: Ring<Packet>,
     pub(super) counts: DirectionCounts,
+    rate_bps: u64,
+    random: Stream,
 }
 
 impl Wire {
     pub(super) fn new(model: &Direction, random: Stream) -> Self {
-        let mut wire = Self {
-            rate_bps: model.rate_bps.max(1),
+        let loses = model.loss != Loss::None || !model.outages.is_empty();
+        Self {
+            busy_until: 0,
+            latest_transmission_ns: 0,
+            latest_size: 0,
             delay_ns: model.delay_ns,
             jitter_ns: model.jitter_ns,
-            loss_below: 0,
-            lose_every: 0,
-            until_loss: 0,
-            burst: None,
-            outages: model.outages.clone().into(),
-            random,
-            latest_size: 0,
-            latest_transmission_ns: 0,
-            busy_until: 0,
             last_arrival: 0,
+            losses: loses.then(|| Box::new(Losses::new(&model.loss, &model.outages))),
             on_the_way: Ring::new(),
             counts: DirectionCounts::default(),
-        };
-        wire.set_loss(&model.loss);
-        wire
-    }
-
-    fn set_loss(&mut self, loss: &Loss) {
-        (self.loss_below, self.lose_every, self.burst) = (0, 0, None);
-        match loss {
-            Loss::None => {}
-            Loss::Bernoulli(probability) => self.loss_below = threshold(*probability),
-            Loss::Periodic(every) => (self.lose_every, self.until_loss) = (*every, *every),
-            Loss::GilbertElliott(chain) => self.burst = Some(Burst::new(chain)),
+            rate_bps: model.rate_bps.max(1),
+            random,
         }
     }
 
@@ -102,7 +125,8 @@ impl Wire {
             self.delay_ns = delay;
         }
         if let Some(loss) = &change.loss {
-            self.set_loss(loss);
+            let outages = self.losses.take().map_or_else(Box::default, |losses| losses.outages);
+            self.losses = Some(Box::new(Losses::new(loss, &outages)));
         }
     }
 
@@ -117,16 +141,19 @@ impl Wire {
     }
 
     /// Takes a packet that came to the link at `came` and is sent as soon as the transmitter is free.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "a call copies the packet twice, once per packet and link")]
+    #[inline(always)]
     pub(super) fn send(&mut self, now: u64, came: u64, mut packet: Packet) -> u64 {
         let transmission = self.transmission_ns(packet.size);
         let departs = self.busy_until.max(now) + transmission;
         self.busy_until = departs;
         self.counts.busy_ns += transmission;
         self.counts.queue_integral += u128::from(departs - came);
-        if self.loses(came, departs) {
-            self.counts.drops_wire += 1;
-            packet.flags |= flags::LOST;
+        if let Some(losses) = &mut self.losses {
+            if losses.hit(&mut self.random, came, departs) {
+                self.counts.drops_wire += 1;
+                packet.flags |= flags::LOST;
+            }
         }
         packet.arrival = departs + self.delay_ns;
         if self.jitter_ns > 0 {
@@ -138,37 +165,15 @@ impl Wire {
         departs
     }
 
-    /// Whether the wire loses the packet that came then and departs then.
-    #[inline]
-    fn loses(&mut self, came: u64, departs: u64) -> bool {
-        let mut lost = self.loss_below > 0 && self.random.hits(self.loss_below);
-        if self.lose_every > 0 {
-            self.until_loss -= 1;
-            if self.until_loss == 0 {
-                self.until_loss = self.lose_every;
-                lost = true;
-            }
-        }
-        if let Some(burst) = &mut self.burst {
-            lost = burst.loses(&mut self.random);
-        }
-        if !self.outages.is_empty() {
-            let is_down =
-                |&(from, to): &(u64, u64)| (from <= came && came < to) || (from < departs && departs <= to);
-            lost |= self.outages.iter().any(is_down);
-        }
-        lost
-    }
-
     #[inline]
     pub(super) fn next_arrival(&self) -> Option<u64> {
         self.on_the_way.front().map(|packet| packet.arrival)
     }
 
-    /// The packet that arrives now.
+    /// The packet that arrives now, if one does.
     #[inline]
     pub(super) fn arrive(&mut self, now: u64) -> Option<Packet> {
-        if self.next_arrival()? > now {
+        if self.on_the_way.front()?.arrival > now {
             return None;
         }
         self.on_the_way.pop()

@@ -242,6 +242,11 @@ impl Sender {
         self.integrate(old, now);
     }
 
+    /// Packets believed to be in the network.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.board.in_flight()
+    }
+
     /// Room for new data: whether a packet may be sent now, as far as this subflow is concerned.
     #[inline]
     pub(crate) fn has_room(&self, connection: &Connection) -> bool {

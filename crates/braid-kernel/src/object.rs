@@ -3,9 +3,13 @@
 use std::{cell::RefCell, fs, path::Path};
 
 use braid_algorithms::Spec;
-use libbpf_rs::{ErrorKind, Object, ObjectBuilder, PrintLevel, set_print};
+use libbpf_rs::{
+    ErrorKind, MapCore as _, MapMut, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject, PrintLevel,
+    btf::{Btf, types::Struct},
+    set_print,
+};
 
-use crate::{Error, objects};
+use crate::{Error, PREFIX, objects};
 
 /// What the verifier says of a program that it accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,25 +30,96 @@ pub struct Verified {
 /// # Errors
 /// If the machine cannot load programs, or the verifier refuses one.
 pub fn verify(spec: &Spec) -> Result<Vec<Verified>, Error> {
-    Ok(load_algorithm(spec)?.1)
+    Ok(load_algorithm(spec, Some(spec.algorithm().name()), None)?.1)
 }
 
-/// The algorithm's object with the spec's parameters, loaded.
-pub(crate) fn load_algorithm(spec: &Spec) -> Result<(Object, Vec<Verified>), Error> {
-    let name = spec.algorithm().name();
+/// The algorithm's object with the spec's parameters, loaded, with a name ready to be registered as `braid_NAME`, without
+/// one only to run single transitions. It goes on counting in the map pinned at `counts`.
+pub(crate) fn load_algorithm(
+    spec: &Spec,
+    name: Option<&str>,
+    counts: Option<&Path>,
+) -> Result<(Object, Vec<Verified>), Error> {
+    let algorithm = spec.algorithm().name();
     let object = objects()
         .iter()
-        .find(|object| object.name == name)
-        .ok_or_else(|| Error::NoObject { name: name.to_owned() })?;
-    load(name, object.bytes, spec.values())
+        .find(|object| object.name == algorithm)
+        .ok_or_else(|| Error::NoObject { name: algorithm.to_owned() })?;
+    check_kernel()?;
+    let ops = ops_of_this_kernel()?;
+    load(algorithm, object.bytes, |open| {
+        if !spec.values().is_empty() {
+            let values: Vec<u8> = spec.values().iter().flat_map(|value| value.to_ne_bytes()).collect();
+            open_map(open, ".rodata.params")?.set_initial_value(&values)?;
+        }
+        write(&mut open_map(open, ".rodata.spec")?, spec.text().as_bytes())?;
+        if let Some(counts) = counts {
+            open_map(open, COUNTS)?.reuse_pinned_map(counts)?;
+        }
+        // The section is optional, but libbpf takes that for its first map only.
+        for mut map in open.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
+            let is_wanted = name.is_some() && map.name() == ops;
+            map.set_autocreate(is_wanted)?;
+        }
+        let Some(name) = name else { return Ok(()) };
+        let mut ops = open_map(open, ops)?;
+        // The name is the first member, see kernel/compat.h.
+        write(&mut ops, format!("{PREFIX}{name}").as_bytes())
+    })
 }
 
-/// Loads an object whose section `.rodata.params`, if it has one, gets these values.
-pub(crate) fn load(name: &str, bytes: &[u8], params: &[u32]) -> Result<(Object, Vec<Verified>), Error> {
+/// The per-CPU map of counters, `struct braid_counts`.
+pub(crate) const COUNTS: &str = "braid_counts";
+
+/// The map that registers the congestion control: one per layout of `tcp_congestion_ops`, see kernel/compat.h.
+pub(crate) fn ops_of_this_kernel() -> Result<&'static str, Error> {
+    let btf = Btf::from_vmlinux().map_err(|error| Error::Kernel {
+        doing: "reading the kernel's type information".into(),
+        report: format!("{error:#}"),
+    })?;
+    let ops = btf.type_by_name::<Struct<'_>>("tcp_congestion_ops");
+    let is_new = |ops: Struct<'_>| {
+        ops.iter().any(|member| member.name.is_some_and(|name| name == "cwnd_event_tx_start"))
+    };
+    Ok(if ops.is_some_and(is_new) { "braid_ops_7_1" } else { "braid_ops" })
+}
+
+fn open_map<'obj>(open: &'obj mut OpenObject, name: &str) -> libbpf_rs::Result<OpenMapMut<'obj>> {
+    let missing = || libbpf_rs::Error::from(std::io::Error::other(format!("the object has no map {name}")));
+    open.maps_mut().find(|map| map.name() == name).ok_or_else(missing)
+}
+
+/// Text into the beginning of a map's initial value, which must keep a zero at its end.
+fn write(map: &mut OpenMapMut<'_>, text: &[u8]) -> libbpf_rs::Result<()> {
+    match map.initial_value_mut() {
+        Some(value) if value.len() > text.len() => {
+            value[..text.len()].copy_from_slice(text);
+            Ok(())
+        }
+        _ => Err(std::io::Error::other("there is no room for the name or its parameters").into()),
+    }
+}
+
+/// The map of that name.
+pub(crate) fn map<'obj>(object: &'obj mut Object, name: &str) -> Result<MapMut<'obj>, Error> {
+    object.maps_mut().find(|map| map.name() == name).ok_or_else(|| Error::Kernel {
+        doing: format!("looking for the map {name}"),
+        report: "the object has none".into(),
+    })
+}
+
+type Prepare<'a> = &'a dyn Fn(&mut OpenObject) -> libbpf_rs::Result<()>;
+
+/// Loads an object that `prepare` has changed.
+pub(crate) fn load(
+    name: &str,
+    bytes: &[u8],
+    prepare: impl Fn(&mut OpenObject) -> libbpf_rs::Result<()>,
+) -> Result<(Object, Vec<Verified>), Error> {
     check_kernel()?;
-    let refused = match load_with_log(name, bytes, params, LOG_STATISTICS) {
+    let refused = match load_with_log(name, bytes, &prepare, LOG_STATISTICS) {
         // The statistics' log has the complaint but not the way there.
-        Err(Error::Refused { .. }) => load_with_log(name, bytes, params, LOG_STATISTICS | LOG_INSTRUCTIONS),
+        Err(Error::Refused { .. }) => load_with_log(name, bytes, &prepare, LOG_STATISTICS | LOG_INSTRUCTIONS),
         other => other,
     };
     refused.map_err(|error| match error {
@@ -60,7 +135,7 @@ const LOG_STATISTICS: u32 = 4;
 fn load_with_log(
     name: &str,
     bytes: &[u8],
-    params: &[u32],
+    prepare: Prepare<'_>,
     log_level: u32,
 ) -> Result<(Object, Vec<Verified>), Error> {
     set_print(Some((PrintLevel::Debug, collect)));
@@ -69,17 +144,7 @@ fn load_with_log(
 
     let mut open =
         ObjectBuilder::default().name(name).and_then(|builder| builder.open_memory(bytes)).map_err(failed)?;
-    if !params.is_empty() {
-        let image: Vec<u8> = params.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        open.maps_mut()
-            .find(|map| map.name() == ".rodata.params")
-            .ok_or_else(|| Error::Kernel {
-                doing: format!("loading {name}"),
-                report: "no parameters".into(),
-            })?
-            .set_initial_value(&image)
-            .map_err(failed)?;
-    }
+    prepare(&mut open).map_err(failed)?;
     for mut program in open.progs_mut() {
         program.set_log_level(log_level);
     }
@@ -137,7 +202,9 @@ fn failure(name: &str, error: &libbpf_rs::Error, messages: &[(PrintLevel, String
     }
     match error.kind() {
         ErrorKind::PermissionDenied => Error::NoPrivileges,
-        ErrorKind::Unsupported => Error::NoBpf { missing: "the bpf() system call (CONFIG_BPF_SYSCALL)" },
+        ErrorKind::Unsupported if warnings.is_empty() => {
+            Error::NoBpf { missing: "the bpf() system call (CONFIG_BPF_SYSCALL)" }
+        }
         _ => Error::Kernel {
             doing: format!("loading {name}"),
             report: format!("{error:#}\n{}", warnings.concat()),
@@ -146,7 +213,7 @@ fn failure(name: &str, error: &libbpf_rs::Error, messages: &[(PrintLevel, String
 }
 
 /// What can be known about the kernel without asking it for anything.
-fn check_kernel() -> Result<(), Error> {
+pub(crate) fn check_kernel() -> Result<(), Error> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim();
     if version(release).is_some_and(|version| version < OLDEST_KERNEL) {
@@ -160,10 +227,10 @@ fn check_kernel() -> Result<(), Error> {
     Ok(())
 }
 
-const OLDEST_KERNEL: (u32, u32) = (6, 4);
+pub(crate) const OLDEST_KERNEL: (u32, u32) = (6, 4);
 
 /// Major and minor number of a release such as `6.12.107+deb13-amd64` or `7.0-rc3`.
-fn version(release: &str) -> Option<(u32, u32)> {
+pub(crate) fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }

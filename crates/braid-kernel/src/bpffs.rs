@@ -1,0 +1,61 @@
+//! The BPF file system, where what is loaded stays when the tool ends.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::statfs,
+    io::Errno,
+    mount::{MountFlags, mount},
+};
+
+use crate::Error;
+
+const BPFFS: &str = "/sys/fs/bpf";
+/// `BPF_FS_MAGIC`
+const MAGIC: i128 = 0xcafe_4a11;
+
+/// One folder per loaded name, with the pins `link`, `spec` and `counts`.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(BPFFS).join("braid")
+}
+
+pub(crate) fn is_mounted() -> bool {
+    statfs(BPFFS).is_ok_and(|info| i128::from(info.f_type) == MAGIC)
+}
+
+/// Makes sure that there is a BPF file system.
+pub(crate) fn ensure() -> Result<(), Error> {
+    if is_mounted() {
+        return Ok(());
+    }
+    mount("bpf", BPFFS, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None).map_err(
+        |error| match error {
+            Errno::PERM => Error::NoPrivileges,
+            other => Error::NoBpffs { report: other.to_string() },
+        },
+    )
+}
+
+/// The names of the loaded, sorted.
+pub(crate) fn names() -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder()) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| folder().join(name).join("link").exists())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Removes a folder of pins, and the one above it if that was the last.
+pub(crate) fn remove(pins: &Path) {
+    // The link last: as long as it is there the rest belongs to something loaded.
+    for name in ["spec", "counts", "link"] {
+        let _ = fs::remove_file(pins.join(name));
+    }
+    let _ = fs::remove_dir(pins);
+    let _ = fs::remove_dir(folder());
+}

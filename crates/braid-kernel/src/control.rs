@@ -1,0 +1,270 @@
+//! Loading, replacing and unloading algorithms as congestion controls of the running kernel.
+
+use std::{
+    fs, io,
+    os::fd::{AsFd as _, AsRawFd as _},
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use braid_algorithms::Spec;
+use libbpf_rs::{ErrorKind, Link, MapCore as _, MapFlags, MapHandle};
+
+use crate::{
+    Error, Namespace, Socket, bpffs, default, namespace,
+    object::{COUNTS, load_algorithm, map, ops_of_this_kernel},
+    set_default, sockets,
+};
+
+/// What the kernel's names of our congestion controls begin with.
+pub const PREFIX: &str = "braid_";
+/// The kernel has 15 characters for a name.
+const MAX_NAME: usize = 15 - PREFIX.len();
+
+/// An algorithm that the kernel has as a congestion control.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// Its name; the kernel calls it `braid_NAME`.
+    pub name: String,
+    /// The algorithm and its parameters, as [`Spec`] reads it. Parameters not named have their defaults.
+    pub spec: String,
+    /// How many ACKs it has handled since it was loaded, by the number of usable subflows on this algorithm that the
+    /// connection had then: 0 before the first RTT sample, 1 for one path, 2 and more where it coupled.
+    pub acks: [u64; 9],
+    /// How many congestion events it has handled since, by [cause](braid_algorithms::layout::cause); 0 is not used.
+    pub losses: [u64; 4],
+}
+
+/// Who uses a congestion control in a network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Where.
+    pub namespace: Namespace,
+    /// New sockets there get it.
+    pub is_default: bool,
+    /// The sockets that have it.
+    pub sockets: Vec<Socket>,
+}
+
+/// Registers the algorithm with the spec's parameters as the congestion control `braid_NAME`. It stays until [`unload`] or
+/// the next boot. Where this name is loaded already it is replaced: connections that exist keep what they have, new ones
+/// and new subflows get the new one, and the two still couple if the algorithm is the same. Returns the spec that was
+/// replaced.
+///
+/// # Errors
+/// If the machine cannot load programs, the name is too long or taken by another program, or the verifier refuses.
+pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_letter) {
+        return Err(Error::BadName { name: name.to_owned() });
+    }
+    crate::object::check_kernel()?;
+    bpffs::ensure()?;
+    let pins = bpffs::folder().join(name);
+    let counts = pins.join("counts");
+    let goes_on =
+        MapHandle::from_pinned_path(&counts).is_ok_and(|map| map.value_size() == size_of::<Counts>() as u32);
+    let (mut object, _) = load_algorithm(spec, Some(name), goes_on.then_some(counts.as_path()))?;
+
+    let failed = |doing: &str| {
+        let doing = format!("{doing} {PREFIX}{name}");
+        move |error: libbpf_rs::Error| match error.kind() {
+            ErrorKind::PermissionDenied => Error::NoPrivileges,
+            _ => Error::Kernel { doing, report: format!("{error:#}") },
+        }
+    };
+    let ops = ops_of_this_kernel()?;
+    let before = match map(&mut object, ops)?.attach_struct_ops() {
+        Ok(mut link) => {
+            bpffs::remove(&pins);
+            fs::create_dir_all(&pins).map_err(|error| pinning(&pins, &error))?;
+            link.pin(pins.join("link")).map_err(failed("pinning"))?;
+            None
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let Ok(link) = Link::open(pins.join("link")) else {
+                return Err(Error::NameTaken { name: format!("{PREFIX}{name}") });
+            };
+            update(&link, &map(&mut object, ops)?).map_err(failed("replacing"))?;
+            // A default holds on to what it was set to.
+            for namespace in Namespace::all() {
+                let kernel_name = format!("{PREFIX}{name}");
+                if default(&namespace).is_ok_and(|default| default == kernel_name) {
+                    set_default(&namespace, Some(&kernel_name))?;
+                }
+            }
+            Some(pinned_spec(&pins)?)
+        }
+        Err(error) => return Err(failed("registering")(error)),
+    };
+    for (pin, source) in [("spec", ".rodata.spec"), ("counts", COUNTS)] {
+        if pin == "counts" && goes_on && before.is_some() {
+            continue;
+        }
+        let path = pins.join(pin);
+        let _ = fs::remove_file(&path);
+        let pinned = map(&mut object, source).and_then(|mut map| map.pin(&path).map_err(failed("pinning")));
+        if let Err(error) = pinned {
+            if before.is_none() {
+                bpffs::remove(&pins);
+            }
+            return Err(error);
+        }
+    }
+    Ok(before)
+}
+
+/// Puts another `tcp_congestion_ops` of the same name into a link. The map has been prepared for it by the attempt to
+/// attach it, which failed as the name is taken.
+fn update(link: &Link, ops: &libbpf_rs::MapMut<'_>) -> libbpf_rs::Result<()> {
+    // SAFETY: both descriptors are open as long as their owners are borrowed; there are no options.
+    let result = unsafe {
+        libbpf_sys::bpf_link_update(link.as_fd().as_raw_fd(), ops.as_fd().as_raw_fd(), std::ptr::null())
+    };
+    if result < 0 { Err(io::Error::from_raw_os_error(-result).into()) } else { Ok(()) }
+}
+
+fn pinning(pins: &Path, error: &io::Error) -> Error {
+    Error::Kernel { doing: format!("creating {}", pins.display()), report: error.to_string() }
+}
+
+/// What is loaded, by name.
+///
+/// # Errors
+/// If this process may not look at it.
+pub fn loaded() -> Result<Vec<Loaded>, Error> {
+    let look = |name: String| {
+        let pins = bpffs::folder().join(&name);
+        let [a0, a1, a2, a3, a4, a5, a6, a7, a8, losses @ ..] = pinned_counts(&pins)?;
+        let acks = [a0, a1, a2, a3, a4, a5, a6, a7, a8];
+        Ok(Loaded { spec: pinned_spec(&pins)?, acks, losses, name })
+    };
+    bpffs::names().into_iter().map(look).collect()
+}
+
+fn pinned_map(path: &Path) -> Result<MapHandle, Error> {
+    MapHandle::from_pinned_path(path).map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => Error::NoPrivileges,
+        _ => Error::Kernel { doing: format!("opening {}", path.display()), report: format!("{error:#}") },
+    })
+}
+
+/// The map's only values, one per CPU or one in all.
+fn values(path: &Path, per_cpu: bool) -> Result<Vec<Vec<u8>>, Error> {
+    let map = pinned_map(path)?;
+    let only = 0_u32.to_ne_bytes();
+    let found = if per_cpu {
+        map.lookup_percpu(&only, MapFlags::ANY)
+    } else {
+        map.lookup(&only, MapFlags::ANY).map(|value| value.map(|value| vec![value]))
+    };
+    found.map(Option::unwrap_or_default).map_err(|error| Error::Kernel {
+        doing: format!("reading {}", path.display()),
+        report: format!("{error:#}"),
+    })
+}
+
+fn pinned_spec(pins: &Path) -> Result<String, Error> {
+    let bytes = values(&pins.join("spec"), false)?.concat();
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(text).into_owned())
+}
+
+/// `struct braid_counts` of `kernel/hooks.h`.
+type Counts = [u64; 13];
+
+fn pinned_counts(pins: &Path) -> Result<Counts, Error> {
+    let mut sums = Counts::default();
+    for cpu in values(&pins.join("counts"), true)? {
+        for (sum, bytes) in sums.iter_mut().zip(cpu.chunks_exact(8)) {
+            *sum += u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
+        }
+    }
+    Ok(sums)
+}
+
+/// Who uses a congestion control, by the name it has in the kernel, in every network namespace that this process can look
+/// into.
+pub fn uses(kernel_name: &str) -> Vec<Use> {
+    let look = |namespace: Namespace| {
+        let is_default = default(&namespace).is_ok_and(|default| default == kernel_name);
+        let mut sockets = sockets(&namespace).unwrap_or_default();
+        sockets.retain(|socket| socket.algorithm == kernel_name);
+        (is_default || !sockets.is_empty()).then_some(Use { namespace, is_default, sockets })
+    };
+    Namespace::all().into_iter().filter_map(look).collect()
+}
+
+/// Unregisters a congestion control. While somebody uses it only with `force`: namespaces whose default it is then get the
+/// kernel's own, connections keep it until they close, and subflows that such connections join later get their
+/// namespace's default. Returns who still uses it.
+///
+/// # Errors
+/// If it is not loaded, in use, or this process may not unload it.
+pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
+    let names = bpffs::names();
+    if !names.iter().any(|loaded| loaded == name) {
+        return Err(Error::NotLoaded { name: name.to_owned(), loaded: names });
+    }
+    let kernel_name = format!("{PREFIX}{name}");
+    let users = uses(&kernel_name);
+    if !users.is_empty() && !force {
+        let users = users.iter().map(ToString::to_string).collect();
+        return Err(Error::InUse { name: kernel_name, users });
+    }
+    for user in users.iter().filter(|user| user.is_default) {
+        set_default(&user.namespace, None)?;
+    }
+    let pins = bpffs::folder().join(name);
+    let link = Link::open(pins.join("link")).map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => Error::NoPrivileges,
+        _ => Error::Kernel {
+            doing: format!("opening the link of {kernel_name}"),
+            report: format!("{error:#}"),
+        },
+    })?;
+    // Not every kernel can; then it goes with its last reference, the pin.
+    let _ = link.detach();
+    drop(link);
+    bpffs::remove(&pins);
+    wait_until_gone(&kernel_name)?;
+    Ok(users.into_iter().filter(|user| !user.sockets.is_empty()).collect())
+}
+
+/// The kernel drops the last reference in the background.
+fn wait_until_gone(kernel_name: &str) -> Result<(), Error> {
+    let began = Instant::now();
+    while namespace::available()?.iter().any(|available| available == kernel_name) {
+        if began.elapsed() > Duration::from_secs(5) {
+            return Err(Error::Kernel {
+                doing: format!("unregistering {kernel_name}"),
+                report: "the pin is gone but somebody else holds the link: `bpftool link` shows who".into(),
+            });
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+impl std::fmt::Display for Use {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = &self.namespace.name;
+        if name.is_empty() {
+            write!(f, "in this network namespace: ")?;
+        } else {
+            write!(f, "in network namespace {name}: ")?;
+        }
+        let sockets = self.sockets.len();
+        let plural = if sockets == 1 { "socket" } else { "sockets" };
+        match (self.is_default, self.sockets.first()) {
+            (true, None) => write!(f, "the default"),
+            (is_default, Some(first)) => {
+                let default = if is_default { "the default, and " } else { "" };
+                let more = if sockets > 1 { ", ..." } else { "" };
+                write!(f, "{default}{sockets} {plural} ({} to {}{more})", first.local, first.remote)
+            }
+            (false, None) => write!(f, "nobody"),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What this machine has of what is needed, and how to get the rest.
+
+use std::{fs, path::Path};
+
+use rustix::thread::{CapabilitySet, capabilities};
+
+use crate::{
+    bpffs,
+    object::{OLDEST_KERNEL, version},
+};
+
+/// Something that Braid needs of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// What.
+    pub what: &'static str,
+    /// Whether it is there.
+    pub is_met: bool,
+    /// Whether algorithms cannot be loaded without it.
+    pub is_essential: bool,
+    /// What was found.
+    pub found: String,
+    /// What it is for.
+    pub why: &'static str,
+    /// How to get it.
+    pub remedy: &'static str,
+}
+
+/// All requirements, those of loading an algorithm first.
+pub fn doctor() -> Vec<Requirement> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let release = read("/proc/sys/kernel/osrelease");
+    let jit = read("/proc/sys/net/core/bpf_jit_enable");
+    let mptcp = read("/proc/sys/net/mptcp/enabled");
+    let btf = Path::new("/sys/kernel/btf/vmlinux").exists();
+    let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let has = |capability| effective.intersects(capability | CapabilitySet::SYS_ADMIN);
+    let yes_or_no = |is_met: bool| if is_met { "yes" } else { "no" }.to_owned();
+    let as_root = "run as root, or give the program the capability";
+    let privileges = has(CapabilitySet::BPF)
+        && has(CapabilitySet::PERFMON)
+        && effective.contains(CapabilitySet::NET_ADMIN);
+    let clang = ["clang-19", "clang"].into_iter().find(|name| in_path(name));
+    let netem = module_exists(&release, "sch_netem") || kallsyms_has("netem_enqueue");
+    vec![
+        Requirement {
+            what: "Linux 6.4 or newer",
+            is_met: version(&release).is_some_and(|version| version >= OLDEST_KERNEL),
+            is_essential: true,
+            found: release.clone(),
+            why: "older kernels cannot keep or replace a congestion control made of BPF programs",
+            remedy: "boot a newer kernel; Debian 12 has one in bookworm-backports",
+        },
+        Requirement {
+            what: "BTF, the kernel's type information",
+            is_met: btf,
+            is_essential: true,
+            found: yes_or_no(btf),
+            why: "programs find the fields of the kernel's sockets by it",
+            remedy: "boot a distribution kernel, or build yours with CONFIG_DEBUG_INFO_BTF; mount /sys",
+        },
+        Requirement {
+            what: "BPF JIT compiler",
+            is_met: !jit.is_empty() && jit != "0",
+            is_essential: true,
+            found: if jit.is_empty() { "hidden or absent".into() } else { format!("bpf_jit_enable = {jit}") },
+            why: "the kernel registers congestion controls only as machine code",
+            remedy: "sysctl net.core.bpf_jit_enable=1; a kernel without it needs CONFIG_BPF_JIT",
+        },
+        Requirement {
+            what: "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN",
+            is_met: privileges,
+            is_essential: true,
+            found: yes_or_no(privileges),
+            why: "to load programs, to follow pointers in them, to register a congestion control",
+            remedy: as_root,
+        },
+        Requirement {
+            what: "BPF file system at /sys/fs/bpf",
+            is_met: bpffs::is_mounted(),
+            is_essential: false,
+            found: yes_or_no(bpffs::is_mounted()),
+            why: "what is loaded stays there; `braid load` mounts it if it may",
+            remedy: "mount -t bpf bpf /sys/fs/bpf",
+        },
+        Requirement {
+            what: "MPTCP",
+            is_met: mptcp == "1",
+            is_essential: false,
+            found: if mptcp.is_empty() { "no".into() } else { format!("net.mptcp.enabled = {mptcp}") },
+            why: "coupled congestion control couples the subflows of MPTCP; plain TCP runs the single-path base",
+            remedy: "sysctl net.mptcp.enabled=1; a kernel without it needs CONFIG_MPTCP",
+        },
+        Requirement {
+            what: "netem",
+            is_met: netem,
+            is_essential: false,
+            found: yes_or_no(netem),
+            why: "delay and loss for experiments on this kernel; not needed to load algorithms or to simulate",
+            remedy: "a kernel with CONFIG_NET_SCH_NETEM; Debian's cloud kernels have it",
+        },
+        Requirement {
+            what: "clang",
+            is_met: clang.is_some(),
+            is_essential: false,
+            found: clang.unwrap_or("no").into(),
+            why: "only to build braid; the programs are inside the binary",
+            remedy: "apt-get install clang",
+        },
+    ]
+}
+
+fn in_path(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+}
+
+/// Whether the kernel's list of modules, loadable or built in, has it.
+fn module_exists(release: &str, module: &str) -> bool {
+    ["modules.dep", "modules.builtin"].iter().any(|list| {
+        fs::read_to_string(format!("/lib/modules/{release}/{list}"))
+            .is_ok_and(|text| text.contains(&format!("/{module}.ko")))
+    })
+}
+
+/// For kernels that come without such a list.
+fn kallsyms_has(symbol: &str) -> bool {
+    fs::read_to_string("/proc/kallsyms")
+        .is_ok_and(|text| text.lines().any(|line| line.split_whitespace().nth(2) == Some(symbol)))
+}

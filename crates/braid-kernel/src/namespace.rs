@@ -1,0 +1,159 @@
+//! Network namespaces, and the congestion control that each has by default.
+
+use std::{
+    fs::{self, File},
+    os::{fd::AsFd as _, unix::fs::MetadataExt as _},
+    path::{Path, PathBuf},
+    thread,
+};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::Error;
+
+/// A network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// As people call it: its name of `ip netns`, or `of process N`; empty for the one of this process.
+    pub name: String,
+    path: PathBuf,
+}
+
+impl Namespace {
+    /// The one this process is in.
+    pub fn own() -> Self {
+        Self { name: String::new(), path: "/proc/self/ns/net".into() }
+    }
+
+    /// One of `ip netns`, or a path to one such as `/proc/PID/ns/net`.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        let path = if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) };
+        match fs::metadata(&path) {
+            Ok(_) => Ok(Self { name: name.to_owned(), path }),
+            Err(error) => Err(Error::NoNamespace { name: name.to_owned(), report: error.to_string() }),
+        }
+    }
+
+    /// Every namespace that has a name or a process this one may look at, its own first, each once.
+    pub fn all() -> Vec<Self> {
+        let mut all = vec![Self::own()];
+        let mut named: Vec<PathBuf> = files("/run/netns");
+        named.sort();
+        all.extend(named.into_iter().map(|path| Self {
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            path,
+        }));
+        let mut processes: Vec<u32> =
+            files("/proc").iter().filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect();
+        processes.sort_unstable();
+        all.extend(
+            processes.into_iter().map(|id| Self {
+                name: format!("of process {id}"),
+                path: format!("/proc/{id}/ns/net").into(),
+            }),
+        );
+        let mut seen = Vec::new();
+        all.retain(|namespace| match fs::metadata(&namespace.path).map(|data| (data.dev(), data.ino())) {
+            Ok(identity) if !seen.contains(&identity) => {
+                seen.push(identity);
+                true
+            }
+            _ => false,
+        });
+        all
+    }
+
+    /// Does something inside the namespace, in a thread of its own.
+    pub(crate) fn within<T: Send>(
+        &self,
+        action: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        if self.name.is_empty() {
+            return action();
+        }
+        let failed = |report: String| Error::NoNamespace { name: self.name.clone(), report };
+        let file = File::open(&self.path).map_err(|error| failed(error.to_string()))?;
+        thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+                    .map_err(|error| failed(error.to_string()))?;
+                action()
+            });
+            inside.join().unwrap_or_else(|_| Err(failed("the thread inside it panicked".into())))
+        })
+    }
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// The congestion control that new sockets of the namespace get.
+///
+/// # Errors
+/// If the namespace cannot be entered.
+pub fn default(namespace: &Namespace) -> Result<String, Error> {
+    namespace.within(|| read(DEFAULT))
+}
+
+/// All congestion controls that the kernel has, its own and loaded ones.
+///
+/// # Errors
+/// If it does not say.
+pub fn available() -> Result<Vec<String>, Error> {
+    Ok(read(AVAILABLE)?.split_whitespace().map(str::to_owned).collect())
+}
+
+fn read(path: &str) -> Result<String, Error> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(error) => Err(Error::Kernel { doing: format!("reading {path}"), report: error.to_string() }),
+    }
+}
+
+/// Sets the congestion control that new sockets of the namespace get, also the subflows of MPTCP, by the name it has in
+/// the kernel. Without a name: the kernel's own: `cubic`, or `reno` where the kernel lacks or
+/// restricts that. Returns what is set
+/// now.
+///
+/// # Errors
+/// If there is none of that name, or this process may not set it.
+pub fn set_default(namespace: &Namespace, name: Option<&str>) -> Result<String, Error> {
+    let available = available()?;
+    let candidates = match name {
+        Some(name) => vec![name],
+        None => vec!["cubic", "reno"],
+    };
+    let mut result = None;
+    for name in candidates.into_iter().filter(|name| available.iter().any(|available| available == name)) {
+        result = Some(namespace.within(|| write(name)));
+        if let Some(Ok(())) = result {
+            return Ok(name.to_owned());
+        }
+    }
+    Err(result.and_then(Result::err).unwrap_or_else(|| Error::NotAvailable {
+        name: name.unwrap_or("reno").to_owned(),
+        available: available.join(", "),
+    }))
+}
+
+fn write(name: &str) -> Result<(), Error> {
+    fs::write(DEFAULT, name).map_err(|error| Error::Kernel {
+        doing: format!("making {name} the default"),
+        report: match error.kind() {
+            std::io::ErrorKind::PermissionDenied => {
+                "permission denied: run as root; the kernel keeps some for the first network namespace \
+                 (/proc/sys/net/ipv4/tcp_allowed_congestion_control lists the others)"
+                    .to_owned()
+            }
+            _ => error.to_string(),
+        },
+    })
+}

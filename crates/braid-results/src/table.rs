@@ -1,0 +1,621 @@
+//! Results as plain tables: what `--format csv` prints and the Parquet files of `--out` hold.
+//!
+//! A table is a list of [`Column`]s, each with its meaning and how to get its value, and of [`Row`]s. The same flow has
+//! the same columns in CSV and in Parquet. `docs/results.md` lists all of them.
+
+use std::borrow::Cow;
+
+use crate::measure::{LinkSample, Measurements, SubflowSample};
+use crate::{Connection, Link, LinkDirection, OK, Run, Subflow, json};
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// UTF-8.
+    Text,
+    /// True or false.
+    Bool,
+    /// A signed number of 64 bits: differences of counts need no care.
+    Integer,
+    /// An unsigned number of 64 bits.
+    Unsigned,
+    /// A floating-point number of 64 bits.
+    Real,
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// There is none.
+    Null,
+    /// See [`Kind::Text`].
+    Text(Cow<'a, str>),
+    /// See [`Kind::Bool`].
+    Bool(bool),
+    /// See [`Kind::Integer`].
+    Integer(i64),
+    /// See [`Kind::Unsigned`].
+    Unsigned(u64),
+    /// See [`Kind::Real`].
+    Real(f64),
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(text: &'a String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<u32> for Value<'_> {
+    fn from(count: u32) -> Self {
+        Self::Integer(count.into())
+    }
+}
+
+/// A count: none reaches 2^63.
+impl From<u64> for Value<'_> {
+    fn from(count: u64) -> Self {
+        Self::Integer(count as i64)
+    }
+}
+
+impl From<f64> for Value<'_> {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// One column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its heading.
+    pub name: &'static str,
+    /// What its values are.
+    pub kind: Kind,
+    /// Whether a value may be missing.
+    pub nullable: bool,
+    /// Unit of the values; empty for what has none.
+    pub unit: &'static str,
+    /// What it says, in a few words.
+    pub meaning: &'static str,
+    value: for<'a> fn(&Row<'a>) -> Value<'a>,
+}
+
+impl Column {
+    /// The value in a row.
+    pub fn value<'a>(&self, row: &Row<'a>) -> Value<'a> {
+        (self.value)(row)
+    }
+}
+
+/// One kind of table.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Its name, which is that of the Parquet file without the ending.
+    pub name: &'static str,
+    /// What a row is.
+    pub row: &'static str,
+    parts: &'static [&'static [Column]],
+}
+
+impl Table {
+    /// From left to right.
+    pub fn columns(&self) -> impl Iterator<Item = &'static Column> {
+        self.parts.iter().copied().flatten()
+    }
+
+    /// The rows as CSV (RFC 4180) with a line of headings; a missing value is an empty field.
+    ///
+    /// # Panics
+    /// Never: memory takes everything, and every row has every column.
+    pub fn to_csv(&self, rows: &[Row]) -> String {
+        let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+        let mut write = || -> csv::Result<()> {
+            csv.write_record(self.columns().map(|column| column.name))?;
+            for row in rows {
+                for column in self.columns() {
+                    match column.value(row) {
+                        Value::Null => csv.write_field(""),
+                        Value::Text(text) => csv.write_field(text.as_bytes()),
+                        Value::Bool(value) => csv.write_field(value.to_string()),
+                        Value::Integer(value) => csv.write_field(value.to_string()),
+                        Value::Unsigned(value) => csv.write_field(value.to_string()),
+                        Value::Real(value) => csv.write_field(value.to_string()),
+                    }?;
+                }
+                csv.write_record(None::<&[u8]>)?;
+            }
+            Ok(())
+        };
+        write().expect("memory takes everything");
+        let bytes = csv.into_inner().expect("memory takes everything");
+        String::from_utf8(bytes).expect("made of strings")
+    }
+}
+
+/// What a row is about; which parts are there depends on the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    number: u64,
+    run: &'a Run,
+    connection: Option<&'a Connection>,
+    subflow: Option<&'a Subflow>,
+    link: Option<(&'a Link, &'static str)>,
+    sample: Option<&'a SubflowSample>,
+    queue: Option<&'a LinkSample>,
+}
+
+impl<'a> Row<'a> {
+    fn of(number: u64, run: &'a Run) -> Self {
+        Self { number, run, connection: None, subflow: None, link: None, sample: None, queue: None }
+    }
+
+    fn direction(&self) -> Option<&'a LinkDirection> {
+        let (link, direction) = self.link?;
+        Some(if direction == FORWARD { &link.forward } else { &link.reverse })
+    }
+
+    /// The forward direction's link: what is said of links as a whole is said there.
+    fn forward(&self) -> Option<&'a Link> {
+        self.link.filter(|(_, direction)| *direction == FORWARD).map(|(link, _)| link)
+    }
+}
+
+/// One row per run.
+pub fn runs(runs: &[Run]) -> Vec<Row<'_>> {
+    numbered(runs).map(|(number, run)| Row::of(number, run)).collect()
+}
+
+/// One row per subflow; a TCP connection has one. A run that failed has one row that says so.
+pub fn flows(runs: &[Run]) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for (number, run) in numbered(runs) {
+        let row = Row::of(number, run);
+        if run.status != OK {
+            rows.push(row);
+        }
+        for connection in &run.connections {
+            let row = Row { connection: Some(connection), ..row };
+            rows.extend(connection.subflows.iter().map(|subflow| Row { subflow: Some(subflow), ..row }));
+        }
+    }
+    rows
+}
+
+/// Two rows per link, one for each direction.
+pub fn links(runs: &[Run]) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for (number, run) in numbered(runs) {
+        for link in &run.links {
+            let row = Row::of(number, run);
+            rows.extend([FORWARD, REVERSE].map(|direction| Row { link: Some((link, direction)), ..row }));
+        }
+    }
+    rows
+}
+
+/// One row per sample of each subflow of a run, in the order of [`flows`].
+///
+/// # Panics
+/// If `counts` are not those of the run.
+pub fn samples<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Row<'a>> {
+    assert_eq!(run.connections.len(), counts.connections.len(), "the measurements of this run");
+    let mut rows = Vec::new();
+    for (connection, counts) in run.connections.iter().zip(&counts.connections) {
+        for (subflow, counts) in connection.subflows.iter().zip(&counts.subflows) {
+            let row = Row { connection: Some(connection), subflow: Some(subflow), ..Row::of(number, run) };
+            rows.extend(counts.samples.iter().map(|sample| Row { sample: Some(sample), ..row }));
+        }
+    }
+    rows
+}
+
+/// One row per sample of each shared link of a run, forward direction.
+///
+/// # Panics
+/// If `counts` are not those of the run.
+pub fn queues<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Row<'a>> {
+    assert_eq!(run.links.len(), counts.links.len(), "the measurements of this run");
+    let mut rows = Vec::new();
+    for (link, counts) in run.links.iter().zip(&counts.links) {
+        let row = Row { link: Some((link, FORWARD)), ..Row::of(number, run) };
+        rows.extend(counts.samples.iter().map(|queue| Row { queue: Some(queue), ..row }));
+    }
+    rows
+}
+
+fn numbered(runs: &[Run]) -> impl Iterator<Item = (u64, &Run)> {
+    (0..).zip(runs)
+}
+
+const FORWARD: &str = "forward";
+const REVERSE: &str = "reverse";
+
+/// All tables.
+pub const TABLES: [&Table; 5] = [&RUNS, &FLOWS, &LINKS, &SAMPLES, &QUEUES];
+
+/// See [`runs`].
+pub const RUNS: Table = Table { name: "runs", row: "a run", parts: &[RUN, TOTALS] };
+/// See [`flows`].
+pub const FLOWS: Table =
+    Table { name: "flows", row: "a subflow, or a TCP connection", parts: &[RUN, CONNECTION, SUBFLOW] };
+/// See [`links`].
+pub const LINKS: Table = Table { name: "links", row: "a direction of a link", parts: &[RUN, LINK] };
+/// See [`samples`].
+pub const SAMPLES: Table =
+    Table { name: "samples", row: "a subflow at a moment, every 100 ms of the run", parts: &[SAMPLE] };
+/// See [`queues`].
+pub const QUEUES: Table = Table {
+    name: "queues",
+    row: "a shared link, forward, at a moment, every 100 ms of the run",
+    parts: &[QUEUE],
+};
+
+const fn column(
+    name: &'static str,
+    kind: Kind,
+    unit: &'static str,
+    meaning: &'static str,
+    value: for<'a> fn(&Row<'a>) -> Value<'a>,
+) -> Column {
+    Column { name, kind, nullable: true, unit, meaning, value }
+}
+
+/// A column with a value in every row.
+const fn always(
+    name: &'static str,
+    kind: Kind,
+    unit: &'static str,
+    meaning: &'static str,
+    value: for<'a> fn(&Row<'a>) -> Value<'a>,
+) -> Column {
+    Column { nullable: false, ..column(name, kind, unit, meaning, value) }
+}
+
+const RUN_NUMBER: Column = always(
+    "run",
+    Kind::Integer,
+    "",
+    "number of the run, from 0, in the order of `results.json`; joins the tables",
+    |row| row.number.into(),
+);
+
+const RUN: &[Column] = &[
+    RUN_NUMBER,
+    always("scenario", Kind::Text, "", "embedded name, or path of the file as given", |row| {
+        (&row.run.scenario).into()
+    }),
+    always("backend", Kind::Text, "", "where it ran: `sim`, `lab` or `host`", |row| {
+        (&row.run.backend).into()
+    }),
+    always("cc", Kind::Text, "", "the congestion control that the run is about", |row| (&row.run.cc).into()),
+    always("params", Kind::Text, "", "the scenario's parameters in this cell, a JSON object", |row| {
+        json(&row.run.params).into()
+    }),
+    always("scheduler", Kind::Text, "", "the MPTCP packet scheduler", |row| (&row.run.scheduler).into()),
+    always("seed", Kind::Unsigned, "", "the seed", |row| Value::Unsigned(row.run.seed)),
+    always("duration_s", Kind::Real, "s", "length of the whole run", |row| row.run.duration_s.into()),
+    always(
+        "measured_s",
+        Kind::Real,
+        "s",
+        "length of the part everything is measured over: without warm-up and cool-down",
+        |row| row.run.measured_s.into(),
+    ),
+    always(
+        "status",
+        Kind::Text,
+        "",
+        "`ok`, or why there is no result; then nothing follows in this row",
+        |row| (&row.run.status).into(),
+    ),
+];
+
+const TOTALS: &[Column] = &[
+    column("total_goodput_bps", Kind::Real, "bit/s", "payload delivered in order, all connections", |row| {
+        (row.run.status == OK).then_some(row.run.metrics.total_goodput_bps).into()
+    }),
+    column("total_retransmissions", Kind::Integer, "packets", "sent again, all connections", |row| {
+        (row.run.status == OK).then_some(row.run.metrics.total_retransmissions).into()
+    }),
+    column(
+        "aggregate_benefit",
+        Kind::Real,
+        "",
+        "of the first MPTCP connection, against its fair share of each path",
+        |row| row.run.metrics.aggregate_benefit.into(),
+    ),
+    column(
+        "aggregate_benefit_raw",
+        Kind::Real,
+        "",
+        "of the first MPTCP connection, against the full capacity of each path",
+        |row| row.run.metrics.aggregate_benefit_raw.into(),
+    ),
+];
+
+const CONNECTION: &[Column] = &[
+    column("connection", Kind::Text, "", "its key in the scenario", |row| {
+        row.connection.map(|connection| &connection.id).into()
+    }),
+    column("kind", Kind::Text, "", "`mptcp` or `tcp`", |row| {
+        row.connection.map(|connection| connection.kind).into()
+    }),
+    column("connection_cc", Kind::Text, "", "the congestion control it used", |row| {
+        row.connection.map(|connection| &connection.cc).into()
+    }),
+    column(
+        "goodput_bps",
+        Kind::Real,
+        "bit/s",
+        "payload handed to the application in order; the whole connection, over the measured time it was open",
+        |row| row.connection.map(|connection| connection.goodput_bps).into(),
+    ),
+    column(
+        "connection_throughput_bps",
+        Kind::Real,
+        "bit/s",
+        "IP bytes that arrived, all its subflows",
+        |row| row.connection.map(|connection| connection.throughput_bps).into(),
+    ),
+    column(
+        "reinjections",
+        Kind::Integer,
+        "packets",
+        "sent once more on another subflow; the whole connection",
+        |row| row.connection.map(|connection| connection.reinjections).into(),
+    ),
+    column(
+        "connection_benefit",
+        Kind::Real,
+        "",
+        "aggregate benefit of an MPTCP connection, against its fair share of each path",
+        |row| {
+            row.connection
+                .and_then(|connection| *row.run.metrics.aggregate_benefits.get(&connection.id)?)
+                .into()
+        },
+    ),
+];
+
+const SUBFLOW: &[Column] = &[
+    column("subflow", Kind::Text, "", "its key in the scenario; a TCP connection has one too", |row| {
+        row.subflow.map(|subflow| &subflow.id).into()
+    }),
+    column(
+        "links",
+        Kind::Text,
+        "",
+        "ids of the links it crosses, from sender to receiver, with spaces between",
+        |row| row.subflow.map(|subflow| subflow.links.join(" ")).into(),
+    ),
+    column("throughput_bps", Kind::Real, "bit/s", "IP bytes of data packets that arrived", |row| {
+        row.subflow.map(|subflow| subflow.throughput_bps).into()
+    }),
+    column(
+        "share_of_expected_percent",
+        Kind::Real,
+        "%",
+        "its throughput against its fair share of the bottleneck",
+        |row| share_of_expected(row).into(),
+    ),
+    column("mean_rtt_ms", Kind::Real, "ms", "mean of its RTT samples; none without a sample", |row| {
+        row.subflow.and_then(|subflow| subflow.mean_rtt_ms).into()
+    }),
+    column("mean_cwnd", Kind::Real, "packets", "mean over time; none if it was never established", |row| {
+        row.subflow.and_then(|subflow| subflow.mean_cwnd).into()
+    }),
+    column(
+        "cwnd_p5",
+        Kind::Integer,
+        "packets",
+        "5 % quantile of cwnd every 100 ms of the measured time",
+        |row| row.subflow.and_then(|subflow| subflow.cwnd_quantiles.map(|of| of.p5)).into(),
+    ),
+    column(
+        "cwnd_p25",
+        Kind::Integer,
+        "packets",
+        "25 % quantile of cwnd every 100 ms of the measured time",
+        |row| row.subflow.and_then(|subflow| subflow.cwnd_quantiles.map(|of| of.p25)).into(),
+    ),
+    column(
+        "cwnd_p50",
+        Kind::Integer,
+        "packets",
+        "50 % quantile of cwnd every 100 ms of the measured time",
+        |row| row.subflow.and_then(|subflow| subflow.cwnd_quantiles.map(|of| of.p50)).into(),
+    ),
+    column(
+        "cwnd_p75",
+        Kind::Integer,
+        "packets",
+        "75 % quantile of cwnd every 100 ms of the measured time",
+        |row| row.subflow.and_then(|subflow| subflow.cwnd_quantiles.map(|of| of.p75)).into(),
+    ),
+    column(
+        "cwnd_p95",
+        Kind::Integer,
+        "packets",
+        "95 % quantile of cwnd every 100 ms of the measured time",
+        |row| row.subflow.and_then(|subflow| subflow.cwnd_quantiles.map(|of| of.p95)).into(),
+    ),
+    column("packets_sent", Kind::Integer, "packets", "data packets sent, retransmissions included", |row| {
+        row.subflow.map(|subflow| subflow.packets_sent).into()
+    }),
+    column("retransmissions", Kind::Integer, "packets", "data packets sent again", |row| {
+        row.subflow.map(|subflow| subflow.retransmissions).into()
+    }),
+    column("loss_episodes", Kind::Integer, "", "times it reduced its window, undone ones included", |row| {
+        row.subflow.map(|subflow| subflow.loss_episodes).into()
+    }),
+    column("fast_retransmits", Kind::Integer, "", "episodes that began with a fast retransmit", |row| {
+        row.subflow.map(|subflow| subflow.fast_retransmits).into()
+    }),
+    column("timeouts", Kind::Integer, "", "retransmission timeouts", |row| {
+        row.subflow.map(|subflow| subflow.timeouts).into()
+    }),
+    column("ecn_reductions", Kind::Integer, "", "episodes that began with an ECN echo", |row| {
+        row.subflow.map(|subflow| subflow.ecn_reductions).into()
+    }),
+    column("undos", Kind::Integer, "", "episodes undone because the loss was spurious", |row| {
+        row.subflow.map(|subflow| subflow.undos).into()
+    }),
+];
+
+const LINK: &[Column] = &[
+    always(
+        "link",
+        Kind::Text,
+        "",
+        "its key in the scenario; a private copy is `key@connection.subflow.hop`",
+        |row| row.link.map(|(link, _)| &link.id).into(),
+    ),
+    always("direction", Kind::Text, "", "`forward`, from sender to receiver, or `reverse`", |row| {
+        row.link.map(|(_, direction)| direction).into()
+    }),
+    always("private", Kind::Bool, "", "whether one route has it for itself", |row| {
+        row.link.map(|(link, _)| link.private).into()
+    }),
+    always("rate_bps", Kind::Integer, "bit/s", "serialisation rate as given", |row| {
+        row.direction().map(|link| link.rate_bps).into()
+    }),
+    always("utilization", Kind::Real, "0 to 1", "share of the time that the transmitter was busy", |row| {
+        row.direction().map(|link| link.utilization).into()
+    }),
+    always("packets", Kind::Integer, "packets", "entered the queue", |row| {
+        row.direction().map(|link| link.packets).into()
+    }),
+    always("drops_packets", Kind::Integer, "packets", "dropped by the queue", |row| {
+        row.direction().map(|link| link.drops_packets).into()
+    }),
+    always("lost_packets", Kind::Integer, "packets", "lost on the wire, after the queue", |row| {
+        row.direction().map(|link| link.lost_packets).into()
+    }),
+    always("marked_packets", Kind::Integer, "packets", "got a congestion mark", |row| {
+        row.direction().map(|link| link.marked_packets).into()
+    }),
+    always(
+        "mean_queue_packets",
+        Kind::Real,
+        "packets",
+        "mean over time, the packet being sent included",
+        |row| row.direction().map(|link| link.mean_queue_packets).into(),
+    ),
+    column(
+        "jain_connections",
+        Kind::Real,
+        "0 to 1",
+        "Jain's index over the connections that cross it; forward rows of shared links only",
+        |row| row.forward().and_then(|link| row.run.metrics.jain_connections.get(&link.id).copied()).into(),
+    ),
+    column(
+        "jain_subflows",
+        Kind::Real,
+        "0 to 1",
+        "the same over subflows, each TCP connection being one",
+        |row| row.forward().and_then(|link| row.run.metrics.jain_subflows.get(&link.id).copied()).into(),
+    ),
+    column(
+        "jain_mptcp_subflows",
+        Kind::Real,
+        "0 to 1",
+        "the same over MPTCP subflows, TCP left out",
+        |row| {
+            row.forward().and_then(|link| row.run.metrics.jain_mptcp_subflows.get(&link.id).copied()).into()
+        },
+    ),
+];
+
+const SAMPLE: &[Column] = &[
+    RUN_NUMBER,
+    always("connection", Kind::Text, "", "as in `flows`", |row| {
+        row.connection.map(|connection| &connection.id).into()
+    }),
+    always("subflow", Kind::Text, "", "as in `flows`", |row| row.subflow.map(|subflow| &subflow.id).into()),
+    always("time_s", Kind::Real, "s", "since the start of the run, warm-up included", |row| {
+        row.sample.map(|sample| seconds(sample.time_ns)).into()
+    }),
+    always("cwnd", Kind::Integer, "packets", "congestion window", |row| {
+        row.sample.map(|sample| sample.cwnd).into()
+    }),
+    column(
+        "ssthresh",
+        Kind::Integer,
+        "packets",
+        "slow-start threshold; none before the first reduction",
+        |row| row.sample.and_then(|sample| sample.ssthresh).into(),
+    ),
+    column("srtt_ms", Kind::Real, "ms", "smoothed RTT; none before the first RTT sample", |row| {
+        row.sample.and_then(|sample| sample.srtt_us.map(|us| f64::from(us) / 1e3)).into()
+    }),
+    always("in_flight", Kind::Integer, "packets", "believed to be in the network", |row| {
+        row.sample.map(|sample| sample.in_flight).into()
+    }),
+    always(
+        "received_bytes",
+        Kind::Integer,
+        "bytes",
+        "IP bytes of data packets that have reached the receiver since the start of the run",
+        |row| row.sample.map(|sample| sample.received_bytes).into(),
+    ),
+    always("retransmissions", Kind::Integer, "packets", "sent again since the start of the run", |row| {
+        row.sample.map(|sample| sample.retransmissions).into()
+    }),
+];
+
+const QUEUE: &[Column] = &[
+    RUN_NUMBER,
+    always("link", Kind::Text, "", "as in `links`", |row| row.link.map(|(link, _)| &link.id).into()),
+    always("time_s", Kind::Real, "s", "since the start of the run, warm-up included", |row| {
+        row.queue.map(|queue| seconds(queue.time_ns)).into()
+    }),
+    always("queue_packets", Kind::Integer, "packets", "in the queue, the one being sent included", |row| {
+        row.queue.map(|queue| queue.queue_packets).into()
+    }),
+    always(
+        "drops_packets",
+        Kind::Integer,
+        "packets",
+        "dropped by the queue since the start of the run",
+        |row| row.queue.map(|queue| queue.drops_queue).into(),
+    ),
+];
+
+/// A subflow's share; of a TCP connection, that of the connection.
+fn share_of_expected(row: &Row) -> Option<f64> {
+    let shares = &row.run.metrics.share_of_expected_percent;
+    let (connection, subflow) = (row.connection?, row.subflow?);
+    if connection.kind == "tcp" {
+        return *shares.get(&connection.id)?;
+    }
+    *shares.get(&format!("{}.{}", connection.id, subflow.id))?
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

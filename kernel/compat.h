@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where kernels differ, one entry each: since when, why, and when it can go. The floor is Linux 6.4.
+ */
+#ifndef BRAID_COMPAT_H
+#define BRAID_COMPAT_H
+
+/*
+ * tcp_congestion_ops. The loader matches members by name, so here is only what is used, and the name comes first, where
+ * user space finds it. One instance per layout below; user space creates the one that the running kernel knows.
+ */
+struct tcp_congestion_ops {
+	char name[16];
+	u32 flags;
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+	u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	void (*cwnd_event)(struct sock *sk, u32 event);
+	void (*in_ack_event)(struct sock *sk, u32 flags);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	u32 (*undo_cwnd)(struct sock *sk);
+} BRAID_CORE;
+
+/* Since 7.1: CA_EVENT_TX_START is a callback of its own, cwnd_event no longer gets it. Drop the other when the floor is
+ * 7.1. */
+struct tcp_congestion_ops___7_1 {
+	char name[16];
+	u32 flags;
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+	u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	void (*cwnd_event)(struct sock *sk, u32 event);
+	void (*cwnd_event_tx_start)(struct sock *sk);
+	void (*in_ack_event)(struct sock *sk, u32 flags);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	u32 (*undo_cwnd)(struct sock *sk);
+} BRAID_CORE;
+
+/*
+ * No entry, but to know: 6.12 calls in_ack_event before pkts_acked, 6.18 after it. The host relies on neither: what
+ * belongs to one ACK has the same tcp_mstamp.
+ */
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the host reads and writes of the kernel's sockets: just the fields used. The loader looks each up by name in the
+ * running kernel's type information (CO-RE), so neither offsets nor the rest of a structure matter, and the objects do
+ * not depend on the kernel of the machine that they are built on. What differs between versions is in compat.h.
+ */
+#ifndef BRAID_TCP_H
+#define BRAID_TCP_H
+
+#define BRAID_CORE __attribute__((preserve_access_index))
+
+struct list_head {
+	struct list_head *next;
+} BRAID_CORE;
+
+struct sock_common {
+	u32 skc_hash;
+	volatile unsigned char skc_state;
+} BRAID_CORE;
+
+struct sock {
+	struct sock_common __sk_common;
+	unsigned long sk_pacing_rate;
+	u32 sk_pacing_status;
+} BRAID_CORE;
+
+struct inet_sock {
+	struct sock sk;
+} BRAID_CORE;
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	const struct tcp_congestion_ops *icsk_ca_ops;
+	void *icsk_ulp_data;
+	u8 icsk_ca_state : 5;
+	u8 icsk_pending;
+	u64 icsk_ca_priv[13];
+} BRAID_CORE;
+
+struct minmax_sample {
+	u32 v;
+} BRAID_CORE;
+
+struct minmax {
+	struct minmax_sample s[3];
+} BRAID_CORE;
+
+struct tcp_rack {
+	u32 rtt_us;
+} BRAID_CORE;
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u32 snd_una;
+	u32 snd_nxt;
+	u32 snd_cwnd;
+	u32 snd_ssthresh;
+	u32 snd_cwnd_clamp;
+	u32 prior_cwnd;
+	u32 max_packets_out;
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 srtt_us;
+	u32 mss_cache;
+	u32 delivered;
+	u32 delivered_ce;
+	u32 lost;
+	u64 bytes_acked;
+	u64 tcp_mstamp;
+	u64 first_tx_mstamp;
+	u64 delivered_mstamp;
+	struct minmax rtt_min;
+	struct tcp_rack rack;
+	u8 is_cwnd_limited : 1;
+	_Bool is_mptcp;
+} BRAID_CORE;
+
+struct mptcp_subflow_context {
+	struct list_head node;
+	u32 request_bkup : 1;
+	u32 backup : 1;
+	u32 subflow_id;
+	struct sock *tcp_sock;
+	struct sock *conn;
+} BRAID_CORE;
+
+struct mptcp_sock {
+	u32 token;
+	struct list_head conn_list;
+} BRAID_CORE;
+
+struct ack_sample {
+	s32 rtt_us;
+} BRAID_CORE;
+
+enum tcp_ca_event {
+	CA_EVENT_TX_START = 0,
+	CA_EVENT_CWND_RESTART = 1,
+};
+
+enum {
+	TCP_ESTABLISHED = 1,
+	TCP_CLOSE_WAIT = 8,
+	CA_ACK_ECE = 1 << 2,
+	TCP_CONG_NON_RESTRICTED = 1,
+};
+
+/* A bit field, wherever the running kernel has it. */
+#define BRAID_BITS(object, field)                                                                             \
+	({                                                                                                    \
+		const void *at_ = (const void *)(object) + __builtin_preserve_field_info((object)->field, 0); \
+		u64 bits_ = 0;                                                                                \
+		switch (__builtin_preserve_field_info((object)->field, 1)) {                                  \
+		case 1: bits_ = *(const u8 *)at_; break;                                                      \
+		case 2: bits_ = *(const unsigned short *)at_; break;                                          \
+		case 4: bits_ = *(const u32 *)at_; break;                                                     \
+		case 8: bits_ = *(const u64 *)at_; break;                                                     \
+		}                                                                                             \
+		bits_ <<= __builtin_preserve_field_info((object)->field, 4);                                  \
+		bits_ >> __builtin_preserve_field_info((object)->field, 5);                                   \
+	})
+
+/* A pointer that may be followed by loads, which yield 0 where there is nothing. Never to be written through. */
+extern void *bpf_rdonly_cast(const void *object, u32 type) __attribute__((section(".ksyms")));
+#define BRAID_CAST(pointer, type) ((type *)bpf_rdonly_cast((pointer), __builtin_btf_type_id(*(type *)0, 1)))
+
+/* Whether value is that of the enumerator in the running kernel. */
+#define BRAID_IS(value, type, enumerator)                                 \
+	(__builtin_preserve_enum_value(*(typeof(type) *)enumerator, 0) && \
+	 (value) == __builtin_preserve_enum_value(*(typeof(type) *)enumerator, 1))
+
+/* What a socket without storage falls back to. */
+extern u32 tcp_reno_ssthresh(struct sock *sk) __attribute__((section(".ksyms")));
+extern u32 tcp_reno_undo_cwnd(struct sock *sk) __attribute__((section(".ksyms")));
+extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __attribute__((section(".ksyms")));
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A connection as its algorithm sees it, read from the kernel's sockets.
+ *
+ * A hook runs under the lock of its own subflow only; siblings and the list that joins them change meanwhile. So every
+ * step is checked, the walk is bounded, loads through BRAID_CAST yield 0 instead of faulting, and what is read of a
+ * sibling is clamped to what algorithms count with. Anything odd ends the walk: what was seen so far counts. If self is
+ * not among it, self is alone, and with one subflow every algorithm is its single-path base.
+ */
+#ifndef BRAID_VIEW_H
+#define BRAID_VIEW_H
+
+/* Of the algorithm that is compiled; defined by BRAID_ALGORITHM. */
+braid_inline u64 braid_identity(void);
+braid_inline u32 braid_public_words(void);
+
+/* "braid_" as a little-endian number: what the kernel names of our algorithms begin with. */
+#define BRAID_PREFIX 0x5f6469617262ull
+
+/* Name and layout version as a number, different for different ones: 9 characters of [a-z0-9] in 47 bits. Kept in the
+ * first word of icsk_ca_priv, before the public words. */
+braid_inline u64 braid_identity_of(const char *name, u32 length)
+{
+	u64 identity = 0;
+	u32 i;
+
+#pragma unroll
+	for (i = 0; i < 9; i++) {
+		u32 digit = 0;
+
+		if (i < length)
+			digit = name[i] >= 'a' ? name[i] - 'a' + 1 : name[i] - '0' + 27;
+		identity = identity * 37 + digit;
+	}
+	return identity << 16 | BRAID_LAYOUT_VERSION;
+}
+
+/* Published words have our layout: after a live replace old sockets keep the old ops, so the ops pointer says nothing. */
+braid_inline u32 braid_is_same_algorithm(const struct tcp_sock *tp)
+{
+	u64 name = *(const u64 *)tp->inet_conn.icsk_ca_ops->name;
+
+	return braid_equal(name & 0xffffffffffffull, BRAID_PREFIX) &
+	       braid_equal(tp->inet_conn.icsk_ca_priv[0], braid_identity());
+}
+
+braid_inline u32 braid_is_established(const struct tcp_sock *tp)
+{
+	u32 state = tp->inet_conn.icsk_inet.sk.__sk_common.skc_state;
+
+	return braid_equal(state, TCP_ESTABLISHED) | braid_equal(state, TCP_CLOSE_WAIT);
+}
+
+/* Whatever a socket shows, self or sibling. */
+braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_sock *tp)
+{
+	u32 min_rtt_us = tp->rtt_min.s[0].v;
+	u32 srtt_us = tp->srtt_us >> 3;
+	u64 bytes_acked = tp->bytes_acked;
+	u32 k;
+
+	subflow->cwnd = braid_clamp(tp->snd_cwnd, 1, BRAID_SSTHRESH_INFINITE);
+	subflow->ssthresh = braid_min32(tp->snd_ssthresh, BRAID_SSTHRESH_INFINITE);
+	subflow->ca_state = BRAID_BITS(&tp->inet_conn, icsk_ca_state);
+	subflow->flags = braid_is_established(tp) & braid_below32(0, srtt_us);
+	subflow->srtt_us = srtt_us;
+	subflow->min_rtt_us = min_rtt_us == BRAID_U32_MAX ? 0 : min_rtt_us;
+	subflow->last_rtt_us = tp->rack.rtt_us;
+	subflow->mss = braid_max32(tp->mss_cache, 1);
+	subflow->in_flight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+	subflow->prior_cwnd = tp->prior_cwnd;
+	subflow->cwnd_clamp = braid_max32(tp->snd_cwnd_clamp, 1);
+	subflow->delivered = tp->delivered;
+	subflow->delivered_ce = tp->delivered_ce;
+	subflow->lost = tp->lost;
+	subflow->snd_una = bytes_acked;
+	subflow->snd_nxt = bytes_acked + (u32)(tp->snd_nxt - tp->snd_una);
+	subflow->last_ack_us = tp->delivered_mstamp;
+	subflow->pacing_rate = tp->inet_conn.icsk_inet.sk.sk_pacing_status ? tp->inet_conn.icsk_inet.sk.sk_pacing_rate
+									   : 0;
+	for (k = 0; k < braid_public_words(); k++)
+		subflow->public_words[k] = tp->inet_conn.icsk_ca_priv[k + 1];
+}
+
+/* The connection of plain TCP, of a subflow that fell back to it, and of one that is just being joined or closed. */
+braid_inline u32 braid_see_alone(struct braid_view *view, const struct tcp_sock *tp)
+{
+	view->connection = tp->inet_conn.icsk_inet.sk.__sk_common.skc_hash;
+	view->n = 1;
+	view->self = 0;
+	view->subflow[0].id = 1;
+	braid_read(&view->subflow[0], tp);
+	view->subflow[0].flags |= BRAID_SAME_ALGORITHM;
+	return view->subflow[0].flags & BRAID_ELIGIBLE;
+}
+
+/* Fills in the view. Returns how many eligible subflows run this algorithm. */
+braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp)
+{
+	const struct mptcp_subflow_context *context;
+	const struct mptcp_sock *connection;
+	const struct list_head *at;
+	const void *conn;
+	u64 head;
+	u32 i, coupled = 0, found = 0;
+
+	if (!tp->is_mptcp || !tp->inet_conn.icsk_ulp_data)
+		return braid_see_alone(view, tp);
+	context = BRAID_CAST(tp->inet_conn.icsk_ulp_data, struct mptcp_subflow_context);
+	conn = context->conn;
+	if (!conn || (u64)context->tcp_sock != (u64)tp)
+		return braid_see_alone(view, tp);
+	connection = BRAID_CAST(conn, struct mptcp_sock);
+	head = (u64)&connection->conn_list;
+	at = connection->conn_list.next;
+	view->connection = connection->token;
+	view->n = 0;
+	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
+		struct braid_subflow *subflow = &view->subflow[i];
+		const struct tcp_sock *sibling;
+
+		if (!at || (u64)at == head)
+			break;
+		context = BRAID_CAST((const void *)at -
+					     __builtin_preserve_field_info(((struct mptcp_subflow_context *)0)->node,
+									   0),
+				     struct mptcp_subflow_context);
+		if (!context->tcp_sock || (u64)context->conn != (u64)conn)
+			break;
+		sibling = BRAID_CAST(context->tcp_sock, struct tcp_sock);
+		if ((u64)sibling == (u64)tp) {
+			view->self = i;
+			found = 1;
+		}
+		braid_read(subflow, sibling);
+		subflow->id = context->subflow_id;
+		subflow->flags |= braid_is_same_algorithm(sibling) * BRAID_SAME_ALGORITHM |
+				  (BRAID_BITS(context, backup) | BRAID_BITS(context, request_bkup)) * BRAID_BACKUP;
+		coupled += subflow->flags & BRAID_ELIGIBLE & (subflow->flags / BRAID_SAME_ALGORITHM);
+		view->n = i + 1;
+		at = context->node.next;
+	}
+	return found ? coupled : braid_see_alone(view, tp);
+}
+
+#endif

@@ -12,8 +12,8 @@
 
 #define BALIA_EXACT 0u
 
-#define BALIA_PARAMS(P)                                              \
-	P(rounding, BALIA_EXACT, 0, 1, 1, "exact|fork",              \
+#define BALIA_PARAMS(P)                                 \
+	P(rounding, BALIA_EXACT, 0, 1, 1, "exact|fork", \
 	  "arithmetic: exact, or the integers of the out-of-tree kernel, where alpha is a whole number")
 
 BRAID_PARAMS(balia, BALIA_PARAMS);
@@ -56,7 +56,8 @@ static void balia_fork_rates(const struct braid_view *view, u32 eligible, struct
 	u32 i, shift = 0;
 	u64 bound = 1u << 25;
 
-	braid_for_each(i, eligible) {
+	braid_for_each(i, eligible)
+	{
 		u64 window = (u64)view->subflow[i].mss * braid_rate_window(view, i);
 
 		balia_add_rate(view, rates, i, braid_div(window * 1000000, view->subflow[i].srtt_us));

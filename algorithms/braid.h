@@ -61,10 +61,10 @@ struct braid_subflow {
 	u32 lost;         /* packets marked lost so far; wraps */
 	u32 id;           /* stable within the connection, from 1 in order of creation */
 	u32 reserved;
-	u64 snd_una;      /* bytes acknowledged, from the start of the subflow */
-	u64 snd_nxt;      /* bytes sent, from the start of the subflow */
-	u64 last_ack_us;  /* time of the latest delivery */
-	u64 pacing_rate;  /* bytes/s, written by self; 0: the host decides */
+	u64 snd_una;     /* bytes acknowledged, from the start of the subflow */
+	u64 snd_nxt;     /* bytes sent, from the start of the subflow */
+	u64 last_ack_us; /* time of the latest delivery */
+	u64 pacing_rate; /* bytes/s, written by self; 0: the host decides */
 	u64 public_words[BRAID_PUBLIC_WORDS];
 };
 
@@ -132,9 +132,9 @@ struct braid_event {
  * and the unit lists the names, "exact|jiffies|usec", numbered from 0.
  */
 #define BRAID_PARAM_FIELD(name, initial, low, high, scale, unit, help) u32 name;
-#define BRAID_PARAMS(algorithm, table)                                       \
-	struct algorithm##_params {                                          \
-		table(BRAID_PARAM_FIELD)                                     \
+#define BRAID_PARAMS(algorithm, table)   \
+	struct algorithm##_params {      \
+		table(BRAID_PARAM_FIELD) \
 	}
 #define BRAID_NO_PARAMS(P)
 
@@ -159,7 +159,7 @@ braid_inline u32 braid_eligible(const struct braid_view *view)
 }
 
 /* Does what follows for each subflow i of a set. */
-#define braid_for_each(i, set)                                            \
+#define braid_for_each(i, set)                                         \
 	for ((i) = 0; (i) < BRAID_MAX_SUBFLOWS && (set) >> (i); (i)++) \
 		if ((set) >> (i) & 1)
 

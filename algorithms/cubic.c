@@ -32,7 +32,7 @@
 	P(friendly, 1, 0, 1, 1, "off|on", "never be slower than Reno would be")                                       \
 	P(alpha, 0, 0, 1, 1, "rfc9438|constant",                                                                      \
 	  "slope of the Reno-friendly window: 1 once it is back where the last reduction began, or as before")        \
-	P(hystart, 1, 0, 1, 1, "off|on", "leave slow start when the ACK train or the delay says the pipe is full")     \
+	P(hystart, 1, 0, 1, 1, "off|on", "leave slow start when the ACK train or the delay says the pipe is full")    \
 	P(rounding, 0, 0, 1, 1, "exact|linux",                                                                        \
 	  "fractions of packets and microseconds, or the whole packets and milliseconds of Linux 6.12")
 
@@ -64,10 +64,10 @@ struct cubic_private {
 	u64 ack_cnt;       /* packets acknowledged that W_est has not seen */
 };
 
-#define CUBIC_LOW_WINDOW 16u       /* packets: HyStart does not look below */
-#define CUBIC_MIN_SAMPLES 8u       /* RTT samples of a round that only prepare the delay test */
-#define CUBIC_TRAIN_GAP_US 2000u   /* ACKs this close belong to one train */
-#define CUBIC_DELAY_MIN_US 4000u   /* bounds of the delay increase that ends slow start */
+#define CUBIC_LOW_WINDOW 16u     /* packets: HyStart does not look below */
+#define CUBIC_MIN_SAMPLES 8u     /* RTT samples of a round that only prepare the delay test */
+#define CUBIC_TRAIN_GAP_US 2000u /* ACKs this close belong to one train */
+#define CUBIC_DELAY_MIN_US 4000u /* bounds of the delay increase that ends slow start */
 #define CUBIC_DELAY_MAX_US 16000u
 #define CUBIC_SETTLE_US 1000000u   /* RTT samples of an epoch's first second still show the queue of the loss */
 #define CUBIC_OFFSET_MAX 0xffffffu /* 1024 s from the origin the curve is far beyond 1.5 w; linux: 4.5 h */
@@ -361,8 +361,8 @@ static void cubic_on_loss(struct braid_view *view, struct cubic_private *priv, c
 
 	/* In whole packets: less is rounding, not a flow that gives way. */
 	if (params->fast_convergence && self->cwnd < priv->w_max >> 32)
-		priv->w_max = cubic_round(params, braid_muldiv(window, CUBIC_BETA_SCALE + params->beta,
-							       2 * CUBIC_BETA_SCALE));
+		priv->w_max = cubic_round(params,
+					  braid_muldiv(window, CUBIC_BETA_SCALE + params->beta, 2 * CUBIC_BETA_SCALE));
 	else
 		priv->w_max = window;
 	priv->prior = window;

@@ -8,8 +8,8 @@
 #include "dynamic_decrease.h"
 #include "lia.h"
 
-#define DLIA_PARAMS(P)             \
-	LIA_PARAMS(P)              \
+#define DLIA_PARAMS(P) \
+	LIA_PARAMS(P)  \
 	DYNAMIC_DECREASE_PARAMS(P)
 
 BRAID_PARAMS(dlia, DLIA_PARAMS);

@@ -10,10 +10,10 @@
 #include "dynamic_decrease.h"
 #include "olia.h"
 
-#define DOLIA_PARAMS(P)                                                                                             \
-	OLIA_PARAMS(P)                                                                                              \
-	DYNAMIC_DECREASE_PARAMS(P)                                                                                  \
-	P(period, 500000, 1000, 100000000, 1000000, "s", "time between two looks at the smallest and largest RTT")  \
+#define DOLIA_PARAMS(P)                                                                                            \
+	OLIA_PARAMS(P)                                                                                             \
+	DYNAMIC_DECREASE_PARAMS(P)                                                                                 \
+	P(period, 500000, 1000, 100000000, 1000000, "s", "time between two looks at the smallest and largest RTT") \
 	P(min_ack, 2, 0, 1000, 1, "samples", "look only if there are more RTT samples than this")
 
 BRAID_PARAMS(dolia, DOLIA_PARAMS);
@@ -43,8 +43,7 @@ static void dolia_init(struct braid_view *view, struct dolia_private *priv, cons
 	priv->rtt_last_loss_us = 1;
 }
 
-static void dolia_on_rtt(struct dolia_private *priv, const struct dolia_params *params,
-			 const struct braid_event *event)
+static void dolia_on_rtt(struct dolia_private *priv, const struct dolia_params *params, const struct braid_event *event)
 {
 	u32 rtt_us = event->rtt_us;
 
@@ -77,7 +76,8 @@ static void dolia_on_loss(struct braid_view *view, struct dolia_private *priv, c
 			  const struct braid_event *event)
 {
 	struct braid_subflow *self = braid_self(view);
-	u32 rtt_us = self->last_rtt_us, floor = braid_min32(params->floor, olia_ssthresh_floor(view, params->slow_start));
+	u32 rtt_us = self->last_rtt_us,
+	    floor = braid_min32(params->floor, olia_ssthresh_floor(view, params->slow_start));
 	u32 congested = event->cause == BRAID_CAUSE_RTO ||
 			(rtt_us > priv->rtt_mid_us && rtt_us > priv->rtt_last_loss_us);
 	u64 beta = BRAID_ONE / 2;

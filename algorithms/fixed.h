@@ -184,11 +184,11 @@ braid_inline u64 braid_shr(u64 x, u32 n)
 
 /* One step of braid_clz: whether the upper half of a number of 2 * half bits is not 0. By carry, without a comparison:
  * where a branch decided, the verifier would know the shift and follow each of the 64 cases to the end. */
-#define BRAID_CLZ_STEP(half)                                                 \
-	do {                                                                 \
+#define BRAID_CLZ_STEP(half)                                                              \
+	do {                                                                              \
 		u64 step = (((x >> (half)) + ((1ull << (half)) - 1)) >> (half)) * (half); \
-		n -= (u32)step;                                              \
-		x >>= step & 63;                                             \
+		n -= (u32)step;                                                           \
+		x >>= step & 63;                                                          \
 	} while (0)
 
 /* Number of zero bits above the highest one; 64 for 0. No builtin: BPF has none below -mcpu=v4. */
@@ -269,12 +269,12 @@ braid_inline u64 braid_mul(u64 a, u64 b)
 }
 
 /* One step of the roots below: keeps the trial bit iff the trial value still fits. */
-#define BRAID_CBRT_STEP(s)                                                   \
-	do {                                                                 \
-		u64 trial = 3 * root * (root + 1) + 1;                       \
-		u64 fits = 1 ^ (u64)braid_below(x >> (s), trial);            \
-		x -= (trial << (s)) & (0 - fits);                            \
-		root = (root + fits) << ((s) != 0);                          \
+#define BRAID_CBRT_STEP(s)                                        \
+	do {                                                      \
+		u64 trial = 3 * root * (root + 1) + 1;            \
+		u64 fits = 1 ^ (u64)braid_below(x >> (s), trial); \
+		x -= (trial << (s)) & (0 - fits);                 \
+		root = (root + fits) << ((s) != 0);               \
 	} while (0)
 
 /* floor(cbrt(x)), at most 2642245. Digit by digit in base 8, 22 fixed steps. */
@@ -307,12 +307,12 @@ braid_inline u32 braid_cbrt(u64 x)
 	return (u32)root;
 }
 
-#define BRAID_SQRT_STEP(s)                                                   \
-	do {                                                                 \
-		u64 trial = root | (1ull << (s));                            \
-		u64 fits = 1 ^ (u64)braid_below(x, trial);                   \
-		x -= trial & (0 - fits);                                     \
-		root = (root >> 1) | ((fits << (s)));                        \
+#define BRAID_SQRT_STEP(s)                                 \
+	do {                                               \
+		u64 trial = root | (1ull << (s));          \
+		u64 fits = 1 ^ (u64)braid_below(x, trial); \
+		x -= trial & (0 - fits);                   \
+		root = (root >> 1) | ((fits << (s)));      \
 	} while (0)
 
 /* floor(sqrt(x)). Digit by digit in base 4, 32 fixed steps. */

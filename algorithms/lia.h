@@ -8,13 +8,13 @@
 #define LIA_EXACT 0u
 #define LIA_JIFFIES 1u
 
-#define LIA_PARAMS(P)                                                                                                \
-	P(rounding, LIA_EXACT, 0, 2, 1, "exact|jiffies|usec",                                                        \
+#define LIA_PARAMS(P)                                                                                                 \
+	P(rounding, LIA_EXACT, 0, 2, 1, "exact|jiffies|usec",                                                         \
 	  "arithmetic of the increase: exact, or the integers of the out-of-tree kernel with its RTT in jiffies (to " \
 	  "v0.89) or in microseconds (later)")
 
 struct lia_growth {
-	s64 carry;  /* fraction of a packet not yet in cwnd */
+	s64 carry;   /* fraction of a packet not yet in cwnd */
 	u32 counted; /* kernel rounding: ACKs since cwnd last grew */
 	u32 reserved;
 };
@@ -26,7 +26,8 @@ braid_inline u64 lia_increase(const struct braid_view *view, u32 eligible)
 	u64 total = 0, best = 0, best_rate = 0, share;
 	u32 best_window = 1, i;
 
-	braid_for_each(i, eligible) {
+	braid_for_each(i, eligible)
+	{
 		u32 window = braid_rate_window(view, i);
 		u64 speed = braid_speed(view, i, fastest), rate = window * speed;
 		u64 quality = braid_mul_shift(rate, speed, BRAID_SPEED_BITS); /* w/rtt^2 */
@@ -70,9 +71,8 @@ braid_inline u64 lia_kernel_threshold(const struct braid_view *view, u32 eligibl
 			best_window = braid_rate_window(view, k);
 		}
 	}
-	braid_for_each(i, eligible)
-		rates += braid_div(((u64)braid_rate_window(view, i) << 10) * best_rtt,
-				   lia_kernel_rtt(&view->subflow[i], rounding));
+	braid_for_each(i, eligible) rates += braid_div(((u64)braid_rate_window(view, i) << 10) * best_rtt,
+						       lia_kernel_rtt(&view->subflow[i], rounding));
 	alpha = braid_max(braid_div(best_window << 32, rates * rates), 1);
 	return braid_max((1u << 12) / alpha, braid_self((struct braid_view *)view)->cwnd);
 }

@@ -51,7 +51,8 @@ braid_inline void olia_classify(const struct braid_view *view, struct olia_sets 
 	u64 best_bytes = 0, best_square = 1;
 	u32 largest_window = 0, i;
 
-	braid_for_each(i, sets->eligible) {
+	braid_for_each(i, sets->eligible)
+	{
 		u64 rtt = braid_rtt(&view->subflow[i]), bytes = olia_bytes(view, i);
 
 		if (braid_product_below(best_bytes, rtt * rtt, bytes, best_square)) {
@@ -60,7 +61,8 @@ braid_inline void olia_classify(const struct braid_view *view, struct olia_sets 
 		}
 		largest_window = braid_max32(largest_window, braid_rate_window(view, i));
 	}
-	braid_for_each(i, sets->eligible) {
+	braid_for_each(i, sets->eligible)
+	{
 		u64 rtt = braid_rtt(&view->subflow[i]);
 		u32 largest = braid_equal(braid_rate_window(view, i), largest_window);
 		u32 worse = braid_product_below(olia_bytes(view, i), best_square, best_bytes, rtt * rtt);
@@ -88,7 +90,8 @@ braid_inline s64 olia_increase(const struct braid_view *view, const struct olia_
 	u64 total = 0, own = 0, share, alpha;
 	s64 increase;
 
-	braid_for_each(i, sets->eligible) {
+	braid_for_each(i, sets->eligible)
+	{
 		u64 rate = braid_rate_window(view, i) * braid_speed(view, i, fastest);
 
 		total += rate;

@@ -41,8 +41,7 @@ braid_inline u32 braid_fastest_rtt(const struct braid_view *view, u32 eligible)
 {
 	u32 i, fastest = BRAID_U32_MAX;
 
-	braid_for_each(i, eligible)
-		fastest = braid_min32(fastest, view->subflow[i].srtt_us);
+	braid_for_each(i, eligible) fastest = braid_min32(fastest, view->subflow[i].srtt_us);
 	return braid_min32(fastest, BRAID_RTT_MAX);
 }
 

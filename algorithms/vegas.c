@@ -12,9 +12,9 @@
  */
 #include "braid.h"
 
-#define VEGAS_PARAMS(P)                                                                                  \
-	P(alpha, 2, 0, 1000, 1, "packets", "grow while fewer than these are queued")                     \
-	P(beta, 4, 0, 1000, 1, "packets", "shrink while more than these are queued")                     \
+#define VEGAS_PARAMS(P)                                                              \
+	P(alpha, 2, 0, 1000, 1, "packets", "grow while fewer than these are queued") \
+	P(beta, 4, 0, 1000, 1, "packets", "shrink while more than these are queued") \
 	P(gamma, 1, 0, 1000, 1, "packets", "leave slow start when more than these are queued")
 
 BRAID_PARAMS(vegas, VEGAS_PARAMS);

@@ -31,12 +31,12 @@ braid_inline void braid_ignore(struct braid_view *view, void *priv, const void *
 }
 #define BRAID_IGNORE braid_ignore
 
-#define BRAID_ALGORITHM(name_, table, flags_, init, release, on_ack, on_loss, on_recovered, on_idle_restart)       \
-	_Static_assert(sizeof(struct name_##_public) <= BRAID_PUBLIC_WORDS * 8, "public state of " #name_);          \
-	_Static_assert(sizeof(struct name_##_private) <= BRAID_PRIVATE_BYTES, "private state of " #name_);           \
-	_Static_assert(sizeof(#name_) <= 10, "name of " #name_ ": at most 9 characters");                            \
-	static const struct braid_param name_##_param_rows[] = { table(BRAID_PARAM_ROW){ 0 } };                       \
-	extern const struct braid_algorithm braid_algorithm_##name_;                                                  \
+#define BRAID_ALGORITHM(name_, table, flags_, init, release, on_ack, on_loss, on_recovered, on_idle_restart) \
+	_Static_assert(sizeof(struct name_##_public) <= BRAID_PUBLIC_WORDS * 8, "public state of " #name_);  \
+	_Static_assert(sizeof(struct name_##_private) <= BRAID_PRIVATE_BYTES, "private state of " #name_);   \
+	_Static_assert(sizeof(#name_) <= 10, "name of " #name_ ": at most 9 characters");                    \
+	static const struct braid_param name_##_param_rows[] = { table(BRAID_PARAM_ROW){ 0 } };              \
+	extern const struct braid_algorithm braid_algorithm_##name_;                                         \
 	const struct braid_algorithm braid_algorithm_##name_ = {                                                      \
 		.name = #name_,                                                                                       \
 		.layout_version = BRAID_LAYOUT_VERSION,                                                               \

@@ -327,7 +327,7 @@ fn a_disk_that_fills_up_leaves_whole_files_and_earlier_results() {
     assert!(first.len() == 7 && first == after);
     assert!(!second.contains_key("samples.parquet"), "{:?}", second.keys());
     for (name, bytes) in &second {
-        assert!(!bytes.is_empty() && !name.ends_with(".part"), "{name}");
+        assert!(!bytes.is_empty() && !name.contains(".part"), "{name}");
     }
 }
 
@@ -493,7 +493,7 @@ fn every_embedded_scenario_is_listed_shown_and_right() {
     assert!(names.contains(&"d-olia/1") && names.contains(&"analysis/disjoint"), "{list}");
     for name in names {
         let page = place.stdout(&format!("scenarios {name}"));
-        assert!(page.starts_with(name) && page.contains("base RTT") && page.contains("Mbit/s"), "{page}");
+        assert!(page.starts_with(name) && page.contains("base RTT") && page.contains("bit/s"), "{page}");
         place.stdout(&format!("check {name}"));
     }
     place.refused("scenarios d-olai/1", &["d-olai/1", "d-olia/1"]);

@@ -209,7 +209,7 @@ pub enum DisciplineKind {
     /// First in, first out; drops what has waited too long (RFC 8289).
     #[serde(rename = "codel")]
     CoDel,
-    /// A CoDel queue for each flow, served in turn (RFC 8290).
+    /// A `CoDel` queue for each flow, served in turn (RFC 8290).
     #[serde(rename = "fq-codel")]
     FqCoDel,
 }

@@ -325,7 +325,7 @@ impl Resolver<'_> {
             let message = "more is lost in the good state than in the bad one";
             let key = if self.cell.document.is_set(&place.key("bad")) { "bad" } else { "good" };
             self.fail(&place.key(key), message, Some("make good smaller than bad".to_owned()));
-        } else if bursts.good.0 == 1.0 {
+        } else if bursts.good.0 >= 1.0 {
             let hint = Some("to take a link down, use outages".to_owned());
             self.fail(&place.key("good"), "every packet is lost in either state", hint);
         }

@@ -14,6 +14,9 @@ use crate::units::{Chance, Duration, Packets, Probability, Queue, Rate, Size, Wi
 ///
 /// It knows keys, types and units. What takes more than one value to judge, such as a route through a link that is
 /// not there, only [`crate::load`] finds.
+///
+/// # Panics
+/// Never: a schema is always JSON.
 pub fn schema() -> String {
     let settings = SchemaSettings::draft07().with_transform(Toml);
     let mut schema = settings.into_generator().into_root_schema_for::<Document>();
@@ -85,15 +88,11 @@ fn plain(comment: &str) -> String {
     let mut parts = joined.split("[`");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        match part.split_once("`]") {
-            Some((link, rest)) => {
-                let key = link.replace("::", ".").replace('_', "-").to_lowercase();
-                text.push_str(&format!("`{key}`{rest}"));
-            }
-            None => {
-                text.push_str("[`");
-                text.push_str(part);
-            }
+        if let Some((link, rest)) = part.split_once("`]") {
+            let key = link.replace("::", ".").replace('_', "-").to_lowercase();
+            text.extend(["`", &key, "`", rest]);
+        } else {
+            text.extend(["[`", part]);
         }
     }
     text

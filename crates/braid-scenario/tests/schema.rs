@@ -9,7 +9,7 @@ use braid_scenario::{Source, embedded, load, schema};
 use serde_json::Value;
 
 /// A scenario that uses every key.
-const EVERYTHING: &str = r##"#:schema scenario.schema.json
+const EVERYTHING: &str = r#"#:schema scenario.schema.json
 title = "Everything"
 story = "As a text."
 picture = '--'
@@ -67,7 +67,7 @@ cc = "cubic"
 start = "10s"
 stop = "50s"
 route = ["b2"]
-"##;
+"#;
 
 struct Validator {
     schemas: Schemas,

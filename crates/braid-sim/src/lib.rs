@@ -53,11 +53,6 @@ pub struct Options {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with(
-    scenario: &Scenario,
-    cc: &Spec,
-    seed: u64,
-    options: Options,
-) -> Result<Measurements, Error> {
+pub fn run_with(scenario: &Scenario, cc: &Spec, seed: u64, options: Options) -> Result<Measurements, Error> {
     Ok(run::Run::new(scenario, cc, seed, options)?.finish())
 }

@@ -165,7 +165,7 @@ impl Managed {
             let at = *self.new.front().or(self.old.front())?;
             if self.queues[at].credit <= 0 {
                 self.queues[at].credit += self.quantum;
-                self.to_old(at, from_new);
+                self.move_to_old(at, from_new);
                 continue;
             }
             if let Some(chosen) = self.take(at, wire, now, dropped) {
@@ -173,7 +173,7 @@ impl Managed {
                 return Some(chosen);
             }
             if from_new && !self.old.is_empty() {
-                self.to_old(at, true);
+                self.move_to_old(at, true);
             } else {
                 if from_new {
                     self.new.pop_front()
@@ -185,7 +185,7 @@ impl Managed {
         }
     }
 
-    fn to_old(&mut self, at: usize, from_new: bool) {
+    fn move_to_old(&mut self, at: usize, from_new: bool) {
         if from_new {
             self.new.pop_front()
         } else {

@@ -1,4 +1,5 @@
 //! Small scenarios in a few words.
+#![allow(dead_code, reason = "not every test file uses all of it")]
 
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;

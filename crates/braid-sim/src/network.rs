@@ -48,9 +48,14 @@ impl Network {
     /// A link's event: the packet that arrives at its end, if that is also the end of its route.
     #[inline]
     pub(crate) fn arrive(&mut self, link: u32) -> Option<Packet> {
-        let Self { now, links, sacks, .. } = self;
-        let (packet, next) = links[link as usize].happen(*now, |dropped| forget(sacks, dropped));
-        if let Some(time) = next {
+        let now = self.now;
+        let at = &mut self.links[link as usize];
+        if !at.is_due(now) {
+            return None;
+        }
+        let packet = at.arrive(now);
+        let sacks = &mut self.sacks;
+        if let Some(time) = at.go_on(now, |dropped| forget(sacks, dropped)) {
             self.agenda.schedule(time, self.first_element + link);
         }
         let mut packet = packet?;

@@ -70,29 +70,30 @@ impl Link {
         }
     }
 
-    /// Its event: takes the packet that arrives now, if one does, and says when to come back.
+    /// Whether the entry of the agenda that has come up is still meant.
     #[inline]
-    pub(crate) fn happen(
-        &mut self,
-        now: u64,
-        mut dropped: impl FnMut(&Packet),
-    ) -> (Option<Packet>, Option<u64>) {
-        if self.planned != Some(now) {
-            return (None, None); // an entry that has been replaced
-        }
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        self.planned == Some(now)
+    }
+
+    /// The packet that arrives now, if one does.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: u64) -> Option<Packet> {
+        self.wire.arrive(now)
+    }
+
+    /// The rest of its event: what departs now; returns when to come back.
+    #[inline]
+    pub(crate) fn go_on(&mut self, now: u64, mut dropped: impl FnMut(&Packet)) -> Option<u64> {
         match &mut self.queue {
-            Queue::Fifo(_) => {
-                let packet = self.wire.on_the_way.pop();
-                self.planned = self.wire.next_arrival();
-                (packet, self.planned)
-            }
+            Queue::Fifo(_) => self.planned = self.wire.next_arrival(),
             Queue::Managed(managed) => {
-                let packet = self.wire.arrive(now);
                 managed.depart(&mut self.wire, now, &mut dropped);
                 self.planned = None;
-                (packet, self.replan())
+                self.replan();
             }
         }
+        self.planned
     }
 
     /// The time of a new entry in the agenda, if one is needed.

@@ -18,11 +18,22 @@ pub(crate) const MAX_TIME: u64 = (1 << (u64::BITS - ELEMENT_BITS)) - 1;
 /// A four-ary heap of (time, element), packed into one integer so that comparing them is one instruction.
 ///
 /// An element may have several entries: it then recognises the one it still means by its time.
-#[derive(Default)]
 pub(crate) struct Agenda {
+    /// The first `len` are the heap; what follows is [`EMPTY`]. A node has four children or none, so that the least of
+    /// them is found without counting them.
     heap: Vec<u64>,
+    len: usize,
     /// The root was taken and nothing has been put in its place yet.
     hole: bool,
+}
+
+/// Comes after everything.
+const EMPTY: u64 = u64::MAX;
+
+impl Default for Agenda {
+    fn default() -> Self {
+        Self { heap: vec![EMPTY; 5], len: 0, hole: false }
+    }
 }
 
 impl Agenda {
@@ -36,8 +47,7 @@ impl Agenda {
             self.hole = false;
             self.sift_down(key);
         } else {
-            self.heap.push(key);
-            self.sift_up(self.heap.len() - 1, key);
+            self.insert(key);
         }
     }
 
@@ -46,18 +56,26 @@ impl Agenda {
     pub(crate) fn next(&mut self) -> Option<(u64, Element)> {
         if self.hole {
             self.hole = false;
-            let last = self.heap.pop()?;
-            if !self.heap.is_empty() {
+            self.len -= 1;
+            let last = std::mem::replace(&mut self.heap[self.len], EMPTY);
+            if self.len > 0 {
                 self.sift_down(last);
             }
         }
-        let key = *self.heap.first()?;
+        let key = self.heap[0];
+        if key == EMPTY {
+            return None;
+        }
         self.hole = true;
         Some((key >> ELEMENT_BITS, (key & u64::from(MAX_ELEMENTS - 1)) as Element))
     }
 
-    #[inline]
-    fn sift_up(&mut self, mut at: usize, key: u64) {
+    fn insert(&mut self, key: u64) {
+        if self.len == self.heap.len() {
+            self.heap.extend([EMPTY; 4]);
+        }
+        let mut at = self.len;
+        self.len += 1;
         while at > 0 {
             let parent = (at - 1) / 4;
             if self.heap[parent] <= key {
@@ -75,26 +93,15 @@ impl Agenda {
         let mut at = 0;
         loop {
             let first = 4 * at + 1;
-            let (child, least) = if let Some(four) = heap.get(first..first + 4) {
-                let (a, x) = if four[1] < four[0] { (1, four[1]) } else { (0, four[0]) };
-                let (b, y) = if four[3] < four[2] { (3, four[3]) } else { (2, four[2]) };
-                if y < x { (first + b, y) } else { (first + a, x) }
-            } else if first < heap.len() {
-                let mut child = first;
-                for other in first + 1..heap.len() {
-                    if heap[other] < heap[child] {
-                        child = other;
-                    }
-                }
-                (child, heap[child])
-            } else {
-                break;
-            };
+            let Some(&[a, b, c, d]) = heap.get(first..).and_then(<[u64]>::first_chunk) else { break };
+            let (ab, x) = if b < a { (1, b) } else { (0, a) };
+            let (cd, y) = if d < c { (3, d) } else { (2, c) };
+            let (child, least) = if y < x { (cd, y) } else { (ab, x) };
             if key <= least {
                 break;
             }
             heap[at] = least;
-            at = child;
+            at = first + child;
         }
         heap[at] = key;
     }

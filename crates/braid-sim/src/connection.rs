@@ -81,18 +81,23 @@ impl Connection {
         if self.multipath {
             self.schedule(senders, network);
         } else {
-            let sender = &mut senders[0];
-            let before = self.data.snd_nxt;
-            while sender.has_room(self) && self.data.may_send_new() {
-                let dsn = self.data.snd_nxt;
-                self.data.snd_nxt += 1;
-                sender.send_new(self, network, dsn);
-            }
-            if self.data.snd_nxt != before {
-                sender.restart_probe(self, network.now);
-            }
+            self.send_burst(&mut senders[0], network);
         }
         senders[acknowledged].note_usage(self, network);
+    }
+
+    /// Sends new data on this subflow until its window or the receiver's is full.
+    #[inline]
+    fn send_burst(&mut self, sender: &mut Sender, network: &mut Network) {
+        let before = self.data.snd_nxt;
+        while sender.has_room(self) && self.data.may_send_new() {
+            let dsn = self.data.snd_nxt;
+            self.data.snd_nxt += 1;
+            sender.send_new(self, network, dsn);
+        }
+        if self.data.snd_nxt != before {
+            sender.restart_probe(self, network.now);
+        }
     }
 
     /// The minRTT scheduler: reinjections first, then new data, each on the usable subflow with the smallest srtt.
@@ -105,7 +110,9 @@ impl Connection {
                 if let Some(index) = self.choose(senders, Some(from)) {
                     self.data.reinject.pop_front();
                     self.data.reinjections += 1;
-                    self.send_on(senders, index, network, dsn);
+                    senders[index].send_new(self, network, dsn);
+                    senders[index].restart_probe(self, network.now);
+                    senders[index].note_usage(self, network);
                     continue;
                 }
             }
@@ -113,17 +120,10 @@ impl Connection {
                 return;
             }
             let Some(index) = self.choose(senders, None) else { return };
-            let dsn = self.data.snd_nxt;
-            self.data.snd_nxt += 1;
-            self.send_on(senders, index, network, dsn);
+            // Sending changes neither an srtt nor another's room: the choice stands until it is full.
+            self.send_burst(&mut senders[index], network);
+            senders[index].note_usage(self, network);
         }
-    }
-
-    #[inline]
-    fn send_on(&mut self, senders: &mut [Sender], index: usize, network: &mut Network, dsn: u32) {
-        senders[index].send_new(self, network, dsn);
-        senders[index].restart_probe(self, network.now);
-        senders[index].note_usage(self, network);
     }
 
     /// The subflow with room and the smallest srtt, not `except`. A backup subflow only if no other is usable in

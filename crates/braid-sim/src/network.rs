@@ -37,10 +37,10 @@ impl Network {
 
     /// Offers a packet to the link its route is at.
     #[inline]
-    pub(crate) fn send(&mut self, packet: Packet) {
+    pub(crate) fn send(&mut self, mut packet: Packet) {
         let link = self.hops[packet.hop as usize];
         let Self { now, links, sacks, .. } = self;
-        if let Some(time) = links[link as usize].offer(*now, packet, |dropped| forget(sacks, dropped)) {
+        if let Some(time) = links[link as usize].offer(*now, &mut packet, |dropped| forget(sacks, dropped)) {
             self.agenda.schedule(time, self.first_element + link);
         }
     }
@@ -48,14 +48,9 @@ impl Network {
     /// A link's event: the packet that arrives at its end, if that is also the end of its route.
     #[inline]
     pub(crate) fn arrive(&mut self, link: u32) -> Option<Packet> {
-        let now = self.now;
-        let at = &mut self.links[link as usize];
-        if !at.is_due(now) {
-            return None;
-        }
-        let packet = at.arrive(now);
-        let sacks = &mut self.sacks;
-        if let Some(time) = at.go_on(now, |dropped| forget(sacks, dropped)) {
+        let Self { now, links, sacks, .. } = self;
+        let (packet, next) = links[link as usize].arrive(*now, |dropped| forget(sacks, dropped));
+        if let Some(time) = next {
             self.agenda.schedule(time, self.first_element + link);
         }
         let mut packet = packet?;

@@ -341,7 +341,8 @@ impl<'a> Run<'a> {
     }
 
     /// A packet has reached the end of its route.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "else every packet is copied once more, on its way to the call")]
+    #[inline(always)]
     fn receive(&mut self, packet: &Packet) {
         let subflow = packet.subflow as usize;
         if packet.flags & flags::SYN != 0 {

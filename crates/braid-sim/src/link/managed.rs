@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use braid_scenario::model::{CoDel as Parameters, FqCoDel, QueueLimit};
 
 use super::codel::CoDel;
-use super::wire::Wire;
+use super::wire::{NEVER, Wire};
 use crate::packet::{Packet, flags};
 
 /// On overflow the fullest queue loses half its packets, at most this many.
@@ -83,9 +83,9 @@ impl Managed {
         self.packets + u32::from(wire.busy_until > now)
     }
 
-    /// When the next packet is to be taken out of the queue.
-    pub(super) fn next_departure(&self, wire: &Wire) -> Option<u64> {
-        (self.packets > 0).then_some(wire.busy_until)
+    /// When the next packet is to be taken out of the queue; [`NEVER`] if there is none.
+    pub(super) fn next_departure(&self, wire: &Wire) -> u64 {
+        if self.packets > 0 { wire.busy_until } else { NEVER }
     }
 
     /// Subflows are flows of their own: their addresses differ. The hash is Fibonacci's.
@@ -152,8 +152,8 @@ impl Managed {
     /// If the transmitter is free, gives it the next packet.
     pub(super) fn depart(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) {
         while wire.busy_until <= now && self.packets > 0 {
-            let Some(Waiting { packet, came }) = self.choose(wire, now, dropped) else { return };
-            wire.send(now, came, packet);
+            let Some(Waiting { mut packet, came }) = self.choose(wire, now, dropped) else { return };
+            wire.send(now, came, &mut packet);
         }
     }
 

@@ -17,14 +17,14 @@ use crate::packet::Packet;
 use crate::random::Stream;
 use fifo::Fifo;
 use managed::Managed;
-use wire::Wire;
+use wire::{NEVER, Wire};
 
 /// A direction of a link at work.
 pub(crate) struct Link {
     wire: Wire,
     queue: Queue,
-    /// The agenda's entry that is still meant.
-    planned: Option<u64>,
+    /// The agenda's entry that is still meant; [`NEVER`] if none is.
+    planned: u64,
 }
 
 enum Queue {
@@ -39,75 +39,76 @@ impl Link {
             Discipline::CoDel(codel) => Queue::Managed(Box::new(Managed::codel(codel, model.queue))),
             Discipline::FqCoDel(fq) => Queue::Managed(Box::new(Managed::fq_codel(fq, model.queue))),
         };
-        Self { wire: Wire::new(model, random), queue, planned: None }
+        Self { wire: Wire::new(model, random), queue, planned: NEVER }
     }
 
     /// Offers a packet to the queue. One that the wire will lose is accepted: it takes its turn like any other.
-    /// `dropped` gets what leaves the queue unsent instead, this packet or others.
+    /// `dropped` gets what leaves the queue unsent instead, this packet or others. Returns the time of a new entry in
+    /// the agenda, if one is needed.
     #[inline]
     pub(crate) fn offer(
         &mut self,
         now: u64,
-        packet: Packet,
+        packet: &mut Packet,
         mut dropped: impl FnMut(&Packet),
     ) -> Option<u64> {
         match &mut self.queue {
             Queue::Fifo(fifo) => {
                 if !fifo.offer(&mut self.wire, now, packet) {
-                    dropped(&packet);
+                    dropped(packet);
                     return None;
                 }
-                if self.planned.is_none() {
-                    self.planned = self.wire.next_arrival();
-                    return self.planned;
-                }
-                None
+                // It arrives after what is on its way already.
+                (self.planned == NEVER).then(|| {
+                    self.planned = packet.arrival;
+                    packet.arrival
+                })
             }
             Queue::Managed(managed) => {
-                managed.offer(&mut self.wire, now, packet, &mut dropped);
+                managed.offer(&mut self.wire, now, *packet, &mut dropped);
                 self.replan()
             }
         }
     }
 
-    /// Whether the entry of the agenda that has come up is still meant.
+    /// The agenda's entry for `now` has come up: the packet that arrives, if one does, and the time of a new entry, if
+    /// one is needed.
     #[inline]
-    pub(crate) fn is_due(&self, now: u64) -> bool {
-        self.planned == Some(now)
-    }
-
-    /// The packet that arrives now, if one does.
-    #[inline]
-    pub(crate) fn arrive(&mut self, now: u64) -> Option<Packet> {
-        self.wire.arrive(now)
-    }
-
-    /// The rest of its event: what departs now; returns when to come back.
-    #[inline]
-    pub(crate) fn go_on(&mut self, now: u64, mut dropped: impl FnMut(&Packet)) -> Option<u64> {
+    pub(crate) fn arrive(
+        &mut self,
+        now: u64,
+        mut dropped: impl FnMut(&Packet),
+    ) -> (Option<Packet>, Option<u64>) {
+        if self.planned != now {
+            return (None, None); // a later decision has replaced the entry
+        }
         match &mut self.queue {
-            Queue::Fifo(_) => self.planned = self.wire.next_arrival(),
+            Queue::Fifo(fifo) => {
+                let packet = fifo.arrive(&mut self.wire);
+                self.planned = self.wire.next_arrival();
+                (packet, (self.planned != NEVER).then_some(self.planned))
+            }
             Queue::Managed(managed) => {
+                let packet = self.wire.arrive(now);
                 managed.depart(&mut self.wire, now, &mut dropped);
-                self.planned = None;
-                self.replan();
+                self.planned = NEVER;
+                (packet, self.replan())
             }
         }
-        self.planned
     }
 
     /// The time of a new entry in the agenda, if one is needed.
     fn replan(&mut self) -> Option<u64> {
         let departure = match &self.queue {
-            Queue::Fifo(_) => None,
+            Queue::Fifo(_) => NEVER,
             Queue::Managed(managed) => managed.next_departure(&self.wire),
         };
-        let next = [self.wire.next_arrival(), departure].into_iter().flatten().min();
+        let next = self.wire.next_arrival().min(departure);
         if next == self.planned {
             return None;
         }
         self.planned = next;
-        next
+        (next != NEVER).then_some(next)
     }
 
     /// Rate, delay or loss change now. Returns the time of a new entry in the agenda, if one is needed.
@@ -126,7 +127,7 @@ impl Link {
     /// Packets in the queue, the one being sent included.
     pub(crate) fn queue_length(&mut self, now: u64) -> u32 {
         match &mut self.queue {
-            Queue::Fifo(fifo) => fifo.len(now),
+            Queue::Fifo(fifo) => fifo.len(&self.wire, now),
             Queue::Managed(managed) => managed.len(&self.wire, now),
         }
     }

@@ -164,6 +164,7 @@ impl Receiver {
             }
         }
         let packet = Packet {
+            departure: 0,
             arrival: 0,
             subflow: self.setup.subflow,
             hop: self.setup.hop,

@@ -23,6 +23,8 @@ pub(crate) struct Rtt {
     /// The round ends when this packet is acknowledged.
     round_end: u32,
     backoff: u32,
+    /// Timeout with its back-off, nanoseconds.
+    rto_ns: u64,
     minimum: WindowedMinimum,
 }
 
@@ -35,6 +37,7 @@ impl Rtt {
             rttvar4: 0,
             round_end: 0,
             backoff: 0,
+            rto_ns: u64::from(RTO_INITIAL_US) * 1_000,
             minimum: WindowedMinimum::default(),
         }
     }
@@ -56,6 +59,7 @@ impl Rtt {
             self.rttvar4 = self.mdev4.max(RTTVAR_FLOOR_US);
             self.largest4 = self.rttvar4;
             self.round_end = snd_nxt;
+            self.compute_timeout();
             return;
         }
         let error = rtt as i32 - (self.srtt8 >> 3) as i32;
@@ -77,6 +81,13 @@ impl Rtt {
             self.round_end = snd_nxt;
             self.largest4 = RTTVAR_FLOOR_US;
         }
+        self.compute_timeout();
+    }
+
+    #[inline]
+    fn compute_timeout(&mut self) {
+        let plain = if self.srtt8 == 0 { RTO_INITIAL_US } else { (self.srtt8 >> 3) + self.rttvar4 };
+        self.rto_ns = (u64::from(plain) << self.backoff.min(16)).min(u64::from(RTO_MAX_US)) * 1_000;
     }
 
     /// Takes a sample for the minimum; returns the minimum.
@@ -88,13 +99,13 @@ impl Rtt {
     /// Retransmission timeout with its back-off, nanoseconds.
     #[inline]
     pub(crate) fn rto_ns(&self) -> u64 {
-        let plain = if self.srtt8 == 0 { RTO_INITIAL_US } else { (self.srtt8 >> 3) + self.rttvar4 };
-        (u64::from(plain) << self.backoff.min(16)).min(u64::from(RTO_MAX_US)) * 1_000
+        self.rto_ns
     }
 
     /// The timer expired: the timeout doubles until the next sample.
     pub(crate) fn back_off(&mut self) {
         self.backoff += 1;
+        self.compute_timeout();
     }
 
     #[inline]

@@ -51,6 +51,8 @@ pub(crate) struct Scoreboard {
     to_retransmit: VecDeque<u32>,
     oldest: u32,
     newest: u32,
+    /// No packet of this number or a higher one was ever marked, so they are in order of transmission.
+    unmarked_from: u32,
 }
 
 impl Scoreboard {
@@ -66,6 +68,7 @@ impl Scoreboard {
             to_retransmit: VecDeque::new(),
             oldest: NONE,
             newest: NONE,
+            unmarked_from: 0,
         }
     }
 
@@ -111,6 +114,7 @@ impl Scoreboard {
         if self.get(seq).state & (segment::LOST | segment::RETRANS) != segment::LOST {
             self.unlink(seq);
         }
+        self.unmarked_from = self.unmarked_from.max(seq + 1);
         let newest = self.newest;
         let record = self.get_mut(seq);
         record.sent = now;
@@ -121,6 +125,25 @@ impl Scoreboard {
             self.retrans_out += 1;
         }
         self.append(seq);
+    }
+
+    /// Acknowledges `[snd_una, ack)` cumulatively at once and returns when the first and the last of them were sent, if
+    /// none was ever marked: the ordinary case.
+    #[inline]
+    pub(crate) fn acknowledge_unmarked(&mut self, ack: u32) -> Option<(u64, u64)> {
+        if self.snd_una < self.unmarked_from {
+            return None;
+        }
+        let sent = (self.get(self.snd_una).sent, self.get(ack - 1).sent);
+        self.segments.remove_below(ack);
+        self.snd_una = ack;
+        if ack == self.snd_nxt {
+            (self.oldest, self.newest) = (NONE, NONE);
+        } else {
+            self.oldest = ack;
+            self.get_mut(ack).older = NONE;
+        }
+        Some(sent)
     }
 
     /// Acknowledges `snd_una` cumulatively: removes and returns it.
@@ -153,6 +176,7 @@ impl Scoreboard {
         if start >= end {
             return;
         }
+        self.unmarked_from = self.unmarked_from.max(end);
         let mut sacked = std::mem::take(&mut self.sacked);
         sacked.insert(start, end, |from, to| {
             for seq in from..to {
@@ -184,6 +208,7 @@ impl Scoreboard {
     /// was a retransmission that was lost.
     pub(crate) fn mark_lost(&mut self, seq: u32) -> bool {
         self.unlink(seq);
+        self.unmarked_from = self.unmarked_from.max(seq + 1);
         let record = self.get_mut(seq);
         let retransmission = record.state & segment::RETRANS != 0;
         let first_time = record.state & segment::LOST == 0;
@@ -350,8 +375,11 @@ mod tests {
                 match kind {
                     0 => for _ in 0..length { board.send_new(time, 0); },
                     1 => {
-                        for _ in 0..length.min(board.packets_out()) { board.acknowledge_first(); }
-                        board.trim();
+                        let ack = board.snd_una + length.min(board.packets_out());
+                        if ack == board.snd_una || board.acknowledge_unmarked(ack).is_none() {
+                            while board.snd_una < ack { board.acknowledge_first(); }
+                            board.trim();
+                        }
                     }
                     2 => board.acknowledge_range(seq, seq + length, |_, _| {}),
                     3 if outstanding => {

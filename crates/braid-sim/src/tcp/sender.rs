@@ -300,6 +300,7 @@ impl Sender {
         self.counts.packets_sent += 1;
         self.last_send = network.now;
         network.send(Packet {
+            departure: 0,
             arrival: 0,
             subflow: self.setup.subflow,
             hop: self.setup.hop,
@@ -422,7 +423,7 @@ impl Sender {
             self.take_acknowledged(connection, ack, now, prior_highest, &mut news, &mut samples);
         }
 
-        self.take_samples(connection, network, &news, &samples);
+        let rtt_us = self.take_samples(connection, network, &news, &samples);
         if self.probe.is_some() {
             self.take_probe_answer(connection, network, packet.seq, &news);
         }
@@ -447,7 +448,7 @@ impl Sender {
         {
             self.alert(connection, network, prior_una, &mut news);
         }
-        self.control_window(connection, network, prior_in_flight, prior_una, &news, &samples);
+        self.control_window(connection, network, prior_in_flight, prior_una, &news, rtt_us);
 
         if news.restart_timer {
             self.restart_timer(connection, network.now);
@@ -491,8 +492,10 @@ impl Sender {
                         reordered = reordered.min(seq);
                     }
                     news.original_arrived |= seq < high_seq;
-                    samples.first_sacked.get_or_insert(record.sent);
-                    samples.latest = Some(samples.latest.unwrap_or(0).max(record.sent));
+                    if samples.first_sacked == 0 {
+                        samples.first_sacked = record.sent;
+                    }
+                    samples.latest = samples.latest.max(record.sent);
                 }
                 news.restart_timer |= head_sent.is_some_and(|head| record.sent > head);
             });
@@ -529,6 +532,15 @@ impl Sender {
         samples: &mut Samples,
     ) {
         let min_rtt = connection.subflow(self.setup.index).min_rtt_us;
+        let una = self.board.snd_una;
+        if let Some((first, last)) = self.board.acknowledge_unmarked(ack) {
+            news.delivered += ack - una;
+            self.rack.arrived(now, last, ack - 1, false, min_rtt);
+            samples.first_acknowledged = first;
+            samples.latest = samples.latest.max(last);
+            news.original_arrived |= una < self.high_seq;
+            return;
+        }
         let mut reordered = u32::MAX;
         while self.board.snd_una < ack {
             let seq = self.board.snd_una;
@@ -541,8 +553,10 @@ impl Sender {
             news.delivered += 1;
             self.rack.arrived(now, record.sent, seq, retransmitted, min_rtt);
             if !retransmitted {
-                samples.first_acknowledged.get_or_insert(record.sent);
-                samples.latest = Some(samples.latest.unwrap_or(0).max(record.sent));
+                if samples.first_acknowledged == 0 {
+                    samples.first_acknowledged = record.sent;
+                }
+                samples.latest = samples.latest.max(record.sent);
                 news.original_arrived |= seq < self.high_seq;
                 if seq < prior_highest {
                     reordered = reordered.min(seq);
@@ -555,7 +569,8 @@ impl Sender {
         }
     }
 
-    /// RTT: for the timeout the earliest packet acknowledged, for algorithm and minimum the latest one delivered.
+    /// RTT: for the timeout the earliest packet acknowledged, for algorithm and minimum the latest one delivered, which
+    /// is returned; 0 if there is none.
     #[inline]
     fn take_samples(
         &mut self,
@@ -563,17 +578,22 @@ impl Sender {
         network: &Network,
         news: &News,
         samples: &Samples,
-    ) {
+    ) -> u32 {
         let now = network.now;
-        let earliest = if samples.any_retransmitted { None } else { samples.first_acknowledged };
-        let for_timeout = match earliest.or(samples.first_sacked) {
-            Some(sent) => Some(((now - sent) / 1_000) as u32),
-            None if news.una_advanced => Some(network.timestamp().wrapping_sub(news.echo)),
-            None => None,
+        let age_us = |sent: u64| ((now - sent) / 1_000) as u32;
+        let for_timeout = if samples.first_acknowledged > 0 && !samples.any_retransmitted {
+            Some(age_us(samples.first_acknowledged))
+        } else if samples.first_sacked > 0 {
+            Some(age_us(samples.first_sacked))
+        } else if news.una_advanced {
+            Some(network.timestamp().wrapping_sub(news.echo))
+        } else {
+            None
         };
+        let mut rtt_us = 0;
         let view = connection.subflow_mut(self.setup.index);
-        if let Some(sent) = samples.latest {
-            let rtt_us = (((now - sent) / 1_000) as u32).max(1);
+        if samples.latest > 0 {
+            rtt_us = age_us(samples.latest).max(1);
             view.last_rtt_us = rtt_us;
             view.min_rtt_us = self.rtt.sample_minimum(now / 1_000, rtt_us);
             self.counts.rtt_sum_us += u64::from(rtt_us);
@@ -583,6 +603,7 @@ impl Sender {
             self.rtt.sample(rtt_us, self.board.snd_una, self.board.snd_nxt);
             view.srtt_us = self.rtt.srtt_us();
         }
+        rtt_us
     }
 
     /// PRR or the algorithm, as the state demands (Linux `tcp_cong_control`); the algorithm hears of every ACK.
@@ -594,7 +615,7 @@ impl Sender {
         prior_in_flight: u32,
         prior_una: u32,
         news: &News,
-        samples: &Samples,
+        rtt_us: u32,
     ) {
         let view = connection.subflow(self.setup.index);
         let reducing = view.ca_state == ca_state::CWR || view.ca_state == ca_state::RECOVERY;
@@ -613,7 +634,7 @@ impl Sender {
             acked: news.delivered,
             grow: if may_grow && !reducing { news.delivered } else { 0 },
             acked_bytes: (self.board.snd_una - prior_una).saturating_mul(mss),
-            rtt_us: samples.latest.map_or(0, |sent| (((network.now - sent) / 1_000) as u32).max(1)),
+            rtt_us,
             rate_losses: news.lost,
             prior_in_flight,
             ..Event::default()
@@ -653,11 +674,12 @@ impl Sender {
     }
 }
 
-/// Transmission times from which RTT samples are taken; only of packets never retransmitted.
+/// Transmission times from which RTT samples are taken, nanoseconds; 0: none, as nothing is sent before the handshake.
+/// Only of packets never retransmitted.
 #[derive(Default)]
 pub(super) struct Samples {
-    first_acknowledged: Option<u64>,
-    first_sacked: Option<u64>,
-    latest: Option<u64>,
+    first_acknowledged: u64,
+    first_sacked: u64,
+    latest: u64,
     any_retransmitted: bool,
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use braid_results::measure::Measurements;
 use braid_results::parquet::Writer;
-use braid_results::table::{self, FLOWS, LINKS, QUEUES, RUNS, Row, SAMPLES, Table};
+use braid_results::table::{self, FLOWS, LINKS, PERIODS, QUEUES, RUNS, Row, SAMPLES, Table};
 use braid_results::{Run, json};
 use serde_json::Value;
 use tempfile::NamedTempFile;
@@ -83,9 +83,12 @@ impl Folder {
             None => self.whole(RESULTS, results.as_bytes())?,
         }
         self.whole(TABLE, table.as_bytes())?;
-        for (table, rows) in
-            [(&RUNS, table::runs(runs)), (&FLOWS, table::flows(runs)), (&LINKS, table::links(runs))]
-        {
+        let mut tables =
+            vec![(&RUNS, table::runs(runs)), (&FLOWS, table::flows(runs)), (&LINKS, table::links(runs))];
+        if runs.iter().any(|run| !run.periods.is_empty()) {
+            tables.push((&PERIODS, table::periods(runs)));
+        }
+        for (table, rows) in tables {
             let name = file_of(table);
             let bytes = parquet(table, &rows).map_err(|error| Failure::writing(&self.file(&name), &error))?;
             self.whole(&name, &bytes)?;

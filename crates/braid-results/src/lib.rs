@@ -15,7 +15,7 @@ pub mod table;
 
 use serde::Serialize;
 
-pub use run::{Connection, Link, LinkDirection, Metrics, OK, Run, Setup, Subflow};
+pub use run::{Connection, Link, LinkDirection, Metrics, OK, Period, Run, Setup, Subflow};
 pub use statistics::Statistics;
 pub use summary::Summary;
 

@@ -1,7 +1,7 @@
 //! What a backend counts during one run, before any metric is derived from it.
 //!
-//! Everything is counted over the measured part of the run: from the end of the warm-up to the start of the cool-down.
-//! Only samples, which show how it came about, begin with the run.
+//! Everything is counted over the measured part of the run, from the end of the warm-up to the start of the cool-down,
+//! and once more over each of the scenario's periods. Only samples, which show how it came about, begin with the run.
 
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +12,9 @@ pub struct Measurements {
     pub connections: Vec<ConnectionCounts>,
     /// One per link of the scenario, in its order.
     pub links: Vec<LinkCounts>,
+    /// One per period of the scenario, in its order: the same counts over that stretch of the run. Without samples and
+    /// periods of their own.
+    pub periods: Vec<Measurements>,
     /// Whole run: events the engine handled.
     pub events: u64,
     /// Whole run: data packets that reached their receiver.

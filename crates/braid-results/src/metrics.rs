@@ -54,13 +54,19 @@ impl Available {
 /// The fair share of every connection: at each bottleneck every open connection gets the same, and divides it evenly
 /// between its subflows there. Capacity is what remains for payload after headers and loss on the wire.
 pub fn fair_shares(scenario: &Scenario) -> Vec<Available> {
+    fair_shares_within(scenario, measured(scenario))
+}
+
+/// [`fair_shares`] in a stretch `[from, to)` of the run, nanoseconds.
+pub fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Available> {
     let mut open = BTreeMap::new();
     let paths = topology::paths(scenario);
     for path in paths.iter().flatten() {
-        open.entry(path.bottleneck).or_insert_with(|| open_connections(scenario, path.bottleneck));
+        let link = path.bottleneck;
+        open.entry(link).or_insert_with(|| open_connections(scenario, link, stretch));
     }
     let fair_share = |(connection, paths): (usize, &Vec<Path>)| {
-        let (from, to) = measured_life(scenario, &scenario.connections[connection]);
+        let (from, to) = life_within(&scenario.connections[connection], stretch);
         let mut times = vec![from, to];
         for (time, _) in paths.iter().flat_map(|path| &open[&path.bottleneck]) {
             if (from..to).contains(time) {
@@ -93,17 +99,21 @@ pub fn fair_shares(scenario: &Scenario) -> Vec<Available> {
     paths.iter().enumerate().map(fair_share).collect()
 }
 
-/// The part of a connection's life that is measured: `[from, to)`, or `from >= to` if there is none.
-fn measured_life(scenario: &Scenario, connection: &Connection) -> (u64, u64) {
-    let end = scenario.duration_ns - scenario.cooldown_ns;
-    (connection.start_ns.max(scenario.warmup_ns), connection.stop_ns.unwrap_or(end).min(end))
+/// The part of a run that is measured.
+pub(crate) fn measured(scenario: &Scenario) -> (u64, u64) {
+    (scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns)
 }
 
-/// How many connections with a path over the link are open, from each time on.
-fn open_connections(scenario: &Scenario, link: usize) -> Vec<(u64, usize)> {
+/// The part of a connection's life in a stretch: `[from, to)`, or `from >= to` if there is none.
+fn life_within(connection: &Connection, (from, to): (u64, u64)) -> (u64, u64) {
+    (connection.start_ns.max(from), connection.stop_ns.unwrap_or(to).min(to))
+}
+
+/// How many connections with a path over the link are open in that stretch, from each time on.
+fn open_connections(scenario: &Scenario, link: usize, stretch: (u64, u64)) -> Vec<(u64, usize)> {
     let mut changes = BTreeMap::new();
     for connection in scenario.connections.iter().filter(|connection| crossings(connection, link) > 0) {
-        let (from, to) = measured_life(scenario, connection);
+        let (from, to) = life_within(connection, stretch);
         if from < to {
             *changes.entry(from).or_insert(0) += 1;
             *changes.entry(to).or_insert(0) -= 1;

@@ -1,11 +1,12 @@
 //! One run as the JSON document shows it. The order of the fields here is their order in the document.
 
 use braid_scenario::model::{self, Kind, Scenario};
+use braid_scenario::units::{Duration, Window};
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts};
-use crate::metrics::{fair_shares, jain, path_capacity, payload_fraction};
+use crate::metrics::{fair_shares_within, jain, measured, path_capacity, payload_fraction};
 
 /// [`Run::status`] of a run that succeeded.
 pub const OK: &str = "ok";
@@ -54,6 +55,25 @@ pub struct Run {
     pub metrics: Metrics,
     /// What shared-bottleneck detectors said.
     pub detections: Vec<Detection>,
+    /// The same figures over stretches of the run, in the scenario's order.
+    pub periods: Vec<Period>,
+}
+
+/// A stretch of a run with results of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Period {
+    /// As the scenario gives it, such as `20s..40s`.
+    pub id: String,
+    /// Its beginning, seconds since the start of the run.
+    pub from_s: f64,
+    /// Its end, seconds since the start of the run.
+    pub to_s: f64,
+    /// As in [`Run`]; quantiles of cwnd are absent.
+    pub connections: Vec<Connection>,
+    /// As in [`Run`].
+    pub links: Vec<Link>,
+    /// As in [`Run`], with the fair shares of this stretch.
+    pub metrics: Metrics,
 }
 
 /// A decision of a shared-bottleneck detector. No algorithm has one yet, so there is none.
@@ -203,26 +223,43 @@ impl Setup<'_> {
         let scenario = self.scenario;
         assert_eq!(scenario.connections.len(), counts.connections.len(), "one count per connection");
         assert_eq!(scenario.links.len(), counts.links.len(), "one count per link");
+        assert_eq!(scenario.periods.len(), counts.periods.len(), "one count per period");
 
-        let connections: Vec<Connection> = scenario
-            .connections
-            .iter()
-            .zip(&counts.connections)
-            .map(|(model, counts)| self.connection(model, counts))
-            .collect();
+        let (connections, links, metrics) = self.stretch(counts, measured(scenario));
+        let periods = scenario.periods.iter().zip(&counts.periods);
         Run {
             measured_s: seconds(counts.measured_ns),
             status: OK.to_owned(),
-            links: scenario
-                .links
-                .iter()
-                .zip(&counts.links)
-                .map(|(model, link)| self::link(model, link, counts.measured_ns))
-                .collect(),
-            metrics: derive(scenario, &connections),
             connections,
+            links,
+            metrics,
+            periods: periods.map(|(&stretch, counts)| self.period(counts, stretch)).collect(),
             ..self.empty()
         }
+    }
+
+    fn period(&self, counts: &Measurements, (from, to): (u64, u64)) -> Period {
+        let (connections, links, metrics) = self.stretch(counts, (from, to));
+        Period {
+            id: Window { from: Duration(from), to: Duration(to) }.to_string(),
+            from_s: seconds(from),
+            to_s: seconds(to),
+            connections,
+            links,
+            metrics,
+        }
+    }
+
+    /// What was measured in a stretch of the run.
+    fn stretch(&self, counts: &Measurements, stretch: (u64, u64)) -> (Vec<Connection>, Vec<Link>, Metrics) {
+        let scenario = self.scenario;
+        let connections = scenario.connections.iter().zip(&counts.connections);
+        let connections: Vec<Connection> =
+            connections.map(|(model, counts)| self.connection(model, counts)).collect();
+        let links = scenario.links.iter().zip(&counts.links);
+        let links = links.map(|(model, link)| self::link(model, link, counts.measured_ns)).collect();
+        let metrics = derive(scenario, &connections, stretch);
+        (connections, links, metrics)
     }
 
     /// The result of a run that failed for `reason`.
@@ -246,6 +283,7 @@ impl Setup<'_> {
             links: Vec::new(),
             metrics: Metrics::default(),
             detections: Vec::new(),
+            periods: Vec::new(),
         }
     }
 
@@ -312,14 +350,14 @@ fn link(model: &model::Link, counts: &LinkCounts, measured_ns: u64) -> Link {
     }
 }
 
-fn derive(scenario: &Scenario, connections: &[Connection]) -> Metrics {
+fn derive(scenario: &Scenario, connections: &[Connection], stretch: (u64, u64)) -> Metrics {
     let mut metrics = Metrics {
         total_goodput_bps: connections.iter().map(|connection| connection.goodput_bps).sum(),
         total_retransmissions: connections.iter().map(|connection| connection.retransmissions).sum(),
         ..Metrics::default()
     };
 
-    let fair_shares = fair_shares(scenario);
+    let fair_shares = fair_shares_within(scenario, stretch);
     for (index, (model, connection)) in scenario.connections.iter().zip(connections).enumerate() {
         let fair = &fair_shares[index];
         let payload = payload_fraction(model.mss, model.data_header);

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{OK, Run, Statistics};
+use crate::{Connection, Link, Metrics, OK, Run, Statistics};
 
 /// Runs of one scenario cell, congestion control and scheduler, over their seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,7 +24,8 @@ pub struct Summary {
     /// How many of them failed; they are not in the statistics.
     pub failed: usize,
     /// By the figure's path in a run, ids in place of list positions: `connections.mp0.subflows.sf1.mean_rtt_ms`,
-    /// `links.b1.utilization`, `metrics.jain_subflows.b1`. Private links are left out. A figure that a run lacks does not count in its `n`.
+    /// `links.b1.utilization`, `metrics.jain_subflows.b1`; those of a period begin with it:
+    /// `periods.20s..40s.connections.mp0.goodput_bps`. Private links are left out. A figure that a run lacks does not count in its `n`.
     pub statistics: IndexMap<String, Statistics>,
 }
 
@@ -48,13 +49,10 @@ fn same_but_seed(a: &Run, b: &Run) -> bool {
 fn of_group(runs: &[Run]) -> Summary {
     let mut figures: IndexMap<String, Vec<f64>> = IndexMap::new();
     for run in runs.iter().filter(|run| run.status == OK) {
-        let shared: Vec<_> = run.links.iter().filter(|link| !link.private).collect();
-        for (name, part) in [
-            ("connections", serde_json::to_value(&run.connections)),
-            ("links", serde_json::to_value(&shared)),
-            ("metrics", serde_json::to_value(&run.metrics)),
-        ] {
-            collect(name, &part.expect("plain data with string keys"), &mut figures);
+        stretch("", &run.connections, &run.links, &run.metrics, &mut figures);
+        for period in &run.periods {
+            let place = format!("periods.{}.", period.id);
+            stretch(&place, &period.connections, &period.links, &period.metrics, &mut figures);
         }
     }
     let first = &runs[0];
@@ -70,6 +68,24 @@ fn of_group(runs: &[Run]) -> Summary {
             .into_iter()
             .filter_map(|(path, values)| Some((path, Statistics::of(&values)?)))
             .collect(),
+    }
+}
+
+/// Every figure of a run, or of a period at that place in it.
+fn stretch(
+    place: &str,
+    connections: &[Connection],
+    links: &[Link],
+    metrics: &Metrics,
+    figures: &mut IndexMap<String, Vec<f64>>,
+) {
+    let shared: Vec<_> = links.iter().filter(|link| !link.private).collect();
+    for (name, part) in [
+        ("connections", serde_json::to_value(connections)),
+        ("links", serde_json::to_value(&shared)),
+        ("metrics", serde_json::to_value(metrics)),
+    ] {
+        collect(&format!("{place}{name}"), &part.expect("plain data with string keys"), figures);
     }
 }
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::measure::{LinkSample, Measurements, SubflowSample};
-use crate::{Connection, Link, LinkDirection, OK, Run, Subflow, json};
+use crate::{Connection, Link, LinkDirection, Metrics, OK, Period, Run, Subflow, json};
 
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +162,7 @@ impl Table {
 pub struct Row<'a> {
     number: u64,
     run: &'a Run,
+    period: Option<&'a Period>,
     connection: Option<&'a Connection>,
     subflow: Option<&'a Subflow>,
     link: Option<(&'a Link, &'static str)>,
@@ -171,7 +172,21 @@ pub struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn of(number: u64, run: &'a Run) -> Self {
-        Self { number, run, connection: None, subflow: None, link: None, sample: None, queue: None }
+        Self {
+            number,
+            run,
+            period: None,
+            connection: None,
+            subflow: None,
+            link: None,
+            sample: None,
+            queue: None,
+        }
+    }
+
+    /// Those of the stretch of time that it is about.
+    fn metrics(&self) -> &'a Metrics {
+        self.period.map_or(&self.run.metrics, |period| &period.metrics)
     }
 
     fn direction(&self) -> Option<&'a LinkDirection> {
@@ -201,6 +216,20 @@ pub fn flows(runs: &[Run]) -> Vec<Row<'_>> {
         for connection in &run.connections {
             let row = Row { connection: Some(connection), ..row };
             rows.extend(connection.subflows.iter().map(|subflow| Row { subflow: Some(subflow), ..row }));
+        }
+    }
+    rows
+}
+
+/// One row per subflow and period, in the order of [`flows`] within each period.
+pub fn periods(runs: &[Run]) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for (number, run) in numbered(runs) {
+        for period in &run.periods {
+            for connection in &period.connections {
+                let row = Row { period: Some(period), connection: Some(connection), ..Row::of(number, run) };
+                rows.extend(connection.subflows.iter().map(|subflow| Row { subflow: Some(subflow), ..row }));
+            }
         }
     }
     rows
@@ -256,13 +285,19 @@ const FORWARD: &str = "forward";
 const REVERSE: &str = "reverse";
 
 /// All tables.
-pub const TABLES: [&Table; 5] = [&RUNS, &FLOWS, &LINKS, &SAMPLES, &QUEUES];
+pub const TABLES: [&Table; 6] = [&RUNS, &FLOWS, &PERIODS, &LINKS, &SAMPLES, &QUEUES];
 
 /// See [`runs`].
 pub const RUNS: Table = Table { name: "runs", row: "a run", parts: &[RUN, TOTALS] };
 /// See [`flows`].
 pub const FLOWS: Table =
     Table { name: "flows", row: "a subflow, or a TCP connection", parts: &[RUN, CONNECTION, SUBFLOW] };
+/// See [`periods`].
+pub const PERIODS: Table = Table {
+    name: "periods",
+    row: "a subflow, or a TCP connection, in a period of the scenario",
+    parts: &[RUN, PERIOD, CONNECTION, SUBFLOW],
+};
 /// See [`links`].
 pub const LINKS: Table = Table { name: "links", row: "a direction of a link", parts: &[RUN, LINK] };
 /// See [`samples`].
@@ -358,6 +393,18 @@ const TOTALS: &[Column] = &[
     ),
 ];
 
+const PERIOD: &[Column] = &[
+    always("period", Kind::Text, "", "as the scenario gives it, such as `20s..40s`", |row| {
+        row.period.map(|period| &period.id).into()
+    }),
+    always("from_s", Kind::Real, "s", "its beginning since the start of the run", |row| {
+        row.period.map(|period| period.from_s).into()
+    }),
+    always("to_s", Kind::Real, "s", "its end; the figures that follow are of this stretch", |row| {
+        row.period.map(|period| period.to_s).into()
+    }),
+];
+
 const CONNECTION: &[Column] = &[
     column("connection", Kind::Text, "", "its key in the scenario", |row| {
         row.connection.map(|connection| &connection.id).into()
@@ -396,7 +443,7 @@ const CONNECTION: &[Column] = &[
         "aggregate benefit of an MPTCP connection, against its fair share of each path",
         |row| {
             row.connection
-                .and_then(|connection| *row.run.metrics.aggregate_benefits.get(&connection.id)?)
+                .and_then(|connection| *row.metrics().aggregate_benefits.get(&connection.id)?)
                 .into()
         },
     ),
@@ -608,7 +655,7 @@ const QUEUE: &[Column] = &[
 
 /// A subflow's share; of a TCP connection, that of the connection.
 fn share_of_expected(row: &Row) -> Option<f64> {
-    let shares = &row.run.metrics.share_of_expected_percent;
+    let shares = &row.metrics().share_of_expected_percent;
     let (connection, subflow) = (row.connection?, row.subflow?);
     if connection.kind == "tcp" {
         return *shares.get(&connection.id)?;

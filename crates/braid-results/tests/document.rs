@@ -72,6 +72,32 @@ fn a_connection_that_never_opened_has_no_rate_and_no_means() {
     assert_eq!((idle.subflows[0].mean_rtt_ms, idle.subflows[0].mean_cwnd), (None, None));
 }
 
+#[test]
+fn a_period_has_its_own_figures_and_its_own_fair_shares() {
+    let text = TWO_PATHS
+        .replace("[parameters]", "periods = [\"0s..20s\", \"20s..50.5s\"]\n[parameters]")
+        .replace("cc = \"reno\"", "cc = \"reno\"\nstart = \"20s\"");
+    let scenario = scenario(&text);
+    let mut counts = measurements(1);
+    counts.periods = [2, 3].map(measurements).into();
+    let setup = Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 };
+    let run = setup.measured(&counts);
+    let ids: Vec<&str> = run.periods.iter().map(|period| period.id.as_str()).collect();
+    assert_eq!(ids, ["0s..20s", "20s..50500ms"]);
+    close(run.periods[1].from_s, 20.0);
+    close(run.periods[1].to_s, 50.5);
+    close(run.periods[0].connections[0].goodput_bps, 12e6);
+    close(run.periods[1].connections[0].goodput_bps, 13e6);
+    // 15 Mbit/s are there as long as nobody else is.
+    let payload = payload(&scenario);
+    let benefit = |share: f64, goodput: f64| (goodput - 10.0 * payload) / (share * payload);
+    close(run.periods[0].metrics.aggregate_benefit.unwrap(), benefit(10.0, 12.0));
+    close(run.periods[1].metrics.aggregate_benefit.unwrap(), benefit(5.0, 13.0));
+    let summary = summarize(&[run]);
+    close(summary[0].get("periods.0s..20s.connections.mp0.goodput_bps").unwrap().mean, 12e6);
+    close(summary[0].get("connections.mp0.goodput_bps").unwrap().mean, 11e6);
+}
+
 /// Payload per byte on the wire of MPTCP's default packets.
 fn payload(scenario: &Scenario) -> f64 {
     let c = &scenario.connections[0];

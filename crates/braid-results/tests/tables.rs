@@ -132,8 +132,10 @@ fn names_of_columns_are_unique_and_lower_case() {
 #[cfg(feature = "parquet")]
 mod files {
     use super::*;
+    use braid_results::Period;
     use braid_results::measure::Measurements;
     use braid_results::parquet::Writer;
+    use braid_results::table::PERIODS;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     use std::io;
@@ -210,6 +212,20 @@ mod files {
         reads_back(&RUNS, &table::runs(&runs));
         reads_back(&FLOWS, &table::flows(&runs));
         reads_back(&LINKS, &table::links(&runs));
+        for run in &mut runs {
+            let (connections, links) = (run.connections.clone(), run.links.clone());
+            let period = Period {
+                id: "1s..2s".into(),
+                from_s: 1.0,
+                to_s: 2.0,
+                connections,
+                links,
+                metrics: run.metrics.clone(),
+            };
+            run.periods = vec![period.clone(), Period { id: "2s..3s".into(), ..period }];
+        }
+        assert_eq!(table::periods(&runs).len(), 2 * (3 + 3));
+        reads_back(&PERIODS, &table::periods(&runs));
         let setup = Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 4 };
         let counts = sampled(4);
         let run = setup.measured(&counts);

@@ -38,6 +38,10 @@ pub struct Document {
     /// Measurements end this long before the end; default `"0s"`.
     #[serde(default)]
     pub cooldown: Duration,
+    /// Stretches of the run that get results of their own beside those of the whole; they may overlap, and reach into
+    /// the warm-up but not into the cool-down. At most 1000, no two alike; default none.
+    #[serde(default)]
+    pub periods: Vec<Window>,
     /// The congestion controls to compare when the user names none; default none. Applies to the connections
     /// without a `cc` of their own.
     #[serde(default)]
@@ -244,8 +248,10 @@ pub struct Connection {
     /// When its application stops writing and the connection is closed at once; after `start`. Default: the end
     /// of the run, also if `stop` is later.
     pub stop: Option<Duration>,
-    /// Payload bytes per packet, 88 to 8960. Default 1448 for TCP and 1420 for MPTCP: what IPv4, TCP and their
-    /// usual options (52 and 80 bytes) leave of 1500 bytes.
+    /// 4 or 6: an IPv6 header has 40 bytes, 20 more than that of IPv4. Default 4.
+    pub ip_version: Option<u32>,
+    /// Payload bytes per packet, 88 to 8960. Default 1448 for TCP and 1420 for MPTCP, 20 less with IPv6: what IP, TCP
+    /// and their usual options (52 and 80 bytes, 72 and 100 with IPv6) leave of 1500 bytes.
     pub mss: Option<u32>,
     /// Receive buffer, shared by all subflows; at least two packets, at most `"1024MiB"`, the largest window TCP
     /// can announce. Default: 4 times the summed bottleneck rates times the longest round trip with full queues,

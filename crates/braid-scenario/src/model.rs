@@ -19,6 +19,8 @@ pub struct Scenario {
     pub warmup_ns: u64,
     /// Measurements end this long before the end of the run.
     pub cooldown_ns: u64,
+    /// Stretches of the run with results of their own: `[from, to)`.
+    pub periods: Vec<(u64, u64)>,
     /// All links, private copies included, in an order that depends on the file alone.
     pub links: Vec<Link>,
     /// All connections in the file's order.
@@ -167,7 +169,9 @@ pub struct Connection {
     pub stop_ns: Option<u64>,
     /// Payload bytes per packet.
     pub mss: u32,
-    /// Header bytes on the wire of a data packet.
+    /// Bytes of an IP header: 20, or 40 with IPv6.
+    pub ip_header: u32,
+    /// Header bytes on the wire of a data packet, that of IP included.
     pub data_header: u32,
     /// Bytes on the wire of an acknowledgement without selective acknowledgements.
     pub ack_size: u32,

@@ -16,6 +16,7 @@ use crate::{de, topology};
 
 const MOST_SUBFLOWS: usize = 8;
 const LONGEST_ROUTE: usize = 32;
+const MOST_PERIODS: usize = 1000;
 const LONGEST_RUN: Duration = Duration(24 * 3600 * 1_000_000_000);
 const LONGEST_DELAY: Duration = Duration(60 * 1_000_000_000);
 /// What an IPv4 packet on Ethernet may have.
@@ -56,6 +57,7 @@ pub(crate) fn scenario(name: &str, cell: &Cell) -> Result<Resolved, Error> {
         duration_ns: file.duration.0,
         warmup_ns: file.warmup.0,
         cooldown_ns: file.cooldown.0,
+        periods: file.periods.iter().map(|period| (period.from.0, period.to.0)).collect(),
         links,
         connections,
     };
@@ -134,10 +136,32 @@ impl Resolver<'_> {
             let hint = Some("lengthen duration, or shorten warmup or cooldown".to_owned());
             self.fail(&place, message, hint);
         }
+        self.periods();
         for (i, cc) in file.cc.iter().enumerate() {
             self.cc(&Path::from("cc").index(i), cc);
             if file.cc[..i].contains(cc) {
                 self.fail(&Path::from("cc").index(i), format!("{} is there twice", quote(cc)), None);
+            }
+        }
+    }
+
+    fn periods(&mut self) {
+        let file = self.file;
+        let place = Path::from("periods");
+        if file.periods.len() > MOST_PERIODS {
+            let message = format!("{} periods, at most {MOST_PERIODS} are possible", file.periods.len());
+            self.fail(&place, message, None);
+            return;
+        }
+        let end = Duration(self.end().0.saturating_sub(file.cooldown.0));
+        for (i, period) in file.periods.iter().enumerate() {
+            let place = place.index(i);
+            if period.to > end {
+                let message = format!("ends at {}, after all measuring at {end}", period.to);
+                self.fail(&place, message, Some("end it earlier, or lengthen duration".to_owned()));
+            }
+            if file.periods[..i].contains(period) {
+                self.fail(&place, format!("{period} is there twice"), None);
             }
         }
     }
@@ -437,10 +461,22 @@ impl Resolver<'_> {
             self.cc(&place.key("cc"), cc);
         }
         self.times(&place, given);
-        let (kind, default_mss, ack_size) = match given.kind {
-            format::Kind::Tcp => (Kind::Tcp, 1448, 52),
-            format::Kind::Mptcp => (Kind::Mptcp, 1420, 64),
+        let ip_header = match given.ip_version {
+            None | Some(4) => 20,
+            Some(6) => 40,
+            Some(version) => {
+                let message = format!("expected 4 or 6, found {version}");
+                self.fail(&place.key("ip-version"), message, None);
+                20
+            }
         };
+        // What TCP and its usual options take of a data packet and of an acknowledgement.
+        let (kind, header, ack) = match given.kind {
+            format::Kind::Tcp => (Kind::Tcp, 32, 32),
+            format::Kind::Mptcp => (Kind::Mptcp, 60, 44),
+        };
+        let (data_header, ack_size) = (ip_header + header, ip_header + ack);
+        let default_mss = PACKET - data_header;
         let mss = given.mss.unwrap_or(default_mss);
         if !(88..=8960).contains(&mss) {
             let message = format!("expected a payload of 88 to 8960 bytes, found {mss}");
@@ -458,7 +494,6 @@ impl Resolver<'_> {
                 format!("expected at least two packets ({} bytes) and at most \"1024MiB\"", 2 * mss);
             self.fail(&place.key("receive-buffer"), message, None);
         }
-        let data_header = PACKET - default_mss;
         let subflows = self.subflows(&place, name, given, known);
         for subflow in &subflows {
             self.room(name, mss.saturating_add(data_header), &subflow.route);
@@ -470,6 +505,7 @@ impl Resolver<'_> {
             start_ns: given.start.0,
             stop_ns: given.stop.map(|stop| stop.0).filter(|stop| *stop < self.file.duration.0),
             mss,
+            ip_header,
             data_header,
             ack_size,
             receive_buffer,

@@ -208,6 +208,23 @@ fn what_is_not_given_has_its_documented_default() {
 }
 
 #[test]
+fn ipv6_takes_twenty_bytes_more_of_every_packet() {
+    let cell = parse(&SMALL.replace("kind =", "ip-version = 6\nkind ="));
+    let sizes: Vec<[u32; 4]> = cell
+        .connections
+        .iter()
+        .map(|connection| [connection.mss, connection.ip_header, connection.data_header, connection.ack_size])
+        .collect();
+    assert_eq!(sizes, [[1428, 40, 72, 72], [1400, 40, 100, 84]]);
+}
+
+#[test]
+fn periods_are_in_the_order_of_the_file() {
+    let cell = parse(&SMALL.replace("[link.b1]", "periods = [\"5s..10s\", \"0s..6s\"]\n[link.b1]"));
+    assert_eq!(cell.periods, [(5 * S, 10 * S), (0, 6 * S)]);
+}
+
+#[test]
 fn private_links_are_copied_for_every_hop_that_names_them() {
     let cell = parse(SMALL);
     let names: Vec<&str> = cell.links.iter().map(|link| link.name.as_str()).collect();

@@ -16,6 +16,7 @@ picture = '--'
 duration = "60s"
 warmup = "5s"
 cooldown = "1.5s"
+periods = ["0s..20s", "20s..0.9min"]
 cc = ["lia", "olia:x=1"]
 
 [parameters]
@@ -54,6 +55,7 @@ discipline = "codel"
 [connection.mp0]
 kind = "mptcp"
 mss = "$mss"
+ip-version = 6
 receive-buffer = "6MiB"
 initial-window = 4
 ecn = true

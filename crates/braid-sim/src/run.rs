@@ -1,7 +1,7 @@
 //! A run from the first event to the last: who is who, and what happens in which order.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use braid_algorithms::layout::SSTHRESH_INFINITE;
 use braid_algorithms::{Controller, Spec};
@@ -26,8 +26,8 @@ const CALENDAR: Element = 0;
 const FIRST_LINK: Element = 1;
 /// Windows are sampled this often.
 const SAMPLE_NS: u64 = 100_000_000;
-/// Bytes on the wire of a packet of the opening handshake.
-const OPENING_SIZE: u16 = 72;
+/// Bytes of a packet of the opening handshake behind its IP header.
+const OPENING: u32 = 52;
 
 /// What is planned for a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +42,8 @@ enum Plan {
     Change(u32, usize),
     /// Measuring begins.
     Measure,
+    /// A period begins or ends.
+    Mark,
     /// Windows are sampled.
     Sample,
     /// Everything is sampled.
@@ -72,6 +74,8 @@ pub(crate) struct Run<'a> {
     first_receiver: Element,
     end: u64,
     at_start: Option<Measurements>,
+    /// What had been counted at the beginnings and ends of periods.
+    marks: BTreeMap<u64, Measurements>,
     cwnd_samples: Vec<Vec<u32>>,
     subflow_samples: Vec<Vec<SubflowSample>>,
     /// One list per link of the scenario.
@@ -123,6 +127,7 @@ impl<'a> Run<'a> {
             first_receiver: first_sender + n_subflows as Element,
             end,
             at_start: None,
+            marks: BTreeMap::new(),
             cwnd_samples: vec![Vec::new(); n_subflows],
             subflow_samples: vec![Vec::new(); n_subflows],
             link_samples: vec![Vec::new(); scenario.links.len()],
@@ -137,6 +142,10 @@ impl<'a> Run<'a> {
             }
         }
         run.plan(scenario.warmup_ns, Plan::Measure);
+        let marks: BTreeSet<u64> = scenario.periods.iter().flat_map(|&(from, to)| [from, to]).collect();
+        for time in marks {
+            run.plan(time, Plan::Mark);
+        }
         if options.samples {
             run.plan(0, Plan::Observe);
         }
@@ -228,9 +237,16 @@ impl<'a> Run<'a> {
         }
         self.network.now = self.end;
         let start = self.at_start.take().unwrap_or_default();
-        let mut measured = difference(self.totals(), &start);
+        let end = self.totals();
+        let mut measured = difference(&end, &start);
         measured.measured_ns = self.end - self.scenario.warmup_ns;
         measured.events = self.events;
+        self.marks.insert(self.end, end);
+        for &(from, to) in &self.scenario.periods {
+            let mut period = difference(&self.marks[&to], &self.marks[&from]);
+            period.measured_ns = to - from;
+            measured.periods.push(period);
+        }
         let subflows = measured.connections.iter_mut().flat_map(|connection| &mut connection.subflows);
         for ((counts, windows), samples) in subflows.zip(self.cwnd_samples).zip(self.subflow_samples) {
             (counts.cwnd_samples, counts.samples) = (windows, samples);
@@ -255,6 +271,10 @@ impl<'a> Run<'a> {
                 Plan::Measure => {
                     self.at_start = Some(self.totals());
                     self.plan(time, Plan::Sample);
+                }
+                Plan::Mark => {
+                    let totals = self.totals();
+                    self.marks.insert(time, totals);
                 }
                 Plan::Sample => {
                     self.sample();
@@ -315,10 +335,11 @@ impl<'a> Run<'a> {
     }
 
     fn send_opening(&mut self, subflow: usize, step: u32) {
+        let model = &self.scenario.connections[self.paths[subflow].connection];
         let packet = Packet {
             subflow: subflow as u32,
             hop: self.paths[subflow].forward_hop,
-            size: OPENING_SIZE,
+            size: (OPENING + model.ip_header) as u16,
             flags: flags::DATA | flags::SYN,
             seq: step,
             timestamp: self.network.timestamp(),
@@ -495,10 +516,7 @@ impl<'a> Run<'a> {
     /// Everything counted from the start of the run until now.
     fn totals(&mut self) -> Measurements {
         let now = self.network.now;
-        let begin = self.scenario.warmup_ns;
-        let overlap = |from: Option<u64>, to: Option<u64>| {
-            from.map_or(0, |from| to.unwrap_or(now).saturating_sub(from.max(begin)))
-        };
+        let lasted = |from: Option<u64>, to: Option<u64>| from.map_or(0, |from| to.unwrap_or(now) - from);
         let mut connections = Vec::with_capacity(self.connections.len());
         let mut delivered = 0;
         for (number, connection) in self.connections.iter().enumerate() {
@@ -513,7 +531,7 @@ impl<'a> Run<'a> {
                 delivered += receiver.received_packets;
                 let path = &self.paths[subflow];
                 subflows.push(SubflowCounts {
-                    active_ns: overlap(path.established, path.closed),
+                    active_ns: lasted(path.established, path.closed),
                     received_bytes: receiver.received_bytes,
                     packets_sent: counts.packets_sent,
                     retransmissions: counts.retransmissions,
@@ -531,7 +549,7 @@ impl<'a> Run<'a> {
             let model = &self.scenario.connections[number];
             let opened = (model.start_ns <= now).then_some(model.start_ns);
             connections.push(ConnectionCounts {
-                active_ns: overlap(opened, model.stop_ns.filter(|&stop| stop <= now)),
+                active_ns: lasted(opened, model.stop_ns.filter(|&stop| stop <= now)),
                 goodput_bytes: u64::from(connection.data.rcv_nxt) * u64::from(model.mss),
                 reinjections: connection.data.reinjections,
                 subflows,
@@ -547,16 +565,19 @@ impl<'a> Run<'a> {
                 samples: Vec::new(),
             })
             .collect();
-        Measurements { measured_ns: 0, connections, links, events: 0, packets_delivered: delivered }
+        Measurements { connections, links, packets_delivered: delivered, ..Measurements::default() }
     }
 }
 
-/// What was counted between two snapshots. Times of activity are not counted but already clipped to the interval.
-fn difference(mut end: Measurements, start: &Measurements) -> Measurements {
+/// What was counted between two snapshots.
+fn difference(end: &Measurements, start: &Measurements) -> Measurements {
+    let mut end = end.clone();
     for (end, start) in end.connections.iter_mut().zip(&start.connections) {
+        end.active_ns -= start.active_ns;
         end.goodput_bytes -= start.goodput_bytes;
         end.reinjections -= start.reinjections;
         for (end, start) in end.subflows.iter_mut().zip(&start.subflows) {
+            end.active_ns -= start.active_ns;
             end.received_bytes -= start.received_bytes;
             end.packets_sent -= start.packets_sent;
             end.retransmissions -= start.retransmissions;

@@ -178,6 +178,19 @@ fn measuring_begins_after_the_warm_up() {
     assert!(result.links[0].forward.busy_ns <= 30_100_000_000);
 }
 
+#[test]
+fn ipv6_costs_twenty_bytes_of_each_packet() {
+    let goodput = |extra: u32| {
+        let mut flow = connection("tcp0", None, &[&[0]]);
+        (flow.ip_header, flow.mss) = (20 + extra, flow.mss - extra);
+        (flow.data_header, flow.ack_size) = (flow.data_header + extra, flow.ack_size + extra);
+        let result = run(&scenario(60.0, vec![link("b1", 10.0, 10.0)], vec![flow]), "cubic", 1);
+        goodput(&result, 0)
+    };
+    let ratio = goodput(20) / goodput(0);
+    assert!((ratio / (1428.0 / 1448.0) - 1.0).abs() < 0.002, "{ratio}");
+}
+
 fn codel() -> CoDel {
     CoDel { target_ns: 5_000_000, interval_ns: 100_000_000, ecn: false }
 }

@@ -99,6 +99,7 @@ pub(crate) fn measurements(seed: u64) -> Measurements {
             connection(6.5, vec![subflow(7)]),
         ],
         links: vec![link(98), link(87)],
+        periods: vec![],
         events: 1,
         packets_delivered: 1,
     }

@@ -32,6 +32,7 @@ impl Bench {
             start_ns: 0,
             stop_ns: None,
             mss: 1448,
+            ip_header: 20,
             data_header: 52,
             ack_size: 52,
             receive_buffer: 1 << 30,

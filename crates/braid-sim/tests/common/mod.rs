@@ -35,6 +35,7 @@ pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> C
         start_ns: 0,
         stop_ns: None,
         mss,
+        ip_header: 20,
         data_header: 1500 - mss,
         ack_size: if mptcp { 64 } else { 52 },
         receive_buffer: 1 << 26,
@@ -63,6 +64,7 @@ pub(crate) fn scenario(seconds: f64, links: Vec<Link>, connections: Vec<Connecti
         duration_ns: (seconds * 1e9) as u64,
         warmup_ns: 0,
         cooldown_ns: 0,
+        periods: vec![],
         links,
         connections,
     }

@@ -93,10 +93,10 @@ impl Agenda {
         let mut at = 0;
         loop {
             let first = 4 * at + 1;
-            let Some(&[a, b, c, d]) = heap.get(first..).and_then(<[u64]>::first_chunk) else { break };
-            let (ab, x) = if b < a { (1, b) } else { (0, a) };
-            let (cd, y) = if d < c { (3, d) } else { (2, c) };
-            let (child, least) = if y < x { (cd, y) } else { (ab, x) };
+            let Some(four) = heap.get(first..).and_then(<[u64]>::first_chunk::<4>) else { break };
+            let left = if four[1] < four[0] { (1, four[1]) } else { (0, four[0]) };
+            let right = if four[3] < four[2] { (3, four[3]) } else { (2, four[2]) };
+            let (child, least) = if right.1 < left.1 { right } else { left };
             if key <= least {
                 break;
             }

@@ -10,7 +10,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use crate::document::{Document, Entry, Node, Path, Step, Table, Value};
-use crate::error::{Problem, quote, suggest};
+use crate::error::{MOST_PROBLEMS, Problem, quote, suggest};
 use crate::format;
 
 /// Reads a scenario, or says all it can about why not.
@@ -32,6 +32,9 @@ pub(crate) fn read(document: &Document) -> Result<format::Document, Vec<Problem>
         let add = || fault.missing.and_then(|key| example(&path, key)).map(|value| format!("add {value}"));
         let hint = fault.hint.or_else(add);
         problems.push(document.problem(&path, fault.about_key, fault.message).hint(hint));
+        if problems.len() == MOST_PROBLEMS {
+            return Err(problems);
+        }
         // What is left may have more to say: without an unknown key, or without the whole link or connection.
         let skip = if fault.about_key { path } else { Path(path.0.into_iter().take(2).collect()) };
         let parent = Path(skip.0.iter().take(1).cloned().collect());

@@ -7,6 +7,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// More than this many problems at once help nobody.
 const SHOWN: usize = 10;
+/// More than this many are not even looked for: in a file with that many faults it would take long.
+pub(crate) const MOST_PROBLEMS: usize = 100;
 
 /// Everything found wrong with one scenario. Bad input in the sense of the command line: exit code 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,14 +50,13 @@ impl Problem {
         let end = floor(text, span.end).max(start);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        // Carriage returns at the end are no part of the line, even if they are what is wrong.
+        let line = text[line_start..line_end].trim_end_matches('\r');
+        let within = |at: usize| (at - line_start).min(line.len());
         let number = text[..line_start].matches('\n').count() + 1;
         let column = text[line_start..start].chars().count() + 1;
         Self {
-            snippet: Some(draw(
-                text[line_start..line_end].trim_end_matches('\r'),
-                number,
-                start - line_start..end.min(line_end) - line_start,
-            )),
+            snippet: Some(draw(line, number, within(start)..within(end))),
             ..Self::new(format!("{name}:{number}:{column}"), message)
         }
     }
@@ -93,6 +94,7 @@ impl fmt::Display for Error {
             write!(f, "{problem}")?;
         }
         match self.problems.len().checked_sub(SHOWN) {
+            Some(_) if self.problems.len() >= MOST_PROBLEMS => f.write_str("\n\n... and many more"),
             Some(more @ 1..) => write!(f, "\n\n... and {more} more"),
             _ => Ok(()),
         }
@@ -125,15 +127,20 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
-/// `did you mean "b1"?`, or what there is to choose from.
+/// `did you mean "b1"?`, or what there is to choose from, if it is not too much.
 pub(crate) fn suggest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    const LISTED: usize = 40;
     let known: Vec<&str> = known.into_iter().collect();
     let near = nearest(wrong, &known);
     if !near.is_empty() {
         let near: Vec<String> = near.iter().map(|name| format!("{name:?}")).collect();
         return Some(format!("did you mean {}?", near.join(" or ")));
     }
-    (!known.is_empty()).then(|| format!("there is {}", known.join(", ")))
+    match known.len() {
+        0 => None,
+        1..=LISTED => Some(format!("there is {}", known.join(", "))),
+        n => Some(format!("there is {} and {} more", known[..LISTED].join(", "), n - LISTED)),
+    }
 }
 
 /// The names that a misspelling resembles most, at most three.
@@ -148,7 +155,10 @@ fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Vec<&'a str> {
 fn draw(line: &str, number: usize, span: Range<usize>) -> String {
     // An empty stretch marks the character at its place.
     let least = span.start + line[span.start..].chars().next().map_or(0, char::len_utf8);
-    let source = Snippet::source(line)
+    // The renderer shows ASCII's control characters harmlessly, but not those of ISO 6429, such as a one-character CSI.
+    // What takes their place is as long in UTF-8.
+    let line = line.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}");
+    let source = Snippet::source(&line)
         .line_start(number)
         .annotation(AnnotationKind::Primary.span(span.start..span.end.max(least)));
     let report = [Group::with_level(Level::ERROR).element(source)];

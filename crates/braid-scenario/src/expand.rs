@@ -1,10 +1,10 @@
 //! One document with parameters becomes one document per combination of their values.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::document::{Document, Entry, Node, Path, Table, Value, problem_of_set};
-use crate::error::{Error, Problem, quote, suggest};
-use crate::resolve::{NAME, is_name};
+use crate::error::{Error, MOST_PROBLEMS, Problem, quote, suggest};
+use crate::resolve::{LONGEST_VALUE, NAME, is_name};
 
 /// More cells than this are a mistake rather than a plan.
 const MOST_CELLS: usize = 10_000;
@@ -122,7 +122,9 @@ fn axes(document: &Document) -> Result<Vec<Axis<'_>>, Error> {
         };
         for name in axis.points[0].iter().map(|(name, _)| *name) {
             let place = axis.place_of(name);
-            if !is_name(name) {
+            if problems.len() >= MOST_PROBLEMS {
+                break;
+            } else if !is_name(name) {
                 problems.push(document.problem(&place, true, NAME));
             } else if let Some(other) = known.get(name) {
                 let message = format!("the variable {name:?} is already set by {other}");
@@ -132,6 +134,9 @@ fn axes(document: &Document) -> Result<Vec<Axis<'_>>, Error> {
             }
         }
         for (i, point) in axis.points.iter().enumerate() {
+            if problems.len() >= MOST_PROBLEMS {
+                break;
+            }
             problems.extend(check_point(document, &axis.place.index(i), &axis.points[0], point));
         }
         axes.push(axis);
@@ -162,10 +167,11 @@ fn check_point(document: &Document, place: &Path, first: &Point<'_>, point: &Poi
     }
     let bad = point.iter().filter_map(|(_, node)| match written(node) {
         None => Some((node, "expected a text, a number, true or false")),
+        Some(text) if text.len() > LONGEST_VALUE => Some((node, "too long for the value of a variable")),
         Some(text) if text.starts_with('$') => Some((node, "the value of a variable cannot be a variable")),
         Some(_) => None,
     });
-    bad.map(|(_, message)| document.problem(place, false, message)).collect()
+    bad.take(MOST_PROBLEMS).map(|(_, message)| document.problem(place, false, message)).collect()
 }
 
 /// A scalar as it was written.
@@ -184,18 +190,18 @@ fn check_use(document: &Document, axes: &[Axis<'_>]) -> Result<(), Error> {
     for (key, entry) in document.root.iter().filter(|(key, _)| has_variables(key)) {
         collect_uses(&Path::default().key(key), &entry.node, &mut uses);
     }
-    let known: Vec<&str> = axes.iter().flat_map(Axis::variables).collect();
-    let unknown = uses.iter().filter(|(_, name)| !known.contains(&name.as_str()));
-    let mut problems: Vec<Problem> =
-        unknown.map(|(place, name)| unknown_variable(document, place, name, &known)).collect();
-    for axis in axes {
-        let unused = axis.variables().filter(|name| !uses.iter().any(|(_, used)| used == name));
-        problems.extend(unused.map(|name| unused_variable(document, axis, name)));
-    }
+    let known: IndexSet<&str> = axes.iter().flat_map(Axis::variables).collect();
+    let used: IndexSet<&str> = uses.iter().map(|(_, name)| name.as_str()).collect();
+    let unknown = uses.iter().filter(|(_, name)| !known.contains(name.as_str()));
+    let unknown = unknown.map(|(place, name)| unknown_variable(document, place, name, &known));
+    let unused = axes.iter().flat_map(|axis| axis.variables().map(move |name| (axis, name)));
+    let unused = unused.filter(|(_, name)| !used.contains(name));
+    let unused = unused.map(|(axis, name)| unused_variable(document, axis, name));
+    let problems: Vec<Problem> = unknown.chain(unused).take(MOST_PROBLEMS).collect();
     if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
 }
 
-fn unknown_variable(document: &Document, place: &Path, name: &str, known: &[&str]) -> Problem {
+fn unknown_variable(document: &Document, place: &Path, name: &str, known: &IndexSet<&str>) -> Problem {
     let has_row = |node: &Node| match &node.value {
         Value::Array(rows) => {
             rows.iter().any(|row| matches!(&row.value, Value::Table(row) if row.contains_key(name)))

@@ -3,10 +3,8 @@
 use crate::document::Document;
 use crate::error::Error;
 use crate::model::Scenario;
+use crate::resolve::MOST_PARTS;
 use crate::{Source, expand, format, resolve};
-
-/// Keeps a small file from filling the memory.
-const MOST_LINKS: usize = 1_000_000;
 
 /// A scenario file, checked and resolved.
 #[derive(Clone, Debug)]
@@ -44,13 +42,15 @@ pub fn load(source: &Source, set: &[String]) -> Result<File, Error> {
     let mut document = Document::parse(source)?;
     document.set(set)?;
     let mut cells = Vec::new();
-    let mut links = 0;
+    let mut parts = 0;
     let mut first = None;
     for cell in expand::cells(&document)? {
         let resolved = resolve::scenario(&source.name, &cell)?;
-        links += resolved.scenario.links.len();
-        if links > MOST_LINKS {
-            let message = format!("more than {MOST_LINKS} links in all combinations together");
+        let links = resolved.scenario.links.iter();
+        parts += links.map(|link| resolve::parts(&link.forward, &link.reverse)).sum::<usize>();
+        if parts > MOST_PARTS {
+            let message =
+                format!("more than {MOST_PARTS} links, outages and changes in all combinations together");
             return Err(document.problem(&"parameters".into(), true, message).into());
         }
         cells.push(resolved.scenario);

@@ -1,9 +1,11 @@
 //! Checks what serde cannot and turns names into indices.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 
 use crate::document::Path;
-use crate::error::{Error, Problem, quote, suggest};
+use crate::error::{Error, MOST_PROBLEMS, Problem, quote, suggest};
 use crate::expand::Cell;
 use crate::format::{self, DisciplineKind, Document};
 use crate::model::{
@@ -17,6 +19,7 @@ use crate::{de, topology};
 const MOST_SUBFLOWS: usize = 8;
 const LONGEST_ROUTE: usize = 32;
 const MOST_PERIODS: usize = 1000;
+const LONGEST_TITLE: usize = 200;
 const LONGEST_RUN: Duration = Duration(24 * 3600 * 1_000_000_000);
 const LONGEST_DELAY: Duration = Duration(60 * 1_000_000_000);
 /// What an IPv4 packet on Ethernet may have.
@@ -26,12 +29,23 @@ const USUAL_BUFFER: u64 = 6 << 20;
 /// 65535 bytes scaled by 2^14, rounded up (RFC 7323).
 const LARGEST_WINDOW: u64 = 1 << 30;
 
+/// Of what is kept as text once for each combination, bytes.
+pub(crate) const LONGEST_VALUE: usize = 1000;
+/// Links, private copies, outages and changes together: keeps a small file from filling the memory.
+pub(crate) const MOST_PARTS: usize = 1_000_000;
+
 pub(crate) const NAME: &str = "expected a name of at most 32 characters a-z, 0-9 and -, the first not -";
 
 pub(crate) fn is_name(name: &str) -> bool {
     (1..=32).contains(&name.len())
         && !name.starts_with('-')
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// How much a link adds to what has to be kept.
+pub(crate) fn parts(forward: &Direction, reverse: &Direction) -> usize {
+    let of = |way: &Direction| way.outages.len() + way.changes.len();
+    1 + of(forward) + of(reverse)
 }
 
 /// A cell in the simulator's terms and in the file's.
@@ -42,8 +56,14 @@ pub(crate) struct Resolved {
 
 pub(crate) fn scenario(name: &str, cell: &Cell) -> Result<Resolved, Error> {
     let file = de::read(&cell.document).map_err(Error::from)?;
-    let mut resolver =
-        Resolver { cell, file: &file, problems: Vec::new(), links: Vec::new(), private: Vec::new() };
+    let mut resolver = Resolver {
+        cell,
+        file: &file,
+        problems: Vec::new(),
+        links: Vec::new(),
+        private: Vec::new(),
+        parts: 0,
+    };
     let connections = resolver.run();
     let Resolver { problems, mut links, private, .. } = resolver;
     if !problems.is_empty() {
@@ -74,6 +94,8 @@ struct Resolver<'a> {
     links: Vec<Link>,
     /// Private copies, in the order of connections, subflows and hops. Their indices follow those of `links`.
     private: Vec<Link>,
+    /// Of the private copies.
+    parts: usize,
 }
 
 impl Resolver<'_> {
@@ -102,11 +124,13 @@ impl Resolver<'_> {
     }
 
     fn fail(&mut self, place: &Path, message: impl Into<String>, hint: Option<String>) {
-        self.problems.push(self.cell.document.problem(place, false, message).hint(hint));
+        if self.problems.len() < MOST_PROBLEMS {
+            self.problems.push(self.cell.document.problem(place, false, message).hint(hint));
+        }
     }
 
     fn name(&mut self, place: &Path, name: &str) {
-        if !is_name(name) {
+        if !is_name(name) && self.problems.len() < MOST_PROBLEMS {
             self.problems.push(self.cell.document.problem(place, true, NAME));
         }
     }
@@ -115,6 +139,9 @@ impl Resolver<'_> {
         let file = self.file;
         if file.title.trim().is_empty() || file.title.contains(char::is_control) {
             self.fail(&"title".into(), "expected one line of text", None);
+        } else if file.title.len() > LONGEST_TITLE {
+            let hint = Some("say the rest in story".to_owned());
+            self.fail(&"title".into(), format!("longer than {LONGEST_TITLE} bytes"), hint);
         }
         if file.duration == Duration(0) || file.duration > LONGEST_RUN {
             let message = format!(
@@ -137,9 +164,10 @@ impl Resolver<'_> {
             self.fail(&place, message, hint);
         }
         self.periods();
+        let mut before = BTreeSet::new();
         for (i, cc) in file.cc.iter().enumerate() {
             self.cc(&Path::from("cc").index(i), cc);
-            if file.cc[..i].contains(cc) {
+            if !before.insert(cc) {
                 self.fail(&Path::from("cc").index(i), format!("{} is there twice", quote(cc)), None);
             }
         }
@@ -168,7 +196,10 @@ impl Resolver<'_> {
 
     fn cc(&mut self, place: &Path, cc: &str) {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:=".contains(c);
-        if !cc.starts_with(|c: char| c.is_ascii_lowercase()) || !cc.chars().all(plain) {
+        if !cc.starts_with(|c: char| c.is_ascii_lowercase())
+            || !cc.chars().all(plain)
+            || cc.len() > LONGEST_VALUE
+        {
             let message = format!("expected a congestion control such as \"lia\", found {}", quote(cc));
             self.fail(place, message, Some("`braid algorithms` lists them".to_owned()));
         }
@@ -648,6 +679,16 @@ impl Resolver<'_> {
                 }
                 route.push(index);
             } else if let Some((forward, reverse)) = known.directions.get(name) {
+                let before = self.parts;
+                self.parts += parts(forward, reverse);
+                if self.parts > MOST_PARTS {
+                    if before <= MOST_PARTS {
+                        let message =
+                            format!("more than {MOST_PARTS} private links with their outages and changes");
+                        self.fail(&place, message, Some("use fewer connections".to_owned()));
+                    }
+                    return Vec::new();
+                }
                 route.push(self.links.len() + self.private.len());
                 self.private.push(Link {
                     name: format!("{name}@{owner}.{}", hop + 1),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use braid_scenario::{Source, load};
 
 /// A scenario with nothing wrong, for the cases to spoil.
-const GOOD: &str = r#"title = "Two paths"
+pub(crate) const GOOD: &str = r#"title = "Two paths"
 duration = "60s"
 warmup = "5s"
 cc = ["lia", "olia"]
@@ -63,7 +63,7 @@ fn message(text: &str, set: &[&str]) -> String {
 }
 
 /// Each case replaces a piece of the good scenario.
-const FILES: &[(&str, &str, &str)] = &[
+pub(crate) const FILES: &[(&str, &str, &str)] = &[
     // Units.
     ("a rate in mbps", "\"100mbit\"", "\"100mbps\""),
     ("a rate in Mb/s", "\"100mbit\"", "\"100Mb/s\""),
@@ -343,50 +343,51 @@ fn texts_that_are_no_scenario_get_their_message() {
     insta::assert_snapshot!("texts", manual);
 }
 
+pub(crate) const ASSIGNMENTS: &[&[&str]] = &[
+    &["link.b1.rate=20mbps"],
+    &["link.b1.rat=20mbit"],
+    &["link.b1"],
+    &["link.b7.rate=20mbit"],
+    &["=20mbit"],
+    &["link..rate=20mbit"],
+    &["link.b2.rate.fast=1"],
+    &["link.b2.reverse.rat=1mbit"],
+    &["colour=red"],
+    &["links.b2.rate=1mbit"],
+    &["link.b2.rate=1mbit\u{1b}[31m"],
+    &["duration=5s"],
+    &["warmup=60s"],
+    &["link.b2.loss=2"],
+    &["link.b1.drop-every=100"],
+    &["link.b1.drop-every=many"],
+    &["link.b1.outages=10s..20s,15s..30s"],
+    &["link.b1.discipline=fqcodel"],
+    &["link.b2.loss={ to-bad = 1, to-good = 0 }"],
+    &["link.b2.change=[{ at = \"1s\" }]"],
+    &["link.b2.change=1s"],
+    &["link.access.private=yes"],
+    &["connection.mp0.subflow.sf3.route=b1"],
+    &["connection.mp0.subflow.sf2.route=b1,b1"],
+    &["connection.mp0.subflow.sf2.route=b1,b4"],
+    &["connection.tcp0.cc=cubic,reno"],
+    &["connection.tcp0.kind=mptcp"],
+    &["connection.tcp0.stop=5s"],
+    &["link.b1.rate=20mbit"],
+    &["parameters.bandwidth=20"],
+    &["parameters.bandwidth=10mbit,20mbps"],
+    &["parameters.bandwith=20mbit"],
+    &["parameters.far=20ms"],
+    &["parameters.paths={ near = \"5ms\" }"],
+    &["parameters.paths=5ms"],
+    &["cc=[lia"],
+    &["cc=lia,lia"],
+    &["link.b2.rate=5mbps", "link.b2.delay=5"],
+];
+
 #[test]
 fn every_wrong_assignment_gets_its_message() {
-    let cases: &[&[&str]] = &[
-        &["link.b1.rate=20mbps"],
-        &["link.b1.rat=20mbit"],
-        &["link.b1"],
-        &["link.b7.rate=20mbit"],
-        &["=20mbit"],
-        &["link..rate=20mbit"],
-        &["link.b2.rate.fast=1"],
-        &["link.b2.reverse.rat=1mbit"],
-        &["colour=red"],
-        &["links.b2.rate=1mbit"],
-        &["link.b2.rate=1mbit\u{1b}[31m"],
-        &["duration=5s"],
-        &["warmup=60s"],
-        &["link.b2.loss=2"],
-        &["link.b1.drop-every=100"],
-        &["link.b1.drop-every=many"],
-        &["link.b1.outages=10s..20s,15s..30s"],
-        &["link.b1.discipline=fqcodel"],
-        &["link.b2.loss={ to-bad = 1, to-good = 0 }"],
-        &["link.b2.change=[{ at = \"1s\" }]"],
-        &["link.b2.change=1s"],
-        &["link.access.private=yes"],
-        &["connection.mp0.subflow.sf3.route=b1"],
-        &["connection.mp0.subflow.sf2.route=b1,b1"],
-        &["connection.mp0.subflow.sf2.route=b1,b4"],
-        &["connection.tcp0.cc=cubic,reno"],
-        &["connection.tcp0.kind=mptcp"],
-        &["connection.tcp0.stop=5s"],
-        &["link.b1.rate=20mbit"],
-        &["parameters.bandwidth=20"],
-        &["parameters.bandwidth=10mbit,20mbps"],
-        &["parameters.bandwith=20mbit"],
-        &["parameters.far=20ms"],
-        &["parameters.paths={ near = \"5ms\" }"],
-        &["parameters.paths=5ms"],
-        &["cc=[lia"],
-        &["cc=lia,lia"],
-        &["link.b2.rate=5mbps", "link.b2.delay=5"],
-    ];
     let mut manual = String::new();
-    for set in cases {
+    for set in ASSIGNMENTS {
         writeln!(manual, "## {}\n{}\n", set.join(" ").escape_debug(), message(GOOD, set)).unwrap();
     }
     insta::assert_snapshot!("assignments", manual);

@@ -24,6 +24,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
         braid run d-olia/1\n  \
         braid run d-olia/1 d-olia/2 --cc lia,olia,balia --seeds 10\n  \
+        braid run analysis/disjoint --seeds 5 --report disjoint.html\n  \
         braid run my.toml --cc cubic,cubic:beta=0.8 --set link.b1.rate=20mbit --format json\n\n\
         Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
     Run(RunArgs),
@@ -97,6 +98,10 @@ pub(crate) struct RunArgs {
     /// With --out, also write samples.parquet and queues.parquet: window, RTT, bytes and queue every 100 ms of all runs.
     #[arg(long, requires = "out")]
     pub(crate) samples: bool,
+    /// Also write one HTML page with a summary, findings and charts that opens in any browser, offline. Replaces
+    /// an earlier report of that name, and no other file.
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
     /// No progress bar and no notes, only results and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,

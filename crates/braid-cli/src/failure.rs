@@ -36,26 +36,32 @@ impl Failure {
         Self::new(code, text.strip_prefix("error: ").unwrap_or(&text))
     }
 
-    /// A file or folder that could not be written: a wrong place is bad input, a full disk is not.
+    /// A file of the folder `--out`, or the folder, could not be written: a wrong place is bad input, a full disk is
+    /// not.
     pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+        Self::writing_to("--out", "the name of a folder, which is created if it is missing", path, error)
+    }
+
+    /// As [`Failure::writing`], for what the user named with `option`, which takes `what`.
+    pub(crate) fn writing_to(option: &str, what: &str, path: &Path, error: &io::Error) -> Self {
         use io::ErrorKind::{
             AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied, QuotaExceeded,
             ReadOnlyFilesystem, StorageFull,
         };
         let (code, hint) = match error.kind() {
             StorageFull | QuotaExceeded => {
-                (FAILED, Some("make room or name a folder on another disk with --out"))
+                (FAILED, Some(format!("make room or name a place on another disk with {option}")))
             }
             PermissionDenied | ReadOnlyFilesystem => {
-                (BAD_INPUT, Some("name a folder that you may write to with --out"))
+                (BAD_INPUT, Some(format!("name a place that you may write to with {option}")))
             }
             AlreadyExists | NotADirectory | IsADirectory | NotFound => {
-                (BAD_INPUT, Some("--out takes the name of a folder, which is created if it is missing"))
+                (BAD_INPUT, Some(format!("{option} takes {what}")))
             }
             _ => (FAILED, None),
         };
         let message = format!("cannot write {}: {error}", path.display());
-        Self { code, message, hint: hint.map(str::to_owned) }
+        Self { code, message, hint }
     }
 
     pub(crate) fn stdout(error: &io::Error) -> Self {

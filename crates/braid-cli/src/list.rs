@@ -97,17 +97,9 @@ fn scenario(file: &File) -> String {
 }
 
 /// The resolved numbers of a cell.
-fn numbers(scenario: &Scenario) -> String {
+pub(crate) fn numbers(scenario: &Scenario) -> String {
     let mut links = vec![["link", "rate", "delay", "queue", "loss"].map(str::to_owned).to_vec()];
-    let mut changes = Vec::new();
-    let mut seen: Vec<&str> = Vec::new();
-    for link in &scenario.links {
-        // Private copies are alike: the key they come from stands for all of them.
-        let key = link.name.split('@').next().unwrap_or_default();
-        if seen.contains(&key) {
-            continue;
-        }
-        seen.push(key);
+    for (key, link) in by_key(scenario) {
         let both = |show: &dyn Fn(&Direction) -> String| both(link, show);
         links.push(vec![
             if link.private { format!("{key} (each route its own)") } else { key.to_owned() },
@@ -116,7 +108,6 @@ fn numbers(scenario: &Scenario) -> String {
             both(&queue),
             both(&|direction| loss(&direction.loss)),
         ]);
-        changes.extend(times(link, key));
     }
 
     let mut flows =
@@ -146,9 +137,17 @@ fn numbers(scenario: &Scenario) -> String {
         }
     }
     let mut text = aligned(&links);
-    if !changes.is_empty() {
-        changes.insert(0, ["link", "time", "what happens"].map(str::to_owned).to_vec());
-        let _ = write!(text, "\n{}", aligned(&changes));
+    let events = events(scenario);
+    if !events.is_empty() {
+        let mut rows = vec![["link", "time", "what happens"].map(str::to_owned).to_vec()];
+        rows.extend(events.into_iter().map(|event| {
+            let time = match event.to_ns {
+                Some(to) => format!("{}..{} s", seconds(event.from_ns), seconds(to)),
+                None => format!("{} s", seconds(event.from_ns)),
+            };
+            vec![event.link, time, event.what]
+        }));
+        let _ = write!(text, "\n{}", aligned(&rows));
     }
     format!("{text}\n{}", aligned(&flows))
 }
@@ -181,31 +180,63 @@ fn loss(loss: &Loss) -> String {
     }
 }
 
-/// Rows with what happens to a link during the run, both directions, in the order of time.
-fn times(link: &Link, name: &str) -> Vec<Vec<String>> {
-    let rows = |direction: &Direction| {
-        let mut rows: Vec<(u64, String, String)> = Vec::new();
-        for &(from, to) in &direction.outages {
-            rows.push((from, format!("{}..{} s", seconds(from), seconds(to)), "down".to_owned()));
+/// What happens to the links during a run, in the order of links and times. Of private copies, which are alike, once.
+pub(crate) fn events(scenario: &Scenario) -> Vec<LinkEvent> {
+    let mut events = Vec::new();
+    for (key, link) in by_key(scenario) {
+        let (forward, reverse) = (changes(&link.forward), changes(&link.reverse));
+        let alike = forward == reverse;
+        let ways =
+            if alike { vec![(forward, "")] } else { vec![(forward, " (there)"), (reverse, " (back)")] };
+        for (changes, way) in ways {
+            events.extend(changes.into_iter().map(|(from_ns, to_ns, what)| LinkEvent {
+                link: format!("{key}{way}"),
+                from_ns,
+                to_ns,
+                what,
+            }));
         }
-        for change in &direction.changes {
-            let news = [
-                change.rate_bps.map(|bps| rate(bps as f64)),
-                change.delay_ns.map(|ns| format!("delay {}", milliseconds(ns))),
-                change.loss.map(|new| format!("loss {}", loss(&new))),
-            ];
-            let news: Vec<String> = news.into_iter().flatten().collect();
-            rows.push((change.at_ns, format!("{} s", seconds(change.at_ns)), news.join(", ")));
+    }
+    events
+}
+
+/// Something that happens to a link.
+pub(crate) struct LinkEvent {
+    /// Its key, and the direction if it is not both.
+    pub(crate) link: String,
+    pub(crate) from_ns: u64,
+    /// If it is over again at a certain time.
+    pub(crate) to_ns: Option<u64>,
+    pub(crate) what: String,
+}
+
+/// The links by their keys in the file: private copies are alike, and one stands for all of them.
+fn by_key(scenario: &Scenario) -> Vec<(&str, &Link)> {
+    let mut links: Vec<(&str, &Link)> = Vec::new();
+    for link in &scenario.links {
+        let key = link.name.split('@').next().unwrap_or_default();
+        if links.iter().all(|(known, _)| *known != key) {
+            links.push((key, link));
         }
-        rows.sort_by_key(|row| row.0);
-        rows
-    };
-    let (forward, reverse) = (rows(&link.forward), rows(&link.reverse));
-    let alike = forward == reverse;
-    let ways = if alike { vec![(forward, "")] } else { vec![(forward, " (there)"), (reverse, " (back)")] };
-    ways.into_iter()
-        .flat_map(|(rows, way)| rows.into_iter().map(move |row| vec![format!("{name}{way}"), row.1, row.2]))
-        .collect()
+    }
+    links
+}
+
+/// When, until when, and what; in the order of time.
+fn changes(direction: &Direction) -> Vec<(u64, Option<u64>, String)> {
+    let mut changes: Vec<(u64, Option<u64>, String)> =
+        direction.outages.iter().map(|&(from, to)| (from, Some(to), "down".to_owned())).collect();
+    for change in &direction.changes {
+        let news = [
+            change.rate_bps.map(|bps| rate(bps as f64)),
+            change.delay_ns.map(|ns| format!("delay {}", milliseconds(ns))),
+            change.loss.map(|new| format!("loss {}", loss(&new))),
+        ];
+        let news: Vec<String> = news.into_iter().flatten().collect();
+        changes.push((change.at_ns, None, news.join(", ")));
+    }
+    changes.sort_by_key(|change| change.0);
+    changes
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -9,6 +9,7 @@ mod out;
 mod plan;
 mod pool;
 mod progress;
+mod report;
 mod run;
 mod terminal;
 

@@ -58,7 +58,7 @@ impl Folder {
         let name = file_of(table);
         let path = self.file(&name);
         let begin = || {
-            let file = self.part(&name)?;
+            let file = part(&path)?;
             let writer = Writer::new(file.as_file().try_clone()?, table, VERSION)?;
             Ok((file, writer))
         };
@@ -130,25 +130,9 @@ impl Folder {
         }
     }
 
-    /// All of a file or nothing: it takes its name only once it is on the disk.
     fn whole(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let path = self.file(name);
-        let write = || {
-            let mut file = self.part(name)?;
-            file.write_all(bytes)?;
-            publish(file, &path)
-        };
-        write().map_err(|error| Failure::writing(&path, &error))
-    }
-
-    /// A file that is gone if it is not given its name.
-    fn part(&self, name: &str) -> io::Result<NamedTempFile> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(name).suffix(".part");
-        // Temporary files are private; results are for everyone the umask allows.
-        #[cfg(unix)]
-        builder.permissions(fs::Permissions::from_mode(0o666));
-        builder.tempfile_in(&self.path)
+        whole(&path, bytes).map_err(|error| Failure::writing(&path, &error))
     }
 
     fn taken(&self, holds: &str) -> Failure {
@@ -157,6 +141,24 @@ impl Folder {
             "name another folder with --out, or remove this one",
         )
     }
+}
+
+/// All of a file or nothing: it takes its name only once it is on the disk.
+pub(crate) fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = part(path)?;
+    file.write_all(bytes)?;
+    publish(file, path)
+}
+
+/// A file beside `path` that is gone if it is not given its name.
+pub(crate) fn part(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(path.file_name().unwrap_or_default()).suffix(".part");
+    // Temporary files are private; results are for everyone the umask allows.
+    #[cfg(unix)]
+    builder.permissions(fs::Permissions::from_mode(0o666));
+    builder.tempfile_in(folder)
 }
 
 fn publish(file: NamedTempFile, path: &Path) -> io::Result<()> {

@@ -85,9 +85,19 @@ impl Plan {
         self.count().expect("checked when it was made")
     }
 
+    /// Runs that differ only in their seed follow each other, so many at a time.
+    pub(crate) fn seeds_of_each(&self) -> usize {
+        self.len() / self.groups.len()
+    }
+
+    /// For each group of runs that differ only in their seed, its scenario.
+    pub(crate) fn group_scenarios(&self) -> impl Iterator<Item = &Scenario> {
+        self.groups.iter().map(|&(file, cell, _)| &self.files[file].file.cells[cell])
+    }
+
     /// A run: by file, cell, congestion control and seed.
     pub(crate) fn get(&self, index: usize) -> (Setup<'_>, &Spec) {
-        let seeds = self.len() / self.groups.len();
+        let seeds = self.seeds_of_each();
         let (file, cell, spec) = self.groups[index / seeds];
         let planned = &self.files[file];
         let spec = &planned.specs[spec];

@@ -19,6 +19,7 @@ use crate::failure::{FAILED, INTERRUPTED};
 use crate::out::{Folder, Samples};
 use crate::plan::Plan;
 use crate::progress::Progress;
+use crate::report::{self, ReportFile};
 use crate::{pool, terminal};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -30,14 +31,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return terminal::print(intention(&plan).as_bytes());
     }
     let folder = args.out.as_deref().map(|path| Folder::prepare(path, &plan)).transpose()?;
+    let mut report = args.report.as_deref().map(|path| ReportFile::prepare(path, &plan)).transpose()?;
     let mut samples = folder.as_ref().filter(|_| args.samples).map(Folder::samples).transpose()?;
 
     let mut progress = Progress::new(plan.len(), args.quiet);
     let Outcome { runs, failed, first_failure, readers } =
-        execute(&plan, args, samples.as_mut(), &mut progress)?;
+        execute(&plan, args, samples.as_mut(), report.as_mut(), &mut progress)?;
     let seconds = progress.started().elapsed().as_secs_f64();
 
-    let summary = if folder.is_some() || args.format != Format::Jsonl { summarize(&runs) } else { vec![] };
+    let summary = if keeps_runs(args) { summarize(&runs) } else { vec![] };
     if let Some(folder) = &folder {
         let document = Document::new(VERSION, &runs, &summary).to_json();
         folder.write(
@@ -47,6 +49,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             samples,
             &log(runs.len(), seconds),
         )?;
+    }
+    if let Some(report) = &report {
+        report.write(args, &plan, by_file(&plan, &summary), &runs)?;
     }
     if readers {
         match args.format {
@@ -60,6 +65,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     if let Some(folder) = folder.filter(|_| !args.quiet) {
         eprintln!("{}", folder.written(args.samples));
+    }
+    if let Some(report) = report.filter(|_| !args.quiet) {
+        eprintln!("{}", report.written());
     }
     match first_failure {
         None => Ok(()),
@@ -77,6 +85,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
+/// Whether something is made of all runs together.
+fn keeps_runs(args: &RunArgs) -> bool {
+    args.out.is_some() || args.report.is_some() || args.format != Format::Jsonl
+}
+
 /// What came of the runs.
 struct Outcome {
     /// In the plan's order; empty if nobody needs them any more.
@@ -91,6 +104,7 @@ fn execute(
     plan: &Plan,
     args: &RunArgs,
     mut samples: Option<&mut Samples>,
+    mut report: Option<&mut ReportFile>,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -104,13 +118,19 @@ fn execute(
     ctrlc::set_handler(handler).map_err(|error| Failure::new(FAILED, format!("signals: {error}")))?;
     pool::keep_panics();
 
-    let keep = args.out.is_some() || args.format != Format::Jsonl;
+    let keep = keeps_runs(args);
+    let in_report = report.as_ref().map(|report| report.selection());
     let mut outcome = Outcome { runs: Vec::new(), failed: 0, first_failure: None, readers: true };
     let mut done = 0;
     let mut broken = None;
     let each = |(run, counts): (Run, Option<Measurements>)| {
-        if let Some((samples, counts)) = samples.as_mut().zip(counts) {
-            broken = samples.add(done as u64, &run, counts).err();
+        if let Some(counts) = counts {
+            if let Some(report) = &mut report {
+                report.add(plan, done, &counts);
+            }
+            if let Some(samples) = &mut samples {
+                broken = samples.add(done as u64, &run, counts).err();
+            }
         }
         done += 1;
         if args.format == Format::Jsonl && outcome.readers {
@@ -132,7 +152,10 @@ fn execute(
         ControlFlow::Continue(())
     };
     let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let work = |index| plan.execute(index, args.samples);
+    let work = |index| {
+        let in_report = in_report.is_some_and(|selection| report::takes(selection, plan, index));
+        plan.execute(index, args.samples || in_report)
+    };
     pool::in_order(plan.len(), jobs, &stop, work, each, |done| progress.tick(done));
     progress.finish();
 
@@ -194,7 +217,7 @@ fn log(runs: usize, seconds: f64) -> String {
 }
 
 /// A word as a shell reads it.
-fn quoted(word: String) -> String {
+pub(crate) fn quoted(word: String) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word

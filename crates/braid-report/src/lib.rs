@@ -1,6 +1,9 @@
-//! Tables for people: one per scenario, one row per congestion control, figures with their confidence intervals.
+//! Results for people: tables for a terminal, one per scenario with one row per congestion control, and the HTML report
+//! ([`html`]) with charts.
 
 mod column;
+mod figure;
+pub mod html;
 mod layout;
 
 use std::fmt::Write as _;
@@ -88,6 +91,12 @@ fn circumstances(table: &Table) -> String {
 }
 
 fn legend(out: &mut String, tables: &[Table], style: Style) {
+    let notes = legend_notes(tables).join(" ");
+    let _ = writeln!(out, "{}", layout::dim(&layout::wrap(&notes, style.width), style));
+}
+
+/// What the columns mean.
+fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
     let cells = || tables.iter().flat_map(|table| &table.cells);
     let summaries = || cells().flat_map(|cell| cell.summaries);
     let has = |path: &str| summaries().any(|row| row.statistics.keys().any(|key| key.starts_with(path)));
@@ -113,5 +122,5 @@ fn legend(out: &mut String, tables: &[Table], style: Style) {
     if several_seeds {
         notes.push("\u{b1}: half the 95 % confidence interval of the mean.");
     }
-    let _ = writeln!(out, "{}", layout::dim(&layout::wrap(&notes.join(" "), style.width), style));
+    notes
 }

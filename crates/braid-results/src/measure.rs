@@ -3,6 +3,9 @@
 //! Everything is counted over the measured part of the run, from the end of the warm-up to the start of the cool-down,
 //! and once more over each of the scenario's periods. Only samples, which show how it came about, begin with the run.
 
+/// Time between two samples.
+pub const SAMPLE_INTERVAL_NS: u64 = 100_000_000;
+
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements {

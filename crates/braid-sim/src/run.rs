@@ -25,7 +25,7 @@ use crate::{Error, Options};
 const CALENDAR: Element = 0;
 const FIRST_LINK: Element = 1;
 /// Windows are sampled this often.
-const SAMPLE_NS: u64 = 100_000_000;
+const SAMPLE_NS: u64 = braid_results::measure::SAMPLE_INTERVAL_NS;
 /// Bytes of a packet of the opening handshake behind its IP header.
 const OPENING: u32 = 52;
 

@@ -1,0 +1,158 @@
+//! The file of `--report`: written whole, and over nothing but an earlier report.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use braid_algorithms::Spec;
+use braid_report::Table;
+use braid_report::html::{self, Curves, Event, MARK, Part, Report, Selection, Series};
+use braid_results::Run;
+use braid_results::measure::Measurements;
+
+use crate::args::RunArgs;
+use crate::plan::{Plan, Planned};
+use crate::run::{VERSION, quoted};
+use crate::{Failure, list, out};
+
+/// Longer than what stands before the mark in any report.
+const HEAD: u64 = 1024;
+
+/// A file that can be written and is not something else, and the time series on their way into it.
+pub(crate) struct ReportFile {
+    path: PathBuf,
+    selection: Selection,
+    /// With the number of their run.
+    curves: Vec<(usize, Curves)>,
+}
+
+/// Whether the time series of a run go into the report.
+pub(crate) fn takes(selection: Selection, plan: &Plan, run: usize) -> bool {
+    let seeds = plan.seeds_of_each();
+    selection.takes(run / seeds, run % seeds)
+}
+
+impl ReportFile {
+    /// Checks the place before any time is spent on running.
+    pub(crate) fn prepare(path: &Path, plan: &Plan) -> Result<Self, Failure> {
+        if !is_free(path).map_err(|error| failure(path, &error))? {
+            return Err(Failure::bad_input(
+                format!("{} is not a report of Braid; nothing was overwritten", path.display()),
+                "name another file with --report, or remove this one",
+            ));
+        }
+        out::part(path).map_err(|error| failure(path, &error))?;
+        let selection = Selection::new(plan.group_scenarios(), plan.seeds_of_each());
+        Ok(Self { path: path.to_owned(), selection, curves: Vec::new() })
+    }
+
+    pub(crate) fn selection(&self) -> Selection {
+        self.selection
+    }
+
+    /// Keeps what the page shows of a run that was measured with samples.
+    pub(crate) fn add(&mut self, plan: &Plan, run: usize, counts: &Measurements) {
+        if takes(self.selection, plan, run) {
+            let scenario = plan.get(run).0.scenario;
+            self.curves.push((run, self.selection.curves(scenario, counts)));
+        }
+    }
+
+    /// Writes the page.
+    pub(crate) fn write(
+        &self,
+        args: &RunArgs,
+        plan: &Plan,
+        tables: Vec<Table>,
+        runs: &[Run],
+    ) -> Result<(), Failure> {
+        let mut parts = Vec::new();
+        let mut first = 0;
+        for (planned, table) in plan.files.iter().zip(tables) {
+            let Planned { file, specs } = planned;
+            let after = first + file.cells.len() * specs.len() * plan.seeds_of_each();
+            let series = self.curves.iter().filter(|(run, _)| (first..after).contains(run));
+            parts.push(Part {
+                table,
+                story: &file.story,
+                picture: &file.picture,
+                numbers: list::numbers(&file.cells[0]),
+                events: file
+                    .cells
+                    .iter()
+                    .map(|cell| list::events(cell).iter().map(event).collect())
+                    .collect(),
+                runs: &runs[first..after],
+                series: series.map(|(run, curves)| Series { run: run - first, curves }).collect(),
+            });
+            first = after;
+        }
+        let report =
+            Report { version: VERSION, command: &command(args), algorithms: algorithms(plan), parts };
+        // The file may have come while the runs went on.
+        match is_free(&self.path) {
+            Ok(true) => out::whole(&self.path, html::html(&report).as_bytes()),
+            Ok(false) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(error) => Err(error),
+        }
+        .map_err(|error| failure(&self.path, &error))
+    }
+
+    /// What was written, for people.
+    pub(crate) fn written(&self) -> String {
+        format!("Wrote the report {}; open it in a browser.", self.path.display())
+    }
+}
+
+/// Whether nothing is there but perhaps a report.
+fn is_free(path: &Path) -> io::Result<bool> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    if file.metadata()?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let mut head = Vec::new();
+    file.take(HEAD).read_to_end(&mut head)?;
+    Ok(head.windows(MARK.len()).any(|window| window == MARK.as_bytes()))
+}
+
+fn failure(path: &Path, error: &io::Error) -> Failure {
+    Failure::writing_to("--report", "the name of a file in a folder that is there", path, error)
+}
+
+fn event(event: &list::LinkEvent) -> Event {
+    Event { from_ns: event.from_ns, to_ns: event.to_ns, what: format!("{} {}", event.link, event.what) }
+}
+
+/// Each spec once, with what its algorithm is.
+fn algorithms(plan: &Plan) -> Vec<(String, String)> {
+    let mut specs: Vec<&Spec> = Vec::new();
+    for spec in plan.files.iter().flat_map(|planned| &planned.specs) {
+        if specs.iter().all(|known| known.text() != spec.text()) {
+            specs.push(spec);
+        }
+    }
+    specs.into_iter().map(|spec| (spec.text().to_owned(), spec.algorithm().title().to_owned())).collect()
+}
+
+/// The command that gives the same page; without what does not matter to it.
+fn command(args: &RunArgs) -> String {
+    let mut words = vec!["braid".to_owned(), "run".to_owned()];
+    words.extend(args.scenarios.iter().cloned());
+    if !args.cc.is_empty() {
+        words.extend(["--cc".to_owned(), args.cc.join(",")]);
+    }
+    let seeds = match (args.seeds.first, args.seeds.last) {
+        (1, last) => last.to_string(),
+        (first, last) => format!("{first}..{last}"),
+    };
+    words.extend(["--seeds".to_owned(), seeds]);
+    for set in &args.set {
+        words.extend(["--set".to_owned(), set.clone()]);
+    }
+    words.extend(["--report".to_owned(), "report.html".to_owned()]);
+    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}

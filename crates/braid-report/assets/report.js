@@ -1,0 +1,427 @@
+// Draws the charts of a Braid report from the JSON in the page. Everything else is there without it.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const at = (id) => document.getElementById(id);
+  const make = (tag, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  };
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const number = (value) =>
+    value === null || value === undefined ? "–" : Number(value.toPrecision(4)).toLocaleString("en-US", { maximumSignificantDigits: 4 });
+  const span = (text, style = "") => {
+    const element = make("span", { textContent: text });
+    if (style) element.setAttribute("style", style);
+    return element.outerHTML;
+  };
+  const colour = (index) => css(`--line-${index % 6}`);
+  // Colours come again after six; then the dashes tell lines apart.
+  const dash = (index) => [[], [6, 4], [2, 3]][Math.floor(index / 6) % 3];
+
+  at("charts").hidden = false;
+  const state = { part: 0, cell: 0, cc: 0, seed: null, from: 0, to: 0, hidden: { subflows: new Set(), links: new Set(), ccs: new Set() } };
+  const part = () => data.parts[state.part];
+  const cell = () => part().cells[state.cell];
+  const run = () => part().runs.find((r) => r.cell === state.cell && r.cc === state.cc && r.seed === state.seed);
+
+  // --- charts ---
+
+  const TIME = [
+    { id: "cwnd", of: "subflows", unit: "packets" },
+    { id: "rtt", of: "subflows", unit: "ms" },
+    { id: "rate", of: "subflows", unit: "Mbit/s" },
+    { id: "queue", of: "links", unit: "packets" },
+  ];
+  const charts = new Map();
+  function chart(element) {
+    let made = charts.get(element);
+    if (!made) {
+      made = echarts.init(element, null, { renderer: "svg" });
+      charts.set(element, made);
+    }
+    return made;
+  }
+  for (const { id } of TIME) chart(at(id)).group = "time";
+  echarts.connect("time");
+
+  const frame = () => ({
+    animation: false,
+    backgroundColor: "transparent",
+    textStyle: { fontFamily: css("--font"), color: css("--text") },
+    tooltip: {
+      confine: true,
+      backgroundColor: css("--raised"),
+      borderColor: css("--border"),
+      textStyle: { color: css("--text"), fontSize: 12 },
+    },
+  });
+  const axis = (more) => ({
+    axisLine: { lineStyle: { color: css("--border") } },
+    axisTick: { lineStyle: { color: css("--border") } },
+    axisLabel: { color: css("--muted"), hideOverlap: true },
+    splitLine: { lineStyle: { color: css("--grid") } },
+    nameTextStyle: { color: css("--muted") },
+    ...more,
+  });
+
+  // Times of a run's values; see curves.rs for what they are.
+  function points(run, id, values) {
+    const step = data.interval_s;
+    if (id === "rate") return values.map((v, i) => [(i + 0.5) * run.window * step, v]);
+    if (run.per_bucket === 1) return values.map((v, i) => [i * step, v]);
+    return values.map((v, i) => [(i + 0.5) * 0.5 * run.per_bucket * step, v]);
+  }
+
+  // What is not measured, and what happens to links.
+  function marks(labels) {
+    const { duration_s, measured_s, events } = cell();
+    const areas = [];
+    const quiet = { color: css("--unmeasured") };
+    const label = (text) => ({ show: labels, position: "insideTop", color: css("--muted"), fontSize: 11, formatter: () => text });
+    if (measured_s[0] > 0) areas.push([{ xAxis: 0, itemStyle: quiet, label: label("warm-up") }, { xAxis: measured_s[0] }]);
+    if (measured_s[1] < duration_s) {
+      areas.push([{ xAxis: measured_s[1], itemStyle: quiet, label: label("cool-down") }, { xAxis: duration_s }]);
+    }
+    const lines = [];
+    for (const { from_s, to_s, what } of events) {
+      if (to_s === undefined) lines.push({ xAxis: from_s });
+      else areas.push([{ xAxis: from_s, itemStyle: { color: css("--outage") }, label: label(what) }, { xAxis: Math.min(to_s, duration_s) }]);
+    }
+    return {
+      markArea: { silent: true, data: areas },
+      markLine: {
+        silent: true,
+        symbol: "none",
+        label: { show: false },
+        lineStyle: { color: css("--muted"), type: [4, 4], width: 1 },
+        data: lines,
+      },
+    };
+  }
+
+  function drawTime() {
+    const shown = run();
+    for (const [nth, { id, of, unit }] of TIME.entries()) {
+      const names = part()[of];
+      const element = at(id);
+      const last = nth === TIME.length - 1;
+      const series = !shown
+        ? []
+        : shown[id].map((values, index) => ({
+            type: "line",
+            name: names[index],
+            showSymbol: false,
+            data: state.hidden[of].has(index) ? [] : points(shown, id, values),
+            lineStyle: { width: 1.6, type: dash(index) },
+            itemStyle: { color: colour(index) },
+            emphasis: { disabled: true },
+          }));
+      // Marks belong to a series of their own, so that hiding a line hides none of them.
+      series.push({ type: "line", name: "", data: [], silent: true, ...marks(nth === 0) });
+      const option = frame();
+      option.tooltip.trigger = "axis";
+      option.tooltip.formatter = (items) => {
+        const rows = items
+          .filter((item) => item.value && item.seriesName !== "")
+          .map((item) => `<div class="row">${item.marker}${span(item.seriesName)}<b>${number(item.value[1])}</b></div>`);
+        return `<div class="tip">${number(items[0]?.axisValue)} s, ${unit}${rows.join("")}</div>`;
+      };
+      option.axisPointer = { lineStyle: { color: css("--muted") } };
+      option.grid = { left: 52, right: 16, top: 12, bottom: last ? 74 : 26 };
+      option.xAxis = axis({
+        type: "value",
+        min: 0,
+        max: cell().duration_s,
+        splitLine: { show: false },
+        ...(last ? { name: "time in s", nameLocation: "middle", nameGap: 26 } : {}),
+      });
+      option.yAxis = axis({ type: "value", min: 0, splitNumber: 4, axisLine: { show: false }, axisTick: { show: false } });
+      // The page scrolls with the wheel; with Ctrl, or two fingers, the charts zoom.
+      option.dataZoom = [
+        {
+          type: "inside",
+          filterMode: "none",
+          startValue: state.from,
+          endValue: state.to,
+          zoomOnMouseWheel: "ctrl",
+          moveOnMouseMove: "shift",
+          moveOnMouseWheel: false,
+          preventDefaultMouseMove: false,
+          minValueSpan: 5 * data.interval_s,
+        },
+      ];
+      if (last) {
+        option.dataZoom.push({
+          type: "slider",
+          filterMode: "none",
+          startValue: state.from,
+          endValue: state.to,
+          height: 22,
+          bottom: 6,
+          showDataShadow: false,
+          brushSelect: false,
+          borderColor: css("--border"),
+          fillerColor: css("--selected"),
+          handleStyle: { color: css("--raised"), borderColor: css("--muted") },
+          moveHandleStyle: { color: css("--border") },
+          labelFormatter: (value) => `${number(value)} s`,
+          textStyle: { color: css("--muted") },
+        });
+      }
+      option.series = series;
+      chart(element).setOption(option, { notMerge: true });
+      element.setAttribute("aria-label", `${element.closest("figure").querySelector("h3").textContent} over time, of ${names.join(", ")}`);
+    }
+    at("from").value = Number(state.from.toFixed(1));
+    at("to").value = Number(state.to.toFixed(1));
+    describe(shown);
+  }
+
+  // What exactly the charts show.
+  function describe(shown) {
+    const { label, duration_s, events } = cell();
+    const note = at("series-note");
+    if (!shown) {
+      const kept = part().runs.length;
+      note.textContent =
+        kept === 0 ? "No run of this scenario succeeded." : "The time series of this cell are not in the page, to keep it small: run the cell alone.";
+    } else {
+      const interval = `${number(data.interval_s * 1000)} ms`;
+      const level =
+        shown.per_bucket === 1
+          ? `cwnd, RTT and queue every ${interval}, nothing left out`
+          : `cwnd, RTT and queue: the smallest and the largest of each ${shown.per_bucket} samples (${interval} apart)`;
+      const left = [
+        [part().subflows_left_out, "subflows"],
+        [part().links_left_out, "links"],
+      ].filter(([count]) => count > 0);
+      note.textContent =
+        `${part().name}${label ? `, ${label}` : ""}, ${part().ccs[state.cc]}, seed ${shown.seed}. ${level}; ` +
+        `rates are means over ${number(shown.window * data.interval_s)} s. ` +
+        left.map(([count, what]) => `${count} more ${what} are not drawn. `).join("") +
+        "Zoom with the handles below the last chart, Ctrl and the wheel, two fingers, or the fields above.";
+    }
+    at("events").replaceChildren(
+      ...events.map(({ from_s, to_s, what }) => {
+        const when = to_s === undefined ? `${number(from_s)} s` : `${number(from_s)} to ${number(Math.min(to_s, duration_s))} s`;
+        return make("li", {}, make("b", { textContent: when }), ` ${what}`);
+      }),
+    );
+  }
+
+  const tipOfBox = (name, box, unit) =>
+    `<div class="tip">${span(name)}${unit ? `, ${span(unit)}` : ""}` +
+    [["largest", box.five[4]], ["upper quartile", box.five[3]], ["median", box.five[2]], ["lower quartile", box.five[1]], ["smallest", box.five[0]]]
+      .concat([["mean", box.mean]])
+      .concat(box.ci95 === null ? [] : [["± (95 %)", box.ci95]])
+      .concat([["runs", box.n]])
+      .map(([what, value]) => `<div class="row">${span(what)}<b>${number(value)}</b></div>`)
+      .join("") +
+    "</div>";
+
+  const boxStyle = (index) => ({ color: css("--box"), borderColor: colour(index), borderWidth: 1.5 });
+
+  function drawBoxes() {
+    const { ccs, figures } = part();
+    const several = figures.some((figure) => figure.boxes[state.cell].some((box) => box && box.n > 1));
+    at("spread-note").textContent =
+      (cell().label ? `${cell().label}. ` : "") +
+      (several
+        ? "Box: quartiles and median; whiskers: smallest and largest; diamond: mean."
+        : "There is one seed, so each figure is a single value and says nothing about spread.");
+    for (const old of at("boxes").querySelectorAll(".canvas")) {
+      charts.get(old)?.dispose();
+      charts.delete(old);
+    }
+    at("boxes").replaceChildren();
+    for (const figure of figures) {
+      const boxes = figure.boxes[state.cell];
+      if (!boxes.some((box) => box)) continue;
+      const canvas = make("div", { className: "canvas" });
+      canvas.style.height = `${ccs.length * 26 + 34}px`;
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute(
+        "aria-label",
+        `${figure.title}, means: ${ccs.map((cc, index) => `${cc} ${number(boxes[index]?.mean)}`).join(", ")}`,
+      );
+      const title = make("h3", { textContent: figure.title + " " }, make("span", { className: "unit", textContent: figure.unit }));
+      at("boxes").append(make("figure", { className: "chart" }, make("figcaption", {}, title), canvas));
+      const option = frame();
+      option.tooltip.trigger = "item";
+      option.tooltip.formatter = ({ dataIndex }) => tipOfBox(ccs[dataIndex], boxes[dataIndex], figure.unit);
+      option.grid = { left: 8, right: 18, top: 4, bottom: 4, containLabel: true };
+      option.xAxis = axis({ type: "value", scale: true, splitNumber: 3 });
+      option.yAxis = axis({ type: "category", data: ccs, inverse: true, axisLabel: { color: css("--text"), width: 110, overflow: "truncate", interval: 0 } });
+      option.series = [
+        {
+          type: "boxplot",
+          boxWidth: [6, 14],
+          data: boxes.map((box, index) => ({ value: box ? box.five : ["-", "-", "-", "-", "-"], itemStyle: boxStyle(index) })),
+        },
+        {
+          type: "scatter",
+          symbol: "diamond",
+          symbolSize: 9,
+          data: boxes.map((box, index) => ({ value: [box ? box.mean : "-", index], itemStyle: { color: colour(index) } })),
+        },
+      ];
+      chart(canvas).setOption(option, { notMerge: true });
+    }
+  }
+
+  function drawCells() {
+    const { ccs, cells, figures } = part();
+    at("cells").hidden = cells.length < 2;
+    if (cells.length < 2) return;
+    const figure = figures[at("choose-figure").querySelector("select").value || 0];
+    const canvas = at("all-cells");
+    const drawn = ccs.map((_, index) => index).filter((index) => !state.hidden.ccs.has(index));
+    canvas.style.height = `${cells.length * (14 * Math.max(drawn.length, 1) + 12) + 50}px`;
+    canvas.setAttribute("aria-label", `${figure.title} of every cell and algorithm`);
+    const narrow = canvas.clientWidth < 600;
+    const option = frame();
+    option.tooltip.trigger = "item";
+    option.tooltip.formatter = ({ seriesIndex, dataIndex }) =>
+      tipOfBox(`${ccs[drawn[seriesIndex]]}, ${cells[dataIndex].label}`, figure.boxes[dataIndex][drawn[seriesIndex]], figure.unit);
+    option.grid = { left: 8, right: 18, top: 8, bottom: 30, containLabel: true };
+    option.xAxis = axis({ type: "value", scale: true, name: figure.unit, nameLocation: "middle", nameGap: 26 });
+    option.yAxis = axis({
+      type: "category",
+      inverse: true,
+      data: cells.map((one) => one.label),
+      splitLine: { show: true, lineStyle: { color: css("--grid") } },
+      axisLabel: { color: css("--text"), interval: 0, fontSize: narrow ? 10 : 12, width: narrow ? 96 : 260, overflow: "break" },
+    });
+    option.series = drawn.map((index) => ({
+      type: "boxplot",
+      name: ccs[index],
+      boxWidth: [4, 10],
+      itemStyle: { ...boxStyle(index), color: colour(index) },
+      data: cells.map((_, row) => figure.boxes[row][index]?.five ?? ["-", "-", "-", "-", "-"]),
+    }));
+    chart(canvas).resize();
+    chart(canvas).setOption(option, { notMerge: true });
+  }
+
+  // --- controls ---
+
+  function options(id, names, chosen, hide) {
+    const select = at(id).querySelector("select");
+    select.replaceChildren(...names.map((name, index) => make("option", { value: index, textContent: name })));
+    select.value = chosen;
+    at(id).hidden = hide;
+  }
+
+  function legend(id, names, hidden, redraw) {
+    at(id).replaceChildren(
+      ...names.map((name, index) => {
+        const swatch = make("span", { className: "swatch" });
+        swatch.style.borderTopColor = `var(--line-${index % 6})`;
+        swatch.style.borderTopStyle = ["solid", "dashed", "dotted"][Math.floor(index / 6) % 3];
+        const button = make("button", { type: "button", title: "Show or hide" }, swatch, name);
+        button.setAttribute("aria-pressed", String(!hidden.has(index)));
+        button.addEventListener("click", () => {
+          if (!hidden.delete(index)) hidden.add(index);
+          button.setAttribute("aria-pressed", String(!hidden.has(index)));
+          redraw();
+        });
+        return button;
+      }),
+    );
+  }
+
+  // Seeds of the chosen cell and algorithm whose series are here.
+  function seeds() {
+    return part().runs.filter((r) => r.cell === state.cell && r.cc === state.cc).map((r) => r.seed);
+  }
+
+  function fill() {
+    const kept = seeds();
+    if (!kept.includes(state.seed)) state.seed = kept[0] ?? null;
+    options("choose-part", data.parts.map((one) => one.name), state.part, data.parts.length < 2);
+    options("choose-cell", part().cells.map((one) => one.label), state.cell, part().cells.length < 2);
+    options("choose-cc", part().ccs, state.cc, false);
+    options("choose-seed", kept, Math.max(kept.indexOf(state.seed), 0), false);
+  }
+
+  function newPart() {
+    state.cell = state.cc = 0;
+    for (const hidden of Object.values(state.hidden)) hidden.clear();
+    legend("subflows", part().subflows, state.hidden.subflows, drawTime);
+    legend("links", part().links, state.hidden.links, drawTime);
+    legend("ccs", part().ccs, state.hidden.ccs, drawCells);
+    options("choose-figure", part().figures.map(({ title, unit }) => (unit ? `${title}, ${unit}` : title)), 0, false);
+    drawCells();
+    newCell();
+  }
+
+  function newCell() {
+    state.from = 0;
+    state.to = cell().duration_s;
+    drawBoxes();
+    newRun();
+  }
+
+  function newRun() {
+    fill();
+    drawTime();
+  }
+
+  function zoom(from, to) {
+    const end = cell().duration_s;
+    const least = 5 * data.interval_s;
+    state.from = Math.min(Math.max(from, 0), end - least);
+    state.to = Math.min(Math.max(to, state.from + least), end);
+    drawTime();
+  }
+
+  const chosen = (id, then) =>
+    at(id).querySelector("select").addEventListener("change", (event) => then(Number(event.target.value)));
+  chosen("choose-part", (value) => { state.part = value; newPart(); });
+  chosen("choose-cell", (value) => { state.cell = value; newCell(); });
+  chosen("choose-cc", (value) => { state.cc = value; newRun(); });
+  chosen("choose-seed", (value) => { state.seed = seeds()[value]; newRun(); });
+  chosen("choose-figure", drawCells);
+  for (const id of ["from", "to"]) {
+    at(id).addEventListener("change", () => zoom(Number(at("from").value), Number(at("to").value)));
+  }
+  at("whole").addEventListener("click", () => zoom(0, cell().duration_s));
+
+  // Keeps the fields in step with the handles and the wheel.
+  const last = chart(at("queue"));
+  last.on("datazoom", () => {
+    const { startValue, endValue } = last.getOption().dataZoom[0];
+    state.from = startValue;
+    state.to = endValue;
+    at("from").value = Number(startValue.toFixed(1));
+    at("to").value = Number(endValue.toFixed(1));
+  });
+
+  for (const button of document.querySelectorAll(".save")) {
+    button.addEventListener("click", () => {
+      const url = chart(at(button.dataset.chart)).getDataURL({ type: "svg" });
+      const name = `${part().name}-${part().ccs[state.cc]}-${button.dataset.chart}.svg`.replace(/[^\w.=-]+/g, "-");
+      make("a", { href: url, download: name }).click();
+    });
+  }
+
+  function drawAll() {
+    drawTime();
+    drawBoxes();
+    drawCells();
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    for (const made of charts.values()) made.resize();
+  });
+  // Paper is white, whatever the screen is.
+  addEventListener("beforeprint", () => { document.documentElement.classList.add("paper"); drawAll(); });
+  addEventListener("afterprint", () => { document.documentElement.classList.remove("paper"); drawAll(); });
+
+  newPart();
+})();

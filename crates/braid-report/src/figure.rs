@@ -1,0 +1,203 @@
+//! The figures of a scenario that are worth a column or a chart.
+
+use braid_results::{Statistics, Summary};
+use braid_scenario::model::{Connection, Kind, Scenario};
+use braid_scenario::topology;
+
+/// More connections of one kind than this share a figure with their mean.
+const APART: usize = 4;
+
+/// What there is to know about a figure before its values are looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct Figure {
+    /// The flow or link it is about.
+    pub(crate) who: String,
+    pub(crate) what: &'static str,
+    pub(crate) unit: &'static str,
+    /// Paths in [`Summary::statistics`]; several are averaged.
+    paths: Vec<String>,
+    /// Divides the value.
+    scale: f64,
+    /// Decimals of a value below 1000; one fewer from there, two fewer from 10 000.
+    decimals: usize,
+    /// Whether there is room for its confidence interval even in a narrow table.
+    pub(crate) interval: bool,
+    /// 0 stays in any case; of the others, the highest are left out first.
+    pub(crate) rank: u8,
+}
+
+impl Figure {
+    fn new(rank: u8, who: &str, what: &'static str, unit: &'static str, path: String) -> Self {
+        Self {
+            who: who.to_owned(),
+            what,
+            unit,
+            paths: vec![path],
+            scale: 1.0,
+            decimals: 2,
+            interval: false,
+            rank,
+        }
+    }
+
+    fn mbit(self) -> Self {
+        Self { scale: 1e6, ..self }
+    }
+
+    fn decimals(self, decimals: usize) -> Self {
+        Self { decimals, ..self }
+    }
+
+    fn with_interval(self) -> Self {
+        Self { interval: true, ..self }
+    }
+
+    /// Whether it is one figure of a run; if not, it is the mean over several flows, and its spread means nothing.
+    pub(crate) fn is_single(&self) -> bool {
+        self.paths.len() == 1
+    }
+
+    /// Its statistics in the unit it is shown in; of several paths only their common mean.
+    pub(crate) fn statistics(&self, row: &Summary) -> Option<Statistics> {
+        let scaled = |s: &Statistics| Statistics {
+            mean: s.mean / self.scale,
+            sd: s.sd.map(|sd| sd / self.scale),
+            ci95: s.ci95.map(|half| half / self.scale),
+            min: s.min / self.scale,
+            q1: s.q1 / self.scale,
+            median: s.median / self.scale,
+            q3: s.q3 / self.scale,
+            max: s.max / self.scale,
+            ..*s
+        };
+        if let [path] = &self.paths[..] {
+            return row.get(path).map(scaled);
+        }
+        let means: Option<Vec<f64>> = self.paths.iter().map(|path| Some(row.get(path)?.mean)).collect();
+        let mean = Statistics::of(&means?)?;
+        Some(Statistics { sd: None, ci95: None, ..scaled(&mean) })
+    }
+
+    /// Decimals that suit all these values.
+    pub(crate) fn decimals_for(&self, values: &[Option<Statistics>]) -> usize {
+        let largest = values.iter().flatten().map(|s| s.mean.abs()).fold(0.0, f64::max);
+        match largest {
+            10_000.0.. => self.decimals.saturating_sub(2),
+            1000.0.. => self.decimals.saturating_sub(1),
+            _ => self.decimals,
+        }
+    }
+}
+
+/// The number with so many decimals, and no negative zero.
+pub(crate) fn number(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.chars().all(|c| c == '0' || c == '.') => rest.to_owned(),
+        _ => text,
+    }
+}
+
+/// What people ask for first: goodput, benefit, rates, fairness, losses and RTT of the flows.
+pub(crate) fn figures(scenario: &Scenario) -> Vec<Figure> {
+    let all = &scenario.connections;
+    let about = |connection: &&Connection| {
+        connection.cc.is_none() || all.iter().all(|connection| connection.cc.is_some())
+    };
+    let of_kind = |kind: Kind, tested: bool| -> Vec<&Connection> {
+        all.iter().filter(|c| c.kind == kind && about(c) == tested).collect()
+    };
+    let tested = [of_kind(Kind::Mptcp, true), of_kind(Kind::Tcp, true)];
+    let others = [of_kind(Kind::Mptcp, false), of_kind(Kind::Tcp, false)];
+
+    let mut figures = Vec::new();
+    for group in &tested {
+        goodput(&mut figures, group, 0);
+    }
+    for connection in all.iter().filter(|c| c.kind == Kind::Mptcp).take(APART) {
+        let path = format!("metrics.aggregate_benefits.{}", connection.name);
+        figures.push(Figure::new(1, &connection.name, "benefit", "", path).decimals(3).with_interval());
+    }
+    let apart = || tested.iter().filter(|group| group.len() <= APART).flatten();
+    for connection in apart().filter(|connection| connection.subflows.len() > 1) {
+        for subflow in &connection.subflows {
+            let path = format!("connections.{}.subflows.{}.throughput_bps", connection.name, subflow.name);
+            figures.push(Figure::new(3, &subflow.name, "rate", "Mbit/s", path).mbit());
+        }
+    }
+    for group in &others {
+        goodput(&mut figures, group, 2);
+    }
+    fairness(&mut figures, scenario);
+    for connection in apart() {
+        let path = format!("connections.{}.retransmissions", connection.name);
+        figures.push(Figure::new(5, &connection.name, "retrans", "packets", path).decimals(0));
+    }
+    for connection in apart() {
+        for subflow in &connection.subflows {
+            let who = if connection.subflows.len() > 1 { &subflow.name } else { &connection.name };
+            let path = format!("connections.{}.subflows.{}.mean_rtt_ms", connection.name, subflow.name);
+            figures.push(Figure::new(6, who, "RTT", "ms", path).decimals(1));
+        }
+    }
+    figures
+}
+
+fn goodput(figures: &mut Vec<Figure>, connections: &[&Connection], rank: u8) {
+    let path = |connection: &Connection| format!("connections.{}.goodput_bps", connection.name);
+    if connections.len() > APART {
+        let who = format!("{} flows", connections.len());
+        let paths = connections.iter().map(|connection| path(connection)).collect();
+        let mean = Figure::new(rank, &who, "mean goodput", "Mbit/s", String::new()).mbit();
+        figures.push(Figure { paths, ..mean });
+        return;
+    }
+    for connection in connections {
+        let figure = Figure::new(rank, &connection.name, "goodput", "Mbit/s", path(connection));
+        figures.push(figure.mbit().with_interval());
+    }
+}
+
+/// How full the links were that are someone's bottleneck: utilisation, queue, drops.
+pub(crate) fn of_links(scenario: &Scenario) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for link in bottlenecks(scenario) {
+        let name = &scenario.links[link].name;
+        let path = |field: &str| format!("links.{name}.{field}");
+        let percent = Figure::new(0, name, "utilisation", "%", path("utilization")).decimals(1);
+        figures.push(Figure { scale: 0.01, ..percent });
+        figures.push(Figure::new(0, name, "mean queue", "packets", path("mean_queue_packets")).decimals(1));
+        figures.push(Figure::new(0, name, "queue drops", "packets", path("drops_packets")).decimals(0));
+    }
+    figures
+}
+
+/// The shared links that are someone's bottleneck, ascending.
+pub(crate) fn bottlenecks(scenario: &Scenario) -> Vec<usize> {
+    let mut links: Vec<usize> = topology::paths(scenario).iter().flatten().map(|p| p.bottleneck).collect();
+    links.retain(|&link| !scenario.links[link].private);
+    links.sort_unstable();
+    links.dedup();
+    links
+}
+
+/// Jain's index at the links that are someone's bottleneck and that several flows cross.
+fn fairness(figures: &mut Vec<Figure>, scenario: &Scenario) {
+    for index in bottlenecks(scenario) {
+        let link = &scenario.links[index];
+        let crossing = |connection: &&Connection| -> usize {
+            connection.subflows.iter().filter(|subflow| subflow.route.contains(&index)).count()
+        };
+        let connections = scenario.connections.iter().filter(|c| crossing(c) > 0);
+        let subflows: usize =
+            scenario.connections.iter().filter(|c| c.kind == Kind::Mptcp).map(|c| crossing(&c)).sum();
+        if connections.count() > 1 {
+            let path = format!("metrics.jain_connections.{}", link.name);
+            figures.push(Figure::new(4, &link.name, "Jain", "", path).decimals(3));
+        }
+        if subflows > 1 {
+            let path = format!("metrics.jain_mptcp_subflows.{}", link.name);
+            figures.push(Figure::new(4, &link.name, "Jain sf", "", path).decimals(3));
+        }
+    }
+}

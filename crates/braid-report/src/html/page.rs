@@ -1,0 +1,273 @@
+//! The sections of the page, top to bottom.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{MARK, Part, Report, data, findings, table};
+use crate::{circumstances, figure, legend_notes};
+
+const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
+const ECHARTS_NOTICE: &str = include_str!("../../assets/echarts/NOTICE");
+const D3_LICENCE: &str = include_str!("../../assets/echarts/LICENSE-d3");
+/// The page asks nobody for anything, whatever is in it.
+const POLICY: &str =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+pub(super) fn page(report: &Report) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (PreEscaped(MARK))
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title(report)) " \u{2013} Braid report" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#main" { "Skip to the results" }
+                (head(report))
+                main #main {
+                    @for part in &report.parts { (scenario(part, report.parts.len() > 1)) }
+                    (charts())
+                    (method(report))
+                }
+                (foot(report))
+                script #data type="application/json" { (PreEscaped(data::json(report))) }
+                script { (PreEscaped(ECHARTS)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+fn title(report: &Report) -> String {
+    match &report.parts[..] {
+        [part] => part.table.title.to_owned(),
+        parts => format!("{} scenarios", parts.len()),
+    }
+}
+
+/// What was run, and how to run it again.
+fn head(report: &Report) -> Markup {
+    let first = &report.parts[0];
+    let mut seeds: Vec<u64> = first.runs.iter().map(|run| run.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    html! {
+        header.page {
+            p.eyebrow { "Braid report" }
+            h1 { (title(report)) }
+            dl.facts {
+                div {
+                    dt { @if report.parts.len() > 1 { "Scenarios" } @else { "Scenario" } }
+                    dd { (joined(report.parts.iter().map(|part| part.first().name.clone()))) }
+                }
+                div {
+                    dt { @if seeds.len() == 1 { "Seed" } @else { (seeds.len()) " seeds" } }
+                    dd { (ranges(&seeds)) }
+                }
+                div {
+                    dt { "Runs" }
+                    dd { (report.parts.iter().map(|part| part.runs.len()).sum::<usize>()) }
+                }
+                div {
+                    dt { "Backend" }
+                    dd { (joined(first.runs.iter().take(1).map(|run| run.backend.clone()))) }
+                }
+                div { dt { "Version" } dd { "braid " (report.version) } }
+            }
+            p.label { "To get this page again:" }
+            pre.command tabindex="0" { code { (report.command) } }
+            @if !report.algorithms.is_empty() {
+                p.label { "What is compared:" }
+                dl.algorithms {
+                    @for (spec, title) in &report.algorithms { div { dt { (spec) } dd { (title) } } }
+                }
+            }
+        }
+    }
+}
+
+fn scenario(part: &Part, several: bool) -> Markup {
+    html! {
+        section.scenario {
+            @if several { h2 { (part.table.title) } p.eyebrow { (part.first().name) } }
+            (setting(part))
+            h3 { "Findings" }
+            ul.findings { @for finding in findings::findings(part) { li { (finding) } } }
+            h3 { "Summary" }
+            p.note { (circumstances(&part.table)) "." }
+            (table::table(part, "Flows: means over the seeds", &figure::figures(part.first())))
+            @let links = figure::of_links(part.first());
+            @if !links.is_empty() {
+                (table::table(part, "Shared bottleneck links: means over the seeds", &links))
+            }
+            p.note { (legend_notes(std::slice::from_ref(&part.table)).join(" ")) }
+        }
+    }
+}
+
+/// Story and picture of a scenario.
+fn setting(part: &Part) -> Markup {
+    html! {
+        div.setting {
+            @if !part.story.trim().is_empty() {
+                div.story {
+                    @for paragraph in part.story.trim().split("\n\n") {
+                        p { (paragraph.split_whitespace().collect::<Vec<_>>().join(" ")) }
+                    }
+                }
+            }
+            div {
+                @if !part.picture.trim().is_empty() {
+                    pre.picture tabindex="0" role="img" aria-label="Picture of the topology" {
+                        (part.picture.trim_matches('\n').trim_end())
+                    }
+                }
+                details {
+                    summary {
+                        "Links and flows in numbers"
+                        @if part.cells().len() > 1 { " (first of " (part.cells().len()) " cells)" }
+                    }
+                    pre.wide tabindex="0" { (part.numbers.trim_end()) }
+                }
+            }
+        }
+    }
+}
+
+/// What the script fills; nothing of it is needed to read the figures.
+fn charts() -> Markup {
+    let time_series = [
+        ("cwnd", "Congestion window", "packets"),
+        ("rtt", "Smoothed RTT", "ms"),
+        ("rate", "Rate", "Mbit/s of IP packets that arrived"),
+        ("queue", "Queue", "packets waiting, the one being sent included"),
+    ];
+    html! {
+        noscript { p.note { "The charts need JavaScript; the findings and tables above do not." } }
+        div #charts hidden {
+            section #series aria-labelledby="series-title" {
+                h2 #series-title { "One run over time" }
+                div.controls {
+                    label #choose-part { "Scenario " select {} }
+                    label #choose-cell { "Cell " select {} }
+                    label #choose-cc { "Algorithm " select {} }
+                    label #choose-seed { "Seed " select {} }
+                    span.range {
+                        label { "From " input #from type="number" min="0" step="any" inputmode="decimal"; }
+                        label { "to " input #to type="number" min="0" step="any" inputmode="decimal"; " s" }
+                        button #whole type="button" { "Whole run" }
+                    }
+                }
+                p.note #series-note aria-live="polite" {}
+                div.legend #subflows role="group" aria-label="Subflows shown" {}
+                div.curves {
+                    @for (id, name, unit) in time_series {
+                        figure.chart {
+                            figcaption {
+                                h3 { (name) " " span.unit { (unit) } }
+                                button.save type="button" data-chart=(id) { "Save SVG" }
+                            }
+                            @if id == "queue" { div.legend #links role="group" aria-label="Links shown" {} }
+                            div.canvas id=(id) role="img" {}
+                        }
+                    }
+                }
+                ul.events #events {}
+            }
+            section #spread aria-labelledby="spread-title" {
+                h2 #spread-title { "Spread over the seeds" }
+                p.note #spread-note {}
+                div.boxes #boxes {}
+            }
+            section #cells aria-labelledby="cells-title" {
+                h2 #cells-title { "All cells" }
+                div.controls { label #choose-figure { "Figure " select {} } }
+                div.legend #ccs role="group" aria-label="Algorithms shown" {}
+                figure.chart { div.canvas id="all-cells" role="img" {} }
+            }
+        }
+    }
+}
+
+/// How to read the page.
+fn method(report: &Report) -> Markup {
+    let many = report.parts.iter().any(|part| part.runs.iter().any(|run| run.seed != part.runs[0].seed));
+    html! {
+        section #method {
+            h2 { "How to read this" }
+            ul {
+                li {
+                    "Means, box plots and findings are over the measured part of each run, without warm-up and \
+                     cool-down. Goodput is payload handed to the application in order; rates are IP bytes that arrived."
+                }
+                @if many {
+                    li {
+                        "\u{b1} is half the width of the 95 % confidence interval of the mean over the seeds, by \
+                         Student\u{2019}s t. A finding says more or less only if the whole interval is above or below; \
+                         it is not corrected for how many are looked at."
+                    }
+                }
+                li {
+                    "Box plots: the box is from the lower to the upper quartile with the median in it, the whiskers \
+                     end at the smallest and the largest run, the diamond is the mean."
+                }
+                li {
+                    "Time series are of a few seeds only; every other figure is of all. They are taken every 100 ms \
+                     from the start of the run. Long ones are thinned for this page, as stated above them: of each \
+                     group of samples the smallest and the largest are shown, so no peak is lost, but between \
+                     the two the time is exact to a group only."
+                }
+            }
+        }
+    }
+}
+
+fn foot(report: &Report) -> Markup {
+    html! {
+        footer {
+            p { "Made by braid " (report.version) ". This page is complete in itself: it loads nothing." }
+            details {
+                summary { "Licences of what is in it" }
+                p { "Charts by Apache ECharts, Apache License 2.0." }
+                pre.wide tabindex="0" { (ECHARTS_NOTICE.trim_end()) "\n\n" (D3_LICENCE.trim_end()) }
+            }
+        }
+    }
+}
+
+fn joined(names: impl Iterator<Item = String>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// `1 to 10, 12`, of ascending numbers.
+fn ranges(numbers: &[u64]) -> String {
+    let runs = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    joined(runs.map(|run| match run {
+        [one] => one.to_string(),
+        _ => format!("{} to {}", run[0], run[run.len() - 1]),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_that_follow_each_other_are_a_range() {
+        assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1 to 3, 7, 9 to 10");
+        assert_eq!(ranges(&[u64::MAX]), u64::MAX.to_string());
+    }
+
+    #[test]
+    fn what_is_embedded_does_not_end_its_element() {
+        assert!(!ECHARTS.to_ascii_lowercase().contains("</script"));
+        assert!(!SCRIPT.to_ascii_lowercase().contains("</script"));
+        assert!(!STYLE.to_ascii_lowercase().contains("</style"));
+    }
+}

@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use braid_report::repro::Part;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::Failure;
@@ -28,6 +30,13 @@ pub(crate) enum Command {
         braid run my.toml --cc cubic,cubic:beta=0.8 --set link.b1.rate=20mbit --format json\n\n\
         Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
     Run(RunArgs),
+    /// Run published experiments again, compare with what was published, and say which claims hold.
+    #[command(after_help = "Examples:\n  \
+        braid repro\n  \
+        braid repro d-olia/3 --seeds 30\n  \
+        braid repro analysis --set connection.tcp0.cc=cubic --cc lia=lia:rounding=usec\n\n\
+        Exit code: 0 no claim fails, 1 a claim fails or a run failed, 2 wrong usage or input.")]
+    Repro(ReproArgs),
     /// Check scenario files without running them.
     Check {
         /// Scenario files or names of scenarios that come with Braid.
@@ -108,6 +117,65 @@ pub(crate) struct RunArgs {
     /// Check everything and say what would run.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReproArgs {
+    /// Papers (d-olia, analysis), single experiments of them (d-olia/3) or files of papers. Default: all papers that
+    /// come with Braid.
+    #[arg(value_name = "PAPER|EXPERIMENT")]
+    pub(crate) what: Vec<String>,
+    /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included. One decides nothing.
+    #[arg(long, value_name = "N|A..B", default_value = "10")]
+    pub(crate) seeds: Seeds,
+    /// Change every scenario that has the link or connection, such as link.b1.queue=50p; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// What stands for an algorithm of the papers, such as lia=lia:rounding=usec.
+    #[arg(long, value_name = "NAME=SPEC,...", value_delimiter = ',')]
+    pub(crate) cc: Vec<String>,
+    /// Also run everything with each of the other assumptions that the papers' files list.
+    #[arg(long)]
+    pub(crate) sensitivity: bool,
+    /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
+    #[arg(long, short, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// What to print.
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: ReproFormat,
+    /// Which parts to print as table or Markdown. Default: all of them.
+    #[arg(long, value_name = "PART,...", value_delimiter = ',', value_parser = part())]
+    pub(crate) show: Vec<Part>,
+    /// Also write repro.json into this folder; other results there are never overwritten.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Run nothing; show a repro.json written earlier.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["what", "set", "cc", "sensitivity", "dry_run"])]
+    pub(crate) from: Option<PathBuf>,
+    /// No progress bar and no notes, only results and errors.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Check everything and say what would run.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReproFormat {
+    /// For people.
+    Table,
+    /// For documents.
+    Markdown,
+    /// One document, which --from reads.
+    Json,
+    /// For spreadsheets: one published cell, or one comparison of a claim, a line.
+    Csv,
+}
+
+fn part() -> impl TypedValueParser<Value = Part> {
+    let names = PossibleValuesParser::new(Part::ALL.map(Part::name));
+    names.try_map(|name| Part::named(&name).ok_or("no such part"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -10,6 +10,7 @@ mod plan;
 mod pool;
 mod progress;
 mod report;
+mod repro;
 mod run;
 mod terminal;
 
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = match &args.command {
         Command::Run(args) => run::run(args),
+        Command::Repro(args) => repro::repro(args),
         Command::Check { files } => list::check(files),
         Command::Scenarios { name } => list::scenarios(name.as_deref()),
         Command::Schema => terminal::print(braid_scenario::schema().as_bytes()),

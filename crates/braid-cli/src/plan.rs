@@ -14,7 +14,7 @@ use crate::pool;
 /// More runs than this at once would not fit into memory.
 const MOST_RUNS: usize = 1_000_000;
 /// The only scheduler there is.
-const SCHEDULER: &str = "minrtt";
+pub(crate) const SCHEDULER: &str = "minrtt";
 
 /// Everything that is to be run.
 pub(crate) struct Plan {

@@ -4,12 +4,29 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use crate::Failure;
+use crate::failure::{FAILED, INTERRUPTED};
+
 const WORKER: &str = "braid-run";
+
+/// Set by the first signal, which ends the work in good order; a second one ends it at once.
+pub(crate) fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let signal = Arc::clone(&stop);
+    let handler = move || {
+        if signal.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED.into());
+        }
+    };
+    ctrlc::set_handler(handler).map_err(|error| Failure::new(FAILED, format!("signals: {error}")))?;
+    Ok(stop)
+}
 
 /// Does `work(0)`, `work(1)`, ... `work(count - 1)` on `jobs` threads. `each` gets the results one after the other
 /// in that order, whatever the order they become ready in; `tick` is called at least ten times a second with the number

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::SystemTime;
 
@@ -107,15 +106,7 @@ fn execute(
     mut report: Option<&mut ReportFile>,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let signal = Arc::clone(&stop);
-    // The first signal ends the work in good order, a second one at once.
-    let handler = move || {
-        if signal.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
-    };
-    ctrlc::set_handler(handler).map_err(|error| Failure::new(FAILED, format!("signals: {error}")))?;
+    let stop = pool::stop_on_signal()?;
     pool::keep_panics();
 
     let keep = keeps_runs(args);

@@ -5,6 +5,7 @@ mod column;
 mod figure;
 pub mod html;
 mod layout;
+pub mod repro;
 
 use std::fmt::Write as _;
 

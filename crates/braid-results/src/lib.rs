@@ -2,8 +2,9 @@
 //!
 //! A backend fills [`measure::Measurements`]; [`Setup::measured`] makes a [`Run`] of it; [`summary::summarize`] turns
 //! the runs that differ only in their seed into means and confidence intervals; [`Document`] is all of it. The same
-//! figures as plain tables are in [`mod@table`].
+//! figures as plain tables are in [`mod@table`]. [`mod@claims`] holds them against what papers have published.
 
+pub mod claims;
 pub mod measure;
 pub mod metrics;
 #[cfg(feature = "parquet")]

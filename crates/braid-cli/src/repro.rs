@@ -1,0 +1,474 @@
+//! `braid repro`: published experiments run again.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use braid_algorithms::Spec;
+use braid_report::repro::{self as report, Part};
+use braid_results::Setup;
+use braid_results::claims::{
+    self, Cell, Document, ExperimentResult, Figure, Names, Paper, Reproduction, Varied, Verdict,
+};
+use braid_scenario::File;
+use indexmap::IndexMap;
+
+use crate::Failure;
+use crate::args::{ReproArgs, ReproFormat, Seeds};
+use crate::failure::{BAD_INPUT, FAILED, INTERRUPTED};
+use crate::plan::{SCHEDULER, load};
+use crate::progress::Progress;
+use crate::run::VERSION;
+use crate::{pool, terminal};
+
+const RESULTS: &str = "repro.json";
+
+/// Runs what was asked for, or reads what was run, and prints it.
+pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
+    let document = if let Some(path) = &args.from {
+        read(path)?
+    } else {
+        let names = claims::names().map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
+        let papers = papers(&args.what)?;
+        let work = Work::new(args, &papers, &names)?;
+        if args.dry_run {
+            return terminal::print(work.intention(args.seeds).as_bytes());
+        }
+        if let Some(folder) = &args.out {
+            prepare(folder)?;
+        }
+        let values = work.measure(args)?;
+        work.document(args, &papers, &names, &values)
+    };
+    if let Some(folder) = &args.out {
+        write(folder, &document)?;
+    }
+    let parts = if args.show.is_empty() { &Part::ALL[..] } else { &args.show };
+    let text = match args.format {
+        ReproFormat::Table => report::text(&document, parts, terminal::style()),
+        ReproFormat::Markdown => report::markdown(&document, parts),
+        ReproFormat::Json => document.to_json(),
+        ReproFormat::Csv => document.to_csv(),
+    };
+    terminal::print(text.as_bytes())?;
+    if let Some(folder) = args.out.as_ref().filter(|_| !args.quiet) {
+        eprintln!("Wrote {}.", folder.join(RESULTS).display());
+    }
+
+    let claims = document.papers.iter().flat_map(|paper| &paper.claims);
+    match claims.filter(|claim| claim.verdict == Verdict::Fails).count() {
+        0 => Ok(()),
+        1 => Err(Failure::new(FAILED, "1 claim does not hold")),
+        failed => Err(Failure::new(FAILED, format!("{failed} claims do not hold"))),
+    }
+}
+
+/// The papers asked for, each with the experiments asked for; all that come with Braid if none is named.
+fn papers(asked: &[String]) -> Result<Vec<Paper>, Failure> {
+    let bad = |error: claims::Error| Failure::new(BAD_INPUT, error.to_string());
+    let all: Vec<String> = claims::embedded().map(str::to_owned).collect();
+    let mut papers: IndexMap<String, (Paper, Vec<String>)> = IndexMap::new();
+    for name in if asked.is_empty() { &all } else { asked } {
+        let is_file = Path::new(name).extension().is_some_and(|extension| extension == "toml");
+        let (key, experiment) = match name.split_once('/').filter(|_| !is_file) {
+            Some((key, experiment)) => (key, Some(experiment)),
+            None => (name.as_str(), None),
+        };
+        let paper = if is_file {
+            let text = fs::read_to_string(name).map_err(|error| {
+                Failure::bad_input(
+                    format!("cannot read {name}: {error}"),
+                    format!("there are {}", all.join(", ")),
+                )
+            })?;
+            Paper::parse(key, name, &text).map_err(bad)?
+        } else {
+            let found = claims::find(key).ok_or_else(|| {
+                let there = format!("there are {}; a file of your own ends in .toml", all.join(", "));
+                Failure::bad_input(format!("no paper is called \"{key}\""), there)
+            })?;
+            found.map_err(bad)?
+        };
+        let known: Vec<String> = paper.experiment.keys().cloned().collect();
+        if let Some(experiment) = experiment.filter(|id| !known.iter().any(|known| known == id)) {
+            return Err(Failure::bad_input(
+                format!("{key} has no experiment \"{experiment}\""),
+                format!("it has {}", known.join(", ")),
+            ));
+        }
+        let wanted = experiment.map_or(known, |id| vec![id.to_owned()]);
+        papers.entry(key.to_owned()).or_insert((paper, Vec::new())).1.extend(wanted);
+    }
+    Ok(papers.into_values().map(|(paper, wanted)| reduced(paper, &wanted)).collect())
+}
+
+/// The part of a paper that these experiments decide.
+fn reduced(mut paper: Paper, wanted: &[String]) -> Paper {
+    if paper.experiment.keys().all(|id| wanted.contains(id)) {
+        return paper;
+    }
+    paper.experiment.retain(|id, _| wanted.contains(id));
+    paper.table.retain(|table| wanted.contains(&table.experiment));
+    paper.claim.retain(|claim| {
+        !claim.experiments.is_empty() && claim.experiments.iter().all(|id| wanted.contains(id))
+    });
+    paper
+}
+
+/// What differs from what the papers' files say.
+#[derive(Clone, Default)]
+struct Change {
+    set: Vec<String>,
+    cc: IndexMap<String, String>,
+}
+
+/// Runs that differ only in their seed.
+struct Unit {
+    /// Index in [`Work::files`].
+    file: usize,
+    cell: usize,
+    spec: Spec,
+    figures: Vec<Figure>,
+}
+
+/// A paper with one choice of assumptions.
+struct Study {
+    paper: usize,
+    /// Key and description of the variation; none for what was asked for itself.
+    variation: Option<usize>,
+    experiments: Vec<ExperimentResult>,
+    /// With the unit that each is measured in.
+    cells: Vec<(Cell, usize, Vec<Figure>)>,
+}
+
+/// Everything that has to be run, each thing once.
+struct Work {
+    /// By scenario and changes.
+    files: IndexMap<(String, Vec<String>), File>,
+    units: Vec<Unit>,
+    studies: Vec<Study>,
+}
+
+impl Work {
+    fn new(args: &ReproArgs, papers: &[Paper], names: &Names) -> Result<Self, Failure> {
+        let base = Change { set: args.set.clone(), cc: stand_ins(&args.cc)? };
+        let algorithms =
+            || papers.iter().flat_map(|paper| &paper.experiment).flat_map(|(_, e)| &e.algorithms);
+        if let Some(name) = base.cc.keys().find(|name| !algorithms().any(|known| known == *name)) {
+            let mut known: Vec<&str> = algorithms().map(String::as_str).collect();
+            known.sort_unstable();
+            known.dedup();
+            return Err(Failure::bad_input(
+                format!("--cc {name}=...: no algorithm of these papers is called \"{name}\""),
+                format!("they have {}", known.join(", ")),
+            ));
+        }
+        let mut work = Self { files: IndexMap::new(), units: Vec::new(), studies: Vec::new() };
+        for (index, paper) in papers.iter().enumerate() {
+            work.add(index, paper, None, &base, names)?;
+        }
+        for (index, paper) in papers.iter().enumerate().filter(|_| args.sensitivity) {
+            for (number, variation) in paper.variation.iter().enumerate() {
+                let mut change = base.clone();
+                change.set.extend(variation.set.iter().cloned());
+                change.cc.extend(variation.cc.iter().map(|(name, spec)| (name.clone(), spec.clone())));
+                work.add(index, paper, Some(number), &change, names)?;
+            }
+        }
+        Ok(work)
+    }
+
+    fn add(
+        &mut self,
+        index: usize,
+        paper: &Paper,
+        variation: Option<usize>,
+        change: &Change,
+        names: &Names,
+    ) -> Result<(), Failure> {
+        let mut used = vec![false; change.set.len()];
+        let mut experiments = Vec::new();
+        let mut cells = Vec::new();
+        for (id, experiment) in &paper.experiment {
+            let plain = self.file(&experiment.scenario, &experiment.set)?;
+            let fits: Vec<bool> =
+                change.set.iter().map(|assignment| concerns(&self.files[plain], assignment)).collect();
+            let mut set = experiment.set.clone();
+            for (place, assignment) in change.set.iter().enumerate().filter(|(place, _)| fits[*place]) {
+                used[place] = true;
+                set.push(assignment.clone());
+            }
+            let file = self.file(&experiment.scenario, &set)?;
+            let figures = claims::figures(paper, names, id);
+            let mut specs = IndexMap::new();
+            for name in &experiment.algorithms {
+                let text = change.cc.get(name).or_else(|| names.algorithm.get(name)).unwrap_or(name);
+                let spec = Spec::parse(text).map_err(|error| {
+                    Failure::new(BAD_INPUT, format!("{}/{id}: algorithm {name}: {error}", paper.key))
+                })?;
+                specs.insert(name.clone(), spec);
+            }
+            let before = cells.len();
+            for (number, cell) in self.files[file].cells.iter().enumerate() {
+                let belongs = |(name, value): (&String, &String)| cell.parameters.get(name) == Some(value);
+                if !experiment.only.iter().all(belongs) {
+                    continue;
+                }
+                for (algorithm, spec) in &specs {
+                    let cell = Cell {
+                        experiment: id.clone(),
+                        algorithm: algorithm.clone(),
+                        parameters: cell.parameters.clone(),
+                        values: IndexMap::new(),
+                    };
+                    let unit = unit(&mut self.units, file, number, spec, &figures);
+                    cells.push((cell, unit, figures.clone()));
+                }
+            }
+            if cells.len() == before {
+                return Err(Failure::bad_input(
+                    format!(
+                        "{}/{id}: {} has no cell with what `where` asks for",
+                        paper.key, experiment.scenario
+                    ),
+                    "compare with its parameters (`braid scenarios NAME` shows them)",
+                ));
+            }
+            experiments.push(ExperimentResult {
+                id: id.clone(),
+                title: experiment.title.clone(),
+                source: experiment.source.clone(),
+                scenario: experiment.scenario.clone(),
+                set,
+                algorithms: specs.iter().map(|(name, spec)| (name.clone(), spec.text().to_owned())).collect(),
+            });
+        }
+        if let Some(place) = used.iter().position(|used| !used).filter(|_| !paper.experiment.is_empty()) {
+            return Err(Failure::bad_input(
+                format!("--set {}: no scenario of {} has that table", change.set[place], paper.key),
+                "name a link or connection of the scenarios (`braid scenarios NAME` shows them)",
+            ));
+        }
+        self.studies.push(Study { paper: index, variation, experiments, cells });
+        Ok(())
+    }
+
+    fn file(&mut self, scenario: &str, set: &[String]) -> Result<usize, Failure> {
+        let key = (scenario.to_owned(), set.to_owned());
+        if let Some(index) = self.files.get_index_of(&key) {
+            return Ok(index);
+        }
+        let file = load(scenario, set)?;
+        Ok(self.files.insert_full(key, file).0)
+    }
+
+    /// What `--dry-run` prints.
+    fn intention(&self, seeds: Seeds) -> String {
+        let mut text = String::new();
+        for study in &self.studies {
+            for experiment in &study.experiments {
+                let settings: Vec<String> =
+                    experiment.set.iter().map(|set| format!(" --set {set}")).collect();
+                let cc: Vec<&str> = experiment.algorithms.values().map(String::as_str).collect();
+                let (id, scenario) = (&experiment.id, &experiment.scenario);
+                let _ = writeln!(text, "{id}: {scenario}{} --cc {}", settings.concat(), cc.join(","));
+            }
+        }
+        let count = self.units.len() as u64 * (seeds.last - seeds.first + 1);
+        let _ = writeln!(text, "{count} {}", if count == 1 { "run" } else { "runs" });
+        text
+    }
+
+    /// The figures of every run, by unit and seed.
+    fn measure(&self, args: &ReproArgs) -> Result<Vec<Vec<f64>>, Failure> {
+        let seeds = usize::try_from(args.seeds.last - args.seeds.first + 1).unwrap_or(usize::MAX);
+        let Some(count @ ..=1_000_000) = seeds.checked_mul(self.units.len()) else {
+            return Err(Failure::bad_input(
+                "more than 1000000 runs at once",
+                "ask for fewer seeds with --seeds",
+            ));
+        };
+        let stop = pool::stop_on_signal()?;
+        pool::keep_panics();
+        let mut progress = Progress::new(count, args.quiet);
+        let mut values = Vec::with_capacity(count);
+        let mut failure = None;
+        let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        let each = |result: Result<Vec<f64>, String>| match result {
+            Ok(figures) => {
+                values.push(figures);
+                ControlFlow::Continue(())
+            }
+            Err(message) => {
+                failure = Some(Failure::new(FAILED, message));
+                ControlFlow::Break(())
+            }
+        };
+        let work =
+            |index: usize| self.run(&self.units[index / seeds], args.seeds.first + (index % seeds) as u64);
+        pool::in_order(count, jobs, &stop, work, each, |done| progress.tick(done));
+        progress.finish();
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        if stop.load(Ordering::Relaxed) && values.len() < count {
+            let message = format!("interrupted after {} of {count} runs; no file was written", values.len());
+            return Err(Failure::new(INTERRUPTED, message));
+        }
+        Ok(values)
+    }
+
+    /// The unit's figures in a run; not a number where there is none.
+    fn run(&self, unit: &Unit, seed: u64) -> Result<Vec<f64>, String> {
+        let scenario = &self.files[unit.file].cells[unit.cell];
+        let cc = unit.spec.text();
+        let setup = Setup { scenario, backend: "sim", cc, scheduler: SCHEDULER, seed };
+        let samples = unit.figures.iter().any(Figure::needs_samples);
+        let run = || braid_sim::run_with(scenario, &unit.spec, seed, braid_sim::Options { samples });
+        let counts = pool::caught(run).and_then(|done| done.map_err(|error| error.to_string()));
+        let counts =
+            counts.map_err(|why| format!("{} --cc {cc} --seeds {seed}..{seed}: {why}", scenario.name))?;
+        let run = setup.measured(&counts);
+        Ok(unit.figures.iter().map(|figure| figure.value(&run, &counts).unwrap_or(f64::NAN)).collect())
+    }
+
+    fn document(&self, args: &ReproArgs, papers: &[Paper], names: &Names, values: &[Vec<f64>]) -> Document {
+        let seeds = (args.seeds.last - args.seeds.first + 1) as usize;
+        let evaluated = |study: &Study| -> Reproduction {
+            let cells: Vec<Cell> = study
+                .cells
+                .iter()
+                .map(|(cell, unit, figures)| {
+                    let of_unit = &values[unit * seeds..(unit + 1) * seeds];
+                    let place = |figure| self.units[*unit].figures.iter().position(|known| known == figure);
+                    let values = figures.iter().filter_map(|figure| {
+                        let place = place(figure)?;
+                        Some((figure.clone(), of_unit.iter().map(|run| run[place]).collect()))
+                    });
+                    Cell { values: values.collect(), ..cell.clone() }
+                })
+                .collect();
+            let experiments = study.experiments.clone();
+            Reproduction { experiments, ..claims::evaluate(&papers[study.paper], names, &cells) }
+        };
+        let (asked, varied): (Vec<&Study>, Vec<&Study>) =
+            self.studies.iter().partition(|study| study.variation.is_none());
+        let results: Vec<Reproduction> = asked.into_iter().map(&evaluated).collect();
+        let sensitivity = varied.into_iter().filter_map(|study| {
+            let variation = &papers[study.paper].variation[study.variation?];
+            let (counts, changed) = Varied::of(&results[study.paper], &evaluated(study));
+            Some(Varied {
+                paper: papers[study.paper].key.clone(),
+                id: variation.id.clone(),
+                what: variation.what.clone(),
+                set: variation.set.clone(),
+                cc: variation.cc.clone(),
+                counts,
+                changed,
+            })
+        });
+        let sensitivity = sensitivity.collect();
+        Document {
+            set: args.set.clone(),
+            cc: stand_ins(&args.cc).unwrap_or_default(),
+            sensitivity,
+            ..Document::new(VERSION, [args.seeds.first, args.seeds.last], results)
+        }
+    }
+}
+
+/// The unit of that cell and spec, with these figures among its own.
+fn unit(units: &mut Vec<Unit>, file: usize, cell: usize, spec: &Spec, figures: &[Figure]) -> usize {
+    let same = |unit: &Unit| unit.file == file && unit.cell == cell && unit.spec.text() == spec.text();
+    let index = units.iter().position(same).unwrap_or_else(|| {
+        units.push(Unit { file, cell, spec: spec.clone(), figures: Vec::new() });
+        units.len() - 1
+    });
+    let known = &mut units[index].figures;
+    for figure in figures {
+        if !known.contains(figure) {
+            known.push(figure.clone());
+        }
+    }
+    index
+}
+
+/// Whether the scenario has the table that an assignment changes; what is not in a link or connection concerns all.
+fn concerns(file: &File, assignment: &str) -> bool {
+    let key = assignment.split_once('=').map_or(assignment, |(key, _)| key);
+    let mut parts = key.trim().split('.');
+    let cell = &file.cells[0];
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some("link"), Some(name), ..) => {
+            cell.links.iter().any(|link| link.name.split('@').next() == Some(name))
+        }
+        (Some("connection"), Some(name), third, fourth) => cell.connections.iter().any(|connection| {
+            let subflow = |name| connection.subflows.iter().any(|subflow| subflow.name == name);
+            connection.name == name && (third != Some("subflow") || fourth.is_none_or(subflow))
+        }),
+        (Some("parameters"), Some(name), ..) => {
+            cell.parameters.is_empty() || cell.parameters.contains_key(name)
+        }
+        _ => true,
+    }
+}
+
+/// `--cc NAME=SPEC`.
+fn stand_ins(texts: &[String]) -> Result<IndexMap<String, String>, Failure> {
+    let mut stand_ins = IndexMap::new();
+    for text in texts {
+        let (name, spec) = text.split_once('=').filter(|(name, _)| !name.contains(':')).ok_or_else(|| {
+            Failure::bad_input(
+                format!("--cc {text} does not say for which algorithm of the paper it stands"),
+                format!("write for instance --cc lia={text}"),
+            )
+        })?;
+        let spec =
+            Spec::parse(spec).map_err(|error| Failure::new(BAD_INPUT, format!("--cc {text}: {error}")))?;
+        stand_ins.insert(name.to_owned(), spec.text().to_owned());
+    }
+    Ok(stand_ins)
+}
+
+fn read(path: &Path) -> Result<Document, Failure> {
+    let hint = "name a file that `braid repro --out DIR` or `--format json` wrote";
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("cannot read {}: {error}", path.display()), hint))?;
+    Document::from_json(&text)
+        .map_err(|error| Failure::bad_input(format!("{}: not a reproduction: {error}", path.display()), hint))
+}
+
+/// Checks the folder before any time is spent on running.
+fn prepare(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
+    tempfile::tempfile_in(folder).map_err(|error| Failure::writing(folder, &error)).map(drop)
+}
+
+/// Writes the results, unless other ones are there.
+fn write(folder: &Path, document: &Document) -> Result<(), Failure> {
+    prepare(folder)?;
+    let path = folder.join(RESULTS);
+    let text = document.to_json();
+    match fs::read(&path) {
+        Ok(there) if there == text.as_bytes() => return Ok(()),
+        Ok(_) => {
+            return Err(Failure::bad_input(
+                format!("{} holds other results; nothing was overwritten", path.display()),
+                "name another folder with --out, or remove this one",
+            ));
+        }
+        Err(_) => {}
+    }
+    let write = || {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(&path).map(drop).map_err(|error| error.error)
+    };
+    write().map_err(|error| Failure::writing(&path, &error))
+}

@@ -1,0 +1,241 @@
+//! `braid repro` as a person or a script meets it, with an invented paper.
+
+use std::fs;
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SCENARIO: &str = r#"
+title = "small"
+duration = "2s"
+cc = ["lia"]
+
+[parameters]
+rate = ["4mbit", "8mbit"]
+
+[link.b1]
+rate = "$rate"
+delay = "5ms"
+queue = "20p"
+loss = "0.5%"
+
+[link.b2]
+rate = "2mbit"
+delay = "10ms"
+queue = "20p"
+loss = "0.5%"
+
+[connection.mp0]
+kind = "mptcp"
+
+[connection.mp0.subflow.sf1]
+route = ["b1"]
+
+[connection.mp0.subflow.sf2]
+route = ["b2"]
+
+[connection.tcp0]
+kind = "tcp"
+cc = "reno"
+route = ["b1"]
+"#;
+
+const PAPER: &str = r#"
+title = "On little"
+authors = ["Nobody"]
+year = 2000
+venue = "nowhere"
+doi = "none"
+platform = "none"
+
+[experiment.all]
+title = "both rates"
+source = "sec 1"
+scenario = "small.toml"
+algorithms = ["lia", "olia"]
+
+[experiment.fast]
+title = "the faster one"
+source = "sec 2"
+scenario = "small.toml"
+where = { rate = "8mbit" }
+algorithms = ["lia"]
+
+[[table]]
+id = "rates"
+source = "Table 1"
+experiment = "fast"
+metric = "throughput"
+at = { algorithm = "lia", rate = "8mbit" }
+row-axes = ["flow"]
+column-axes = ["period"]
+columns = [["0s..1s"], ["1s..2s"]]
+rows = [{ key = ["tcp"], values = [4.0, 5.0] }]
+
+[[claim]]
+id = "c1"
+source = "sec 1"
+strength = "stated"
+experiment = ["all"]
+metric = "throughput"
+a = { flow = "tcp" }
+rel = "gt"
+value = 0.1
+
+[[claim]]
+id = "c2"
+source = "sec 2"
+strength = "stated"
+experiment = ["fast"]
+metric = "utilization"
+a = { link = "b1" }
+rel = "lt"
+value = VALUE
+
+[[variation]]
+id = "short"
+what = "shorter queues"
+set = ["link.b1.queue=4p"]
+"#;
+
+/// A folder with the paper, whose second claim holds or not.
+fn place(holds: bool) -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("small.toml"), SCENARIO).unwrap();
+    let paper = PAPER.replace("VALUE", if holds { "1.1" } else { "0.01" });
+    fs::write(place.path().join("little.toml"), paper).unwrap();
+    place
+}
+
+fn braid(place: &TempDir, line: &str) -> Output {
+    let mut command = Command::cargo_bin("braid").unwrap();
+    command.current_dir(place.path()).args(line.split_whitespace()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn the_exit_code_says_whether_a_claim_fails() {
+    let good = braid(&place(true), "repro little.toml --seeds 3");
+    assert_eq!(good.status.code(), Some(0), "{}", text(&good.stderr));
+    let bad = braid(&place(false), "repro little.toml --seeds 3");
+    assert_eq!((bad.status.code(), text(&bad.stderr).trim()), (Some(1), "error: 1 claim does not hold"));
+}
+
+#[test]
+fn the_report_has_cells_claims_and_the_scoreboard() {
+    let output = text(&braid(&place(false), "repro little.toml --seeds 3").stdout);
+    for part in [
+        "4.00 / ",
+        "5.00 / ",
+        " \u{b1} ",
+        "c1  holds",
+        "c2  fails",
+        "utilization (b1) < 0.01",
+        "Seeds 1 to 3",
+    ] {
+        assert!(output.contains(part), "{part}:\n{output}");
+    }
+    let score = output.lines().find(|line| line.starts_with("little.toml  ") && !line.contains("On little"));
+    let score: Vec<&str> = score.unwrap().split_whitespace().skip(1).collect();
+    assert_eq!(score, ["1", "1", "0", "0", "2"]);
+}
+
+#[test]
+fn one_seed_decides_nothing() {
+    let output = braid(&place(false), "repro little.toml --seeds 1 --show scoreboard");
+    assert_eq!(output.status.code(), Some(0));
+    let line = text(&output.stdout).lines().find(|line| line.starts_with("little")).unwrap().to_owned();
+    let score: Vec<&str> = line.split_whitespace().skip(1).collect();
+    assert_eq!(score, ["0", "0", "2", "0", "2"]);
+}
+
+#[test]
+fn results_are_kept_shown_again_and_never_overwritten() {
+    let place = place(true);
+    let shown = braid(&place, "repro little.toml --seeds 2 --out kept --jobs 1");
+    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+    let again = braid(&place, "repro --from kept/repro.json");
+    assert_eq!(again.stdout, shown.stdout);
+    // The same results may be written again, others not.
+    assert_eq!(braid(&place, "repro little.toml --seeds 2 --out kept --jobs 4").status.code(), Some(0));
+    let other = braid(&place, "repro little.toml --seeds 3 --out kept");
+    assert_eq!(other.status.code(), Some(2));
+    assert!(text(&other.stderr).contains("nothing was overwritten"), "{}", text(&other.stderr));
+    assert_eq!(braid(&place, "repro --from kept/repro.json").stdout, shown.stdout);
+}
+
+#[test]
+fn json_and_csv_hold_every_cell_and_claim() {
+    let place = place(true);
+    let json: Value =
+        serde_json::from_slice(&braid(&place, "repro little.toml --seeds 2 --format json").stdout).unwrap();
+    let paper = &json["papers"][0];
+    assert_eq!(
+        paper["counts"],
+        serde_json::json!({"holds": 2, "fails": 0, "undecided": 0, "not_checkable": 0})
+    );
+    assert_eq!(paper["tables"][0]["cells"].as_array().unwrap().len(), 2);
+    // Two rates and two algorithms.
+    assert_eq!(paper["claims"][0]["conditions"].as_array().unwrap().len(), 4);
+    let csv = text(&braid(&place, "repro little.toml --seeds 2 --format csv").stdout);
+    assert_eq!(csv.lines().count(), 1 + 2 + 4 + 1);
+}
+
+#[test]
+fn a_variation_is_run_beside_the_paper_and_its_changed_verdicts_are_listed() {
+    let place = place(true);
+    let json = braid(&place, "repro little.toml --seeds 2 --sensitivity --format json").stdout;
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["sensitivity"][0]["id"], "short");
+    let output = text(&braid(&place, "repro little.toml --seeds 2 --sensitivity --show sensitivity").stdout);
+    assert!(output.contains("shorter queues"), "{output}");
+}
+
+#[test]
+fn changes_are_made_where_they_fit_and_told() {
+    let place = place(true);
+    let line = "repro little.toml --seeds 2 --set link.b1.queue=9p --cc lia=balia --show scoreboard";
+    let output = braid(&place, line);
+    assert!(
+        text(&output.stdout).contains("Changed: link.b1.queue=9p. For lia: balia."),
+        "{}",
+        text(&output.stdout)
+    );
+    let dry = text(&braid(&place, "repro little.toml --seeds 2 --set link.b1.queue=9p --dry-run").stdout);
+    assert_eq!(
+        dry,
+        "all: small.toml --set link.b1.queue=9p --cc lia,olia\nfast: small.toml --set link.b1.queue=9p --cc lia\n8 runs\n"
+    );
+}
+
+#[test]
+fn wrong_input_is_refused_with_what_there_is() {
+    let place = place(true);
+    fs::write(place.path().join("broken.toml"), "title = 3").unwrap();
+    fs::write(place.path().join("other.json"), "{}").unwrap();
+    for (line, part) in [
+        ("repro nothing", "there are analysis, d-olia"),
+        ("repro d-olia/9", "it has motivation, 1, 2, 3, scalable"),
+        ("repro missing.toml", "cannot read missing.toml"),
+        ("repro broken.toml", "broken.toml: "),
+        ("repro little.toml --cc lia", "write for instance --cc lia=lia"),
+        ("repro little.toml --cc foo=lia", "they have lia, olia"),
+        ("repro little.toml --cc lia=foo", "no algorithm is called `foo`"),
+        ("repro little.toml --set link.b9.queue=9p", "no scenario of little.toml has that table"),
+        ("repro little.toml --set link.b1.queue=fast", "link.b1.queue"),
+        ("repro little.toml --seeds 1..9999999", "ask for fewer seeds"),
+        ("repro --from other.json", "not a reproduction"),
+        ("repro --show nothing", "cells"),
+        ("repro d-olia --from other.json", "cannot be used with"),
+    ] {
+        let output = braid(&place, line);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
+        assert!(output.stdout.is_empty() && message.contains(part), "{line}: {message}");
+    }
+}

@@ -1,0 +1,347 @@
+//! Published figures beside measured ones, and what became of the papers' claims: for terminals and for Markdown.
+
+use std::fmt::Write as _;
+
+use braid_results::claims::{
+    ClaimResult, Condition, Counts, Document, Estimate, Metric, Reproduction, TableCell, TableResult, Verdict,
+};
+use comfy_table::{CellAlignment, ContentArrangement, TableComponent, presets};
+
+use crate::Style;
+use crate::layout::{bold, dim, wrap};
+
+/// A part of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Published beside measured, cell by cell.
+    Cells,
+    /// Every claim with its verdict and the figures that decide it.
+    Claims,
+    /// How many claims have each verdict.
+    Scoreboard,
+    /// The same with other assumptions.
+    Sensitivity,
+}
+
+impl Part {
+    /// All of them, in the order of the report.
+    pub const ALL: [Self; 4] = [Self::Cells, Self::Claims, Self::Scoreboard, Self::Sensitivity];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cells => "cells",
+            Self::Claims => "claims",
+            Self::Scoreboard => "scoreboard",
+            Self::Sensitivity => "sensitivity",
+        }
+    }
+
+    /// The part of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|part| part.name() == name)
+    }
+}
+
+/// Lines of a table, the first its headings; the first `left` columns are texts, the others numbers.
+struct Grid {
+    heads: Vec<String>,
+    rows: Vec<Vec<String>>,
+    left: usize,
+}
+
+/// For people at a terminal, with a newline after every line.
+pub fn text(document: &Document, parts: &[Part], style: Style) -> String {
+    let mut out = String::new();
+    for part in parts {
+        match part {
+            Part::Cells => {
+                for (paper, table) in tables(document) {
+                    let _ = writeln!(out, "{}", bold(&title(paper, table), style));
+                    let _ = writeln!(out, "{}\n", draw(&cells(table, false), style));
+                    for doubt in doubts(table) {
+                        let _ = writeln!(out, "{}", dim(&wrap(&format!("? {doubt}"), style.width), style));
+                    }
+                }
+                if tables(document).next().is_some() {
+                    let note = "published / measured \u{b1} half the 95 % confidence interval. ?: probably a misprint.";
+                    let _ = writeln!(out, "{}\n", dim(note, style));
+                }
+            }
+            Part::Claims => {
+                for paper in &document.papers {
+                    let _ = writeln!(out, "{}  {}", bold(&paper.paper, style), paper.title);
+                    for claim in &paper.claims {
+                        let verdict = claim.verdict.text();
+                        let _ = writeln!(out, "{:>5}  {verdict:<13}  {}", claim.id, claim.statement);
+                        let _ = writeln!(out, "{:22}{}", "", dim(&decided(claim), style));
+                    }
+                    out.push('\n');
+                }
+            }
+            Part::Scoreboard => {
+                let _ = writeln!(out, "{}\n", draw(&scoreboard(document), style));
+                let _ = writeln!(out, "{}", dim(&basis(document), style));
+            }
+            Part::Sensitivity if document.sensitivity.is_empty() => {}
+            Part::Sensitivity => {
+                let _ = writeln!(out, "\n{}", draw(&sensitivity(document), style));
+            }
+        }
+    }
+    out
+}
+
+/// For documents, with a newline after every line.
+pub fn markdown(document: &Document, parts: &[Part]) -> String {
+    let mut sections = Vec::new();
+    for part in parts {
+        match part {
+            Part::Cells => {
+                for (paper, table) in tables(document) {
+                    let mut section =
+                        format!("**{}**\n\n{}", title(paper, table), pipes(&cells(table, true)));
+                    for doubt in doubts(table) {
+                        let _ = write!(section, "\n? {doubt}.\n");
+                    }
+                    sections.push(section);
+                }
+            }
+            Part::Claims => {
+                for paper in &document.papers {
+                    let rows = paper.claims.iter().map(|claim| {
+                        vec![
+                            claim.id.clone(),
+                            claim.source.clone(),
+                            claim.statement.clone(),
+                            mark(claim.verdict),
+                            decided(claim),
+                        ]
+                    });
+                    let heads = ["claim", "source", "what it says", "verdict", "measured"];
+                    let grid =
+                        Grid { heads: heads.map(str::to_owned).to_vec(), rows: rows.collect(), left: 5 };
+                    sections.push(format!("**{}**: {}\n\n{}", paper.paper, paper.title, pipes(&grid)));
+                }
+            }
+            Part::Scoreboard => {
+                sections.push(format!("{}\n{}\n", pipes(&scoreboard(document)), basis(document)));
+            }
+            Part::Sensitivity if document.sensitivity.is_empty() => {}
+            Part::Sensitivity => sections.push(pipes(&sensitivity(document))),
+        }
+    }
+    sections.join("\n")
+}
+
+fn tables(document: &Document) -> impl Iterator<Item = (&Reproduction, &TableResult)> {
+    document.papers.iter().flat_map(|paper| paper.tables.iter().map(move |table| (paper, table)))
+}
+
+fn title(paper: &Reproduction, table: &TableResult) -> String {
+    let of = paper.experiments.iter().find(|experiment| experiment.id == table.experiment);
+    let unit = match table.metric.unit() {
+        "" => String::new(),
+        unit => format!(", {unit}"),
+    };
+    let what = of.map_or(String::new(), |experiment| format!(" {},", experiment.title));
+    format!("{}, {}:{what} {}{unit}", paper.paper, table.source, table.metric.text())
+}
+
+/// One row for each key of the printed table, one column for each head.
+fn cells(table: &TableResult, markdown: bool) -> Grid {
+    let key = |cell: &TableCell, axes: &[String]| -> Vec<String> {
+        axes.iter().map(|axis| cell.at.get(axis).cloned().unwrap_or_default()).collect()
+    };
+    let first = table.cells.first().map(|cell| key(cell, &table.row_axes));
+    let heads = table.cells.iter().take_while(|cell| Some(key(cell, &table.row_axes)) == first);
+    let heads: Vec<String> = heads.map(|cell| key(cell, &table.column_axes).join(" / ")).collect();
+    let rows = table.cells.chunks(heads.len().max(1)).map(|row| {
+        let mut line = key(&row[0], &table.row_axes);
+        line.extend(row.iter().map(|cell| pair(cell, table.metric, markdown)));
+        line
+    });
+    Grid {
+        rows: rows.collect(),
+        left: table.row_axes.len(),
+        heads: table.row_axes.iter().cloned().chain(heads).collect(),
+    }
+}
+
+/// `published / measured`.
+fn pair(cell: &TableCell, metric: Metric, markdown: bool) -> String {
+    let doubt = if cell.doubt.is_some() { "?" } else { "" };
+    let published = number(cell.published, metric);
+    match cell.measured {
+        None => format!("{published}{doubt} / -"),
+        Some(measured) if markdown => format!("{published}{doubt} / **{}**", number(measured.mean, metric)),
+        Some(measured) => format!("{published}{doubt} / {}", estimate(measured, metric)),
+    }
+}
+
+fn number(value: f64, metric: Metric) -> String {
+    format!("{value:.*}", metric.decimals())
+}
+
+fn estimate(estimate: Estimate, metric: Metric) -> String {
+    let mean = number(estimate.mean, metric);
+    estimate.ci95.map_or(mean.clone(), |half| format!("{mean} \u{b1} {}", number(half, metric)))
+}
+
+fn doubts(table: &TableResult) -> Vec<String> {
+    let mut doubts: Vec<String> = Vec::new();
+    for cell in &table.cells {
+        if let Some(why) = cell.doubt.as_ref().filter(|why| !doubts.contains(why)) {
+            doubts.push(why.clone());
+        }
+    }
+    doubts
+}
+
+/// The figures that decide a claim: all of them if they are few, else how many there are and those that decide.
+fn decided(claim: &ClaimResult) -> String {
+    if let Some(reason) = &claim.reason {
+        return reason.clone();
+    }
+    let all = &claim.conditions;
+    let one = |condition: &&Condition| {
+        let side = |estimate: Option<Estimate>| estimate.map_or("-".to_owned(), short);
+        let what = if condition.what.is_empty() { String::new() } else { format!("{}: ", condition.what) };
+        match condition.b {
+            None => format!("{what}{}", side(condition.a)),
+            b => format!("{what}{} | {}", side(condition.a), side(b)),
+        }
+    };
+    if all.len() <= 4 {
+        return all.iter().map(|condition| one(&condition)).collect::<Vec<_>>().join("; ");
+    }
+    let with = |verdict| all.iter().filter(move |condition| condition.verdict == verdict);
+    let counts: Vec<String> = [Verdict::Holds, Verdict::Undecided, Verdict::Fails]
+        .into_iter()
+        .map(|verdict| (with(verdict).count(), verdict.text()))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, text)| format!("{text} in {count}"))
+        .collect();
+    let worst: Vec<String> = with(claim.verdict).take(3).map(|condition| one(&condition)).collect();
+    format!("{} of {}: {}", counts.join(", "), all.len(), worst.join("; "))
+}
+
+/// Three significant digits, with half the interval if there is one.
+fn short(estimate: Estimate) -> String {
+    let decimals = match estimate.mean.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        _ => 3,
+    };
+    match estimate.ci95 {
+        Some(half) if half > 0.0 => format!("{:.decimals$} \u{b1} {half:.decimals$}", estimate.mean),
+        _ => format!("{:.decimals$}", estimate.mean),
+    }
+}
+
+fn scoreboard(document: &Document) -> Grid {
+    let line = |name: &str, counts: Counts| {
+        let Counts { holds, fails, undecided, not_checkable } = counts;
+        let all = holds + fails + undecided + not_checkable;
+        let numbers = [holds, fails, undecided, not_checkable, all];
+        [name.to_owned()].into_iter().chain(numbers.map(|number| number.to_string())).collect()
+    };
+    let heads = ["paper", "holds", "fails", "undecided", "not checkable", "claims"];
+    Grid {
+        heads: heads.map(str::to_owned).to_vec(),
+        rows: document.papers.iter().map(|paper| line(&paper.paper, paper.counts)).collect(),
+        left: 1,
+    }
+}
+
+/// What the verdicts rest on.
+fn basis(document: &Document) -> String {
+    let [first, last] = document.seeds;
+    let mut text = format!("Seeds {first} to {last} of every run.");
+    for set in &document.set {
+        let _ = write!(text, " Changed: {set}.");
+    }
+    for (name, spec) in &document.cc {
+        let _ = write!(text, " For {name}: {spec}.");
+    }
+    text
+}
+
+fn sensitivity(document: &Document) -> Grid {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for paper in &document.papers {
+        let varied = document.sensitivity.iter().filter(|varied| varied.paper == paper.paper);
+        for (place, varied) in varied.enumerate() {
+            if place == 0 {
+                rows.push(varied_row(&paper.paper, "as above", paper.counts, String::new()));
+            }
+            let changed: Vec<String> =
+                [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::NotCheckable]
+                    .into_iter()
+                    .filter_map(|verdict| {
+                        let ids = varied
+                            .changed
+                            .iter()
+                            .filter(|(_, now)| **now == verdict)
+                            .map(|(id, _)| id.as_str());
+                        let ids: Vec<&str> = ids.collect();
+                        (!ids.is_empty()).then(|| format!("{}: {}", verdict.text(), ids.join(" ")))
+                    })
+                    .collect();
+            rows.push(varied_row("", &varied.what, varied.counts, changed.join("; ")));
+        }
+    }
+    let heads = ["paper", "what is different", "holds", "fails", "undecided", "not checkable", "now"];
+    Grid { heads: heads.map(str::to_owned).to_vec(), rows, left: 2 }
+}
+
+fn varied_row(paper: &str, what: &str, counts: Counts, changed: String) -> Vec<String> {
+    let Counts { holds, fails, undecided, not_checkable } = counts;
+    let mut row = vec![paper.to_owned(), what.to_owned()];
+    row.extend([holds, fails, undecided, not_checkable].map(|number| number.to_string()));
+    row.push(changed);
+    row
+}
+
+/// A verdict that stands out unless it is the expected one.
+fn mark(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Fails => format!("**{}**", verdict.text()),
+        _ => verdict.text().to_owned(),
+    }
+}
+
+fn draw(grid: &Grid, style: Style) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_style(TableComponent::HeaderLines, '\u{2500}');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '\u{2500}');
+    table.set_header(&grid.heads);
+    for row in &grid.rows {
+        table.add_row(row);
+    }
+    for (place, column) in table.column_iter_mut().enumerate() {
+        column.set_cell_alignment(if place < grid.left { CellAlignment::Left } else { CellAlignment::Right });
+        column.set_padding((0, 2));
+    }
+    let mut lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    for line in lines.iter_mut().take(2) {
+        *line = dim(line, style);
+    }
+    lines.join("\n")
+}
+
+fn pipes(grid: &Grid) -> String {
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let rule: Vec<String> =
+        (0..grid.heads.len()).map(|place| if place < grid.left { "---" } else { "--:" }.to_owned()).collect();
+    let mut out = line(&grid.heads) + &format!("|{}|\n", rule.join("|"));
+    for row in &grid.rows {
+        out += &line(row);
+    }
+    out
+}

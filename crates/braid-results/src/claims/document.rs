@@ -1,0 +1,151 @@
+//! What `braid repro --format json` prints.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, Estimate, Reproduction, Verdict};
+use crate::SCHEMA_VERSION;
+
+/// Papers beside what was measured. Nothing in it differs between equal runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Version of the program.
+    pub braid_version: String,
+    /// The first and the last seed, both included.
+    pub seeds: [u64; 2],
+    /// Changes to the scenarios that were asked for.
+    pub set: Vec<String>,
+    /// What was asked to stand for an algorithm of the papers.
+    pub cc: IndexMap<String, String>,
+    /// In the order asked for.
+    pub papers: Vec<Reproduction>,
+    /// The same with other assumptions; empty unless asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sensitivity: Vec<Varied>,
+}
+
+/// A paper with another assumption.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Varied {
+    /// Key of the paper.
+    pub paper: String,
+    /// Key of the variation.
+    pub id: String,
+    /// What is different.
+    pub what: String,
+    /// Changes to the scenarios.
+    pub set: Vec<String>,
+    /// What stood for an algorithm of the paper.
+    pub cc: IndexMap<String, String>,
+    /// Of the claims.
+    pub counts: Counts,
+    /// The claims whose verdict is another one.
+    pub changed: IndexMap<String, Verdict>,
+}
+
+impl Varied {
+    /// What a variation changes, compared with `base`.
+    pub fn of(base: &Reproduction, varied: &Reproduction) -> (Counts, IndexMap<String, Verdict>) {
+        let pairs =
+            base.claims.iter().zip(&varied.claims).filter(|(base, varied)| base.verdict != varied.verdict);
+        (varied.counts, pairs.map(|(_, varied)| (varied.id.clone(), varied.verdict)).collect())
+    }
+}
+
+impl Document {
+    /// The document without sensitivity.
+    pub fn new(braid_version: &str, seeds: [u64; 2], papers: Vec<Reproduction>) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            braid_version: braid_version.to_owned(),
+            seeds,
+            set: Vec::new(),
+            cc: IndexMap::new(),
+            papers,
+            sensitivity: Vec::new(),
+        }
+    }
+
+    /// As text, indented so that a difference between two documents is easy to see.
+    ///
+    /// # Panics
+    /// Never: its keys are strings.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plain data with string keys") + "\n"
+    }
+
+    /// Reads what [`Self::to_json`] wrote.
+    ///
+    /// # Errors
+    /// If the text is something else.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// One line for each published cell and each comparison that a claim makes.
+    ///
+    /// # Panics
+    /// Never: it is written to memory.
+    pub fn to_csv(&self) -> String {
+        let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+        let mut line = |fields: [String; 9]| csv.write_record(fields).expect("memory takes every line");
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        let mean = |estimate: Option<Estimate>| number(estimate.map(|estimate| estimate.mean));
+        let half = |estimate: Option<Estimate>| number(estimate.and_then(|estimate| estimate.ci95));
+        line(
+            ["paper", "part", "id", "what", "measured", "ci95", "compared_with", "compared_ci95", "verdict"]
+                .map(str::to_owned),
+        );
+        for paper in &self.papers {
+            for table in &paper.tables {
+                for cell in &table.cells {
+                    line([
+                        paper.paper.clone(),
+                        "cell".to_owned(),
+                        table.id.clone(),
+                        cell.at.values().map(String::as_str).collect::<Vec<_>>().join(" "),
+                        mean(cell.measured),
+                        half(cell.measured),
+                        cell.published.to_string(),
+                        String::new(),
+                        String::new(),
+                    ]);
+                }
+            }
+            for claim in &paper.claims {
+                let verdict = |verdict: Verdict| verdict.text().to_owned();
+                if claim.conditions.is_empty() {
+                    let nothing = String::new;
+                    line([
+                        paper.paper.clone(),
+                        "claim".to_owned(),
+                        claim.id.clone(),
+                        claim.statement.clone(),
+                        nothing(),
+                        nothing(),
+                        nothing(),
+                        nothing(),
+                        verdict(claim.verdict),
+                    ]);
+                }
+                for condition in &claim.conditions {
+                    line([
+                        paper.paper.clone(),
+                        "claim".to_owned(),
+                        claim.id.clone(),
+                        format!("{} {}", claim.statement, condition.what).trim().to_owned(),
+                        mean(condition.a),
+                        half(condition.a),
+                        mean(condition.b),
+                        half(condition.b),
+                        verdict(condition.verdict),
+                    ]);
+                }
+            }
+        }
+        let bytes = csv.into_inner().expect("memory takes every line");
+        String::from_utf8(bytes).expect("made of strings")
+    }
+}

@@ -1,0 +1,641 @@
+//! From what was measured to cells beside cells and a verdict for each claim.
+
+use std::fmt::Write as _;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::paper::{Direction, Relation, Statistic, Values};
+use super::verdict::{Bound, combine, margin, rank, spreads_more};
+use super::{Claim, Coordinates, Counts, Figure, Metric, Names, Paper, Strength, Verdict};
+use crate::Statistics;
+
+/// One combination of parameters of an experiment, run with one algorithm and every seed.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// Key in [`Paper::experiment`].
+    pub experiment: String,
+    /// The paper's name.
+    pub algorithm: String,
+    /// The scenario's parameters and their values.
+    pub parameters: Coordinates,
+    /// One value for each seed, the same seeds in all cells; a figure that a run lacks is not a number.
+    pub values: IndexMap<Figure, Vec<f64>>,
+}
+
+/// A paper beside what was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reproduction {
+    /// Key of the paper.
+    pub paper: String,
+    /// As printed.
+    pub title: String,
+    /// What was run.
+    pub experiments: Vec<ExperimentResult>,
+    /// Published beside measured.
+    pub tables: Vec<TableResult>,
+    /// In the paper's order.
+    pub claims: Vec<ClaimResult>,
+    /// Of the claims.
+    pub counts: Counts,
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentResult {
+    /// Key of the experiment.
+    pub id: String,
+    /// One line.
+    pub title: String,
+    /// Where in the paper.
+    pub source: String,
+    /// What it was run in.
+    pub scenario: String,
+    /// Changes to the scenario.
+    pub set: Vec<String>,
+    /// What stood for each algorithm of the paper.
+    pub algorithms: IndexMap<String, String>,
+}
+
+/// A printed table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableResult {
+    /// Key of the table.
+    pub id: String,
+    /// Where in the paper.
+    pub source: String,
+    /// What was run for it.
+    pub experiment: String,
+    /// What its figures are.
+    pub metric: Metric,
+    /// Axes that tell the rows apart.
+    pub row_axes: Vec<String>,
+    /// Axes that tell the columns apart.
+    pub column_axes: Vec<String>,
+    /// Row by row.
+    pub cells: Vec<TableCell>,
+}
+
+/// A cell of a printed table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableCell {
+    /// Its values on the axes of rows and columns, and what all cells have in common.
+    pub at: Coordinates,
+    /// As printed.
+    pub published: f64,
+    /// What we measured; none if there is nothing.
+    pub measured: Option<Estimate>,
+    /// Why not to trust what was printed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub doubt: Option<String>,
+}
+
+/// Mean of the repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Number of repetitions.
+    pub n: usize,
+    /// Their mean, in the metric's unit; the pooled standard deviation where spreads are compared.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval; none for one repetition.
+    pub ci95: Option<f64>,
+}
+
+/// A claim and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClaimResult {
+    /// Key of the claim.
+    pub id: String,
+    /// Where in the paper.
+    pub source: String,
+    /// How clearly the paper says it.
+    pub strength: Strength,
+    /// What it says.
+    pub statement: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Why it cannot be checked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+    /// What the paper's own table says about it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub table_check: Option<String>,
+    /// Anything else to know.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
+    /// What it is compared with, in words, if that is a number.
+    pub conditions: Vec<Condition>,
+}
+
+/// One comparison that a claim makes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Where it is made, or with whom.
+    pub what: String,
+    /// Left side.
+    pub a: Option<Estimate>,
+    /// Right side; without an interval if it is a number of the claim.
+    pub b: Option<Estimate>,
+    /// Of this comparison alone.
+    pub verdict: Verdict,
+}
+
+impl Estimate {
+    fn of(values: &[f64]) -> Option<Self> {
+        Statistics::of(values).map(|s| Self { n: s.n, mean: s.mean, ci95: s.ci95 })
+    }
+}
+
+/// What has to be measured in that experiment, each figure once.
+pub fn figures(paper: &Paper, names: &Names, experiment: &str) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let mut add = |figure: Option<Figure>| {
+        if let Some(figure) = figure.filter(|figure| !figures.contains(figure)) {
+            figures.push(figure);
+        }
+    };
+    for table in paper.table.iter().filter(|table| table.experiment == experiment) {
+        for (at, ..) in table.cells() {
+            add(figure(table.metric, &at, names));
+        }
+    }
+    for claim in paper.claim.iter().filter(|claim| claim.experiments.iter().any(|id| id == experiment)) {
+        let Some(metric) = claim.metric else { continue };
+        for (_, step) in steps(claim) {
+            for side in [Some(&claim.a), claim.b.as_ref()].into_iter().flatten() {
+                add(figure(metric, &with(side, &step), names));
+            }
+        }
+    }
+    figures
+}
+
+/// Compares a paper with what was measured. What was not run is not checkable.
+pub fn evaluate(paper: &Paper, names: &Names, cells: &[Cell]) -> Reproduction {
+    let tables = paper.table.iter().map(|table| TableResult {
+        id: table.id.clone(),
+        source: table.source.clone(),
+        experiment: table.experiment.clone(),
+        metric: table.metric,
+        row_axes: table.row_axes.clone(),
+        column_axes: table.column_axes.clone(),
+        cells: table
+            .cells()
+            .map(|(at, published, doubt)| {
+                let figure = figure(table.metric, &at, names);
+                let mut found =
+                    cells.iter().filter(|cell| cell.experiment == table.experiment && cell.is_at(&at));
+                let values = found.next().zip(figure).and_then(|(cell, figure)| cell.values.get(&figure));
+                let measured = values.and_then(|values| Estimate::of(values));
+                TableCell { at, published, measured, doubt: doubt.map(str::to_owned) }
+            })
+            .collect(),
+    });
+    let claims: Vec<ClaimResult> =
+        paper.claim.iter().map(|claim| Comparison { claim, names, cells }.result()).collect();
+    Reproduction {
+        paper: paper.key.clone(),
+        title: paper.title.clone(),
+        experiments: Vec::new(),
+        tables: tables.collect(),
+        counts: Counts::of(claims.iter().map(|claim| claim.verdict)),
+        claims,
+    }
+}
+
+/// Axes that say what is measured in a cell, not which cell it is.
+const OF_FIGURE: [&str; 3] = ["flow", "link", "period"];
+
+impl Cell {
+    fn coordinate(&self, axis: &str) -> Option<&str> {
+        match axis {
+            "experiment" => Some(&self.experiment),
+            "algorithm" => Some(&self.algorithm),
+            _ => self.parameters.get(axis).map(String::as_str),
+        }
+    }
+
+    fn is_at(&self, at: &Coordinates) -> bool {
+        at.iter()
+            .filter(|(axis, _)| !OF_FIGURE.contains(&axis.as_str()))
+            .all(|(axis, value)| self.coordinate(axis) == Some(value))
+    }
+}
+
+fn figure(metric: Metric, at: &Coordinates, names: &Names) -> Option<Figure> {
+    let of = at.get(if metric.of_link() { "link" } else { "flow" })?;
+    Some(Figure { metric, of: ours(of, names), during: at.get("period").cloned() })
+}
+
+/// Our keys for the paper's flows.
+fn ours(flows: &str, names: &Names) -> String {
+    let one = |name: &str| names.flow.get(name).cloned().unwrap_or_else(|| name.to_owned());
+    if names.flow.contains_key(flows) {
+        return one(flows);
+    }
+    let sums: Vec<String> =
+        flows.split(" + ").map(|part| part.split(" - ").map(one).collect::<Vec<_>>().join(" - ")).collect();
+    sums.join(" + ")
+}
+
+fn with(side: &Coordinates, step: &Coordinates) -> Coordinates {
+    side.iter().chain(step).map(|(axis, value)| (axis.clone(), value.clone())).collect()
+}
+
+/// The points at which the claim is made, and the value it names there.
+fn steps(claim: &Claim) -> Vec<(Option<f64>, Coordinates)> {
+    let value = |index: usize| match &claim.value {
+        Values::None => None,
+        Values::One(value) => Some(*value),
+        Values::Several(values) => values.get(index).copied(),
+    };
+    match claim.over.first() {
+        None => vec![(value(0), Coordinates::new())],
+        Some((axis, points)) => points
+            .iter()
+            .enumerate()
+            .map(|(index, point)| (value(index), Coordinates::from([(axis.clone(), point.clone())])))
+            .collect(),
+    }
+}
+
+/// Values of one side: where, and for each seed.
+type Sample = (String, Vec<f64>);
+
+struct Comparison<'a> {
+    claim: &'a Claim,
+    names: &'a Names,
+    cells: &'a [Cell],
+}
+
+impl Comparison<'_> {
+    fn result(&self) -> ClaimResult {
+        let claim = self.claim;
+        let (conditions, reason) = match &claim.not_checkable {
+            Some(why) => (Vec::new(), Some(why.clone())),
+            None => match self.conditions() {
+                Ok(conditions) => (conditions, None),
+                Err(why) => (Vec::new(), Some(why)),
+            },
+        };
+        ClaimResult {
+            id: claim.id.clone(),
+            source: claim.source.clone(),
+            strength: claim.strength,
+            statement: claim.statement.clone().unwrap_or_else(|| statement(claim)),
+            verdict: Verdict::all(conditions.iter().map(|condition| condition.verdict)),
+            reason,
+            table_check: claim.table_check.clone(),
+            note: claim.note.clone(),
+            conditions,
+        }
+    }
+
+    fn conditions(&self) -> Result<Vec<Condition>, String> {
+        let claim = self.claim;
+        let rel = claim.rel.ok_or("nothing is compared")?;
+        if rel == Relation::Trend {
+            return self.trend();
+        }
+        let mut conditions = Vec::new();
+        for (value, step) in steps(claim) {
+            let a = self.matching(&with(&claim.a, &step))?;
+            let at: Vec<&str> = step.values().map(String::as_str).collect();
+            let before = conditions.len();
+            if matches!(rel, Relation::Max | Relation::Min | Relation::Rank) {
+                self.among(rel, &a, &step, value, &mut conditions)?;
+            } else if let Some(b) = &claim.b {
+                let b = self.matching(&with(b, &step))?;
+                self.two_sides(rel, &a, &b, &step, &mut conditions)?;
+            } else {
+                for (what, a) in self.samples(&a, &with(&claim.a, &step), &[])? {
+                    let right = value.map_or(Vec::new(), |value| vec![value; a.len()]);
+                    conditions.push(self.condition(rel, what, &a, &right));
+                }
+            }
+            for condition in &mut conditions[before..] {
+                let what = [&at[..], &[condition.what.as_str()]].concat().join(" ");
+                condition.what = what.trim().into();
+            }
+        }
+        Ok(conditions)
+    }
+
+    /// Cells of the claim's experiments at these coordinates, at least one.
+    fn matching(&self, at: &Coordinates) -> Result<Vec<&Cell>, String> {
+        let of_claim = |cell: &&Cell| self.claim.experiments.contains(&cell.experiment) && cell.is_at(at);
+        let cells: Vec<&Cell> = self.cells.iter().filter(of_claim).collect();
+        if cells.is_empty() {
+            let at: Vec<String> = at.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
+            return Err(format!("nothing was run with {}", at.join(", ")));
+        }
+        Ok(cells)
+    }
+
+    /// The values of each cell, or of their mean; `same` are axes on which sides do not differ.
+    fn samples(&self, cells: &[&Cell], at: &Coordinates, same: &[&str]) -> Result<Vec<Sample>, String> {
+        let metric = self.claim.metric.ok_or("nothing is measured")?;
+        let figure = figure(metric, at, self.names).ok_or("no flow or link is named")?;
+        let mut samples = Vec::new();
+        for cell in cells {
+            let values =
+                cell.values.get(&figure).filter(|values| values.iter().all(|value| value.is_finite()));
+            let values = values.filter(|values| !values.is_empty()).ok_or_else(|| {
+                format!("{} of {} could not be measured in {}", metric.text(), figure.of, cell.experiment)
+            })?;
+            samples.push((label(cell, cells, at, same), values.clone()));
+        }
+        if self.claim.pool && self.claim.statistic == Statistic::Mean {
+            let count = samples.len() as f64;
+            let sums = samples.iter().map(|(_, values)| values.clone());
+            let sums = sums.reduce(|a, b| combine(&a, &b, |a, b| a + b)).unwrap_or_default();
+            return Ok(vec![(String::new(), sums.iter().map(|sum| sum / count).collect())]);
+        }
+        Ok(samples)
+    }
+
+    fn two_sides(
+        &self,
+        rel: Relation,
+        a: &[&Cell],
+        b: &[&Cell],
+        step: &Coordinates,
+        conditions: &mut Vec<Condition>,
+    ) -> Result<(), String> {
+        let (at_a, at_b) = (with(&self.claim.a, step), with(self.claim.b.as_ref().unwrap_or(step), step));
+        if self.claim.statistic == Statistic::Sd {
+            conditions.push(self.spread(rel, a, b, &at_a, &at_b)?);
+            return Ok(());
+        }
+        if self.claim.pool && rel != Relation::Ratio {
+            let a = self.samples(a, &at_a, &[])?.remove(0).1;
+            let b = self.samples(b, &at_b, &[])?.remove(0).1;
+            conditions.push(self.condition(rel, String::new(), &a, &b));
+            return Ok(());
+        }
+        let free = free_axes(a, b, &at_a, &at_b);
+        let mut ratios: Vec<Vec<f64>> = Vec::new();
+        for cell in a {
+            let same =
+                |other: &&&Cell| free.iter().all(|axis| other.coordinate(axis) == cell.coordinate(axis));
+            let partners: Vec<&&Cell> = b.iter().filter(same).collect();
+            let [partner] = partners[..] else {
+                let what = label(cell, a, &at_a, &[]);
+                return Err(format!("{} cells to compare {what} with, not one", partners.len()));
+            };
+            let unpooled = |cell: &&Cell, at| {
+                let figure = self.claim.metric.and_then(|metric| figure(metric, at, self.names));
+                let values = figure.and_then(|figure| cell.values.get(&figure));
+                let whole =
+                    |values: &&Vec<f64>| !values.is_empty() && values.iter().all(|value| value.is_finite());
+                values
+                    .filter(whole)
+                    .cloned()
+                    .ok_or_else(|| format!("nothing could be measured in {}", cell.experiment))
+            };
+            let (left, right) = (unpooled(cell, &at_a)?, unpooled(partner, &at_b)?);
+            if self.claim.pool {
+                ratios.push(combine(&left, &right, |a, b| a / b));
+            } else {
+                conditions.push(self.condition(rel, label(cell, a, &at_a, &[]), &left, &right));
+            }
+        }
+        if self.claim.pool {
+            let count = ratios.len() as f64;
+            let sum = ratios.into_iter().reduce(|a, b| combine(&a, &b, |a, b| a + b)).unwrap_or_default();
+            let mean: Vec<f64> = sum.iter().map(|sum| sum / count).collect();
+            let one = vec![1.0; mean.len()];
+            conditions.push(self.condition(rel, "mean of the ratios".to_owned(), &mean, &one));
+        }
+        Ok(())
+    }
+
+    fn spread(
+        &self,
+        rel: Relation,
+        a: &[&Cell],
+        b: &[&Cell],
+        at_a: &Coordinates,
+        at_b: &Coordinates,
+    ) -> Result<Condition, String> {
+        let groups = |cells, at| -> Result<Vec<Vec<f64>>, String> {
+            Ok(self.samples(cells, at, &[])?.into_iter().map(|(_, values)| values).collect())
+        };
+        let (a, b) = (groups(a, at_a)?, groups(b, at_b)?);
+        let estimate = |groups: &[Vec<f64>]| {
+            let sds: Option<Vec<f64>> = groups.iter().map(|group| Statistics::of(group)?.sd).collect();
+            let sds = sds?;
+            let mean = (sds.iter().map(|sd| sd * sd).sum::<f64>() / sds.len() as f64).sqrt();
+            Some(Estimate { n: groups[0].len(), mean, ci95: None })
+        };
+        let verdict = if rel == Relation::Gt { spreads_more(&a, &b) } else { spreads_more(&b, &a) };
+        let what = "standard deviation".to_owned();
+        Ok(Condition { what, a: estimate(&a), b: estimate(&b), verdict })
+    }
+
+    fn among(
+        &self,
+        rel: Relation,
+        a: &[&Cell],
+        step: &Coordinates,
+        value: Option<f64>,
+        conditions: &mut Vec<Condition>,
+    ) -> Result<(), String> {
+        let at = with(&self.claim.a, step);
+        let own = self.claim.a.get("algorithm");
+        let rivals: Vec<&String> = self.claim.among.iter().filter(|&name| Some(name) != own).collect();
+        for (cell, (what, values)) in a.iter().zip(self.samples(a, &at, &["algorithm"])?) {
+            let mut others = Vec::new();
+            for rival in &rivals {
+                let mut at = at.clone();
+                at.insert("algorithm".to_owned(), (*rival).clone());
+                let same = |other: &&Cell| {
+                    other.experiment == cell.experiment && other.parameters == cell.parameters
+                };
+                let found: Vec<&Cell> = self.matching(&at)?.into_iter().filter(same).collect();
+                let sample = self.samples(&found, &at, &[])?.pop();
+                others.push(sample.ok_or_else(|| format!("nothing was run with {rival}"))?.1);
+            }
+            if rel == Relation::Rank {
+                let place = value.unwrap_or_default() as usize;
+                let mut order: Vec<(f64, &str)> = others
+                    .iter()
+                    .zip(&rivals)
+                    .map(|(values, rival)| (mean(values), rival.as_str()))
+                    .chain([(mean(&values), own.map_or("", String::as_str))])
+                    .collect();
+                order.sort_by(|a, b| b.0.total_cmp(&a.0));
+                let order: Vec<&str> = order.into_iter().map(|(_, name)| name).collect();
+                conditions.push(Condition {
+                    what: format!("{what} {}", order.join(" > ")).trim().to_owned(),
+                    a: Estimate::of(&values),
+                    b: None,
+                    verdict: rank(&values, &others, place),
+                });
+                continue;
+            }
+            let rel = if rel == Relation::Max { Relation::Gt } else { Relation::Lt };
+            for (rival, other) in rivals.iter().zip(&others) {
+                let what = format!("{what} {rival}").trim().to_owned();
+                conditions.push(self.condition(rel, what, &values, other));
+            }
+        }
+        Ok(())
+    }
+
+    fn trend(&self) -> Result<Vec<Condition>, String> {
+        let claim = self.claim;
+        let mut along: Vec<(String, Vec<Sample>)> = Vec::new();
+        for (_, step) in steps(claim) {
+            let at = with(&claim.a, &step);
+            let axes: Vec<&str> = step.keys().map(String::as_str).collect();
+            let point = step.values().map(String::as_str).collect::<Vec<_>>().join(" ");
+            along.push((point, self.samples(&self.matching(&at)?, &at, &axes)?));
+        }
+        let rel = if claim.direction == Some(Direction::Down) { Relation::Lt } else { Relation::Gt };
+        let mut conditions = Vec::new();
+        for pair in along.windows(2) {
+            let (before, after) = (&pair[0], &pair[1]);
+            if before.1.len() != after.1.len() {
+                return Err("the points of the trend have different cells".into());
+            }
+            for ((what, earlier), (_, later)) in before.1.iter().zip(&after.1) {
+                let what = format!("{what} {} after {}", after.0, before.0).trim().to_owned();
+                conditions.push(self.condition(rel, what, later, earlier));
+            }
+        }
+        Ok(conditions)
+    }
+
+    /// One comparison by its margins.
+    fn condition(&self, rel: Relation, what: String, a: &[f64], b: &[f64]) -> Condition {
+        let claim = self.claim;
+        let above = |low: &dyn Fn(f64) -> f64, bound| margin(&combine(a, b, |a, b| a - low(b)), bound);
+        let below = |high: &dyn Fn(f64) -> f64, bound| margin(&combine(a, b, |a, b| high(b) - a), bound);
+        let tolerance = |b: f64| claim.tol_abs.unwrap_or(0.0) + claim.tol_rel.unwrap_or(0.0) * b.abs();
+        let mut verdicts = match (rel, &claim.value) {
+            (Relation::Gt, _) => vec![above(&|b| b, Bound::Strict)],
+            (Relation::Lt, _) => vec![below(&|b| b, Bound::Strict)],
+            (Relation::Ge, _) => vec![above(&|b| b - tolerance(b), Bound::Inclusive)],
+            (Relation::Le, _) => vec![below(&|b| b + tolerance(b), Bound::Inclusive)],
+            (Relation::Approx, _) => vec![
+                above(&|b| b - tolerance(b), Bound::Inclusive),
+                below(&|b| b + tolerance(b), Bound::Inclusive),
+            ],
+            (Relation::Ratio, &Values::One(value)) => {
+                let by = claim.tol_abs.unwrap_or(0.0);
+                vec![
+                    above(&|b| (value - by) * b, Bound::Inclusive),
+                    below(&|b| (value + by) * b, Bound::Inclusive),
+                ]
+            }
+            (Relation::Between, Values::Several(ends)) => {
+                let end = |place: usize| vec![ends[place]; a.len()];
+                vec![
+                    margin(&combine(a, &end(0), |a, low| a - low), Bound::Inclusive),
+                    margin(&combine(&end(1), a, |high, a| high - a), Bound::Inclusive),
+                ]
+            }
+            _ => Vec::new(),
+        };
+        if let Some(ratio) = claim.min_ratio {
+            verdicts.push(above(&|b| ratio * b, Bound::Inclusive));
+        }
+        if let Some(ratio) = claim.max_ratio {
+            verdicts.push(below(&|b| ratio * b, Bound::Inclusive));
+        }
+        Condition { what, a: Estimate::of(a), b: Estimate::of(b), verdict: Verdict::all(verdicts) }
+    }
+}
+
+/// Axes on which neither side is fixed: there a cell is compared with the one at the same place. The experiment is one
+/// of them if both sides come from the same experiments.
+fn free_axes<'a>(a: &[&'a Cell], b: &[&'a Cell], at_a: &Coordinates, at_b: &Coordinates) -> Vec<&'a str> {
+    let experiments = |cells: &[&'a Cell]| {
+        let mut ids: Vec<&str> = cells.iter().map(|cell| cell.experiment.as_str()).collect();
+        ids.dedup();
+        ids
+    };
+    let mut axes = vec!["algorithm"];
+    if experiments(a) == experiments(b) {
+        axes.push("experiment");
+    }
+    for cell in a {
+        for axis in cell.parameters.keys().map(String::as_str) {
+            if !axes.contains(&axis) {
+                axes.push(axis);
+            }
+        }
+    }
+    axes.retain(|&axis| !at_a.contains_key(axis) && !at_b.contains_key(axis));
+    axes
+}
+
+/// What tells a cell from the others of its side.
+fn label(cell: &Cell, cells: &[&Cell], at: &Coordinates, same: &[&str]) -> String {
+    let varies = |axis: &str| cells.iter().any(|other| other.coordinate(axis) != cell.coordinate(axis));
+    let axes = ["experiment", "algorithm"].into_iter().chain(cell.parameters.keys().map(String::as_str));
+    let axes = axes.filter(|axis| !at.contains_key(*axis) && !same.contains(axis) && varies(axis));
+    axes.filter_map(|axis| cell.coordinate(axis)).collect::<Vec<_>>().join(" ")
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// What a claim says, from its comparison.
+fn statement(claim: &Claim) -> String {
+    let metric = claim.metric.map_or("", Metric::text);
+    let list = |side: &Coordinates| side.values().cloned().collect::<Vec<_>>().join(", ");
+    let side = |side: &Coordinates| format!("{metric} ({})", list(side));
+    let a = match claim.statistic {
+        Statistic::Mean => side(&claim.a),
+        Statistic::Sd => format!("spread of {}", side(&claim.a)),
+    };
+    let b = match (&claim.b, &claim.value) {
+        (Some(b), _) => side(b),
+        (None, Values::One(value)) => value.to_string(),
+        (None, Values::Several(values)) => values.iter().map(f64::to_string).collect::<Vec<_>>().join(", "),
+        (None, Values::None) => String::new(),
+    };
+    let mut tolerance = String::new();
+    if let Some(by) = claim.tol_abs {
+        let _ = write!(tolerance, " \u{b1} {by}");
+    }
+    if let Some(by) = claim.tol_rel {
+        let _ = write!(tolerance, " \u{b1} {} %", (by * 1000.0).round() / 10.0);
+    }
+    let mut text = match claim.rel {
+        None => a,
+        Some(Relation::Gt) => format!("{a} > {b}"),
+        Some(Relation::Lt) => format!("{a} < {b}"),
+        Some(Relation::Ge) => format!("{a} \u{2265} {b}{tolerance}"),
+        Some(Relation::Le) => format!("{a} \u{2264} {b}{tolerance}"),
+        Some(Relation::Approx) => format!("{a} \u{2248} {b}{tolerance}"),
+        Some(Relation::Ratio) => match claim.value {
+            Values::One(value) => format!("{a} = {value}{tolerance} times {b}"),
+            _ => format!("{a} against {b}"),
+        },
+        Some(Relation::Max) => format!("{a} is the highest"),
+        Some(Relation::Min) => format!("{a} is the lowest"),
+        Some(Relation::Rank) => format!("{a} is number {b} from the top"),
+        Some(Relation::Between) => format!("{a} is between {}", b.replace(", ", " and ")),
+        Some(Relation::Trend) => {
+            let way = if claim.direction == Some(Direction::Down) { "falls" } else { "rises" };
+            format!("{a} {way}")
+        }
+    };
+    if let Some(ratio) = claim.min_ratio {
+        let _ = write!(text, ", at least {ratio} times");
+    }
+    if let Some(ratio) = claim.max_ratio {
+        let _ = write!(text, ", at most {ratio} times");
+    }
+    if let Some((axis, points)) = claim.over.first() {
+        let _ = write!(text, ", {axis} {}", points.join(" | "));
+    }
+    if claim.pool {
+        text.push_str(", mean of all cells");
+    }
+    text
+}

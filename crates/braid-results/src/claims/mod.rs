@@ -1,0 +1,49 @@
+//! Published experiments, what was measured in ours, and which of the papers' claims hold.
+//!
+//! [`Paper::parse`] reads the file of a paper; [`figures`] says what has to be measured in each of its experiments;
+//! [`evaluate`] compares. The rules are in `papers/README.md` and, for single comparisons, in [`mod@verdict`].
+
+mod document;
+mod evaluate;
+mod figure;
+mod paper;
+pub mod verdict;
+
+pub use document::{Document, Varied};
+pub use evaluate::{
+    Cell, ClaimResult, Condition, Estimate, ExperimentResult, Reproduction, TableCell, TableResult, evaluate,
+    figures,
+};
+pub use figure::{Figure, Metric};
+pub use paper::{
+    Anomaly, Claim, Coordinates, Counts, Direction, Doubt, Error, Experiment, Names, Paper, Relation,
+    Statistic, Strength, Table, TableRow, Values, Variation,
+};
+pub use verdict::Verdict;
+
+static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));
+const NAMES: &str = "names";
+
+/// The keys of the papers that come with Braid.
+pub fn embedded() -> impl Iterator<Item = &'static str> {
+    EMBEDDED.iter().map(|(key, _)| *key).filter(|key| *key != NAMES)
+}
+
+/// The paper of that key that comes with Braid.
+pub fn find(key: &str) -> Option<Result<Paper, Error>> {
+    let text = embedded_text(key).filter(|_| key != NAMES)?;
+    Some(Paper::parse(key, &format!("papers/{key}.toml"), text))
+}
+
+/// The table that maps the papers' names to ours.
+///
+/// # Errors
+/// If it is wrong, which a test excludes.
+pub fn names() -> Result<Names, Error> {
+    let text = embedded_text(NAMES).unwrap_or_default();
+    toml::from_str(text).map_err(|error| Error(format!("papers/{NAMES}.toml: {error}")))
+}
+
+fn embedded_text(key: &str) -> Option<&'static str> {
+    EMBEDDED.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
+}

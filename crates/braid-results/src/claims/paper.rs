@@ -1,0 +1,457 @@
+//! The file of a paper: what was done in it, what it printed, what it says.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::Metric;
+use super::verdict::Verdict;
+
+/// Values by axis: `algorithm`, `experiment`, `flow` or `link`, `period`, or a parameter of the scenario.
+pub type Coordinates = IndexMap<String, String>;
+
+/// A published paper. See `papers/README.md` for what its parts mean.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Paper {
+    /// What it is asked for by.
+    #[serde(skip)]
+    pub key: String,
+    /// As printed.
+    pub title: String,
+    /// As printed.
+    pub authors: Vec<String>,
+    /// Of publication.
+    pub year: u16,
+    /// Where it was published.
+    pub venue: String,
+    /// Digital object identifier.
+    pub doi: String,
+    /// What its figures were measured with.
+    pub platform: String,
+    /// What it leaves open and we assume; the reasons are in the scenarios.
+    #[serde(default)]
+    pub assumptions: Vec<String>,
+    /// By name.
+    pub experiment: IndexMap<String, Experiment>,
+    /// What it printed.
+    #[serde(default)]
+    pub table: Vec<Table>,
+    /// What it says.
+    #[serde(default)]
+    pub claim: Vec<Claim>,
+    /// What else could have been assumed.
+    #[serde(default)]
+    pub variation: Vec<Variation>,
+    /// Where it contradicts itself.
+    #[serde(default)]
+    pub anomaly: Vec<Anomaly>,
+}
+
+/// Something that can be run again.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Experiment {
+    /// One line.
+    pub title: String,
+    /// Where in the paper.
+    pub source: String,
+    /// The embedded scenario, or the path of a file.
+    pub scenario: String,
+    /// Changes to the scenario, as `--set` takes them.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Which of the scenario's cells belong to it: parameters and their values; the others may have any.
+    #[serde(default, rename = "where")]
+    pub only: Coordinates,
+    /// By their names in the paper.
+    pub algorithms: Vec<String>,
+}
+
+/// A printed table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Table {
+    /// Unique within the paper.
+    pub id: String,
+    /// Where in the paper.
+    pub source: String,
+    /// What was run for it.
+    pub experiment: String,
+    /// What its figures are.
+    pub metric: Metric,
+    /// Coordinates that all its cells have in common.
+    #[serde(default)]
+    pub at: Coordinates,
+    /// Axes that the keys of rows have values on.
+    pub row_axes: Vec<String>,
+    /// Axes that the heads of columns have values on.
+    pub column_axes: Vec<String>,
+    /// Head of each column.
+    pub columns: Vec<Vec<String>>,
+    /// The rows.
+    pub rows: Vec<TableRow>,
+    /// Cells not to be taken at face value, by row and column from 1, and why.
+    #[serde(default)]
+    pub doubt: Vec<Doubt>,
+}
+
+/// A row of a printed table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableRow {
+    /// A value on each of the row axes.
+    pub key: Vec<String>,
+    /// One for each column.
+    pub values: Vec<f64>,
+}
+
+/// A cell that was probably misprinted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Doubt {
+    /// From 1.
+    pub row: usize,
+    /// From 1.
+    pub column: usize,
+    /// The reason.
+    pub why: String,
+}
+
+/// A statement that can be true or false.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Claim {
+    /// Unique within the paper.
+    pub id: String,
+    /// Where in the paper.
+    pub source: String,
+    /// How clearly the paper says it.
+    pub strength: Strength,
+    /// In words, where the comparison does not speak for itself.
+    pub statement: Option<String>,
+    /// Why it cannot be checked; then nothing of the comparison is given.
+    pub not_checkable: Option<String>,
+    /// The experiments it is about.
+    #[serde(default, rename = "experiment")]
+    pub experiments: Vec<String>,
+    /// What is compared.
+    pub metric: Option<Metric>,
+    /// Of the repetitions.
+    #[serde(default)]
+    pub statistic: Statistic,
+    /// The left side.
+    #[serde(default)]
+    pub a: Coordinates,
+    /// How it compares.
+    pub rel: Option<Relation>,
+    /// The right side, unless it is a value.
+    pub b: Option<Coordinates>,
+    /// The right side as numbers: one, two for `between`, the place for `rank`; with `over` one for each of its values.
+    #[serde(default)]
+    pub value: Values,
+    /// Allowed difference, in the metric's unit or, for `ratio`, without one.
+    pub tol_abs: Option<f64>,
+    /// Allowed difference relative to the right side.
+    pub tol_rel: Option<f64>,
+    /// The left side is at least this times the right one.
+    pub min_ratio: Option<f64>,
+    /// The left side is at most this times the right one.
+    pub max_ratio: Option<f64>,
+    /// The algorithms among which `max`, `min` and `rank` count.
+    #[serde(default)]
+    pub among: Vec<String>,
+    /// One axis and its values: the claim is made for each; `trend` goes along it.
+    #[serde(default)]
+    pub over: IndexMap<String, Vec<String>>,
+    /// Of `trend`.
+    pub direction: Option<Direction>,
+    /// Whether each side is the mean of all the cells it matches, not each of them.
+    #[serde(default)]
+    pub pool: bool,
+    /// What the paper's own table says about its own words.
+    pub table_check: Option<String>,
+    /// Anything else to know.
+    pub note: Option<String>,
+}
+
+/// A number, or several.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(untagged)]
+pub enum Values {
+    /// None is given.
+    #[default]
+    None,
+    /// One.
+    One(f64),
+    /// Several.
+    Several(Vec<f64>),
+}
+
+/// What of the repetitions is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// Their standard deviation.
+    Sd,
+}
+
+/// How clearly a paper says something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strength {
+    /// With a number, or beyond doubt.
+    Stated,
+    /// With a number that is called approximate.
+    Approximate,
+    /// In words only.
+    Qualitative,
+    /// Not said, but read off a table.
+    Table,
+    /// Expected by the authors, not measured.
+    Prediction,
+    /// About the work of others.
+    Secondary,
+}
+
+/// How two sides compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// Above.
+    Gt,
+    /// Below.
+    Lt,
+    /// Not below, within the tolerance.
+    Ge,
+    /// Not above, within the tolerance.
+    Le,
+    /// Within the tolerance of the right side.
+    Approx,
+    /// a/b is within `tol-abs` of the value, or within `min-ratio` and `max-ratio`.
+    Ratio,
+    /// The largest among the algorithms.
+    Max,
+    /// The smallest.
+    Min,
+    /// The `value`-th largest.
+    Rank,
+    /// Within the two values.
+    Between,
+    /// Monotone along `over`.
+    Trend,
+}
+
+/// Of a trend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Every value is above the one before.
+    Up,
+    /// Every value is below the one before.
+    Down,
+}
+
+/// Another choice of what the paper leaves open.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Variation {
+    /// Unique within the paper.
+    pub id: String,
+    /// What is different.
+    pub what: String,
+    /// As `--set`: changes to every scenario that has the table.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// As `--cc`: what stands for an algorithm of the paper.
+    #[serde(default)]
+    pub cc: IndexMap<String, String>,
+}
+
+/// A place where the paper contradicts itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Anomaly {
+    /// In the paper.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// What is wrong.
+    pub what: String,
+    /// What we do about it.
+    pub effect: String,
+}
+
+/// The names that papers use, and ours.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Names {
+    /// Of congestion controls: a spec as `--cc` takes it.
+    pub algorithm: IndexMap<String, String>,
+    /// Of flows: keys in the scenarios.
+    pub flow: IndexMap<String, String>,
+}
+
+/// What is wrong with the file of a paper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(pub String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Paper {
+    /// Reads and checks the file of a paper that people know as `name`.
+    ///
+    /// # Errors
+    /// If the text is not TOML, has unknown keys or lacks some, or does not fit together.
+    pub fn parse(key: &str, name: &str, text: &str) -> Result<Self, Error> {
+        let mut paper: Self = toml::from_str(text)
+            .map_err(|error| Error(format!("{name}: {}", error.to_string().trim_end())))?;
+        key.clone_into(&mut paper.key);
+        let known = |experiment: &str| paper.experiment.contains_key(experiment);
+        for table in &paper.table {
+            table.check(&known).map_err(|what| Error(format!("{name}: table {}: {what}", table.id)))?;
+        }
+        for claim in &paper.claim {
+            claim.check(&known).map_err(|what| Error(format!("{name}: claim {}: {what}", claim.id)))?;
+        }
+        let ids = paper.claim.iter().map(|claim| &claim.id).chain(paper.table.iter().map(|table| &table.id));
+        let ids: Vec<&String> = ids.chain(paper.variation.iter().map(|variation| &variation.id)).collect();
+        if let Some((_, id)) = ids.iter().enumerate().find(|(place, id)| ids[..*place].contains(id)) {
+            return Err(Error(format!("{name}: the id {id:?} is used twice: rename one of the two")));
+        }
+        Ok(paper)
+    }
+}
+
+impl Table {
+    fn check(&self, known: &impl Fn(&str) -> bool) -> Result<(), String> {
+        if !known(&self.experiment) {
+            return Err(format!("there is no experiment {:?}", self.experiment));
+        }
+        if let Some(column) = self.columns.iter().find(|column| column.len() != self.column_axes.len()) {
+            return Err(format!("the column {column:?} needs a value for each of {:?}", self.column_axes));
+        }
+        for row in &self.rows {
+            if row.key.len() != self.row_axes.len() {
+                return Err(format!("the row {:?} needs a value for each of {:?}", row.key, self.row_axes));
+            }
+            if row.values.len() != self.columns.len() {
+                let (values, columns) = (row.values.len(), self.columns.len());
+                return Err(format!("the row {:?} has {values} values for {columns} columns", row.key));
+            }
+        }
+        let inside = |doubt: &&Doubt| {
+            (1..=self.rows.len()).contains(&doubt.row) && (1..=self.columns.len()).contains(&doubt.column)
+        };
+        match self.doubt.iter().find(|doubt| !inside(doubt)) {
+            Some(doubt) => Err(format!("there is no cell in row {} and column {}", doubt.row, doubt.column)),
+            None => Ok(()),
+        }
+    }
+
+    /// Every cell: its coordinates, the experiment apart, what was printed, and why not to trust it.
+    pub fn cells(&self) -> impl Iterator<Item = (Coordinates, f64, Option<&str>)> {
+        self.rows.iter().enumerate().flat_map(move |(r, row)| {
+            self.columns.iter().zip(&row.values).enumerate().map(move |(c, (column, &value))| {
+                let rows = self.row_axes.iter().zip(&row.key);
+                let axes = rows.chain(self.column_axes.iter().zip(column)).chain(&self.at);
+                let doubt = self.doubt.iter().find(|doubt| (doubt.row, doubt.column) == (r + 1, c + 1));
+                let coordinates = axes.map(|(axis, value)| (axis.clone(), value.clone())).collect();
+                (coordinates, value, doubt.map(|doubt| doubt.why.as_str()))
+            })
+        })
+    }
+}
+
+impl Claim {
+    fn check(&self, known: &impl Fn(&str) -> bool) -> Result<(), String> {
+        if let Some(experiment) = self.experiments.iter().find(|experiment| !known(experiment)) {
+            return Err(format!("there is no experiment {experiment:?}"));
+        }
+        if self.not_checkable.is_some() {
+            let bare = self.metric.is_none() && self.rel.is_none() && self.statement.is_some();
+            return if bare { Ok(()) } else { Err("what is not checkable has a statement only".into()) };
+        }
+        let (Some(metric), Some(rel)) = (self.metric, self.rel) else {
+            return Err("it needs a metric and a rel, or not-checkable with the reason".into());
+        };
+        if self.experiments.is_empty() {
+            return Err("it names no experiment".into());
+        }
+        let flow = if metric.of_link() { "link" } else { "flow" };
+        let sides = || [Some(&self.a), self.b.as_ref()].into_iter().flatten();
+        if sides().any(|side| !side.contains_key(flow)) {
+            return Err(format!("both sides need a {flow} to measure {}", metric.text()));
+        }
+        if self.over.len() > 1 || self.over.values().any(Vec::is_empty) {
+            return Err("over has one axis with its values".into());
+        }
+        let several = match &self.value {
+            Values::Several(values) => values.len(),
+            Values::None | Values::One(_) => 0,
+        };
+        let one_value = matches!(self.value, Values::One(_));
+        let right_side = self.b.is_some() || one_value || (several > 0 && several == self.over_len());
+        let tolerance = self.tol_abs.is_some() || self.tol_rel.is_some();
+        let ratios = self.min_ratio.is_some() || self.max_ratio.is_some();
+        let complete = match rel {
+            Relation::Gt | Relation::Lt | Relation::Ge | Relation::Le => right_side,
+            Relation::Approx => right_side && tolerance,
+            Relation::Ratio => self.b.is_some() && (ratios || (one_value && self.tol_abs.is_some())),
+            Relation::Max | Relation::Min => !self.among.is_empty(),
+            Relation::Rank => !self.among.is_empty() && one_value,
+            Relation::Between => several == 2,
+            Relation::Trend => self.over_len() > 1 && self.direction.is_some(),
+        };
+        if !complete {
+            return Err(format!("{rel:?} lacks what it compares with"));
+        }
+        let spread = matches!(rel, Relation::Gt | Relation::Lt) && self.b.is_some();
+        if self.statistic == Statistic::Sd && !spread {
+            return Err("spreads are compared by gt or lt between two sides only".into());
+        }
+        Ok(())
+    }
+
+    fn over_len(&self) -> usize {
+        self.over.values().map(Vec::len).sum()
+    }
+}
+
+/// How many claims have each verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// [`Verdict::Holds`].
+    pub holds: usize,
+    /// [`Verdict::Fails`].
+    pub fails: usize,
+    /// [`Verdict::Undecided`].
+    pub undecided: usize,
+    /// [`Verdict::NotCheckable`].
+    pub not_checkable: usize,
+}
+
+impl Counts {
+    /// Counts verdicts.
+    pub fn of(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
+        let mut counts = Self::default();
+        for verdict in verdicts {
+            *match verdict {
+                Verdict::Holds => &mut counts.holds,
+                Verdict::Fails => &mut counts.fails,
+                Verdict::Undecided => &mut counts.undecided,
+                Verdict::NotCheckable => &mut counts.not_checkable,
+            } += 1;
+        }
+        counts
+    }
+}

@@ -124,6 +124,7 @@ struct braid_event {
 /* Flags of an algorithm. */
 #define BRAID_WANTS_RATE 1u /* fill in the rate sample */
 #define BRAID_OWNS_CWND 2u  /* rate-based: cwnd is the algorithm's in every state, no PRR, no cwnd = 1; always paced */
+#define BRAID_UNCOUPLED 4u  /* looks at no subflow but self: its host need not look for siblings */
 
 /*
  * Parameters: one table per algorithm makes the struct, the command-line help, the schema and the page.

@@ -396,5 +396,5 @@ static void cubic_on_idle_restart(struct braid_view *view, struct cubic_private 
 		priv->epoch_us = braid_min(priv->epoch_us + idle, now);
 }
 
-BRAID_ALGORITHM(cubic, CUBIC_PARAMS, 0, cubic_init, BRAID_IGNORE, cubic_on_ack, cubic_on_loss, cubic_on_recovered,
-		cubic_on_idle_restart)
+BRAID_ALGORITHM(cubic, CUBIC_PARAMS, BRAID_UNCOUPLED, cubic_init, BRAID_IGNORE, cubic_on_ack, cubic_on_loss,
+		cubic_on_recovered, cubic_on_idle_restart)

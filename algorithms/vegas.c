@@ -128,5 +128,5 @@ static void vegas_on_idle_restart(struct braid_view *view, struct vegas_private 
 	vegas_begin_round(braid_self(view), priv);
 }
 
-BRAID_ALGORITHM(vegas, VEGAS_PARAMS, 0, vegas_init, BRAID_IGNORE, vegas_on_ack, vegas_on_loss, BRAID_IGNORE,
-		vegas_on_idle_restart)
+BRAID_ALGORITHM(vegas, VEGAS_PARAMS, BRAID_UNCOUPLED, vegas_init, BRAID_IGNORE, vegas_on_ack, vegas_on_loss,
+		BRAID_IGNORE, vegas_on_idle_restart)

@@ -19,11 +19,20 @@
 #ifndef BRAID_HOOKS_H
 #define BRAID_HOOKS_H
 
+/* What a trace says of a call besides its arguments, see trace.h. */
+struct braid_record {
+	u64 sequence; /* of calls, over all sockets */
+	u64 time_ns;  /* CLOCK_MONOTONIC */
+	u64 socket;   /* a random number, the same for all calls of a socket */
+	u64 identity; /* of the algorithm, as in icsk_ca_priv */
+	u64 source;   /* hash of the algorithm's source files */
+	u32 cpu;
+	u32 phase; /* BRAID_BEFORE or BRAID_AFTER; in memory also: the next is BRAID_AFTER, as the other was recorded */
+};
+
 /* What the host keeps of a socket, the algorithm's private memory behind it. Storage of the socket, so it goes with it;
  * hooks of one socket never run at the same time. */
 struct braid_socket {
-	struct braid_view view;
-	struct braid_event event;
 	u64 ack_us;      /* when an ACK came that is not delivered yet; 0: none */
 	u64 ece_us;      /* when an ACK last echoed congestion */
 	u64 bytes_acked; /* of the socket at the last ACK, and below */
@@ -35,11 +44,22 @@ struct braid_socket {
 	u32 undone;  /* the kernel restored cwnd, on_recovered tells it */
 	u32 decayed; /* the kernel reduced cwnd after an idle time */
 	u32 reserved;
+	/* From here to the last subflow of the view: one record of a trace. */
+	struct braid_record record;
+	struct braid_event event;
 };
 
-/* The socket's storage: null if it has none, which create may change. Defined by BRAID_ALGORITHM, as is braid_deliver. */
+/* The socket's storage: null if it has none, which create may change; and what it holds besides. Defined by
+ * BRAID_ALGORITHM, as is braid_deliver. */
 braid_inline struct braid_socket *braid_socket_of(struct tcp_sock *tp, u64 create);
 braid_inline void braid_forget(struct tcp_sock *tp);
+braid_inline struct braid_view *braid_view_of(struct braid_socket *socket);
+braid_inline void *braid_private_of(struct braid_socket *socket);
+
+/* Of the record that is to be written: how long it is. */
+braid_inline u32 braid_record_bytes(struct braid_socket *socket);
+/* Copies the parameters into the storage. */
+braid_inline void braid_record_params(struct braid_socket *socket);
 
 struct braid_counts {
 	u64 acks[BRAID_MAX_SUBFLOWS + 1]; /* delivered, by the number of eligible subflows on this algorithm */
@@ -71,6 +91,8 @@ braid_inline void braid_count_loss(u32 cause)
 		counts->losses[cause]++;
 }
 
+#include "trace.h"
+
 /* Prepares the event; the caller fills in the rest and delivers it. */
 braid_inline struct braid_event *braid_event(struct braid_socket *socket, u32 type, u64 now_us)
 {
@@ -84,7 +106,9 @@ braid_inline struct braid_event *braid_event(struct braid_socket *socket, u32 ty
 
 braid_inline void braid_deliver_to(struct braid_socket *socket, u32 type)
 {
-	braid_deliver(&socket->view, socket + 1, &socket->event, type);
+	braid_trace(socket, BRAID_BEFORE);
+	braid_deliver(braid_view_of(socket), braid_private_of(socket), &socket->event, type);
+	braid_trace(socket, BRAID_AFTER);
 }
 
 /* on_recovered, if an episode has ended. */
@@ -116,8 +140,7 @@ braid_inline void braid_ack(struct braid_socket *socket, const struct tcp_sock *
 	event->acked_bytes = socket->acked_bytes;
 	event->rtt_us = socket->rtt_us > 0 ? socket->rtt_us : 0;
 	event->grow = grow;
-	event->prior_in_flight = socket->view.subflow[socket->view.self & (BRAID_MAX_SUBFLOWS - 1)].in_flight +
-				 socket->acked;
+	event->prior_in_flight = braid_self(braid_view_of(socket))->in_flight + socket->acked;
 	if (socket->ece_us == socket->ack_us)
 		event->flags |= BRAID_ACK_ECE;
 	if (braid_is_cwnd_limited(tp))
@@ -130,7 +153,7 @@ braid_inline void braid_ack(struct braid_socket *socket, const struct tcp_sock *
 /* What the algorithm wrote, into the socket. */
 braid_inline void braid_apply(struct braid_socket *socket, struct tcp_sock *tp)
 {
-	const struct braid_subflow *self = braid_self(&socket->view);
+	const struct braid_subflow *self = braid_self(braid_view_of(socket));
 	u32 k;
 
 	tp->snd_cwnd = braid_clamp(self->cwnd, 1, self->cwnd_clamp);
@@ -158,7 +181,7 @@ SEC("struct_ops") void braid_init(u64 *args)
 		tp->inet_conn.icsk_ca_priv[k + 1] = 0;
 	socket->delivered = tp->delivered;
 	socket->bytes_acked = tp->bytes_acked;
-	braid_see(&socket->view, tp);
+	braid_see(braid_view_of(socket), tp);
 	braid_event(socket, BRAID_INIT, tp->tcp_mstamp);
 	braid_deliver_to(socket, BRAID_INIT);
 	braid_apply(socket, tp);
@@ -171,7 +194,7 @@ SEC("struct_ops") void braid_release(u64 *args)
 
 	if (!socket)
 		return;
-	braid_see(&socket->view, tp);
+	braid_see(braid_view_of(socket), tp);
 	braid_event(socket, BRAID_RELEASE, tp->tcp_mstamp);
 	braid_deliver_to(socket, BRAID_RELEASE);
 	tp->inet_conn.icsk_ca_priv[0] = 0;
@@ -199,7 +222,7 @@ SEC("struct_ops") void braid_pkts_acked(u64 *args)
 	if (!socket)
 		return;
 	if (socket->ack_us) {
-		u32 coupled = braid_see(&socket->view, tp);
+		u32 coupled = braid_see(braid_view_of(socket), tp);
 
 		braid_settle(socket, tp);
 		braid_ack(socket, tp, 0, coupled);
@@ -223,7 +246,7 @@ SEC("struct_ops") void braid_cong_avoid(u64 *args)
 		tcp_reno_cong_avoid((struct sock *)tp, (u32)args[1], (u32)args[2]);
 		return;
 	}
-	coupled = braid_see(&socket->view, tp);
+	coupled = braid_see(braid_view_of(socket), tp);
 	braid_settle(socket, tp);
 	braid_ack(socket, tp, (u32)args[2], coupled);
 	braid_apply(socket, tp);
@@ -246,7 +269,7 @@ SEC("struct_ops") u32 braid_ssthresh(u64 *args)
 
 	if (!socket)
 		return tcp_reno_ssthresh((struct sock *)tp);
-	coupled = braid_see(&socket->view, tp);
+	coupled = braid_see(braid_view_of(socket), tp);
 	braid_settle(socket, tp);
 	if (braid_is_overdue(socket, tp))
 		braid_ack(socket, tp, 0, coupled);
@@ -257,7 +280,7 @@ SEC("struct_ops") u32 braid_ssthresh(u64 *args)
 	socket->undone = 0;
 	braid_deliver_to(socket, BRAID_ON_LOSS);
 	braid_apply(socket, tp);
-	return braid_max32(braid_self(&socket->view)->ssthresh, 1);
+	return braid_max32(braid_self(braid_view_of(socket))->ssthresh, 1);
 }
 
 SEC("struct_ops") u32 braid_undo_cwnd(u64 *args)
@@ -279,7 +302,7 @@ braid_inline void braid_start(struct tcp_sock *tp)
 
 	if (!socket)
 		return;
-	coupled = braid_see(&socket->view, tp);
+	coupled = braid_see(braid_view_of(socket), tp);
 	braid_settle(socket, tp);
 	if (braid_is_overdue(socket, tp))
 		braid_ack(socket, tp, 0, coupled);

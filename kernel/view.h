@@ -13,6 +13,7 @@
 /* Of the algorithm that is compiled; defined by BRAID_ALGORITHM. */
 braid_inline u64 braid_identity(void);
 braid_inline u32 braid_public_words(void);
+braid_inline u32 braid_couples(void);
 
 /* "braid_" as a little-endian number: what the kernel names of our algorithms begin with. */
 #define BRAID_PREFIX 0x5f6469617262ull
@@ -104,7 +105,7 @@ braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp)
 	u64 head;
 	u32 i, coupled = 0, found = 0;
 
-	if (!tp->is_mptcp || !tp->inet_conn.icsk_ulp_data)
+	if (!braid_couples() || !tp->is_mptcp || !tp->inet_conn.icsk_ulp_data)
 		return braid_see_alone(view, tp);
 	context = BRAID_CAST(tp->inet_conn.icsk_ulp_data, struct mptcp_subflow_context);
 	conn = context->conn;

@@ -1,5 +1,8 @@
 //! Compiles every algorithm of `algorithms/` natively and lists them for the crate.
 
+#[path = "src/hash.rs"]
+mod hash;
+
 use std::{env, fmt::Write as _, fs, path::Path, path::PathBuf};
 
 fn main() {
@@ -28,11 +31,16 @@ fn main() {
         .warnings_into_errors(env::var_os("CI").is_some())
         .compile("braid_algorithms");
 
+    let headers = headers(&algorithms);
     let mut list = String::from("&[\n");
     for source in &sources {
         let name = source.file_stem().and_then(|stem| stem.to_str()).expect("names are ASCII");
         let page = page(&algorithms, name);
-        writeln!(list, "algorithm! {{ {name}, braid_algorithm_{name}, {page:?} }},")
+        let text = fs::read(source).expect("readable source");
+        let hash = hash::fnv1a(headers.iter().chain(&text).copied());
+        let [a, b, c, d] = [48, 32, 16, 0].map(|bits| hash >> bits & 0xffff);
+        let hash = format!("0x{a:04x}_{b:04x}_{c:04x}_{d:04x}");
+        writeln!(list, "algorithm! {{ {name}, braid_algorithm_{name}, {page:?}, {hash} }},")
             .expect("writing to a string");
     }
     list.push_str("]\n");
@@ -43,4 +51,15 @@ fn main() {
 /// The algorithm's page, embedded so that `braid algorithms NAME` needs no files.
 fn page(algorithms: &Path, name: &str) -> String {
     fs::read_to_string(algorithms.join(format!("{name}.md"))).unwrap_or_default()
+}
+
+/// All headers, one after the other: any of them may be part of any algorithm.
+fn headers(algorithms: &Path) -> Vec<u8> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(algorithms)
+        .expect("algorithms/ is part of the repository")
+        .map(|entry| entry.expect("readable folder").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "h"))
+        .collect();
+    paths.sort();
+    paths.iter().flat_map(|path| fs::read(path).expect("readable header")).collect()
 }

@@ -45,13 +45,14 @@ fn build() -> Result<(), String> {
     let mut list = String::from("&[\n");
     for source in &sources {
         let name = source.file_stem().and_then(|stem| stem.to_str()).expect("names are ASCII");
-        compile(&clang, &root, source, &out.join(format!("{name}.bpf.o")))?;
+        let algorithm = braid_algorithms::find(name).expect("both crates list the folder");
+        compile(&clang, &root, source, algorithm.source_hash(), &out.join(format!("{name}.bpf.o")))?;
         writeln!(list, "object!({name:?}),").expect("a string");
     }
     list.push_str("]\n");
     fs::write(out.join("objects.rs"), list).map_err(|error| error.to_string())?;
 
-    compile(&clang, &root, &kernel.join("fixed_test.bpf.c"), &out.join("fixed_test.bpf.o"))
+    compile(&clang, &root, &kernel.join("fixed_test.bpf.c"), 0, &out.join("fixed_test.bpf.o"))
 }
 
 /// The first clang of [`CLANGS`] that is there and new enough.
@@ -79,7 +80,7 @@ fn major_version(clang: &Path) -> Option<u32> {
     macros.lines().find_map(|line| line.strip_prefix("#define __clang_major__ "))?.trim().parse().ok()
 }
 
-fn compile(clang: &Path, root: &Path, source: &Path, object: &Path) -> Result<(), String> {
+fn compile(clang: &Path, root: &Path, source: &Path, source_hash: u64, object: &Path) -> Result<(), String> {
     let output = Command::new(clang)
         .current_dir(root)
         // v3: the newest instruction set that Linux 6.4, our floor, knows. -g: BTF.
@@ -87,6 +88,7 @@ fn compile(clang: &Path, root: &Path, source: &Path, object: &Path) -> Result<()
         .args(["-ffreestanding", "-fwrapv", "-fno-strict-aliasing"])
         .args(["-Wall", "-Wextra", "-Wno-unused-parameter"])
         .args(env::var_os("CI").map(|_| "-Werror"))
+        .arg(format!("-DBRAID_SOURCE_HASH={source_hash:#x}ull"))
         .args(["-I", "algorithms", "-I", "kernel", "-c"])
         // Relative, so that objects do not depend on the folder they were built in.
         .arg(source.strip_prefix(root).unwrap_or(source))

@@ -3,6 +3,12 @@
 //! Windows are in packets, times in microseconds, rates in bytes per second. `tests/layout.rs` compares sizes and
 //! offsets with what the C compiler made of the header.
 
+use std::ffi::{CStr, c_char};
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::hash::fnv1a;
+
 /// Most subflows a connection can have.
 pub const MAX_SUBFLOWS: usize = 8;
 /// Words of state that a subflow shows its siblings.
@@ -80,7 +86,7 @@ pub mod event_flags {
 
 /// `struct braid_subflow`: one subflow as its host sees it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Subflow {
     /// Congestion window, packets.
     pub cwnd: u32,
@@ -142,7 +148,7 @@ pub struct View {
 
 /// `struct braid_event`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Event {
     /// Time.
     pub now_us: u64,
@@ -174,4 +180,31 @@ pub struct Event {
     pub rate_losses: u32,
     /// `in_flight` before this ACK.
     pub prior_in_flight: u32,
+}
+
+/// `struct braid_probe_field` of `native/probe.c`.
+#[repr(C)]
+struct Field {
+    name: *const c_char,
+    offset: u64,
+    size: u64,
+}
+
+/// Hash of the name, offset and size of every field, as the C compiler laid them out: files that hold these structures
+/// are read by builds with the same one.
+pub fn hash() -> u64 {
+    unsafe extern "C" {
+        static braid_probe_fields: Field;
+    }
+    let mut text = Vec::new();
+    let mut field = &raw const braid_probe_fields;
+    // SAFETY: native/probe.c ends the table with a row that has no name.
+    unsafe {
+        while !(*field).name.is_null() {
+            text.extend(CStr::from_ptr((*field).name).to_bytes());
+            text.extend([(*field).offset, (*field).size].map(u64::to_le_bytes).concat());
+            field = field.add(1);
+        }
+    }
+    fnv1a(text)
 }

@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+mod hash;
 pub mod layout;
 mod spec;
 
@@ -46,6 +47,7 @@ unsafe impl Sync for RawAlgorithm {}
 pub struct Algorithm {
     raw: &'static RawAlgorithm,
     page: &'static str,
+    source_hash: u64,
 }
 
 /// Where an algorithm comes from.
@@ -83,7 +85,7 @@ pub struct Param {
 }
 
 macro_rules! algorithm {
-    ($name:ident, $symbol:ident, $page:expr) => {
+    ($name:ident, $symbol:ident, $page:expr, $hash:expr) => {
         Algorithm {
             raw: {
                 unsafe extern "C" {
@@ -93,6 +95,7 @@ macro_rules! algorithm {
                 unsafe { &$symbol }
             },
             page: $page,
+            source_hash: $hash,
         }
     };
 }
@@ -120,6 +123,8 @@ impl Algorithm {
     pub const WANTS_RATE: u32 = 1;
     /// cwnd is the algorithm's in every state.
     pub const OWNS_CWND: u32 = 2;
+    /// It looks at no subflow but self.
+    pub const UNCOUPLED: u32 = 4;
 
     /// Its name, at most nine characters of `[a-z0-9]`.
     pub fn name(&self) -> &'static str {
@@ -156,6 +161,11 @@ impl Algorithm {
     /// [`Self::WANTS_RATE`], [`Self::OWNS_CWND`].
     pub fn flags(&self) -> u32 {
         self.raw.flags
+    }
+
+    /// Hash of its source, headers included: builds with the same one compute the same.
+    pub fn source_hash(&self) -> u64 {
+        self.source_hash
     }
 
     /// Bytes of state that siblings see.
@@ -212,6 +222,14 @@ impl Controller {
     /// The private memory, to compare it with another build's.
     pub fn private(&self) -> &[u64] {
         &self.private
+    }
+
+    /// Puts back a private memory of before, as [`Self::private`] returned it.
+    ///
+    /// # Panics
+    /// If it is of another length.
+    pub fn set_private(&mut self, private: &[u64]) {
+        self.private.copy_from_slice(private);
     }
 
     /// Delivers an event to the subflow that `view.self_index` names.

@@ -59,6 +59,8 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(flatten)]
     Kernel(crate::kernel::Kernel),
+    #[command(flatten)]
+    Calls(crate::calls::Calls),
     /// Print a completion script for a shell.
     #[command(hide = true)]
     Completions {

@@ -66,6 +66,7 @@ impl From<Error> for Failure {
             Error::BadName { .. }
             | Error::NotLoaded { .. }
             | Error::NotAvailable { .. }
+            | Error::OtherVersion { .. }
             | Error::NoNamespace { .. } => BAD_INPUT,
             _ => FAILED,
         };
@@ -83,7 +84,7 @@ pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
     }
 }
 
-fn short(name: &str) -> &str {
+pub(crate) fn short(name: &str) -> &str {
     name.strip_prefix(PREFIX).unwrap_or(name)
 }
 

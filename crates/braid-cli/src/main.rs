@@ -1,6 +1,7 @@
 //! The `braid` command.
 
 mod args;
+mod calls;
 mod failure;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Algorithms { name } => list::algorithms(name.as_deref()),
         #[cfg(target_os = "linux")]
         Command::Kernel(command) => kernel::run(command),
+        Command::Calls(command) => calls::run(command),
         Command::Completions { shell } => args::completions(*shell),
         Command::Man { folder } => args::man(folder),
     };

@@ -11,13 +11,13 @@ use rustix::{
     mount::{MountFlags, mount},
 };
 
-use crate::Error;
+use crate::{Error, object::CARRIED};
 
 const BPFFS: &str = "/sys/fs/bpf";
 /// `BPF_FS_MAGIC`
 const MAGIC: i128 = 0xcafe_4a11;
 
-/// One folder per loaded name, with the pins `link`, `spec` and `counts`.
+/// One folder per loaded name, with the pins `link`, `spec` and those of the maps that a replacement goes on with.
 pub(crate) fn folder() -> PathBuf {
     Path::new(BPFFS).join("braid")
 }
@@ -53,7 +53,8 @@ pub(crate) fn names() -> Vec<String> {
 /// Removes a folder of pins, and the one above it if that was the last.
 pub(crate) fn remove(pins: &Path) {
     // The link last: as long as it is there the rest belongs to something loaded.
-    for name in ["spec", "counts", "link"] {
+    let carried = CARRIED.iter().map(|(pin, ..)| *pin);
+    for name in carried.chain(["spec", "link"]) {
         let _ = fs::remove_file(pins.join(name));
     }
     let _ = fs::remove_dir(pins);

@@ -13,7 +13,7 @@ use libbpf_rs::{ErrorKind, Link, MapCore as _, MapFlags, MapHandle};
 
 use crate::{
     Error, Namespace, Socket, bpffs, default, namespace,
-    object::{COUNTS, load_algorithm, map, ops_of_this_kernel},
+    object::{CARRIED, load_algorithm, map, ops_of_this_kernel},
     set_default, sockets,
 };
 
@@ -62,10 +62,7 @@ pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     crate::object::check_kernel()?;
     bpffs::ensure()?;
     let pins = bpffs::folder().join(name);
-    let counts = pins.join("counts");
-    let goes_on =
-        MapHandle::from_pinned_path(&counts).is_ok_and(|map| map.value_size() == size_of::<Counts>() as u32);
-    let (mut object, _) = load_algorithm(spec, Some(name), goes_on.then_some(counts.as_path()))?;
+    let (mut object, _) = load_algorithm(spec, Some(name), Some(&pins))?;
 
     let failed = |doing: &str| {
         let doing = format!("{doing} {PREFIX}{name}");
@@ -98,13 +95,10 @@ pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
         }
         Err(error) => return Err(failed("registering")(error)),
     };
-    for (pin, source) in [("spec", ".rodata.spec"), ("counts", COUNTS)] {
-        if pin == "counts" && goes_on && before.is_some() {
-            continue;
-        }
-        let path = pins.join(pin);
-        let _ = fs::remove_file(&path);
-        let pinned = map(&mut object, source).and_then(|mut map| map.pin(&path).map_err(failed("pinning")));
+    for (pin_name, source) in
+        [("spec", ".rodata.spec")].into_iter().chain(CARRIED.map(|(pin, source, _)| (pin, source)))
+    {
+        let pinned = map(&mut object, source).and_then(|mut map| pin(&mut map, &pins.join(pin_name)));
         if let Err(error) = pinned {
             if before.is_none() {
                 bpffs::remove(&pins);
@@ -113,6 +107,16 @@ pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
         }
     }
     Ok(before)
+}
+
+/// Pins a map in place of what may be there, at no moment leaving nothing.
+fn pin(map: &mut libbpf_rs::MapMut<'_>, path: &Path) -> Result<(), Error> {
+    let failed = |report: String| Error::Kernel { doing: format!("pinning {}", path.display()), report };
+    // The BPF file system has no names with dots.
+    let next = path.with_file_name("next");
+    let _ = fs::remove_file(&next);
+    map.pin(&next).map_err(|error| failed(format!("{error:#}")))?;
+    fs::rename(&next, path).map_err(|error| failed(error.to_string()))
 }
 
 /// Puts another `tcp_congestion_ops` of the same name into a link. The map has been prepared for it by the attempt to

@@ -45,6 +45,11 @@ pub enum Error {
         /// The name in the kernel.
         name: String,
     },
+    /// It was loaded by a braid whose programs this one does not understand.
+    OtherVersion {
+        /// The name asked for, without `braid_`.
+        name: String,
+    },
     /// Nothing is loaded under that name.
     NotLoaded {
         /// The name asked for, without `braid_`.
@@ -129,6 +134,11 @@ impl fmt::Display for Error {
                 f,
                 "the kernel already has a `{name}` that this braid did not load: choose another name with --as, or \
                  have its owner unload it (`bpftool struct_ops list` shows who that may be)"
+            ),
+            Self::OtherVersion { name } => write!(
+                f,
+                "`{name}` was loaded by another version of braid: `braid load` it again, connections that exist keep \
+                 what they have and are not seen"
             ),
             Self::NotLoaded { name, loaded } if loaded.is_empty() => {
                 write!(f, "`{name}` is not loaded, nothing is: `braid load NAME` loads an algorithm")

@@ -17,6 +17,7 @@ mod namespace;
 mod object;
 mod parity;
 mod sockets;
+mod trace;
 
 pub use control::{Loaded, PREFIX, Use, load, loaded, unload, uses};
 pub use doctor::{Requirement, doctor};
@@ -26,6 +27,7 @@ pub use namespace::{Namespace, available, default, set_default};
 pub use object::{Verified, verify};
 pub use parity::{Call, Parity};
 pub use sockets::{Socket, sockets};
+pub use trace::{Recorded, record};
 
 /// An algorithm compiled for BPF.
 pub struct Object {

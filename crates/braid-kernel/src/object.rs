@@ -4,7 +4,8 @@ use std::{cell::RefCell, fs, path::Path};
 
 use braid_algorithms::Spec;
 use libbpf_rs::{
-    ErrorKind, MapCore as _, MapMut, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject, PrintLevel,
+    ErrorKind, MapCore as _, MapHandle, MapMut, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject,
+    PrintLevel,
     btf::{Btf, types::Struct},
     set_print,
 };
@@ -34,11 +35,11 @@ pub fn verify(spec: &Spec) -> Result<Vec<Verified>, Error> {
 }
 
 /// The algorithm's object with the spec's parameters, loaded, with a name ready to be registered as `braid_NAME`, without
-/// one only to run single transitions. It goes on counting in the map pinned at `counts`.
+/// one only to run single transitions. It goes on with those maps of [`CARRIED`] that are pinned in `pins`.
 pub(crate) fn load_algorithm(
     spec: &Spec,
     name: Option<&str>,
-    counts: Option<&Path>,
+    pins: Option<&Path>,
 ) -> Result<(Object, Vec<Verified>), Error> {
     let algorithm = spec.algorithm().name();
     let object = objects()
@@ -53,8 +54,12 @@ pub(crate) fn load_algorithm(
             open_map(open, ".rodata.params")?.set_initial_value(&values)?;
         }
         write(&mut open_map(open, ".rodata.spec")?, spec.text().as_bytes())?;
-        if let Some(counts) = counts {
-            open_map(open, COUNTS)?.reuse_pinned_map(counts)?;
+        for (pin, map, value_bytes) in CARRIED {
+            let Some(path) = pins.map(|pins| pins.join(pin)).filter(|path| path.exists()) else { continue };
+            // Another braid may have pinned something else.
+            if MapHandle::from_pinned_path(&path)?.value_size() == value_bytes {
+                open_map(open, map)?.reuse_pinned_map(&path)?;
+            }
         }
         // The section is optional, but libbpf takes that for its first map only.
         for mut map in open.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
@@ -68,8 +73,13 @@ pub(crate) fn load_algorithm(
     })
 }
 
-/// The per-CPU map of counters, `struct braid_counts`.
-pub(crate) const COUNTS: &str = "braid_counts";
+/// Maps that outlive a replacement, by the name of their pin: counters (`struct braid_counts`), the place for a trace's ring
+/// and the number of calls traced (`struct braid_trace_state`). The last is the size of a value in bytes.
+pub(crate) const CARRIED: [(&str, &str, u32); 3] = [
+    ("counts", "braid_counts", 13 * 8),
+    ("ring", "braid_trace_ring", 4),
+    ("calls", "braid_trace_state", 2 * 8),
+];
 
 /// The map that registers the congestion control: one per layout of `tcp_congestion_ops`, see kernel/compat.h.
 pub(crate) fn ops_of_this_kernel() -> Result<&'static str, Error> {

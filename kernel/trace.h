@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Recording calls for `braid trace`: what goes into a transition and what comes out of it, word for word.
+ *
+ * Two records per call, before and after it, each copied straight out of the socket's storage. No reference to the ring
+ * is held meanwhile, so the verifier has nothing to carry through the algorithm.
+ *
+ * Tracing is on while user space keeps a ring buffer in braid_trace_ring. While it does not, there is no ring, and a call
+ * pays for one look into an array and one flag. Both maps are pinned and go on in a replacement, so that a trace sees
+ * sockets of before and after.
+ */
+#ifndef BRAID_TRACE_H
+#define BRAID_TRACE_H
+
+#define BRAID_BEFORE 0
+#define BRAID_AFTER 1
+
+struct braid_ring {
+	MAP_NUMBER(type, BPF_MAP_TYPE_RINGBUF);
+	MAP_NUMBER(max_entries, 4096); /* user space chooses */
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_VALUES(values, struct braid_ring);
+} braid_trace_ring SEC(".maps");
+
+/* Never reset, so that user space takes differences. */
+struct braid_trace_state {
+	u64 sequence; /* of the next call */
+	u64 lost;     /* records for which the ring had no room */
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct braid_trace_state);
+} braid_trace_state SEC(".maps");
+
+/* Not inlined: it is the same for every event of every hook. */
+static __attribute__((noinline)) void braid_record(struct braid_socket *socket, void *ring, u32 phase)
+{
+	u32 only = 0;
+	struct braid_trace_state *state = bpf_map_lookup_elem(&braid_trace_state, &only);
+	struct braid_record *record = &socket->record;
+
+	if (!state)
+		return;
+	if (phase == BRAID_BEFORE) {
+		record->sequence = __sync_fetch_and_add(&state->sequence, 1);
+		record->time_ns = bpf_ktime_get_ns();
+		record->cpu = bpf_get_smp_processor_id();
+		record->identity = braid_identity();
+		record->source = BRAID_SOURCE_HASH;
+		if (!record->socket)
+			record->socket = (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+		braid_record_params(socket);
+		record->phase = BRAID_BEFORE;
+	}
+	if (bpf_ringbuf_output(ring, record, braid_record_bytes(socket), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&state->lost, 1);
+	else if (phase == BRAID_BEFORE)
+		record->phase = BRAID_AFTER;
+}
+
+braid_inline void braid_trace(struct braid_socket *socket, u32 phase)
+{
+	u32 only = 0;
+	void *ring;
+
+	if (phase == BRAID_AFTER && socket->record.phase != BRAID_AFTER)
+		return;
+	ring = bpf_map_lookup_elem(&braid_trace_ring, &only);
+	if (ring)
+		braid_record(socket, ring, phase);
+	if (phase == BRAID_AFTER)
+		socket->record.phase = BRAID_BEFORE;
+}
+
+#endif

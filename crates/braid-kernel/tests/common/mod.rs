@@ -1,6 +1,8 @@
 //! What the tests of this crate share.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod network;
+
 use std::io::Write as _;
 
 use braid_algorithms::{Algorithm, Param, Spec};

@@ -1,0 +1,334 @@
+//! Network namespaces with two paths, and transfers over them.
+
+use std::{
+    fs::File,
+    io::{Read as _, Write as _},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream},
+    os::fd::AsFd as _,
+    path::Path,
+    process::Command,
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use braid_algorithms::Spec;
+use braid_kernel::{Namespace, unload};
+use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// Names and the kernel's lists are shared, so one test at a time.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+pub(crate) fn run(command: &str) -> Result<String, String> {
+    let mut words = command.split_whitespace();
+    let program = words.next().expect("a command");
+    let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("`{command}`: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+/// Client, router and server; removed when dropped.
+pub(crate) struct Network {
+    pub(crate) names: [String; 3],
+}
+
+impl Network {
+    /// Nothing, and a line that says why, where this machine cannot have it.
+    pub(crate) fn new(test: &str) -> Option<Self> {
+        let names = ["c", "r", "s"].map(|role| format!("braid-{}-{role}", std::process::id()));
+        let network = Self { names };
+        match network.set_up() {
+            Ok(()) => Some(network),
+            Err(reason) => {
+                skip(test, &reason);
+                None
+            }
+        }
+    }
+
+    fn set_up(&self) -> Result<(), String> {
+        let [client, router, server] = &self.names;
+        for name in &self.names {
+            run(&format!("ip netns add {name}"))?;
+            run(&format!("ip -n {name} link set lo up"))?;
+        }
+        for key in ["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"] {
+            run(&format!("ip netns exec {router} sysctl -qw {key}"))?;
+        }
+        for path in [1, 2] {
+            for (end, name, hop, host) in [("c", client, 1, 1), ("s", server, 2, 2)] {
+                let other = 3 - host;
+                run(&format!(
+                    "ip -n {name} link add {end}{path} type veth peer name {end}{path} netns {router}"
+                ))?;
+                for (name, host) in [(name, host), (router, other)] {
+                    run(&format!("ip -n {name} addr add 10.{path}.{hop}.{host}/24 dev {end}{path}"))?;
+                    run(&format!("ip -n {name} addr add fd0{path}:{hop}::{host}/64 dev {end}{path} nodad"))?;
+                    run(&format!("ip -n {name} link set {end}{path} up"))?;
+                }
+                let far = 3 - hop;
+                run(&format!("ip -n {name} route add 10.{path}.{far}.0/24 via 10.{path}.{hop}.{other}"))?;
+                run(&format!("ip -n {name} -6 route add fd0{path}:{far}::/64 via fd0{path}:{hop}::{other}"))?;
+            }
+            run(&format!(
+                "tc -n {router} qdisc add dev s{path} root tbf rate 100mbit burst 5000 limit 60000"
+            ))?;
+        }
+        for name in [client, server] {
+            run(&format!("ip -n {name} mptcp limits set subflows 8 add_addr_accepted 8"))?;
+        }
+        Ok(())
+    }
+
+    /// The server offers its address on the second path, to connections that exist as well.
+    pub(crate) fn open_second_path(&self) {
+        for address in ["10.2.2.2", "fd02:2::2"] {
+            run(&format!("ip -n {} mptcp endpoint add {address} signal", self.names[2]))
+                .expect("an endpoint");
+        }
+    }
+
+    /// The router drops some of the packets of the first path and marks some of those that may be (ECN).
+    pub(crate) fn damage(&self) -> Result<(), String> {
+        let [client, router, server] = &self.names;
+        for name in [client, server] {
+            run(&format!("ip netns exec {name} sysctl -qw net.ipv4.tcp_ecn=1"))?;
+        }
+        run(&format!("ip netns exec {router} nft add table inet braid"))?;
+        run(&format!(
+            "ip netns exec {router} nft add chain inet braid forward {{ type filter hook forward priority 0 ; }}"
+        ))?;
+        for rule in [
+            "meta l4proto tcp numgen random mod 1000 < 3 drop",
+            "ip ecn != not-ect numgen random mod 1000 < 3 ip ecn set ce",
+            "ip6 ecn != not-ect numgen random mod 1000 < 3 ip6 ecn set ce",
+        ] {
+            run(&format!("ip netns exec {router} nft add rule inet braid forward {rule}"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the second path down, or up again.
+    pub(crate) fn second_path(&self, is_up: bool) {
+        let [_, router, server] = &self.names;
+        let state = if is_up { "up" } else { "down" };
+        run(&format!("ip -n {router} link set s2 {state}")).expect("ours");
+        if is_up {
+            let _ = run(&format!("ip -n {server} route replace 10.2.1.0/24 via 10.2.2.1"));
+            let _ = run(&format!("ip -n {server} -6 route replace fd02:1::/64 via fd02:2::1"));
+        }
+    }
+
+    /// Withdraws the address on the second path: its subflows are removed.
+    pub(crate) fn close_second_path(&self) {
+        let _ = run(&format!("ip -n {} mptcp endpoint flush", self.names[2]));
+    }
+
+    pub(crate) fn client(&self) -> Namespace {
+        Namespace::named(&self.names[0]).expect("made by set_up")
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = run(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+pub(crate) fn skip(test: &str, reason: &str) {
+    writeln!(std::io::stderr(), "SKIPPED: {test}, because {reason}").expect("stderr");
+}
+
+/// Moves this thread into a namespace.
+pub(crate) fn enter(name: &str) {
+    let file = File::open(Path::new("/run/netns").join(name)).expect("a namespace of ours");
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
+}
+
+pub(crate) fn socket(address: SocketAddr, is_mptcp: bool) -> std::os::fd::OwnedFd {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let protocol: Option<Protocol> = if is_mptcp { Some(ipproto::MPTCP) } else { None };
+    rustix::net::socket(family, SocketType::STREAM, protocol).expect("a socket")
+}
+
+/// A transfer from client to server, which has read nothing yet.
+pub(crate) struct Transfer {
+    pub(crate) stream: TcpStream,
+    received: mpsc::Receiver<Vec<u8>>,
+}
+
+impl Transfer {
+    /// Connects, on the congestion control of that name in the kernel if there is one.
+    pub(crate) fn begin(network: &Network, address: &str, is_mptcp: bool, algorithm: Option<&str>) -> Self {
+        let address: SocketAddr = address.parse().expect("an address");
+        let [client, _, server] = network.names.clone();
+        let (ready, is_ready) = mpsc::channel();
+        let (send, received) = mpsc::channel();
+        thread::spawn(move || {
+            enter(&server);
+            let socket = socket(address, is_mptcp);
+            // Any address: a join to the second one needs a listener, too.
+            let any: IpAddr =
+                if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+            rustix::net::bind(&socket, &SocketAddr::new(any, 0)).expect("a free port");
+            rustix::net::listen(&socket, 1).expect("a bound socket");
+            let listener = TcpListener::from(socket);
+            ready.send(listener.local_addr().expect("bound").port()).expect("the test waits");
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut data = Vec::new();
+            stream.read_to_end(&mut data).expect("a whole transfer");
+            let _ = send.send(data);
+        });
+        let address = SocketAddr::new(address.ip(), is_ready.recv().expect("a server"));
+        let algorithm = algorithm.map(str::to_owned);
+        let connect = move || {
+            enter(&client);
+            let socket = socket(address, is_mptcp);
+            if let Some(algorithm) = algorithm {
+                sockopt::set_tcp_congestion(&socket, &algorithm).expect("it is loaded");
+            }
+            rustix::net::connect(&socket, &address).expect("a server");
+            TcpStream::from(socket)
+        };
+        let stream = thread::spawn(connect).join().expect("a connection");
+        Self { stream, received }
+    }
+
+    /// Sends so many bytes, different at each place.
+    pub(crate) fn send(&mut self, sent: &mut Vec<u8>, bytes: usize) {
+        let mut word = sent.len() as u64 ^ 0x9e37_79b9_7f4a_7c15;
+        let from = sent.len();
+        while sent.len() < from + bytes {
+            word ^= word << 13;
+            word ^= word >> 7;
+            word ^= word << 17;
+            sent.extend_from_slice(&word.to_ne_bytes());
+        }
+        self.stream.write_all(&sent[from..]).expect("the connection holds");
+    }
+
+    /// Closes and checks that all of it arrived, each byte in its place.
+    pub(crate) fn finish(self, sent: &[u8]) {
+        drop(self.stream);
+        let received = self.received.recv_timeout(Duration::from_secs(30)).expect("the transfer ends");
+        assert_eq!(received.len(), sent.len(), "bytes received and sent");
+        assert!(received == sent, "the bytes are those that were sent");
+    }
+}
+
+/// Bytes of [`Pumped`] repeat after so many: a prime, so that a shift by any common size shows.
+const PERIOD: usize = 65_521;
+
+/// Two periods, so that what begins anywhere in the first can be taken from it in one piece of up to a period.
+fn pattern() -> Vec<u8> {
+    (0..2 * PERIOD as u64)
+        .map(|i| (i % PERIOD as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as u8 >> 1)
+        .collect()
+}
+
+/// What a connection carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pumped {
+    pub(crate) sent: usize,
+    pub(crate) received: usize,
+    /// Whether every byte received is the one that was sent at its place.
+    pub(crate) intact: bool,
+}
+
+/// Opens a connection on a congestion control, sends until `stop` or so many bytes, closes, and checks each byte on the
+/// other side, all in threads of its own.
+pub(crate) fn pump(
+    network: &Network,
+    address: &str,
+    is_mptcp: bool,
+    algorithm: &str,
+    bytes: usize,
+    stop: &AtomicBool,
+) -> Result<Pumped, String> {
+    let address: SocketAddr = address.parse().expect("an address");
+    let [client, _, server] = &network.names;
+    let text = |error: std::io::Error| error.to_string();
+    thread::scope(|scope| {
+        let (ready, is_ready) = mpsc::channel();
+        let receiver = scope.spawn(move || {
+            enter(server);
+            let socket = socket(address, is_mptcp);
+            let any: IpAddr =
+                if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+            rustix::net::bind(&socket, &SocketAddr::new(any, 0)).expect("a free port");
+            rustix::net::listen(&socket, 1).expect("a bound socket");
+            let listener = TcpListener::from(socket);
+            ready.send(listener.local_addr().expect("bound").port()).expect("the client waits");
+            // A client that cannot connect must not leave this waiting for ever.
+            sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(Duration::from_secs(30)))
+                .expect("a socket");
+            let (mut stream, _) = listener.accept().map_err(text)?;
+            let (pattern, mut buffer) = (pattern(), vec![0; PERIOD]);
+            let (mut received, mut intact) = (0, true);
+            loop {
+                let n = match stream.read(&mut buffer) {
+                    Ok(0) => return Ok((received, intact)),
+                    Ok(n) => n,
+                    Err(error) => return Err(error.to_string()),
+                };
+                intact &= buffer[..n] == pattern[received % PERIOD..][..n];
+                received += n;
+            }
+        });
+        let port = is_ready.recv().expect("a server");
+        let sender = scope.spawn(move || {
+            enter(client);
+            let socket = socket(address, is_mptcp);
+            sockopt::set_tcp_congestion(&socket, algorithm).map_err(|error| error.to_string())?;
+            rustix::net::connect(&socket, &SocketAddr::new(address.ip(), port))
+                .map_err(|error| error.to_string())?;
+            let mut stream = TcpStream::from(socket);
+            let pattern = pattern();
+            let mut sent = 0;
+            while sent < bytes && !stop.load(Ordering::Relaxed) {
+                let n = (bytes - sent).min(16_384);
+                stream.write_all(&pattern[sent % PERIOD..][..n]).map_err(text)?;
+                sent += n;
+            }
+            Ok::<usize, String>(sent)
+        });
+        let sent = sender.join().expect("no panic")?;
+        let (received, intact) = receiver.join().expect("no panic")?;
+        Ok(Pumped { sent, received, intact })
+    })
+}
+
+/// Unloads what a test has loaded, also when it fails.
+pub(crate) struct Guard<'a>(pub(crate) &'a str);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let _ = unload(self.0, true);
+    }
+}
+
+pub(crate) fn spec(text: &str) -> Spec {
+    Spec::parse(text).expect("an algorithm")
+}
+
+/// Waits until something holds.
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(10), "not in 10 s: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}

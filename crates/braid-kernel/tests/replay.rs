@@ -1,7 +1,7 @@
 //! Calls recorded in the kernel under traffic, made again natively: no word differs.
 //!
-//! `BRAID_REPLAY_CALLS=1000000 cargo test --release -p braid-kernel --test replay -- --nocapture` for a million calls; see
-//! `bench/kernel/README.md`. Needs root, `ip`, `tc` and `nft`.
+//! `BRAID_REPLAY_CALLS=1000000 cargo test --release -p braid-kernel --test replay -- --nocapture` for a million calls.
+//! Needs root, `ip`, `tc` and `nft`.
 
 mod common;
 

@@ -1,0 +1,215 @@
+//! `braid trace`, `replay` and `vectors`, as a person types them.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::tempdir;
+
+fn braid(folder: &Path, args: &[&str]) -> Output {
+    Command::cargo_bin("braid").expect("built").current_dir(folder).args(args).output().expect("it runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
+fn skip(test: &str, reason: &str) {
+    writeln!(std::io::stderr(), "SKIPPED: {test}, because {reason}").expect("stderr");
+}
+
+/// The Python programs of docs/traces.md, or nothing where there is no Python.
+fn documented_programs() -> Option<Vec<String>> {
+    let document = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/traces.md"))
+        .expect("it is there");
+    let programs: Vec<String> = document
+        .split("```python\n")
+        .skip(1)
+        .filter_map(|rest| Some(rest.split("```").next()?.to_owned()))
+        .collect();
+    assert_eq!(programs.len(), 2, "one for JSON, one for traces");
+    let python = std::process::Command::new("python3").arg("--version").stdout(Stdio::null()).status();
+    python.is_ok_and(|status| status.success()).then_some(programs)
+}
+
+#[test]
+fn vectors_convert_between_their_forms_and_replay_without_a_difference() {
+    let folder = tempdir().expect("a folder");
+    let place = folder.path();
+    for algorithm in ["balia", "cubic", "dlia", "dolia", "lia", "olia", "reno", "vegas"] {
+        let json = braid(place, &["vectors", algorithm, "--calls", "20"]);
+        assert!(json.status.success(), "{}", stderr(&json));
+        fs::write(place.join("a.json"), &json.stdout).expect("writable");
+        let tsv = braid(place, &["vectors", "a.json", "--format", "tsv"]);
+        fs::write(place.join("a.tsv"), &tsv.stdout).expect("writable");
+        let again = braid(place, &["vectors", "a.tsv"]);
+        assert!(again.stdout == json.stdout, "{algorithm}: JSON to text to JSON");
+        for file in ["a.json", "a.tsv"] {
+            let replay = braid(place, &["replay", file, "--json"]);
+            assert!(replay.status.success(), "{}", stderr(&replay));
+            let replay: Value = serde_json::from_slice(&replay.stdout).expect("one document");
+            assert_eq!(replay["calls"], 80);
+            assert_eq!(replay["differing_words"], 0);
+        }
+    }
+}
+
+#[test]
+fn a_changed_word_is_found_and_named() {
+    let folder = tempdir().expect("a folder");
+    let text = stdout(&braid(folder.path(), &["vectors", "lia:rounding=usec", "--format", "tsv"]));
+    let row = text.lines().find(|line| line.starts_with("outputs\t")).expect("outputs");
+    let mut columns: Vec<&str> = row.split('\t').collect();
+    columns[1] = "4711";
+    fs::write(folder.path().join("wrong.tsv"), text.replacen(row, &columns.join("\t"), 1)).expect("writable");
+    let replay = braid(folder.path(), &["replay", "wrong.tsv"]);
+    assert_eq!(replay.status.code(), Some(1));
+    let text = stdout(&replay);
+    assert!(text.contains("1 words differ"), "{text}");
+    assert!(text.contains("lia:rounding=usec init: cwnd recorded 0x1267, native 0xa"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_read_is_bad_input_with_a_remedy() {
+    let folder = tempdir().expect("a folder");
+    fs::write(folder.path().join("other"), "hello").expect("writable");
+    for (args, says) in [
+        (&["replay", "missing"][..], "missing"),
+        (&["replay", "other"], "braid vectors"),
+        (&["vectors", "liaa"], "did you mean `lia`?"),
+    ] {
+        let output = braid(folder.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(says), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_documented_program_reads_vectors() {
+    let Some(programs) = documented_programs() else {
+        return skip("the documented programs", "there is no python3");
+    };
+    let folder = tempdir().expect("a folder");
+    let vectors = braid(folder.path(), &["vectors", "olia", "--calls", "5"]).stdout;
+    let output =
+        Command::new("python3").args(["-c", &programs[0]]).write_stdin(vectors).output().expect("it runs");
+    assert_eq!(stdout(&output).lines().count(), 20, "{}", stderr(&output));
+    assert!(
+        stdout(&output).starts_with("olia init 1 subflows, rtt 0 us: cwnd 10 -> 10"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[cfg(target_os = "linux")]
+mod live {
+    use super::*;
+
+    #[test]
+    fn wrong_filters_and_files_are_bad_input() {
+        let folder = tempdir().expect("a folder");
+        fs::write(folder.path().join("taken"), "").expect("writable");
+        for (args, says) in [
+            (&["trace", "-o", "x", "--filter", "colour=red"][..], "name, connection, subflow and event"),
+            (&["trace", "-o", "x", "--filter", "event=loss"], "on_loss"),
+            (&["trace", "-o", "x", "--filter", "connection=xyz"], "hexadecimal"),
+            (&["trace", "-o", "x", "--buffer", "3"], "power of two"),
+        ] {
+            let output = braid(folder.path(), args);
+            assert_eq!(output.status.code(), Some(2), "{args:?}");
+            assert!(stderr(&output).contains(says), "{args:?}: {}", stderr(&output));
+            assert!(!folder.path().join("x").exists(), "{args:?} wrote nothing");
+        }
+    }
+
+    /// Removes what the test loaded, also when it fails.
+    struct Guard(&'static str);
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            let _ = braid(Path::new("/"), &["unload", self.0, "--force"]);
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_in_the_kernel_replays_and_is_read_by_the_documented_program() {
+        const TEST: &str = "trace and replay";
+        let folder = tempdir().expect("a folder");
+        let doctor = braid(folder.path(), &["doctor"]);
+        if !doctor.status.success() {
+            return skip(TEST, stderr(&doctor).trim());
+        }
+        let output = braid(folder.path(), &["load", "cubic", "--as", "cli_trace"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let _guard = Guard("cli_trace");
+
+        let taken = braid(folder.path(), &["trace", "-o", "/etc/passwd"]);
+        assert!(stderr(&taken).contains("name another file"), "{}", stderr(&taken));
+        let program = assert_cmd::cargo::cargo_bin("braid");
+        let trace = std::process::Command::new(program)
+            .current_dir(folder.path())
+            .args(["trace", "-o", "a.trace", "--filter", "name=cli_trace", "--duration", "2s"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        talk("braid_cli_trace");
+        let trace = trace.wait_with_output().expect("it ends");
+        assert!(stderr(&trace).contains("calls of cli_trace to a.trace"), "{}", stderr(&trace));
+
+        let replay = braid(folder.path(), &["replay", "a.trace"]);
+        assert!(replay.status.success(), "{}{}", stdout(&replay), stderr(&replay));
+        assert!(stdout(&replay).contains("no word differs"), "{}", stdout(&replay));
+        assert!(stdout(&replay).contains("lost while recording: 0"), "{}", stdout(&replay));
+        let replay = braid(folder.path(), &["replay", "a.trace", "--json"]);
+        let replay: Value = serde_json::from_slice(&replay.stdout).expect("one document");
+        let calls = replay["calls"].as_u64().expect("a number");
+        assert!(calls > 5, "{calls} calls");
+
+        let Some(programs) = documented_programs() else {
+            return skip("the documented program for traces", "there is no python3");
+        };
+        let output = std::process::Command::new("python3")
+            .current_dir(folder.path())
+            .args(["-c", &programs[1], "a.trace"])
+            .output()
+            .expect("it runs");
+        assert_eq!(stdout(&output).lines().count() as u64, calls, "{}", stderr(&output));
+        assert!(
+            stdout(&output).contains(" cubic event 0 on subflow 1 of 1: cwnd 10 -> 10"),
+            "{}",
+            stdout(&output)
+        );
+        assert!(stderr(&output).contains(&format!("{calls} 0 0")), "{}", stderr(&output));
+    }
+
+    /// A connection over the loopback interface on this congestion control.
+    fn talk(kernel_name: &str) {
+        use std::io::Read as _;
+        use std::net::{TcpListener, TcpStream};
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let receiver = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut data = Vec::new();
+            stream.read_to_end(&mut data).expect("a whole transfer");
+            data.len()
+        });
+        let socket =
+            rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None)
+                .expect("a socket");
+        rustix::net::sockopt::set_tcp_congestion(&socket, kernel_name).expect("it is loaded");
+        rustix::net::connect(&socket, &address).expect("a listener");
+        let mut stream = TcpStream::from(socket);
+        stream.write_all(&vec![7; 3_000_000]).expect("it holds");
+        drop(stream);
+        assert_eq!(receiver.join().expect("no panic"), 3_000_000);
+    }
+}

@@ -32,15 +32,15 @@ def braid_binary() -> str:
     return path
 
 
-def braid_command(scenario: str, *arguments: str) -> list[str]:
+def braid_command(scenario: str, *arguments: str, binary: str | None = None) -> list[str]:
     file = SCENARIOS / f"{scenario}.toml"
     target = str(file) if file.exists() else scenario
-    return [braid_binary(), "run", target, "--format", "json", "--quiet", *arguments]
+    return [binary or braid_binary(), "run", target, "--format", "json", "--quiet", *arguments]
 
 
-def braid(scenario: str, *arguments: str) -> list[dict]:
+def braid(scenario: str, *arguments: str, binary: str | None = None) -> list[dict]:
     """The runs of `braid run` on a scenario of this folder, or an embedded one."""
-    command = braid_command(scenario, *arguments)
+    command = braid_command(scenario, *arguments, binary=binary)
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit {done.returncode}")

@@ -2,13 +2,13 @@
 #
 # TCP flows through one link between two nodes, with ns-2's Linux congestion control (Agent/TCP/Linux).
 # Usage: ns bottleneck.tcl key=value ...   (keys and defaults below; rates in bit/s, times in seconds)
-#   delack=0 acknowledges every packet; param=beta:717,tcp_friendliness:0 sets parameters of the algorithm;
+#   delack=0 acknowledges every packet; every=333 loses each 333rd data packet; param=beta:717,tcp_friendliness:0 sets parameters of the algorithm;
 #   trace=FILE samples cwnd and ssthresh every `sample` seconds. Otherwise nothing is traced.
 # Prints one JSON document, after the lines in which ns-2 echoes the choice of algorithm.
 
 array set opt {
     cc cubic    flows 1      paths 1       rate 100e6   rtt 0.020    queue 167
-    loss 0      seed 1       duration 100  warmup 0     start 0
+    loss 0      every 0      seed 1       duration 100  warmup 0     start 0
     mss 1448    header 52    ack 52        delack 0.040 trace ""     sample 0.01  param ""
 }
 foreach arg $argv {
@@ -54,6 +54,12 @@ for {set p 0} {$p < $opt(paths)} {incr p} {
         set uniform [new RandomVariable/Uniform]
         $uniform use-rng [new RNG]
         $em ranvar $uniform
+        $em drop-target [new Agent/Null]
+        $ns link-lossmodel $em $left($p) $right($p)
+    } elseif {$opt(every) > 0} {
+        set em [new ErrorModel/Periodic]
+        $em unit pkt
+        $em set period_ $opt(every)
         $em drop-target [new Agent/Null]
         $ns link-lossmodel $em $left($p) $right($p)
     }

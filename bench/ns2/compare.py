@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The simulator against ns-2's Linux TCP: one flow on 100 Mbit/s and 20 ms, three buffers and 0.1 % loss.
+"""The simulator against ns-2's Linux TCP: one flow on 100 Mbit/s and 20 ms, three buffers, random and periodic loss.
 
-Goodput must agree within 3 %, loss episodes within 15 %; windows stand side by side. ns-2 runs in the same call. Exits
-with 1 if a bound is broken. README.md says why CUBIC is compared in several ways."""
+Goodput must agree within 3 %, loss episodes within 15 %; windows stand side by side. ns-2 has the algorithms of Linux
+2.6.22, ours are those of today. So every row is run a third time, with `linux-2.6.22.patch` on our algorithms: a row
+that is out of bounds counts as explained if it is within them with the patch. Exits with 1 if a row is neither, but for the two
+that README.md names as not explained."""
 
 from __future__ import annotations
 
@@ -26,45 +28,59 @@ QUANTILES = (5, 25, 50, 75, 95)
 BUFFERS = {"0.1 BDP": 17, "0.25 BDP": 42, "1 BDP": 167}
 # With fast convergence two kinds of cycles can go on for ever near one BDP: the neighbours show which one is the rule.
 NEIGHBOURS = {"1 BDP - 1": 166, "1 BDP + 1": 168}
-LOSS = "0.1 % loss"
+RANDOM = "0.1 % loss"
+PERIODIC = "1 in 333 lost"
+PATCH = harness.BENCH / "ns2" / "linux-2.6.22.patch"
+HYSTART = ":hystart=off"
 
 
 @dataclass
 class Variant:
-    """One way to make both sides do the same. The bounds hold in the cases `counted`; the others stand beside them."""
+    """The same algorithm on both sides. The bounds hold in all cases."""
 
     name: str
     theirs: list[str]
     ours: str
-    counted: list[str]
 
 
+# Rows that the patch does not bring within the bounds; README.md says what is known of them.
+UNEXPLAINED = ["cubic, beta 819/1024: 1 in 333 lost", "cubic, not friendly: 1 BDP"]
+CURVE = "param=beta:717,tcp_friendliness:0,fast_convergence:0"
 VARIANTS = [
-    Variant("reno", ["cc=reno"], "reno", [*BUFFERS]),
-    # As `reno`, but slow start ends at ssthresh, not one packet above.
-    Variant("naive_reno", ["cc=naive_reno"], "reno", [*BUFFERS, LOSS]),
-    # Whole packets on both sides. The slope of ns-2's Reno-friendly window is fixed to that of its own default decrease,
-    # 819/1024; without that window the decrease is free.
+    Variant("reno", ["cc=reno"], "reno"),
+    Variant("naive_reno", ["cc=naive_reno"], "reno"),
+    # Whole packets on both sides.
+    Variant("cubic", ["cc=cubic", "param=beta:717"], "cubic:rounding=linux" + HYSTART),
+    Variant("cubic, beta 819/1024", ["cc=cubic", "param=beta:819"], "cubic:beta=0.7998:rounding=linux" + HYSTART),
     Variant(
-        "cubic, beta 819/1024", ["cc=cubic", "param=beta:819"],
-        "cubic:beta=0.7998:hystart=off:rounding=linux", [*BUFFERS],
+        "cubic, not friendly", ["cc=cubic", "param=beta:717,tcp_friendliness:0"],
+        "cubic:friendly=off:rounding=linux" + HYSTART,
     ),
-    Variant(
-        "cubic without friendly", ["cc=cubic", "param=beta:717,tcp_friendliness:0"],
-        "cubic:friendly=off:hystart=off:rounding=linux", ["0.1 BDP", "0.25 BDP", *NEIGHBOURS],
-    ),
-    Variant(
-        "cubic, the curve alone", ["cc=cubic", "param=beta:717,tcp_friendliness:0,fast_convergence:0"],
-        "cubic:fast_convergence=off:friendly=off:hystart=off:rounding=linux", [*BUFFERS],
-    ),
-    Variant("cubic", ["cc=cubic", "param=beta:717"], "cubic:hystart=off:rounding=linux", []),
-    # The same with fractions of a packet, for what rounding does.
-    Variant("cubic, ours exact", ["cc=cubic", "param=beta:717"], "cubic:hystart=off", []),
-    Variant(
-        "the curve alone, ours exact", ["cc=cubic", "param=beta:717,tcp_friendliness:0,fast_convergence:0"],
-        "cubic:fast_convergence=off:friendly=off:hystart=off", [],
-    ),
+    Variant("cubic, the curve alone", ["cc=cubic", CURVE], "cubic:fast_convergence=off:friendly=off:rounding=linux" + HYSTART),
 ]
+# The same with fractions of a packet: shown for what rounding does, without a bound.
+EXACT = [
+    Variant("cubic, ours exact", ["cc=cubic", "param=beta:717"], "cubic" + HYSTART),
+    Variant("the curve alone, ours exact", ["cc=cubic", CURVE], "cubic:fast_convergence=off:friendly=off" + HYSTART),
+]
+
+
+def build_old(folder: Path) -> str:
+    """Builds ours with the patch; returns the binary's path."""
+    root = harness.BENCH.parent
+    source = folder / "source"
+    source.mkdir()
+    archive = subprocess.Popen(["git", "-C", root, "archive", "HEAD"], stdout=subprocess.PIPE)
+    subprocess.run(["tar", "-x", "-C", source], stdin=archive.stdout, check=True)
+    if archive.wait() != 0:
+        sys.exit("git archive failed: run this in a clone with its history")
+    subprocess.run(["patch", "--quiet", "-p1", "-d", source, "-i", PATCH], check=True)
+    target = root / "target" / "linux-2.6.22"
+    print("building ours with linux-2.6.22.patch", file=sys.stderr)
+    subprocess.run(
+        ["cargo", "build", "--release", "--quiet", "-p", "braid-cli", "--target-dir", target], cwd=source, check=True
+    )
+    return str(target / "release" / "braid")
 
 
 def queue(case: str) -> int:
@@ -76,11 +92,13 @@ def ns2(arguments: list[str], case: str, seeds: int) -> tuple[float, float, list
     command = [harness.find("ns", "apt-get install ns2"), str(harness.BENCH / "ns2" / "bottleneck.tcl"), *arguments]
     command += ["delack=0", f"warmup={WARMUP}", f"queue={queue(case)}"]
     seconds = 600
-    if case == LOSS:
+    if case == RANDOM:
         seconds = 2000
         command.append("loss=0.001")
     else:
         seeds = 1
+    if case == PERIODIC:
+        command.append("every=333")
     goodput, episodes, windows = [], [], []
     for seed in range(1, seeds + 1):
         with tempfile.TemporaryDirectory() as folder:
@@ -94,12 +112,15 @@ def ns2(arguments: list[str], case: str, seeds: int) -> tuple[float, float, list
     return statistics.mean(goodput), statistics.mean(episodes), windows
 
 
-def ours(cc: str, case: str, seeds: int) -> tuple[float, float, float, dict]:
+def ours(binary: str, cc: str, case: str, seeds: int) -> tuple[float, float, float, dict]:
     """Goodput in bit/s, loss episodes per second, mean window, and quantiles of the window as `p5`, means over the runs."""
-    if case == LOSS:
-        runs = harness.braid("ns2-loss", "--cc", cc, "--seeds", str(seeds))
+    if case == RANDOM:
+        runs = harness.braid("ns2-loss", "--cc", cc, "--seeds", str(seeds), binary=binary)
     else:
-        runs = harness.braid("ns2-buffer", "--cc", cc, "--seeds", "1", "--set", f"link.b.queue={queue(case)}p")
+        more = ["--set", f"link.b.queue={queue(case)}p"]
+        if case == PERIODIC:
+            more += ["--set", "link.b.drop-every=333"]
+        runs = harness.braid("ns2-buffer", "--cc", cc, "--seeds", "1", *more, binary=binary)
     flows = [run["connections"][0]["subflows"][0] for run in runs]
     return (
         statistics.mean(run["connections"][0]["goodput_bps"] for run in runs),
@@ -109,53 +130,63 @@ def ours(cc: str, case: str, seeds: int) -> tuple[float, float, float, dict]:
     )
 
 
+def percent(value: float, reference: float) -> float:
+    return 100.0 * (value / reference - 1.0)
+
+
+def within(goodput: float, episodes: float) -> bool:
+    return abs(goodput) <= GOODPUT and abs(episodes) <= EPISODES
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=4, help="runs of the case with random loss (default 4)")
     options = parser.parse_args()
 
-    broken = []
-
-    def difference(what: str, value: float, reference: float, bound: float, counts: bool) -> str:
-        percent = 100.0 * (value / reference - 1.0)
-        text = f"{percent:+.1f} %"
-        if abs(percent) <= bound:
-            return text
-        if counts:
-            broken.append(f"{what}: {text}, allowed {bound:g} %")
-        return text + (" !" if counts else " *")
-
-    harness.braid_binary()
+    binary = harness.braid_binary()
+    unexplained, explained = [], []
     rows, windows = [], []
-    for variant in VARIANTS:
-        neighbours = [case for case in NEIGHBOURS if case in variant.counted]
-        for case in [*BUFFERS, *neighbours, LOSS]:
-            print(f"{variant.name}: {case}", file=sys.stderr)
-            their_goodput, their_episodes, samples = ns2(variant.theirs, case, options.seeds)
-            our_goodput, our_episodes, our_mean, our_quantiles = ours(variant.ours, case, options.seeds)
-            label = f"{variant.name}: {case}"
-            counts = case in variant.counted
-            rows.append([
-                label,
-                f"{their_goodput / 1e6:.2f}", f"{our_goodput / 1e6:.2f}",
-                difference(f"{label}: goodput", our_goodput, their_goodput, GOODPUT, counts),
-                f"{60 * their_episodes:.1f}", f"{60 * our_episodes:.1f}",
-                difference(f"{label}: loss episodes", our_episodes, their_episodes, EPISODES, counts),
-            ])
-            cuts = statistics.quantiles(samples, n=100, method="inclusive")
-            windows.append([
-                label, f"{statistics.mean(samples):.1f}", f"{our_mean:.1f}",
-                *(f"{cuts[q - 1]:.0f} | {our_quantiles[f'p{q}']:.0f}" for q in QUANTILES),
-            ])
-    harness.table(["", "ns-2 Mbit/s", "ours", "difference", "ns-2 episodes/min", "ours", "difference"], rows)
-    print("\n* beyond the bound, but not comparable: see README.md\n\ncwnd, packets: ns-2 | ours")
+    with tempfile.TemporaryDirectory() as name:
+        old = build_old(Path(name))
+        for variant in [*VARIANTS, *EXACT]:
+            bounded = variant in VARIANTS
+            neighbours = NEIGHBOURS if variant.name == "cubic, not friendly" else []
+            for case in [*BUFFERS, *neighbours, RANDOM, PERIODIC]:
+                label = f"{variant.name}: {case}"
+                print(label, file=sys.stderr)
+                their_goodput, their_episodes, samples = ns2(variant.theirs, case, options.seeds)
+                goodput, episodes, mean, quantiles = ours(binary, variant.ours, case, options.seeds)
+                now = percent(goodput, their_goodput), percent(episodes, their_episodes)
+                row = [label, f"{their_goodput / 1e6:.2f}", f"{60 * their_episodes:.1f}", *(f"{x:+.1f} %" for x in now)]
+                if bounded:
+                    goodput, episodes, *_ = ours(old, variant.ours, case, options.seeds)
+                    then = percent(goodput, their_goodput), percent(episodes, their_episodes)
+                    row += [f"{x:+.1f} %" for x in then]
+                    if within(*now):
+                        row.append("agrees")
+                    elif within(*then):
+                        row.append("2.6.22")
+                        explained.append(label)
+                    else:
+                        row.append("!")
+                        unexplained.append(label)
+                else:
+                    row += ["", "", ""]
+                rows.append(row)
+                cuts = statistics.quantiles(samples, n=100, method="inclusive")
+                windows.append([
+                    label, f"{statistics.mean(samples):.1f}", f"{mean:.1f}",
+                    *(f"{cuts[q - 1]:.0f} | {quantiles[f'p{q}']:.0f}" for q in QUANTILES),
+                ])
+    harness.table(
+        ["", "ns-2 Mbit/s", "episodes/min", "ours: goodput", "episodes", "with the patch: goodput", "episodes", ""], rows
+    )
+    print("\ncwnd, packets: ns-2 | ours")
     harness.table(["", "ns-2 mean", "our mean", *(f"{q} %" for q in QUANTILES)], windows)
-    print()
-    for line in broken:
-        print(f"out of bounds: {line}")
-    if not broken:
-        print("all within bounds")
-    return 1 if broken else 0
+    print(f"\n{len(explained)} rows are out of bounds and agree with Linux 2.6.22's rules")
+    for label in unexplained:
+        print(f"out of bounds with both{', known' if label in UNEXPLAINED else ''}: {label}")
+    return 0 if set(unexplained) <= set(UNEXPLAINED) else 1
 
 
 if __name__ == "__main__":

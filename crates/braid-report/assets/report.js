@@ -114,7 +114,7 @@
             name: names[index],
             showSymbol: false,
             data: state.hidden[of].has(index) ? [] : points(shown, id, values),
-            lineStyle: { width: 1.6, type: dash(index) },
+            lineStyle: { width: 1.5, type: dash(index) },
             itemStyle: { color: colour(index) },
             emphasis: { disabled: true },
           }));
@@ -137,12 +137,12 @@
         splitLine: { show: false },
         ...(last ? { name: "time in s", nameLocation: "middle", nameGap: 26 } : {}),
       });
-      option.yAxis = axis({ type: "value", min: 0, splitNumber: 4, axisLine: { show: false }, axisTick: { show: false } });
+      option.yAxis = axis({ type: "value", min: 0, boundaryGap: [0, "4%"], splitNumber: 4, axisLine: { show: false }, axisTick: { show: false } });
       // The page scrolls with the wheel; with Ctrl, or two fingers, the charts zoom.
       option.dataZoom = [
         {
           type: "inside",
-          filterMode: "none",
+          filterMode: "filter",
           startValue: state.from,
           endValue: state.to,
           zoomOnMouseWheel: "ctrl",
@@ -155,7 +155,7 @@
       if (last) {
         option.dataZoom.push({
           type: "slider",
-          filterMode: "none",
+          filterMode: "filter",
           startValue: state.from,
           endValue: state.to,
           height: 22,
@@ -221,6 +221,23 @@
       .join("") +
     "</div>";
 
+  // From one round number to another around the boxes, but never so close that differences of a percent look large.
+  function extent(boxes, parts = 3) {
+    const ends = boxes.filter((box) => box).flatMap((box) => [box.five[0], box.five[4]]);
+    const [low, high] = [Math.min(...ends), Math.max(...ends)];
+    const part = (Math.max(high - low, 0.04 * Math.max(Math.abs(low), Math.abs(high))) || 1) / parts;
+    const power = 10 ** Math.floor(Math.log10(part));
+    const interval = power * [1, 2, 5, 10].find((factor) => factor * power >= part * 0.999);
+    let [min, max] = [Math.floor(low / interval + 1e-9), Math.ceil(high / interval - 1e-9)];
+    if (min === max) [min, max] = [min - 1, max + 1];
+    return {
+      interval,
+      min: min * interval,
+      max: max * interval,
+      axisLabel: { color: css("--muted"), hideOverlap: true, formatter: number },
+    };
+  }
+
   const boxStyle = (index) => ({ color: css("--box"), borderColor: colour(index), borderWidth: 1.5 });
 
   function drawBoxes() {
@@ -251,8 +268,8 @@
       const option = frame();
       option.tooltip.trigger = "item";
       option.tooltip.formatter = ({ dataIndex }) => tipOfBox(ccs[dataIndex], boxes[dataIndex], figure.unit);
-      option.grid = { left: 8, right: 18, top: 4, bottom: 4, containLabel: true };
-      option.xAxis = axis({ type: "value", scale: true, splitNumber: 3 });
+      option.grid = { left: 8, right: 24, top: 4, bottom: 4, containLabel: true };
+      option.xAxis = axis({ type: "value", ...extent(boxes) });
       option.yAxis = axis({ type: "category", data: ccs, inverse: true, axisLabel: { color: css("--text"), width: 110, overflow: "truncate", interval: 0 } });
       option.series = [
         {
@@ -280,19 +297,23 @@
     const drawn = ccs.map((_, index) => index).filter((index) => !state.hidden.ccs.has(index));
     canvas.style.height = `${cells.length * (14 * Math.max(drawn.length, 1) + 12) + 50}px`;
     canvas.setAttribute("aria-label", `${figure.title} of every cell and algorithm`);
-    const narrow = canvas.clientWidth < 600;
+    const narrow = innerWidth < 640;
+    // On a narrow screen the names of the parameters stand above the chart, only their values beside the boxes.
+    const pairs = (one) => one.label.split(", ").map((pair) => pair.split(" "));
+    const values = (one) => pairs(one).map(([, ...value]) => value.join(" ")).join(", ");
+    at("cells-note").textContent = `Each row is a cell${narrow ? `: ${pairs(cells[0]).map(([name]) => name).join(", ")}` : ""}.`;
     const option = frame();
     option.tooltip.trigger = "item";
     option.tooltip.formatter = ({ seriesIndex, dataIndex }) =>
       tipOfBox(`${ccs[drawn[seriesIndex]]}, ${cells[dataIndex].label}`, figure.boxes[dataIndex][drawn[seriesIndex]], figure.unit);
-    option.grid = { left: 8, right: 18, top: 8, bottom: 30, containLabel: true };
-    option.xAxis = axis({ type: "value", scale: true, name: figure.unit, nameLocation: "middle", nameGap: 26 });
+    option.grid = { left: 8, right: 24, top: 8, bottom: 30, containLabel: true };
+    option.xAxis = axis({ type: "value", name: figure.unit, nameLocation: "middle", nameGap: 26, ...extent(figure.boxes.flat(), narrow ? 3 : 8) });
     option.yAxis = axis({
       type: "category",
       inverse: true,
-      data: cells.map((one) => one.label),
+      data: cells.map((one) => (narrow ? values(one) : one.label)),
       splitLine: { show: true, lineStyle: { color: css("--grid") } },
-      axisLabel: { color: css("--text"), interval: 0, fontSize: narrow ? 10 : 12, width: narrow ? 96 : 260, overflow: "break" },
+      axisLabel: { color: css("--text"), interval: 0, fontSize: narrow ? 10 : 12, width: narrow ? 130 : 320, overflow: "truncate" },
     });
     option.series = drawn.map((index) => ({
       type: "boxplot",
@@ -415,13 +436,24 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   let width = innerWidth;
   addEventListener("resize", () => {
+    // On a phone the height changes whenever an address bar comes and goes.
     if (innerWidth === width) return;
     width = innerWidth;
     for (const made of charts.values()) made.resize();
+    drawAll();
   });
-  // Paper is white, whatever the screen is.
-  addEventListener("beforeprint", () => { document.documentElement.classList.add("paper"); drawAll(); });
-  addEventListener("afterprint", () => { document.documentElement.classList.remove("paper"); drawAll(); });
+  // Paper is white, whatever the screen is, and has a width of its own.
+  addEventListener("beforeprint", () => {
+    document.documentElement.classList.add("paper");
+    drawAll();
+    for (const svg of document.querySelectorAll(".canvas svg")) {
+      svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
+    }
+  });
+  addEventListener("afterprint", () => {
+    document.documentElement.classList.remove("paper");
+    drawAll();
+  });
 
   newPart();
 })();

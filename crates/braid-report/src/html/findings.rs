@@ -6,7 +6,7 @@ use braid_scenario::topology;
 use maud::{Markup, html};
 
 use super::{Group, Part};
-use crate::figure::{bottlenecks, number};
+use crate::figure::{self, bottlenecks};
 
 /// A bottleneck that is busy for less than this is called idle at times.
 const BUSY: f64 = 0.9;
@@ -117,58 +117,67 @@ fn share(part: &Part, groups: &[Group], link: usize) -> Option<Markup> {
     Some(html! {
         "On " b { (name) } ", which " (whom(&multipath, "MPTCP")) " shared with " (whom(&single, "TCP"))
         ", the rate of " @if multipath.len() == 1 { (multipath[0]) } @else { "an MPTCP connection" }
-        " in units of " @if single.len() == 1 { "the TCP\u{2019}s" } @else { "the mean TCP\u{2019}s" } " there:"
+        " there, divided by " @if single.len() == 1 { "the TCP\u{2019}s" } @else { "that of a TCP" } ":"
         (compared.list(["more than one TCP\u{2019}s share", "less than one TCP\u{2019}s share", "no clear difference from one TCP\u{2019}s share"]))
     })
 }
 
-/// Whether several paths were of use.
+/// Whether several paths were of use. Fair shares are those of the links as at the start, so there is none to compare
+/// with where links change.
 fn benefit(part: &Part, groups: &[Group]) -> Option<Markup> {
+    if part.events.iter().any(|events| !events.is_empty()) {
+        return None;
+    }
     let connection =
         part.first().connections.iter().find(|c| c.kind == Kind::Mptcp && c.subflows.len() > 1)?;
     let path = format!("metrics.aggregate_benefits.{}", connection.name);
     let compared = compare(part, groups, 0.0, 2, |group| group.summary.get(&path).copied());
     Some(html! {
-        "What " (connection.name) " had of several paths, as aggregate benefit (0: as much as its fair share of the \
-         best path alone; 1: its fair share of all of them):"
+        "Aggregate benefit of " (connection.name) " (0: as much as its fair share of the best path alone; 1: its fair \
+         share of all paths):"
         (compared.list(["better than the best path alone", "worse than the best path alone", "no clear difference from the best path alone"]))
     })
 }
 
 fn utilisation(part: &Part, groups: &[Group]) -> Option<Markup> {
     let scenario = part.first();
-    let mut idle = Vec::new();
     let links = bottlenecks(scenario);
+    let mut idle = Vec::new();
     for &link in &links {
         let name = &scenario.links[link].name;
         let path = format!("links.{name}.utilization");
-        for algorithm in part.ccs() {
-            let mut values: Vec<f64> = groups
-                .iter()
-                .filter(|group| group.summary.cc == algorithm)
-                .filter_map(|group| Some(group.summary.get(&path)?.mean))
-                .collect();
+        let of_cc = |algorithm: &str| {
+            let of = groups.iter().filter(|group| group.summary.cc == algorithm);
+            let mut values: Vec<f64> = of.filter_map(|group| Some(group.summary.get(&path)?.mean)).collect();
             let cells = values.len();
             values.retain(|&value| value < BUSY);
-            let Some(lowest) = values.iter().copied().reduce(f64::min) else { continue };
-            idle.push(html! {
-                b { (name) } " with " (cc(algorithm)) " ("
-                @if cells > 1 { "in " (values.len()) " of " (cells) " cells, lowest " }
+            let lowest = values.iter().copied().reduce(f64::min)?;
+            Some(html! {
+                (cc(algorithm)) " ("
+                @if cells > 1 { (values.len()) " of " (cells) " cells, lowest " }
                 (number(100.0 * lowest, 1)) " %)"
+            })
+        };
+        let items: Vec<Markup> = part.ccs().filter_map(of_cc).collect();
+        if !items.is_empty() {
+            let down: u64 = scenario.links[link].forward.outages.iter().map(|(from, to)| to - from).sum();
+            idle.push(html! {
+                li {
+                    b { (name) }
+                    @if down > 0 { ", which was down for " (down as f64 / 1e9) " s" }
+                    ": "
+                    @for (index, item) in items.iter().enumerate() { @if index > 0 { ", " } (item) }
+                }
             });
         }
     }
-    if links.is_empty() {
-        return None;
-    }
     let percent = number(100.0 * BUSY, 0);
-    Some(html! {
+    (!links.is_empty()).then(|| html! {
         @if idle.is_empty() {
             "Every shared bottleneck was busy for at least " (percent) " % of the time with every algorithm."
         } @else {
-            "Busy for less than " (percent) " % of the time: "
-            @for (index, text) in idle.iter().enumerate() { @if index > 0 { ", " } (text) }
-            "."
+            "Links that were busy for less than " (percent) " % of the time:"
+            ul { @for item in &idle { (item) } }
         }
     })
 }
@@ -315,6 +324,11 @@ fn plain(s: &Statistics, decimals: usize) -> String {
         Some(half) => format!("{} \u{b1} {}", number(s.mean, decimals), number(half, decimals)),
         None => number(s.mean, decimals),
     }
+}
+
+/// With a minus sign that is one.
+pub(super) fn number(value: f64, decimals: usize) -> String {
+    figure::number(value, decimals).replace('-', "\u{2212}")
 }
 
 fn cc(name: &str) -> Markup {

@@ -81,7 +81,9 @@ fn head(report: &Report) -> Markup {
                 div { dt { "Version" } dd { "braid " (report.version) } }
             }
             p.label { "To get this page again:" }
-            pre.command tabindex="0" { code { (report.command) } }
+            pre.command tabindex="0" {
+                code { @for word in report.command.split(' ') { span { (word) } " " } }
+            }
             @if !report.algorithms.is_empty() {
                 p.label { "What is compared:" }
                 dl.algorithms {
@@ -118,7 +120,7 @@ fn setting(part: &Part) -> Markup {
             @if !part.story.trim().is_empty() {
                 div.story {
                     @for paragraph in part.story.trim().split("\n\n") {
-                        p { (paragraph.split_whitespace().collect::<Vec<_>>().join(" ")) }
+                        p { (flowing(paragraph)) }
                     }
                 }
             }
@@ -138,6 +140,22 @@ fn setting(part: &Part) -> Markup {
             }
         }
     }
+}
+
+/// Lines as one, with numbers and their units kept together.
+fn flowing(paragraph: &str) -> String {
+    const UNITS: [&str; 9] = ["%", "s", "ms", "kbit/s", "Mbit/s", "Gbit/s", "packets", "bytes", "KB"];
+    let mut text = String::new();
+    for word in paragraph.split_whitespace() {
+        let unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']));
+        match text.chars().last() {
+            None => {}
+            Some(last) if unit && last.is_ascii_digit() => text.push('\u{a0}'),
+            Some(_) => text.push(' '),
+        }
+        text.push_str(word);
+    }
+    text
 }
 
 /// What the script fills; nothing of it is needed to read the figures.
@@ -188,6 +206,7 @@ fn charts() -> Markup {
             section #cells aria-labelledby="cells-title" {
                 h2 #cells-title { "All cells" }
                 div.controls { label #choose-figure { "Figure " select {} } }
+                p.note #cells-note {}
                 div.legend #ccs role="group" aria-label="Algorithms shown" {}
                 figure.chart { div.canvas id="all-cells" role="img" {} }
             }
@@ -262,6 +281,11 @@ mod tests {
     fn seeds_that_follow_each_other_are_a_range() {
         assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1 to 3, 7, 9 to 10");
         assert_eq!(ranges(&[u64::MAX]), u64::MAX.to_string());
+    }
+
+    #[test]
+    fn a_unit_stays_with_its_number() {
+        assert_eq!(flowing("after 30\ns, 5\n%) packets\nleave"), "after 30\u{a0}s, 5\u{a0}%) packets leave");
     }
 
     #[test]

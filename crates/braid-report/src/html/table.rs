@@ -4,7 +4,8 @@ use braid_results::{Statistics, Summary};
 use maud::{Markup, html};
 
 use super::Part;
-use crate::figure::{Figure, number};
+use super::findings::number;
+use crate::figure::Figure;
 
 /// The mean of each figure, with half of its 95 % confidence interval where there are several seeds.
 pub(super) fn table(part: &Part, caption: &str, figures: &[Figure]) -> Markup {

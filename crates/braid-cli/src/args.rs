@@ -103,7 +103,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
     /// Also write results.json, table.txt, runs.parquet, flows.parquet, links.parquet and log.txt into this folder;
-    /// results of other runs there are never overwritten.
+    /// results of other runs there are never overwritten, and the same command goes on where it was interrupted.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// With --out, also write samples.parquet and queues.parquet: window, RTT, bytes and queue every 100 ms of all runs.

@@ -45,13 +45,17 @@ impl Failure {
     /// As [`Failure::writing`], for what the user named with `option`, which takes `what`.
     pub(crate) fn writing_to(option: &str, what: &str, path: &Path, error: &io::Error) -> Self {
         use io::ErrorKind::{
-            AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied, QuotaExceeded,
-            ReadOnlyFilesystem, StorageFull,
+            AlreadyExists, FileTooLarge, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+            QuotaExceeded, ReadOnlyFilesystem, StorageFull,
         };
         let (code, hint) = match error.kind() {
             StorageFull | QuotaExceeded => {
                 (FAILED, Some(format!("make room or name a place on another disk with {option}")))
             }
+            FileTooLarge => (
+                FAILED,
+                Some("allow larger files (`ulimit -f`), then give the same command again".to_owned()),
+            ),
             PermissionDenied | ReadOnlyFilesystem => {
                 (BAD_INPUT, Some(format!("name a place that you may write to with {option}")))
             }

@@ -6,6 +6,7 @@ mod failure;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod list;
+mod manifest;
 mod out;
 mod plan;
 mod pool;
@@ -14,6 +15,7 @@ mod report;
 mod repro;
 mod run;
 mod terminal;
+mod unfinished;
 
 use std::process::ExitCode;
 

@@ -6,42 +6,110 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use braid_results::Run;
 use braid_results::measure::Measurements;
 use braid_results::parquet::Writer;
 use braid_results::table::{self, FLOWS, LINKS, PERIODS, QUEUES, RUNS, Row, SAMPLES, Table};
-use braid_results::{Run, json};
-use serde_json::Value;
+use serde::Deserialize;
 use tempfile::NamedTempFile;
 
 use crate::Failure;
+use crate::manifest::Manifest;
 use crate::plan::Plan;
 use crate::run::VERSION;
+use crate::unfinished::{Finished, Unfinished};
 
 const RESULTS: &str = "results.json";
 const TABLE: &str = "table.txt";
 const LOG: &str = "log.txt";
+const MANIFEST: &str = "manifest.json";
+/// How the name of a file ends that is not whole.
+const PART: &str = ".part";
 /// Samples go to the disk in portions of this many: few enough for the memory, enough to compress well.
 const PORTION: usize = 1 << 16;
 
-/// A folder that can be written to and holds nothing of another run.
+/// A folder that can be written to and holds nothing of another run. No other program writes to it meanwhile.
 pub(crate) struct Folder {
     path: PathBuf,
+    unfinished: Unfinished,
+    /// All results are there.
+    complete: bool,
+    _lock: Lock,
 }
 
 impl Folder {
-    /// Creates the folder if needed, and checks both before any time is spent on running.
+    /// Creates the folder if needed, and checks everything before any time is spent on running.
     pub(crate) fn prepare(path: &Path, plan: &Plan) -> Result<Self, Failure> {
-        let folder = Self { path: path.to_owned() };
-        fs::create_dir_all(path).map_err(|error| Failure::writing(path, &error))?;
-        tempfile::tempfile_in(path).map_err(|error| Failure::writing(path, &error))?;
-        match folder.read(RESULTS)? {
-            Some(results) if !same_runs(&results, plan) => Err(folder.taken("the results of other runs")),
-            Some(_) => Ok(folder),
+        let writing = |error| Failure::writing(path, &error);
+        fs::create_dir_all(path).map_err(writing)?;
+        tempfile::tempfile_in(path).map_err(writing)?;
+        let lock = lock(path)?;
+        let unfinished = Unfinished::of(path).map_err(writing)?;
+        let mut folder = Self { path: path.to_owned(), unfinished, complete: false, _lock: lock };
+        let manifest = Manifest::of(plan);
+        match folder.read(MANIFEST)? {
+            Some(there) => match Manifest::parse(&there) {
+                Some(there) => match manifest.difference(&there) {
+                    Some(difference) => {
+                        return Err(folder.taken(&format!("the results of other runs, {difference}")));
+                    }
+                    None => folder.remove_parts()?,
+                },
+                None => return Err(folder.taken(&format!("a file {MANIFEST} that Braid did not write"))),
+            },
             None => match of_results().find(|name| folder.file(name).exists()) {
-                Some(name) => Err(folder.taken(&format!("a file {name} but no {RESULTS}"))),
-                None => Ok(folder),
+                Some(name) => return Err(folder.taken(&format!("a file {name} but no {MANIFEST}"))),
+                None => folder.whole(MANIFEST, manifest.to_json().as_bytes())?,
             },
         }
+        folder.complete = !folder.unfinished.exists() && folder.file(RESULTS).exists();
+        Ok(folder)
+    }
+
+    /// The runs that are done already, as far as they can be used; in order from the first.
+    pub(crate) fn finished(&mut self) -> Vec<Finished> {
+        if self.complete {
+            let results = fs::read(self.file(RESULTS)).ok();
+            let results = results.and_then(|bytes| serde_json::from_slice::<Results>(&bytes).ok());
+            return results
+                .map_or_else(Vec::new, |results| results.runs.into_iter().map(|run| (run, None)).collect());
+        }
+        std::iter::from_fn(|| self.unfinished.read()).flatten().collect()
+    }
+
+    /// Whether the samples of all runs are there.
+    pub(crate) fn has_samples(&self) -> bool {
+        self.complete && [&SAMPLES, &QUEUES].into_iter().all(|table| self.file(&file_of(table)).exists())
+    }
+
+    /// Keeps a run, so that it need not be done again if the rest is interrupted.
+    pub(crate) fn keep(&mut self, run: &Run, counts: Option<&Measurements>) -> Result<(), Failure> {
+        // What is complete needs no help; it is only run again for something that was not asked for then.
+        if self.complete {
+            return Ok(());
+        }
+        self.unfinished.add(run, counts).map_err(|error| Failure::writing(&self.path, &error))
+    }
+
+    /// Everything kept goes to the disk.
+    pub(crate) fn settle(&mut self) -> Result<(), Failure> {
+        self.unfinished.write().map_err(|error| Failure::writing(&self.path, &error))
+    }
+
+    /// What programs that were killed have left behind.
+    fn remove_parts(&self) -> Result<(), Failure> {
+        let remove = || {
+            for entry in fs::read_dir(&self.path)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                if name.ends_with(PART) && of_results().any(|file| name.starts_with(&file)) {
+                    fs::remove_file(entry.path())?;
+                }
+            }
+            Ok(())
+        };
+        remove().map_err(|error| Failure::writing(&self.path, &error))
     }
 
     /// Begins the files of samples. They have no names before [`Folder::write`].
@@ -78,7 +146,9 @@ impl Folder {
         match self.read(RESULTS)? {
             Some(there) if there == results.as_bytes() => {}
             Some(_) => {
-                return Err(self.taken("other results of the same runs (the scenario or braid has changed)"));
+                return Err(
+                    self.taken(&format!("other {RESULTS} of the same runs (it or braid has changed)"))
+                );
             }
             None => self.whole(RESULTS, results.as_bytes())?,
         }
@@ -96,6 +166,7 @@ impl Folder {
         if let Some(samples) = samples {
             samples.finish()?;
         }
+        self.unfinished.remove().map_err(|error| Failure::writing(&self.path, &error))?;
         let path = self.file(LOG);
         let mut file = OpenOptions::new()
             .create(true)
@@ -154,7 +225,7 @@ pub(crate) fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn part(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    builder.prefix(path.file_name().unwrap_or_default()).suffix(".part");
+    builder.prefix(path.file_name().unwrap_or_default()).suffix(PART);
     // Temporary files are private; results are for everyone the umask allows.
     #[cfg(unix)]
     builder.permissions(fs::Permissions::from_mode(0o666));
@@ -180,9 +251,9 @@ fn file_of(table: &Table) -> String {
     format!("{}.parquet", table.name)
 }
 
-/// The files that mean nothing without the results.
+/// The files that mean nothing without the manifest.
 fn of_results() -> impl Iterator<Item = String> {
-    [TABLE, LOG].into_iter().map(str::to_owned).chain(table::TABLES.into_iter().map(file_of))
+    [RESULTS, TABLE, LOG].into_iter().map(str::to_owned).chain(table::TABLES.into_iter().map(file_of))
 }
 
 /// The samples of all runs, on their way to the disk.
@@ -244,17 +315,34 @@ impl Samples {
     }
 }
 
-/// Whether a results file is about exactly the runs of the plan, from the same version of the program.
-fn same_runs(results: &[u8], plan: &Plan) -> bool {
-    const DETERMINED_BY: [&str; 7] =
-        ["scenario", "backend", "cc", "params", "scheduler", "seed", "duration_s"];
-    let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
-    let Some(document) = parse(results) else { return false };
-    let Some(runs) = document["runs"].as_array() else { return false };
-    document["braid_version"] == VERSION
-        && runs.len() == plan.len()
-        && runs.iter().enumerate().all(|(index, run)| {
-            let planned = parse(json(&plan.get(index).0.failed("")).as_bytes());
-            planned.is_some_and(|planned| DETERMINED_BY.iter().all(|key| run[key] == planned[key]))
-        })
+/// What is needed of a results file.
+#[derive(Deserialize)]
+struct Results {
+    runs: Vec<Run>,
+}
+
+/// Held as long as the program writes to a folder; the system lets go of it when the program ends, however it does.
+#[cfg(unix)]
+type Lock = File;
+
+#[cfg(unix)]
+fn lock(path: &Path) -> Result<Lock, Failure> {
+    use rustix::fs::{FlockOperation, flock};
+    let folder = File::open(path).map_err(|error| Failure::writing(path, &error))?;
+    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Failure::bad_input(
+            format!("another braid is writing to {}", path.display()),
+            "wait for it to end, or name another folder with --out",
+        )),
+        // Not every file system has locks.
+        _ => Ok(folder),
+    }
+}
+
+#[cfg(not(unix))]
+type Lock = ();
+
+#[cfg(not(unix))]
+fn lock(_: &Path) -> Result<Lock, Failure> {
+    Ok(())
 }

@@ -32,7 +32,8 @@ pub(crate) fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
 /// in that order, whatever the order they become ready in; `tick` is called at least ten times a second with the number
 /// that are done.
 ///
-/// Ends early once `stop` is set or `each` breaks: what has begun is finished, and `each` is not called any more.
+/// Ends early once `stop` is set or `each` breaks: what has begun is finished. After a break `each` is not called any
+/// more; after a stop it gets what continues the order without a gap.
 pub(crate) fn in_order<T: Send>(
     count: usize,
     jobs: usize,
@@ -72,7 +73,7 @@ pub(crate) fn in_order<T: Send>(
                     early.insert(index, result);
                     while let Some(result) = early.remove(&delivered) {
                         delivered += 1;
-                        if stop.load(Ordering::Relaxed) || each(result).is_break() {
+                        if each(result).is_break() {
                             // Without a receiver no worker takes up anything new.
                             return;
                         }

@@ -8,7 +8,6 @@ use std::thread;
 use std::time::SystemTime;
 
 use braid_report::{Cell, Style, Table, tables};
-use braid_results::measure::Measurements;
 use braid_results::summary::summarize;
 use braid_results::{Document, OK, Run, Summary, json, table};
 
@@ -19,6 +18,7 @@ use crate::out::{Folder, Samples};
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::{self, ReportFile};
+use crate::unfinished::Finished;
 use crate::{pool, terminal};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -29,13 +29,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.dry_run {
         return terminal::print(intention(&plan).as_bytes());
     }
-    let folder = args.out.as_deref().map(|path| Folder::prepare(path, &plan)).transpose()?;
+    let mut folder = args.out.as_deref().map(|path| Folder::prepare(path, &plan)).transpose()?;
     let mut report = args.report.as_deref().map(|path| ReportFile::prepare(path, &plan)).transpose()?;
-    let mut samples = folder.as_ref().filter(|_| args.samples).map(Folder::samples).transpose()?;
+    let mut samples = match &folder {
+        Some(folder) if args.samples && !folder.has_samples() => Some(folder.samples()?),
+        _ => None,
+    };
 
     let mut progress = Progress::new(plan.len(), args.quiet);
-    let Outcome { runs, failed, first_failure, readers } =
-        execute(&plan, args, samples.as_mut(), report.as_mut(), &mut progress)?;
+    let Outcome { runs, before, failed, first_failure, readers } =
+        execute(&plan, args, folder.as_mut(), samples.as_mut(), report.as_mut(), &mut progress)?;
     let seconds = progress.started().elapsed().as_secs_f64();
 
     let summary = if keeps_runs(args) { summarize(&runs) } else { vec![] };
@@ -46,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             &document,
             &tables(&by_file(&plan, &summary), Style::default()),
             samples,
-            &log(runs.len(), seconds),
+            &log(runs.len(), before, seconds),
         )?;
     }
     if let Some(report) = &report {
@@ -93,6 +96,8 @@ fn keeps_runs(args: &RunArgs) -> bool {
 struct Outcome {
     /// In the plan's order; empty if nobody needs them any more.
     runs: Vec<Run>,
+    /// How many of them were done already.
+    before: usize,
     failed: usize,
     first_failure: Option<Run>,
     /// Whether standard output is still read.
@@ -102,19 +107,23 @@ struct Outcome {
 fn execute(
     plan: &Plan,
     args: &RunArgs,
+    mut folder: Option<&mut Folder>,
     mut samples: Option<&mut Samples>,
     mut report: Option<&mut ReportFile>,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
     let stop = pool::stop_on_signal()?;
     pool::keep_panics();
+    let sampling = samples.is_some();
 
     let keep = keeps_runs(args);
     let in_report = report.as_ref().map(|report| report.selection());
-    let mut outcome = Outcome { runs: Vec::new(), failed: 0, first_failure: None, readers: true };
+    let with_counts =
+        |run| sampling || in_report.is_some_and(|selection| report::takes(selection, plan, run));
+    let mut outcome = Outcome { runs: Vec::new(), before: 0, failed: 0, first_failure: None, readers: true };
     let mut done = 0;
     let mut broken = None;
-    let each = |(run, counts): (Run, Option<Measurements>)| {
+    let mut each = |(run, counts): Finished| {
         if let Some(counts) = counts {
             if let Some(report) = &mut report {
                 report.add(plan, done, &counts);
@@ -142,21 +151,48 @@ fn execute(
         }
         ControlFlow::Continue(())
     };
-    let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let work = |index| {
-        let in_report = in_report.is_some_and(|selection| report::takes(selection, plan, index));
-        plan.execute(index, args.samples || in_report)
-    };
-    pool::in_order(plan.len(), jobs, &stop, work, each, |done| progress.tick(done));
+
+    // Those of an earlier attempt, as long as they have what is asked for now.
+    let mut before = folder.as_mut().map_or_else(Vec::new, |folder| folder.finished());
+    let usable =
+        |number, (run, counts): &Finished| counts.is_some() || run.status != OK || !with_counts(number);
+    let n_before =
+        before.iter().enumerate().take_while(|(number, run)| usable(*number, run)).count().min(plan.len());
+    before.truncate(n_before);
+    let go_on = before.into_iter().try_for_each(&mut each).is_continue();
+
+    let mut unkept = None;
+    if go_on {
+        let work = |index: usize| plan.execute(n_before + index, with_counts(n_before + index));
+        let each = |(run, counts): Finished| {
+            if let Some(folder) = &mut folder {
+                if let Err(failure) = folder.keep(&run, counts.as_ref()) {
+                    unkept = Some(failure);
+                    return ControlFlow::Break(());
+                }
+            }
+            each((run, counts))
+        };
+        let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        pool::in_order(plan.len() - n_before, jobs, &stop, work, each, |done| progress.tick(n_before + done));
+    }
     progress.finish();
 
-    if let Some(failure) = broken {
+    if let Some(failure) = unkept.or(broken) {
         return Err(failure);
     }
+    if let Some(folder) = &mut folder {
+        folder.settle()?;
+    }
     if stop.load(Ordering::Relaxed) && done < plan.len() {
-        let message = format!("interrupted after {done} of {} runs; no file was written", plan.len());
+        let then = match folder {
+            Some(_) => "the same command goes on from there",
+            None => "nothing was written",
+        };
+        let message = format!("interrupted after {done} of {} runs; {then}", plan.len());
         return Err(Failure::new(INTERRUPTED, message));
     }
+    outcome.before = n_before;
     Ok(outcome)
 }
 
@@ -201,10 +237,12 @@ fn intention(plan: &Plan) -> String {
 }
 
 /// What differs between equal runs and so is not among the results.
-fn log(runs: usize, seconds: f64) -> String {
+fn log(runs: usize, before: usize, seconds: f64) -> String {
+    let noun = if runs == 1 { "run" } else { "runs" };
+    let before = if before > 0 { format!(" ({before} done before)") } else { String::new() };
     let now = humantime::format_rfc3339_seconds(SystemTime::now());
     let words: Vec<String> = std::env::args().map(quoted).collect();
-    format!("{now} braid {VERSION}, {runs} runs in {seconds:.1} s: {}\n", words.join(" "))
+    format!("{now} braid {VERSION}, {runs} {noun}{before} in {seconds:.1} s: {}\n", words.join(" "))
 }
 
 /// A word as a shell reads it.

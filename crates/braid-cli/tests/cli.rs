@@ -1,100 +1,15 @@
 //! The command as a person or a script meets it.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-use std::process::{Output, Stdio};
+mod common;
 
-use assert_cmd::Command;
+use std::fs;
+use std::process::Stdio;
+
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::{Field, Row};
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// Two short paths and a TCP flow on the first: a run takes a moment only.
-const SMALL: &str = r#"
-title = "small"
-duration = "2s"
-cc = ["lia", "olia"]
-
-[link.b1]
-rate = "4mbit"
-delay = "5ms"
-queue = "20p"
-loss = "0.5%"
-
-[link.b2]
-rate = "2mbit"
-delay = "10ms"
-queue = "20p"
-
-[connection.mp0]
-kind = "mptcp"
-
-[connection.mp0.subflow.sf1]
-route = ["b1"]
-
-[connection.mp0.subflow.sf2]
-route = ["b2"]
-
-[connection.bg0]
-kind = "tcp"
-cc = "reno"
-route = ["b1"]
-"#;
-
-/// A folder of one's own with `small.toml` in it.
-struct Place(TempDir);
-
-impl Place {
-    fn new() -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        place.write("small.toml", SMALL);
-        place
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.path().join(name), text).unwrap();
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn braid(&self, line: &str) -> Command {
-        let mut command = Command::cargo_bin("braid").unwrap();
-        command.current_dir(self.path()).args(line.split_whitespace());
-        command
-    }
-
-    fn output(&self, line: &str) -> Output {
-        self.braid(line).output().unwrap()
-    }
-
-    fn stdout(&self, line: &str) -> String {
-        let output = self.output(line);
-        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Runs a command that must be refused: exit code 2, nothing on standard output, no panic, a message that holds
-    /// all the given pieces.
-    fn refused(&self, line: &str, pieces: &[&str]) {
-        let output = self.output(line);
-        let message = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
-        assert!(output.stdout.is_empty(), "{line}");
-        assert!(!message.contains("panicked"), "{line}: {message}");
-        assert_eq!(message.matches("error: ").count(), 1, "{line}: {message}");
-        for piece in pieces {
-            assert!(message.contains(piece), "{line}: no \"{piece}\" in: {message}");
-        }
-    }
-}
-
-fn parse(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
-}
+use common::{Place, SMALL, parse};
 
 #[test]
 fn the_document_has_every_run_in_order() {
@@ -179,45 +94,6 @@ fn a_dry_run_says_what_would_run_and_runs_nothing() {
 }
 
 #[test]
-fn out_holds_what_was_printed_and_a_log() {
-    let place = Place::new();
-    let json = place.stdout("run small.toml --seeds 2 --out results --format json");
-    let file = |name: &str| fs::read_to_string(place.path().join("results").join(name)).unwrap();
-    assert_eq!(file("results.json"), json);
-    assert_eq!(file("table.txt"), place.stdout("run small.toml --seeds 2"));
-    assert!(file("log.txt").contains("run small.toml --seeds 2 --out results --format json"));
-    let names = fs::read_dir(place.path().join("results")).unwrap().count();
-    assert_eq!(names, 6, "nothing temporary is left");
-}
-
-#[test]
-fn the_same_run_may_be_written_again_and_another_one_may_not() {
-    let place = Place::new();
-    place.stdout("run small.toml --seeds 2 --out results");
-    let results = place.path().join("results/results.json");
-    let before = fs::read(&results).unwrap();
-    place.stdout("run small.toml --seeds 2 --out results --jobs 1 --format json");
-    for other in ["--seeds 3", "--seeds 2..3", "--seeds 2 --cc lia"] {
-        place.refused(&format!("run small.toml {other} --out results"), &["other runs", "results", "hint:"]);
-    }
-    let log = fs::read_to_string(place.path().join("results/log.txt")).unwrap();
-    assert_eq!(log.lines().count(), 2);
-
-    place.write("small.toml", SMALL.replace("4mbit", "5mbit"));
-    let output = place.output("run small.toml --seeds 2 --out results");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("has changed"));
-    assert_eq!(fs::read(&results).unwrap(), before);
-}
-
-/// All files of a folder but the log, by name.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    let files = entries.map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()));
-    files.filter(|(name, _)| name != "log.txt").collect()
-}
-
-#[test]
 fn csv_has_the_flows_of_the_document() {
     let place = Place::new();
     let csv = place.stdout("run small.toml --seeds 2 --format csv");
@@ -284,73 +160,6 @@ fn parquet_has_the_figures_of_the_document_and_samples_where_asked_for() {
     assert!(rows.next().is_none());
     assert_eq!(queues.len(), 4 * 2 * 20, "four runs, two links, 2 s");
     assert_eq!(json, place.stdout("run small.toml --seeds 2 --format json"), "samples change nothing");
-}
-
-#[test]
-fn the_files_are_the_same_bytes_whatever_the_number_of_jobs() {
-    let place = Place::new();
-    let with = |jobs: usize| {
-        let out = format!("jobs{jobs}");
-        place.stdout(&format!("run small.toml --seeds 4 --out {out} --samples --jobs {jobs}"));
-        files(&place.path().join(out))
-    };
-    let one = with(1);
-    assert_eq!(one.len(), 7);
-    assert!(one == with(2) && one == with(7));
-    place.stdout("run small.toml --seeds 4 --out jobs1 --jobs 3");
-    assert!(one == files(&place.path().join("jobs1")), "samples are left alone where none are asked for");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_disk_that_fills_up_leaves_whole_files_and_earlier_results() {
-    let place = Place::new();
-    let disk = place.path().join("disk");
-    fs::create_dir(&disk).unwrap();
-    let on_disk = |program: &str, words: &[&str]| {
-        let done = std::process::Command::new(program).args(words).arg(&disk).stderr(Stdio::null()).status();
-        done.is_ok_and(|status| status.success())
-    };
-    if !on_disk("mount", &["-t", "tmpfs", "-o", "size=128k", "braid-test"]) {
-        eprintln!("skipped: only root may mount a small disk");
-        return;
-    }
-    place.stdout("run small.toml --cc lia --out disk/first --samples");
-    let first = files(&disk.join("first"));
-    let output = place.output("run small.toml --seeds 60 --out disk/second --samples");
-    let (after, second) = (files(&disk.join("first")), files(&disk.join("second")));
-    assert!(on_disk("umount", &[]));
-
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("cannot write disk/second/") && message.contains("make room"), "{message}");
-    assert!(first.len() == 7 && first == after);
-    assert!(!second.contains_key("samples.parquet"), "{:?}", second.keys());
-    for (name, bytes) in &second {
-        assert!(!bytes.is_empty() && !name.contains(".part"), "{name}");
-    }
-}
-
-#[test]
-fn files_of_someone_else_are_not_overwritten() {
-    let place = Place::new();
-    fs::create_dir(place.path().join("mine")).unwrap();
-    place.write("mine/table.txt", "precious");
-    place.refused("run small.toml --out mine", &["table.txt", "nothing was overwritten"]);
-    fs::create_dir(place.path().join("hers")).unwrap();
-    place.write("hers/samples.parquet", "precious");
-    place.refused("run small.toml --out hers", &["samples.parquet", "nothing was overwritten"]);
-    place.write("mine/results.json", "{\"runs\":");
-    place.refused("run small.toml --out mine", &["other runs"]);
-    assert_eq!(fs::read(place.path().join("mine/table.txt")).unwrap(), b"precious");
-}
-
-#[test]
-fn a_place_that_cannot_be_written_to_is_refused_before_anything_runs() {
-    let place = Place::new();
-    place.refused("run small.toml --out small.toml", &["cannot write small.toml", "folder"]);
-    place.refused("run small.toml --out small.toml/x", &["cannot write small.toml/x", "folder"]);
-    place.refused("run small.toml --out /proc/nowhere", &["cannot write /proc/nowhere"]);
 }
 
 #[test]
@@ -522,29 +331,4 @@ fn version_help_completions_and_manual_work() {
     assert!(place.stdout("completions bash").contains("--seeds"));
     place.stdout("man .");
     assert!(fs::read_to_string(place.path().join("braid-run.1")).unwrap().contains("seeds"));
-}
-
-#[cfg(unix)]
-#[test]
-fn an_interrupt_leaves_no_file() {
-    use std::process::Command;
-    use std::time::{Duration, Instant};
-    let place = Place::new();
-    let mut child = Command::new(assert_cmd::cargo::cargo_bin("braid"))
-        .current_dir(place.path())
-        .args(["run", "small.toml", "--seeds", "500000", "--out", "results"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let started = Instant::now();
-    while !place.path().join("results").exists() {
-        assert!(started.elapsed() < Duration::from_secs(20));
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    std::thread::sleep(Duration::from_millis(300));
-    let killed = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
-    assert!(killed.success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(fs::read_dir(place.path().join("results")).unwrap().count(), 0);
 }

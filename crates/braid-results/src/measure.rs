@@ -3,11 +3,13 @@
 //! Everything is counted over the measured part of the run, from the end of the warm-up to the start of the cool-down,
 //! and once more over each of the scenario's periods. Only samples, which show how it came about, begin with the run.
 
+use serde::{Deserialize, Serialize};
+
 /// Time between two samples.
 pub const SAMPLE_INTERVAL_NS: u64 = 100_000_000;
 
 /// One run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Measurements {
     /// Length of the measured part, nanoseconds.
     pub measured_ns: u64,
@@ -25,7 +27,7 @@ pub struct Measurements {
 }
 
 /// One connection.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct ConnectionCounts {
     /// Part of the measured time during which it was open, nanoseconds.
     pub active_ns: u64,
@@ -38,7 +40,7 @@ pub struct ConnectionCounts {
 }
 
 /// One subflow.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct SubflowCounts {
     /// Part of the measured time during which it was established, nanoseconds.
     pub active_ns: u64,
@@ -69,7 +71,7 @@ pub struct SubflowCounts {
 }
 
 /// A subflow at one moment. Counts are from the start of the run, warm-up included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SubflowSample {
     /// Since the start of the run, nanoseconds.
     pub time_ns: u64,
@@ -88,7 +90,7 @@ pub struct SubflowSample {
 }
 
 /// One link, both directions.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct LinkCounts {
     /// From sender to receiver.
     pub forward: DirectionCounts,
@@ -99,7 +101,7 @@ pub struct LinkCounts {
 }
 
 /// A direction of a link at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LinkSample {
     /// Since the start of the run, nanoseconds.
     pub time_ns: u64,
@@ -110,7 +112,7 @@ pub struct LinkSample {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct DirectionCounts {
     /// Packets that entered the queue.
     pub packets: u64,

@@ -3,7 +3,7 @@
 use braid_scenario::model::{self, Kind, Scenario};
 use braid_scenario::units::{Duration, Window};
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts};
 use crate::metrics::{fair_shares_within, jain, measured, path_capacity, payload_fraction};
@@ -27,7 +27,7 @@ pub struct Setup<'a> {
 }
 
 /// One run: what was asked for and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Run {
     /// Embedded name, or path of the file as given.
     pub scenario: String,
@@ -60,7 +60,7 @@ pub struct Run {
 }
 
 /// A stretch of a run with results of its own.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Period {
     /// As the scenario gives it, such as `20s..40s`.
     pub id: String,
@@ -77,16 +77,16 @@ pub struct Period {
 }
 
 /// A decision of a shared-bottleneck detector. No algorithm has one yet, so there is none.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Detection {}
 
 /// One connection. Rates are over the measured time during which it was open.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Connection {
     /// Its key in the scenario.
     pub id: String,
     /// `mptcp` or `tcp`.
-    pub kind: &'static str,
+    pub kind: String,
     /// The spec of its congestion control.
     pub cc: String,
     /// Payload handed to the application in order, bits per second.
@@ -104,7 +104,7 @@ pub struct Connection {
 }
 
 /// One subflow. A TCP connection has one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Subflow {
     /// Its key in the scenario.
     pub id: String,
@@ -135,7 +135,7 @@ pub struct Subflow {
 }
 
 /// Quantiles of cwnd over time, packets (nearest rank).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CwndQuantiles {
     /// 5 % of the samples are not above it.
     pub p5: u32,
@@ -159,7 +159,7 @@ impl CwndQuantiles {
 }
 
 /// One link: its forward direction, and the reverse one within.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Link {
     /// Its key in the scenario; a private copy is `key@connection.subflow.hop`.
     pub id: String,
@@ -173,7 +173,7 @@ pub struct Link {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct LinkDirection {
     /// Serialisation rate, bits per second.
     pub rate_bps: u64,
@@ -192,7 +192,7 @@ pub struct LinkDirection {
 }
 
 /// What follows from the rates; see [`crate::metrics`] for the definitions.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Metrics {
     /// Of the first MPTCP connection, against its fair share of each path; absent if there is none.
     pub aggregate_benefit: Option<f64>,
@@ -294,8 +294,8 @@ impl Setup<'_> {
         Connection {
             id: model.name.clone(),
             kind: match model.kind {
-                Kind::Tcp => "tcp",
-                Kind::Mptcp => "mptcp",
+                Kind::Tcp => "tcp".to_owned(),
+                Kind::Mptcp => "mptcp".to_owned(),
             },
             cc: model.cc.as_deref().unwrap_or(self.cc).to_owned(),
             goodput_bps: bits_per_second(counts.goodput_bytes, counts.active_ns),

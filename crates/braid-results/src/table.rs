@@ -410,7 +410,7 @@ const CONNECTION: &[Column] = &[
         row.connection.map(|connection| &connection.id).into()
     }),
     column("kind", Kind::Text, "", "`mptcp` or `tcp`", |row| {
-        row.connection.map(|connection| connection.kind).into()
+        row.connection.map(|connection| connection.kind.as_str()).into()
     }),
     column("connection_cc", Kind::Text, "", "the congestion control it used", |row| {
         row.connection.map(|connection| &connection.cc).into()

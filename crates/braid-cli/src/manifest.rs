@@ -1,0 +1,95 @@
+//! Which runs a folder of `--out` is about.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::plan::Plan;
+use crate::run::VERSION;
+
+/// Raised when a field changes or goes.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Everything that determines the results of a folder; the same for equal runs.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(crate) struct Manifest {
+    schema_version: u32,
+    braid_version: String,
+    backend: String,
+    scheduler: String,
+    /// First and last.
+    seeds: [u64; 2],
+    scenarios: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+struct Entry {
+    name: String,
+    /// Of what the file says once it is resolved, `--set` and parameters included; comments do not count.
+    sha256: String,
+    cc: Vec<String>,
+}
+
+impl Manifest {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let (setup, _) = plan.get(0);
+        let scenarios = plan.files.iter().map(|planned| Entry {
+            name: planned.file.cells[0].name.clone(),
+            sha256: hex(&Sha256::digest(format!("{:?} {:?}", planned.file.title, planned.file.cells))),
+            cc: planned.specs.iter().map(|spec| spec.text().to_owned()).collect(),
+        });
+        Self {
+            schema_version: SCHEMA_VERSION,
+            braid_version: VERSION.to_owned(),
+            backend: setup.backend.to_owned(),
+            scheduler: setup.scheduler.to_owned(),
+            seeds: [plan.seeds.first, plan.seeds.last],
+            scenarios: scenarios.collect(),
+        }
+    }
+
+    /// As a file.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plain data with string keys") + "\n"
+    }
+
+    /// From a file of some version of the program.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    /// How what is `there` differs, if it does; for people.
+    pub(crate) fn difference(&self, there: &Self) -> Option<String> {
+        let names = |manifest: &Self| -> Vec<String> {
+            manifest.scenarios.iter().map(|entry| entry.name.clone()).collect()
+        };
+        if self == there {
+            None
+        } else if (self.schema_version, &self.braid_version) != (there.schema_version, &there.braid_version) {
+            Some(format!("by braid {}; this is {}", there.braid_version, self.braid_version))
+        } else if names(self) != names(there) {
+            Some(format!("of {}", names(there).join(", ")))
+        } else if self.seeds != there.seeds {
+            let [first, last] = there.seeds;
+            Some(format!("with seeds {first}..{last}"))
+        } else if (&self.backend, &self.scheduler) != (&there.backend, &there.scheduler) {
+            Some(format!("with backend {} and scheduler {}", there.backend, there.scheduler))
+        } else {
+            let mut pairs = self.scenarios.iter().zip(&there.scenarios);
+            let (asked, there) = pairs.find(|(asked, there)| asked != there)?;
+            Some(if asked.cc == there.cc {
+                format!("of {} before it has changed, or with another --set", there.name)
+            } else {
+                format!("of {} with --cc {}", there.name, there.cc.join(","))
+            })
+        }
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -50,6 +50,8 @@ static void dlia_on_loss(struct braid_view *view, struct dlia_private *priv, con
 	}
 	beta = dynamic_decrease_beta(&priv->memory, self->cwnd, params->weight, params->beta_min, params->beta_max);
 	dynamic_decrease_apply(&priv->memory, self, &priv->growth.carry, beta, params->floor);
+	if (params->remember)
+		dynamic_decrease_remember_before(&priv->memory, self->cwnd);
 }
 
 BRAID_ALGORITHM(dlia, DLIA_PARAMS, 0, dlia_init, BRAID_IGNORE, dlia_on_ack, dlia_on_loss, BRAID_IGNORE, BRAID_IGNORE)

@@ -93,6 +93,8 @@ static void dolia_on_loss(struct braid_view *view, struct dolia_private *priv, c
 		beta = dynamic_decrease_beta(&priv->memory, self->cwnd, params->weight, params->beta_min,
 					     params->beta_max);
 	dynamic_decrease_apply(&priv->memory, self, &priv->growth.carry, beta, floor);
+	if (params->remember)
+		dynamic_decrease_remember_before(&priv->memory, self->cwnd);
 }
 
 BRAID_ALGORITHM(dolia, DOLIA_PARAMS, 0, dolia_init, BRAID_IGNORE, dolia_on_ack, dolia_on_loss, BRAID_IGNORE,

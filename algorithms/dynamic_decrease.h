@@ -12,11 +12,12 @@
 
 #define DYNAMIC_DECREASE_SCALE 10000u
 
-#define DYNAMIC_DECREASE_PARAMS(P)                                                                            \
-	P(weight, 2500, 0, 10000, 10000, "", "weight of the newest window ratio in the share kept at a loss") \
-	P(beta_min, 5000, 100, 10000, 10000, "", "smallest share of the window kept at a loss")               \
-	P(beta_max, 9000, 100, 10000, 10000, "", "largest share of the window kept at a loss")                \
-	P(floor, 2, 1, 2, 1, "packets", "smallest window left by a loss: 2 as TCP, 1 as the papers")          \
+#define DYNAMIC_DECREASE_PARAMS(P)                                                                                   \
+	P(weight, 2500, 0, 10000, 10000, "", "weight of the newest window ratio in the share kept at a loss")        \
+	P(beta_min, 5000, 100, 10000, 10000, "", "smallest share of the window kept at a loss")                      \
+	P(beta_max, 9000, 100, 10000, 10000, "", "largest share of the window kept at a loss")                       \
+	P(floor, 2, 1, 2, 1, "packets", "smallest window left by a loss: 2 as TCP, 1 as the papers")                 \
+	P(remember, 0, 0, 1, 1, "after|before", "window remembered at a loss: as it is after the cut, or before it") \
 	P(disable_when_single, 0, 0, 1, 1, "off|on", "halve, as Reno does, while there is only one subflow")
 
 struct dynamic_decrease {
@@ -49,6 +50,13 @@ braid_inline void dynamic_decrease_apply(struct dynamic_decrease *memory, struct
 	braid_reduce(self, carry, window, floor);
 	memory->window = ((u64)self->ssthresh << 32) + (u64)*carry;
 	memory->beta = beta;
+}
+
+/* After dynamic_decrease_apply(): remembers the window before the cut instead, the other reading of "the window at the
+ * last loss". */
+braid_inline void dynamic_decrease_remember_before(struct dynamic_decrease *memory, u32 cwnd)
+{
+	memory->window = (u64)cwnd << 32;
 }
 
 #endif

@@ -255,6 +255,15 @@ fn dlia_without_regrowth_keeps_nine_tenths_in_the_end() {
 }
 
 #[test]
+fn dlia_that_remembers_the_window_before_the_cut_keeps_nine_tenths_of_a_steady_sawtooth() {
+    let mut host = Host::new("dlia:remember=before", &[(1024, 50_000)]);
+    for kept in [0.5, 0.625, 0.71875, 0.789, 0.842, 0.881, 0.9, 0.9] {
+        host.view.subflow[0].cwnd = 1024;
+        assert_near(f64::from(host.lose(0)) / 1024.0, kept, 1e-3);
+    }
+}
+
+#[test]
 fn dlia_halves_with_one_subflow_if_told_so() {
     let mut host = Host::new("dlia:disable_when_single=on", &[(1000, 50_000)]);
     for left in [500, 250, 125] {

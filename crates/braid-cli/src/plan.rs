@@ -2,7 +2,7 @@
 
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
-use braid_results::{Run, Setup};
+use braid_results::{Run, Setup, Summary, theory};
 use braid_scenario::model::Scenario;
 use braid_scenario::{File, Source};
 
@@ -109,6 +109,14 @@ impl Plan {
             seed: self.seeds.first + (index % seeds) as u64,
         };
         (setup, spec)
+    }
+
+    /// Adds what theory says to the summaries of all groups, in their order.
+    pub(crate) fn add_theory(&self, summaries: &mut [Summary]) {
+        for (summary, &(file, cell, spec)) in summaries.iter_mut().zip(&self.groups) {
+            let planned = &self.files[file];
+            summary.theory = Some(theory::predict(&planned.file.cells[cell], planned.specs[spec].text()));
+        }
     }
 
     /// Does a run. Whatever goes wrong in it, panics too, ends up in its status. The measurements, samples among them,

@@ -41,7 +41,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         execute(&plan, args, folder.as_mut(), samples.as_mut(), report.as_mut(), &mut progress)?;
     let seconds = progress.started().elapsed().as_secs_f64();
 
-    let summary = if keeps_runs(args) { summarize(&runs) } else { vec![] };
+    let mut summary = if keeps_runs(args) { summarize(&runs) } else { vec![] };
+    plan.add_theory(&mut summary);
     if let Some(folder) = &folder {
         let document = Document::new(VERSION, &runs, &summary).to_json();
         folder.write(

@@ -1,9 +1,14 @@
 //! Which figures of a scenario become columns, and how their numbers are written.
 
+use braid_results::theory::{Fluid, Theory};
 use braid_results::{Statistics, Summary};
+use braid_scenario::model::Scenario;
 
 use crate::Table;
-use crate::figure::{Figure, figures, number};
+use crate::figure::{APART, Figure, figures, number};
+
+/// The rank of predictions: they go first where there is no room.
+const FLUID: u8 = 7;
 
 /// One column: three lines of heading and one text per row.
 pub(crate) struct Column {
@@ -27,7 +32,9 @@ pub(crate) fn columns(table: &Table) -> Vec<Column> {
         rank: 0,
         number: false,
     });
-    columns.extend(figures(table.cells[0].scenario).iter().map(|figure| column(figure, &rows)));
+    let scenario = table.cells[0].scenario;
+    columns.extend(figures(scenario).iter().map(|figure| column(figure, &rows)));
+    columns.extend(predictions(&rows, scenario));
     columns
 }
 
@@ -62,6 +69,35 @@ fn parameters(table: &Table) -> Vec<Column> {
             Column { heading, cells, rank: 0, number: true }
         })
         .collect()
+}
+
+/// What a fluid model predicts: a column for each connection, if they are few and it says anything at all.
+fn predictions(rows: &[&Summary], scenario: &Scenario) -> Vec<Column> {
+    let fluids: Vec<Option<&Fluid>> = rows
+        .iter()
+        .map(|row| match &row.theory {
+            Some(Theory::Fluid(fluid)) => Some(fluid),
+            _ => None,
+        })
+        .collect();
+    if fluids.iter().all(Option::is_none) || scenario.connections.len() > APART {
+        return Vec::new();
+    }
+    let prediction = |who: &str, rate: &dyn Fn(&Fluid) -> Option<f64>| {
+        let cell =
+            |fluid: Option<&Fluid>| fluid.and_then(rate).map_or("-".to_owned(), |rate| number(rate / 1e6, 2));
+        Column {
+            heading: [who.to_owned(), "fluid".to_owned(), "Mbit/s".to_owned()],
+            cells: fluids.iter().copied().map(cell).collect(),
+            rank: FLUID,
+            number: true,
+        }
+    };
+    let of = |name: &str| {
+        let rate = |fluid: &Fluid| Some(fluid.connections.get(name)?.throughput_bps);
+        prediction(name, &rate)
+    };
+    scenario.connections.iter().map(|connection| of(&connection.name)).collect()
 }
 
 fn column(figure: &Figure, rows: &[&Summary]) -> Column {

@@ -5,7 +5,7 @@ use braid_scenario::model::{Connection, Kind, Scenario};
 use braid_scenario::topology;
 
 /// More connections of one kind than this share a figure with their mean.
-const APART: usize = 4;
+pub(crate) const APART: usize = 4;
 
 /// What there is to know about a figure before its values are looked up.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ pub mod repro;
 use std::fmt::Write as _;
 
 use braid_results::Summary;
+use braid_results::theory::Theory;
 use braid_scenario::model::Scenario;
 
 /// One scenario with everything that was run in it.
@@ -119,6 +120,10 @@ fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
     }
     if has("metrics.jain_mptcp_subflows") {
         notes.push("Jain sf: the same between MPTCP subflows.");
+    }
+    if summaries().any(|row| matches!(row.theory, Some(Theory::Fluid(_)))) {
+        notes
+            .push("fluid: throughput in the equilibrium of a fluid model, an orientation (docs/results.md).");
     }
     if several_seeds {
         notes.push("\u{b1}: half the 95 % confidence interval of the mean.");

@@ -13,6 +13,7 @@ mod run;
 pub mod statistics;
 pub mod summary;
 pub mod table;
+pub mod theory;
 
 use serde::Serialize;
 

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::theory::Theory;
 use crate::{Connection, Link, Metrics, OK, Run, Statistics};
 
 /// Runs of one scenario cell, congestion control and scheduler, over their seeds.
@@ -27,6 +28,9 @@ pub struct Summary {
     /// `links.b1.utilization`, `metrics.jain_subflows.b1`; those of a period begin with it:
     /// `periods.20s..40s.connections.mp0.goodput_bps`. Private links are left out. A figure that a run lacks does not count in its `n`.
     pub statistics: IndexMap<String, Statistics>,
+    /// What a fluid model predicts; absent if it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theory: Option<Theory>,
 }
 
 impl Summary {
@@ -68,6 +72,7 @@ fn of_group(runs: &[Run]) -> Summary {
             .into_iter()
             .filter_map(|(path, values)| Some((path, Statistics::of(&values)?)))
             .collect(),
+        theory: None,
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.out {
         write(folder, &document)?;
     }
-    let parts = if args.show.is_empty() { &Part::ALL[..] } else { &args.show };
+    let parts = if args.show.is_empty() { &Part::DEFAULT[..] } else { &args.show };
     let text = match args.format {
         ReproFormat::Table => report::text(&document, parts, terminal::style()),
         ReproFormat::Markdown => report::markdown(&document, parts),
@@ -79,6 +79,7 @@ fn papers(asked: &[String]) -> Result<Vec<Paper>, Failure> {
             Some((key, experiment)) => (key, Some(experiment)),
             None => (name.as_str(), None),
         };
+        let stem = Path::new(key).file_stem().map_or(key.into(), |stem| stem.to_string_lossy());
         let paper = if is_file {
             let text = fs::read_to_string(name).map_err(|error| {
                 Failure::bad_input(
@@ -86,7 +87,7 @@ fn papers(asked: &[String]) -> Result<Vec<Paper>, Failure> {
                     format!("there are {}", all.join(", ")),
                 )
             })?;
-            Paper::parse(key, name, &text).map_err(bad)?
+            Paper::parse(&stem, name, &text).map_err(bad)?
         } else {
             let found = claims::find(key).ok_or_else(|| {
                 let there = format!("there are {}; a file of your own ends in .toml", all.join(", "));
@@ -125,6 +126,8 @@ fn reduced(mut paper: Paper, wanted: &[String]) -> Paper {
 struct Change {
     set: Vec<String>,
     cc: IndexMap<String, String>,
+    /// Experiments that all this is for; all of them if none is named.
+    only: Vec<String>,
 }
 
 /// Runs that differ only in their seed.
@@ -156,7 +159,7 @@ struct Work {
 
 impl Work {
     fn new(args: &ReproArgs, papers: &[Paper], names: &Names) -> Result<Self, Failure> {
-        let base = Change { set: args.set.clone(), cc: stand_ins(&args.cc)? };
+        let base = Change { set: args.set.clone(), cc: stand_ins(&args.cc)?, only: Vec::new() };
         let algorithms =
             || papers.iter().flat_map(|paper| &paper.experiment).flat_map(|(_, e)| &e.algorithms);
         if let Some(name) = base.cc.keys().find(|name| !algorithms().any(|known| known == *name)) {
@@ -175,6 +178,7 @@ impl Work {
         for (index, paper) in papers.iter().enumerate().filter(|_| args.sensitivity) {
             for (number, variation) in paper.variation.iter().enumerate() {
                 let mut change = base.clone();
+                change.only.clone_from(&variation.experiments);
                 change.set.extend(variation.set.iter().cloned());
                 change.cc.extend(variation.cc.iter().map(|(name, spec)| (name.clone(), spec.clone())));
                 work.add(index, paper, Some(number), &change, names)?;
@@ -195,9 +199,10 @@ impl Work {
         let mut experiments = Vec::new();
         let mut cells = Vec::new();
         for (id, experiment) in &paper.experiment {
+            let concerned = change.only.is_empty() || change.only.contains(id);
             let plain = self.file(&experiment.scenario, &experiment.set)?;
             let fits: Vec<bool> =
-                change.set.iter().map(|assignment| concerns(&self.files[plain], assignment)).collect();
+                change.set.iter().map(|set| concerned && concerns(&self.files[plain], set)).collect();
             let mut set = experiment.set.clone();
             for (place, assignment) in change.set.iter().enumerate().filter(|(place, _)| fits[*place]) {
                 used[place] = true;
@@ -207,7 +212,8 @@ impl Work {
             let figures = claims::figures(paper, names, id);
             let mut specs = IndexMap::new();
             for name in &experiment.algorithms {
-                let text = change.cc.get(name).or_else(|| names.algorithm.get(name)).unwrap_or(name);
+                let changed = change.cc.get(name).filter(|_| concerned);
+                let text = changed.or_else(|| names.algorithm.get(name)).unwrap_or(name);
                 let spec = Spec::parse(text).map_err(|error| {
                     Failure::new(BAD_INPUT, format!("{}/{id}: algorithm {name}: {error}", paper.key))
                 })?;
@@ -248,7 +254,8 @@ impl Work {
                 algorithms: specs.iter().map(|(name, spec)| (name.clone(), spec.text().to_owned())).collect(),
             });
         }
-        if let Some(place) = used.iter().position(|used| !used).filter(|_| !paper.experiment.is_empty()) {
+        // A variation may be about experiments that were not asked for.
+        if let Some(place) = used.iter().position(|used| !used).filter(|_| variation.is_none()) {
             return Err(Failure::bad_input(
                 format!("--set {}: no scenario of {} has that table", change.set[place], paper.key),
                 "name a link or connection of the scenarios (`braid scenarios NAME` shows them)",

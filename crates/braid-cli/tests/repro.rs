@@ -140,7 +140,7 @@ fn the_report_has_cells_claims_and_the_scoreboard() {
     ] {
         assert!(output.contains(part), "{part}:\n{output}");
     }
-    let score = output.lines().find(|line| line.starts_with("little.toml  ") && !line.contains("On little"));
+    let score = output.lines().find(|line| line.starts_with("little  ") && !line.contains("On little"));
     let score: Vec<&str> = score.unwrap().split_whitespace().skip(1).collect();
     assert_eq!(score, ["1", "1", "0", "0", "2"]);
 }
@@ -226,7 +226,7 @@ fn wrong_input_is_refused_with_what_there_is() {
         ("repro little.toml --cc lia", "write for instance --cc lia=lia"),
         ("repro little.toml --cc foo=lia", "they have lia, olia"),
         ("repro little.toml --cc lia=foo", "no algorithm is called `foo`"),
-        ("repro little.toml --set link.b9.queue=9p", "no scenario of little.toml has that table"),
+        ("repro little.toml --set link.b9.queue=9p", "no scenario of little has that table"),
         ("repro little.toml --set link.b1.queue=fast", "link.b1.queue"),
         ("repro little.toml --seeds 1..9999999", "ask for fewer seeds"),
         ("repro --from other.json", "not a reproduction"),

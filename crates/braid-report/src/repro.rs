@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use braid_results::Statistics;
 use braid_results::claims::{
     ClaimResult, Condition, Counts, Document, Estimate, Metric, Reproduction, TableCell, TableResult, Verdict,
 };
@@ -15,6 +16,8 @@ use crate::layout::{bold, dim, wrap};
 pub enum Part {
     /// Published beside measured, cell by cell.
     Cells,
+    /// The same in whole numbers, for a front page; Markdown only.
+    Glance,
     /// Every claim with its verdict and the figures that decide it.
     Claims,
     /// How many claims have each verdict.
@@ -24,13 +27,16 @@ pub enum Part {
 }
 
 impl Part {
-    /// All of them, in the order of the report.
-    pub const ALL: [Self; 4] = [Self::Cells, Self::Claims, Self::Scoreboard, Self::Sensitivity];
+    /// What is shown unless something else is asked for, in the order of the report.
+    pub const DEFAULT: [Self; 4] = [Self::Cells, Self::Claims, Self::Scoreboard, Self::Sensitivity];
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Cells, Self::Glance, Self::Claims, Self::Scoreboard, Self::Sensitivity];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cells => "cells",
+            Self::Glance => "glance",
             Self::Claims => "claims",
             Self::Scoreboard => "scoreboard",
             Self::Sensitivity => "sensitivity",
@@ -58,7 +64,7 @@ pub fn text(document: &Document, parts: &[Part], style: Style) -> String {
             Part::Cells => {
                 for (paper, table) in tables(document) {
                     let _ = writeln!(out, "{}", bold(&title(paper, table), style));
-                    let _ = writeln!(out, "{}\n", draw(&cells(table, false), style));
+                    let _ = writeln!(out, "{}\n", draw(&exact(table), style));
                     for doubt in doubts(table) {
                         let _ = writeln!(out, "{}", dim(&wrap(&format!("? {doubt}"), style.width), style));
                     }
@@ -83,6 +89,7 @@ pub fn text(document: &Document, parts: &[Part], style: Style) -> String {
                 let _ = writeln!(out, "{}\n", draw(&scoreboard(document), style));
                 let _ = writeln!(out, "{}", dim(&basis(document), style));
             }
+            Part::Glance => {}
             Part::Sensitivity if document.sensitivity.is_empty() => {}
             Part::Sensitivity => {
                 let _ = writeln!(out, "\n{}", draw(&sensitivity(document), style));
@@ -99,14 +106,14 @@ pub fn markdown(document: &Document, parts: &[Part]) -> String {
         match part {
             Part::Cells => {
                 for (paper, table) in tables(document) {
-                    let mut section =
-                        format!("**{}**\n\n{}", title(paper, table), pipes(&cells(table, true)));
+                    let mut section = format!("**{}**\n\n{}", title(paper, table), pipes(&exact(table)));
                     for doubt in doubts(table) {
                         let _ = write!(section, "\n? {doubt}.\n");
                     }
                     sections.push(section);
                 }
             }
+            Part::Glance => sections.extend(glance(document)),
             Part::Claims => {
                 for paper in &document.papers {
                     let rows = paper.claims.iter().map(|claim| {
@@ -134,6 +141,50 @@ pub fn markdown(document: &Document, parts: &[Part]) -> String {
     sections.join("\n")
 }
 
+/// A line that sums up the tables of shares, and each of them in whole numbers, all but the first folded.
+fn glance(document: &Document) -> Vec<String> {
+    let shares = || tables(document).filter(|(_, table)| table.metric == Metric::Share);
+    let differences: Vec<f64> = shares()
+        .flat_map(|(_, table)| &table.cells)
+        .filter(|cell| cell.doubt.is_none())
+        .filter_map(|cell| Some((cell.measured?.mean - cell.published).abs()))
+        .collect();
+    let Some(statistics) = Statistics::of(&differences) else { return Vec::new() };
+    let within = |points: f64| differences.iter().filter(|&&difference| difference <= points).count();
+    let mut sections = vec![format!(
+        "Of {} cells {} are within 10 points of the paper and {} within 25; the median difference is {:.0} points.\n",
+        differences.len(),
+        within(10.0),
+        within(25.0),
+        statistics.median
+    )];
+    for (place, (paper, table)) in shares().enumerate() {
+        let Grid { heads, rows, left } = cells(table, &|cell| {
+            let doubt = if cell.doubt.is_some() { "?" } else { "" };
+            let measured = cell.measured.map_or("-".to_owned(), |measured| format!("{:.0}", measured.mean));
+            format!("{:.0}{doubt}&nbsp;/&nbsp;**{measured}**", cell.published)
+        });
+        let merged = |cells: Vec<String>| -> Vec<String> {
+            let (keys, values) = cells.split_at(left);
+            [&[keys.join(" ")], values].concat()
+        };
+        let mut heads = merged(heads);
+        heads[0] = String::new();
+        let grid = Grid { heads, rows: rows.into_iter().map(merged).collect(), left: 1 };
+        let experiment = paper.experiments.iter().find(|experiment| experiment.id == table.experiment);
+        let title = experiment.map_or(&table.source, |experiment| &experiment.title);
+        sections.push(match place {
+            0 => format!("**{title}** ({})\n\n{}", table.source, pipes(&grid)),
+            _ => format!(
+                "<details><summary><b>{title}</b> ({})</summary>\n\n{}\n</details>\n",
+                table.source,
+                pipes(&grid)
+            ),
+        });
+    }
+    sections
+}
+
 fn tables(document: &Document) -> impl Iterator<Item = (&Reproduction, &TableResult)> {
     document.papers.iter().flat_map(|paper| paper.tables.iter().map(move |table| (paper, table)))
 }
@@ -149,7 +200,7 @@ fn title(paper: &Reproduction, table: &TableResult) -> String {
 }
 
 /// One row for each key of the printed table, one column for each head.
-fn cells(table: &TableResult, markdown: bool) -> Grid {
+fn cells(table: &TableResult, show: &dyn Fn(&TableCell) -> String) -> Grid {
     let key = |cell: &TableCell, axes: &[String]| -> Vec<String> {
         axes.iter().map(|axis| cell.at.get(axis).cloned().unwrap_or_default()).collect()
     };
@@ -158,7 +209,7 @@ fn cells(table: &TableResult, markdown: bool) -> Grid {
     let heads: Vec<String> = heads.map(|cell| key(cell, &table.column_axes).join(" / ")).collect();
     let rows = table.cells.chunks(heads.len().max(1)).map(|row| {
         let mut line = key(&row[0], &table.row_axes);
-        line.extend(row.iter().map(|cell| pair(cell, table.metric, markdown)));
+        line.extend(row.iter().map(show));
         line
     });
     Grid {
@@ -168,15 +219,15 @@ fn cells(table: &TableResult, markdown: bool) -> Grid {
     }
 }
 
+fn exact(table: &TableResult) -> Grid {
+    cells(table, &|cell| pair(cell, table.metric))
+}
+
 /// `published / measured`.
-fn pair(cell: &TableCell, metric: Metric, markdown: bool) -> String {
+fn pair(cell: &TableCell, metric: Metric) -> String {
     let doubt = if cell.doubt.is_some() { "?" } else { "" };
-    let published = number(cell.published, metric);
-    match cell.measured {
-        None => format!("{published}{doubt} / -"),
-        Some(measured) if markdown => format!("{published}{doubt} / **{}**", number(measured.mean, metric)),
-        Some(measured) => format!("{published}{doubt} / {}", estimate(measured, metric)),
-    }
+    let measured = cell.measured.map_or("-".to_owned(), |measured| estimate(measured, metric));
+    format!("{}{doubt} / {measured}", number(cell.published, metric))
 }
 
 fn number(value: f64, metric: Metric) -> String {

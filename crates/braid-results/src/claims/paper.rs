@@ -264,6 +264,9 @@ pub struct Variation {
     pub id: String,
     /// What is different.
     pub what: String,
+    /// The experiments that it concerns; all of them if none is named.
+    #[serde(default, rename = "experiment")]
+    pub experiments: Vec<String>,
     /// As `--set`: changes to every scenario that has the table.
     #[serde(default)]
     pub set: Vec<String>,
@@ -322,6 +325,14 @@ impl Paper {
         }
         for claim in &paper.claim {
             claim.check(&known).map_err(|what| Error(format!("{name}: claim {}: {what}", claim.id)))?;
+        }
+        for variation in &paper.variation {
+            if let Some(id) = variation.experiments.iter().find(|id| !known(id)) {
+                return Err(Error(format!(
+                    "{name}: variation {}: there is no experiment {id:?}",
+                    variation.id
+                )));
+            }
         }
         let ids = paper.claim.iter().map(|claim| &claim.id).chain(paper.table.iter().map(|table| &table.id));
         let ids: Vec<&String> = ids.chain(paper.variation.iter().map(|variation| &variation.id)).collect();

@@ -19,6 +19,7 @@ import unittest
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
@@ -212,6 +213,30 @@ class ReportInABrowser(unittest.TestCase):
         self.browser.find_element(By.ID, "whole").click()
         self.assertEqual(start.get_attribute("value"), "0")
         self.assertEqual(whole, [self.browser.lines(chart) for chart in ("#cwnd", "#rtt", "#queue")])
+
+    def test_a_chart_that_is_zoomed_by_hand_takes_the_others_along(self):
+        self.browser.show(self.pages["wifi-lte"])
+        before = self.browser.lines("#cwnd")
+        queue = self.browser.find_element(By.ID, "queue")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", queue)
+        # The left handle of the slider below the last chart.
+        x, y = 52 - queue.rect["width"] / 2, queue.rect["height"] / 2 - 17
+        drag = ActionChains(self.browser).move_to_element_with_offset(queue, x, y).click_and_hold()
+        drag.move_by_offset(150, 0).move_by_offset(150, 0).release().perform()
+        self.assertGreater(float(self.browser.find_element(By.ID, "from").get_attribute("value")), 10)
+        self.assertNotEqual(before, self.browser.lines("#cwnd"))
+
+    def test_two_algorithms_stand_beside_each_other_on_the_same_scale(self):
+        self.browser.show(self.pages["wifi-lte"])
+        self.assertFalse(self.browser.find_element(By.ID, "cwnd-beside").is_displayed())
+        self.browser.choose("beside", 3)
+        self.assertIn("lia beside cubic", self.browser.text("#series-note"))
+        for chart in ("#cwnd", "#rtt", "#rate", "#queue"):
+            left, right = self.browser.lines(chart), self.browser.lines(f"{chart}-beside")
+            self.assertEqual(len(left), len(right))
+            self.assertNotEqual(left, right)
+        ticks = [set(self.browser.text(chart).split()) - {"lia", "cubic"} for chart in ("#rate", "#rate-beside")]
+        self.assertEqual(ticks[0], ticks[1])
 
     def test_outages_are_shaded_and_listed(self):
         self.browser.show(self.pages["wifi-lte"])

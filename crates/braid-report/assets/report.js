@@ -21,10 +21,10 @@
   const dash = (index) => [[], [6, 4], [2, 3]][Math.floor(index / 6) % 3];
 
   at("charts").hidden = false;
-  const state = { part: 0, cell: 0, cc: 0, seed: null, from: 0, to: 0, hidden: { subflows: new Set(), links: new Set(), ccs: new Set() } };
+  const state = { part: 0, cell: 0, cc: 0, beside: null, seed: null, from: 0, to: 0, hidden: { subflows: new Set(), links: new Set(), ccs: new Set() } };
   const part = () => data.parts[state.part];
   const cell = () => part().cells[state.cell];
-  const run = () => part().runs.find((r) => r.cell === state.cell && r.cc === state.cc && r.seed === state.seed);
+  const run = (cc) => part().runs.find((r) => r.cell === state.cell && r.cc === cc && r.seed === state.seed);
 
   // --- charts ---
 
@@ -43,8 +43,10 @@
     }
     return made;
   }
-  for (const { id } of TIME) chart(at(id)).group = "time";
-  echarts.connect("time");
+  const BESIDE = "-beside";
+  // The charts of one run, or of two beside each other.
+  const panels = () => (state.beside === null ? [[state.cc, ""]] : [[state.cc, ""], [state.beside, BESIDE]]);
+  const timeCharts = () => TIME.flatMap(({ id }) => panels().map(([, suffix]) => chart(at(id + suffix))));
 
   const frame = () => ({
     animation: false,
@@ -102,91 +104,118 @@
   }
 
   function drawTime() {
-    const shown = run();
-    for (const [nth, { id, of, unit }] of TIME.entries()) {
-      const names = part()[of];
-      const element = at(id);
-      const last = nth === TIME.length - 1;
-      const series = !shown
-        ? []
-        : shown[id].map((values, index) => ({
-            type: "line",
-            name: names[index],
-            showSymbol: false,
-            data: state.hidden[of].has(index) ? [] : points(shown, id, values),
-            lineStyle: { width: 1.5, type: dash(index) },
-            itemStyle: { color: colour(index) },
-            emphasis: { disabled: true },
-          }));
-      // Marks belong to a series of their own, so that hiding a line hides none of them.
-      series.push({ type: "line", name: "", data: [], silent: true, ...marks(nth === 0) });
-      const option = frame();
-      option.tooltip.trigger = "axis";
-      option.tooltip.formatter = (items) => {
-        const rows = items
-          .filter((item) => item.value && item.seriesName !== "")
-          .map((item) => `<div class="row">${item.marker}${span(item.seriesName)}<b>${number(item.value[1])}</b></div>`);
-        return `<div class="tip">${number(items[0]?.axisValue)} s, ${unit}${rows.join("")}</div>`;
-      };
-      option.axisPointer = { lineStyle: { color: css("--muted") } };
-      option.grid = { left: 52, right: 16, top: 12, bottom: last ? 74 : 26 };
-      option.xAxis = axis({
-        type: "value",
-        min: 0,
-        max: cell().duration_s,
-        splitLine: { show: false },
-        ...(last ? { name: "time in s", nameLocation: "middle", nameGap: 26 } : {}),
-      });
-      option.yAxis = axis({ type: "value", min: 0, boundaryGap: [0, "4%"], splitNumber: 4, axisLine: { show: false }, axisTick: { show: false } });
-      // The page scrolls with the wheel; with Ctrl, or two fingers, the charts zoom.
-      option.dataZoom = [
-        {
-          type: "inside",
-          filterMode: "filter",
-          startValue: state.from,
-          endValue: state.to,
-          zoomOnMouseWheel: "ctrl",
-          moveOnMouseMove: "shift",
-          moveOnMouseWheel: false,
-          preventDefaultMouseMove: false,
-          minValueSpan: 5 * data.interval_s,
-        },
-      ];
-      if (last) {
-        option.dataZoom.push({
-          type: "slider",
-          filterMode: "filter",
-          startValue: state.from,
-          endValue: state.to,
-          height: 22,
-          bottom: 6,
-          showDataShadow: false,
-          brushSelect: false,
-          borderColor: css("--border"),
-          fillerColor: css("--selected"),
-          handleStyle: { color: css("--raised"), borderColor: css("--muted") },
-          moveHandleStyle: { color: css("--border") },
-          labelFormatter: (value) => `${number(value)} s`,
-          textStyle: { color: css("--muted") },
+    at("curves").classList.toggle("two", state.beside !== null);
+    for (const [nth, metric] of TIME.entries()) {
+      at(metric.id + BESIDE).hidden = state.beside === null;
+      const series = panels().map(([cc]) => lines(run(cc), metric));
+      // The same scale for both, of what is between the ends of the time axis.
+      const visible = series.flat().flatMap(({ data }) => data.filter(([time]) => time >= state.from && time <= state.to));
+      const top = visible.reduce((most, [, value]) => Math.max(most, value), 0);
+      for (const [index, [cc, suffix]] of panels().entries()) {
+        drawMetric(at(metric.id + suffix), metric, series[index], {
+          first: nth === 0,
+          last: nth === TIME.length - 1,
+          title: state.beside === null ? "" : part().ccs[cc],
+          top: state.beside === null ? undefined : top,
         });
       }
-      option.series = series;
-      chart(element).setOption(option, { notMerge: true });
-      element.setAttribute("aria-label", `${element.closest("figure").querySelector("h3").textContent} over time, of ${names.join(", ")}`);
     }
     at("from").value = Number(state.from.toFixed(1));
     at("to").value = Number(state.to.toFixed(1));
-    describe(shown);
+    describe();
+  }
+
+  function lines(shown, { id, of }) {
+    if (!shown) return [];
+    return shown[id].map((values, index) => ({
+      type: "line",
+      name: part()[of][index],
+      showSymbol: false,
+      data: state.hidden[of].has(index) ? [] : points(shown, id, values),
+      lineStyle: { width: 1.5, type: dash(index) },
+      itemStyle: { color: colour(index) },
+      emphasis: { disabled: true },
+    }));
+  }
+
+  function drawMetric(element, { of, unit }, series, { first, last, title, top }) {
+    const option = frame();
+    option.title = { text: title, left: 52, top: 0, textStyle: { color: css("--text"), fontSize: 13 } };
+    option.tooltip.trigger = "axis";
+    option.tooltip.formatter = (items) => {
+      const rows = items
+        .filter((item) => item.value && item.seriesName !== "")
+        .map((item) => `<div class="row">${item.marker}${span(item.seriesName)}<b>${number(item.value[1])}</b></div>`);
+      return `<div class="tip">${number(items[0]?.axisValue)} s, ${unit}${rows.join("")}</div>`;
+    };
+    option.axisPointer = { lineStyle: { color: css("--muted") } };
+    option.grid = { left: 52, right: 16, top: title ? 26 : 12, bottom: last ? 74 : 26 };
+    option.xAxis = axis({
+      type: "value",
+      min: 0,
+      max: cell().duration_s,
+      splitLine: { show: false },
+      axisLabel: { color: css("--muted"), hideOverlap: true, formatter: number },
+      ...(last ? { name: "time in s", nameLocation: "middle", nameGap: 26 } : {}),
+    });
+    option.yAxis = axis({
+      type: "value",
+      min: 0,
+      boundaryGap: [0, "4%"],
+      splitNumber: 4,
+      axisLine: { show: false },
+      axisTick: { show: false },
+      ...(top > 0 ? scale(0, top, 4) : {}),
+    });
+    const range = { filterMode: "filter", startValue: state.from, endValue: state.to };
+    option.dataZoom = [
+      // The page scrolls with the wheel; with Ctrl, or two fingers, the charts zoom.
+      {
+        type: "inside",
+        ...range,
+        zoomOnMouseWheel: "ctrl",
+        moveOnMouseMove: "shift",
+        moveOnMouseWheel: false,
+        preventDefaultMouseMove: false,
+        minValueSpan: 5 * data.interval_s,
+      },
+    ];
+    if (last) {
+      option.dataZoom.push({
+        type: "slider",
+        ...range,
+        height: 22,
+        bottom: 6,
+        showDataShadow: false,
+        brushSelect: false,
+        borderColor: css("--border"),
+        fillerColor: css("--selected"),
+        handleStyle: { color: css("--raised"), borderColor: css("--muted") },
+        moveHandleStyle: { color: css("--border") },
+        labelFormatter: (value) => `${number(value)} s`,
+        textStyle: { color: css("--muted") },
+      });
+    }
+    // Marks belong to a series of their own, so that hiding a line hides none of them.
+    option.series = [...series, { type: "line", name: "", data: [], silent: true, ...marks(first) }];
+    const made = chart(element);
+    made.resize();
+    made.setOption(option, { notMerge: true });
+    const name = element.closest("figure").querySelector("h3").textContent;
+    element.setAttribute("aria-label", `${name} over time${title ? ` with ${title}` : ""}, of ${part()[of].join(", ")}`);
   }
 
   // What exactly the charts show.
-  function describe(shown) {
+  function describe() {
     const { label, duration_s, events } = cell();
+    const shown = run(state.cc);
     const note = at("series-note");
     if (!shown) {
       const kept = part().runs.length;
       note.textContent =
-        kept === 0 ? "No run of this scenario succeeded." : "The time series of this cell are not in the page, to keep it small: run the cell alone.";
+        kept === 0
+          ? "No run of this scenario succeeded."
+          : "The time series of this choice are not in the page, to keep it small: run it alone.";
     } else {
       const interval = `${number(data.interval_s * 1000)} ms`;
       const level =
@@ -198,7 +227,8 @@
         [part().links_left_out, "links"],
       ].filter(([count]) => count > 0);
       note.textContent =
-        `${part().name}${label ? `, ${label}` : ""}, ${part().ccs[state.cc]}, seed ${shown.seed}. ${level}; ` +
+        `${part().name}${label ? `, ${label}` : ""}, ${panels().map(([cc]) => part().ccs[cc]).join(" beside ")}, seed ${shown.seed}. ` +
+        `${level}; ` +
         `rates are means over ${number(shown.window * data.interval_s)} s. ` +
         left.map(([count, what]) => `${count} more ${what} are not drawn. `).join("") +
         "Zoom with the handles below the last chart, Ctrl and the wheel, two fingers, or the fields above.";
@@ -221,21 +251,25 @@
       .join("") +
     "</div>";
 
-  // From one round number to another around the boxes, but never so close that differences of a percent look large.
+  // An axis from one round number to another.
+  function scale(low, high, parts) {
+    const part = (high - low || 1) / parts;
+    const power = 10 ** Math.floor(Math.log10(part));
+    const interval = power * [1, 2, 5, 10].find((factor) => factor * power >= part * 0.999);
+    return {
+      interval,
+      min: Math.floor(low / interval + 1e-9) * interval,
+      max: Math.ceil(high / interval - 1e-9) * interval,
+      axisLabel: { color: css("--muted"), hideOverlap: true, formatter: number },
+    };
+  }
+
+  // An axis around boxes, but never so close that differences of a percent look large.
   function extent(boxes, parts = 3) {
     const ends = boxes.filter((box) => box).flatMap((box) => [box.five[0], box.five[4]]);
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
-    const part = (Math.max(high - low, 0.04 * Math.max(Math.abs(low), Math.abs(high))) || 1) / parts;
-    const power = 10 ** Math.floor(Math.log10(part));
-    const interval = power * [1, 2, 5, 10].find((factor) => factor * power >= part * 0.999);
-    let [min, max] = [Math.floor(low / interval + 1e-9), Math.ceil(high / interval - 1e-9)];
-    if (min === max) [min, max] = [min - 1, max + 1];
-    return {
-      interval,
-      min: min * interval,
-      max: max * interval,
-      axisLabel: { color: css("--muted"), hideOverlap: true, formatter: number },
-    };
+    const room = Math.max((0.04 * Math.max(Math.abs(low), Math.abs(high)) - (high - low)) / 2, 0);
+    return scale(low - room, high + room, parts);
   }
 
   const boxStyle = (index) => ({ color: css("--box"), borderColor: colour(index), borderWidth: 1.5 });
@@ -364,11 +398,13 @@
     options("choose-part", data.parts.map((one) => one.name), state.part, data.parts.length < 2);
     options("choose-cell", part().cells.map((one) => one.label), state.cell, part().cells.length < 2);
     options("choose-cc", part().ccs, state.cc, false);
+    options("choose-beside", ["nothing", ...part().ccs], state.beside === null ? 0 : state.beside + 1, part().ccs.length < 2);
     options("choose-seed", kept, Math.max(kept.indexOf(state.seed), 0), false);
   }
 
   function newPart() {
     state.cell = state.cc = 0;
+    state.beside = null;
     for (const hidden of Object.values(state.hidden)) hidden.clear();
     legend("subflows", part().subflows, state.hidden.subflows, drawTime);
     legend("links", part().links, state.hidden.links, drawTime);
@@ -403,6 +439,7 @@
   chosen("choose-part", (value) => { state.part = value; newPart(); });
   chosen("choose-cell", (value) => { state.cell = value; newCell(); });
   chosen("choose-cc", (value) => { state.cc = value; newRun(); });
+  chosen("choose-beside", (value) => { state.beside = value === 0 ? null : value - 1; newRun(); });
   chosen("choose-seed", (value) => { state.seed = seeds()[value]; newRun(); });
   chosen("choose-figure", drawCells);
   for (const id of ["from", "to"]) {
@@ -410,21 +447,35 @@
   }
   at("whole").addEventListener("click", () => zoom(0, cell().duration_s));
 
-  // Keeps the fields in step with the handles and the wheel.
-  const last = chart(at("queue"));
-  last.on("datazoom", () => {
-    const { startValue, endValue } = last.getOption().dataZoom[0];
-    state.from = startValue;
-    state.to = endValue;
-    at("from").value = Number(startValue.toFixed(1));
-    at("to").value = Number(endValue.toFixed(1));
-  });
+  // Whichever chart is zoomed, the others and the fields follow.
+  for (const { id } of TIME) {
+    for (const suffix of ["", BESIDE]) {
+      const made = chart(at(id + suffix));
+      made.group = "time";
+      made.on("datazoom", () => {
+        const { startValue, endValue } = made.getOption().dataZoom[0];
+        if (Math.abs(startValue - state.from) + Math.abs(endValue - state.to) < 1e-6) return;
+        state.from = startValue;
+        state.to = endValue;
+        at("from").value = Number(startValue.toFixed(1));
+        at("to").value = Number(endValue.toFixed(1));
+        for (const other of timeCharts().filter((one) => one !== made)) {
+          const batch = other.getOption().dataZoom.map((_, dataZoomIndex) => ({ dataZoomIndex, startValue, endValue }));
+          other.dispatchAction({ type: "dataZoom", batch, escapeConnect: true });
+        }
+      });
+    }
+  }
+  // For the tooltips.
+  echarts.connect("time");
 
   for (const button of document.querySelectorAll(".save")) {
     button.addEventListener("click", () => {
-      const url = chart(at(button.dataset.chart)).getDataURL({ type: "svg" });
-      const name = `${part().name}-${part().ccs[state.cc]}-${button.dataset.chart}.svg`.replace(/[^\w.=-]+/g, "-");
-      make("a", { href: url, download: name }).click();
+      for (const [cc, suffix] of panels()) {
+        const url = chart(at(button.dataset.chart + suffix)).getDataURL({ type: "svg" });
+        const name = `${part().name}-${part().ccs[cc]}-${button.dataset.chart}.svg`.replace(/[^\w.=-]+/g, "-");
+        make("a", { href: url, download: name }).click();
+      }
     });
   }
 

@@ -147,12 +147,15 @@ fn extremes(values: &[Option<f64>], per_bucket: usize) -> Vec<Value> {
 /// Mean rates in Mbit/s over `window` samples each.
 fn rates(grid: &[Option<&SubflowSample>], window: usize) -> Vec<Value> {
     let ends: Vec<Option<&SubflowSample>> = grid.iter().step_by(window).copied().collect();
+    let mut before = 0;
     let rate = |pair: &[Option<&SubflowSample>]| {
-        let (from, to) = pair[0].zip(pair[1])?;
-        let bits = (to.received_bytes - from.received_bytes) as f64 * 8.0;
-        Some(bits * 1e3 / (to.time_ns - from.time_ns) as f64)
+        let bytes = pair[1]?.received_bytes;
+        // Nothing had arrived before it was established.
+        let news = bytes - pair[0].map_or(before, |from| from.received_bytes);
+        before = bytes;
+        Some(news as f64 * 8e3 / (window as u64 * SAMPLE_INTERVAL_NS) as f64)
     };
-    ends.windows(2).map(|pair| Value(rate(pair))).collect()
+    ends.windows(2).map(rate).map(Value).collect()
 }
 
 #[cfg(test)]
@@ -189,9 +192,9 @@ mod tests {
             received_bytes,
             ..SubflowSample::default()
         };
-        let samples = [at(1, 0), at(2, 12_500), at(3, 50_000), at(4, 50_000), at(5, 100_000)];
+        let samples = [at(1, 5_000), at(2, 12_500), at(3, 50_000), at(4, 50_000), at(5, 100_000)];
         let grid: Vec<_> = std::iter::once(None).chain(samples.iter().map(Some)).collect();
-        assert_eq!(shown(&rates(&grid, 1)), "[null,1,3,0,4]");
-        assert_eq!(shown(&rates(&grid, 2)), "[null,1.5]");
+        assert_eq!(shown(&rates(&grid, 1)), "[0.4,0.6,3,0,4]");
+        assert_eq!(shown(&rates(&grid, 2)), "[0.5,1.5]");
     }
 }

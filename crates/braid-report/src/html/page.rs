@@ -175,6 +175,7 @@ fn charts() -> Markup {
                     label #choose-part { "Scenario " select {} }
                     label #choose-cell { "Cell " select {} }
                     label #choose-cc { "Algorithm " select {} }
+                    label #choose-beside { "Beside it " select {} }
                     label #choose-seed { "Seed " select {} }
                     span.range {
                         label { "From " input #from type="number" min="0" step="any" inputmode="decimal"; }
@@ -184,7 +185,7 @@ fn charts() -> Markup {
                 }
                 p.note #series-note aria-live="polite" {}
                 div.legend #subflows role="group" aria-label="Subflows shown" {}
-                div.curves {
+                div.curves #curves {
                     @for (id, name, unit) in time_series {
                         figure.chart {
                             figcaption {
@@ -192,7 +193,10 @@ fn charts() -> Markup {
                                 button.save type="button" data-chart=(id) { "Save SVG" }
                             }
                             @if id == "queue" { div.legend #links role="group" aria-label="Links shown" {} }
-                            div.canvas id=(id) role="img" {}
+                            div.panels {
+                                div.canvas id=(id) role="img" {}
+                                div.canvas id={ (id) "-beside" } role="img" hidden {}
+                            }
                         }
                     }
                 }

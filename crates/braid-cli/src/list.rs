@@ -110,8 +110,11 @@ pub(crate) fn numbers(scenario: &Scenario) -> String {
         ]);
     }
 
-    let mut flows =
-        vec![["flow", "kind", "cc", "time", "route", "base RTT", "fair share"].map(str::to_owned).to_vec()];
+    let mut flows = vec![
+        ["flow", "kind", "cc", "traffic", "time", "route", "base RTT", "fair share"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for (connection, paths) in scenario.connections.iter().zip(topology::paths(scenario)) {
         for (subflow, path) in connection.subflows.iter().zip(paths) {
             let route = subflow.route.iter().map(|&link| {
@@ -119,6 +122,10 @@ pub(crate) fn numbers(scenario: &Scenario) -> String {
                 name.split('@').next().unwrap_or_default()
             });
             let end = connection.stop_ns.unwrap_or(scenario.duration_ns);
+            let life = [(connection.start_ns, end)];
+            let times = if subflow.up.is_empty() { &life[..] } else { &subflow.up };
+            let times: Vec<String> =
+                times.iter().map(|&(from, to)| format!("{}..{}", seconds(from), seconds(to))).collect();
             flows.push(vec![
                 match connection.kind {
                     Kind::Tcp => connection.name.clone(),
@@ -129,7 +136,8 @@ pub(crate) fn numbers(scenario: &Scenario) -> String {
                     Kind::Mptcp => "mptcp".to_owned(),
                 },
                 connection.cc.clone().unwrap_or_else(|| "--cc".to_owned()),
-                format!("{}..{} s", seconds(connection.start_ns), seconds(end)),
+                connection.traffic.name().to_owned(),
+                format!("{} s", times.join(", ")),
                 route.collect::<Vec<_>>().join(" "),
                 milliseconds(path.base_rtt_ns),
                 rate(path.available_bps),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use braid_results::Run;
 use braid_results::measure::Measurements;
 use braid_results::parquet::Writer;
-use braid_results::table::{self, FLOWS, LINKS, PERIODS, QUEUES, RUNS, Row, SAMPLES, Table};
+use braid_results::table::{self, FLOWS, LINKS, PERIODS, QUEUES, RUNS, Row, SAMPLES, TRANSFERS, Table};
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 
@@ -117,6 +117,7 @@ impl Folder {
         Ok(Samples {
             subflows: self.begin(&SAMPLES)?,
             links: self.begin(&QUEUES)?,
+            transfers: self.begin(&TRANSFERS)?,
             waiting: Vec::new(),
             rows_waiting: 0,
         })
@@ -260,6 +261,7 @@ fn of_results() -> impl Iterator<Item = String> {
 pub(crate) struct Samples {
     subflows: Part,
     links: Part,
+    transfers: Part,
     waiting: Vec<(u64, Run, Measurements)>,
     rows_waiting: usize,
 }
@@ -291,6 +293,7 @@ impl Samples {
     pub(crate) fn add(&mut self, number: u64, run: &Run, counts: Measurements) -> Result<(), Failure> {
         let subflows = counts.connections.iter().flat_map(|connection| &connection.subflows);
         self.rows_waiting += subflows.map(|subflow| subflow.samples.len()).sum::<usize>();
+        self.rows_waiting += counts.connections.iter().map(|own| own.transfers.len()).sum::<usize>();
         self.waiting.push((number, run.clone(), counts));
         if self.rows_waiting >= PORTION { self.flush() } else { Ok(()) }
     }
@@ -302,7 +305,10 @@ impl Samples {
         let links: Vec<Row> =
             waiting.iter().flat_map(|(number, run, counts)| table::queues(*number, run, counts)).collect();
         self.subflows.write(&subflows)?;
+        let transfers: Vec<Row> =
+            waiting.iter().flat_map(|(number, run, counts)| table::transfers(*number, run, counts)).collect();
         self.links.write(&links)?;
+        self.transfers.write(&transfers)?;
         self.waiting.clear();
         self.rows_waiting = 0;
         Ok(())
@@ -311,7 +317,8 @@ impl Samples {
     fn finish(mut self) -> Result<(), Failure> {
         self.flush()?;
         self.subflows.finish()?;
-        self.links.finish()
+        self.links.finish()?;
+        self.transfers.finish()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The figures of a scenario that are worth a column or a chart.
 
 use braid_results::{Statistics, Summary};
-use braid_scenario::model::{Connection, Kind, Scenario};
+use braid_scenario::model::{Connection, Kind, Scenario, Traffic};
 use braid_scenario::topology;
 
 /// More connections of one kind than this share a figure with their mean.
@@ -114,7 +114,8 @@ pub(crate) fn figures(scenario: &Scenario) -> Vec<Figure> {
     for group in &tested {
         goodput(&mut figures, group, 0);
     }
-    for connection in all.iter().filter(|c| c.kind == Kind::Mptcp).take(APART) {
+    let bulk = |connection: &&Connection| connection.traffic == Traffic::Bulk;
+    for connection in all.iter().filter(|c| c.kind == Kind::Mptcp && bulk(c)).take(APART) {
         let path = format!("metrics.aggregate_benefits.{}", connection.name);
         figures.push(Figure::new(1, &connection.name, "benefit", "", path).decimals(3).with_interval());
     }
@@ -127,6 +128,12 @@ pub(crate) fn figures(scenario: &Scenario) -> Vec<Figure> {
     }
     for group in &others {
         goodput(&mut figures, group, 2);
+    }
+    for connection in all.iter().filter(|connection| !bulk(connection)).take(APART) {
+        for (what, key) in [("time p50", "p50"), ("time p95", "p95")] {
+            let path = format!("connections.{}.application.time_ms.{key}", connection.name);
+            figures.push(Figure::new(2, &connection.name, what, "ms", path).decimals(1).with_interval());
+        }
     }
     fairness(&mut figures, scenario);
     for connection in apart() {
@@ -188,10 +195,9 @@ fn fairness(figures: &mut Vec<Figure>, scenario: &Scenario) {
         let crossing = |connection: &&Connection| -> usize {
             connection.subflows.iter().filter(|subflow| subflow.route.contains(&index)).count()
         };
-        let connections = scenario.connections.iter().filter(|c| crossing(c) > 0);
-        let subflows: usize =
-            scenario.connections.iter().filter(|c| c.kind == Kind::Mptcp).map(|c| crossing(&c)).sum();
-        if connections.count() > 1 {
+        let bulk = || scenario.connections.iter().filter(|c| c.traffic == Traffic::Bulk);
+        let subflows: usize = bulk().filter(|c| c.kind == Kind::Mptcp).map(|c| crossing(&c)).sum();
+        if bulk().filter(|c| crossing(c) > 0).count() > 1 {
             let path = format!("metrics.jain_connections.{}", link.name);
             figures.push(Figure::new(4, &link.name, "Jain", "", path).decimals(3));
         }

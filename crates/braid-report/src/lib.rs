@@ -125,6 +125,9 @@ fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
         notes
             .push("fluid: throughput in the equilibrium of a fluid model, an orientation (docs/results.md).");
     }
+    if summaries().any(|row| row.statistics.keys().any(|key| key.contains(".time_ms."))) {
+        notes.push("time p50, p95: how long an object, a response, a burst or a write takes to arrive, median and 95 %.");
+    }
     if several_seeds {
         notes.push("\u{b1}: half the 95 % confidence interval of the mean.");
     }

@@ -17,7 +17,9 @@ pub mod theory;
 
 use serde::Serialize;
 
-pub use run::{Connection, Link, LinkDirection, Metrics, OK, Period, Run, Setup, Subflow};
+pub use run::{
+    Application, Connection, Link, LinkDirection, Metrics, OK, Period, Run, Setup, Subflow, Times,
+};
 pub use statistics::Statistics;
 pub use summary::Summary;
 

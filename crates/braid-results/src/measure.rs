@@ -37,6 +37,19 @@ pub struct ConnectionCounts {
     pub reinjections: u64,
     /// One per subflow, in the scenario's order.
     pub subflows: Vec<SubflowCounts>,
+    /// Of the whole run, in the order of their beginnings; none of a bulk transfer, and none in periods.
+    pub transfers: Vec<Transfer>,
+}
+
+/// What an application counts: an object, a response, a burst or a write of a constant rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Transfer {
+    /// When it arrived at the application, was requested, or was written; nanoseconds since the start of the run.
+    pub start_ns: u64,
+    /// When its last byte was handed to the receiving application in order; `None`: not in this run.
+    pub end_ns: Option<u64>,
+    /// Payload bytes.
+    pub bytes: u64,
 }
 
 /// One subflow.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use braid_scenario::model::{Connection, Loss, Scenario};
+use braid_scenario::model::{Connection, Loss, Scenario, Traffic};
 use braid_scenario::topology::{self, Path};
 
 /// Aggregate benefit of a multipath connection with goodput `goodput`, where `available[x]` is what subflow x could
@@ -52,7 +52,8 @@ impl Available {
 }
 
 /// The fair share of every connection: at each bottleneck every open connection gets the same, and divides it evenly
-/// between its subflows there. Capacity is what remains for payload after headers and loss on the wire.
+/// between its subflows there. Capacity is what remains for payload after headers and loss on the wire. Connections that
+/// do not always have something to send are left out: they have no share, and take none away.
 pub fn fair_shares(scenario: &Scenario) -> Vec<Available> {
     fair_shares_within(scenario, measured(scenario))
 }
@@ -77,7 +78,7 @@ pub fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Avail
         times.dedup();
 
         let mut share = Available { subflows: vec![0.0; paths.len()], best: 0.0, total: 0.0 };
-        if from >= to {
+        if from >= to || scenario.connections[connection].traffic != Traffic::Bulk {
             return share;
         }
         for interval in times.windows(2) {
@@ -112,7 +113,8 @@ fn life_within(connection: &Connection, (from, to): (u64, u64)) -> (u64, u64) {
 /// How many connections with a path over the link are open in that stretch, from each time on.
 fn open_connections(scenario: &Scenario, link: usize, stretch: (u64, u64)) -> Vec<(u64, usize)> {
     let mut changes = BTreeMap::new();
-    for connection in scenario.connections.iter().filter(|connection| crossings(connection, link) > 0) {
+    let all = scenario.connections.iter().filter(|connection| connection.traffic == Traffic::Bulk);
+    for connection in all.filter(|connection| crossings(connection, link) > 0) {
         let (from, to) = life_within(connection, stretch);
         if from < to {
             *changes.entry(from).or_insert(0) += 1;

@@ -1,11 +1,11 @@
 //! One run as the JSON document shows it. The order of the fields here is their order in the document.
 
-use braid_scenario::model::{self, Kind, Scenario};
+use braid_scenario::model::{self, Kind, Scenario, Traffic};
 use braid_scenario::units::{Duration, Window};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts};
+use crate::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts, Transfer};
 use crate::metrics::{fair_shares_within, jain, measured, path_capacity, payload_fraction};
 
 /// [`Run::status`] of a run that succeeded.
@@ -99,8 +99,80 @@ pub struct Connection {
     pub reinjections: u64,
     /// Retransmission timeouts, all subflows.
     pub timeouts: u64,
+    /// What its application saw; absent for a bulk transfer.
+    pub application: Option<Application>,
     /// In order of creation.
     pub subflows: Vec<Subflow>,
+}
+
+/// What an application counts: objects, short flows, bursts, responses, or writes at a constant rate.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Application {
+    /// Its pattern in the scenario, such as `poisson`.
+    pub traffic: String,
+    /// How many began in the measured time.
+    pub transfers: usize,
+    /// How many of these were not complete at the end of the run.
+    pub unfinished: usize,
+    /// How long the others took; absent if there is none.
+    pub time_ms: Option<Times>,
+}
+
+/// From the arrival of an object or a short flow, the beginning of a burst, a request or a write, until the last byte
+/// was handed to the receiving application in order; milliseconds (quantiles: nearest rank).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Times {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95 % did not take longer.
+    pub p95: f64,
+    /// 99 % did not take longer.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl Application {
+    fn of(traffic: Traffic, transfers: &[Transfer], (from, to): (u64, u64)) -> Option<Self> {
+        if traffic == Traffic::Bulk {
+            return None;
+        }
+        let first = transfers.partition_point(|transfer| transfer.start_ns < from);
+        let end = transfers.partition_point(|transfer| transfer.start_ns < to);
+        let transfers = &transfers[first..end.max(first)];
+        let took = transfers.iter().filter_map(|transfer| Some(transfer.end_ns? - transfer.start_ns));
+        let mut took: Vec<u64> = took.collect();
+        took.sort_unstable();
+        Some(Self {
+            traffic: traffic.name().to_owned(),
+            transfers: transfers.len(),
+            unfinished: transfers.len() - took.len(),
+            time_ms: Times::of(&took),
+        })
+    }
+}
+
+impl Times {
+    /// Of ascending times in nanoseconds.
+    fn of(sorted: &[u64]) -> Option<Self> {
+        let milliseconds = |ns: u64| ns as f64 / 1e6;
+        let rank = |percent| nearest_rank(sorted, percent).map(milliseconds);
+        let sum: u128 = sorted.iter().map(|&ns| u128::from(ns)).sum();
+        Some(Self {
+            p50: rank(50)?,
+            p95: rank(95)?,
+            p99: rank(99)?,
+            max: rank(100)?,
+            mean: sum as f64 / sorted.len() as f64 / 1e6,
+        })
+    }
+}
+
+/// Of ascending values: that which so many percent of them do not exceed.
+fn nearest_rank<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
+    sorted.get((sorted.len() * percent).div_ceil(100).max(1) - 1).copied()
 }
 
 /// One subflow. A TCP connection has one.
@@ -153,7 +225,7 @@ impl CwndQuantiles {
     fn of(samples: &[u32]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_unstable();
-        let rank = |percent: usize| sorted.get((sorted.len() * percent).div_ceil(100).max(1) - 1).copied();
+        let rank = |percent| nearest_rank(&sorted, percent);
         Some(Self { p5: rank(5)?, p25: rank(25)?, p50: rank(50)?, p75: rank(75)?, p95: rank(95)? })
     }
 }
@@ -225,7 +297,7 @@ impl Setup<'_> {
         assert_eq!(scenario.links.len(), counts.links.len(), "one count per link");
         assert_eq!(scenario.periods.len(), counts.periods.len(), "one count per period");
 
-        let (connections, links, metrics) = self.stretch(counts, measured(scenario));
+        let (connections, links, metrics) = self.stretch(counts, counts, measured(scenario));
         let periods = scenario.periods.iter().zip(&counts.periods);
         Run {
             measured_s: seconds(counts.measured_ns),
@@ -233,13 +305,13 @@ impl Setup<'_> {
             connections,
             links,
             metrics,
-            periods: periods.map(|(&stretch, counts)| self.period(counts, stretch)).collect(),
+            periods: periods.map(|(&stretch, own)| self.period(own, counts, stretch)).collect(),
             ..self.empty()
         }
     }
 
-    fn period(&self, counts: &Measurements, (from, to): (u64, u64)) -> Period {
-        let (connections, links, metrics) = self.stretch(counts, (from, to));
+    fn period(&self, counts: &Measurements, run: &Measurements, (from, to): (u64, u64)) -> Period {
+        let (connections, links, metrics) = self.stretch(counts, run, (from, to));
         Period {
             id: Window { from: Duration(from), to: Duration(to) }.to_string(),
             from_s: seconds(from),
@@ -250,12 +322,21 @@ impl Setup<'_> {
         }
     }
 
-    /// What was measured in a stretch of the run.
-    fn stretch(&self, counts: &Measurements, stretch: (u64, u64)) -> (Vec<Connection>, Vec<Link>, Metrics) {
+    /// What was measured in a stretch of the run: `counts`, and what began there of the transfers of the whole `run`.
+    fn stretch(
+        &self,
+        counts: &Measurements,
+        run: &Measurements,
+        stretch: (u64, u64),
+    ) -> (Vec<Connection>, Vec<Link>, Metrics) {
         let scenario = self.scenario;
-        let connections = scenario.connections.iter().zip(&counts.connections);
-        let connections: Vec<Connection> =
-            connections.map(|(model, counts)| self.connection(model, counts)).collect();
+        let connections = scenario.connections.iter().zip(&counts.connections).zip(&run.connections);
+        let connections: Vec<Connection> = connections
+            .map(|((model, counts), run)| Connection {
+                application: Application::of(model.traffic, &run.transfers, stretch),
+                ..self.connection(model, counts)
+            })
+            .collect();
         let links = scenario.links.iter().zip(&counts.links);
         let links = links.map(|(model, link)| self::link(model, link, counts.measured_ns)).collect();
         let metrics = derive(scenario, &connections, stretch);
@@ -303,6 +384,7 @@ impl Setup<'_> {
             retransmissions: sum(|subflow| subflow.retransmissions),
             reinjections: counts.reinjections,
             timeouts: sum(|subflow| subflow.timeouts),
+            application: None,
             subflows: model
                 .subflows
                 .iter()
@@ -381,11 +463,12 @@ fn derive(scenario: &Scenario, connections: &[Connection], stretch: (u64, u64)) 
     }
 
     for (index, link) in scenario.links.iter().enumerate().filter(|(_, link)| !link.private) {
-        // One list of rates for each connection that crosses the link.
+        // One list of rates for each connection that crosses the link and always has something to send.
         let rates: Vec<(Kind, Vec<f64>)> = scenario
             .connections
             .iter()
             .zip(connections)
+            .filter(|(model, _)| model.traffic == Traffic::Bulk)
             .map(|(model, connection)| {
                 let crossing = model.subflows.iter().zip(&connection.subflows);
                 let rates =

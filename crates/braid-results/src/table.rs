@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::measure::{LinkSample, Measurements, SubflowSample};
-use crate::{Connection, Link, LinkDirection, Metrics, OK, Period, Run, Subflow, json};
+use crate::measure::{LinkSample, Measurements, SubflowSample, Transfer};
+use crate::{Application, Connection, Link, LinkDirection, Metrics, OK, Period, Run, Subflow, Times, json};
 
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +168,7 @@ pub struct Row<'a> {
     link: Option<(&'a Link, &'static str)>,
     sample: Option<&'a SubflowSample>,
     queue: Option<&'a LinkSample>,
+    transfer: Option<&'a Transfer>,
 }
 
 impl<'a> Row<'a> {
@@ -181,12 +182,21 @@ impl<'a> Row<'a> {
             link: None,
             sample: None,
             queue: None,
+            transfer: None,
         }
     }
 
     /// Those of the stretch of time that it is about.
     fn metrics(&self) -> &'a Metrics {
         self.period.map_or(&self.run.metrics, |period| &period.metrics)
+    }
+
+    fn application(&self) -> Option<&'a Application> {
+        self.connection?.application.as_ref()
+    }
+
+    fn times(&self) -> Option<&'a Times> {
+        self.application()?.time_ms.as_ref()
     }
 
     fn direction(&self) -> Option<&'a LinkDirection> {
@@ -277,6 +287,20 @@ pub fn queues<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Ro
     rows
 }
 
+/// One row per transfer of each connection of a run that has some.
+///
+/// # Panics
+/// If `counts` are not those of the run.
+pub fn transfers<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Row<'a>> {
+    assert_eq!(run.connections.len(), counts.connections.len(), "the measurements of this run");
+    let mut rows = Vec::new();
+    for (connection, counts) in run.connections.iter().zip(&counts.connections) {
+        let row = Row { connection: Some(connection), ..Row::of(number, run) };
+        rows.extend(counts.transfers.iter().map(|transfer| Row { transfer: Some(transfer), ..row }));
+    }
+    rows
+}
+
 fn numbered(runs: &[Run]) -> impl Iterator<Item = (u64, &Run)> {
     (0..).zip(runs)
 }
@@ -285,18 +309,21 @@ const FORWARD: &str = "forward";
 const REVERSE: &str = "reverse";
 
 /// All tables.
-pub const TABLES: [&Table; 6] = [&RUNS, &FLOWS, &PERIODS, &LINKS, &SAMPLES, &QUEUES];
+pub const TABLES: [&Table; 7] = [&RUNS, &FLOWS, &PERIODS, &LINKS, &SAMPLES, &QUEUES, &TRANSFERS];
 
 /// See [`runs`].
 pub const RUNS: Table = Table { name: "runs", row: "a run", parts: &[RUN, TOTALS] };
 /// See [`flows`].
-pub const FLOWS: Table =
-    Table { name: "flows", row: "a subflow, or a TCP connection", parts: &[RUN, CONNECTION, SUBFLOW] };
+pub const FLOWS: Table = Table {
+    name: "flows",
+    row: "a subflow, or a TCP connection",
+    parts: &[RUN, CONNECTION, APPLICATION, SUBFLOW],
+};
 /// See [`periods`].
 pub const PERIODS: Table = Table {
     name: "periods",
     row: "a subflow, or a TCP connection, in a period of the scenario",
-    parts: &[RUN, PERIOD, CONNECTION, SUBFLOW],
+    parts: &[RUN, PERIOD, CONNECTION, APPLICATION, SUBFLOW],
 };
 /// See [`links`].
 pub const LINKS: Table = Table { name: "links", row: "a direction of a link", parts: &[RUN, LINK] };
@@ -308,6 +335,13 @@ pub const QUEUES: Table = Table {
     name: "queues",
     row: "a shared link, forward, at a moment, every 100 ms of the run",
     parts: &[QUEUE],
+};
+
+/// See [`transfers`].
+pub const TRANSFERS: Table = Table {
+    name: "transfers",
+    row: "an object, a short flow, a burst, a response, or a write at a constant rate",
+    parts: &[TRANSFER],
 };
 
 const fn column(
@@ -445,6 +479,72 @@ const CONNECTION: &[Column] = &[
             row.connection
                 .and_then(|connection| *row.metrics().aggregate_benefits.get(&connection.id)?)
                 .into()
+        },
+    ),
+];
+
+const APPLICATION: &[Column] = &[
+    column("traffic", Kind::Text, "", "pattern of its application; none for a bulk transfer", |row| {
+        row.application().map(|application| &application.traffic).into()
+    }),
+    column(
+        "transfers",
+        Kind::Integer,
+        "",
+        "objects, short flows, bursts, responses or writes that began in the measured time",
+        |row| row.application().map(|application| application.transfers as u64).into(),
+    ),
+    column(
+        "unfinished_transfers",
+        Kind::Integer,
+        "",
+        "those of them that were not complete at the end of the run",
+        |row| row.application().map(|application| application.unfinished as u64).into(),
+    ),
+    column(
+        "transfer_mean_ms",
+        Kind::Real,
+        "ms",
+        "from the beginning of a transfer until its last byte was handed over in order: mean of the complete ones",
+        |row| row.times().map(|times| times.mean).into(),
+    ),
+    column("transfer_p50_ms", Kind::Real, "ms", "its median", |row| {
+        row.times().map(|times| times.p50).into()
+    }),
+    column("transfer_p95_ms", Kind::Real, "ms", "its 95 % quantile", |row| {
+        row.times().map(|times| times.p95).into()
+    }),
+    column("transfer_p99_ms", Kind::Real, "ms", "its 99 % quantile", |row| {
+        row.times().map(|times| times.p99).into()
+    }),
+    column("transfer_max_ms", Kind::Real, "ms", "the longest", |row| {
+        row.times().map(|times| times.max).into()
+    }),
+];
+
+const TRANSFER: &[Column] = &[
+    RUN_NUMBER,
+    always("connection", Kind::Text, "", "as in `flows`", |row| {
+        row.connection.map(|connection| &connection.id).into()
+    }),
+    always(
+        "start_s",
+        Kind::Real,
+        "s",
+        "when it arrived, was requested or written, since the start of the run, warm-up included",
+        |row| row.transfer.map(|transfer| seconds(transfer.start_ns)).into(),
+    ),
+    always("bytes", Kind::Integer, "bytes", "payload; 0 of a burst that was not over", |row| {
+        row.transfer.map(|transfer| transfer.bytes).into()
+    }),
+    column(
+        "time_ms",
+        Kind::Real,
+        "ms",
+        "until its last byte was handed to the receiving application in order; none if that was not in the run",
+        |row| {
+            let took = |transfer: &Transfer| Some((transfer.end_ns? - transfer.start_ns) as f64 / 1e6);
+            row.transfer.and_then(took).into()
         },
     ),
 ];

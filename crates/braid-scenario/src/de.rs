@@ -160,8 +160,11 @@ fn synonym(wrong: &str, known: &[&'static str]) -> Option<&'static str> {
 
 /// How to write a key that must not be missing in the table at `path`.
 fn example(path: &Path, key: &str) -> Option<&'static str> {
+    let inside = |name: &str| path.0.iter().any(|step| *step == Step::Key(name.to_owned()));
     let of_queue = path.0.last() == Some(&Step::Key("discipline".to_owned()));
     Some(match key {
+        "kind" if path.0.last() == Some(&Step::Key("traffic".to_owned())) => "kind = \"poisson\"",
+        "kind" if inside("traffic") => "kind = \"lognormal\"",
         "kind" if of_queue => "kind = \"codel\" or kind = \"fq-codel\"",
         "at" => "at = \"10s\"",
         "to-bad" => "to-bad = \"0.1%\"",

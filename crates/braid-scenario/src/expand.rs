@@ -228,8 +228,9 @@ fn unused_variable(document: &Document, axis: &Axis<'_>, name: &str) -> Problem 
         let hint = if axis.several {
             format!("set the variable: --set '{}={{ {name} = \"...\", ... }}'", axis.place)
         } else {
-            let value = assignment.split_once('=').map_or("", |(_, value)| value);
-            format!("set the variable: --set {}={}", axis.place, value.trim())
+            let value = assignment.split_once('=').map_or("", |(_, value)| value.trim());
+            let shown = if value.contains(char::is_control) { "..." } else { value };
+            format!("set the variable: --set {}={shown}", axis.place)
         };
         return problem_of_set(assignment, format!("leaves the variable {name:?} without use"))
             .hint(Some(hint));

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
+pub use crate::traffic::{Pattern, Spread, SpreadKeys, SpreadKind, Traffic};
 use crate::units::{Chance, Duration, Packets, Probability, Quantity as _, Queue, Rate, Size, Window};
 
 /// A scenario file.
@@ -233,7 +234,7 @@ pub struct Change {
     pub loss: Option<Loss>,
 }
 
-/// A bulk transfer from a sender to a receiver.
+/// A sender, a receiver, and what the one sends to the other.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Connection {
@@ -242,6 +243,8 @@ pub struct Connection {
     /// The congestion control it always uses, with its parameters as on the command line, such as
     /// `lia:rounding=usec`. Default: what the run compares (`--cc`, or `cc` of the file).
     pub cc: Option<String>,
+    /// What its application sends and when. Default: a bulk transfer, which always has more than the network takes.
+    pub traffic: Option<Traffic>,
     /// When it is opened; before the end of the run, default `"0s"`.
     #[serde(default)]
     pub start: Duration,
@@ -292,6 +295,12 @@ pub struct Subflow {
     /// How long after the first subflow is established this one starts to join; less than the length of the run.
     /// Default: one round trip of the first path. Not for the first subflow.
     pub join_delay: Option<Duration>,
+    /// Times at which its address exists, ascending and disjoint: at the beginning of each the subflow joins, with a
+    /// handshake and an algorithm that starts afresh, and at the end it is removed and what it had under way is sent
+    /// on the others. The first subflow's first time begins with the connection. Not together with `join-delay`.
+    /// Default: always. For an address that stays while its path fails, see [`Link::outages`].
+    #[serde(default)]
+    pub up: Vec<Window>,
     /// Used only when no other subflow can be; default false.
     #[serde(default)]
     pub backup: bool,

@@ -27,6 +27,7 @@ mod file;
 mod resolve;
 mod schema;
 mod source;
+mod traffic;
 
 pub use embedded::{Summary, embedded};
 pub use error::{Error, Problem};

@@ -163,6 +163,8 @@ pub struct Connection {
     pub kind: Kind,
     /// The congestion control it always uses; `None`: the one the run is about (`--cc`).
     pub cc: Option<String>,
+    /// What its application sends and when.
+    pub traffic: Traffic,
     /// When it is opened.
     pub start_ns: u64,
     /// When its application stops writing and the connection is closed at once; `None`: at the end of the run.
@@ -187,6 +189,98 @@ pub struct Connection {
     pub subflows: Vec<Subflow>,
 }
 
+/// What an application sends and when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Traffic {
+    /// Always more than the network takes.
+    Bulk,
+    /// One object of this many bytes; the connection ends when all of it has arrived.
+    Object {
+        /// Bytes.
+        size: Spread,
+    },
+    /// Short flows, each a connection of its own for one object, at exponential intervals.
+    Poisson {
+        /// Mean time between two arrivals.
+        every_ns: u64,
+        /// Bytes.
+        size: Spread,
+        /// Most flows at a time; one that arrives meanwhile waits.
+        at_once: u32,
+    },
+    /// Sends and pauses by turns.
+    OnOff {
+        /// How long it sends, nanoseconds.
+        on: Spread,
+        /// How long it pauses, nanoseconds.
+        off: Spread,
+        /// What it writes while it sends; `None`: as much as the network takes.
+        rate: Option<ConstantRate>,
+    },
+    /// The receiver requests, the sender responds, the receiver thinks, and so on.
+    RequestResponse {
+        /// Bytes of a request; at most ten packets.
+        request: u32,
+        /// Bytes of a response.
+        response: Spread,
+        /// Time from a response to the next request, nanoseconds.
+        think: Spread,
+    },
+    /// Writes at regular times.
+    Cbr(ConstantRate),
+}
+
+impl Traffic {
+    /// Its name in a scenario.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bulk => "bulk",
+            Self::Object { .. } => "object",
+            Self::Poisson { .. } => "poisson",
+            Self::OnOff { .. } => "on-off",
+            Self::RequestResponse { .. } => "request-response",
+            Self::Cbr(_) => "cbr",
+        }
+    }
+}
+
+/// Writes of this many bytes at times that make this rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConstantRate {
+    /// Bits per second.
+    pub rate_bps: u64,
+    /// Bytes of a write.
+    pub write: u32,
+}
+
+/// An amount, fixed or drawn each time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spread {
+    /// Always this.
+    Fixed(u64),
+    /// Without memory.
+    Exponential {
+        /// Its mean.
+        mean: f64,
+    },
+    /// Its logarithm is normal.
+    Lognormal {
+        /// Its median.
+        median: f64,
+        /// Standard deviation of its natural logarithm.
+        sigma: f64,
+    },
+    /// Bounded Pareto.
+    Pareto {
+        /// Exponent of the tail.
+        shape: f64,
+        /// Smallest amount.
+        least: f64,
+        /// Largest amount.
+        most: f64,
+    },
+}
+
 /// Plain or multipath TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -206,6 +300,9 @@ pub struct Subflow {
     /// For a joining subflow: how long after the first one is established the join starts; `None`: one round
     /// trip of the first path.
     pub join_delay_ns: Option<u64>,
+    /// Times at which it exists, `[from, to)`, ascending and disjoint: it joins at the beginning of each and is removed
+    /// at the end. Empty: always.
+    pub up: Vec<(u64, u64)>,
     /// Used only when no other subflow can be.
     pub backup: bool,
 }

@@ -1,5 +1,7 @@
 //! Checks what serde cannot and turns names into indices.
 
+mod traffic;
+
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
@@ -330,13 +332,7 @@ impl Resolver<'_> {
                 self.fail(&place.key("ecn-threshold"), message, hint);
             }
         }
-        for (i, pair) in keys.outages.windows(2).enumerate() {
-            if pair[1].from < pair[0].to {
-                let message = format!("{} begins before {} is over", pair[1], pair[0]);
-                let hint = Some("order them by time, without overlap".to_owned());
-                self.fail(&place.key("outages").index(i + 1), message, hint);
-            }
-        }
+        self.ordered(&place.key("outages"), keys.outages);
         Direction {
             rate_bps: keys.rate.0,
             delay_ns: keys.delay.0,
@@ -533,6 +529,7 @@ impl Resolver<'_> {
             name: name.to_owned(),
             kind,
             cc: given.cc.clone(),
+            traffic: self.traffic(&place.key("traffic"), given.traffic.as_ref(), mss),
             start_ns: given.start.0,
             stop_ns: given.stop.map(|stop| stop.0).filter(|stop| *stop < self.file.duration.0),
             mss,
@@ -604,7 +601,8 @@ impl Resolver<'_> {
                     return Vec::new();
                 };
                 let route = self.route(&place.key("route"), route, &format!("{connection}.sf1"), known);
-                vec![Subflow { name: "sf1".to_owned(), route, join_delay_ns: None, backup: false }]
+                let name = "sf1".to_owned();
+                vec![Subflow { name, route, join_delay_ns: None, up: Vec::new(), backup: false }]
             }
             (format::Kind::Mptcp, route) => {
                 if route.is_some() {
@@ -622,7 +620,11 @@ impl Resolver<'_> {
                 }
                 let subflows = given.subflow.iter().enumerate();
                 subflows
-                    .map(|(i, (name, subflow))| self.subflow(place, connection, i, name, subflow, known))
+                    .map(|(i, (name, subflow))| {
+                        let up = place.key("subflow").key(name).key("up");
+                        self.up(&up, i, subflow, given.start);
+                        self.subflow(place, connection, i, name, subflow, known)
+                    })
                     .collect()
             }
         }
@@ -653,7 +655,38 @@ impl Resolver<'_> {
             name: name.to_owned(),
             route: self.route(&place.key("route"), &given.route, &format!("{connection}.{name}"), known),
             join_delay_ns: given.join_delay.map(|delay| delay.0),
+            up: given.up.iter().map(|window| (window.from.0, window.to.0)).collect(),
             backup: given.backup,
+        }
+    }
+
+    /// The times at which a subflow's address exists.
+    fn up(&mut self, place: &Path, index: usize, given: &format::Subflow, start: Duration) {
+        let up = &given.up;
+        self.ordered(place, up);
+        let Some(first) = up.first() else { return };
+        if given.join_delay.is_some() {
+            self.both(place, &Path(place.0[..place.0.len() - 1].to_vec()).key("join-delay"));
+        }
+        if index == 0 && (first.from > start || first.to <= start) {
+            let message = format!("the first subflow opens the connection, at {start}");
+            let hint = format!("begin with \"{start}..\", or give the connection another start");
+            self.fail(&place.index(0), message, Some(hint));
+        }
+        if let Some(i) = up.iter().position(|window| window.from >= self.end()) {
+            let message = format!("begins at {}, when the run is over", up[i].from);
+            self.fail(&place.index(i), message, None);
+        }
+    }
+
+    /// Stretches of time that must follow each other.
+    fn ordered(&mut self, place: &Path, windows: &[Window]) {
+        for (i, pair) in windows.windows(2).enumerate() {
+            if pair[1].from < pair[0].to {
+                let message = format!("{} begins before {} is over", pair[1], pair[0]);
+                let hint = Some("order them by time, without overlap".to_owned());
+                self.fail(&place.index(i + 1), message, hint);
+            }
         }
     }
 

@@ -8,7 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use crate::format::{Bursts, Discipline, DisciplineKeys, DisciplineKind, Document, Loss, Scalar};
-use crate::units::{Chance, Duration, Packets, Probability, Queue, Rate, Size, Window};
+use crate::traffic::{Spread, SpreadKeys};
+use crate::units::{Chance, Duration, Number, Packets, Probability, Queue, Rate, Size, Window};
 
 /// The JSON schema (draft 7) of a scenario file, made from [`crate::format`]; ends with a line break.
 ///
@@ -124,6 +125,22 @@ fn share(description: &str, upper: &str) -> Schema {
     })
 }
 
+impl<T: JsonSchema> JsonSchema for Spread<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Spread of {}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [generator.subschema_for::<T>(), generator.subschema_for::<SpreadKeys<T>>()],
+        })
+    }
+}
+
 macro_rules! schema_of {
     ($($quantity:ident: $generator:pat => $schema:expr;)*) => {$(
         impl JsonSchema for $quantity {
@@ -159,6 +176,12 @@ schema_of! {
     );
     Probability: _ => share("A probability, 0 to below 1.", "exclusiveMaximum");
     Chance: _ => share("A probability, 0 to 1.", "maximum");
+    Number: _ => json_schema!({
+        "anyOf": [
+            { "type": "number", "minimum": 0 },
+            { "type": "string", "pattern": format!("^({NUMBER}|{VARIABLE})$") },
+        ],
+    });
     Scalar: _ => json_schema!({ "type": ["string", "number", "boolean"] });
     Loss: generator => json_schema!({
         "anyOf": [generator.subschema_for::<Probability>(), generator.subschema_for::<Bursts>()],

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Connection, Scenario};
+use crate::model::{Connection, Scenario, Traffic};
 
 /// Facts about the path of one subflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,22 +16,23 @@ pub struct Path {
     /// acknowledgement serialised on every link.
     pub base_rtt_ns: u64,
     /// The subflow's fair share of its bottleneck in bits per second on the wire: rate / ((1 + other connections
-    /// that cross the link) * subflows of this connection that cross it). Start and stop times do not count.
+    /// that cross the link) * subflows of this connection that cross it). Start and stop times do not count, nor do
+    /// other connections that do not always have something to send.
     pub available_bps: f64,
 }
 
 /// The paths of all subflows, indexed as `[connection][subflow]`.
 pub fn paths(scenario: &Scenario) -> Vec<Vec<Path>> {
-    let mut connections = vec![0; scenario.links.len()];
-    for connection in &scenario.connections {
+    let mut bulk = vec![0; scenario.links.len()];
+    for connection in scenario.connections.iter().filter(|connection| is_bulk(connection)) {
         let links: BTreeSet<usize> =
             connection.subflows.iter().flat_map(|s| s.route.iter().copied()).collect();
         for link in links {
-            connections[link] += 1;
+            bulk[link] += 1;
         }
     }
     let of_connection = |connection: &Connection| {
-        connection.subflows.iter().map(|s| path(scenario, connection, &s.route, &connections)).collect()
+        connection.subflows.iter().map(|s| path(scenario, connection, &s.route, &bulk)).collect()
     };
     scenario.connections.iter().map(of_connection).collect()
 }
@@ -45,8 +46,12 @@ pub fn serialisation_ns(bytes: u32, rate_bps: u64) -> u64 {
     (u64::from(bytes) * 8 * 1_000_000_000).div_ceil(rate_bps)
 }
 
-/// `connections` is how many connections cross each link.
-fn path(scenario: &Scenario, connection: &Connection, route: &[usize], connections: &[usize]) -> Path {
+fn is_bulk(connection: &Connection) -> bool {
+    connection.traffic == Traffic::Bulk
+}
+
+/// `bulk` is how many connections that always have something to send cross each link.
+fn path(scenario: &Scenario, connection: &Connection, route: &[usize], bulk: &[usize]) -> Path {
     let links = &scenario.links;
     let bottleneck =
         *route.iter().min_by_key(|&&link| links[link].forward.rate_bps).expect("routes are not empty");
@@ -62,6 +67,7 @@ fn path(scenario: &Scenario, connection: &Connection, route: &[usize], connectio
         })
         .sum();
     let own = connection.subflows.iter().filter(|subflow| subflow.route.contains(&bottleneck)).count();
-    let available_bps = links[bottleneck].forward.rate_bps as f64 / (connections[bottleneck] * own) as f64;
+    let flows = bulk[bottleneck] + usize::from(!is_bulk(connection));
+    let available_bps = links[bottleneck].forward.rate_bps as f64 / (flows * own) as f64;
     Path { bottleneck, base_rtt_ns, available_bps }
 }

@@ -59,6 +59,10 @@ pub struct Probability(pub f64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Chance(pub f64);
 
+/// A number without a unit, at least 0 and finite.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Number(pub f64);
+
 /// A stretch of time from the start of the run, `"60s..90s"`, its end excluded and after its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -435,12 +439,42 @@ impl fmt::Display for Window {
     }
 }
 
+impl Number {
+    const EXPECTED: &str = "a number such as 1.5";
+
+    fn checked(value: f64, found: impl FnOnce() -> String) -> Result<Self, Invalid> {
+        if value.is_finite() && value >= 0.0 {
+            return Ok(Self(value));
+        }
+        let message = format!("expected {}, found {}", Self::EXPECTED, found());
+        Err(Invalid { message, hint: Some("it must be at least 0".to_owned()) })
+    }
+}
+
+impl FromStr for Number {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let number = text.parse().unwrap_or(f64::NAN);
+        Self::checked(number, || quote(text))
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// What deserialisation needs beyond [`FromStr`].
-pub(crate) trait Quantity: FromStr<Err = Invalid> {
+pub trait Quantity: FromStr<Err = Invalid> {
     /// `a rate such as "10mbit"`.
     fn expected() -> &'static str;
 
     /// From a TOML number, whose text is given too.
+    ///
+    /// # Errors
+    /// As [`FromStr`]; what needs a unit is never a number.
     fn from_number(_value: f64, text: &str) -> Result<Self, Invalid> {
         Self::from_str(text)
     }
@@ -496,6 +530,16 @@ impl Quantity for Chance {
     }
 }
 
+impl Quantity for Number {
+    fn expected() -> &'static str {
+        Self::EXPECTED
+    }
+
+    fn from_number(value: f64, text: &str) -> Result<Self, Invalid> {
+        Self::checked(value, || text.to_owned())
+    }
+}
+
 impl Quantity for Window {
     fn expected() -> &'static str {
         Self::EXPECTED
@@ -534,4 +578,4 @@ macro_rules! deserialize {
     )*};
 }
 
-deserialize!(Duration, Rate, Size, Packets, Queue, Probability, Chance, Window);
+deserialize!(Duration, Rate, Size, Packets, Queue, Probability, Chance, Number, Window);

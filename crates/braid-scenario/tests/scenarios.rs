@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::{fs, iter};
 
 use braid_scenario::model::{
-    Change, CoDel, Discipline, FqCoDel, GilbertElliott, Kind, Loss, QueueLimit, Scenario,
+    Change, CoDel, ConstantRate, Discipline, FqCoDel, GilbertElliott, Kind, Loss, QueueLimit, Scenario,
+    Spread, Traffic,
 };
 use braid_scenario::{File, Source, embedded, load, topology};
 
@@ -216,6 +217,71 @@ fn ipv6_takes_twenty_bytes_more_of_every_packet() {
         .map(|connection| [connection.mss, connection.ip_header, connection.data_header, connection.ack_size])
         .collect();
     assert_eq!(sizes, [[1428, 40, 72, 72], [1400, 40, 100, 84]]);
+}
+
+fn traffic(value: &str) -> Traffic {
+    let text = SMALL.replacen("kind = \"tcp\"", &format!("kind = \"tcp\"\ntraffic = {value}"), 1);
+    parse(&text).connections[0].traffic
+}
+
+#[test]
+fn an_application_has_the_pattern_and_the_defaults_of_the_manual() {
+    assert_eq!(parse(SMALL).connections[0].traffic, Traffic::Bulk);
+    assert_eq!(traffic("{ kind = \"bulk\" }"), Traffic::Bulk);
+    let size = Spread::Fixed(2_000_000);
+    assert_eq!(traffic("{ kind = \"object\", size = \"2MB\" }"), Traffic::Object { size });
+    assert_eq!(
+        traffic("{ kind = \"poisson\", every = \"200ms\", size = \"2MB\" }"),
+        Traffic::Poisson { every_ns: 200 * MS, size, at_once: 100 }
+    );
+    let exponential = Spread::Exponential { mean: 2e9 };
+    assert_eq!(
+        traffic("{ kind = \"on-off\", on = \"1s\", off = { kind = \"exponential\", mean = \"2s\" } }"),
+        Traffic::OnOff { on: Spread::Fixed(S), off: exponential, rate: None }
+    );
+    let response = Spread::Lognormal { median: 30_000.0, sigma: 1.0 };
+    assert_eq!(
+        traffic(
+            "{ kind = \"request-response\", response = { kind = \"lognormal\", median = \"30kB\", sigma = 1 } }"
+        ),
+        Traffic::RequestResponse { request: 500, response, think: Spread::Fixed(0) }
+    );
+    let pareto = Spread::Pareto { shape: 1.2, least: 4_000.0, most: 1e7 };
+    assert_eq!(
+        traffic(
+            "{ kind = \"request-response\", request = \"2kB\", think = \"1s\", \
+             response = { kind = \"pareto\", shape = 1.2, least = \"4kB\", most = \"10MB\" } }"
+        ),
+        Traffic::RequestResponse { request: 2_000, response: pareto, think: Spread::Fixed(S) }
+    );
+}
+
+#[test]
+fn a_constant_rate_is_written_a_packet_at_a_time_unless_it_says_how_often() {
+    let rate = |write| ConstantRate { rate_bps: 4_000_000, write };
+    assert_eq!(traffic("{ kind = \"cbr\", rate = \"4mbit\" }"), Traffic::Cbr(rate(1448)));
+    assert_eq!(traffic("{ kind = \"cbr\", rate = \"4mbit\", every = \"40ms\" }"), Traffic::Cbr(rate(20_000)));
+    let on_off = traffic("{ kind = \"on-off\", on = \"1s\", off = \"1s\", rate = \"4mbit\" }");
+    let second = Spread::Fixed(S);
+    assert_eq!(on_off, Traffic::OnOff { on: second, off: second, rate: Some(rate(1448)) });
+}
+
+#[test]
+fn who_does_not_always_have_something_to_send_takes_no_fair_share() {
+    let shares = |text: &str| -> Vec<f64> {
+        topology::paths(&parse(text)).concat().iter().map(|path| path.available_bps).collect()
+    };
+    assert_eq!(shares(SMALL), [5e6, 2.5e6, 2.5e6]);
+    let object = "kind = \"tcp\"\ntraffic = { kind = \"object\", size = \"1MB\" }";
+    assert_eq!(shares(&SMALL.replacen("kind = \"tcp\"", object, 1)), [5e6, 5e6, 5e6]);
+}
+
+#[test]
+fn a_subflow_is_there_when_its_address_is() {
+    let cell =
+        parse(&SMALL.replace("subflow.b.route", "subflow.b.up = [\"1s..2s\", \"5s..20s\"]\nsubflow.b.route"));
+    assert_eq!(cell.connections[1].subflows[1].up, [(S, 2 * S), (5 * S, 20 * S)]);
+    assert!(cell.connections[1].subflows[0].up.is_empty());
 }
 
 #[test]

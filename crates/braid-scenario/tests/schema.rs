@@ -23,6 +23,7 @@ cc = ["lia", "olia:x=1"]
 bandwidth = ["10mbit", "20mbit"]
 paths = [{ near = "5ms", private = true, mss = 1400 }, { near = "50ms", private = false, mss = 500 }]
 loss = [0, 0.01, "1%"]
+loads = [{ request = "500B", shape = 1, off = "1s" }, { request = "1kB", shape = 1.5, off = "2s" }]
 
 [link.b1]
 rate = "$bandwidth"
@@ -62,6 +63,23 @@ ecn = true
 delayed-ack = false
 subflow.sf1 = { route = ["b1", "b2"], backup = true }
 subflow.sf2 = { route = ["b2"], join-delay = "50ms" }
+subflow.sf3 = { route = ["b2"], up = ["1s..2s", "4s..5s"] }
+traffic = { kind = "request-response", request = "$request", response = "1MB", think = { kind = "exponential", mean = "1s" } }
+
+[connection.mice]
+kind = "tcp"
+route = ["b2"]
+traffic = { kind = "poisson", every = "1s", at-once = 7, size = { kind = "pareto", shape = "$shape", least = "1kB", most = "1MB" } }
+
+[connection.bursts]
+kind = "tcp"
+route = ["b2"]
+traffic = { kind = "on-off", on = "1s", off = "$off", rate = "1mbit" }
+
+[connection.object]
+kind = "tcp"
+route = ["b2"]
+traffic = { kind = "object", size = { kind = "lognormal", median = "1kB", sigma = 0.5 } }
 
 [connection.tcp0]
 kind = "tcp"
@@ -155,6 +173,13 @@ fn it_refuses_what_one_value_alone_makes_wrong() {
         ("initial-window = 4", "initial-window = 4.5"),
         ("route = [\"b2\"], ", ""),
         ("title = \"Everything\"\n", ""),
+        ("\"poisson\"", "\"possion\""),
+        ("at-once = 7", "at-once = \"many\""),
+        ("on = \"1s\"", "on = 1"),
+        ("least = \"1kB\"", "least = \"1s\""),
+        ("sigma = 0.5", "sigma = -0.5"),
+        ("mean = \"1s\" }", "mean = \"1s\", middle = \"1s\" }"),
+        ("\"1s..2s\"", "\"1s-2s\""),
     ] {
         assert!(EVERYTHING.contains(good), "{good}");
         let text = EVERYTHING.replacen(good, bad, 1);

@@ -5,7 +5,10 @@ use braid_scenario::model;
 
 use crate::data::{DataLevel, Reinjection};
 use crate::network::Network;
-use crate::tcp::sender::Sender;
+use crate::tcp::sender::{Phase, Sender};
+
+/// The index of no subflow.
+const NOBODY: usize = usize::MAX;
 
 pub(crate) struct Connection {
     /// Subflow state as algorithms see it: the live values, never a copy.
@@ -13,36 +16,55 @@ pub(crate) struct Connection {
     pub(crate) data: DataLevel,
     /// MPTCP: packets have numbers of their own at the data level.
     multipath: bool,
+    /// Its number in the scenario.
+    pub(crate) number: usize,
     /// Its subflows among all of the run.
     pub(crate) first: usize,
     pub(crate) n: usize,
+    /// How often it has begun: short flows use a connection one after the other.
+    pub(crate) life: u32,
+    /// A subflow was established.
+    pub(crate) established: bool,
     pub(crate) closed: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(number: u64, model: &model::Connection, first: usize) -> Self {
-        let mut view =
-            View { connection: number, n: model.subflows.len().min(MAX_SUBFLOWS) as u32, ..View::default() };
+    pub(crate) fn new(number: usize, model: &model::Connection, first: usize) -> Self {
+        let mut view = View {
+            connection: number as u64,
+            n: model.subflows.len().min(MAX_SUBFLOWS) as u32,
+            ..View::default()
+        };
         for (index, subflow) in model.subflows.iter().take(MAX_SUBFLOWS).enumerate() {
-            view.subflow[index] = Subflow {
-                cwnd: 1,
-                ssthresh: SSTHRESH_INFINITE,
-                ca_state: ca_state::OPEN,
-                flags: if subflow.backup { subflow_flags::BACKUP } else { 0 },
-                mss: model.mss,
-                cwnd_clamp: u32::MAX,
-                id: index as u32 + 1,
-                ..Subflow::default()
-            };
+            view.subflow[index] = fresh(model.mss, index, subflow.backup);
         }
         let buffer = (model.receive_buffer / u64::from(model.mss)).clamp(1, u64::from(u32::MAX / 4)) as u32;
         Self {
             view,
-            data: DataLevel::new(buffer),
+            data: DataLevel::new(buffer, model.traffic == model::Traffic::Bulk),
             multipath: model.kind == model::Kind::Mptcp,
+            number,
             first,
             n: model.subflows.len(),
+            life: 0,
+            established: false,
             closed: false,
+        }
+    }
+
+    /// A subflow that has gone comes back as if it had never been there.
+    pub(crate) fn renew(&mut self, index: usize) {
+        let old = self.subflow(index);
+        *self.subflow_mut(index) = fresh(old.mss, index, old.flags & subflow_flags::BACKUP != 0);
+        for given in self.data.reinject.iter_mut().filter(|given| given.from == index) {
+            given.from = NOBODY;
+        }
+    }
+
+    /// Sends what the application has just written.
+    pub(crate) fn push_written(&mut self, senders: &mut [Sender], network: &mut Network) {
+        if let Some(index) = senders.iter().position(|sender| sender.phase == Phase::Established) {
+            self.push(senders, index, network);
         }
     }
 
@@ -151,6 +173,14 @@ impl Connection {
         if regular_usable { regular } else { backup }.map(|(_, index)| index)
     }
 
+    /// The established subflows, smallest srtt first.
+    pub(crate) fn by_srtt(&self, senders: &[Sender]) -> Vec<usize> {
+        let established = |&index: &usize| senders[index].phase == Phase::Established;
+        let mut order: Vec<usize> = (0..self.n).filter(established).collect();
+        order.sort_by_key(|&index| (!senders[index].is_usable(), self.subflow(index).srtt_us));
+        order
+    }
+
     /// Offers what subflow `index` has outstanding to the others.
     pub(crate) fn reinject_from(&mut self, senders: &mut [Sender], index: usize) {
         if !self.multipath || self.n < 2 {
@@ -160,5 +190,19 @@ impl Connection {
         let acknowledged = data.snd_una;
         let queue = &mut data.reinject;
         senders[index].give_away(acknowledged, |dsn| queue.push_back(Reinjection { dsn, from: index }));
+    }
+}
+
+/// What algorithms see of a subflow that has not been opened.
+fn fresh(mss: u32, index: usize, backup: bool) -> Subflow {
+    Subflow {
+        cwnd: 1,
+        ssthresh: SSTHRESH_INFINITE,
+        ca_state: ca_state::OPEN,
+        flags: if backup { subflow_flags::BACKUP } else { 0 },
+        mss,
+        cwnd_clamp: u32::MAX,
+        id: index as u32 + 1,
+        ..Subflow::default()
     }
 }

@@ -14,6 +14,26 @@ pub(crate) struct Reinjection {
     pub(crate) from: usize,
 }
 
+/// What an application has written that does not always have more. The last packet of a write has what is left.
+#[derive(Default)]
+pub(crate) struct Writes {
+    /// Not yet complete at the receiver, in order.
+    pending: VecDeque<Write>,
+    /// Packets shorter than the others, ascending: number and payload.
+    short: VecDeque<(u32, u16)>,
+    /// Bytes that short packets lacked of full ones, of all complete writes.
+    pub(crate) lacked: u64,
+}
+
+/// Something that ends with a packet.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    end: u32,
+    /// Bytes that its last packet lacks of a full one.
+    lacks: u32,
+    transfer: Option<u32>,
+}
+
 /// Both ends of the data level.
 pub(crate) struct DataLevel {
     /// Sender: next packet to be sent for the first time.
@@ -21,7 +41,11 @@ pub(crate) struct DataLevel {
     /// Sender: everything below has arrived.
     pub(crate) snd_una: u32,
     /// Sender: first packet that would overrun the receive buffer.
-    pub(crate) window_end: u32,
+    window_end: u32,
+    /// Sender: end of what the application has written; [`ENDLESS`]: it always has more.
+    written: u32,
+    /// Sender: the smaller of the two.
+    limit: u32,
     pub(crate) reinject: VecDeque<Reinjection>,
     pub(crate) reinjections: u64,
 
@@ -34,14 +58,24 @@ pub(crate) struct DataLevel {
     advertised_end: u32,
     /// Receive buffer, packets.
     buffer: u32,
+    /// Receiver: when `rcv_nxt` reaches this, something that the application counts is complete; else [`ENDLESS`].
+    pub(crate) boundary: u32,
+    /// `None`: a bulk transfer.
+    writes: Option<Box<Writes>>,
 }
 
+/// No packet has this number.
+const ENDLESS: u32 = u32::MAX;
+
 impl DataLevel {
-    pub(crate) fn new(buffer: u32) -> Self {
+    pub(crate) fn new(buffer: u32, bulk: bool) -> Self {
+        let written = if bulk { ENDLESS } else { 0 };
         Self {
             snd_nxt: 0,
             snd_una: 0,
             window_end: buffer,
+            written,
+            limit: written.min(buffer),
             reinject: VecDeque::new(),
             reinjections: 0,
             rcv_nxt: 0,
@@ -49,7 +83,77 @@ impl DataLevel {
             held: 0,
             advertised_end: buffer,
             buffer,
+            boundary: ENDLESS,
+            writes: (!bulk).then(Box::default),
         }
+    }
+
+    /// Sender: the application writes so many bytes, in packets of `mss`, which complete a transfer.
+    pub(crate) fn write(&mut self, bytes: u64, mss: u32, transfer: Option<u32>) {
+        let packets = u32::try_from(bytes.div_ceil(u64::from(mss))).unwrap_or(ENDLESS);
+        let last = (bytes - u64::from(packets.saturating_sub(1)) * u64::from(mss)) as u32;
+        self.written = self.written.saturating_add(packets);
+        self.limit = self.written.min(self.window_end);
+        let Some(writes) = &mut self.writes else { return };
+        while writes.short.front().is_some_and(|&(dsn, _)| dsn < self.snd_una) {
+            writes.short.pop_front();
+        }
+        if last < mss {
+            writes.short.push_back((self.written - 1, last as u16));
+        }
+        self.await_end(Write { end: self.written, lacks: mss - last, transfer });
+    }
+
+    /// Sender: from now on the application has more than the network takes.
+    pub(crate) fn write_endlessly(&mut self) {
+        self.written = ENDLESS;
+        self.limit = self.window_end;
+    }
+
+    /// Sender: what has been written by now completes a transfer; of an endless write, what has been sent.
+    pub(crate) fn pause(&mut self, transfer: u32) {
+        if self.written == ENDLESS {
+            self.written = self.snd_nxt;
+            self.limit = self.written.min(self.window_end);
+        }
+        self.await_end(Write { end: self.written, lacks: 0, transfer: Some(transfer) });
+    }
+
+    fn await_end(&mut self, write: Write) {
+        if let Some(writes) = &mut self.writes {
+            writes.pending.push_back(write);
+            self.boundary = writes.pending[0].end;
+        }
+    }
+
+    /// Receiver: takes what is complete, one after the other: `None`: nothing more; `Some(None)`: nothing that counts.
+    #[allow(clippy::option_option, reason = "a queue of optional numbers")]
+    pub(crate) fn take_complete(&mut self) -> Option<Option<u32>> {
+        let writes = self.writes.as_mut()?;
+        let write = *writes.pending.front().filter(|write| write.end <= self.rcv_nxt)?;
+        writes.pending.pop_front();
+        writes.lacked += u64::from(write.lacks);
+        self.boundary = writes.pending.front().map_or(ENDLESS, |next| next.end);
+        Some(write.transfer)
+    }
+
+    /// Payload of a packet that is shorter than the others.
+    #[inline]
+    pub(crate) fn short(&self, dsn: u32) -> Option<u16> {
+        let short = &self.writes.as_ref()?.short;
+        let at = short.binary_search_by_key(&dsn, |&(dsn, _)| dsn).ok()?;
+        Some(short[at].1)
+    }
+
+    /// Payload handed to the application, in packets of `mss` bytes.
+    pub(crate) fn delivered_bytes(&self, mss: u32) -> u64 {
+        let lacked = self.writes.as_ref().map_or(0, |writes| writes.lacked);
+        u64::from(self.rcv_nxt) * u64::from(mss) - lacked
+    }
+
+    /// Sender: end of what the application has written, or of what was sent of an endless write.
+    pub(crate) fn written(&self) -> u32 {
+        if self.written == ENDLESS { self.snd_nxt } else { self.written }
     }
 
     /// Receiver: a packet arrived on some subflow. A second copy is ignored.
@@ -87,12 +191,24 @@ impl DataLevel {
     pub(crate) fn acknowledged(&mut self, data_ack: u32, window_end: u32) {
         self.snd_una = self.snd_una.max(data_ack);
         self.window_end = self.window_end.max(window_end);
+        self.limit = self.written.min(self.window_end);
     }
 
-    /// Sender: whether a new packet fits the receive window.
+    #[cfg(test)]
+    pub(crate) fn window_end(&self) -> u32 {
+        self.window_end
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set_window_end(&mut self, end: u32) {
+        self.window_end = end;
+        self.limit = self.written.min(end);
+    }
+
+    /// Sender: whether there is a new packet and it fits the receive window.
     #[inline]
     pub(crate) fn may_send_new(&self) -> bool {
-        self.snd_nxt < self.window_end
+        self.snd_nxt < self.limit
     }
 }
 
@@ -102,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_right_edge_never_moves_left_while_packets_wait_for_a_gap() {
-        let mut data = DataLevel::new(10);
+        let mut data = DataLevel::new(10, true);
         for dsn in 0..4 {
             data.receive(dsn);
         }
@@ -116,8 +232,42 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_is_sent_and_counted_to_the_byte() {
+        let mut data = DataLevel::new(100, false);
+        assert!(!data.may_send_new());
+        data.write(2_500, 1_000, Some(0));
+        data.write(1_000, 1_000, Some(1));
+        data.pause(2);
+        assert_eq!([0, 1, 2, 3].map(|dsn| data.short(dsn)), [None, None, Some(500), None]);
+        data.snd_nxt = 4;
+        assert!(!data.may_send_new());
+        data.receive(0);
+        assert!(data.rcv_nxt < data.boundary);
+        for dsn in 1..3 {
+            data.receive(dsn);
+        }
+        assert!(data.rcv_nxt >= data.boundary);
+        assert_eq!((data.take_complete(), data.take_complete()), (Some(Some(0)), None));
+        assert_eq!(data.delivered_bytes(1_000), 2_500);
+        data.receive(3);
+        assert_eq!([0; 3].map(|_| data.take_complete()), [Some(Some(1)), Some(Some(2)), None]);
+        assert_eq!(data.delivered_bytes(1_000), 3_500);
+    }
+
+    #[test]
+    fn an_endless_write_ends_with_what_has_been_sent() {
+        let mut data = DataLevel::new(100, false);
+        data.write_endlessly();
+        assert!(data.may_send_new());
+        data.snd_nxt = 7;
+        data.pause(0);
+        assert!(!data.may_send_new());
+        assert_eq!((data.written(), data.boundary), (7, 7));
+    }
+
+    #[test]
     fn a_second_copy_changes_nothing() {
-        let mut data = DataLevel::new(10);
+        let mut data = DataLevel::new(10, true);
         for dsn in [0, 0, 2, 2, 1, 1, 2] {
             data.receive(dsn);
         }

@@ -5,6 +5,7 @@
 //! `docs/tcp-model.md`.
 
 mod agenda;
+mod application;
 mod connection;
 mod data;
 mod link;

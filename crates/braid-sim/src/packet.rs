@@ -14,6 +14,9 @@ pub(crate) mod flags {
     pub(crate) const ECE: u16 = 16;
     /// Data: the sender has reduced its window.
     pub(crate) const CWR: u16 = 32;
+    /// A request travels from receiver to sender: [`Packet::dsn`](super::Packet::dsn) is its number,
+    /// [`Packet::seq`](super::Packet::seq) which of its packets.
+    pub(crate) const REQUEST: u16 = 128;
     /// Lost on the wire: it still occupies queue and transmitter.
     pub(crate) const LOST: u16 = 64;
 }

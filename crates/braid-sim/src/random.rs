@@ -33,6 +33,11 @@ impl Stream {
         self.next() < threshold || threshold == u64::MAX
     }
 
+    /// Uniform in (0, 1].
+    pub(crate) fn unit(&mut self) -> f64 {
+        ((self.next() >> 11) + 1) as f64 / 9_007_199_254_740_992.0
+    }
+
     /// Uniform in `0..bound`; 0 if the bound is 0.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {

@@ -1,5 +1,7 @@
 //! A run from the first event to the last: who is who, and what happens in which order.
 
+mod traffic;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -8,9 +10,10 @@ use braid_algorithms::{Controller, Spec};
 use braid_results::measure::{
     ConnectionCounts, LinkCounts, LinkSample, Measurements, SubflowCounts, SubflowSample,
 };
-use braid_scenario::model::{Direction, Kind, Scenario};
+use braid_scenario::model::{self, Direction, Kind, Scenario};
 
 use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME};
+use crate::application::Application;
 use crate::connection::Connection;
 use crate::link::Link;
 use crate::network::{END, Network};
@@ -34,10 +37,22 @@ const OPENING: u32 = 52;
 enum Plan {
     /// A connection is opened.
     Open(usize),
-    /// A further subflow is opened.
-    Join(usize),
+    /// A further subflow of a connection in its n-th life is opened.
+    Join(usize, u32),
+    /// The same is removed.
+    Leave(usize, u32),
     /// A connection is closed.
     Close(usize),
+    /// A short flow arrives.
+    Arrive(usize),
+    /// An application that sends and pauses does the other.
+    Turn(usize),
+    /// An application writes at its constant rate, unless its turn, counted in transfers, is over.
+    Write(usize, usize),
+    /// The next request is made.
+    Request(usize),
+    /// What is missing of the request of this transfer is sent again.
+    Repeat(usize, u32),
     /// This direction of a link changes, for the n-th time.
     Change(u32, usize),
     /// Measuring begins.
@@ -52,22 +67,35 @@ enum Plan {
 
 /// What a subflow's route and life say.
 struct Path {
+    /// Whose packets are taken: those of its present life, once it is established; else [`NOBODY`].
+    live: u32,
+    /// What its packets are marked with: its number, and above that of its life.
+    id: u32,
     connection: usize,
     index: usize,
+    /// Its number among the subflows of the scenario: short flows count together.
+    figure: usize,
     forward_hop: u32,
     reverse_hop: u32,
-    join_delay_ns: Option<u64>,
     established: Option<u64>,
     closed: Option<u64>,
 }
+
+/// No subflow is marked with this.
+const NOBODY: u32 = u32::MAX;
 
 /// A run in progress.
 pub(crate) struct Run<'a> {
     scenario: &'a Scenario,
     network: Network,
     calendar: BinaryHeap<Reverse<(u64, Plan)>>,
+    /// One per connection of the scenario.
+    applications: Vec<Application>,
+    specs: Vec<Spec>,
     connections: Vec<Connection>,
     paths: Vec<Path>,
+    /// The part of a packet's mark that is the number of its subflow.
+    number_mask: u32,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     first_sender: Element,
@@ -76,6 +104,8 @@ pub(crate) struct Run<'a> {
     at_start: Option<Measurements>,
     /// What had been counted at the beginnings and ends of periods.
     marks: BTreeMap<u64, Measurements>,
+    /// What was counted in lives that are over, one per subflow of the scenario.
+    retired: Vec<Retired>,
     cwnd_samples: Vec<Vec<u32>>,
     subflow_samples: Vec<Vec<SubflowSample>>,
     /// One list per link of the scenario.
@@ -99,7 +129,10 @@ impl<'a> Run<'a> {
                 links.push(Link::new(direction, Stream::new(seed, &format!("link {} {name}", link.name))));
             }
         }
-        let n_subflows: usize = scenario.connections.iter().map(|connection| connection.subflows.len()).sum();
+        let n_figures: usize = scenario.connections.iter().map(|connection| connection.subflows.len()).sum();
+        let of_connection =
+            |model: &model::Connection| Application::connections(model) * model.subflows.len();
+        let n_subflows: usize = scenario.connections.iter().map(of_connection).sum();
         let elements = FIRST_LINK as usize + links.len() + 2 * n_subflows;
         if elements > MAX_ELEMENTS as usize {
             return Err(Error(format!(
@@ -119,8 +152,11 @@ impl<'a> Run<'a> {
                 sacks: Sacks::default(),
             },
             calendar: BinaryHeap::new(),
+            applications: Vec::new(),
+            specs: Vec::new(),
             connections: Vec::new(),
             paths: Vec::new(),
+            number_mask: (n_subflows as u32).next_power_of_two() - 1,
             senders: Vec::new(),
             receivers: Vec::new(),
             first_sender,
@@ -128,13 +164,14 @@ impl<'a> Run<'a> {
             end,
             at_start: None,
             marks: BTreeMap::new(),
-            cwnd_samples: vec![Vec::new(); n_subflows],
-            subflow_samples: vec![Vec::new(); n_subflows],
+            retired: vec![Retired::default(); n_figures],
+            cwnd_samples: vec![Vec::new(); n_figures],
+            subflow_samples: vec![Vec::new(); n_figures],
             link_samples: vec![Vec::new(); scenario.links.len()],
             events: 0,
         };
         for number in 0..scenario.connections.len() {
-            run.add_connection(number, cc)?;
+            run.add_connection(number, cc, seed)?;
         }
         for link in 0..run.network.links.len() as u32 {
             for (nth, change) in run.direction(link).changes.iter().enumerate() {
@@ -152,55 +189,103 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    fn add_connection(&mut self, number: usize, cc: &Spec) -> Result<(), Error> {
+    fn add_connection(&mut self, number: usize, cc: &Spec, seed: u64) -> Result<(), Error> {
         let model = &self.scenario.connections[number];
         let own = model.cc.as_deref().map(Spec::parse).transpose();
         let own = own.map_err(|error| Error(format!("connection {}: {}", model.name, error.0)))?;
-        let spec = own.as_ref().unwrap_or(cc);
-        self.connections.push(Connection::new(number as u64, model, self.senders.len()));
-        for (index, subflow) in model.subflows.iter().enumerate() {
-            let id = self.senders.len() as u32;
+        self.specs.push(own.unwrap_or_else(|| cc.clone()));
+        let figure = self.applications.iter().map(|other| self.connections[other.first].n).sum::<usize>();
+        let n = Application::connections(model);
+        self.applications.push(Application::new(model, self.connections.len(), n, seed));
+        let mut hops = Vec::with_capacity(model.subflows.len());
+        for subflow in &model.subflows {
             let forward_hop = self.network.hops.len() as u32;
             self.network.hops.extend(subflow.route.iter().map(|&link| 2 * link as u32));
             self.network.hops.push(END);
             let reverse_hop = self.network.hops.len() as u32;
             self.network.hops.extend(subflow.route.iter().rev().map(|&link| 2 * link as u32 + 1));
             self.network.hops.push(END);
-            self.paths.push(Path {
-                connection: number,
-                index,
-                forward_hop,
-                reverse_hop,
-                join_delay_ns: subflow.join_delay_ns,
-                established: None,
-                closed: None,
-            });
-            self.senders.push(Sender::new(
-                sender::Setup {
-                    subflow: id,
+            hops.push((forward_hop, reverse_hop));
+        }
+        for connection in self.connections.len()..self.connections.len() + n {
+            self.connections.push(Connection::new(number, model, self.senders.len()));
+            for (index, &(forward_hop, reverse_hop)) in hops.iter().enumerate() {
+                self.paths.push(Path {
+                    live: NOBODY,
+                    id: self.senders.len() as u32,
+                    connection,
                     index,
-                    hop: forward_hop,
-                    data_size: (model.mss + model.data_header) as u16,
-                    ecn: model.ecn,
-                    initial_window: model.initial_window,
-                },
-                Controller::new(spec),
-            ));
-            let multipath = model.kind == Kind::Mptcp;
-            self.receivers.push(Receiver::new(receiver::Setup {
-                subflow: id,
-                hop: reverse_hop,
-                ack_size: model.ack_size as u16,
-                max_blocks: if multipath { 1 } else { 3 },
-                multipath,
-                delayed_ack: model.delayed_ack,
-            }));
+                    figure: figure + index,
+                    forward_hop,
+                    reverse_hop,
+                    established: None,
+                    closed: None,
+                });
+                let subflow = self.senders.len();
+                self.senders.push(self.sender(subflow));
+                self.receivers.push(self.receiver(subflow));
+            }
         }
         self.plan(model.start_ns, Plan::Open(number));
         if let Some(stop) = model.stop_ns {
             self.plan(stop, Plan::Close(number));
         }
         Ok(())
+    }
+
+    /// The model of a connection.
+    fn model(&self, connection: usize) -> &'a model::Connection {
+        &self.scenario.connections[self.connections[connection].number]
+    }
+
+    /// A sending end as it is before anything happens.
+    fn sender(&self, subflow: usize) -> Sender {
+        let path = &self.paths[subflow];
+        let model = self.model(path.connection);
+        let setup = sender::Setup {
+            subflow: path.id,
+            index: path.index,
+            hop: path.forward_hop,
+            data_size: (model.mss + model.data_header) as u16,
+            ecn: model.ecn,
+            initial_window: model.initial_window,
+        };
+        Sender::new(setup, Controller::new(&self.specs[self.connections[path.connection].number]))
+    }
+
+    /// A receiving end as it is before anything happens.
+    fn receiver(&self, subflow: usize) -> Receiver {
+        let path = &self.paths[subflow];
+        let model = self.model(path.connection);
+        let multipath = model.kind == Kind::Mptcp;
+        Receiver::new(receiver::Setup {
+            subflow: path.id,
+            hop: path.reverse_hop,
+            ack_size: model.ack_size as u16,
+            max_blocks: if multipath { 1 } else { 3 },
+            multipath,
+            delayed_ack: model.delayed_ack,
+        })
+    }
+
+    /// A subflow begins another life: what still travels of the old one means nothing to it.
+    fn renew(&mut self, subflow: usize) {
+        let counts = self.counts(subflow);
+        let path = &mut self.paths[subflow];
+        let retired = &mut self.retired[path.figure];
+        retired.packets += self.receivers[subflow].received_packets;
+        add(&mut retired.counts, &counts);
+        path.id = path.id.wrapping_add(self.number_mask + 1);
+        if path.id == NOBODY {
+            path.id &= self.number_mask;
+        }
+        (path.live, path.established, path.closed) = (NOBODY, None, None);
+        // Their entries in the agenda remain.
+        let (mut sender, mut receiver) = (self.sender(subflow), self.receiver(subflow));
+        sender.planned = self.senders[subflow].planned;
+        receiver.planned = self.receivers[subflow].planned;
+        self.senders[subflow] = sender;
+        self.receivers[subflow] = receiver;
     }
 
     /// The model of one direction of a link.
@@ -210,6 +295,9 @@ impl<'a> Run<'a> {
     }
 
     fn plan(&mut self, time: u64, plan: Plan) {
+        if time >= self.end {
+            return;
+        }
         self.calendar.push(Reverse((time, plan)));
         self.network.agenda.schedule(time, CALENDAR);
     }
@@ -251,6 +339,9 @@ impl<'a> Run<'a> {
         for ((counts, windows), samples) in subflows.zip(self.cwnd_samples).zip(self.subflow_samples) {
             (counts.cwnd_samples, counts.samples) = (windows, samples);
         }
+        for (counts, application) in measured.connections.iter_mut().zip(self.applications) {
+            counts.transfers = application.transfers;
+        }
         for (link, samples) in measured.links.iter_mut().zip(self.link_samples) {
             link.samples = samples;
         }
@@ -264,9 +355,15 @@ impl<'a> Run<'a> {
             }
             self.calendar.pop();
             match plan {
-                Plan::Open(connection) => self.open(self.connections[connection].first),
-                Plan::Join(subflow) => self.open(subflow),
-                Plan::Close(connection) => self.close(connection),
+                Plan::Open(number) => self.begin(number),
+                Plan::Join(subflow, life) => self.join(subflow, life),
+                Plan::Leave(subflow, life) => self.leave(subflow, life),
+                Plan::Close(number) => self.stop(number),
+                Plan::Arrive(number) => self.arrive(number),
+                Plan::Turn(number) => self.turn(number),
+                Plan::Write(number, turn) => self.write(number, turn),
+                Plan::Request(number) => self.request(number),
+                Plan::Repeat(number, transfer) => self.repeat_request(number, transfer),
                 Plan::Change(link, nth) => self.network.change(link, &self.direction(link).changes[nth]),
                 Plan::Measure => {
                     self.at_start = Some(self.totals());
@@ -289,29 +386,28 @@ impl<'a> Run<'a> {
     }
 
     fn sample(&mut self) {
-        for (subflow, samples) in self.cwnd_samples.iter_mut().enumerate() {
-            if self.senders[subflow].phase == Phase::Established {
-                let Path { connection, index, .. } = self.paths[subflow];
-                samples.push(self.connections[connection].subflow(index).cwnd);
-            }
+        for path in self.paths.iter().filter(|path| path.live != NOBODY) {
+            self.cwnd_samples[path.figure].push(self.connections[path.connection].subflow(path.index).cwnd);
         }
     }
 
     fn observe(&mut self) {
         let time_ns = self.network.now;
-        for (subflow, samples) in self.subflow_samples.iter_mut().enumerate() {
-            let sender = &self.senders[subflow];
-            if sender.phase == Phase::Established {
-                let Path { connection, index, .. } = self.paths[subflow];
-                let view = self.connections[connection].subflow(index);
-                samples.push(SubflowSample {
+        for (subflow, path) in self.paths.iter().enumerate().filter(|(_, path)| path.live != NOBODY) {
+            let connection = &self.connections[path.connection];
+            // Of short flows there may be many at a time: no series.
+            if self.applications[connection.number].n == 1 {
+                let sender = &self.senders[subflow];
+                let view = connection.subflow(path.index);
+                let earlier = &self.retired[path.figure].counts;
+                self.subflow_samples[path.figure].push(SubflowSample {
                     time_ns,
                     cwnd: view.cwnd,
                     ssthresh: (view.ssthresh != SSTHRESH_INFINITE).then_some(view.ssthresh),
                     srtt_us: (view.srtt_us > 0).then_some(view.srtt_us),
                     in_flight: sender.in_flight(),
-                    received_bytes: self.receivers[subflow].received_bytes,
-                    retransmissions: sender.counts.retransmissions,
+                    received_bytes: earlier.received_bytes + self.receivers[subflow].received_bytes,
+                    retransmissions: earlier.retransmissions + sender.counts.retransmissions,
                 });
             }
         }
@@ -328,17 +424,16 @@ impl<'a> Run<'a> {
 
     /// A subflow begins its handshake.
     fn open(&mut self, subflow: usize) {
-        if !self.connections[self.paths[subflow].connection].closed {
-            self.senders[subflow].phase = Phase::Opening(0);
-            self.send_opening(subflow, 0);
-        }
+        self.senders[subflow].phase = Phase::Opening(0);
+        self.send_opening(subflow, 0);
     }
 
     fn send_opening(&mut self, subflow: usize, step: u32) {
-        let model = &self.scenario.connections[self.paths[subflow].connection];
+        let path = &self.paths[subflow];
+        let model = self.model(path.connection);
         let packet = Packet {
-            subflow: subflow as u32,
-            hop: self.paths[subflow].forward_hop,
+            subflow: path.id,
+            hop: path.forward_hop,
             size: (OPENING + model.ip_header) as u16,
             flags: flags::DATA | flags::SYN,
             seq: step,
@@ -351,37 +446,53 @@ impl<'a> Run<'a> {
         self.plan_sender(subflow);
     }
 
-    fn close(&mut self, number: usize) {
-        let connection = &mut self.connections[number];
-        connection.closed = true;
-        for subflow in connection.first..connection.first + connection.n {
-            self.senders[subflow].close(connection, &mut self.network);
-            self.receivers[subflow].due = None;
-            self.paths[subflow].closed.get_or_insert(self.network.now);
+    /// A connection ends at once.
+    fn close(&mut self, connection: usize) {
+        self.connections[connection].closed = true;
+        let Connection { first, n, .. } = self.connections[connection];
+        for subflow in first..first + n {
+            self.close_subflow(subflow);
         }
+    }
+
+    fn close_subflow(&mut self, subflow: usize) {
+        let path = &mut self.paths[subflow];
+        self.senders[subflow].close(&mut self.connections[path.connection], &mut self.network);
+        self.receivers[subflow].due = None;
+        path.live = NOBODY;
+        path.closed.get_or_insert(self.network.now);
     }
 
     /// A packet has reached the end of its route.
     #[allow(clippy::inline_always, reason = "else every packet is copied once more, on its way to the call")]
     #[inline(always)]
     fn receive(&mut self, packet: &Packet) {
-        let subflow = packet.subflow as usize;
-        if packet.flags & flags::SYN != 0 {
-            self.receive_opening(packet);
+        let subflow = (packet.subflow & self.number_mask) as usize;
+        let Path { live, connection: number, index, .. } = self.paths[subflow];
+        if packet.flags & (flags::SYN | flags::REQUEST) != 0 {
+            if packet.flags & flags::SYN != 0 {
+                self.receive_opening(packet);
+            } else if live == packet.subflow {
+                self.receive_request(number, packet);
+            }
         } else if packet.flags & flags::DATA != 0 {
-            let connection = &mut self.connections[self.paths[subflow].connection];
-            if self.senders[subflow].phase == Phase::Established {
-                self.receivers[subflow].receive(packet, &mut connection.data, &mut self.network);
-                self.plan_receiver(subflow);
+            if live != packet.subflow {
+                return;
+            }
+            let connection = &mut self.connections[number];
+            self.receivers[subflow].receive(packet, &mut connection.data, &mut self.network);
+            let complete = connection.data.rcv_nxt >= connection.data.boundary;
+            self.plan_receiver(subflow);
+            if complete {
+                self.deliver(number);
             }
         } else {
-            let Path { connection, index, .. } = self.paths[subflow];
-            let connection = &mut self.connections[connection];
-            let senders = &mut self.senders[connection.first..connection.first + connection.n];
-            if senders[index].phase != Phase::Established {
+            if live != packet.subflow {
                 self.network.sacks.take(packet.sack);
                 return;
             }
+            let connection = &mut self.connections[number];
+            let senders = &mut self.senders[connection.first..connection.first + connection.n];
             senders[index].receive(connection, &mut self.network, packet);
             connection.push(senders, index, &mut self.network);
             self.plan_senders(subflow);
@@ -390,7 +501,10 @@ impl<'a> Run<'a> {
 
     /// A packet of the handshake: a reply to it, or the answer to ours.
     fn receive_opening(&mut self, packet: &Packet) {
-        let subflow = packet.subflow as usize;
+        let subflow = (packet.subflow & self.number_mask) as usize;
+        if packet.subflow != self.paths[subflow].id {
+            return;
+        }
         if packet.flags & flags::DATA != 0 {
             let reply = Packet {
                 hop: self.paths[subflow].reverse_hop,
@@ -418,18 +532,69 @@ impl<'a> Run<'a> {
         let senders = &mut self.senders[connection.first..connection.first + connection.n];
         senders[index].establish(connection, &mut self.network, rtt_us);
         self.receivers[subflow].established(now, senders[index].rto_ns());
-        self.paths[subflow].established = Some(now);
-        if index == 0 {
-            let n = connection.n;
-            connection.push(senders, index, &mut self.network);
-            for joining in subflow + 1..subflow + n {
-                let delay = self.paths[joining].join_delay_ns.unwrap_or(u64::from(rtt_us) * 1_000);
-                self.plan(now + delay, Plan::Join(joining));
-            }
-        } else {
-            connection.push(senders, index, &mut self.network);
-        }
+        let path = &mut self.paths[subflow];
+        (path.established, path.live) = (Some(now), path.id);
+        connection.push(senders, index, &mut self.network);
         self.plan_senders(subflow);
+        if !std::mem::replace(&mut self.connections[number].established, true) {
+            self.plan_subflows(number, u64::from(rtt_us) * 1_000);
+            self.established(number);
+        }
+    }
+
+    /// The first subflow is established: plans when the others join, and who leaves.
+    fn plan_subflows(&mut self, number: usize, rtt_ns: u64) {
+        let now = self.network.now;
+        let Connection { first, life, .. } = self.connections[number];
+        for (index, model) in self.model(number).subflows.iter().enumerate() {
+            let subflow = first + index;
+            if model.up.is_empty() && index > 0 {
+                self.plan(now + model.join_delay_ns.unwrap_or(rtt_ns), Plan::Join(subflow, life));
+            }
+            for &(from, to) in model.up.iter().filter(|&&(_, to)| to > now) {
+                if index > 0 || from > now {
+                    self.plan(from.max(now + rtt_ns), Plan::Join(subflow, life));
+                }
+                self.plan(to, Plan::Leave(subflow, life));
+            }
+        }
+    }
+
+    /// A subflow joins, or joins again.
+    fn join(&mut self, subflow: usize, life: u32) {
+        let Path { connection, index, .. } = self.paths[subflow];
+        if self.connections[connection].closed || self.connections[connection].life != life {
+            return;
+        }
+        if self.senders[subflow].phase != Phase::Idle {
+            self.connections[connection].renew(index);
+            self.renew(subflow);
+        }
+        self.open(subflow);
+    }
+
+    /// A subflow is removed; what it had under way is sent on the others.
+    fn leave(&mut self, subflow: usize, life: u32) {
+        let Path { connection: number, index, .. } = self.paths[subflow];
+        let connection = &mut self.connections[number];
+        if connection.closed || connection.life != life {
+            return;
+        }
+        let senders = &mut self.senders[connection.first..connection.first + connection.n];
+        if senders[index].phase == Phase::Established {
+            connection.reinject_from(senders, index);
+        }
+        self.close_subflow(subflow);
+        self.push_written(number);
+    }
+
+    /// Sends what may be sent now.
+    fn push_written(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        let first = connection.first;
+        let senders = &mut self.senders[first..first + connection.n];
+        connection.push_written(senders, &mut self.network);
+        self.plan_senders(first);
     }
 
     #[inline]
@@ -488,9 +653,8 @@ impl<'a> Run<'a> {
                 }
                 Expired::GivenUp => {
                     connection.reinject_from(senders, index);
-                    senders[index].close(connection, &mut self.network);
-                    self.paths[subflow].closed = Some(now);
-                    connection.push(senders, index, &mut self.network);
+                    self.close_subflow(subflow);
+                    self.push_written(number);
                 }
             }
             self.plan_senders(subflow);
@@ -516,43 +680,32 @@ impl<'a> Run<'a> {
     /// Everything counted from the start of the run until now.
     fn totals(&mut self) -> Measurements {
         let now = self.network.now;
-        let lasted = |from: Option<u64>, to: Option<u64>| from.map_or(0, |from| to.unwrap_or(now) - from);
-        let mut connections = Vec::with_capacity(self.connections.len());
-        let mut delivered = 0;
-        for (number, connection) in self.connections.iter().enumerate() {
-            let mut subflows = Vec::with_capacity(connection.n);
-            for subflow in connection.first..connection.first + connection.n {
-                let sender = &mut self.senders[subflow];
-                if sender.phase == Phase::Established {
-                    sender.integrate(connection.subflow(subflow - connection.first).cwnd, now);
-                }
-                let counts = &sender.counts;
-                let receiver = &self.receivers[subflow];
-                delivered += receiver.received_packets;
-                let path = &self.paths[subflow];
-                subflows.push(SubflowCounts {
-                    active_ns: lasted(path.established, path.closed),
-                    received_bytes: receiver.received_bytes,
-                    packets_sent: counts.packets_sent,
-                    retransmissions: counts.retransmissions,
-                    fast_retransmits: counts.fast_retransmits,
-                    timeouts: counts.timeouts,
-                    ecn_reductions: counts.ecn_reductions,
-                    undos: counts.undos,
-                    rtt_sum_us: counts.rtt_sum_us,
-                    rtt_samples: counts.rtt_samples,
-                    cwnd_integral: u128::from(counts.cwnd_integral),
-                    cwnd_samples: Vec::new(),
-                    samples: Vec::new(),
-                });
+        for (sender, path) in self.senders.iter_mut().zip(&self.paths) {
+            if path.live != NOBODY {
+                let cwnd = self.connections[path.connection].subflow(path.index).cwnd;
+                sender.integrate(cwnd, now);
             }
-            let model = &self.scenario.connections[number];
-            let opened = (model.start_ns <= now).then_some(model.start_ns);
+        }
+        let mut figures = self.retired.clone();
+        for (subflow, path) in self.paths.iter().enumerate() {
+            let figure = &mut figures[path.figure];
+            figure.packets += self.receivers[subflow].received_packets;
+            add(&mut figure.counts, &self.counts(subflow));
+        }
+        let packets_delivered = figures.iter().map(|figure| figure.packets).sum();
+        let mut figures = figures.into_iter().map(|figure| figure.counts);
+        let lasted = |from: u64, to: Option<u64>| to.unwrap_or(now).min(now).saturating_sub(from);
+        let mut connections = Vec::with_capacity(self.applications.len());
+        for (model, application) in self.scenario.connections.iter().zip(&self.applications) {
+            let own = &self.connections[application.first..application.first + application.n];
+            let bytes = |own: &Connection| own.data.delivered_bytes(model.mss);
             connections.push(ConnectionCounts {
-                active_ns: lasted(opened, model.stop_ns.filter(|&stop| stop <= now)),
-                goodput_bytes: u64::from(connection.data.rcv_nxt) * u64::from(model.mss),
-                reinjections: connection.data.reinjections,
-                subflows,
+                active_ns: lasted(model.start_ns, application.ended),
+                goodput_bytes: application.retired_bytes + own.iter().map(bytes).sum::<u64>(),
+                reinjections: application.retired_reinjections
+                    + own.iter().map(|own| own.data.reinjections).sum::<u64>(),
+                subflows: figures.by_ref().take(model.subflows.len()).collect(),
+                transfers: Vec::new(),
             });
         }
         let links = self
@@ -565,8 +718,51 @@ impl<'a> Run<'a> {
                 samples: Vec::new(),
             })
             .collect();
-        Measurements { connections, links, packets_delivered: delivered, ..Measurements::default() }
+        Measurements { connections, links, packets_delivered, ..Measurements::default() }
     }
+
+    /// What was counted in the present life of a subflow; its integrals as of the latest change.
+    fn counts(&self, subflow: usize) -> SubflowCounts {
+        let now = self.network.now;
+        let (path, receiver) = (&self.paths[subflow], &self.receivers[subflow]);
+        let counts = &self.senders[subflow].counts;
+        SubflowCounts {
+            active_ns: path.established.map_or(0, |from| path.closed.unwrap_or(now) - from),
+            received_bytes: receiver.received_bytes,
+            packets_sent: counts.packets_sent,
+            retransmissions: counts.retransmissions,
+            fast_retransmits: counts.fast_retransmits,
+            timeouts: counts.timeouts,
+            ecn_reductions: counts.ecn_reductions,
+            undos: counts.undos,
+            rtt_sum_us: counts.rtt_sum_us,
+            rtt_samples: counts.rtt_samples,
+            cwnd_integral: u128::from(counts.cwnd_integral),
+            cwnd_samples: Vec::new(),
+            samples: Vec::new(),
+        }
+    }
+}
+
+/// What was counted in lives that are over.
+#[derive(Clone, Default)]
+struct Retired {
+    packets: u64,
+    counts: SubflowCounts,
+}
+
+fn add(sum: &mut SubflowCounts, counts: &SubflowCounts) {
+    sum.active_ns += counts.active_ns;
+    sum.received_bytes += counts.received_bytes;
+    sum.packets_sent += counts.packets_sent;
+    sum.retransmissions += counts.retransmissions;
+    sum.fast_retransmits += counts.fast_retransmits;
+    sum.timeouts += counts.timeouts;
+    sum.ecn_reductions += counts.ecn_reductions;
+    sum.undos += counts.undos;
+    sum.rtt_sum_us += counts.rtt_sum_us;
+    sum.rtt_samples += counts.rtt_samples;
+    sum.cwnd_integral += counts.cwnd_integral;
 }
 
 /// What was counted between two snapshots.

@@ -63,6 +63,7 @@ pub(crate) fn run(scenario: &Scenario, cc: &str, seed: u64) -> Run {
             goodput_bytes: subflows.iter().map(|flow| flow.received_bytes * 1420 / 1500).sum(),
             reinjections: 0,
             subflows,
+            ..ConnectionCounts::default()
         }
     });
     setup.measured(&Measurements {

@@ -72,6 +72,7 @@ pub(crate) fn connection(goodput_mbit: f64, subflows: Vec<SubflowCounts>) -> Con
         goodput_bytes: (goodput_mbit * 12_500_000.0) as u64,
         reinjections: 3,
         subflows,
+        transfers: vec![],
     }
 }
 

@@ -299,12 +299,15 @@ impl Sender {
         }
         self.counts.packets_sent += 1;
         self.last_send = network.now;
+        let full = self.setup.data_size;
+        let mss = connection.subflow(self.setup.index).mss as u16;
+        let size = connection.data.short(dsn).map_or(full, |payload| full - mss + payload);
         network.send(Packet {
             departure: 0,
             arrival: 0,
             subflow: self.setup.subflow,
             hop: self.setup.hop,
-            size: self.setup.data_size,
+            size,
             flags,
             seq,
             dsn,

@@ -29,6 +29,7 @@ impl Bench {
             name: "tcp0".into(),
             kind: model::Kind::Tcp,
             cc: None,
+            traffic: model::Traffic::Bulk,
             start_ns: 0,
             stop_ns: None,
             mss: 1448,
@@ -43,6 +44,7 @@ impl Bench {
                 name: "sf1".into(),
                 route: vec![0],
                 join_delay_ns: None,
+                up: vec![],
                 backup: false,
             }],
         };
@@ -229,12 +231,12 @@ fn two_sacks_mark_the_loss_a_quarter_rtt_later() {
 #[test]
 fn a_probe_follows_two_rtts_of_silence_and_never_later_than_the_timeout() {
     let mut bench = Bench::new("reno", 100, 20);
-    bench.connection.data.window_end = 20;
+    bench.connection.data.set_window_end(20);
     bench.receive_quietly(2);
     assert_eq!(bench.sender().deadline(), Some(bench.network.now + 202 * MS));
-    bench.connection.data.window_end = u32::MAX;
+    bench.connection.data.set_window_end(u32::MAX);
     let mut lone = Bench::new("reno", 100, 1);
-    lone.connection.data.window_end = 1;
+    lone.connection.data.set_window_end(1);
     assert_eq!(lone.sender().deadline(), Some(lone.network.now - 100 * MS + 300 * MS));
     let probe = bench.expire();
     assert_eq!(probe[0], 20, "a probe is new data");
@@ -244,11 +246,11 @@ fn a_probe_follows_two_rtts_of_silence_and_never_later_than_the_timeout() {
 #[test]
 fn a_probe_that_repairs_the_loss_costs_one_reduction() {
     let mut bench = Bench::new("reno", 100, 10);
-    bench.connection.data.window_end = 10;
+    bench.connection.data.set_window_end(10);
     bench.receive_quietly(9);
     assert_eq!(bench.expire(), [9], "no new data: the last packet again");
     bench.network.now += 100 * MS;
-    bench.connection.data.window_end = 11;
+    bench.connection.data.set_window_end(11);
     bench.push();
     bench.network.now += 100 * MS;
     bench.ack(11);
@@ -258,7 +260,7 @@ fn a_probe_that_repairs_the_loss_costs_one_reduction() {
 #[test]
 fn a_timeout_restarts_from_one_packet_and_slow_start_ends_at_half_the_window() {
     let mut bench = Bench::new("reno", 100, 20);
-    bench.connection.data.window_end = 20;
+    bench.connection.data.set_window_end(20);
     // Nothing is acknowledged: the probe, then the timeout.
     bench.expire();
     assert_eq!(bench.expire(), [0]);
@@ -281,17 +283,17 @@ fn a_timeout_restarts_from_one_packet_and_slow_start_ends_at_half_the_window() {
 #[test]
 fn an_idle_second_halves_the_window_once_per_timeout_down_to_the_initial_one() {
     let mut bench = Bench::new("reno", 100, 80);
-    bench.connection.data.window_end = 80;
+    bench.connection.data.set_window_end(80);
     bench.ack(80);
     // ack() opened the window again; close it and let the flow fall silent.
     let sent = bench.connection.data.snd_nxt;
-    bench.connection.data.window_end = sent;
+    bench.connection.data.set_window_end(sent);
     bench.network.now += 100 * MS;
     bench.receive_quietly(sent);
     bench.view_mut().cwnd = 80;
     bench.view_mut().ssthresh = 40;
     bench.network.now += 1_000 * MS;
-    bench.connection.data.window_end = u32::MAX;
+    bench.connection.data.set_window_end(u32::MAX);
     bench.push();
     assert_eq!((bench.view().cwnd, bench.view().ssthresh), (10, 60));
 }
@@ -401,10 +403,10 @@ fn a_lost_retransmission_is_found_and_sent_again_without_a_timeout() {
 #[test]
 fn a_timeout_that_was_only_a_delay_is_undone_by_frto() {
     let mut bench = Bench::new("reno", 100, 20);
-    bench.connection.data.window_end = 20;
+    bench.connection.data.set_window_end(20);
     bench.expire();
     assert_eq!(bench.expire(), [0]);
-    bench.connection.data.window_end = u32::MAX;
+    bench.connection.data.set_window_end(u32::MAX);
     bench.network.now += 10 * MS;
     // Originals arrive late, without timestamps old enough to tell (echo = now): new data is sent instead of repairs.
     let echo = bench.network.timestamp();
@@ -418,10 +420,10 @@ fn a_timeout_that_was_only_a_delay_is_undone_by_frto() {
 #[test]
 fn growth_needs_a_full_window() {
     let mut bench = Bench::new("reno", 100, 20);
-    bench.connection.data.window_end = 20;
+    bench.connection.data.set_window_end(20);
     for ack in 1..=20 {
         bench.receive_quietly(ack);
-        bench.connection.data.window_end = 22.max(bench.connection.data.window_end);
+        bench.connection.data.set_window_end(22.max(bench.connection.data.window_end()));
     }
     let cwnd = bench.view().cwnd;
     for ack in 21..=22 {
@@ -430,7 +432,8 @@ fn growth_needs_a_full_window() {
         bench.receive_quietly(ack);
     }
     for _ in 0..30 {
-        bench.connection.data.window_end += 2;
+        let end = bench.connection.data.window_end() + 2;
+        bench.connection.data.set_window_end(end);
         bench.push();
         bench.network.now += 100 * MS;
         let ack = bench.sender().board.snd_nxt;

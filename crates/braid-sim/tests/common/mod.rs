@@ -4,7 +4,7 @@
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::{
-    Connection, Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario, Subflow,
+    Connection, Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario, Subflow, Traffic,
 };
 
 /// A link of this rate and one-way delay with a queue of 100 packets and a clean way back.
@@ -32,6 +32,7 @@ pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> C
         name: name.into(),
         kind: if mptcp { Kind::Mptcp } else { Kind::Tcp },
         cc: cc.map(Into::into),
+        traffic: Traffic::Bulk,
         start_ns: 0,
         stop_ns: None,
         mss,
@@ -49,6 +50,7 @@ pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> C
                 name: format!("sf{}", index + 1),
                 route: route.to_vec(),
                 join_delay_ns: None,
+                up: vec![],
                 backup: false,
             })
             .collect(),

@@ -228,28 +228,29 @@ fn an_on_off_source_is_silent_while_it_is_off() {
     }
 }
 
-fn any_spread(scale: f64) -> impl Strategy<Value = Spread> {
+fn any_spread(least: f64, most: f64) -> impl Strategy<Value = Spread> {
     prop_oneof![
-        (1.0..scale).prop_map(|amount| Spread::Fixed(amount as u64)),
-        (1.0..scale).prop_map(|mean| Spread::Exponential { mean }),
-        ((1.0..scale), 0.0..2.0_f64).prop_map(|(median, sigma)| Spread::Lognormal { median, sigma }),
-        (0.5..3.0_f64).prop_map(move |shape| Spread::Pareto { shape, least: 1.0, most: scale }),
+        (least..most).prop_map(|amount| Spread::Fixed(amount as u64)),
+        (least..most).prop_map(|mean| Spread::Exponential { mean }),
+        ((least..most), 0.0..1.0_f64).prop_map(|(median, sigma)| Spread::Lognormal { median, sigma }),
+        (0.5..3.0_f64).prop_map(move |shape| Spread::Pareto { shape, least, most }),
     ]
 }
 
 fn any_traffic() -> impl Strategy<Value = Traffic> {
-    let rate = (1_000..20_000_000_u64, 1..100_000_u32)
+    let rate = (1_000..20_000_000_u64, 500..100_000_u32)
         .prop_map(|(rate_bps, write)| ConstantRate { rate_bps, write });
-    let seconds = || any_spread(1e9);
+    let time = || any_spread(1e7, 1e9);
     prop_oneof![
-        any_spread(3e6).prop_map(|size| Traffic::Object { size }),
-        (5..500_u64, any_spread(1e6), 1..4_u32).prop_map(|(every, size, most)| poisson(every, size, most)),
-        (seconds(), seconds(), prop::option::of(rate.clone())).prop_map(|(on, off, rate)| Traffic::OnOff {
+        any_spread(1.0, 3e6).prop_map(|size| Traffic::Object { size }),
+        (5..500_u64, any_spread(1.0, 1e6), 1..4_u32)
+            .prop_map(|(every, size, most)| poisson(every, size, most)),
+        (time(), time(), prop::option::of(rate.clone())).prop_map(|(on, off, rate)| Traffic::OnOff {
             on,
             off,
             rate
         }),
-        (1..8_000_u32, any_spread(1e6), seconds())
+        (1..8_000_u32, any_spread(1.0, 1e6), time())
             .prop_map(|(request, response, think)| { Traffic::RequestResponse { request, response, think } }),
         rate.prop_map(Traffic::Cbr),
     ]

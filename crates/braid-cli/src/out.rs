@@ -79,7 +79,8 @@ impl Folder {
 
     /// Whether the samples of all runs are there.
     pub(crate) fn has_samples(&self) -> bool {
-        self.complete && [&SAMPLES, &QUEUES].into_iter().all(|table| self.file(&file_of(table)).exists())
+        self.complete
+            && [&SAMPLES, &QUEUES, &TRANSFERS].into_iter().all(|table| self.file(&file_of(table)).exists())
     }
 
     /// Keeps a run, so that it need not be done again if the rest is interrupted.

@@ -14,7 +14,7 @@
 //! queues that empty after each loss are further off. The windows for given losses are those of
 //! `bench/oracle/formulas.py`.
 
-use braid_scenario::model::{Connection, Direction, Discipline, Loss, QueueLimit, Scenario};
+use braid_scenario::model::{Connection, Direction, Discipline, Loss, QueueLimit, Scenario, Traffic};
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -140,12 +140,18 @@ fn model(scenario: &Scenario, cc: &str) -> Result<(Vec<Flow>, Vec<Pipe>), String
         if connection.start_ns > 0 || connection.stop_ns.is_some_and(|stop| stop < scenario.duration_ns) {
             return Err(format!("{} is not open all the time", connection.name));
         }
+        if connection.traffic != Traffic::Bulk {
+            return Err(format!("{} does not always have something to send", connection.name));
+        }
         let law = Law::of(connection.cc.as_deref().unwrap_or(cc))?;
         // With a single path all coupled algorithms are Reno.
         let law = if connection.subflows.len() == 1 && law != Law::Cubic { Law::Reno } else { law };
         for subflow in &connection.subflows {
             if subflow.backup {
                 return Err(format!("{} is a backup", subflow.name));
+            }
+            if !subflow.up.is_empty() {
+                return Err(format!("{} comes and goes", subflow.name));
             }
             flows.push(flow(scenario, index, connection, law, &subflow.route)?);
         }

@@ -15,6 +15,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
 SCENARIOS = BENCH / "scenarios"
+NS3_LIBRARIES = ["point-to-point", "applications", "internet", "traffic-control", "bridge", "network", "stats", "core"]
 
 
 def find(program: str, remedy: str) -> str:
@@ -85,6 +86,18 @@ def resident_peak(pid: int) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1])
     return 0
+
+
+def build_ns3(folder: Path, name: str) -> str:
+    """Builds ns3/NAME.cc; the path of the binary."""
+    binary = folder / f"ns3-{name}"
+    source = BENCH / "ns3" / f"{name}.cc"
+    libraries = [f"-lns3-{library}" for library in NS3_LIBRARIES]
+    compiler = find("g++", "apt-get install g++")
+    done = subprocess.run([compiler, "-std=c++17", "-O2", "-o", binary, source, *libraries], check=False)
+    if done.returncode != 0:
+        sys.exit(f"{source} does not build; apt-get install libns3-dev")
+    return str(binary)
 
 
 def json_line(text: str) -> dict:

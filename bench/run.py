@@ -18,7 +18,6 @@ from pathlib import Path
 
 import harness
 
-NS3_LIBRARIES = ["point-to-point", "applications", "internet", "traffic-control", "bridge", "network", "stats", "core"]
 OVER_NS3 = 120.0
 OVER_NS2 = 3.0
 MANY_FLOWS = 1.5
@@ -87,17 +86,6 @@ def ns3(binary: str, flows: int) -> Program:
     )
 
 
-def build_ns3(folder: Path) -> str:
-    binary = folder / "ns3-bottleneck"
-    source = harness.BENCH / "ns3" / "bottleneck.cc"
-    libraries = [f"-lns3-{name}" for name in NS3_LIBRARIES]
-    compiler = harness.find("g++", "apt-get install g++")
-    done = subprocess.run([compiler, "-std=c++17", "-O2", "-o", binary, source, *libraries], check=False)
-    if done.returncode != 0:
-        sys.exit("bench/ns3/bottleneck.cc does not build; apt-get install libns3-dev")
-    return str(binary)
-
-
 def many_flows(folder: Path, flows: int, rate: str, rtt: str, queue: int, seconds: int) -> str:
     """A scenario of equal CUBIC flows on one bottleneck; its path."""
     lines = [
@@ -136,7 +124,7 @@ def spread(values: list[float]) -> str:
 
 
 def versus(options: argparse.Namespace, folder: Path, bounds: Bounds) -> None:
-    binary = build_ns3(folder) if options.ns3 else None
+    binary = harness.build_ns3(folder, "bottleneck") if options.ns3 else None
     cases = []
     for flows in FLOWS:
         programs = {"braid": simulator(f"speed-{flows}")}

@@ -172,14 +172,10 @@ impl Managed {
                 self.queues[at].credit -= i64::from(chosen.packet.size);
                 return Some(chosen);
             }
-            if from_new && !self.old.is_empty() {
+            if from_new {
                 self.move_to_old(at, true);
             } else {
-                if from_new {
-                    self.new.pop_front()
-                } else {
-                    self.old.pop_front()
-                };
+                self.old.pop_front();
                 self.queues[at].service = Service::Idle;
             }
         }

@@ -8,6 +8,8 @@
 mod codel;
 mod fifo;
 mod managed;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use braid_results::measure::DirectionCounts;

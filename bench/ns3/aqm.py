@@ -109,16 +109,16 @@ def main() -> int:
             print(label, file=sys.stderr)
             arguments = [f"--load={load}", f"--queue={limit}", f"--flows={flows}", f"--duration={seconds}"]
             theirs = ns3(binary, "--mode=open", f"--aqm={aqm}", *arguments)
-            linux, exact = (model.run(aqm, load, limit, flows, seconds, law) for law in (model.Linux, model.Exact))
-            same = theirs["dropped"] == linux["dropped"]
-            law = [100 * (len(exact["dropped"]) / len(linux["dropped"]) - 1),
-                   100 * (exact["delay_ms"] / linux["delay_ms"] - 1)]
+            same_law, exact = (model.run(aqm, load, limit, flows, seconds, law) for law in (model.Ns3, model.Exact))
+            same = theirs["dropped"] == same_law["dropped"]
+            law = [100 * (len(exact["dropped"]) / len(same_law["dropped"]) - 1),
+                   100 * (exact["delay_ms"] / same_law["delay_ms"] - 1)]
             rows.append([
                 label, str(len(theirs["dropped"])), f"{theirs['delay_ms']:.2f}",
                 ("yes" if same else "no") + check(same, f"{label}: ns-3 drops other packets"),
                 *(f"{percent:+.1f} %" + check(abs(percent) <= LAW, f"{label}: RFC 8289's law") for percent in law),
             ])
-        print("Without TCP, 10 Mbit/s; the model with Linux's law, and RFC 8289's law against it:")
+        print("Without TCP, 10 Mbit/s; the model of ns-3, and the model of the RFCs against it:")
         harness.table(["", "ns-3 drops", "delay ms", "model drops the same", "RFC drops", "RFC delay"], rows)
 
         rows = []

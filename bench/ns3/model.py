@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """CoDel (RFC 8289) and FQ-CoDel (RFC 8290) in floating point, fed with the arrivals of `aqm.cc --mode=open`.
 
-Written from the RFCs; it shares nothing with the simulator or ns-3 but the arrivals. With `Linux` instead of `Exact` the
-control law is in the integers that Linux and ns-3 use."""
+Written from the RFCs; it shares nothing with the simulator or ns-3 but the arrivals. With `Ns3` instead of `Exact` it is
+ns-3 that it models."""
 
 from __future__ import annotations
 
@@ -49,9 +49,11 @@ def arrivals(load: int, flows: int):
 
 
 class Exact:
-    """The control law as RFC 8289 has it: INTERVAL / sqrt(count), seconds."""
+    """The control law as RFC 8289 has it: INTERVAL / sqrt(count), seconds. What is no queue is judged by the backlog of
+    all queues, as in Linux, and an overflow takes half of the packets of one, as in RFC 8290."""
 
     target, interval = TARGET, INTERVAL
+    own_backlog = False
 
     def __init__(self) -> None:
         self.count = 0
@@ -71,11 +73,13 @@ class Exact:
         return INTERVAL / math.sqrt(self.count)
 
 
-class Linux:
+class Ns3:
     """The control law as Linux and ns-3 have it: time in units of 1024 ns, and 1 / sqrt(count) in 16 bits, by one step of
-    Newton's method from its last value. The pauses after the first drops are 100, 50, 56, 49 ms, not 100, 71, 58, 50."""
+    Newton's method from its last value. The pauses after the first drops are 100, 50, 56, 49 ms, not 100, 71, 58, 50. What
+    is no queue is judged by the backlog of the queue alone, and an overflow takes half of its bytes."""
 
     target, interval = 5_000_000 >> 10, 100_000_000 >> 10
+    own_backlog = True
 
     def __init__(self) -> None:
         self.count = 0
@@ -105,7 +109,8 @@ class Linux:
 class CoDel:
     """One queue with RFC 8289's appendix as its way out."""
 
-    def __init__(self, law) -> None:
+    def __init__(self, law, all_queues: list) -> None:
+        self.all = all_queues
         self.packets: deque[Packet] = deque()
         self.size = 0
         self.law = law
@@ -122,7 +127,8 @@ class CoDel:
             return None, False
         packet = self.packets.popleft()
         self.size -= packet.size
-        if self.law.time(now - packet.came) < self.law.target or self.size <= MTU:
+        backlog = self.size if self.law.own_backlog else sum(queue.size for queue in self.all)
+        if self.law.time(now - packet.came) < self.law.target or backlog <= MTU:
             self.first_above = None
             return packet, False
         if self.first_above is None:
@@ -158,9 +164,10 @@ class CoDel:
 class Bottleneck:
     def __init__(self, fair: bool, limit: int, flows: int, law) -> None:
         self.fair = fair
-        self.bytes_count = law is Linux  # an overflow takes half of the bytes, in RFC 8290 half of the packets
+        self.bytes_count = law is Ns3
         self.limit = limit
-        self.queues = [CoDel(law()) for _ in range(flows if fair else 1)]
+        self.queues: list[CoDel] = []
+        self.queues += [CoDel(law(), self.queues) for _ in range(flows if fair else 1)]
         self.new: deque[CoDel] = deque()
         self.old: deque[CoDel] = deque()
         self.dropped: list[int] = []

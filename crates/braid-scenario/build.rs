@@ -1,4 +1,4 @@
-//! Lists every scenario of the repository, so that adding a file is all it takes to embed it.
+//! Lists every scenario and every trace of the repository, so that adding a file is all it takes to embed it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,26 +8,32 @@ fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../scenarios");
     let root = root.canonicalize().expect("the repository has a folder `scenarios`");
     println!("cargo:rerun-if-changed={}", root.display());
+    write(&root, "toml", "embedded.rs");
+    write(&root.join("traces"), "trace", "traces.rs");
+}
+
+/// A table of the names of all files with that ending, and their texts.
+fn write(root: &Path, ending: &str, file: &str) {
     let mut names = Vec::new();
-    collect(&root, &root, &mut names);
+    collect(root, root, ending, &mut names);
     names.sort();
     let mut table = String::from("&[\n");
     for name in names {
-        let path = root.join(format!("{name}.toml"));
+        let path = root.join(format!("{name}.{ending}"));
         let path = path.to_str().expect("the path of the repository is UTF-8");
         writeln!(table, "    ({name:?}, include_str!({path:?})),").unwrap();
     }
     table.push(']');
-    fs::write(Path::new(&env::var("OUT_DIR").unwrap()).join("embedded.rs"), table).unwrap();
+    fs::write(Path::new(&env::var("OUT_DIR").unwrap()).join(file), table).unwrap();
 }
 
-fn collect(root: &Path, folder: &Path, names: &mut Vec<String>) {
+fn collect(root: &Path, folder: &Path, ending: &str, names: &mut Vec<String>) {
     println!("cargo:rerun-if-changed={}", folder.display());
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            collect(root, &path, names);
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
+            collect(root, &path, ending, names);
+        } else if path.extension().is_some_and(|extension| extension == ending) {
             let name = path.strip_prefix(root).unwrap().with_extension("");
             names.push(name.to_str().expect("scenario names are ASCII").to_owned());
         }

@@ -1,9 +1,10 @@
-//! The scenarios that come with Braid.
+//! The scenarios and traces that come with Braid.
 
 use crate::Source;
 use crate::document::Document;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+static TRACES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/traces.rs"));
 
 /// What an embedded scenario says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,14 @@ pub fn embedded() -> impl Iterator<Item = Summary> {
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name)
+}
+
+pub(crate) fn traces() -> impl Iterator<Item = &'static str> {
+    TRACES.iter().map(|(name, _)| *name)
+}
+
+pub(crate) fn trace(name: &str) -> Option<&'static str> {
+    TRACES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 pub(crate) fn text(name: &str) -> Option<&'static str> {

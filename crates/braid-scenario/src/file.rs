@@ -4,6 +4,7 @@ use crate::document::Document;
 use crate::error::Error;
 use crate::model::Scenario;
 use crate::resolve::MOST_PARTS;
+use crate::trace::Traces;
 use crate::{Source, expand, format, resolve};
 
 /// A scenario file, checked and resolved.
@@ -37,17 +38,21 @@ impl File {
 ///
 /// # Errors
 ///
-/// If the text is not TOML, has unknown keys, wrong units or values out of range, or does not fit together.
+/// If the text is not TOML, has unknown keys, wrong units or values out of range, or does not fit together, or if a trace
+/// that it names cannot be read.
 pub fn load(source: &Source, set: &[String]) -> Result<File, Error> {
     let mut document = Document::parse(source)?;
     document.set(set)?;
     let mut cells = Vec::new();
     let mut parts = 0;
+    let mut traces = Traces::default();
     let mut first = None;
     for cell in expand::cells(&document)? {
-        let resolved = resolve::scenario(&source.name, &cell)?;
+        let resolved = resolve::scenario(source, &cell, &mut traces)?;
         let links = resolved.scenario.links.iter();
         parts += links.map(|link| resolve::parts(&link.forward, &link.reverse)).sum::<usize>();
+        let subflows = resolved.scenario.connections.iter().flat_map(|connection| &connection.subflows);
+        parts += subflows.map(|subflow| subflow.reroutes.len()).sum::<usize>();
         if parts > MOST_PARTS {
             let message =
                 format!("more than {MOST_PARTS} links, outages and changes in all combinations together");

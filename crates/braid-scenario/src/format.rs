@@ -16,7 +16,9 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 pub use crate::traffic::{Pattern, Spread, SpreadKeys, SpreadKind, Traffic};
-use crate::units::{Chance, Duration, Packets, Probability, Quantity as _, Queue, Rate, Size, Window};
+use crate::units::{
+    Chance, Duration, Packets, Probability, Quantity as _, Queue, Rate, Size, Threshold, Window,
+};
 
 /// A scenario file.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -85,17 +87,23 @@ pub enum Scalar {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Link {
-    /// Serialisation rate, both directions; above 0, at most `"1000gbit"`.
-    pub rate: Rate,
+    /// Serialisation rate, both directions; above 0, at most `"1000gbit"`. Either this or `trace` is needed.
+    pub rate: Option<Rate>,
+    /// Instead of `rate`, both directions: the opportunities to deliver packets, in the format of mahimahi's mm-link.
+    /// The path of a file, from where the scenario is, or the name of a trace that comes with Braid.
+    pub trace: Option<String>,
     /// One-way propagation delay, both directions; at most `"60s"`. Either this or `rtt` is needed.
     pub delay: Option<Duration>,
     /// Propagation there and back, half of it each way; at most `"120s"`. Instead of `delay`, for experiments
     /// that are described by their round-trip time.
     pub rtt: Option<Duration>,
-    /// Random extra delay of each packet, uniform from zero to this, both directions, never reordering packets;
-    /// at most `"60s"`, default none.
+    /// Random extra delay of each packet, uniform from zero to this, both directions; at most `"60s"`, default none.
     #[serde(default)]
     pub jitter: Duration,
+    /// Whether jitter, or a `delay` that gets shorter, lets packets overtake each other; default false: who would
+    /// overtake arrives together with who is before. Needs a `jitter`.
+    #[serde(default)]
+    pub reordering: bool,
     /// Where the queue overflows, both directions; the packet being sent counts; at least one packet or 1500 bytes,
     /// and room for a full packet of every connection that crosses it. No default, because hardly anything
     /// matters more to congestion control.
@@ -109,9 +117,10 @@ pub struct Link {
     /// Every n-th packet is lost on the wire, counted from the start of the run in each direction; at least 2.
     /// Instead of `loss`.
     pub drop_every: Option<u32>,
-    /// Packets that may carry a congestion mark get one when they find at least this many packets queued; at
-    /// least 1 and below `queue`. Only with the discipline `"drop-tail"`. Default: no marks.
-    pub ecn_threshold: Option<Packets>,
+    /// Packets that may carry a congestion mark get one when they find at least this many packets or bytes queued,
+    /// below `queue` and only with the discipline `"drop-tail"`, or when they have waited at least this long, not with
+    /// `"red"`. At least one packet, byte or nanosecond. Default: no marks.
+    pub ecn_threshold: Option<Threshold>,
     /// Times at which the link is down; ascending and disjoint. Packets that come to it or would leave it meanwhile
     /// are lost; what is on the wire still arrives. Default: none.
     #[serde(default)]
@@ -119,6 +128,9 @@ pub struct Link {
     /// What changes during the run, both directions, ascending in time. Default: nothing.
     #[serde(default)]
     pub change: Vec<Change>,
+    /// What becomes of the queue while a change keeps the link down; default `"drop"`. Only for a link with changes of
+    /// `state`.
+    pub when_down: Option<WhenDown>,
     /// Every route gets a copy of its own each time it names the link; default false. For access links, which
     /// nobody shares.
     #[serde(default)]
@@ -131,12 +143,16 @@ pub struct Link {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Reverse {
-    /// See [`Link::rate`].
+    /// See [`Link::rate`]; also replaces the `trace` of the way there.
     pub rate: Option<Rate>,
+    /// See [`Link::trace`]; also replaces the `rate` of the way there.
+    pub trace: Option<String>,
     /// See [`Link::delay`]; not together with `rtt`.
     pub delay: Option<Duration>,
     /// See [`Link::jitter`].
     pub jitter: Option<Duration>,
+    /// See [`Link::reordering`]. Not taken over from the way there by a `jitter` of `"0s"`.
+    pub reordering: Option<bool>,
     /// See [`Link::queue`].
     pub queue: Option<Queue>,
     /// See [`Link::discipline`].
@@ -146,7 +162,7 @@ pub struct Reverse {
     /// See [`Link::drop_every`]; also replaces `loss` of the way there.
     pub drop_every: Option<u32>,
     /// See [`Link::ecn_threshold`]. Not taken over from the way there by another `discipline`.
-    pub ecn_threshold: Option<Packets>,
+    pub ecn_threshold: Option<Threshold>,
     /// See [`Link::outages`]; an empty list means none.
     pub outages: Option<Vec<Window>>,
     /// See [`Link::change`]; an empty list means none. Not given: the changes of the way there, except of what has
@@ -191,18 +207,31 @@ pub struct Discipline(pub DisciplineKeys);
 pub struct DisciplineKeys {
     /// Its name.
     pub kind: DisciplineKind,
-    /// The waiting time to keep to; above 0 and below `interval`, default `"5ms"`. Not for `drop-tail`.
+    /// The waiting time to keep to; above 0 and below `interval`, default `"5ms"`. Only for `codel` and `fq-codel`.
     pub target: Option<Duration>,
-    /// How long the target may be exceeded before packets are dropped; at most `"60s"`, default `"100ms"`. Not for
-    /// `drop-tail`.
+    /// How long the target may be exceeded before packets are dropped; at most `"60s"`, default `"100ms"`. Only for
+    /// `codel` and `fq-codel`.
     pub interval: Option<Duration>,
-    /// Marks packets that may carry a congestion mark instead of dropping them; default false for `codel` and true
-    /// for `fq-codel`, as in Linux. Not for `drop-tail`.
+    /// Marks packets that may carry a congestion mark instead of dropping them; default false for `red` and `codel` and
+    /// true for `fq-codel`, as in Linux. Not for `drop-tail`.
     pub ecn: Option<bool>,
     /// How many queues flows are hashed to; 1 to 65536, default 1024. Only for `fq-codel`.
     pub flows: Option<u32>,
     /// Bytes that a queue may send in a turn; 256 to 1048576, default 1514. Only for `fq-codel`.
     pub quantum: Option<u32>,
+    /// The mean queue length, the packet being sent included, from which packets are dropped at random. Only for `red`,
+    /// which needs it.
+    pub min: Option<Packets>,
+    /// The mean queue length at which they are dropped with `probability`; above `min`, default 3 times `min`. Only for
+    /// `red`.
+    pub max: Option<Packets>,
+    /// See `max`; above 0, default 0.1. Only for `red`.
+    pub probability: Option<Chance>,
+    /// Weight of each arriving packet in the mean; above 0, default 0.002. Only for `red`.
+    pub weight: Option<Chance>,
+    /// Whether the probability grows further to 1 at twice `max`, instead of being 1 above `max`; default true. Only for
+    /// `red`.
+    pub gentle: Option<bool>,
 }
 
 /// Names of queue disciplines.
@@ -211,6 +240,8 @@ pub struct DisciplineKeys {
 pub enum DisciplineKind {
     /// First in, first out; dropped when full.
     DropTail,
+    /// First in, first out; drops at random by the mean length of the queue (Floyd and Jacobson 1993).
+    Red,
     /// First in, first out; drops what has waited too long (RFC 8289).
     #[serde(rename = "codel")]
     CoDel,
@@ -225,13 +256,56 @@ pub enum DisciplineKind {
 pub struct Change {
     /// When; after the start and after the change before. After the end of the run nothing changes any more.
     pub at: Duration,
-    /// See [`Link::rate`]. What is being sent is finished at the old rate.
+    /// See [`Link::rate`]. What is being sent is finished at the old rate. Not for a link with a `trace`.
     pub rate: Option<Rate>,
-    /// See [`Link::delay`]; one way, also for a link with an `rtt`. Applies to what leaves from then on, and never
-    /// reorders packets.
+    /// See [`Link::delay`]; one way, also for a link with an `rtt`. Applies to what leaves from then on, and reorders
+    /// packets only with `reordering`.
     pub delay: Option<Duration>,
     /// See [`Link::loss`]; also replaces `drop-every`.
     pub loss: Option<Loss>,
+    /// See [`Link::queue`]; the unit may change, too. What waits stays, even if it is more; only what comes is dropped.
+    pub queue: Option<Queue>,
+    /// See [`Link::discipline`]; other parameters of the same kind, with its defaults for those not given. The number of
+    /// `flows` cannot change.
+    pub discipline: Option<Discipline>,
+    /// See [`Link::ecn_threshold`].
+    pub ecn_threshold: Option<Threshold>,
+    /// Takes the link down or up again; what becomes of the queue is for `when-down` to say. What is being sent and what
+    /// is on the wire still arrives.
+    pub state: Option<State>,
+}
+
+/// Whether a link works.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It sends.
+    Up,
+    /// It does not.
+    Down,
+}
+
+/// What becomes of the queue of a link that is down.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenDown {
+    /// It is emptied, and what comes is dropped: an interface that has lost its carrier.
+    Drop,
+    /// It stays, and what comes joins it while there is room: a radio link that pauses.
+    Keep,
+}
+
+/// Another route from a certain time on; `route`, `return-route` or both. Packets on their way go on as they began.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Reroute {
+    /// When; after the start of the run and after the change before.
+    pub at: Duration,
+    /// The links from sender to receiver, which acknowledgements take back unless there is a `return-route`. A private
+    /// link that the subflow has a copy of already is that copy.
+    pub route: Option<Vec<String>>,
+    /// The links that acknowledgements take, also written from sender to receiver.
+    pub return_route: Option<Vec<String>>,
 }
 
 /// A sender, a receiver, and what the one sends to the other.
@@ -271,6 +345,9 @@ pub struct Connection {
     pub delayed_ack: bool,
     /// TCP only: 1 to 32 links from sender to receiver. Acknowledgements take the same way back. No shared link twice.
     pub route: Option<Vec<String>>,
+    /// TCP only: other routes during the run, ascending in time. Default: none.
+    #[serde(default)]
+    pub change: Vec<Reroute>,
     /// MPTCP only: 1 to 8 subflows by name, in order of creation.
     #[serde(default)]
     pub subflow: IndexMap<String, Subflow>,
@@ -304,6 +381,9 @@ pub struct Subflow {
     /// Used only when no other subflow can be; default false.
     #[serde(default)]
     pub backup: bool,
+    /// Other routes during the run, ascending in time. Default: none.
+    #[serde(default)]
+    pub change: Vec<Reroute>,
 }
 
 fn yes() -> bool {
@@ -368,6 +448,11 @@ impl<'de> Deserialize<'de> for Discipline {
                     ecn: None,
                     flows: None,
                     quantum: None,
+                    min: None,
+                    max: None,
+                    probability: None,
+                    weight: None,
+                    gentle: None,
                 };
                 Ok(Discipline(keys))
             }

@@ -16,6 +16,7 @@
 pub mod format;
 pub mod model;
 pub mod topology;
+pub mod trace;
 pub mod units;
 
 mod de;

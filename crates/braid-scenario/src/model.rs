@@ -2,7 +2,11 @@
 //!
 //! Times are integer nanoseconds from the start of the run, rates bits per second, sizes bytes.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
+
+use crate::trace::Trace;
 
 /// One cell of a scenario file: all its parameters have one value each.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,18 +47,22 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
-    /// Serialisation rate in bits per second.
+    /// Serialisation rate in bits per second; with a trace its mean.
     pub rate_bps: u64,
+    /// Opportunities to deliver, instead of a rate.
+    pub trace: Option<Arc<Trace>>,
     /// Propagation delay.
     pub delay_ns: u64,
-    /// Random extra delay, uniform in `[0, jitter_ns)`, that never reorders packets.
+    /// Random extra delay, uniform in `[0, jitter_ns)`.
     pub jitter_ns: u64,
+    /// Whether packets overtake each other by jitter or a shorter delay.
+    pub reordering: bool,
     /// Where the queue overflows; the packet being sent counts.
     pub queue: QueueLimit,
     /// Loss on the wire, after the queue.
     pub loss: Loss,
-    /// Packets that may carry a congestion mark get one when they find at least this many packets queued.
-    pub ecn_threshold: Option<u32>,
+    /// Packets that may carry a congestion mark get one from here on.
+    pub ecn_threshold: Option<EcnThreshold>,
     /// Times at which the link is down: `[from, to)`, ascending and disjoint. Packets that come to it or would leave
     /// it meanwhile are lost; what is on the wire still arrives.
     pub outages: Vec<(u64, u64)>,
@@ -62,17 +70,50 @@ pub struct Direction {
     pub discipline: Discipline,
     /// What changes during the run, ascending in time.
     pub changes: Vec<Change>,
+    /// Whether the queue outlives the time that changes keep the link down, and goes on filling; else it is emptied, and
+    /// what comes is dropped.
+    pub keeps_queue: bool,
+}
+
+/// From where on a queue marks packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnThreshold {
+    /// Those that find this many packets.
+    Packets(u32),
+    /// Those that find this many bytes.
+    Bytes(u64),
+    /// Those that have waited this long when their transmission begins, nanoseconds.
+    Wait(u64),
 }
 
 /// Queue discipline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discipline {
     /// First in, first out; dropped when full.
     DropTail,
+    /// First in, first out; dropped at random by the mean length of the queue (Floyd and Jacobson 1993).
+    Red(Red),
     /// First in, first out; drops what has waited too long (RFC 8289).
     CoDel(CoDel),
     /// A `CoDel` queue for each flow, served in turn (RFC 8290).
     FqCoDel(FqCoDel),
+}
+
+/// Parameters of RED. Lengths count the packet being sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Red {
+    /// Mean length in packets from which packets are dropped at random.
+    pub min: u32,
+    /// Mean length at which they are dropped with `probability`; above `min`.
+    pub max: u32,
+    /// Above 0, at most 1.
+    pub probability: f64,
+    /// Weight of each arriving packet in the mean, above 0, at most 1.
+    pub weight: f64,
+    /// Whether the probability grows on to 1 at twice `max`; else it is 1 above `max`.
+    pub gentle: bool,
+    /// Marks packets that allow it, instead of dropping them, while the probability is below 1.
+    pub ecn: bool,
 }
 
 /// Parameters of `CoDel`.
@@ -98,16 +139,42 @@ pub struct FqCoDel {
 }
 
 /// New values from a certain time on; `None`: as before.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
     /// When.
     pub at_ns: u64,
     /// See [`Direction::rate_bps`]. What is being sent is finished at the old rate.
     pub rate_bps: Option<u64>,
-    /// See [`Direction::delay_ns`]. Applies to what leaves from then on, and never reorders packets.
+    /// See [`Direction::delay_ns`]. Applies to what leaves from then on.
     pub delay_ns: Option<u64>,
     /// See [`Direction::loss`].
     pub loss: Option<Loss>,
+    /// See [`Direction::queue`]. What waits stays, even if it is more.
+    pub queue: Option<QueueLimit>,
+    /// See [`Direction::discipline`]; of the same kind, and with as many queues.
+    pub discipline: Option<Discipline>,
+    /// See [`Direction::ecn_threshold`].
+    pub ecn_threshold: Option<EcnThreshold>,
+    /// Whether it sends. What is being sent is finished.
+    pub up: Option<bool>,
+}
+
+impl Change {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self { at_ns: self.at_ns, ..Self::default() }
+    }
+}
+
+/// Another route from a certain time on; `None`: as before. Indices into [`Scenario::links`], from sender to receiver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reroute {
+    /// When.
+    pub at_ns: u64,
+    /// The links that data takes.
+    pub forward: Option<Vec<usize>>,
+    /// The links that acknowledgements take.
+    pub reverse: Option<Vec<usize>>,
 }
 
 /// Capacity of a drop-tail queue.
@@ -305,4 +372,6 @@ pub struct Subflow {
     pub up: Vec<(u64, u64)>,
     /// Used only when no other subflow can be.
     pub backup: bool,
+    /// Other routes during the run, ascending in time.
+    pub reroutes: Vec<Reroute>,
 }

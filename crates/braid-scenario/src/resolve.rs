@@ -3,6 +3,7 @@
 mod traffic;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -11,12 +12,13 @@ use crate::error::{Error, MOST_PROBLEMS, Problem, quote, suggest};
 use crate::expand::Cell;
 use crate::format::{self, DisciplineKind, Document};
 use crate::model::{
-    Change, CoDel, Connection, Direction, Discipline, FqCoDel, GilbertElliott, Kind, Link, Loss, QueueLimit,
-    Scenario, Subflow,
+    Change, CoDel, Connection, Direction, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Kind, Link,
+    Loss, QueueLimit, Red, Reroute, Scenario, Subflow,
 };
 use crate::topology::serialisation_ns;
-use crate::units::{Duration, Packets, Queue, Rate, Window};
-use crate::{de, topology};
+use crate::trace::{NotRead, Trace, Traces};
+use crate::units::{Duration, Packets, Queue, Rate, Threshold, Window};
+use crate::{Source, de};
 
 const MOST_SUBFLOWS: usize = 8;
 const LONGEST_ROUTE: usize = 32;
@@ -56,9 +58,11 @@ pub(crate) struct Resolved {
     pub(crate) file: Document,
 }
 
-pub(crate) fn scenario(name: &str, cell: &Cell) -> Result<Resolved, Error> {
+pub(crate) fn scenario(source: &Source, cell: &Cell, traces: &mut Traces) -> Result<Resolved, Error> {
     let file = de::read(&cell.document).map_err(Error::from)?;
     let mut resolver = Resolver {
+        source,
+        traces,
         cell,
         file: &file,
         problems: Vec::new(),
@@ -73,7 +77,7 @@ pub(crate) fn scenario(name: &str, cell: &Cell) -> Result<Resolved, Error> {
     }
     links.extend(private);
     let mut scenario = Scenario {
-        name: name.to_owned(),
+        name: source.name.clone(),
         title: file.title.clone(),
         parameters: cell.parameters.clone(),
         duration_ns: file.duration.0,
@@ -89,6 +93,8 @@ pub(crate) fn scenario(name: &str, cell: &Cell) -> Result<Resolved, Error> {
 }
 
 struct Resolver<'a> {
+    source: &'a Source,
+    traces: &'a mut Traces,
     cell: &'a Cell,
     file: &'a Document,
     problems: Vec<Problem>,
@@ -232,26 +238,60 @@ impl Resolver<'_> {
         self.queue(place, link.queue);
         let loss = self.loss_of(place, link.loss, link.drop_every);
         let discipline = self.discipline(&place.key("discipline"), link.discipline);
-        let changes = self.changes(&place.key("change"), &link.change);
-        let forward = self.direction(
+        if link.rate.is_none() && link.trace.is_none() {
+            let hint = Some("add rate = \"10mbit\", or trace = \"FILE\" for a rate that varies".to_owned());
+            self.fail(place, "missing key \"rate\"", hint);
+        }
+        let (rate_bps, trace) = self.rate(place, link.rate, link.trace.as_deref());
+        let mut forward = self.direction(
             place,
             &Keys {
-                rate: link.rate,
+                rate_bps,
+                trace,
                 delay: there,
                 jitter: link.jitter,
+                reordering: link.reordering,
                 queue: link.queue,
                 loss,
                 ecn_threshold: link.ecn_threshold,
                 outages: &link.outages,
                 discipline,
-                changes,
+                keeps_queue: link.when_down == Some(format::WhenDown::Keep),
             },
         );
+        forward.changes = self.changes(&place.key("change"), &link.change, &forward);
         let reverse = match &link.reverse {
             None => Direction { delay_ns: back.0, ..forward.clone() },
             Some(reverse) => self.reverse(&place.key("reverse"), link, reverse, back, &forward),
         };
+        let mut changes = forward.changes.iter().chain(&reverse.changes);
+        if link.when_down.is_some() && changes.all(|change| change.up.is_none()) {
+            let hint = Some("add a change with state = \"down\", or remove when-down".to_owned());
+            self.fail(&place.key("when-down"), "no change takes the link down", hint);
+        }
         (forward, reverse)
+    }
+
+    /// The rate, and the trace it is the mean of. A missing key is for the caller to complain about.
+    fn rate(&mut self, place: &Path, rate: Option<Rate>, trace: Option<&str>) -> (u64, Option<Arc<Trace>>) {
+        let Some(name) = trace else { return (rate.map_or(1, |rate| rate.0), None) };
+        if rate.is_some() {
+            self.both(&place.key("trace"), &place.key("rate"));
+        }
+        let place = place.key("trace");
+        match self.traces.get(self.source, name) {
+            Ok(trace) => (trace.mean_bps(), Some(trace)),
+            Err(NotRead::Outside(message, hint)) => {
+                self.fail(&place, message, hint);
+                (1, None)
+            }
+            Err(NotRead::Inside(problem)) => {
+                if self.problems.len() < MOST_PROBLEMS {
+                    self.problems.push(problem.key(place.to_string()));
+                }
+                (1, None)
+            }
+        }
     }
 
     fn reverse(
@@ -288,24 +328,32 @@ impl Resolver<'_> {
             None => reverse.ecn_threshold.or(link.ecn_threshold),
             Some(_) => reverse.ecn_threshold,
         };
-        let changes = match &reverse.change {
-            None => changes_but(&forward.changes, reverse),
-            Some(changes) => self.changes(&place.key("change"), changes),
+        let (rate_bps, trace) = match (reverse.rate, &reverse.trace) {
+            (None, None) => (forward.rate_bps, forward.trace.clone()),
+            (rate, trace) => self.rate(place, rate, trace.as_deref()),
         };
-        self.direction(
+        let jitter = reverse.jitter.unwrap_or(link.jitter);
+        let direction = self.direction(
             place,
             &Keys {
-                rate: reverse.rate.unwrap_or(link.rate),
+                rate_bps,
+                trace,
                 delay: reverse.delay.unwrap_or(back),
-                jitter: reverse.jitter.unwrap_or(link.jitter),
+                jitter,
+                reordering: reverse.reordering.unwrap_or(link.reordering && jitter > Duration(0)),
                 queue: reverse.queue.unwrap_or(link.queue),
                 loss,
                 ecn_threshold,
                 outages: reverse.outages.as_ref().unwrap_or(&link.outages),
                 discipline,
-                changes,
+                keeps_queue: forward.keeps_queue,
             },
-        )
+        );
+        let changes = match &reverse.change {
+            None => changes_but(&forward.changes, reverse),
+            Some(changes) => self.changes(&place.key("change"), changes, &direction),
+        };
+        Direction { changes, ..direction }
     }
 
     fn queue(&mut self, place: &Path, queue: Queue) {
@@ -317,33 +365,63 @@ impl Resolver<'_> {
 
     fn direction(&mut self, place: &Path, keys: &Keys<'_>) -> Direction {
         self.delay(&place.key("jitter"), keys.jitter, LONGEST_DELAY);
-        if keys.ecn_threshold.is_some() && keys.discipline != Discipline::DropTail {
-            let hint = Some("remove it; codel and fq-codel mark by waiting time, with ecn = true".to_owned());
-            self.fail(&place.key("ecn-threshold"), "only a drop-tail queue marks by its length", hint);
+        if keys.reordering && keys.jitter == Duration(0) {
+            let hint = Some("add jitter = \"1ms\", or remove reordering".to_owned());
+            self.fail(&place.key("reordering"), "without jitter no packet overtakes another", hint);
         }
-        let queue = match keys.queue {
-            Queue::Packets(Packets(packets)) => QueueLimit::Packets(packets),
-            Queue::Bytes(size) => QueueLimit::Bytes(size.0),
-        };
-        if let (Some(Packets(threshold)), QueueLimit::Packets(limit)) = (keys.ecn_threshold, queue) {
-            if threshold >= limit {
-                let message = format!("a queue of {limit} packets never holds {threshold} when one arrives");
-                let hint = Some("make ecn-threshold smaller than queue".to_owned());
-                self.fail(&place.key("ecn-threshold"), message, hint);
-            }
-        }
+        let queue = queue_limit(keys.queue);
+        let ecn_threshold = keys.ecn_threshold.map(ecn_threshold);
+        self.marking(&place.key("ecn-threshold"), ecn_threshold, queue, &keys.discipline);
         self.ordered(&place.key("outages"), keys.outages);
         Direction {
-            rate_bps: keys.rate.0,
+            rate_bps: keys.rate_bps,
+            trace: keys.trace.clone(),
             delay_ns: keys.delay.0,
             jitter_ns: keys.jitter.0,
+            reordering: keys.reordering,
             queue,
             loss: keys.loss,
-            ecn_threshold: keys.ecn_threshold.map(|packets| packets.0),
+            ecn_threshold,
             outages: keys.outages.iter().map(|window| (window.from.0, window.to.0)).collect(),
             discipline: keys.discipline,
-            changes: keys.changes.clone(),
+            changes: Vec::new(),
+            keeps_queue: keys.keeps_queue,
         }
+    }
+
+    /// Whether a queue of that length and discipline can mark from that threshold on.
+    fn marking(
+        &mut self,
+        place: &Path,
+        threshold: Option<EcnThreshold>,
+        queue: QueueLimit,
+        discipline: &Discipline,
+    ) {
+        let Some(threshold) = threshold else { return };
+        let is_wait = matches!(threshold, EcnThreshold::Wait(_));
+        let message = match (threshold, queue) {
+            (EcnThreshold::Wait(0), _) => "a packet waits at least 0s: it would mark everything".to_owned(),
+            _ if matches!(discipline, Discipline::Red(_)) => {
+                "red marks by the mean length of its queue".to_owned()
+            }
+            _ if *discipline != Discipline::DropTail && !is_wait => {
+                "only a drop-tail queue marks by its length".to_owned()
+            }
+            (EcnThreshold::Packets(from), QueueLimit::Packets(limit)) if from >= limit => {
+                format!("a queue of {limit} packets never holds {from} when one arrives")
+            }
+            (EcnThreshold::Bytes(from), QueueLimit::Bytes(limit)) if from >= limit => {
+                format!("a queue of {limit} bytes never holds {from} when a packet arrives")
+            }
+            _ => return,
+        };
+        let hint = match (threshold, discipline) {
+            (EcnThreshold::Wait(0), _) => "write the time from which packets are marked, such as \"1ms\"",
+            (_, Discipline::DropTail) => "make ecn-threshold smaller than queue",
+            (_, Discipline::Red(_)) => "remove it, and give the discipline ecn = true",
+            _ => "write it as a time, or remove it: codel and fq-codel mark by themselves with ecn = true",
+        };
+        self.fail(place, message, Some(hint.to_owned()));
     }
 
     fn loss_of(&mut self, place: &Path, loss: Option<format::Loss>, drop_every: Option<u32>) -> Loss {
@@ -390,22 +468,28 @@ impl Resolver<'_> {
 
     fn discipline(&mut self, place: &Path, given: Option<format::Discipline>) -> Discipline {
         let Some(format::Discipline(keys)) = given else { return Discipline::DropTail };
-        let (codel, fair) = match keys.kind {
-            DisciplineKind::DropTail => (false, false),
-            DisciplineKind::CoDel => (true, false),
-            DisciplineKind::FqCoDel => (true, true),
-        };
+        let red = keys.kind == DisciplineKind::Red;
+        let fair = keys.kind == DisciplineKind::FqCoDel;
+        let codel = fair || keys.kind == DisciplineKind::CoDel;
         for (key, given, meant, owners) in [
             ("target", keys.target.is_some(), codel, "codel and fq-codel"),
             ("interval", keys.interval.is_some(), codel, "codel and fq-codel"),
-            ("ecn", keys.ecn.is_some(), codel, "codel and fq-codel"),
+            ("ecn", keys.ecn.is_some(), codel || red, "red, codel and fq-codel"),
             ("flows", keys.flows.is_some(), fair, "fq-codel"),
             ("quantum", keys.quantum.is_some(), fair, "fq-codel"),
+            ("min", keys.min.is_some(), red, "red"),
+            ("max", keys.max.is_some(), red, "red"),
+            ("probability", keys.probability.is_some(), red, "red"),
+            ("weight", keys.weight.is_some(), red, "red"),
+            ("gentle", keys.gentle.is_some(), red, "red"),
         ] {
             if given && !meant {
                 let hint = Some("remove it, or change kind".to_owned());
                 self.fail(&place.key(key), format!("only for {owners}"), hint);
             }
+        }
+        if red {
+            return Discipline::Red(self.red(place, &keys));
         }
         if !codel {
             return Discipline::DropTail;
@@ -429,6 +513,29 @@ impl Resolver<'_> {
         Discipline::FqCoDel(FqCoDel { codel, flows, quantum })
     }
 
+    fn red(&mut self, place: &Path, keys: &format::DisciplineKeys) -> Red {
+        if keys.min.is_none() {
+            let hint = Some("write { kind = \"red\", min = \"20p\" }".to_owned());
+            self.fail(place, "missing key \"min\", the mean queue length from which red drops", hint);
+        }
+        let min = keys.min.map_or(1, |packets| packets.0);
+        let max = keys.max.map_or(min.saturating_mul(3), |packets| packets.0);
+        if max <= min {
+            let message = format!("expected a length above min, {min} packets, found {max}");
+            self.fail(&place.key("max"), message, Some("max is usually 3 times min".to_owned()));
+        }
+        let probability = keys.probability.map_or(0.1, |chance| chance.0);
+        let weight = keys.weight.map_or(0.002, |chance| chance.0);
+        for (key, value) in [("probability", probability), ("weight", weight)] {
+            // In the simulator's fixed point, less is nothing.
+            if value < 1e-9 {
+                self.fail(&place.key(key), format!("expected a number above 0, found {value}"), None);
+            }
+        }
+        let gentle = keys.gentle.unwrap_or(true);
+        Red { min, max, probability, weight, gentle, ecn: keys.ecn.unwrap_or(false) }
+    }
+
     fn count(&mut self, place: &Path, value: u32, least: u32, most: u32, what: &str) -> u32 {
         if !(least..=most).contains(&value) {
             self.fail(place, format!("expected {least} to {most} {what}, found {value}"), None);
@@ -436,35 +543,92 @@ impl Resolver<'_> {
         value
     }
 
-    fn changes(&mut self, place: &Path, given: &[format::Change]) -> Vec<Change> {
+    /// The changes of a direction, which is given as it is at the start.
+    fn changes(&mut self, place: &Path, given: &[format::Change], start: &Direction) -> Vec<Change> {
         let mut before = Duration(0);
+        let (mut limit, mut threshold, mut up) = (start.queue, start.ecn_threshold, true);
         let mut changes = Vec::with_capacity(given.len());
         for (i, change) in given.iter().enumerate() {
             let place = place.index(i);
-            if change.at == Duration(0) {
-                let hint = Some("at the start, the values of the link itself hold".to_owned());
-                self.fail(&place.key("at"), "expected a time after the start", hint);
-            } else if change.at <= before {
-                let message = format!("not after the change before, at {before}");
-                let hint = Some("order the changes by time, one for each time".to_owned());
-                self.fail(&place.key("at"), message, hint);
-            }
+            self.at(&place, change.at, before, "at the start, the values of the link itself hold");
             before = change.at;
-            if change.rate.is_none() && change.delay.is_none() && change.loss.is_none() {
-                let hint = Some("add a new rate, delay or loss".to_owned());
-                self.fail(&place, format!("nothing changes at {}", change.at), hint);
+            if change.rate.is_some() && start.trace.is_some() {
+                let hint = Some("remove it, or give the link a rate instead of a trace".to_owned());
+                self.fail(&place.key("rate"), "the trace says the rate", hint);
             }
             if let Some(delay) = change.delay {
                 self.delay(&place.key("delay"), delay, LONGEST_DELAY);
             }
-            changes.push(Change {
+            if let Some(queue) = change.queue {
+                self.queue(&place, queue);
+                limit = queue_limit(queue);
+            }
+            if let Some(given) = change.ecn_threshold {
+                threshold = Some(ecn_threshold(given));
+            }
+            if change.queue.is_some() || change.ecn_threshold.is_some() {
+                let key = if change.ecn_threshold.is_some() { "ecn-threshold" } else { "queue" };
+                self.marking(&place.key(key), threshold, limit, &start.discipline);
+            }
+            if let Some(state) = change.state {
+                let now = state == format::State::Up;
+                if now == up {
+                    let message = format!("the link is {} already", if up { "up" } else { "down" });
+                    self.fail(&place.key("state"), message, None);
+                }
+                up = now;
+            }
+            let discipline = change.discipline.map(|given| self.parameters(&place, given, &start.discipline));
+            let change = Change {
                 at_ns: change.at.0,
                 rate_bps: change.rate.map(|rate| rate.0),
                 delay_ns: change.delay.map(|delay| delay.0),
                 loss: change.loss.map(|loss| self.loss(&place.key("loss"), loss)),
-            });
+                queue: change.queue.map(queue_limit),
+                discipline,
+                ecn_threshold: change.ecn_threshold.map(ecn_threshold),
+                up: change.state.map(|state| state == format::State::Up),
+            };
+            if change.is_empty() {
+                let hint = Some("add a new rate, delay, loss, queue or state".to_owned());
+                self.fail(&place, format!("nothing changes at {before}"), hint);
+            }
+            changes.push(change);
         }
         changes
+    }
+
+    /// The time of a change, after the one before.
+    fn at(&mut self, place: &Path, at: Duration, before: Duration, start: &str) {
+        if at == Duration(0) {
+            self.fail(&place.key("at"), "expected a time after the start", Some(start.to_owned()));
+        } else if at <= before {
+            let message = format!("not after the change before, at {before}");
+            let hint = Some("order the changes by time, one for each time".to_owned());
+            self.fail(&place.key("at"), message, hint);
+        }
+    }
+
+    /// Other parameters for the same discipline.
+    fn parameters(&mut self, place: &Path, given: format::Discipline, start: &Discipline) -> Discipline {
+        let place = place.key("discipline");
+        match (self.discipline(&place, Some(given)), start) {
+            (Discipline::FqCoDel(new), Discipline::FqCoDel(old)) => {
+                if given.0.flows.is_some() {
+                    let message = "the number of queues stays as it is";
+                    self.fail(&place.key("flows"), message, Some("remove it".to_owned()));
+                }
+                Discipline::FqCoDel(FqCoDel { flows: old.flows, ..new })
+            }
+            (new @ Discipline::Red(_), Discipline::Red(_))
+            | (new @ Discipline::CoDel(_), Discipline::CoDel(_)) => new,
+            (new, _) => {
+                let hint =
+                    Some("only parameters can change, not the kind, and drop-tail has none".to_owned());
+                self.fail(&place, "not the discipline that the link has", hint);
+                new
+            }
+        }
     }
 
     /// Two keys that exclude each other; the one the user has just set is the culprit.
@@ -571,7 +735,9 @@ impl Resolver<'_> {
         }
         for &index in route {
             let link = self.links.get(index).unwrap_or_else(|| &self.private[index - self.links.len()]);
-            if matches!(link.forward.queue, QueueLimit::Bytes(bytes) if bytes < packet.into()) {
+            let changed = link.forward.changes.iter().filter_map(|change| change.queue);
+            let small = |limit| matches!(limit, QueueLimit::Bytes(bytes) if bytes < packet.into());
+            if changed.chain([link.forward.queue]).any(small) {
                 let key = link.name.split('@').next().unwrap_or_default();
                 let place = Path::from("link").key(key).key("queue");
                 let message = format!("no room for a packet of connection {connection} ({packet} bytes)");
@@ -600,15 +766,21 @@ impl Resolver<'_> {
                     }
                     return Vec::new();
                 };
-                let route = self.route(&place.key("route"), route, &format!("{connection}.sf1"), known);
+                let owner = format!("{connection}.sf1");
+                let route = self.route(&place.key("route"), route, &owner, known);
+                let reroutes = self.reroutes(&place.key("change"), &given.change, &owner, &route, known);
                 let name = "sf1".to_owned();
-                vec![Subflow { name, route, join_delay_ns: None, up: Vec::new(), backup: false }]
+                vec![Subflow { name, route, join_delay_ns: None, up: Vec::new(), backup: false, reroutes }]
             }
             (format::Kind::Mptcp, route) => {
                 if route.is_some() {
                     let hint =
                         Some(format!("give each subflow its route: [{}]", place.key("subflow").key("sf1")));
                     self.fail(&place.key("route"), "an mptcp connection has a route for each subflow", hint);
+                } else if !given.change.is_empty() {
+                    let subflow = place.key("subflow").key("sf1").key("change");
+                    let hint = Some(format!("write [[{subflow}]]"));
+                    self.fail(&place.key("change"), "routes change subflow by subflow", hint);
                 } else if given.subflow.is_empty() {
                     let hint = Some(format!("add [{}]", place.key("subflow").key("sf1")));
                     self.fail(place, "an mptcp connection without subflows", hint);
@@ -651,9 +823,12 @@ impl Resolver<'_> {
                 self.fail(&place.key("join-delay"), message, None);
             }
         }
+        let owner = format!("{connection}.{name}");
+        let route = self.route(&place.key("route"), &given.route, &owner, known);
         Subflow {
             name: name.to_owned(),
-            route: self.route(&place.key("route"), &given.route, &format!("{connection}.{name}"), known),
+            reroutes: self.reroutes(&place.key("change"), &given.change, &owner, &route, known),
+            route,
             join_delay_ns: given.join_delay.map(|delay| delay.0),
             up: given.up.iter().map(|window| (window.from.0, window.to.0)).collect(),
             backup: given.backup,
@@ -690,7 +865,52 @@ impl Resolver<'_> {
         }
     }
 
+    /// The later routes of a subflow whose first one is given.
+    fn reroutes(
+        &mut self,
+        place: &Path,
+        given: &[format::Reroute],
+        owner: &str,
+        first: &[usize],
+        known: &Known<'_>,
+    ) -> Vec<Reroute> {
+        let mut before = Duration(0);
+        let mut reroutes = Vec::with_capacity(given.len());
+        // Every private link that the subflow has a copy of, in the order in which it came to them.
+        let mut own: Vec<usize> = first.iter().copied().filter(|&link| link >= self.links.len()).collect();
+        for (i, change) in given.iter().enumerate() {
+            let place = place.index(i);
+            self.at(&place, change.at, before, "at the start, the route of the subflow itself holds");
+            before = change.at;
+            if change.route.is_none() && change.return_route.is_none() {
+                let hint = Some("add a route or a return-route".to_owned());
+                self.fail(&place, format!("nothing changes at {before}"), hint);
+            }
+            let owner = format!("{owner}.change{}", i + 1);
+            let mut route = |key: &str, names: &Option<Vec<String>>| {
+                let names = names.as_ref()?;
+                Some(self.route_with(&place.key(key), names, &owner, known, &mut own))
+            };
+            let forward = route("route", &change.route);
+            let reverse = route("return-route", &change.return_route).or_else(|| forward.clone());
+            reroutes.push(Reroute { at_ns: change.at.0, forward, reverse });
+        }
+        reroutes
+    }
+
     fn route(&mut self, place: &Path, names: &[String], owner: &str, known: &Known<'_>) -> Vec<usize> {
+        self.route_with(place, names, owner, known, &mut Vec::new())
+    }
+
+    /// A route that uses the private copies `own`, each once, before it makes new ones and adds them.
+    fn route_with(
+        &mut self,
+        place: &Path,
+        names: &[String],
+        owner: &str,
+        known: &Known<'_>,
+        own: &mut Vec<usize>,
+    ) -> Vec<usize> {
         if names.is_empty() {
             let hint = Some("name the links from sender to receiver".to_owned());
             self.fail(place, "a route without links", hint);
@@ -711,6 +931,11 @@ impl Resolver<'_> {
                     self.fail(&place, message, Some(hint));
                 }
                 route.push(index);
+            } else if let Some(&copy) = own.iter().find(|&&copy| {
+                let link = &self.private[copy - self.links.len()];
+                !route.contains(&copy) && link.name.split('@').next() == Some(name)
+            }) {
+                route.push(copy);
             } else if let Some((forward, reverse)) = known.directions.get(name) {
                 let before = self.parts;
                 self.parts += parts(forward, reverse);
@@ -722,7 +947,9 @@ impl Resolver<'_> {
                     }
                     return Vec::new();
                 }
-                route.push(self.links.len() + self.private.len());
+                let copy = self.links.len() + self.private.len();
+                route.push(copy);
+                own.push(copy);
                 self.private.push(Link {
                     name: format!("{name}@{owner}.{}", hop + 1),
                     private: true,
@@ -748,32 +975,57 @@ struct Known<'a> {
 
 /// One direction as the file gives it.
 struct Keys<'a> {
-    rate: Rate,
+    rate_bps: u64,
+    trace: Option<Arc<Trace>>,
     delay: Duration,
     jitter: Duration,
+    reordering: bool,
     queue: Queue,
     loss: Loss,
-    ecn_threshold: Option<Packets>,
+    ecn_threshold: Option<Threshold>,
     outages: &'a [Window],
     discipline: Discipline,
-    changes: Vec<Change>,
+    keeps_queue: bool,
+}
+
+fn queue_limit(queue: Queue) -> QueueLimit {
+    match queue {
+        Queue::Packets(Packets(packets)) => QueueLimit::Packets(packets),
+        Queue::Bytes(size) => QueueLimit::Bytes(size.0),
+    }
+}
+
+fn ecn_threshold(threshold: Threshold) -> EcnThreshold {
+    match threshold {
+        Threshold::Length(Queue::Packets(Packets(packets))) => EcnThreshold::Packets(packets),
+        Threshold::Length(Queue::Bytes(size)) => EcnThreshold::Bytes(size.0),
+        Threshold::Wait(time) => EcnThreshold::Wait(time.0),
+    }
 }
 
 /// The changes of the way there, except of what the way back has a value of its own for.
 fn changes_but(forward: &[Change], reverse: &format::Reverse) -> Vec<Change> {
+    let own_rate = reverse.rate.is_some() || reverse.trace.is_some();
+    let own_loss = reverse.loss.is_some() || reverse.drop_every.is_some();
+    let own_discipline = reverse.discipline.is_some();
+    let own_threshold = own_discipline || reverse.ecn_threshold.is_some();
     let kept = forward.iter().map(|change| Change {
         at_ns: change.at_ns,
-        rate_bps: change.rate_bps.filter(|_| reverse.rate.is_none()),
+        rate_bps: change.rate_bps.filter(|_| !own_rate),
         delay_ns: change.delay_ns.filter(|_| reverse.delay.is_none()),
-        loss: change.loss.filter(|_| reverse.loss.is_none() && reverse.drop_every.is_none()),
+        loss: change.loss.filter(|_| !own_loss),
+        queue: change.queue.filter(|_| reverse.queue.is_none()),
+        discipline: change.discipline.filter(|_| !own_discipline),
+        ecn_threshold: change.ecn_threshold.filter(|_| !own_threshold),
+        up: change.up,
     });
-    kept.filter(|change| change.rate_bps.is_some() || change.delay_ns.is_some() || change.loss.is_some())
-        .collect()
+    kept.filter(|change| !change.is_empty()).collect()
 }
 
 /// The highest rate that a direction ever has.
 fn highest_bps(direction: &Direction) -> u64 {
-    direction.changes.iter().filter_map(|change| change.rate_bps).fold(direction.rate_bps, u64::max)
+    let start = direction.trace.as_ref().map_or(direction.rate_bps, |trace| trace.peak_bps());
+    direction.changes.iter().filter_map(|change| change.rate_bps).fold(start, u64::max)
 }
 
 /// The longest delay that a direction ever has.
@@ -786,17 +1038,32 @@ fn lowest_bps(direction: &Direction) -> u64 {
     direction.changes.iter().filter_map(|change| change.rate_bps).fold(direction.rate_bps, u64::min)
 }
 
-/// The most that a route ever carries, and the link that limits it; the first of equals.
-fn most_bps<'a>(links: &'a [Link], route: &[usize]) -> (u64, &'a Link) {
-    let rates = route.iter().map(|&link| (highest_bps(&links[link].forward), &links[link]));
-    rates.min_by_key(|(rate, _)| *rate).expect("routes are not empty")
+/// The routes that data of a subflow ever takes.
+fn forward_routes(subflow: &Subflow) -> impl Iterator<Item = &[usize]> {
+    let later = subflow.reroutes.iter().filter_map(|reroute| reroute.forward.as_deref());
+    later.chain([subflow.route.as_slice()])
+}
+
+/// The routes that its acknowledgements ever take.
+fn reverse_routes(subflow: &Subflow) -> impl Iterator<Item = &[usize]> {
+    let later = subflow.reroutes.iter().filter_map(|reroute| reroute.reverse.as_deref());
+    later.chain([subflow.route.as_slice()])
+}
+
+/// The most that a subflow ever carries, and the link that limits it on that route; the first of equals.
+fn most_bps<'a>(links: &'a [Link], subflow: &Subflow) -> (u64, &'a Link) {
+    let narrowest = |route: &[usize]| {
+        let rates = route.iter().map(|&link| (highest_bps(&links[link].forward), &links[link]));
+        rates.min_by_key(|(rate, _)| *rate).expect("routes are not empty")
+    };
+    forward_routes(subflow).map(narrowest).max_by_key(|(rate, _)| *rate).expect("there is a first route")
 }
 
 /// Backends count the packets of a subflow in 32 bits.
 fn check_length(scenario: &Scenario, cell: &Cell) -> Result<(), Error> {
     for connection in &scenario.connections {
         for subflow in &connection.subflows {
-            let (rate_bps, link) = most_bps(&scenario.links, &subflow.route);
+            let (rate_bps, link) = most_bps(&scenario.links, subflow);
             let bits = u128::from(connection.mss + connection.data_header) * 8;
             let packets = u128::from(rate_bps) * u128::from(scenario.duration_ns) / (bits * 1_000_000_000);
             if packets >= 1 << 32 {
@@ -818,22 +1085,27 @@ fn check_length(scenario: &Scenario, cell: &Cell) -> Result<(), Error> {
 
 /// Gives every connection without a receive buffer one that does not limit it, whatever changes during the run.
 fn default_buffers(scenario: &mut Scenario) {
-    let paths = topology::paths(scenario);
     let Scenario { links, connections, .. } = scenario;
-    for (connection, paths) in connections.iter_mut().zip(paths) {
-        if connection.receive_buffer > 0 {
-            continue;
-        }
-        let rates = connection.subflows.iter().map(|subflow| most_bps(links, &subflow.route).0);
+    for connection in connections.iter_mut().filter(|connection| connection.receive_buffer == 0) {
+        let rates = connection.subflows.iter().map(|subflow| most_bps(links, subflow).0);
         let rate_bps: u128 = rates.map(u128::from).sum();
         let packet = connection.mss + connection.data_header;
-        let full = connection.subflows.iter().zip(&paths).map(|(subflow, path)| {
-            let more = subflow.route.iter().flat_map(|&link| {
-                let (forward, reverse) = (&links[link].forward, &links[link].reverse);
-                let delays = [forward, reverse].map(|way| longest_ns(way) - way.delay_ns);
-                [drain_ns(forward, packet), delays[0], delays[1]]
+        let there = |route: &[usize]| {
+            let ways = route.iter().map(|&link| &links[link].forward);
+            let times = ways.flat_map(|way| {
+                [longest_ns(way), serialisation_ns(packet, way.rate_bps), drain_ns(way, packet)]
             });
-            more.fold(path.base_rtt_ns, u64::saturating_add)
+            times.fold(0, u64::saturating_add)
+        };
+        let back = |route: &[usize]| {
+            let ways = route.iter().map(|&link| &links[link].reverse);
+            let times =
+                ways.flat_map(|way| [longest_ns(way), serialisation_ns(connection.ack_size, way.rate_bps)]);
+            times.fold(0, u64::saturating_add)
+        };
+        let full = connection.subflows.iter().map(|subflow| {
+            let there = forward_routes(subflow).map(there).max().unwrap_or(0);
+            there.saturating_add(reverse_routes(subflow).map(back).max().unwrap_or(0))
         });
         let rtt_ns = u128::from(full.max().unwrap_or(0));
         let bytes = u64::try_from(4 * rate_bps * rtt_ns / 8_000_000_000).unwrap_or(u64::MAX);
@@ -841,14 +1113,16 @@ fn default_buffers(scenario: &mut Scenario) {
     }
 }
 
-/// How long a full queue takes to empty at the lowest rate.
+/// How long the longest full queue takes to empty at the lowest rate.
 fn drain_ns(direction: &Direction, packet: u32) -> u64 {
     let rate_bps = lowest_bps(direction);
-    match direction.queue {
+    let drain = |limit| match limit {
         QueueLimit::Packets(packets) => serialisation_ns(packet, rate_bps).saturating_mul(packets.into()),
         QueueLimit::Bytes(bytes) => {
             let ns = u128::from(bytes) * 8_000_000_000 / u128::from(rate_bps);
             u64::try_from(ns).unwrap_or(u64::MAX)
         }
-    }
+    };
+    let changed = direction.changes.iter().filter_map(|change| change.queue);
+    changed.chain([direction.queue]).map(drain).max().unwrap_or(0)
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::format::{Bursts, Discipline, DisciplineKeys, DisciplineKind, Document, Loss, Scalar};
 use crate::traffic::{Spread, SpreadKeys};
-use crate::units::{Chance, Duration, Number, Packets, Probability, Queue, Rate, Size, Window};
+use crate::units::{Chance, Duration, Number, Packets, Probability, Queue, Rate, Size, Threshold, Window};
 
 /// The JSON schema (draft 7) of a scenario file, made from [`crate::format`]; ends with a line break.
 ///
@@ -169,6 +169,10 @@ schema_of! {
     Queue: _ => quantity(
         "A queue length in packets (p) or bytes (B, kB, KiB, MB, MiB).", &format!("{NUMBER}(p|B|kB|KiB|MB|MiB)"),
         &["100p", "64kB"]
+    );
+    Threshold: _ => quantity(
+        "A queue length in packets (p) or bytes (B, kB, KiB, MB, MiB), or a time (ns, us, ms, s).",
+        &format!("{NUMBER}(p|B|kB|KiB|MB|MiB|ns|us|ms|s|min)"), &["20p", "1ms"]
     );
     Window: _ => quantity(
         "A stretch of time, its end excluded.", &format!(r"{NUMBER}(ns|us|ms|s|min)\.\.{NUMBER}(ns|us|ms|s|min)"),

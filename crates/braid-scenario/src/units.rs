@@ -51,6 +51,15 @@ pub enum Queue {
     Bytes(Size),
 }
 
+/// A length of a queue from which something happens: [`Packets`], a [`Size`], or the [`Duration`] that a packet waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// Packets of any size, or bytes on the wire.
+    Length(Queue),
+    /// Waiting time.
+    Wait(Duration),
+}
+
 /// A probability in [0, 1): a number such as `0.001`, or a percentage such as `"0.1%"`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Probability(pub f64);
@@ -330,6 +339,39 @@ impl fmt::Display for Queue {
     }
 }
 
+impl Threshold {
+    const EXPECTED: &str = "a queue length such as \"20p\" or \"30kB\", or a time such as \"1ms\"";
+}
+
+impl FromStr for Threshold {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let (number, unit) = split(text);
+        let is_time = TIME.sizes.iter().any(|(name, _)| *name == unit);
+        let parsed = if is_time { text.parse().map(Self::Wait) } else { text.parse().map(Self::Length) };
+        parsed.map_err(|invalid| Invalid {
+            message: format!("expected {}, found {}", Self::EXPECTED, quote(text)),
+            hint: if unit.is_empty() && !number.is_empty() {
+                Some(format!(
+                    "write \"{number}p\" for packets, \"{number}B\" for bytes or \"{number}ms\" for a time"
+                ))
+            } else {
+                invalid.hint.map(|hint| hint.replace("the units are p,", "the units are p, us, ms, s,"))
+            },
+        })
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(length) => length.fmt(f),
+            Self::Wait(time) => time.fmt(f),
+        }
+    }
+}
+
 impl Probability {
     const EXPECTED: &str = "a probability such as 0.001 or \"0.1%\"";
 
@@ -510,6 +552,12 @@ impl Quantity for Queue {
     }
 }
 
+impl Quantity for Threshold {
+    fn expected() -> &'static str {
+        Self::EXPECTED
+    }
+}
+
 impl Quantity for Probability {
     fn expected() -> &'static str {
         Self::EXPECTED
@@ -578,4 +626,4 @@ macro_rules! deserialize {
     )*};
 }
 
-deserialize!(Duration, Rate, Size, Packets, Queue, Probability, Chance, Number, Window);
+deserialize!(Duration, Rate, Size, Packets, Queue, Threshold, Probability, Chance, Number, Window);

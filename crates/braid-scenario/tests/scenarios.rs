@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::{fs, iter};
 
 use braid_scenario::model::{
-    Change, CoDel, ConstantRate, Discipline, FqCoDel, GilbertElliott, Kind, Loss, QueueLimit, Scenario,
-    Spread, Traffic,
+    Change, CoDel, ConstantRate, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Kind, Loss, QueueLimit,
+    Red, Reroute, Scenario, Spread, Traffic,
 };
 use braid_scenario::{File, Source, embedded, load, topology};
 
@@ -385,14 +385,18 @@ fn the_way_back_has_the_discipline_of_the_way_there_unless_it_has_its_own() {
     let codel = link("discipline = \"codel\"");
     assert_eq!(codel.forward, codel.reverse);
     let marking = link("ecn-threshold = \"20p\"\nreverse.discipline = \"codel\"");
-    assert_eq!((marking.forward.discipline, marking.forward.ecn_threshold), (Discipline::DropTail, Some(20)));
+    let threshold = Some(EcnThreshold::Packets(20));
+    assert_eq!(
+        (marking.forward.discipline, marking.forward.ecn_threshold),
+        (Discipline::DropTail, threshold)
+    );
     assert!(matches!(marking.reverse.discipline, Discipline::CoDel(_)));
     assert_eq!(marking.reverse.ecn_threshold, None);
 }
 
 #[test]
 fn changes_go_both_ways_except_where_the_way_back_has_its_own() {
-    let change = |at_ns| Change { at_ns, rate_bps: None, delay_ns: None, loss: None };
+    let change = |at_ns| Change { at_ns, ..Change::default() };
     let slower = Change { rate_bps: Some(5_000_000), ..change(S) };
     let worse = Change { delay_ns: Some(20 * MS), loss: Some(Loss::Bernoulli(0.01)), ..change(2 * S) };
     let clean = Change { loss: Some(Loss::None), ..change(3 * S) };
@@ -412,6 +416,139 @@ fn changes_go_both_ways_except_where_the_way_back_has_its_own() {
         back("reverse.change = [{ at = \"9s\", rate = \"1mbit\" }]"),
         [Change { rate_bps: Some(1_000_000), ..change(9 * S) }]
     );
+}
+
+#[test]
+fn queues_and_states_change_too() {
+    let keys = "ecn-threshold = \"1ms\"\ndiscipline = \"fq-codel\"\nwhen-down = \"keep\"\nchange = [\
+                { at = \"1s\", queue = \"64kB\", ecn-threshold = \"2ms\" }, { at = \"2s\", state = \"down\" }, \
+                { at = \"3s\", state = \"up\", discipline = { kind = \"fq-codel\", target = \"10ms\" } }]";
+    let both = link(keys);
+    let change = |at_ns| Change { at_ns, ..Change::default() };
+    let slow = FqCoDel { codel: CoDel { target_ns: 10 * MS, ..FAIR.codel }, ..FAIR };
+    let expected = [
+        Change {
+            queue: Some(QueueLimit::Bytes(64_000)),
+            ecn_threshold: Some(EcnThreshold::Wait(2 * MS)),
+            ..change(S)
+        },
+        Change { up: Some(false), ..change(2 * S) },
+        Change { up: Some(true), discipline: Some(Discipline::FqCoDel(slow)), ..change(3 * S) },
+    ];
+    assert_eq!((&both.forward.changes[..], both.forward.keeps_queue), (&expected[..], true));
+    assert_eq!(both.reverse, both.forward);
+    let back = link(&format!("{keys}\nreverse.discipline = \"codel\"\nreverse.queue = \"10p\"")).reverse;
+    assert_eq!(
+        back.changes,
+        [Change { up: Some(false), ..change(2 * S) }, Change { up: Some(true), ..change(3 * S) }]
+    );
+}
+
+#[test]
+fn red_has_the_defaults_of_its_authors() {
+    let of = |value: &str| link(&format!("discipline = {value}")).forward.discipline;
+    let red = Red { min: 20, max: 60, probability: 0.1, weight: 0.002, gentle: true, ecn: false };
+    assert_eq!(of("{ kind = \"red\", min = \"20p\" }"), Discipline::Red(red));
+    let own = Red { max: 50, probability: 0.02, weight: 0.01, gentle: false, ecn: true, ..red };
+    let keys =
+        "min = \"20p\", max = \"50p\", probability = \"2%\", weight = 0.01, gentle = false, ecn = true";
+    assert_eq!(of(&format!("{{ kind = \"red\", {keys} }}")), Discipline::Red(own));
+}
+
+#[test]
+fn thresholds_are_lengths_or_times() {
+    let of = |value: &str| link(&format!("ecn-threshold = \"{value}\"")).forward.ecn_threshold.unwrap();
+    assert_eq!(of("20p"), EcnThreshold::Packets(20));
+    assert_eq!(of("30kB"), EcnThreshold::Bytes(30_000));
+    assert_eq!(of("1.5ms"), EcnThreshold::Wait(1_500_000));
+}
+
+#[test]
+fn a_trace_stands_for_a_rate_and_comes_with_braid_or_from_beside_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("traces")).unwrap();
+    fs::write(folder.path().join("traces/slow.trace"), "10\n20\n").unwrap();
+    let text =
+        SMALL.replacen("rate = \"10mbit\"", "trace = \"traces/slow.trace\"\nreverse.rate = \"1mbit\"", 1);
+    assert_ne!(text, SMALL);
+    let path = folder.path().join("x.toml");
+    fs::write(&path, &text).unwrap();
+    let read = |set: &[String]| load(&Source::read(&path).unwrap(), set).unwrap().cells.remove(0);
+    let cell = read(&[]);
+    let b1 = cell.links.iter().find(|link| link.name == "b1").unwrap();
+    assert_eq!((b1.forward.rate_bps, b1.reverse.rate_bps), (1_200_000, 1_000_000));
+    assert_eq!(b1.forward.trace.as_ref().map(|trace| trace.period_ns()), Some(20 * MS));
+    assert_eq!(b1.reverse.trace, None);
+    let cell = read(&["link.b1.trace=lte-drive".to_owned()]);
+    let b1 = cell.links.iter().find(|link| link.name == "b1").unwrap();
+    assert_eq!(b1.forward.trace.as_ref().map(|trace| trace.name.as_str()), Some("lte-drive"));
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_gets_a_message_and_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    write("empty.trace", b"");
+    write("junk.trace", b"1\n2\nthree\n");
+    write("back.trace", b"1\n3\n2\n");
+    write("blank.trace", b"1\n\n2\n");
+    write("zero.trace", b"0\n0\n");
+    write("float.trace", b"1\n1.5\n");
+    write("far.trace", b"1\n99999999999\n");
+    write("binary.trace", b"1\n2\n\xff\xfe\x00\n");
+    fs::create_dir(folder.path().join("folder.trace")).unwrap();
+    fs::File::create(folder.path().join("gigantic.trace")).unwrap().set_len(1 << 30).unwrap();
+    let mut manual = String::new();
+    for name in [
+        "empty.trace",
+        "junk.trace",
+        "back.trace",
+        "blank.trace",
+        "zero.trace",
+        "float.trace",
+        "far.trace",
+        "binary.trace",
+        "folder.trace",
+        "gigantic.trace",
+        "missing.trace",
+        "lte-drift",
+        "nowhere",
+        "/dev/zero",
+    ] {
+        let text = SMALL.replacen("rate = \"10mbit\"", &format!("trace = {name:?}"), 1);
+        let path = folder.path().join("x.toml");
+        fs::write(&path, text).unwrap();
+        let error = load(&Source::read(&path).unwrap(), &[]).unwrap_err().to_string();
+        let error = error.replace(&format!("{}/", folder.path().display()), "");
+        assert!(error.contains("link.b1.trace: ") && error.contains("hint: "), "{name}: {error}");
+        manual += &format!("## {name}\n{error}\n\n");
+    }
+    insta::assert_snapshot!("traces", manual);
+}
+
+#[test]
+fn a_subflow_that_moves_takes_its_private_links_along() {
+    let more = "change = [{ at = \"1s\", route = [\"near\", \"b2\", \"near\"] }, \
+                { at = \"2s\", return-route = [\"b1\", \"near\"] }, \
+                { at = \"3s\", route = [\"near\", \"near\", \"b2\", \"near\"] }]\n";
+    let b2 = "[link.b2]\nrate = \"1mbit\"\ndelay = \"30ms\"\nqueue = \"9p\"\n\n[connection.tcp0]";
+    let text =
+        SMALL.replace("[connection.tcp0]", b2).replace("kind = \"tcp\"", &format!("kind = \"tcp\"\n{more}"));
+    let cell = parse(&text);
+    let names =
+        |route: &[usize]| route.iter().map(|&link| cell.links[link].name.as_str()).collect::<Vec<_>>();
+    let tcp = &cell.connections[0].subflows[0];
+    assert_eq!(names(&tcp.route), ["near@tcp0.sf1.1", "b1", "near@tcp0.sf1.3"]);
+    let [Reroute { at_ns: S, forward: Some(there), reverse: Some(back) }, second, third] = &tcp.reroutes[..]
+    else {
+        panic!("{:?}", tcp.reroutes)
+    };
+    assert_eq!(names(there), ["near@tcp0.sf1.1", "b2", "near@tcp0.sf1.3"]);
+    assert_eq!(back, there);
+    assert_eq!(second.forward, None);
+    assert_eq!(names(second.reverse.as_ref().unwrap()), ["b1", "near@tcp0.sf1.1"]);
+    let third = names(third.forward.as_ref().unwrap());
+    assert_eq!(third, ["near@tcp0.sf1.1", "near@tcp0.sf1.3", "b2", "near@tcp0.sf1.change3.4"]);
 }
 
 #[test]

@@ -35,14 +35,23 @@ ecn-threshold = "20p"
 outages = ["10s..20s", "30s..0.6min"]
 private = "$private"
 discipline = "drop-tail"
-change = [{ at = "1s", rate = "1mbit" }, { at = "2s", loss = { to-bad = "0.1%", to-good = 0.2, good = 0, bad = 1 } }]
+change = [
+    { at = "1s", rate = "1mbit" },
+    { at = "2s", loss = { to-bad = "0.1%", to-good = 0.2, good = 0, bad = 1 } },
+    { at = "3s", queue = "90p", ecn-threshold = "1ms", state = "down" },
+    { at = "4s", state = "up" },
+]
+when-down = "keep"
+reordering = true
 
 [link.b1.reverse]
 rate = "1mbit"
 delay = "1ms"
-jitter = "0s"
+jitter = "1ms"
+reordering = false
 queue = "64kB"
 drop-every = 100
+ecn-threshold = "1ms"
 discipline = { kind = "fq-codel", target = "5ms", interval = "100ms", ecn = true, flows = 1024, quantum = 1514 }
 outages = []
 change = []
@@ -52,6 +61,14 @@ rate = "1gbit"
 rtt = "3ms"
 queue = "64KiB"
 discipline = "codel"
+change = [{ at = "1s", discipline = { kind = "codel", target = "9ms" } }]
+
+[link.b3]
+trace = "lte-drive"
+delay = "3ms"
+queue = "64KiB"
+discipline = { kind = "red", min = "20p", max = "60p", probability = "10%", weight = 0.002, gentle = true, ecn = true }
+reverse.trace = "wifi-walk"
 
 [connection.mp0]
 kind = "mptcp"
@@ -62,7 +79,7 @@ initial-window = 4
 ecn = true
 delayed-ack = false
 subflow.sf1 = { route = ["b1", "b2"], backup = true }
-subflow.sf2 = { route = ["b2"], join-delay = "50ms" }
+subflow.sf2 = { route = ["b2"], join-delay = "50ms", change = [{ at = "9s", route = ["b3"], return-route = ["b2", "b3"] }] }
 subflow.sf3 = { route = ["b2"], up = ["1s..2s", "4s..5s"] }
 traffic = { kind = "request-response", request = "$request", response = "1MB", think = { kind = "exponential", mean = "1s" } }
 
@@ -87,6 +104,7 @@ cc = "cubic"
 start = "10s"
 stop = "50s"
 route = ["b2"]
+change = [{ at = "9s", route = ["b3"] }]
 "#;
 
 struct Validator {

@@ -135,7 +135,7 @@ pub(crate) const FILES: &[(&str, &str, &str)] = &[
     ("bursts and drop-every", "loss = \"0.1%\"", "loss = { to-bad = 0.1, to-good = 0.2 }\ndrop-every = 9"),
     ("a loss that is a flag", "\"0.1%\"", "true"),
     // Queue disciplines.
-    ("an unknown discipline", "loss = \"0.1%\"", "discipline = \"red\""),
+    ("an unknown discipline", "loss = \"0.1%\"", "discipline = \"sfq\""),
     ("an unknown discipline in a table", "loss = \"0.1%\"", "discipline = { kind = \"pie\" }"),
     ("a discipline without a name", "loss = \"0.1%\"", "discipline = { target = \"5ms\" }"),
     ("a discipline that is a number", "loss = \"0.1%\"", "discipline = 5"),
@@ -166,7 +166,87 @@ pub(crate) const FILES: &[(&str, &str, &str)] = &[
         "[link.b2.reverse]",
         "discipline = \"codel\"\n[link.b2.reverse]\necn-threshold = \"20p\"",
     ),
+    ("red without its least length", "loss = \"0.1%\"", "discipline = \"red\""),
+    (
+        "red with its lengths confused",
+        "loss = \"0.1%\"",
+        "discipline = { kind = \"red\", min = \"60p\", max = \"20p\" }",
+    ),
+    (
+        "red that never drops",
+        "loss = \"0.1%\"",
+        "discipline = { kind = \"red\", min = \"5p\", probability = 0 }",
+    ),
+    ("red that never learns", "loss = \"0.1%\"", "discipline = { kind = \"red\", min = \"5p\", weight = 0 }"),
+    (
+        "a target for red",
+        "loss = \"0.1%\"",
+        "discipline = { kind = \"red\", min = \"5p\", target = \"5ms\" }",
+    ),
+    (
+        "a threshold for red",
+        "loss = \"0.1%\"",
+        "discipline = { kind = \"red\", min = \"5p\" }\necn-threshold = \"1ms\"",
+    ),
+    ("a threshold without a unit", "loss = \"0.1%\"", "ecn-threshold = \"20\""),
+    ("a threshold of no time", "loss = \"0.1%\"", "ecn-threshold = \"0ms\""),
+    (
+        "a threshold in bytes the queue never reaches",
+        "queue = \"64kB\"",
+        "queue = \"64kB\"\necn-threshold = \"64kB\"",
+    ),
+    // Traces and reordering.
+    ("neither rate nor trace", "rate = \"100mbit\"\n", ""),
+    ("both rate and trace", "rate = \"100mbit\"\n", "rate = \"100mbit\"\ntrace = \"lte-drive\"\n"),
+    ("a trace misspelt", "rate = \"100mbit\"\n", "trace = \"lte-drove\"\n"),
+    ("a trace that is no file", "rate = \"100mbit\"\n", "trace = \"no/such.trace\"\n"),
+    ("a trace that is a number", "rate = \"100mbit\"\n", "trace = 12\n"),
+    ("reordering without jitter", "private = true", "reordering = true"),
     // Changes.
+    (
+        "a change of a traced rate",
+        "rate = \"100mbit\"\n",
+        "trace = \"lte-drive\"\nchange = [{ at = \"9s\", rate = \"1mbit\" }]\n",
+    ),
+    ("a link up twice", "[link.b2.reverse]", "change = [{ at = \"9s\", state = \"up\" }]\n[link.b2.reverse]"),
+    (
+        "a state of its own",
+        "[link.b2.reverse]",
+        "change = [{ at = \"9s\", state = \"off\" }]\n[link.b2.reverse]",
+    ),
+    ("what happens when nothing does", "private = true", "when-down = \"keep\""),
+    (
+        "a discipline that becomes another",
+        "[link.b2.reverse]",
+        "change = [{ at = \"9s\", discipline = \"codel\" }]\n[link.b2.reverse]",
+    ),
+    (
+        "more flow queues, later",
+        "[link.b2.reverse]",
+        "discipline = \"fq-codel\"\nchange = [{ at = \"9s\", discipline = { kind = \"fq-codel\", flows = 9 } }]\n[link.b2.reverse]",
+    ),
+    (
+        "a queue that becomes shorter than its threshold",
+        "[link.b2.reverse]",
+        "ecn-threshold = \"20kB\"\nchange = [{ at = \"9s\", queue = \"15kB\" }]\n[link.b2.reverse]",
+    ),
+    (
+        "a queue that becomes shorter than a packet",
+        "[link.b2.reverse]",
+        "change = [{ at = \"9s\", queue = \"1kB\" }]\n[link.b2.reverse]",
+    ),
+    ("a change of route to nowhere", "join-delay = \"50ms\"", "change = [{ at = \"9s\", route = [\"b3\"] }]"),
+    ("a change of route to the same", "join-delay = \"50ms\"", "change = [{ at = \"9s\" }]"),
+    (
+        "a change of route at the start",
+        "join-delay = \"50ms\"",
+        "change = [{ at = \"0s\", route = [\"b1\"] }]",
+    ),
+    (
+        "a change of route for all subflows",
+        "kind = \"mptcp\"",
+        "kind = \"mptcp\"\nchange = [{ at = \"9s\", route = [\"b1\"] }]",
+    ),
     ("a change of nothing", "[link.b2.reverse]", "[[link.b2.change]]\nat = \"9s\"\n[link.b2.reverse]"),
     ("a change at no time", "[link.b2.reverse]", "[[link.b2.change]]\nrate = \"1mbit\"\n[link.b2.reverse]"),
     (
@@ -197,7 +277,7 @@ pub(crate) const FILES: &[(&str, &str, &str)] = &[
     (
         "a change of what cannot change",
         "[link.b2.reverse]",
-        "change = [{ at = \"9s\", queue = \"10p\" }]\n[link.b2.reverse]",
+        "change = [{ at = \"9s\", jitter = \"1ms\" }]\n[link.b2.reverse]",
     ),
     ("a change that is no table", "[link.b2.reverse]", "change = [\"9s\"]\n[link.b2.reverse]"),
     (

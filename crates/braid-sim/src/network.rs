@@ -23,6 +23,14 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// Adds a route over these directions of links. Returns where it begins.
+    pub(crate) fn add_route(&mut self, links: impl Iterator<Item = u32>) -> u32 {
+        let first = self.hops.len() as u32;
+        self.hops.extend(links);
+        self.hops.push(END);
+        first
+    }
+
     /// Microseconds since the start of the run.
     #[inline]
     pub(crate) fn now_us(&self) -> u64 {
@@ -68,7 +76,8 @@ impl Network {
 
     /// A link changes.
     pub(crate) fn change(&mut self, link: u32, change: &Change) {
-        if let Some(time) = self.links[link as usize].change(self.now, change) {
+        let Self { now, links, sacks, .. } = self;
+        if let Some(time) = links[link as usize].change(*now, change, |dropped| forget(sacks, dropped)) {
             self.agenda.schedule(time, self.first_element + link);
         }
     }

@@ -16,9 +16,8 @@ use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME};
 use crate::application::Application;
 use crate::connection::Connection;
 use crate::link::Link;
-use crate::network::{END, Network};
+use crate::network::Network;
 use crate::packet::{Packet, Sacks, flags};
-use crate::random::Stream;
 use crate::tcp::receiver::{self, Receiver};
 use crate::tcp::sender::{self, Phase, Sender};
 use crate::tcp::timers::Expired;
@@ -55,6 +54,8 @@ enum Plan {
     Repeat(usize, u32),
     /// This direction of a link changes, for the n-th time.
     Change(u32, usize),
+    /// The route of a subflow changes, for the n-th time: connection of the scenario, subflow, n.
+    Reroute(usize, usize, usize),
     /// Measuring begins.
     Measure,
     /// A period begins or ends.
@@ -126,7 +127,7 @@ impl<'a> Run<'a> {
         let mut links = Vec::with_capacity(2 * scenario.links.len());
         for link in &scenario.links {
             for (direction, name) in [(&link.forward, "forward"), (&link.reverse, "reverse")] {
-                links.push(Link::new(direction, Stream::new(seed, &format!("link {} {name}", link.name))));
+                links.push(Link::new(direction, seed, &format!("link {} {name}", link.name)));
             }
         }
         let n_figures: usize = scenario.connections.iter().map(|connection| connection.subflows.len()).sum();
@@ -199,13 +200,14 @@ impl<'a> Run<'a> {
         self.applications.push(Application::new(model, self.connections.len(), n, seed));
         let mut hops = Vec::with_capacity(model.subflows.len());
         for subflow in &model.subflows {
-            let forward_hop = self.network.hops.len() as u32;
-            self.network.hops.extend(subflow.route.iter().map(|&link| 2 * link as u32));
-            self.network.hops.push(END);
-            let reverse_hop = self.network.hops.len() as u32;
-            self.network.hops.extend(subflow.route.iter().rev().map(|&link| 2 * link as u32 + 1));
-            self.network.hops.push(END);
+            let forward_hop = self.network.add_route(there(&subflow.route));
+            let reverse_hop = self.network.add_route(back(&subflow.route));
             hops.push((forward_hop, reverse_hop));
+        }
+        for (index, subflow) in model.subflows.iter().enumerate() {
+            for (nth, reroute) in subflow.reroutes.iter().enumerate() {
+                self.plan(reroute.at_ns, Plan::Reroute(number, index, nth));
+            }
         }
         for connection in self.connections.len()..self.connections.len() + n {
             self.connections.push(Connection::new(number, model, self.senders.len()));
@@ -365,6 +367,7 @@ impl<'a> Run<'a> {
                 Plan::Request(number) => self.request(number),
                 Plan::Repeat(number, transfer) => self.repeat_request(number, transfer),
                 Plan::Change(link, nth) => self.network.change(link, &self.direction(link).changes[nth]),
+                Plan::Reroute(number, index, nth) => self.reroute(number, index, nth),
                 Plan::Measure => {
                     self.at_start = Some(self.totals());
                     self.plan(time, Plan::Sample);
@@ -381,6 +384,25 @@ impl<'a> Run<'a> {
                     self.observe();
                     self.plan(time + SAMPLE_NS, Plan::Observe);
                 }
+            }
+        }
+    }
+
+    /// What a subflow of these connections sends from now on takes another route.
+    fn reroute(&mut self, number: usize, index: usize, nth: usize) {
+        let change = &self.scenario.connections[number].subflows[index].reroutes[nth];
+        let forward = change.forward.as_ref().map(|route| self.network.add_route(there(route)));
+        let reverse = change.reverse.as_ref().map(|route| self.network.add_route(back(route)));
+        let Application { first, n, .. } = self.applications[number];
+        for connection in first..first + n {
+            let subflow = self.connections[connection].first + index;
+            if let Some(hop) = forward {
+                self.paths[subflow].forward_hop = hop;
+                self.senders[subflow].set_route(hop);
+            }
+            if let Some(hop) = reverse {
+                self.paths[subflow].reverse_hop = hop;
+                self.receivers[subflow].set_route(hop);
             }
         }
     }
@@ -763,6 +785,16 @@ fn add(sum: &mut SubflowCounts, counts: &SubflowCounts) {
     sum.rtt_sum_us += counts.rtt_sum_us;
     sum.rtt_samples += counts.rtt_samples;
     sum.cwnd_integral += counts.cwnd_integral;
+}
+
+/// The directions of links that data takes on a route, in order.
+fn there(route: &[usize]) -> impl Iterator<Item = u32> {
+    route.iter().map(|&link| 2 * link as u32)
+}
+
+/// The directions of links that acknowledgements take.
+fn back(route: &[usize]) -> impl Iterator<Item = u32> {
+    route.iter().rev().map(|&link| 2 * link as u32 + 1)
 }
 
 /// What was counted between two snapshots.

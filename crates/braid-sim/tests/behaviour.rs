@@ -5,7 +5,9 @@ mod common;
 use std::fmt::Write as _;
 
 use braid_results::measure::Measurements;
-use braid_scenario::model::{Change, CoDel, Discipline, FqCoDel, GilbertElliott, Loss, QueueLimit};
+use braid_scenario::model::{
+    Change, CoDel, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Loss, QueueLimit,
+};
 use common::{connection, goodput, link, run, scenario, share};
 use proptest::prelude::*;
 
@@ -146,7 +148,7 @@ fn a_small_receive_buffer_limits_the_rate_to_a_buffer_per_rtt() {
 #[test]
 fn a_marking_queue_holds_the_rate_without_losing_anything() {
     let mut marking = link("b1", 10.0, 10.0);
-    marking.forward.ecn_threshold = Some(20);
+    marking.forward.ecn_threshold = Some(EcnThreshold::Packets(20));
     let mut flow = connection("tcp0", None, &[&[0]]);
     flow.ecn = true;
     let result = run(&scenario(60.0, vec![marking], vec![flow]), "reno", 1);
@@ -251,8 +253,7 @@ fn a_rate_that_changes_is_followed_to_the_packet() {
     let change = |at_s: u64, rate: u64| Change {
         at_ns: at_s * 1_000_000_000,
         rate_bps: Some(rate),
-        delay_ns: None,
-        loss: None,
+        ..Change::default()
     };
     changing.forward.changes = vec![change(20, 2_000_000), change(40, 10_000_000)];
     let result = run(&scenario(60.0, vec![changing], vec![connection("tcp0", None, &[&[0]])]), "cubic", 1);
@@ -270,7 +271,7 @@ fn a_shorter_path_never_overtakes_what_is_on_its_way() {
     let mut changing = link("b1", 10.0, 50.0);
     changing.forward.queue = QueueLimit::Packets(10_000);
     changing.forward.changes =
-        vec![Change { at_ns: 5_000_000_000, rate_bps: None, delay_ns: Some(1_000_000), loss: None }];
+        vec![Change { at_ns: 5_000_000_000, delay_ns: Some(1_000_000), ..Change::default() }];
     let mut limited = connection("tcp0", None, &[&[0]]);
     limited.receive_buffer = 60 * 1448;
     let result = run(&scenario(20.0, vec![changing], vec![limited]), "reno", 1);
@@ -365,7 +366,7 @@ proptest! {
         if loss > 0.001 { first.forward.loss = Loss::Bernoulli(loss); }
         if ack_loss > 0.001 { first.reverse.loss = Loss::Bernoulli(ack_loss); }
         if outage > 0 { first.forward.outages = vec![(1_000_000_000, (1 + outage) * 1_000_000_000)]; }
-        if ecn { first.forward.ecn_threshold = Some(queue / 2 + 1); }
+        if ecn { first.forward.ecn_threshold = Some(EcnThreshold::Packets(queue / 2 + 1)); }
         let codel = CoDel { ecn, ..codel() };
         first.forward.discipline = match discipline {
             0 => Discipline::DropTail,
@@ -377,7 +378,7 @@ proptest! {
                 at_ns: (2 + 2 * step as u64) * 1_000_000_000,
                 rate_bps: Some((rate * 1e6) as u64),
                 delay_ns: Some(delay),
-                loss: None,
+                ..Change::default()
             });
         }
         let rate = changes.iter().fold(rate, |most, change| most.max(change.0));

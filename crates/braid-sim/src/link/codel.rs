@@ -1,5 +1,8 @@
-//! The control law of `CoDel` (RFC 8289, as Linux computes it): drop when packets have waited longer than `target` for a
-//! whole `interval`, then ever more often until they no longer do.
+//! The control law of `CoDel` (RFC 8289, with the details of Linux): drop when packets have waited longer than `target` for
+//! a whole `interval`, then ever more often until they no longer do.
+//!
+//! Linux and ns-3 approximate the square root by one step of Newton's method; its pauses are 100, 50, 56, 49 ms where
+//! these are 100, 71, 58, 50.
 
 use braid_scenario::model::CoDel as Parameters;
 
@@ -20,8 +23,8 @@ pub(super) struct CoDel {
 impl CoDel {
     /// Interval divided by the square root of the number of drops.
     fn next_drop(&self, from: u64, parameters: &Parameters) -> u64 {
-        let root = (u64::from(self.count.max(1)) << 32).isqrt(); // sqrt with 16 fraction bits
-        from + (u128::from(parameters.interval_ns) * 65_536 / u128::from(root)) as u64
+        let root = (u128::from(self.count.max(1)) << 64).isqrt(); // 32 fraction bits
+        from + ((u128::from(parameters.interval_ns) << 32) / root) as u64
     }
 
     fn waited_too_long(&mut self, now: u64, waited: u64, backlog: u64, parameters: &Parameters) -> bool {

@@ -1,7 +1,7 @@
 //! First in, first out, dropped when full: a packet's departure is known when it enters, so it costs one event, its
 //! arrival at the far end.
 
-use braid_scenario::model::{Direction, QueueLimit};
+use braid_scenario::model::{Change, Direction, Discipline, EcnThreshold, QueueLimit};
 
 use super::wire::Wire;
 use crate::packet::{Packet, flags};
@@ -15,9 +15,23 @@ pub(super) struct Fifo {
     bytes: u64,
 }
 
+/// Whether the departure of a packet is known when it comes to such a link.
+pub(super) fn suffices(model: &Direction) -> bool {
+    let counts = |threshold| matches!(threshold, None | Some(EcnThreshold::Packets(_)));
+    model.discipline == Discipline::DropTail
+        && model.trace.is_none()
+        && !model.reordering
+        && counts(model.ecn_threshold)
+        && model.changes.iter().all(|change| change.up.is_none() && counts(change.ecn_threshold))
+}
+
+fn mark_from(threshold: Option<EcnThreshold>) -> u32 {
+    if let Some(EcnThreshold::Packets(packets)) = threshold { packets } else { u32::MAX }
+}
+
 impl Fifo {
     pub(super) fn new(model: &Direction) -> Self {
-        Self { limit: model.queue, mark_from: model.ecn_threshold.unwrap_or(u32::MAX), first: 0, bytes: 0 }
+        Self { limit: model.queue, mark_from: mark_from(model.ecn_threshold), first: 0, bytes: 0 }
     }
 
     /// Forgets what has departed meanwhile.
@@ -83,8 +97,13 @@ impl Fifo {
         Some(packet)
     }
 
-    /// Rate or delay have changed: what waits departs at other times. What is being sent is finished as it began.
-    pub(super) fn recompute(&mut self, wire: &mut Wire, now: u64) {
+    /// Something has changed, perhaps rate or delay: what waits departs at other times. What is being sent is finished as
+    /// it began.
+    pub(super) fn change(&mut self, wire: &mut Wire, now: u64, change: &Change) {
+        self.limit = change.queue.unwrap_or(self.limit);
+        if change.ecn_threshold.is_some() {
+            self.mark_from = mark_from(change.ecn_threshold);
+        }
         self.settle(wire, now);
         wire.reschedule(self.packets(wire), now);
     }

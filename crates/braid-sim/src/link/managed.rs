@@ -1,21 +1,26 @@
-//! Disciplines that decide at each departure which packet goes next: `CoDel` (RFC 8289) and `FQ-CoDel` (RFC 8290).
+//! Links that decide at each departure which packet goes next: `CoDel` (RFC 8289), `FQ-CoDel` (RFC 8290), RED, marks by
+//! waiting time; and all whose departures are not known when packets come: traces, links that go down, reordering.
 
 use std::collections::VecDeque;
 
-use braid_scenario::model::{CoDel as Parameters, FqCoDel, QueueLimit};
+use braid_scenario::model::{Change, CoDel as Parameters, Direction, Discipline, EcnThreshold, QueueLimit};
+use braid_scenario::trace::Trace;
 
 use super::codel::CoDel;
+use super::opportunities::{Opportunities, Sending};
+use super::red::{Red, Verdict};
 use super::wire::{NEVER, Wire};
 use crate::packet::{Packet, flags};
+use crate::random::Stream;
 
 /// On overflow the fullest queue loses half its packets, at most this many.
 const OVERFLOW_BATCH: usize = 64;
 
 /// A packet and when it came.
 #[derive(Clone, Copy)]
-struct Waiting {
-    packet: Packet,
-    came: u64,
+pub(super) struct Waiting {
+    pub(super) packet: Packet,
+    pub(super) came: u64,
 }
 
 /// Which list of queues to be served a queue is in.
@@ -35,20 +40,32 @@ struct Queue {
     codel: CoDel,
 }
 
-/// One queue, or many served in turn, each under `CoDel`.
+/// Who is dropped before the queue overflows.
+enum Law {
+    Nobody,
+    Red(Red),
+    CoDel(Parameters),
+}
+
+/// One queue, or many served in turn.
 pub(super) struct Managed {
-    parameters: Parameters,
+    law: Law,
     limit: QueueLimit,
+    ecn_threshold: Option<EcnThreshold>,
     quantum: i64,
     queues: Vec<Queue>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
     packets: u32,
     bytes: u64,
+    /// Instead of a rate.
+    opportunities: Option<Opportunities>,
+    up: bool,
+    keeps_queue: bool,
 }
 
 impl Managed {
-    fn new(parameters: Parameters, limit: QueueLimit, queues: u32, quantum: u32) -> Self {
+    pub(super) fn new(model: &Direction, random: Stream) -> Self {
         let queue = |_| Queue {
             waiting: VecDeque::new(),
             bytes: 0,
@@ -56,36 +73,50 @@ impl Managed {
             service: Service::Idle,
             codel: CoDel::default(),
         };
+        let (law, queues, quantum) = match model.discipline {
+            Discipline::DropTail => (Law::Nobody, 1, u32::MAX),
+            Discipline::Red(red) => (Law::Red(Red::new(&red, random)), 1, u32::MAX),
+            Discipline::CoDel(codel) => (Law::CoDel(codel), 1, u32::MAX),
+            Discipline::FqCoDel(fq) => (Law::CoDel(fq.codel), fq.flows.max(1), fq.quantum),
+        };
         Self {
-            parameters,
-            limit,
+            law,
+            limit: model.queue,
+            ecn_threshold: model.ecn_threshold,
             quantum: i64::from(quantum),
-            queues: (0..queues.max(1)).map(queue).collect(),
+            queues: (0..queues).map(queue).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
             bytes: 0,
+            opportunities: model.trace.clone().map(Opportunities::new),
+            up: true,
+            keeps_queue: model.keeps_queue,
         }
     }
 
-    /// One queue for all.
-    pub(super) fn codel(parameters: Parameters, limit: QueueLimit) -> Self {
-        Self::new(parameters, limit, 1, u32::MAX)
-    }
-
-    /// A queue for each flow, or for those that hash to the same one.
-    pub(super) fn fq_codel(fq: FqCoDel, limit: QueueLimit) -> Self {
-        Self::new(fq.codel, limit, fq.flows, fq.quantum)
+    /// What an opportunity has sent a part of.
+    fn sending(&self) -> Option<&Sending> {
+        self.opportunities.as_ref()?.sending.as_ref()
     }
 
     /// Packets that wait or are being sent.
     pub(super) fn len(&self, wire: &Wire, now: u64) -> u32 {
-        self.packets + u32::from(wire.busy_until > now)
+        self.packets + u32::from(wire.busy_until > now || self.sending().is_some())
+    }
+
+    /// Their bytes.
+    fn bytes(&self, wire: &Wire, now: u64) -> u64 {
+        let part = self.sending().map_or(0, |sending| u64::from(sending.waiting.packet.size));
+        self.bytes + wire.sending_bytes(now) + part
     }
 
     /// When the next packet is to be taken out of the queue; [`NEVER`] if there is none.
     pub(super) fn next_departure(&self, wire: &Wire) -> u64 {
-        if self.packets > 0 { wire.busy_until } else { NEVER }
+        if !self.up || (self.packets == 0 && self.sending().is_none()) {
+            return NEVER;
+        }
+        self.opportunities.as_ref().map_or(wire.busy_until, |opportunities| opportunities.next)
     }
 
     /// Subflows are flows of their own: their addresses differ. The hash is Fibonacci's.
@@ -98,9 +129,15 @@ impl Managed {
         &mut self,
         wire: &mut Wire,
         now: u64,
-        packet: Packet,
+        mut packet: Packet,
         dropped: &mut impl FnMut(&Packet),
     ) {
+        self.catch_up(wire, now, dropped);
+        if !self.admit(wire, now, &mut packet) {
+            wire.counts.drops_queue += 1;
+            dropped(&packet);
+            return;
+        }
         wire.counts.packets += 1;
         wire.counts.bytes += u64::from(packet.size);
         let at = self.queue_of(&packet);
@@ -114,47 +151,186 @@ impl Managed {
             queue.credit = self.quantum;
             self.new.push_back(at);
         }
-        if self.is_full(wire, now) {
+        if self.queues.len() > 1 && self.is_full(wire, now, 0) {
             self.overflow(wire, now, dropped);
         }
-        if wire.busy_until <= now {
-            self.depart(wire, now, dropped);
-        }
+        self.depart(wire, now, dropped);
     }
 
-    fn is_full(&self, wire: &Wire, now: u64) -> bool {
+    /// Whether an arriving packet may join the queue; marks it if it finds that too long.
+    fn admit(&mut self, wire: &mut Wire, now: u64, packet: &mut Packet) -> bool {
+        if !self.up && !self.keeps_queue {
+            return false;
+        }
+        let length = self.len(wire, now);
+        let mut marks = match self.ecn_threshold {
+            Some(EcnThreshold::Packets(from)) => length >= from,
+            Some(EcnThreshold::Bytes(from)) => self.bytes(wire, now) >= from,
+            Some(EcnThreshold::Wait(_)) | None => false,
+        };
+        if let Law::Red(red) = &mut self.law {
+            let idle = if length == 0 { (now - wire.busy_until) / wire.full_packet_ns() } else { 0 };
+            match red.arrival(length, idle) {
+                Verdict::Pass => {}
+                Verdict::Early if red.ecn && packet.flags & flags::ECT != 0 => marks = true,
+                Verdict::Early | Verdict::Full => return false,
+            }
+        }
+        // With several queues it is not the newcomer who has to go.
+        if self.queues.len() == 1 && self.is_full(wire, now, packet.size) {
+            return false;
+        }
+        if marks {
+            mark(wire, packet);
+        }
+        true
+    }
+
+    /// Whether this many bytes in one more packet are too much, or what is there if they are none.
+    fn is_full(&self, wire: &Wire, now: u64, more: u16) -> bool {
         match self.limit {
-            QueueLimit::Packets(limit) => self.len(wire, now) > limit,
-            QueueLimit::Bytes(limit) => self.bytes > limit,
+            QueueLimit::Packets(limit) => self.len(wire, now) + u32::from(more > 0) > limit,
+            QueueLimit::Bytes(limit) => self.bytes(wire, now) + u64::from(more) > limit,
         }
     }
 
-    /// Drop-tail with one queue; with several, from the head of the one with most bytes.
+    /// The fullest queue loses packets from its head.
     fn overflow(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) {
-        let single = self.queues.len() == 1;
         let Some(fullest) = (0..self.queues.len()).max_by_key(|&at| (self.queues[at].bytes, usize::MAX - at))
         else {
             return;
         };
-        let queue = &mut self.queues[fullest];
-        let n = if single { 1 } else { (queue.waiting.len() / 2).clamp(1, OVERFLOW_BATCH) };
+        let n = (self.queues[fullest].waiting.len() / 2).clamp(1, OVERFLOW_BATCH);
         for _ in 0..n {
-            let out = if single { queue.waiting.pop_back() } else { queue.waiting.pop_front() };
-            let Some(Waiting { packet, came }) = out else { return };
-            queue.bytes -= u64::from(packet.size);
-            self.packets -= 1;
-            self.bytes -= u64::from(packet.size);
-            discount(wire, now, came, &packet);
-            dropped(&packet);
+            self.drop_first(fullest, wire, now, dropped);
+        }
+    }
+
+    fn drop_first(&mut self, at: usize, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) {
+        let queue = &mut self.queues[at];
+        let Some(Waiting { packet, came }) = queue.waiting.pop_front() else { return };
+        queue.bytes -= u64::from(packet.size);
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.size);
+        discount(wire, now, came, &packet);
+        dropped(&packet);
+    }
+
+    /// Opportunities until now come before the packet that comes now, as in mahimahi.
+    fn catch_up(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) {
+        if self.packets > 0 {
+            self.depart(wire, now, dropped);
+        }
+        if self.len(wire, now) > 0 {
+            return;
+        }
+        // The transmitter has found nothing to send since: no queue has its turn any more.
+        let asked = match &mut self.opportunities {
+            Some(opportunities) => opportunities.pass(now),
+            None => wire.busy_until < now,
+        };
+        if asked {
+            for at in self.new.drain(..).chain(self.old.drain(..)) {
+                self.queues[at].service = Service::Idle;
+                self.queues[at].codel.emptied();
+            }
         }
     }
 
     /// If the transmitter is free, gives it the next packet.
     pub(super) fn depart(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) {
+        if !self.up {
+            return;
+        }
+        if let Some(mut opportunities) = self.opportunities.take() {
+            self.deliver(&mut opportunities, wire, now, dropped);
+            self.opportunities = Some(opportunities);
+            return;
+        }
         while wire.busy_until <= now && self.packets > 0 {
             let Some(Waiting { mut packet, came }) = self.choose(wire, now, dropped) else { return };
             wire.send(now, came, &mut packet);
         }
+    }
+
+    /// Uses the opportunities until now: each sends the rest of a packet, further packets, a part of the last one.
+    fn deliver(
+        &mut self,
+        opportunities: &mut Opportunities,
+        wire: &mut Wire,
+        now: u64,
+        dropped: &mut impl FnMut(&Packet),
+    ) {
+        while opportunities.next <= now && (self.packets > 0 || opportunities.sending.is_some()) {
+            let mut bytes = Trace::OPPORTUNITY;
+            while bytes > 0 {
+                let chosen = opportunities.sending.take().or_else(|| {
+                    let waiting = self.choose(wire, now, dropped)?;
+                    Some(Sending { waiting, left: u32::from(waiting.packet.size) + Trace::OVERHEAD })
+                });
+                let Some(Sending { waiting, left }) = chosen else { break };
+                if left > bytes {
+                    opportunities.sending = Some(Sending { waiting, left: left - bytes });
+                    bytes = 0;
+                } else {
+                    bytes -= left;
+                    let Waiting { mut packet, came } = waiting;
+                    wire.launch(came, now, &mut packet);
+                }
+            }
+            let used = u64::from(Trace::OPPORTUNITY - bytes);
+            wire.counts.busy_ns += opportunities.take() * used / u64::from(Trace::OPPORTUNITY);
+        }
+    }
+
+    pub(super) fn change(
+        &mut self,
+        wire: &mut Wire,
+        now: u64,
+        change: &Change,
+        dropped: &mut impl FnMut(&Packet),
+    ) {
+        self.catch_up(wire, now, dropped);
+        self.limit = change.queue.unwrap_or(self.limit);
+        self.ecn_threshold = change.ecn_threshold.or(self.ecn_threshold);
+        match (&mut self.law, change.discipline) {
+            (Law::Red(red), Some(Discipline::Red(parameters))) => red.set(&parameters),
+            (Law::CoDel(codel), Some(Discipline::CoDel(parameters))) => *codel = parameters,
+            (Law::CoDel(codel), Some(Discipline::FqCoDel(parameters))) => {
+                *codel = parameters.codel;
+                self.quantum = i64::from(parameters.quantum);
+            }
+            _ => {}
+        }
+        if let Some(up) = change.up {
+            self.up = up;
+            if up {
+                if let Some(opportunities) = &mut self.opportunities {
+                    opportunities.pass(now);
+                }
+            } else if !self.keeps_queue {
+                self.empty(wire, now, dropped);
+            }
+        }
+        self.depart(wire, now, dropped);
+    }
+
+    /// Drops everything.
+    fn empty(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) {
+        let part = self.opportunities.as_mut().and_then(|opportunities| opportunities.sending.take());
+        if let Some(Sending { waiting: Waiting { packet, came }, .. }) = part {
+            discount(wire, now, came, &packet);
+            dropped(&packet);
+        }
+        for at in 0..self.queues.len() {
+            while !self.queues[at].waiting.is_empty() {
+                self.drop_first(at, wire, now, dropped);
+            }
+            self.queues[at].service = Service::Idle;
+            self.queues[at].codel.emptied();
+        }
+        self.new.clear();
+        self.old.clear();
     }
 
     /// RFC 8290 sect. 4.2: new queues before old ones; one that has used its turn goes to the end of the old ones, and
@@ -168,8 +344,12 @@ impl Managed {
                 self.move_to_old(at, from_new);
                 continue;
             }
-            if let Some(chosen) = self.take(at, wire, now, dropped) {
+            if let Some(mut chosen) = self.take(at, wire, now, dropped) {
                 self.queues[at].credit -= i64::from(chosen.packet.size);
+                if matches!(self.ecn_threshold, Some(EcnThreshold::Wait(limit)) if now - chosen.came >= limit)
+                {
+                    mark(wire, &mut chosen.packet);
+                }
                 return Some(chosen);
             }
             if from_new {
@@ -191,7 +371,7 @@ impl Managed {
         self.queues[at].service = Service::Old;
     }
 
-    /// The next packet of one queue that `CoDel` lets pass.
+    /// The next packet of one queue, that `CoDel` lets pass if it has a say.
     fn take(
         &mut self,
         at: usize,
@@ -199,9 +379,9 @@ impl Managed {
         now: u64,
         dropped: &mut impl FnMut(&Packet),
     ) -> Option<Waiting> {
-        let Self { queues, parameters, packets, bytes, .. } = self;
+        let Self { queues, law, packets, bytes, .. } = self;
         let Queue { waiting, bytes: own_bytes, codel, .. } = &mut queues[at];
-        let pop = || {
+        let mut pop = || {
             let next = waiting.pop_front()?;
             let size = u64::from(next.packet.size);
             *own_bytes -= size;
@@ -209,10 +389,9 @@ impl Managed {
             *bytes -= size;
             Some((next, now - next.came, *bytes))
         };
+        let Law::CoDel(parameters) = law else { return pop().map(|(next, ..)| next) };
         let discard = |Waiting { packet, came }: &mut Waiting| {
-            if parameters.ecn && packet.flags & flags::ECT != 0 {
-                packet.flags |= flags::CE;
-                wire.counts.marks += 1;
+            if parameters.ecn && mark(wire, packet) {
                 return true;
             }
             discount(wire, now, *came, packet);
@@ -221,6 +400,16 @@ impl Managed {
         };
         codel.dequeue(now, parameters, pop, discard)
     }
+}
+
+/// Marks a packet if it can be and is not yet; returns whether it can be.
+fn mark(wire: &mut Wire, packet: &mut Packet) -> bool {
+    let can = packet.flags & flags::ECT != 0;
+    if can && packet.flags & flags::CE == 0 {
+        packet.flags |= flags::CE;
+        wire.counts.marks += 1;
+    }
+    can
 }
 
 /// A packet leaves the queue unsent.

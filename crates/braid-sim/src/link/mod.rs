@@ -2,18 +2,21 @@
 //!
 //! - [`wire`] — transmission time, propagation, loss: what all links have;
 //! - [`fifo`] — drop-tail, where a packet's departure is known when it enters the queue;
-//! - [`managed`] — disciplines that decide at each departure: `CoDel` and `FQ-CoDel`;
-//! - [`codel`] — the control law of both.
+//! - [`managed`] — whatever decides at each departure: `CoDel`, `FQ-CoDel`, RED, traces, reordering, links that go down;
+//! - [`codel`], [`red`] — their control laws;
+//! - [`opportunities`] — the trace that says when to deliver.
 
 mod codel;
 mod fifo;
 mod managed;
+mod opportunities;
+mod red;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 use braid_results::measure::DirectionCounts;
-use braid_scenario::model::{Change, Direction, Discipline};
+use braid_scenario::model::{Change, Direction};
 
 use crate::packet::Packet;
 use crate::random::Stream;
@@ -35,13 +38,14 @@ enum Queue {
 }
 
 impl Link {
-    pub(crate) fn new(model: &Direction, random: Stream) -> Self {
-        let queue = match model.discipline {
-            Discipline::DropTail => Queue::Fifo(Fifo::new(model)),
-            Discipline::CoDel(codel) => Queue::Managed(Box::new(Managed::codel(codel, model.queue))),
-            Discipline::FqCoDel(fq) => Queue::Managed(Box::new(Managed::fq_codel(fq, model.queue))),
+    /// `name` is that of its random streams.
+    pub(crate) fn new(model: &Direction, seed: u64, name: &str) -> Self {
+        let queue = if fifo::suffices(model) {
+            Queue::Fifo(Fifo::new(model))
+        } else {
+            Queue::Managed(Box::new(Managed::new(model, Stream::new(seed, &format!("{name} red")))))
         };
-        Self { wire: Wire::new(model, random), queue, planned: NEVER }
+        Self { wire: Wire::new(model, Stream::new(seed, name)), queue, planned: NEVER }
     }
 
     /// Offers a packet to the queue. One that the wire will lose is accepted: it takes its turn like any other.
@@ -113,11 +117,18 @@ impl Link {
         (next != NEVER).then_some(next)
     }
 
-    /// Rate, delay or loss change now. Returns the time of a new entry in the agenda, if one is needed.
-    pub(crate) fn change(&mut self, now: u64, change: &Change) -> Option<u64> {
+    /// Something changes now. `dropped` gets what leaves the queue unsent. Returns the time of a new entry in the agenda,
+    /// if one is needed.
+    pub(crate) fn change(
+        &mut self,
+        now: u64,
+        change: &Change,
+        mut dropped: impl FnMut(&Packet),
+    ) -> Option<u64> {
         self.wire.change(change);
-        if let Queue::Fifo(fifo) = &mut self.queue {
-            fifo.recompute(&mut self.wire, now);
+        match &mut self.queue {
+            Queue::Fifo(fifo) => fifo.change(&mut self.wire, now, change),
+            Queue::Managed(managed) => managed.change(&mut self.wire, now, change, &mut dropped),
         }
         self.replan()
     }

@@ -91,6 +91,7 @@ pub(super) struct Wire {
     latest_size: u16,
     delay_ns: u64,
     jitter_ns: u64,
+    reordering: bool,
     last_arrival: u64,
     /// `None`: a wire that loses nothing is asked nothing.
     losses: Option<Box<Losses>>,
@@ -110,6 +111,7 @@ impl Wire {
             latest_size: 0,
             delay_ns: model.delay_ns,
             jitter_ns: model.jitter_ns,
+            reordering: model.reordering,
             last_arrival: 0,
             losses: loses.then(|| Box::new(Losses::new(&model.loss, &model.outages))),
             on_the_way: Ring::new(),
@@ -149,8 +151,15 @@ impl Wire {
     pub(super) fn send(&mut self, now: u64, came: u64, packet: &mut Packet) {
         let transmission = self.transmission_ns(packet.size);
         let departs = self.busy_until.max(now) + transmission;
-        self.busy_until = departs;
         self.counts.busy_ns += transmission;
+        self.launch(came, departs, packet);
+    }
+
+    /// The rest of [`Wire::send`]: what came to the link then departs then.
+    #[allow(clippy::inline_always, reason = "as `send`")]
+    #[inline(always)]
+    pub(super) fn launch(&mut self, came: u64, departs: u64, packet: &mut Packet) {
+        self.busy_until = departs;
         self.counts.queue_integral += u128::from(departs - came);
         if let Some(losses) = &mut self.losses {
             if losses.hit(&mut self.random, came, departs) {
@@ -162,10 +171,40 @@ impl Wire {
         packet.arrival = departs + self.delay_ns;
         if self.jitter_ns > 0 {
             packet.arrival += self.random.below(self.jitter_ns);
+            if self.reordering {
+                return self.overtake(*packet);
+            }
         }
         packet.arrival = packet.arrival.max(self.last_arrival);
         self.last_arrival = packet.arrival;
         self.on_the_way.push(*packet);
+    }
+
+    /// Puts a packet before those that arrive after it.
+    #[cold]
+    fn overtake(&mut self, packet: Packet) {
+        let ring = &mut self.on_the_way;
+        let mut number = ring.end();
+        ring.push(packet);
+        while number != ring.start() {
+            let before = *ring.get(number.wrapping_sub(1));
+            if before.arrival <= packet.arrival {
+                break;
+            }
+            *ring.get_mut(number) = before;
+            number = number.wrapping_sub(1);
+        }
+        *ring.get_mut(number) = packet;
+    }
+
+    /// How long a full packet takes at the present rate, or the mean one of a trace.
+    pub(super) fn full_packet_ns(&self) -> u64 {
+        (1500 * 8_000_000_000_u64).div_ceil(self.rate_bps)
+    }
+
+    /// Size of the packet that is being sent.
+    pub(super) fn sending_bytes(&self, now: u64) -> u64 {
+        if self.busy_until > now { u64::from(self.latest_size) } else { 0 }
     }
 
     /// When the next packet arrives; [`NEVER`] if none is on its way.

@@ -56,6 +56,11 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    /// What is sent from now on takes the way back that begins at this hop.
+    pub(crate) fn set_route(&mut self, hop: u32) {
+        self.setup.hop = hop;
+    }
+
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
             setup,

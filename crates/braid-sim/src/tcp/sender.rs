@@ -133,6 +133,11 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
+    /// What is sent from now on takes the way there that begins at this hop.
+    pub(crate) fn set_route(&mut self, hop: u32) {
+        self.setup.hop = hop;
+    }
+
     pub(crate) fn new(setup: Setup, controller: Controller) -> Self {
         Self {
             setup,

@@ -11,7 +11,6 @@ use crate::connection::Connection;
 use crate::link::Link;
 use crate::network::{END, Network};
 use crate::packet::{Packet, Sack, Sacks, flags};
-use crate::random::Stream;
 
 const MS: u64 = 1_000_000;
 
@@ -46,12 +45,16 @@ impl Bench {
                 join_delay_ns: None,
                 up: vec![],
                 backup: false,
+                reroutes: vec![],
             }],
         };
         let direction = Direction {
             rate_bps: 1_000_000_000_000,
             delay_ns: 0,
             jitter_ns: 0,
+            trace: None,
+            reordering: false,
+            keeps_queue: false,
             queue: QueueLimit::Packets(u32::MAX),
             loss: Loss::None,
             ecn_threshold: None,
@@ -67,7 +70,7 @@ impl Bench {
             network: Network {
                 now: 1_000 * MS,
                 agenda: Agenda::default(),
-                links: vec![Link::new(&direction, Stream::new(1, "test"))],
+                links: vec![Link::new(&direction, 1, "test")],
                 first_element: 1,
                 hops: vec![0, END],
                 sacks: Sacks::default(),

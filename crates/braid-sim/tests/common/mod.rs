@@ -11,14 +11,17 @@ use braid_scenario::model::{
 pub(crate) fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
     let forward = Direction {
         rate_bps: (rate_mbit * 1e6) as u64,
+        trace: None,
         delay_ns: (delay_ms * 1e6) as u64,
         jitter_ns: 0,
+        reordering: false,
         queue: QueueLimit::Packets(100),
         loss: Loss::None,
         ecn_threshold: None,
         outages: vec![],
         discipline: Discipline::DropTail,
         changes: vec![],
+        keeps_queue: false,
     };
     let reverse = Direction { queue: QueueLimit::Packets(10_000), ..forward.clone() };
     Link { name: name.into(), private: false, forward, reverse }
@@ -52,6 +55,7 @@ pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> C
                 join_delay_ns: None,
                 up: vec![],
                 backup: false,
+                reroutes: vec![],
             })
             .collect(),
     }

@@ -1,0 +1,257 @@
+//! Rate traces in the format of mahimahi's `mm-link` (Netravali et al., USENIX ATC 2015), read unchanged.
+//!
+//! Every line is a time in whole milliseconds, the times never going back. Each is an opportunity to deliver 1504 bytes:
+//! a packet of 1500 bytes and the 4 bytes that the TUN device puts before every packet. Several opportunities in one
+//! millisecond are several lines. What an opportunity leaves of a packet waits for the next, what a packet leaves of an
+//! opportunity goes to the next packet that waits then, and what nobody waits for is lost. After the last line the trace
+//! begins again, its last time being the new zero.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::{Problem, quote, suggest};
+use crate::{Source, embedded};
+
+/// No trace is longer than this many bytes; a device or a disk image given by mistake is.
+const LONGEST: u64 = 64 << 20;
+const MS: u64 = 1_000_000;
+
+/// When a link may deliver how much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// What the scenario calls it.
+    pub name: String,
+    /// Milliseconds, never going back; not empty, the last above zero.
+    times: Vec<u32>,
+}
+
+impl Trace {
+    /// Bytes that an opportunity delivers.
+    pub const OPPORTUNITY: u32 = 1504;
+    /// Bytes that every packet needs beyond its own.
+    pub const OVERHEAD: u32 = 4;
+
+    /// The trace in a text that messages call `name`.
+    ///
+    /// # Errors
+    ///
+    /// If a line is anything but a number, times go back, or they never leave zero.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
+        let remedy = "a trace has a time in whole milliseconds on each line, as mahimahi's mm-link takes it";
+        let mut times: Vec<u32> = Vec::with_capacity(text.len() / 6);
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let time = line.strip_suffix('\n').unwrap_or(line);
+            let time = time.strip_suffix('\r').unwrap_or(time);
+            let fail = |message: String, hint: &str| {
+                let problem = Problem::in_text(name, text, at..at + time.len(), message);
+                Err(problem.hint(Some(hint.to_owned())))
+            };
+            if time.is_empty() {
+                return fail("an empty line".to_owned(), remedy);
+            }
+            if !time.bytes().all(|byte| byte.is_ascii_digit()) {
+                return fail(format!("expected a time in milliseconds, found {}", quote(time)), remedy);
+            }
+            let Ok(ms) = time.parse::<u32>() else {
+                let hint = "49 days, or 4294967295 milliseconds, are the most";
+                return fail(format!("the time {} is too large", quote(time)), hint);
+            };
+            if let Some(before) = times.last().filter(|before| **before > ms) {
+                let hint = "times must not go back: sort the lines, for instance with `sort -n`";
+                return fail(format!("{ms} ms comes after {before} ms"), hint);
+            }
+            times.push(ms);
+            at += line.len();
+        }
+        match times.last() {
+            None => Err(Problem::new(name, "empty, so it delivers nothing").hint(Some(remedy.to_owned()))),
+            Some(0) => {
+                let hint = "it repeats from its last time, which must be above zero".to_owned();
+                Err(Problem::new(name, "the trace lasts no time at all").hint(Some(hint)))
+            }
+            Some(_) => Ok(Self { name: name.to_owned(), times }),
+        }
+    }
+
+    /// Opportunities until it repeats.
+    pub fn opportunities(&self) -> u64 {
+        self.times.len() as u64
+    }
+
+    /// How long it is, nanoseconds.
+    pub fn period_ns(&self) -> u64 {
+        self.times.last().map_or(MS, |&ms| u64::from(ms) * MS)
+    }
+
+    /// When the opportunity of that number comes, nanoseconds from the start of the run; the first has number 0.
+    pub fn time_ns(&self, number: u64) -> u64 {
+        let n = self.opportunities();
+        (number / n) * self.period_ns() + u64::from(self.times[(number % n) as usize]) * MS
+    }
+
+    /// How many opportunities have come at that time, or before; also the number of the first one after it.
+    pub fn until(&self, time_ns: u64) -> u64 {
+        let (cycles, rest) = (time_ns / self.period_ns(), time_ns % self.period_ns());
+        cycles * self.opportunities() + self.times.partition_point(|&ms| u64::from(ms) * MS <= rest) as u64
+    }
+
+    /// The rate at which packets of 1500 bytes pass, bits per second on average; at least 1.
+    pub fn mean_bps(&self) -> u64 {
+        rate(self.opportunities(), self.period_ns())
+    }
+
+    /// The same over its best second, or all of it if it is shorter.
+    pub fn peak_bps(&self) -> u64 {
+        const SECOND: u32 = 1000;
+        if self.period_ns() <= u64::from(SECOND) * MS {
+            return self.mean_bps();
+        }
+        let mut most = 0;
+        let mut from = 0;
+        for to in 0..self.times.len() {
+            while self.times[to] - self.times[from] >= SECOND {
+                from += 1;
+            }
+            most = most.max(to - from + 1);
+        }
+        rate(most as u64, u64::from(SECOND) * MS).max(self.mean_bps())
+    }
+}
+
+fn rate(opportunities: u64, ns: u64) -> u64 {
+    let bits = u128::from(opportunities) * u128::from(8 * (Trace::OPPORTUNITY - Trace::OVERHEAD));
+    u64::try_from(bits * 1_000_000_000 / u128::from(ns)).unwrap_or(u64::MAX).max(1)
+}
+
+/// Traces that have been read, so that each is read once for all combinations of a scenario.
+#[derive(Default)]
+pub(crate) struct Traces(BTreeMap<String, Result<Arc<Trace>, NotRead>>);
+
+/// Why there is no trace.
+#[derive(Clone)]
+pub(crate) enum NotRead {
+    /// Something is wrong in the trace itself.
+    Inside(Problem),
+    /// There is nothing to read: the message and the remedy.
+    Outside(String, Option<String>),
+}
+
+impl Traces {
+    /// The trace that comes with Braid under that name, or else the file at that path from where the scenario is.
+    pub(crate) fn get(&mut self, source: &Source, name: &str) -> Result<Arc<Trace>, NotRead> {
+        let read = || read(source, name).map(Arc::new);
+        self.0.entry(name.to_owned()).or_insert_with(read).clone()
+    }
+}
+
+fn read(source: &Source, name: &str) -> Result<Trace, NotRead> {
+    if !name.contains(['.', '/', '\\']) {
+        let Some(text) = embedded::trace(name) else {
+            let hint = suggest(name, embedded::traces())
+                .map(|hint| format!("{hint} A file needs its ending or a path, such as \"./{name}\""));
+            return Err(NotRead::Outside(format!("no trace {} comes with braid", quote(name)), hint));
+        };
+        return Trace::parse(name, text).map_err(NotRead::Inside);
+    }
+    let path = Path::new(&source.name).parent().unwrap_or(Path::new("")).join(name);
+    let shown = path.display().to_string();
+    let fail =
+        |message: String, hint: &str| NotRead::Outside(message, (!hint.is_empty()).then(|| hint.to_owned()));
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => {
+            fail(format!("no such file: {}", quote(&shown)), "paths start where the scenario's file is")
+        }
+        ErrorKind::PermissionDenied => fail(
+            format!("no permission to read {}", quote(&shown)),
+            "make it readable, for instance with `chmod +r`",
+        ),
+        _ => fail(format!("{} cannot be read: {error}", quote(&shown)), ""),
+    };
+    let kind = std::fs::metadata(&path).map_err(failed)?;
+    if kind.is_dir() {
+        return Err(fail(format!("{} is a directory, not a trace", quote(&shown)), "name a file inside it"));
+    }
+    if !kind.is_file() {
+        return Err(fail(format!("{} is a device, not a trace", quote(&shown)), "name a file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(&path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > LONGEST {
+        let hint = "cut it, for instance with `head -n 1000000`: it repeats anyway";
+        return Err(fail(format!("{} is longer than 64 MiB", quote(&shown)), hint));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let line = bytes[..at].split(|byte| *byte == b'\n').count();
+        let message = format!("not a trace: byte 0x{:02x} is no digit", bytes[at]);
+        let hint = "a trace is a text with a time in whole milliseconds on each line".to_owned();
+        NotRead::Inside(Problem::new(format!("{shown}:{line}"), message).hint(Some(hint)))
+    })?;
+    let mut trace = Trace::parse(&shown, &text).map_err(NotRead::Inside)?;
+    name.clone_into(&mut trace.name);
+    Ok(trace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MS, Trace};
+
+    fn trace(text: &str) -> Trace {
+        Trace::parse("x.trace", text).unwrap_or_else(|problem| panic!("{problem}"))
+    }
+
+    /// Worked out by hand after mahimahi's rule: when the last line is used, its time is added to all that follow.
+    #[test]
+    fn a_trace_begins_again_at_its_last_time() {
+        let trace = trace("0\n2\n2\n5\n");
+        let times: Vec<u64> = (0..9).map(|number| trace.time_ns(number) / MS).collect();
+        assert_eq!(times, [0, 2, 2, 5, 5, 7, 7, 10, 10]);
+        let until: Vec<u64> = (0..8).map(|ms| trace.until(ms * MS)).collect();
+        assert_eq!(until, [1, 1, 3, 3, 3, 5, 5, 7]);
+        assert_eq!(trace.until(5 * MS - 1), 3);
+    }
+
+    #[test]
+    fn counting_and_timing_agree() {
+        let trace = trace("1\n1\n1\n4\n9\n9\n");
+        for number in 0..40 {
+            let time = trace.time_ns(number);
+            assert!(trace.until(time) > number && trace.until(time - 1) <= number, "{number}");
+        }
+    }
+
+    #[test]
+    fn rates_are_those_of_full_packets() {
+        // One opportunity each millisecond is what mahimahi calls 12 Mbit/s.
+        let even: String = (1..=3000).map(|ms| format!("{ms}\n")).collect();
+        assert_eq!((trace(&even).mean_bps(), trace(&even).peak_bps()), (12_000_000, 12_000_000));
+        let burst: String =
+            (1..=3000).map(|ms| format!("{}\n", if ms < 1000 { ms / 2 } else { ms })).collect();
+        assert!((12_000_000..13_000_000).contains(&trace(&burst).mean_bps()));
+        assert!(trace(&burst).peak_bps() > 17_000_000);
+    }
+
+    #[test]
+    fn what_is_no_trace_gets_a_message_with_its_line() {
+        for (text, expected) in [
+            ("", "x.trace: empty, so it delivers nothing"),
+            ("1\n\n2\n", "x.trace:2:1: an empty line"),
+            ("1\n-2\n", "x.trace:2:1: expected a time in milliseconds, found \"-2\""),
+            ("1\n2.5\n", "x.trace:2:1: expected a time in milliseconds, found \"2.5\""),
+            ("12 mbit\n", "x.trace:1:1: expected a time in milliseconds, found \"12 mbit\""),
+            ("5\n4\n", "x.trace:2:1: 4 ms comes after 5 ms"),
+            ("0\n0\n", "x.trace: the trace lasts no time at all"),
+            ("4294967296\n", "x.trace:1:1: the time \"4294967296\" is too large"),
+        ] {
+            let problem = Trace::parse("x.trace", text).expect_err(text);
+            assert_eq!(format!("{}: {}", problem.place, problem.message), expected);
+            assert!(problem.hint.is_some(), "{text:?}");
+        }
+        assert_eq!(trace("1\r\n2\r\n"), trace("1\n2"));
+    }
+}

@@ -12,6 +12,8 @@ use braid_scenario::{File, Source, embedded, load, topology};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
+const CODEL: CoDel = CoDel { target_ns: 5 * MS, interval_ns: 100 * MS, ecn: false };
+const FAIR: FqCoDel = FqCoDel { codel: CoDel { ecn: true, ..CODEL }, flows: 1024, quantum: 1514 };
 
 fn open(name: &str, set: &[&str]) -> File {
     let source = Source::find(name).unwrap_or_else(|error| panic!("{error}"));
@@ -337,7 +339,10 @@ route = ["b1"]
     assert_eq!((b1.forward.outages.as_slice(), b1.reverse.outages.as_slice()), (&[(S, 2 * S)][..], &[][..]));
     for direction in [&b1.forward, &b1.reverse] {
         assert_eq!((direction.delay_ns, direction.jitter_ns), (5 * MS, MS));
-        assert_eq!((direction.queue, direction.ecn_threshold), (QueueLimit::Packets(100), Some(20)));
+        assert_eq!(
+            (direction.queue, direction.ecn_threshold),
+            (QueueLimit::Packets(100), Some(EcnThreshold::Packets(20)))
+        );
     }
 }
 
@@ -361,8 +366,6 @@ fn loss_in_bursts_has_a_good_and_a_bad_state() {
 
 #[test]
 fn a_discipline_has_the_parameters_of_its_rfc_unless_it_says_otherwise() {
-    const CODEL: CoDel = CoDel { target_ns: 5 * MS, interval_ns: 100 * MS, ecn: false };
-    const FAIR: FqCoDel = FqCoDel { codel: CoDel { ecn: true, ..CODEL }, flows: 1024, quantum: 1514 };
     let of = |value: &str| link(&format!("discipline = {value}")).forward.discipline;
     assert_eq!(link("").forward.discipline, Discipline::DropTail);
     assert_eq!(of("\"drop-tail\""), Discipline::DropTail);

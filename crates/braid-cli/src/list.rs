@@ -103,7 +103,10 @@ pub(crate) fn numbers(scenario: &Scenario) -> String {
         let both = |show: &dyn Fn(&Direction) -> String| both(link, show);
         links.push(vec![
             if link.private { format!("{key} (each route its own)") } else { key.to_owned() },
-            both(&|direction| rate(direction.rate_bps as f64)),
+            both(&|direction| match &direction.trace {
+                Some(trace) => format!("{} (trace {})", rate(direction.rate_bps as f64), trace.name),
+                None => rate(direction.rate_bps as f64),
+            }),
             both(&|direction| milliseconds(direction.delay_ns)),
             both(&queue),
             both(&|direction| loss(&direction.loss)),
@@ -166,13 +169,18 @@ fn both(link: &Link, show: &dyn Fn(&Direction) -> String) -> String {
     if forward == reverse { forward } else { format!("{forward} / {reverse}") }
 }
 
-fn queue(direction: &Direction) -> String {
-    let limit = match direction.queue {
+fn limit(limit: QueueLimit) -> String {
+    match limit {
         QueueLimit::Packets(n) => format!("{n} packets"),
         QueueLimit::Bytes(n) => format!("{n} bytes"),
-    };
+    }
+}
+
+fn queue(direction: &Direction) -> String {
+    let limit = limit(direction.queue);
     match direction.discipline {
         Discipline::DropTail => limit,
+        Discipline::Red(_) => format!("{limit}, RED"),
         Discipline::CoDel(_) => format!("{limit}, CoDel"),
         Discipline::FqCoDel(_) => format!("{limit}, FQ-CoDel"),
     }
@@ -239,6 +247,10 @@ fn changes(direction: &Direction) -> Vec<(u64, Option<u64>, String)> {
             change.rate_bps.map(|bps| rate(bps as f64)),
             change.delay_ns.map(|ns| format!("delay {}", milliseconds(ns))),
             change.loss.map(|new| format!("loss {}", loss(&new))),
+            change.queue.map(|new| format!("queue {}", limit(new))),
+            change.ecn_threshold.map(|_| "another ECN threshold".to_owned()),
+            change.discipline.map(|_| "other parameters of the queue".to_owned()),
+            change.up.map(|up| if up { "up" } else { "down" }.to_owned()),
         ];
         let news: Vec<String> = news.into_iter().flatten().collect();
         changes.push((change.at_ns, None, news.join(", ")));

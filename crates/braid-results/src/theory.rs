@@ -204,7 +204,7 @@ fn steady(direction: &Direction) -> Result<(), &'static str> {
     if direction.discipline != Discipline::DropTail || direction.ecn_threshold.is_some() {
         return Err("drops or marks before its queue is full");
     }
-    if !direction.changes.is_empty() || !direction.outages.is_empty() {
+    if !direction.changes.is_empty() || !direction.outages.is_empty() || direction.trace.is_some() {
         return Err("changes during the run");
     }
     Ok(())

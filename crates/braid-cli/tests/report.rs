@@ -71,6 +71,7 @@ fn the_page_depends_on_the_runs_alone() {
     assert!(one.contains("braid run small.toml --seeds 4 --report report.html"));
     assert!(one.contains("small &lt;/script&gt; &amp; &lt;b&gt;bold"));
     assert!(one.contains("b1 down"), "what happens to links");
+    assert_eq!(one, page("again.html", "--out results"), "runs that are done already are the same");
     let other = page("four.html", "--set link.b1.rate=3mbit");
     assert_ne!(one, other);
     assert!(other.contains("--set link.b1.rate=3mbit"));

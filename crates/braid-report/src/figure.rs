@@ -179,6 +179,21 @@ pub(crate) fn of_links(scenario: &Scenario) -> Vec<Figure> {
     figures
 }
 
+/// Throughput of each connection, with all its subflows, unless they are many.
+pub(crate) fn throughputs(scenario: &Scenario) -> Vec<Figure> {
+    let of = |connection: &Connection| {
+        let path = format!("connections.{}.throughput_bps", connection.name);
+        Figure::new(0, &connection.name, "throughput", "Mbit/s", path).mbit()
+    };
+    scenario.connections.iter().take(APART).map(of).collect()
+}
+
+/// Goodput of a connection in the stretch of a run with this id.
+pub(crate) fn in_period(connection: &Connection, period: &str) -> Figure {
+    let path = format!("periods.{period}.connections.{}.goodput_bps", connection.name);
+    Figure::new(0, period, "goodput", "Mbit/s", path).mbit()
+}
+
 /// The shared links that are someone's bottleneck, ascending.
 pub(crate) fn bottlenecks(scenario: &Scenario) -> Vec<usize> {
     let mut links: Vec<usize> = topology::paths(scenario).iter().flatten().map(|p| p.bottleneck).collect();

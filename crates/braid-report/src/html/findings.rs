@@ -219,7 +219,7 @@ fn delay(part: &Part, groups: &[Group]) -> Option<Markup> {
 }
 
 /// The connection that the run is about: the first multipath one, or else the first one.
-fn of_interest(scenario: &Scenario) -> Option<&Connection> {
+pub(super) fn of_interest(scenario: &Scenario) -> Option<&Connection> {
     let all = &scenario.connections;
     all.iter().find(|c| c.kind == Kind::Mptcp).or_else(|| all.iter().find(|c| c.cc.is_none())).or(all.first())
 }

@@ -1,5 +1,6 @@
 //! The sections of the page, top to bottom.
 
+use braid_results::theory::Theory;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{MARK, Part, Report, data, findings, table};
@@ -103,12 +104,57 @@ fn scenario(part: &Part, several: bool) -> Markup {
             ul.findings { @for finding in findings::findings(part) { li { (finding) } } }
             h3 { "Summary" }
             p.note { (circumstances(&part.table)) "." }
-            (table::table(part, "Flows: means over the seeds", &figure::figures(part.first())))
-            @let links = figure::of_links(part.first());
-            @if !links.is_empty() {
-                (table::table(part, "Shared bottleneck links: means over the seeds", &links))
-            }
+            (flows(part))
+            (links(part))
+            (periods(part))
+            (theory(part))
             p.note { (legend_notes(std::slice::from_ref(&part.table)).join(" ")) }
+        }
+    }
+}
+
+fn flows(part: &Part) -> Markup {
+    let columns = table::measured(part, &figure::figures(part.first()));
+    table::table(part, "Flows: means over the seeds", &columns)
+}
+
+fn links(part: &Part) -> Markup {
+    let columns = table::measured(part, &figure::of_links(part.first()));
+    html! {
+        @if !columns.is_empty() {
+            (table::table(part, "Shared bottleneck links: means over the seeds", &columns))
+        }
+    }
+}
+
+/// How the connection that the run is about fared in each of the stretches that the scenario names.
+fn periods(part: &Part) -> Markup {
+    let periods = part.runs.iter().find(|run| !run.periods.is_empty()).map_or(&[][..], |run| &run.periods);
+    let connection = findings::of_interest(part.first());
+    let figures = |of| periods.iter().map(|period| figure::in_period(of, &period.id)).collect::<Vec<_>>();
+    html! {
+        @if let Some(connection) = connection.filter(|_| !periods.is_empty()) {
+            @let caption = format!("Periods: goodput of {} in each, means over the seeds", connection.name);
+            (table::table(part, &caption, &table::measured(part, &figures(connection))))
+        }
+    }
+}
+
+/// What a fluid model predicts, and of whom it does not.
+fn theory(part: &Part) -> Markup {
+    let columns = table::predicted(part);
+    let mut without: Vec<(&str, &str)> = Vec::new();
+    for summary in part.cells().iter().flat_map(|cell| cell.summaries) {
+        if let Some(Theory::None(why)) = &summary.theory {
+            if !without.contains(&(&summary.cc, why)) {
+                without.push((&summary.cc, why));
+            }
+        }
+    }
+    html! {
+        @if !columns.is_empty() {
+            (table::table(part, "Theory: throughput beside the equilibrium of a fluid model", &columns))
+            @for (cc, why) in without { p.note { "No prediction for " (cc) ": " (why) "." } }
         }
     }
 }

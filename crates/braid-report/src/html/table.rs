@@ -1,19 +1,21 @@
 //! Tables of the page: a row for each cell and congestion control.
 
+use braid_results::theory::Theory;
 use braid_results::{Statistics, Summary};
 use maud::{Markup, html};
 
 use super::Part;
 use super::findings::number;
-use crate::figure::Figure;
+use crate::figure::{self, Figure};
 
-/// The mean of each figure, with half of its 95 % confidence interval where there are several seeds.
-pub(super) fn table(part: &Part, caption: &str, figures: &[Figure]) -> Markup {
-    let rows: Vec<&Summary> = part.cells().iter().flat_map(|cell| cell.summaries).collect();
-    let values: Vec<Vec<Option<Statistics>>> =
-        figures.iter().map(|figure| rows.iter().map(|row| figure.statistics(row)).collect()).collect();
-    let decimals: Vec<usize> =
-        figures.iter().zip(&values).map(|(figure, values)| figure.decimals_for(values)).collect();
+/// One column: three lines of heading and a cell for each row.
+pub(super) struct Column {
+    heading: [String; 3],
+    cells: Vec<Markup>,
+}
+
+/// The columns, with the parameters and the congestion control before them.
+pub(super) fn table(part: &Part, caption: &str, columns: &[Column]) -> Markup {
     let parameters = part.varying();
     html! {
         div.wide tabindex="0" role="region" aria-label=(caption) {
@@ -23,10 +25,10 @@ pub(super) fn table(part: &Part, caption: &str, figures: &[Figure]) -> Markup {
                     tr {
                         @for name in &parameters { th scope="col" { (name) } }
                         th scope="col" { "cc" }
-                        @for figure in figures {
+                        @for Column { heading: [who, what, unit], .. } in columns {
                             th.number scope="col" {
-                                (figure.who) br; (figure.what)
-                                @if !figure.unit.is_empty() { br; span.unit { (figure.unit) } }
+                                (who) br; (what)
+                                @if !unit.is_empty() { br; span.unit { (unit) } }
                             }
                         }
                     }
@@ -44,9 +46,7 @@ pub(super) fn table(part: &Part, caption: &str, figures: &[Figure]) -> Markup {
                                     }
                                 }
                                 th scope="row" { (summary.cc) }
-                                @for (values, &decimals) in values.iter().zip(&decimals) {
-                                    td.number { (cell_text(values[first + index], decimals)) }
-                                }
+                                @for column in columns { td.number { (column.cells[first + index]) } }
                             }
                         }
                     }
@@ -54,6 +54,44 @@ pub(super) fn table(part: &Part, caption: &str, figures: &[Figure]) -> Markup {
             }
         }
     }
+}
+
+fn rows<'a>(part: &Part<'a>) -> impl Iterator<Item = &'a Summary> {
+    part.table.cells.iter().flat_map(|cell| cell.summaries)
+}
+
+/// The mean of each figure, with half of its 95 % confidence interval where there are several seeds.
+pub(super) fn measured(part: &Part, figures: &[Figure]) -> Vec<Column> {
+    let column = |figure: &Figure| {
+        let values: Vec<Option<Statistics>> = rows(part).map(|row| figure.statistics(row)).collect();
+        let decimals = figure.decimals_for(&values);
+        Column {
+            heading: [figure.who.clone(), figure.what.to_owned(), figure.unit.to_owned()],
+            cells: values.into_iter().map(|value| cell_text(value, decimals)).collect(),
+        }
+    };
+    figures.iter().map(column).collect()
+}
+
+/// The throughput of each connection and, after it, what a fluid model predicts; nothing if it predicts nothing.
+pub(super) fn predicted(part: &Part) -> Vec<Column> {
+    if !rows(part).any(|row| matches!(row.theory, Some(Theory::Fluid(_)))) {
+        return Vec::new();
+    }
+    let figures = figure::throughputs(part.first());
+    let both = measured(part, &figures).into_iter().zip(&figures).flat_map(|(measured, figure)| {
+        let prediction = |row: &Summary| match &row.theory {
+            Some(Theory::Fluid(fluid)) => Some(fluid.connections.get(&figure.who)?.throughput_bps / 1e6),
+            _ => None,
+        };
+        let cell = |row| html! { (prediction(row).map_or("\u{2013}".to_owned(), |rate| number(rate, 2))) };
+        let fluid = Column {
+            heading: [figure.who.clone(), "fluid".to_owned(), figure.unit.to_owned()],
+            cells: rows(part).map(cell).collect(),
+        };
+        [measured, fluid]
+    });
+    both.collect()
 }
 
 fn cell_text(value: Option<Statistics>, decimals: usize) -> Markup {

@@ -152,8 +152,7 @@ fn glance(document: &Document) -> Vec<String> {
     let Some(statistics) = Statistics::of(&differences) else { return Vec::new() };
     let within = |points: f64| differences.iter().filter(|&&difference| difference <= points).count();
     let mut sections = vec![format!(
-        "Of {} cells (those with a ? left out) {} are within 10 points of the paper and {} within 25; the median \
-         difference is {:.0} points.\n",
+        "Of {} cells {} are within 10 points of the paper and {} within 25; the median difference is {:.0} points.\n",
         differences.len(),
         within(10.0),
         within(25.0),

@@ -43,7 +43,7 @@ pub(crate) enum Kernel {
         /// A loaded algorithm, or one of the kernel's own such as cubic.
         #[arg(conflicts_with = "reset")]
         name: Option<String>,
-        /// Go back to the kernel's own: cubic, or reno in a kernel without it.
+        /// Go back to what was set before the first of Braid's; where that is not known, to cubic or reno.
         #[arg(long)]
         reset: bool,
         /// The network namespace, as `ip netns` lists it or a path. Default: the one braid runs in.
@@ -56,6 +56,14 @@ pub(crate) enum Kernel {
         #[arg(long)]
         json: bool,
     },
+    /// Watch connections and their subflows live: window, RTT, rate, loss, state.
+    #[command(
+        after_help = "Keys: s sorts by another column, / filters, a shows all TCP or Braid's only, q ends.\n\n\
+        Sockets of other network namespaces are seen by root only. The rate is that of acknowledged payload since the \
+        last refresh; in the first, the kernel's own estimate. The loss is the share of bytes sent again since the \
+        subflow began."
+    )]
+    Top(crate::top::TopArgs),
     /// Check what this machine has of what the kernel side needs, and say how to get the rest.
     Doctor,
 }
@@ -80,6 +88,7 @@ pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
         Kernel::Unload { name, force } => unload(name, *force),
         Kernel::Default { name, reset, netns } => default(name.as_deref(), *reset, netns.as_deref()),
         Kernel::Status { json } => status(*json),
+        Kernel::Top(args) => crate::top::run(args),
         Kernel::Doctor => doctor(),
     }
 }

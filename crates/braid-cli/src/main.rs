@@ -16,6 +16,8 @@ mod repro;
 mod run;
 mod terminal;
 mod unfinished;
+#[cfg(target_os = "linux")]
+mod top;
 
 use std::process::ExitCode;
 

@@ -88,23 +88,49 @@ fn what_is_loaded_stays_with_its_parameters_until_it_is_unloaded() {
     assert!(stderr(&output).contains("is not loaded"), "{}", stderr(&output));
 }
 
+/// Runs braid with just these capabilities, such as `+bpf,+net_admin`; nothing where that cannot be done.
+fn with_capabilities(test: &str, capabilities: &str, args: &[&str]) -> Option<Output> {
+    let lowered = std::process::Command::new("setpriv")
+        .args([&format!("--bounding-set=-all{capabilities}"), "--inh-caps=-all", "--ambient-caps=-all"])
+        .arg(assert_cmd::cargo::cargo_bin("braid"))
+        .args(args)
+        .output();
+    if lowered.is_err() {
+        writeln!(std::io::stderr(), "SKIPPED: {test}, because there is no setpriv").expect("stderr");
+    }
+    lowered.ok()
+}
+
 #[test]
 fn without_privileges_loading_says_what_to_do() {
-    if !can_load("loading without privileges") {
+    const TEST: &str = "loading without privileges";
+    if !can_load(TEST) {
         return;
     }
-    let braid = assert_cmd::cargo::cargo_bin("braid");
-    let lowered = std::process::Command::new("setpriv")
-        .args(["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"])
-        .arg(braid)
-        .args(["load", "reno", "--as", "cli_none"])
-        .output();
-    let Ok(output) = lowered else {
-        writeln!(std::io::stderr(), "SKIPPED: loading without privileges, because there is no setpriv")
-            .expect("stderr");
+    // The first three lack one each of what is needed.
+    for capabilities in [",+bpf,+net_admin", ",+bpf,+perfmon", ",+perfmon,+net_admin", ""] {
+        let Some(output) = with_capabilities(TEST, capabilities, &["load", "reno", "--as", "cli_none"])
+        else {
+            return;
+        };
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{capabilities}: {message}");
+        for part in ["run as root", "CAP_BPF", "CAP_PERFMON", "CAP_NET_ADMIN"] {
+            assert!(message.contains(part), "{capabilities}: {part} in {message}");
+        }
+        assert!(!message.contains("panicked"), "{message}");
+    }
+}
+
+#[test]
+fn three_capabilities_suffice_to_load_and_unload() {
+    const TEST: &str = "least privilege";
+    const LEAST: &str = ",+bpf,+perfmon,+net_admin";
+    if !can_load(TEST) {
         return;
-    };
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("run as root"), "{}", stderr(&output));
-    assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+    }
+    for args in [&["load", "olia", "--as", "cli_least"][..], &["status"], &["unload", "cli_least"]] {
+        let Some(output) = with_capabilities(TEST, LEAST, args) else { return };
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    }
 }

@@ -26,7 +26,7 @@ pub use fixed::{FixedCall, FixedTest};
 pub use namespace::{Namespace, available, default, set_default};
 pub use object::{Verified, verify};
 pub use parity::{Call, Parity};
-pub use sockets::{Socket, sockets};
+pub use sockets::{Flow, Socket, sockets};
 pub use trace::{Recorded, record};
 
 /// An algorithm compiled for BPF.

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::Error;
+use crate::{Error, PREFIX};
 
 /// A network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +66,12 @@ impl Namespace {
         all
     }
 
+    /// Where the default is noted that one of braid's took the place of; gone with the next boot, as namespaces are.
+    fn note(&self) -> Option<PathBuf> {
+        let data = fs::metadata(&self.path).ok()?;
+        Some(Path::new(NOTES).join(format!("default-{}", data.ino())))
+    }
+
     /// Does something inside the namespace, in a thread of its own.
     pub(crate) fn within<T: Send>(
         &self,
@@ -92,6 +98,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
 
+const NOTES: &str = "/run/braid";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
@@ -119,22 +126,27 @@ fn read(path: &str) -> Result<String, Error> {
 }
 
 /// Sets the congestion control that new sockets of the namespace get, also the subflows of MPTCP, by the name it has in
-/// the kernel. Without a name: the kernel's own: `cubic`, or `reno` where the kernel lacks or
-/// restricts that. Returns what is set
-/// now.
+/// the kernel. Without a name: what was set before the first of braid's, or where that is not known or gone, `cubic` or
+/// `reno`. Returns what is set now.
 ///
 /// # Errors
 /// If there is none of that name, or this process may not set it.
 pub fn set_default(namespace: &Namespace, name: Option<&str>) -> Result<String, Error> {
     let available = available()?;
+    let note = namespace.note();
+    let before = default(namespace)?;
+    let noted = note.as_ref().and_then(|note| fs::read_to_string(note).ok()).unwrap_or_default();
     let candidates = match name {
         Some(name) => vec![name],
-        None => vec!["cubic", "reno"],
+        None => vec![noted.trim(), "cubic", "reno"],
     };
     let mut result = None;
     for name in candidates.into_iter().filter(|name| available.iter().any(|available| available == name)) {
         result = Some(namespace.within(|| write(name)));
         if let Some(Ok(())) = result {
+            if let Some(note) = note {
+                remember(&note, &before, name);
+            }
             return Ok(name.to_owned());
         }
     }
@@ -142,6 +154,23 @@ pub fn set_default(namespace: &Namespace, name: Option<&str>) -> Result<String, 
         name: name.unwrap_or("reno").to_owned(),
         available: available.join(", "),
     }))
+}
+
+/// Notes the default that one of braid's takes the place of; forgets it when another takes that of braid's. Without the
+/// note a reset sets the kernel's own, so it is no failure that it cannot be written.
+fn remember(note: &Path, before: &str, now: &str) {
+    let folder = Path::new(NOTES);
+    match (before.starts_with(PREFIX), now.starts_with(PREFIX)) {
+        (false, true) => {
+            let _ = fs::create_dir_all(folder);
+            let _ = fs::write(note, before);
+        }
+        (_, false) => {
+            let _ = fs::remove_file(note);
+            let _ = fs::remove_dir(folder);
+        }
+        (true, true) => {}
+    }
 }
 
 fn write(name: &str) -> Result<(), Error> {

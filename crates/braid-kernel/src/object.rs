@@ -225,11 +225,14 @@ fn failure(name: &str, error: &libbpf_rs::Error, messages: &[(PrintLevel, String
 /// What can be known about the kernel without asking it for anything.
 pub(crate) fn check_kernel() -> Result<(), Error> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let release = release.trim();
+    check(release.trim(), Path::new("/sys/kernel/btf/vmlinux"))
+}
+
+fn check(release: &str, btf: &Path) -> Result<(), Error> {
     if version(release).is_some_and(|version| version < OLDEST_KERNEL) {
         return Err(Error::OldKernel { release: release.to_owned() });
     }
-    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+    if !btf.exists() {
         return Err(Error::NoBpf {
             missing: "/sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF, and /sys mounted)",
         });
@@ -261,6 +264,21 @@ mod tests {
         assert_eq!(version("6.1.0-44-cloud-amd64"), Some((6, 1)));
         assert_eq!(version("strange"), None);
         assert!((6, 1) < OLDEST_KERNEL && (6, 4) >= OLDEST_KERNEL && (7, 0) >= OLDEST_KERNEL);
+    }
+
+    #[test]
+    fn kernels_that_are_too_old_or_lack_type_information_are_told_with_the_remedy() {
+        let here = Path::new("/");
+        assert!(check("6.18.44", here).is_ok());
+        let says = |release: &str, btf: &Path| check(release, btf).expect_err("it cannot do").to_string();
+        let old = says("6.1.0-44-cloud-amd64", here);
+        for part in ["6.1.0-44-cloud-amd64", "6.4", "bookworm-backports"] {
+            assert!(old.contains(part), "{part} in: {old}");
+        }
+        let bare = says("6.12.0", Path::new("/never/there"));
+        for part in ["CONFIG_DEBUG_INFO_BTF", "distribution kernel"] {
+            assert!(bare.contains(part), "{part} in: {bare}");
+        }
     }
 
     #[test]

@@ -27,6 +27,40 @@ pub struct Socket {
     pub listens: bool,
     /// Of an MPTCP subflow: the token that it shares with its connection's other subflows.
     pub token: Option<u32>,
+    /// Of an MPTCP subflow: the identifiers of its addresses, own and peer's.
+    pub ids: (u8, u8),
+    /// What it does; of listening sockets nothing.
+    pub flow: Option<Flow>,
+}
+
+/// What a TCP socket does, from the kernel's `struct tcp_info`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// Congestion state, see [`ca_state`](braid_algorithms::layout::ca_state).
+    pub ca_state: u8,
+    /// Congestion window, packets.
+    pub cwnd: u32,
+    /// Slow-start threshold, packets; [`SSTHRESH_INFINITE`](braid_algorithms::layout::SSTHRESH_INFINITE) before the
+    /// first loss.
+    pub ssthresh: u32,
+    /// Smoothed RTT, 0 before the first sample.
+    pub srtt_us: u32,
+    /// Smallest RTT of the last 300 s, 0 before the first sample.
+    pub min_rtt_us: u32,
+    /// Packets believed to be in the network.
+    pub in_flight: u32,
+    /// Payload bytes per packet.
+    pub mss: u32,
+    /// The kernel's estimate of the latest rate of delivery, bytes per second.
+    pub delivery_rate: u64,
+    /// Payload bytes acknowledged so far.
+    pub bytes_acked: u64,
+    /// Payload bytes sent so far, again or not.
+    pub bytes_sent: u64,
+    /// Payload bytes sent again so far.
+    pub bytes_retransmitted: u64,
+    /// Packets delivered so far that were congestion-marked.
+    pub delivered_ce: u32,
 }
 
 /// The sockets of a network namespace that have a congestion control, listening ones among them.
@@ -87,6 +121,8 @@ fn dump(family: u8, socket_id: SocketId, sockets: &mut Vec<Socket>) -> Result<()
 
 fn socket(response: &InetResponse) -> Option<Socket> {
     let id = &response.header.socket_id;
+    let id_of =
+        |kind| response.nlas.iter().find_map(|nla| mptcp(nla, kind)?.first().copied()).unwrap_or_default();
     Some(Socket {
         algorithm: response.nlas.iter().find_map(|nla| match nla {
             Nla::Congestion(name) => Some(name.clone()),
@@ -95,15 +131,42 @@ fn socket(response: &InetResponse) -> Option<Socket> {
         local: SocketAddr::new(id.source_address, id.source_port),
         remote: SocketAddr::new(id.destination_address, id.destination_port),
         listens: response.header.state == LISTEN,
-        token: response.nlas.iter().find_map(token),
+        token: response
+            .nlas
+            .iter()
+            .find_map(|nla| Some(u32::from_ne_bytes(mptcp(nla, TOKEN_LOCAL)?.try_into().ok()?))),
+        ids: (id_of(ID_LOCAL), id_of(ID_REMOTE)),
+        flow: response.nlas.iter().find_map(flow).filter(|_| response.header.state != LISTEN),
     })
 }
 
-/// `INET_DIAG_ULP_INFO` holds `INET_ULP_INFO_MPTCP`, that holds `MPTCP_SUBFLOW_ATTR_TOKEN_LOC`.
-fn token(nla: &Nla) -> Option<u32> {
+fn flow(nla: &Nla) -> Option<Flow> {
+    let Nla::TcpInfo(info) = nla else { return None };
+    Some(Flow {
+        ca_state: info.ca_state,
+        cwnd: info.snd_cwnd,
+        ssthresh: info.snd_ssthresh,
+        srtt_us: info.rtt,
+        min_rtt_us: if info.min_rtt == u32::MAX { 0 } else { info.min_rtt },
+        in_flight: (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost),
+        mss: info.snd_mss,
+        delivery_rate: info.delivery_rate,
+        bytes_acked: info.bytes_acked,
+        bytes_sent: info.bytes_sent,
+        bytes_retransmitted: info.bytes_retrans,
+        delivered_ce: info.delivered_ce,
+    })
+}
+
+// `MPTCP_SUBFLOW_ATTR_*`
+const TOKEN_LOCAL: u16 = 2;
+const ID_REMOTE: u16 = 9;
+const ID_LOCAL: u16 = 10;
+
+/// A value of MPTCP: `INET_DIAG_ULP_INFO` holds `INET_ULP_INFO_MPTCP`, that holds these.
+fn mptcp(nla: &Nla, kind: u16) -> Option<Vec<u8>> {
     const ULP_INFO: u16 = 19;
     const ULP_MPTCP: u16 = 3;
-    const TOKEN_LOCAL: u16 = 2;
     let Nla::Other(ulp) = nla else { return None };
     if ulp.kind() != ULP_INFO {
         return None;
@@ -111,6 +174,6 @@ fn token(nla: &Nla) -> Option<u32> {
     let mut bytes = vec![0; ulp.value_len()];
     ulp.emit_value(&mut bytes);
     let mptcp = NlasIterator::new(&bytes[..]).flatten().find(|nla| nla.kind() == ULP_MPTCP)?;
-    let token = NlasIterator::new(mptcp.value()).flatten().find(|nla| nla.kind() == TOKEN_LOCAL)?;
-    Some(u32::from_ne_bytes(token.value().try_into().ok()?))
+    let found = NlasIterator::new(mptcp.value()).flatten().find(|nla| nla.kind() == kind)?;
+    Some(found.value().to_vec())
 }

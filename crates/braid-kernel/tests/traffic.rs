@@ -158,6 +158,7 @@ fn what_is_in_use_is_unloaded_only_by_force_and_connections_keep_it() {
     let Some(network) = Network::new(TEST) else { return };
     let Some(_) = common::or_skip(TEST, load(&spec("olia"), "t_used")) else { return };
     let _guard = Guard("t_used");
+    let before = braid_kernel::default(&network.client()).expect("root may look");
     set_default(&network.client(), Some("braid_t_used")).expect("it is loaded");
     let mut sent = Vec::new();
     let mut transfer = Transfer::begin(&network, "10.1.2.2:0", true, None);
@@ -172,7 +173,7 @@ fn what_is_in_use_is_unloaded_only_by_force_and_connections_keep_it() {
     let users = unload("t_used", true).expect("by force");
     assert_eq!(users.len(), 1, "{users:?}");
     let default = braid_kernel::default(&network.client()).expect("root may look");
-    assert!(["cubic", "reno"].contains(&default.as_str()), "the default is the kernel's: {default}");
+    assert_eq!(default, before, "the default is that of before");
     transfer.send(&mut sent, 500_000);
     transfer.finish(&sent);
     nothing_is_left("t_used");
@@ -197,6 +198,41 @@ fn a_name_that_another_program_holds_is_refused_with_the_remedy() {
         !available().expect("the kernel says").iter().any(|name| name == "braid_t_taken")
     });
     nothing_is_left("t_taken");
+}
+
+#[test]
+fn a_reset_goes_back_to_the_default_of_before() {
+    const TEST: &str = "resetting the default";
+    let _alone = alone();
+    let Some(network) = Network::new(TEST) else { return };
+    let client = &network.client();
+    for name in ["t_one", "t_two"] {
+        let Some(_) = common::or_skip(TEST, load(&spec("reno"), name)) else { return };
+    }
+    let _guards = (Guard("t_one"), Guard("t_two"));
+    let default = || braid_kernel::default(client).expect("root may look");
+    set_default(client, Some("reno")).expect("every kernel has it");
+    for name in ["braid_t_one", "braid_t_two", "braid_t_two"] {
+        set_default(client, Some(name)).expect("it is loaded");
+        assert_eq!(default(), name);
+    }
+    assert_eq!(set_default(client, None).expect("it was reno"), "reno");
+    assert_eq!(default(), "reno");
+    // What somebody else sets meanwhile is what counts.
+    set_default(client, Some("braid_t_one")).expect("it is loaded");
+    set_default(client, Some("reno")).expect("every kernel has it");
+    let kernels_own = set_default(client, None).expect("there is one");
+    assert_eq!(
+        kernels_own,
+        if available().expect("a list").contains(&"cubic".into()) { "cubic" } else { "reno" }
+    );
+    // Unloading by force resets, too.
+    set_default(client, Some("reno")).expect("every kernel has it");
+    set_default(client, Some("braid_t_one")).expect("it is loaded");
+    unload("t_one", true).expect("it is loaded");
+    assert_eq!(default(), "reno");
+    unload("t_two", true).expect("it is loaded");
+    assert!(!Path::new("/run/braid").exists(), "no notes are left");
 }
 
 #[test]

@@ -246,6 +246,8 @@ pub(crate) struct Pumped {
     pub(crate) received: usize,
     /// Whether every byte received is the one that was sent at its place.
     pub(crate) intact: bool,
+    /// The congestion control was not there.
+    pub(crate) on_default: bool,
 }
 
 /// Opens a connection on a congestion control, sends until `stop` or so many bytes, closes, and checks each byte on the
@@ -292,7 +294,7 @@ pub(crate) fn pump(
         let sender = scope.spawn(move || {
             enter(client);
             let socket = socket(address, is_mptcp);
-            sockopt::set_tcp_congestion(&socket, algorithm).map_err(|error| error.to_string())?;
+            let on_default = sockopt::set_tcp_congestion(&socket, algorithm).is_err();
             rustix::net::connect(&socket, &SocketAddr::new(address.ip(), port))
                 .map_err(|error| error.to_string())?;
             let mut stream = TcpStream::from(socket);
@@ -303,11 +305,11 @@ pub(crate) fn pump(
                 stream.write_all(&pattern[sent % PERIOD..][..n]).map_err(text)?;
                 sent += n;
             }
-            Ok::<usize, String>(sent)
+            Ok::<_, String>((sent, on_default))
         });
-        let sent = sender.join().expect("no panic")?;
+        let (sent, on_default) = sender.join().expect("no panic")?;
         let (received, intact) = receiver.join().expect("no panic")?;
-        Ok(Pumped { sent, received, intact })
+        Ok(Pumped { sent, received, intact, on_default })
     })
 }
 

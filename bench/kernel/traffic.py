@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Bulk data over one TCP or MPTCP connection, the least there can be around the sockets.
+
+traffic.py serve PORT                                  accepts one connection after the other, reads and drops
+traffic.py send ADDRESS PORT SECONDS [--mptcp] [--cc NAME] [--subflows N]
+                                                       prints the payload bytes that were sent per second
+"""
+
+import argparse
+import socket
+import struct
+import sys
+import time
+
+MPTCP_INFO = 1  # of level SOL_MPTCP
+SOL_MPTCP = 284
+
+
+def make(is_mptcp: bool) -> socket.socket:
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP if is_mptcp else 0)
+
+
+def serve(port: int) -> None:
+    # An MPTCP socket takes plain TCP, too.
+    with make(True) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("", port))
+        listener.listen(64)
+        buffer = bytearray(1 << 20)
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                while connection.recv_into(buffer):
+                    pass
+
+
+def subflows(connection: socket.socket) -> int:
+    """Subflows besides the first."""
+    return connection.getsockopt(SOL_MPTCP, MPTCP_INFO, 256)[0]
+
+
+def send(arguments: argparse.Namespace) -> None:
+    with make(arguments.mptcp) as connection:
+        if arguments.cc:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, arguments.cc.encode())
+        connection.connect((arguments.address, arguments.port))
+        data = bytes(1 << 18)
+        connection.sendall(data)
+        deadline = time.monotonic() + 5
+        while arguments.subflows > 1 and subflows(connection) < arguments.subflows - 1:
+            if time.monotonic() > deadline:
+                sys.exit(f"only {subflows(connection) + 1} of {arguments.subflows} subflows after 5 s")
+            time.sleep(0.01)
+        began = time.monotonic()
+        sent = 0
+        while time.monotonic() - began < arguments.seconds:
+            sent += connection.send(data)
+        print(sent / (time.monotonic() - began))
+        # What is still buffered is of no interest.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("serve")
+    command.add_argument("port", type=int)
+    command = commands.add_parser("send")
+    command.add_argument("address")
+    command.add_argument("port", type=int)
+    command.add_argument("seconds", type=float)
+    command.add_argument("--mptcp", action="store_true")
+    command.add_argument("--cc", default="")
+    command.add_argument("--subflows", type=int, default=1)
+    arguments = parser.parse_args()
+    if arguments.command == "serve":
+        serve(arguments.port)
+    else:
+        send(arguments)
+
+
+if __name__ == "__main__":
+    main()

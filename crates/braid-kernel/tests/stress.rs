@@ -1,0 +1,200 @@
+//! Connections of two to four subflows that open, fail over and close while algorithms are replaced and unloaded.
+//!
+//! `BRAID_STRESS_SECONDS=600 cargo test -p braid-kernel --test stress -- --nocapture` for ten minutes. Needs root, `ip`, `tc`
+//! and a readable `/dev/kmsg`.
+
+mod common;
+
+use std::{
+    env,
+    fs::{File, OpenOptions},
+    io::{Read as _, Seek as _, SeekFrom},
+    os::unix::fs::OpenOptionsExt as _,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use braid_kernel::{load, loaded, unload};
+use common::network::{Network, Pumped, alone, eventually, pump, run, skip, spec};
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+
+/// Seconds unless `BRAID_STRESS_SECONDS` says otherwise.
+const SECONDS: u64 = 6;
+/// At least so many replacements and unloadings.
+const ROUNDS: u64 = 6;
+/// Connections at the same time.
+const WORKERS: usize = 16;
+const NAMES: [&str; 4] = ["s_lia", "s_olia", "s_balia", "s_dolia"];
+
+/// The kernel's messages from now on.
+struct KernelLog(File);
+
+impl KernelLog {
+    fn open() -> std::io::Result<Self> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+            .open("/dev/kmsg")?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Self(file))
+    }
+
+    /// Those that tell of a fault.
+    fn faults(mut self) -> Vec<String> {
+        const SIGNS: [&str; 9] = [
+            "WARNING:",
+            "BUG:",
+            "Oops",
+            "refcount_t",
+            "general protection",
+            "Call Trace",
+            "rcu_sched",
+            "soft lockup",
+            "INFO: task",
+        ];
+        let mut faults = Vec::new();
+        let mut record = [0; 8192];
+        loop {
+            match self.0.read(&mut record) {
+                Ok(0) => return faults,
+                Ok(n) => {
+                    let text = String::from_utf8_lossy(&record[..n]).into_owned();
+                    if SIGNS.iter().any(|sign| text.contains(sign)) {
+                        faults.push(text);
+                    }
+                }
+                // Records that were overwritten before they were read: the next read goes on behind them.
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                    faults.push("the kernel's log wrapped, so that messages were missed".into());
+                }
+                Err(_) => return faults,
+            }
+        }
+    }
+}
+
+/// Programs and maps of ours in the kernel.
+fn objects() -> usize {
+    let ours = |name: &str| name.starts_with("braid_");
+    ProgInfoIter::default().filter(|program| ours(&program.name.to_string_lossy())).count()
+        + MapInfoIter::default().filter(|map| ours(&map.name.to_string_lossy())).count()
+}
+
+/// Replaces and unloads, over and over. Returns how often.
+fn churn(stop: &AtomicBool, rounds: &AtomicU64) -> (u64, u64) {
+    let (mut replaced, mut unloaded) = (0, 0);
+    for round in 0.. {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let name = NAMES[round % NAMES.len()];
+        let algorithm = name.trim_start_matches("s_");
+        if round % 3 == 2 {
+            unload(name, true).expect("it is loaded");
+            unloaded += 1;
+            thread::sleep(Duration::from_millis(20));
+            load(&spec(algorithm), name).expect("it was loaded before");
+        } else {
+            let before = load(&spec(algorithm), name).expect("it was loaded before");
+            assert!(before.is_some(), "{name} was replaced");
+            replaced += 1;
+        }
+        thread::sleep(Duration::from_millis(30));
+        rounds.fetch_add(1, Ordering::Relaxed);
+    }
+    (replaced, unloaded)
+}
+
+#[test]
+fn connections_survive_algorithms_that_are_replaced_and_unloaded_and_the_kernel_has_nothing_to_say() {
+    const TEST: &str = "stress";
+    let seconds: u64 =
+        env::var("BRAID_STRESS_SECONDS").map_or(SECONDS, |text| text.parse().expect("a number"));
+    let _alone = alone();
+    let Some(network) = Network::new(TEST) else { return };
+    let Ok(log) = KernelLog::open() else { return skip(TEST, "/dev/kmsg cannot be read") };
+    let objects_before = objects();
+    for name in NAMES {
+        let Some(_) = common::or_skip(TEST, load(&spec(name.trim_start_matches("s_")), name)) else { return };
+    }
+    // Up to three more subflows: the second path, and another address on either.
+    network.open_second_path();
+    let server = &network.names[2];
+    for (address, path) in [("10.1.2.3", 1), ("10.2.2.3", 2)] {
+        run(&format!("ip -n {server} addr add {address}/24 dev s{path}")).expect("ours");
+        run(&format!("ip -n {server} mptcp endpoint add {address} signal")).expect("ours");
+    }
+
+    let (stop, opened, refused) = (&AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let (never, rounds) = (&AtomicBool::new(false), &AtomicU64::new(0));
+    let network = &network;
+    let (bytes, churned) = thread::scope(|scope| {
+        let churner = scope.spawn(|| churn(stop, rounds));
+        let breaker = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                network.second_path(false);
+                thread::sleep(Duration::from_millis(400));
+                network.second_path(true);
+                thread::sleep(Duration::from_millis(900));
+            }
+        });
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|worker| {
+                let (opened, refused) = (&opened, &refused);
+                scope.spawn(move || {
+                    let mut bytes = 0;
+                    while !stop.load(Ordering::Relaxed) {
+                        let name = format!("braid_{}", NAMES[worker % NAMES.len()]);
+                        let size = 100_000 + 37_777 * (worker % 7);
+                        let pumped = pump(network, "10.1.2.2:0", true, &name, size, never);
+                        let Pumped { sent, received, intact, on_default } =
+                            pumped.expect("the connection holds");
+                        assert!(
+                            intact && sent == size && received == size,
+                            "{received} of {sent} bytes, {intact}"
+                        );
+                        opened.fetch_add(1, Ordering::Relaxed);
+                        refused.fetch_add(u64::from(on_default), Ordering::Relaxed);
+                        bytes += received;
+                    }
+                    bytes
+                })
+            })
+            .collect();
+        let began = Instant::now();
+        // On a busy machine a single load takes seconds.
+        let lasts = || {
+            began.elapsed() < Duration::from_secs(seconds)
+                || rounds.load(Ordering::Relaxed) < ROUNDS && began.elapsed() < Duration::from_secs(120)
+        };
+        while lasts() && !workers.iter().any(thread::ScopedJoinHandle::is_finished) {
+            thread::sleep(Duration::from_millis(50));
+        }
+        stop.store(true, Ordering::Relaxed);
+        let bytes: usize = workers.into_iter().map(|worker| worker.join().expect("no panic")).sum();
+        breaker.join().expect("no panic");
+        (bytes, churner.join().expect("no panic"))
+    });
+    let coupled: u64 = loaded().expect("root may look").iter().flat_map(|l| l.acks[2..].to_vec()).sum();
+    for name in NAMES {
+        unload(name, true).expect("it is loaded");
+    }
+    let (opened, refused) = (opened.into_inner(), refused.into_inner());
+    report(&format!(
+        "{opened} connections in {seconds} s ({refused} found their algorithm unloaded and ran the default), {bytes} \
+         bytes, each checked; {} replacements, {} times unloaded in use; {coupled} coupled ACKs since the last",
+        churned.0, churned.1
+    ));
+    eventually("programs and maps are freed", || objects() == objects_before);
+    let faults = log.faults();
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(opened >= seconds * 4, "{opened} connections");
+    assert!(refused < opened / 2, "{refused} of {opened} ran the default");
+    assert!(churned.0 >= ROUNDS / 2 && churned.1 >= ROUNDS / 4, "{churned:?}");
+}
+
+#[expect(clippy::print_stdout, reason = "figures for a person")]
+fn report(line: &str) {
+    println!("{line}");
+}

@@ -11,7 +11,7 @@ subflows than bare Reno + 250 ns and more than three times it. `throughput` send
 and braid_reno in turn; exit code 1 if the lower 95 % bound of the ratio's mean is under 0.98. A busy machine makes both
 worse than they are.
 
-Needs root, clang, bpftool, and a release build of braid.
+Needs root, clang, bpftool, and a release build of braid (or BRAID=FILE).
 """
 
 import argparse
@@ -27,7 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-BRAID = ROOT / "target/release/braid"
+BRAID = Path(os.environ.get("BRAID", ROOT / "target/release/braid"))
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 PORT = 5900
 # Student's t, one-sided 95 %, by degrees of freedom; between those the next smaller is on the safe side.
@@ -194,7 +194,7 @@ def main() -> int:
     if arguments.command == "throughput" and arguments.rounds < 5:
         parser.error("at least 5 rounds")
     if not BRAID.exists():
-        sys.exit("target/release/braid is missing: cargo build --release -p braid-cli")
+        sys.exit(f"{BRAID} is missing: cargo build --release -p braid-cli")
     return measure_acks(arguments) if arguments.command == "acks" else measure_throughput(arguments)
 
 

@@ -7,6 +7,7 @@ traffic.py send ADDRESS PORT SECONDS [--mptcp] [--cc NAME] [--subflows N]
 """
 
 import argparse
+import contextlib
 import socket
 import struct
 import sys
@@ -29,7 +30,8 @@ def serve(port: int) -> None:
         buffer = bytearray(1 << 20)
         while True:
             connection, _ = listener.accept()
-            with connection:
+            # A client that has measured enough resets the connection.
+            with connection, contextlib.suppress(ConnectionResetError):
                 while connection.recv_into(buffer):
                     pass
 

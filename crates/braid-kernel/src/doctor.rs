@@ -72,7 +72,7 @@ pub fn doctor() -> Vec<Requirement> {
             is_met: privileges,
             is_essential: true,
             found: yes_or_no(privileges),
-            why: "to load programs, to follow pointers in them, to register a congestion control",
+            why: "to load programs, to load those that see sockets, to register a congestion control",
             remedy: as_root,
         },
         Requirement {

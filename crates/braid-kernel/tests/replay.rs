@@ -44,6 +44,8 @@ fn names() -> Vec<(String, [String; 2])> {
 struct Seen {
     events: BTreeMap<(&'static str, u32, u32), u64>,
     subflows: [u64; 9],
+    /// Calls that found a window that no link here can have filled.
+    absurd: u64,
 }
 
 impl Seen {
@@ -52,6 +54,7 @@ impl Seen {
         let key = (call.origin.spec.algorithm().name(), call.event.kind, cause);
         *self.events.entry(key).or_default() += 1;
         self.subflows[call.view.n as usize] += 1;
+        self.absurd += u64::from(call.view.subflow[call.view.self_index as usize].cwnd > 1 << 20);
     }
 
     fn count(&self, kind: u32, cause: u32) -> u64 {
@@ -193,7 +196,8 @@ fn the_native_build_does_every_word_of_what_the_kernel_did_under_traffic() {
     }
     report(&format!(
         "{} calls, by number of subflows {:?}, {} lost, {} cut off at the end; {} connections, {replacements} \
-         replacements; {} words compared, {} differ, {} calls found other memory than was left",
+         replacements; {} words compared, {} differ, {} calls found other memory than was left; {} found an absurd window \
+         (kernel/README.md, Open)",
         replay.total(),
         seen.subflows,
         counts.lost,
@@ -201,7 +205,8 @@ fn the_native_build_does_every_word_of_what_the_kernel_did_under_traffic() {
         pumped.len(),
         replay.words,
         replay.differing,
-        replay.gaps
+        replay.gaps,
+        seen.absurd
     ));
     for ((algorithm, kind, cause), count) in &seen.events {
         report(&format!("{algorithm:<10} {:<16} cause {cause} {count:>9}", event_name(*kind)));
@@ -213,7 +218,10 @@ fn the_native_build_does_every_word_of_what_the_kernel_did_under_traffic() {
     assert!(replay.other_sources.is_empty(), "{:?}", replay.other_sources);
     for pumped in pumped {
         let pumped = pumped.expect("the connection holds");
-        assert!(pumped.intact && pumped.sent == pumped.received && !pumped.on_default, "{pumped:?}");
+        assert!(
+            pumped.damage.is_none() && pumped.sent == pumped.received && !pumped.on_default,
+            "{pumped:?}"
+        );
     }
     assert!(replacements >= names.len() as u64, "{replacements} replacements");
     seen.is_the_mix_that_it_should_be(wanted);

@@ -244,8 +244,8 @@ fn pattern() -> Vec<u8> {
 pub(crate) struct Pumped {
     pub(crate) sent: usize,
     pub(crate) received: usize,
-    /// Whether every byte received is the one that was sent at its place.
-    pub(crate) intact: bool,
+    /// Where the first byte stands that is not the one that was sent at its place, and how many more such there are.
+    pub(crate) damage: Option<(usize, usize)>,
     /// The congestion control was not there.
     pub(crate) on_default: bool,
 }
@@ -275,18 +275,24 @@ pub(crate) fn pump(
             let listener = TcpListener::from(socket);
             ready.send(listener.local_addr().expect("bound").port()).expect("the client waits");
             // A client that cannot connect must not leave this waiting for ever.
-            sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(Duration::from_secs(30)))
+            sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(Duration::from_secs(180)))
                 .expect("a socket");
             let (mut stream, _) = listener.accept().map_err(text)?;
             let (pattern, mut buffer) = (pattern(), vec![0; PERIOD]);
-            let (mut received, mut intact) = (0, true);
+            let (mut received, mut damage) = (0, None::<(usize, usize)>);
             loop {
                 let n = match stream.read(&mut buffer) {
-                    Ok(0) => return Ok((received, intact)),
+                    Ok(0) => return Ok((received, damage)),
                     Ok(n) => n,
                     Err(error) => return Err(error.to_string()),
                 };
-                intact &= buffer[..n] == pattern[received % PERIOD..][..n];
+                let expected = &pattern[received % PERIOD..][..n];
+                if buffer[..n] != *expected {
+                    let wrong = (0..n).filter(|&i| buffer[i] != expected[i]);
+                    for at in wrong {
+                        damage = Some(damage.map_or((received + at, 0), |(first, more)| (first, more + 1)));
+                    }
+                }
                 received += n;
             }
         });
@@ -308,8 +314,8 @@ pub(crate) fn pump(
             Ok::<_, String>((sent, on_default))
         });
         let (sent, on_default) = sender.join().expect("no panic")?;
-        let (received, intact) = receiver.join().expect("no panic")?;
-        Ok(Pumped { sent, received, intact, on_default })
+        let (received, damage) = receiver.join().expect("no panic")?;
+        Ok(Pumped { sent, received, damage, on_default })
     })
 }
 

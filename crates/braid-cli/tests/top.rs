@@ -1,0 +1,196 @@
+//! `braid top` shows what a connection does, in the room that there is. Needs neither root nor BPF.
+#![cfg(target_os = "linux")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+
+/// A connection over the loopback interface that keeps sending.
+struct Talk {
+    address: String,
+    stream: TcpStream,
+}
+
+impl Talk {
+    fn begin() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut buffer = vec![0; 65_536];
+            while stream.read(&mut buffer).is_ok_and(|n| n > 0) {}
+        });
+        let stream = TcpStream::connect(address).expect("a listener");
+        let mut writer = stream.try_clone().expect("a socket");
+        thread::spawn(move || {
+            while writer.write_all(&[7; 10_000]).is_ok() {
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        thread::sleep(Duration::from_millis(200));
+        Self { address: address.to_string(), stream }
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+fn top(args: &[&str]) -> Output {
+    Command::new(cargo_bin("braid")).arg("top").args(args).output().expect("it runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+#[test]
+fn one_look_lists_the_connection_with_its_window_and_rtt() {
+    let talk = Talk::begin();
+    let output = top(&["--once", "--all", "--filter", &talk.address]);
+    let shown = text(&output.stdout);
+    let title = shown.lines().next().expect("a title");
+    for column in
+        ["CONN", "SF", "ALGORITHM", "STATE", "CWND", "SSTHR", "SRTT", "RATE", "LOSS%", "LOCAL", "REMOTE"]
+    {
+        assert!(title.contains(column), "{column} in {title}");
+    }
+    assert_eq!(shown.lines().count(), 3, "both ends of the connection: {shown}");
+    assert!(shown.contains(&talk.address), "{shown}");
+
+    let output = top(&["--once", "--all", "--filter", "no such thing"]);
+    assert_eq!(text(&output.stdout).lines().count(), 1, "only the title");
+    let output = top(&["--once", "--filter", &talk.address]);
+    assert_eq!(text(&output.stdout).lines().count(), 1, "it runs none of Braid's");
+}
+
+#[test]
+fn programs_get_one_document_per_refresh_with_measured_rates() {
+    let talk = Talk::begin();
+    let mut child = Command::new(cargo_bin("braid"))
+        .args(["top", "--json", "--all", "--interval", "500ms", "--filter", &talk.address])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let output = child.stdout.take().expect("a pipe");
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(output)).take(3);
+    let documents: Vec<Value> =
+        lines.map(|line| serde_json::from_str(&line.expect("text")).expect("a document a line")).collect();
+    child.kill().expect("ours");
+    child.wait().expect("ours");
+    assert_eq!(documents.len(), 3);
+    for document in &documents {
+        assert_eq!(document["schema_version"], 1);
+        let connections = document["connections"].as_array().expect("a list");
+        assert_eq!(connections.len(), 2, "both ends");
+        let sender =
+            connections.iter().flat_map(|connection| connection["subflows"].as_array().expect("a list"));
+        let sender = sender.max_by_key(|flow| flow["bytes_acked"].as_u64()).expect("one");
+        assert!(sender["cwnd"].as_u64() >= Some(2) && sender["srtt_ms"].as_f64() > Some(0.0), "{sender}");
+    }
+    let rate = |document: &Value| {
+        let connections = document["connections"].as_array().expect("a list").clone();
+        connections.iter().filter_map(|c| c["subflows"][0]["rate_bps"].as_f64()).fold(0.0, f64::max)
+    };
+    // 10 KB every 10 ms are at most 8 Mbit/s; a busy machine sends less.
+    assert!((1e5..9e6).contains(&rate(&documents[2])), "{} bit/s", rate(&documents[2]));
+}
+
+#[test]
+fn a_pipe_gets_no_live_table_but_the_remedy() {
+    let output = top(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    assert!(message.contains("--once") && message.contains("--json"), "{message}");
+    assert_eq!(top(&["--interval", "1ms"]).status.code(), Some(2));
+}
+
+/// A terminal that nobody sits at.
+struct Terminal(String);
+
+impl Terminal {
+    fn open(width: u32, command: &str) -> Option<Self> {
+        let name = format!("braid-test-{}-{width}", std::process::id());
+        let size = ["-x", &width.to_string(), "-y", "12"].map(str::to_owned);
+        let opened = Command::new("tmux")
+            .args(["new-session", "-d", "-s", &name])
+            .args(size)
+            .arg(command)
+            .status()
+            .ok()?;
+        opened.success().then_some(Self(name))
+    }
+
+    fn screen(&self) -> Vec<String> {
+        let output = Command::new("tmux").args(["capture-pane", "-p", "-t", &self.0]).output().expect("tmux");
+        text(&output.stdout).lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until some line holds this, and returns the screen.
+    fn shows(&self, what: &str) -> Vec<String> {
+        let began = Instant::now();
+        loop {
+            let screen = self.screen();
+            if screen.iter().any(|line| line.contains(what)) {
+                return screen;
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "`{what}` within 30 s in {screen:#?}");
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn press(&self, keys: &[&str]) {
+        Command::new("tmux").args(["send-keys", "-t", &self.0]).args(keys).status().expect("tmux");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux").args(["kill-session", "-t", &self.0]).status();
+    }
+}
+
+#[test]
+fn the_live_table_fits_80_and_200_columns_and_obeys_keys() {
+    let talk = Talk::begin();
+    let program = cargo_bin("braid");
+    for width in [80, 200] {
+        let command = format!("{} top --all --filter {}", program.display(), talk.address);
+        let Some(terminal) = Terminal::open(width, &command) else {
+            writeln!(std::io::stderr(), "SKIPPED: braid top on a terminal, because there is no tmux")
+                .expect("stderr");
+            return;
+        };
+        let screen = terminal.shows("2 connections, 2 subflows");
+        assert!(screen[1].starts_with("CONN SF ALGORITHM"), "{screen:#?}");
+        assert_eq!(screen[1].contains("REMOTE"), width == 200, "{screen:#?}");
+        assert_eq!(screen[2..].iter().filter(|line| line.starts_with("tcp ")).count(), 2, "{screen:#?}");
+        assert!(screen[11].starts_with("s sort: rate   / filter: 127.0.0.1:"), "{screen:#?}");
+        assert!(screen.iter().all(|line| line.chars().count() <= width as usize), "{screen:#?}");
+        terminal.press(&["s"]);
+        terminal.shows("s sort: cwnd");
+        terminal.press(&["/", "x", "y", "z", "Enter"]);
+        terminal.shows("No connection fits.");
+        terminal.press(&["/", "Escape"]);
+        terminal.shows("/ filter: none");
+        terminal.press(&["a"]);
+        terminal.shows("braid top: Braid's");
+        terminal.press(&["q"]);
+        let began = Instant::now();
+        while Command::new("tmux")
+            .args(["has-session", "-t", &terminal.0])
+            .output()
+            .is_ok_and(|o| o.status.success())
+        {
+            assert!(began.elapsed() < Duration::from_secs(10), "q ends it");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}

@@ -15,9 +15,9 @@ mod report;
 mod repro;
 mod run;
 mod terminal;
-mod unfinished;
 #[cfg(target_os = "linux")]
 mod top;
+mod unfinished;
 
 use std::process::ExitCode;
 

@@ -167,6 +167,31 @@ fn the_analysis_cells_have_the_expected_shares_and_round_trip_times_of_the_paper
     }
 }
 
+#[test]
+fn the_window_growth_of_the_analysis_has_its_six_topologies() {
+    let cells = open("analysis/growth", &[]).cells;
+    let of = |cell: &Scenario| {
+        let tcp = &cell.links[cell.connections[1].subflows[0].route[0]];
+        (tcp.name.clone(), propagation_ns(cell, 0, 1) / MS, propagation_ns(cell, 1, 0) / MS)
+    };
+    let found: Vec<(String, u64, u64)> = cells.iter().map(of).collect();
+    let expected = ["alone", "b1"].map(|link| [100, 200, 300].map(|rtt| (link.to_owned(), rtt, 100)));
+    assert_eq!(found, expected.concat());
+    for cell in &cells {
+        // 40 packets of 1500 bytes in 100 ms; 600 cycles.
+        assert!(cell.links.iter().all(|link| link.forward.rate_bps * 100 * MS == 40 * 1500 * 8 * S));
+        assert!(cell.links.iter().all(|link| link.forward.queue == QueueLimit::Packets(80)));
+        assert_eq!(cell.duration_ns, 600 * 100 * MS);
+    }
+}
+
+#[test]
+fn the_periods_of_the_scalable_scenario_are_the_rows_of_its_table() {
+    let cell = &open("d-olia/scalable", &[]).cells[0];
+    let expected: Vec<(u64, u64)> = (0..9).map(|row| (20 * row * S, 20 * (row + 1) * S)).collect();
+    assert_eq!(cell.periods, expected);
+}
+
 const SMALL: &str = r#"
 title = "small"
 duration = "10s"

@@ -1,6 +1,7 @@
 //! What good files mean.
 #![allow(clippy::float_cmp, reason = "the numbers compared are exact")]
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{fs, iter};
 
@@ -549,7 +550,7 @@ fn a_trace_that_cannot_be_read_gets_a_message_and_a_remedy() {
         let error = load(&Source::read(&path).unwrap(), &[]).unwrap_err().to_string();
         let error = error.replace(&format!("{}/", folder.path().display()), "");
         assert!(error.contains("link.b1.trace: ") && error.contains("hint: "), "{name}: {error}");
-        manual += &format!("## {name}\n{error}\n\n");
+        writeln!(manual, "## {name}\n{error}\n").unwrap();
     }
     insta::assert_snapshot!("traces", manual);
 }

@@ -170,7 +170,7 @@ fn the_live_table_fits_80_and_200_columns_and_obeys_keys() {
         };
         let screen = terminal.shows("2 connections, 2 subflows");
         assert!(screen[1].starts_with("CONN SF ALGORITHM"), "{screen:#?}");
-        assert_eq!(screen[1].contains("REMOTE"), width == 200, "{screen:#?}");
+        assert_eq!(screen[1].contains("LOCAL"), width == 200, "{screen:#?}");
         assert_eq!(screen[2..].iter().filter(|line| line.starts_with("tcp ")).count(), 2, "{screen:#?}");
         assert!(screen[11].starts_with("s sort: rate   / filter: 127.0.0.1:"), "{screen:#?}");
         assert!(screen.iter().all(|line| line.chars().count() <= width as usize), "{screen:#?}");

@@ -109,6 +109,18 @@ pub(crate) struct RunArgs {
     /// With --out, also write samples.parquet and queues.parquet: window, RTT, bytes and queue every 100 ms of all runs.
     #[arg(long, requires = "out")]
     pub(crate) samples: bool,
+    /// With --out, also write a log of each run into the folder's `events`: congestion states, windows, losses,
+    /// timers and what the scheduler decides, as JSON text sequences in the shape of qlog.
+    #[arg(long, requires = "out")]
+    pub(crate) events: bool,
+    /// Also write the packets of each connection, as its sender sees them, into this folder: pcapng for Wireshark,
+    /// one interface per subflow. About 250 bytes per packet.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) pcap: Option<PathBuf>,
+    /// With --pcap, keep at most this many bytes of each packet; all headers fit into 128.
+    #[arg(long, value_name = "BYTES", default_value = "128", requires = "pcap",
+          value_parser = clap::value_parser!(u32).range(1..=65535))]
+    pub(crate) snaplen: u32,
     /// Also write one HTML page with a summary, findings and charts that opens in any browser, offline. Replaces
     /// an earlier report of that name, and no other file.
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod calls;
+mod capture;
 mod failure;
 #[cfg(target_os = "linux")]
 mod kernel;

@@ -234,7 +234,8 @@ pub(crate) fn part(path: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-fn publish(file: NamedTempFile, path: &Path) -> io::Result<()> {
+/// Gives a file its name once it is on the disk.
+pub(crate) fn publish(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path).map(drop).map_err(|error| error.error)
 }

@@ -2,14 +2,17 @@
 
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
-use braid_results::{Run, Setup, Summary, theory};
+use braid_results::{Setup, Summary, theory};
 use braid_scenario::model::Scenario;
 use braid_scenario::{File, Source};
+use braid_sim::Options;
+use braid_sim::observe::Observer;
 
 use crate::Failure;
 use crate::args::{Backend, RunArgs, Seeds};
 use crate::failure::BAD_INPUT;
 use crate::pool;
+use crate::unfinished::Finished;
 
 /// More runs than this at once would not fit into memory.
 const MOST_RUNS: usize = 1_000_000;
@@ -121,11 +124,33 @@ impl Plan {
 
     /// Does a run. Whatever goes wrong in it, panics too, ends up in its status. The measurements, samples among them,
     /// come along if `samples` asks for them and the run succeeded.
-    pub(crate) fn execute(&self, index: usize, samples: bool) -> (Run, Option<Measurements>) {
+    pub(crate) fn execute(&self, index: usize, samples: bool) -> Finished {
         let (setup, spec) = self.get(index);
+        self.finish(index, samples, |options| braid_sim::run_with(setup.scenario, spec, setup.seed, options))
+    }
+
+    /// As [`Plan::execute`], telling `observer` what happens.
+    pub(crate) fn execute_observed(
+        &self,
+        index: usize,
+        samples: bool,
+        observer: &mut dyn Observer,
+    ) -> Finished {
+        let (setup, spec) = self.get(index);
+        self.finish(index, samples, |options| {
+            braid_sim::run_observed(setup.scenario, spec, setup.seed, options, observer)
+        })
+    }
+
+    fn finish(
+        &self,
+        index: usize,
+        samples: bool,
+        run: impl FnOnce(Options) -> Result<Measurements, braid_sim::Error>,
+    ) -> Finished {
+        let (setup, _) = self.get(index);
         let run = || {
-            let counts =
-                braid_sim::run_with(setup.scenario, spec, setup.seed, braid_sim::Options { samples })?;
+            let counts = run(Options { samples })?;
             Ok::<_, braid_sim::Error>((setup.measured(&counts), samples.then_some(counts)))
         };
         match pool::caught(run) {

@@ -13,6 +13,7 @@ use braid_results::{Document, OK, Run, Summary, json, table};
 
 use crate::Failure;
 use crate::args::{Format, RunArgs};
+use crate::capture::Captures;
 use crate::failure::{FAILED, INTERRUPTED};
 use crate::out::{Folder, Samples};
 use crate::plan::Plan;
@@ -30,6 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return terminal::print(intention(&plan).as_bytes());
     }
     let mut folder = args.out.as_deref().map(|path| Folder::prepare(path, &plan)).transpose()?;
+    let captures = Captures::prepare(args, &plan)?;
     let mut report = args.report.as_deref().map(|path| ReportFile::prepare(path, &plan)).transpose()?;
     let mut samples = match &folder {
         Some(folder) if args.samples && !folder.has_samples() => Some(folder.samples()?),
@@ -37,8 +39,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
 
     let mut progress = Progress::new(plan.len(), args.quiet);
-    let Outcome { runs, before, failed, first_failure, readers } =
-        execute(&plan, args, folder.as_mut(), samples.as_mut(), report.as_mut(), &mut progress)?;
+    let Outcome { runs, before, failed, first_failure, readers } = execute(
+        &plan,
+        args,
+        captures.as_ref(),
+        folder.as_mut(),
+        samples.as_mut(),
+        report.as_mut(),
+        &mut progress,
+    )?;
     let seconds = progress.started().elapsed().as_secs_f64();
 
     let mut summary = if keeps_runs(args) { summarize(&runs) } else { vec![] };
@@ -108,6 +117,7 @@ struct Outcome {
 fn execute(
     plan: &Plan,
     args: &RunArgs,
+    captures: Option<&Captures>,
     mut folder: Option<&mut Folder>,
     mut samples: Option<&mut Samples>,
     mut report: Option<&mut ReportFile>,
@@ -155,8 +165,11 @@ fn execute(
 
     // Those of an earlier attempt, as long as they have what is asked for now.
     let mut before = folder.as_mut().map_or_else(Vec::new, |folder| folder.finished());
-    let usable =
-        |number, (run, counts): &Finished| counts.is_some() || run.status != OK || !with_counts(number);
+    let usable = |number, (run, counts): &Finished| {
+        run.status != OK
+            || ((counts.is_some() || !with_counts(number))
+                && captures.is_none_or(|captures| captures.has(plan, number)))
+    };
     let n_before =
         before.iter().enumerate().take_while(|(number, run)| usable(*number, run)).count().min(plan.len());
     before.truncate(n_before);
@@ -164,8 +177,21 @@ fn execute(
 
     let mut unkept = None;
     if go_on {
-        let work = |index: usize| plan.execute(n_before + index, with_counts(n_before + index));
-        let each = |(run, counts): Finished| {
+        let work = |index: usize| {
+            let number = n_before + index;
+            match captures {
+                Some(captures) => captures.execute(plan, number, with_counts(number)),
+                None => Ok(plan.execute(number, with_counts(number))),
+            }
+        };
+        let each = |finished: Result<Finished, Failure>| {
+            let (run, counts) = match finished {
+                Ok(finished) => finished,
+                Err(failure) => {
+                    unkept = Some(failure);
+                    return ControlFlow::Break(());
+                }
+            };
             if let Some(folder) = &mut folder {
                 if let Err(failure) = folder.keep(&run, counts.as_ref()) {
                     unkept = Some(failure);

@@ -418,3 +418,40 @@ fn without_permission_nothing_is_read_or_written() {
     assert!(finished(&place.path().join("results")) == before);
     assert_eq!(fs::read_dir(place.path().join("closed")).unwrap().count(), 0);
 }
+
+#[test]
+fn captures_and_events_are_written_once_per_run_and_never_over_others() {
+    let place = Place::new();
+    let line = "run small.toml --cc lia --seeds 2 --out results --events --pcap packets --quiet";
+    place.stdout(line);
+    let names = |folder: &str| -> Vec<String> { files(&place.path().join(folder)).into_keys().collect() };
+    let packets = [
+        "0000-small-lia-seed1-bg0.pcapng",
+        "0000-small-lia-seed1-mp0.pcapng",
+        "0001-small-lia-seed2-bg0.pcapng",
+        "0001-small-lia-seed2-mp0.pcapng",
+    ];
+    assert_eq!(names("packets"), packets);
+    assert_eq!(names("results/events"), ["0000-small-lia-seed1.sqlog", "0001-small-lia-seed2.sqlog"]);
+    let before = files(&place.path().join("packets"));
+
+    // What is missing is run again; what is there stays as it is.
+    fs::remove_file(place.path().join("packets").join(packets[2])).unwrap();
+    place.stdout(line);
+    assert!(files(&place.path().join("packets")) == before);
+    place.stdout("run small.toml --cc lia --seeds 2 --out results --quiet");
+
+    place.write("small.toml", SMALL.replace("4mbit", "5mbit"));
+    place.refused(
+        "run small.toml --cc lia --pcap packets",
+        &["is of another run", "nothing was overwritten", "hint: "],
+    );
+    place.refused("run small.toml --cc lia --pcap small.toml", &["cannot write small.toml", "--pcap takes"]);
+    place.refused(
+        "run everyday/wifi-lte --set connection.mp0.traffic=object --pcap p",
+        &["error: "],
+    );
+    place.refused("run small.toml --cc lia --events", &["--events", "--out"]);
+    place.refused("run small.toml --cc lia --snaplen 64", &["--snaplen", "--pcap"]);
+    assert!(files(&place.path().join("packets")) == before);
+}

@@ -10,6 +10,7 @@ mod connection;
 mod data;
 mod link;
 mod network;
+pub mod observe;
 mod packet;
 mod random;
 mod ranges;
@@ -56,4 +57,19 @@ pub struct Options {
 /// As [`run`].
 pub fn run_with(scenario: &Scenario, cc: &Spec, seed: u64, options: Options) -> Result<Measurements, Error> {
     Ok(run::Run::new(scenario, cc, seed, options)?.finish())
+}
+
+/// As [`run_with`], and tells `observer` what happens. That changes nothing of it.
+///
+/// # Errors
+/// As [`run`], and [`observe::check`].
+pub fn run_observed(
+    scenario: &Scenario,
+    cc: &Spec,
+    seed: u64,
+    options: Options,
+    observer: &mut dyn observe::Observer,
+) -> Result<Measurements, Error> {
+    observe::check(scenario)?;
+    Ok(run::Run::new(scenario, cc, seed, options)?.finish_observed(observer))
 }

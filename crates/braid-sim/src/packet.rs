@@ -80,6 +80,12 @@ impl Sacks {
         }
     }
 
+    /// The blocks in a slot, which stays taken.
+    pub(crate) fn blocks(&self, slot: u32) -> &[(u32, u32)] {
+        let sack = if slot == Self::NONE { return &[] } else { &self.slots[slot as usize] };
+        &sack.blocks[..usize::from(sack.n)]
+    }
+
     pub(crate) fn take(&mut self, slot: u32) -> Sack {
         if slot == Self::NONE {
             return Sack::default();

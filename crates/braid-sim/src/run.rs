@@ -17,6 +17,7 @@ use crate::application::Application;
 use crate::connection::Connection;
 use crate::link::Link;
 use crate::network::Network;
+use crate::observe::{Observer, Unobserved, Watch, Watcher};
 use crate::packet::{Packet, Sacks, flags};
 use crate::tcp::receiver::{self, Receiver};
 use crate::tcp::sender::{self, Phase, Sender};
@@ -67,7 +68,7 @@ enum Plan {
 }
 
 /// What a subflow's route and life say.
-struct Path {
+pub(crate) struct Path {
     /// Whose packets are taken: those of its present life, once it is established; else [`NOBODY`].
     live: u32,
     /// What its packets are marked with: its number, and above that of its life.
@@ -85,19 +86,26 @@ struct Path {
 /// No subflow is marked with this.
 const NOBODY: u32 = u32::MAX;
 
+impl Path {
+    /// Connection, and index in it.
+    pub(crate) fn place(&self) -> (usize, usize) {
+        (self.connection, self.index)
+    }
+}
+
 /// A run in progress.
 pub(crate) struct Run<'a> {
     scenario: &'a Scenario,
-    network: Network,
+    pub(crate) network: Network,
     calendar: BinaryHeap<Reverse<(u64, Plan)>>,
     /// One per connection of the scenario.
     applications: Vec<Application>,
     specs: Vec<Spec>,
-    connections: Vec<Connection>,
-    paths: Vec<Path>,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) paths: Vec<Path>,
     /// The part of a packet's mark that is the number of its subflow.
-    number_mask: u32,
-    senders: Vec<Sender>,
+    pub(crate) number_mask: u32,
+    pub(crate) senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     first_sender: Element,
     first_receiver: Element,
@@ -305,7 +313,19 @@ impl<'a> Run<'a> {
     }
 
     /// Runs to the end and returns what was measured.
-    pub(crate) fn finish(mut self) -> Measurements {
+    pub(crate) fn finish(self) -> Measurements {
+        self.finish_watched(Unobserved)
+    }
+
+    /// As [`Run::finish`], telling what happens.
+    pub(crate) fn finish_observed(mut self, observer: &mut dyn Observer) -> Measurements {
+        let watcher = Watcher::new(&mut self, observer);
+        self.finish_watched(watcher)
+    }
+
+    #[allow(clippy::inline_always, reason = "one loop for those who watch and one for those who do not")]
+    #[inline(always)]
+    fn finish_watched(mut self, mut watch: impl Watch) -> Measurements {
         while let Some((time, element)) = self.network.agenda.next() {
             if time >= self.end {
                 break;
@@ -315,12 +335,18 @@ impl<'a> Run<'a> {
             self.events += 1;
             if element < FIRST_LINK {
                 self.follow_calendar();
+                watch.handled_any(&mut self);
             } else if element < self.first_sender {
                 if let Some(packet) = self.network.arrive(element - FIRST_LINK) {
+                    watch.arriving(&self, &packet);
                     self.receive(&packet);
+                    let subflow = (packet.subflow & self.number_mask) as usize;
+                    watch.handled(&mut self, subflow);
                 }
             } else if element < self.first_receiver {
-                self.sender_timer((element - self.first_sender) as usize);
+                let subflow = (element - self.first_sender) as usize;
+                self.sender_timer(subflow);
+                watch.handled(&mut self, subflow);
             } else {
                 self.receiver_timer((element - self.first_receiver) as usize);
             }

@@ -6,7 +6,8 @@
 //! - [`sender`] — transmission and the order of work per acknowledgement;
 //! - [`state`] — congestion states, proportional rate reduction, undo;
 //! - [`timers`] — RTO, tail loss probe, reordering timer;
-//! - [`receiver`] — acknowledgements.
+//! - [`receiver`] — acknowledgements;
+//! - [`watch`] — what an observer may see of a sender.
 
 pub(crate) mod rack;
 pub(crate) mod receiver;
@@ -17,3 +18,4 @@ mod state;
 #[cfg(test)]
 mod tests;
 pub(crate) mod timers;
+mod watch;

@@ -53,6 +53,8 @@ pub(crate) struct Scoreboard {
     newest: u32,
     /// No packet of this number or a higher one was ever marked, so they are in order of transmission.
     unmarked_from: u32,
+    /// Packets marked lost, if somebody wants to know.
+    pub(crate) losses: Option<Vec<u32>>,
 }
 
 impl Scoreboard {
@@ -69,6 +71,7 @@ impl Scoreboard {
             oldest: NONE,
             newest: NONE,
             unmarked_from: 0,
+            losses: None,
         }
     }
 
@@ -107,6 +110,12 @@ impl Scoreboard {
         self.snd_nxt += 1;
         self.append(seq);
         seq
+    }
+
+    /// The latest `n` packets sent, the last one first.
+    pub(crate) fn latest(&self, n: usize) -> impl Iterator<Item = (u32, &Segment)> {
+        let known = |seq: u32| (seq != NONE).then(|| (seq, self.get(seq)));
+        std::iter::successors(known(self.newest), move |(_, record)| known(record.older)).take(n)
     }
 
     /// A retransmission of `seq` leaves now.
@@ -207,6 +216,9 @@ impl Scoreboard {
     /// Marks a packet lost that is neither acknowledged nor already waiting for a retransmission. Returns whether it
     /// was a retransmission that was lost.
     pub(crate) fn mark_lost(&mut self, seq: u32) -> bool {
+        if let Some(losses) = &mut self.losses {
+            losses.push(seq);
+        }
         self.unlink(seq);
         self.unmarked_from = self.unmarked_from.max(seq + 1);
         let record = self.get_mut(seq);

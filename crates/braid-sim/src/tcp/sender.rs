@@ -108,6 +108,8 @@ pub(crate) struct Sender {
     pub(super) expiries: u32,
     /// Say CWR on the next new packet.
     pub(super) say_cwr: bool,
+    /// The latest packet that said it.
+    pub(super) cwr_said: Option<u32>,
     /// Retransmissions are allowed now.
     pub(super) repair: bool,
 
@@ -157,6 +159,7 @@ impl Sender {
             frto: false,
             expiries: 0,
             say_cwr: false,
+            cwr_said: None,
             repair: false,
             was_limited: false,
             max_packets_out: 0,
@@ -277,6 +280,7 @@ impl Sender {
             packet_flags |= flags::ECT;
             if self.say_cwr {
                 self.say_cwr = false;
+                self.cwr_said = Some(seq);
                 packet_flags |= flags::CWR;
             }
         }

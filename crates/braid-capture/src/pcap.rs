@@ -1,0 +1,134 @@
+//! Captures of the packets that the sending host of a connection sends and gets, as pcapng files: one per connection,
+//! in it one interface per subflow, raw IP, times in nanoseconds since the start of the run.
+//!
+//! The model's packets have no payload, no addresses and no keys: those are made up, the keys, nonces and initial
+//! numbers from the seed, so that Wireshark can follow the MPTCP connection and check every checksum and HMAC.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use braid_scenario::model::Scenario;
+use braid_sim::observe::{At, Event, Observer};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError};
+
+use crate::headers::{Ends, Frame};
+
+/// Times are in units of 10^-9 s.
+const NANOSECONDS: u8 = 9;
+
+/// The captures of a run.
+pub struct Captures<W: Write> {
+    /// One per connection of the scenario.
+    connections: Vec<(Ends, PcapNgWriter<W>)>,
+    snap_length: u32,
+    /// The first thing that went wrong; nothing is written after it.
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> Captures<W> {
+    /// Begins a capture for each connection of `scenario` in the sinks given, in their order. Of each packet at most
+    /// `snap_length` bytes are kept. `about` is the comment that goes into each.
+    ///
+    /// # Errors
+    /// What the sinks say.
+    ///
+    /// # Panics
+    /// If there are fewer sinks than connections.
+    pub fn new(
+        scenario: &Scenario,
+        seed: u64,
+        snap_length: u32,
+        about: &str,
+        sinks: impl IntoIterator<Item = W>,
+    ) -> io::Result<Self> {
+        let mut connections = Vec::new();
+        for ((number, model), sink) in scenario.connections.iter().enumerate().zip(sinks) {
+            let section = SectionHeaderBlock {
+                endianness: Endianness::Little,
+                options: vec![
+                    SectionHeaderOption::Comment(Cow::Owned(format!("{about}, connection {}", model.name))),
+                    SectionHeaderOption::UserApplication(Cow::Borrowed("Braid")),
+                ],
+                ..SectionHeaderBlock::default()
+            };
+            let mut file = PcapNgWriter::with_section_header(sink, section).map_err(cause)?;
+            for subflow in &model.subflows {
+                let route: Vec<&str> =
+                    subflow.route.iter().map(|&link| scenario.links[link].name.as_str()).collect();
+                let interface = InterfaceDescriptionBlock {
+                    linktype: DataLink::RAW,
+                    snaplen: snap_length,
+                    options: vec![
+                        InterfaceDescriptionOption::IfName(Cow::Owned(format!(
+                            "{}.{}",
+                            model.name, subflow.name
+                        ))),
+                        InterfaceDescriptionOption::IfDescription(Cow::Owned(route.join(" "))),
+                        InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                    ],
+                };
+                file.write_pcapng_block(interface).map_err(cause)?;
+            }
+            connections.push((Ends::new(model, number, seed), file));
+        }
+        assert_eq!(connections.len(), scenario.connections.len(), "a sink for each connection");
+        Ok(Self { connections, snap_length, failure: None })
+    }
+
+    /// The sinks, complete.
+    ///
+    /// # Errors
+    /// What a sink has said during the run.
+    pub fn finish(self) -> io::Result<Vec<W>> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok(self.connections.into_iter().map(|(_, file)| file.into_inner()).collect()),
+        }
+    }
+
+    fn write(&mut self, at: At, frame: &Frame) {
+        let kept = frame.bytes.len().min(self.snap_length as usize);
+        let block = EnhancedPacketBlock {
+            interface_id: at.subflow as u32,
+            timestamp: Duration::from_nanos(at.time_ns),
+            original_len: frame.length,
+            data: Cow::Borrowed(&frame.bytes[..kept]),
+            options: vec![],
+        };
+        if let Err(error) = self.connections[at.connection].1.write_pcapng_block(block) {
+            self.failure = Some(cause(error));
+        }
+    }
+}
+
+impl<W: Write> Observer for Captures<W> {
+    fn observe(&mut self, at: At, event: &Event) {
+        if self.failure.is_some() {
+            return;
+        }
+        let now_us = (at.time_ns / 1_000) as u32;
+        let ends = &mut self.connections[at.connection].0;
+        let frame = match event {
+            Event::Opening { step } => ends.opening(at.subflow, *step, now_us),
+            Event::Answer { step } => ends.answer(at.subflow, *step, now_us),
+            Event::Sent(sent) => ends.data(at.subflow, sent, now_us),
+            Event::Acknowledgement(ack) => ends.acknowledgement(at.subflow, ack, now_us),
+            _ => return,
+        };
+        self.write(at, &frame);
+    }
+}
+
+fn cause(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}

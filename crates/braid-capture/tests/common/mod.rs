@@ -1,0 +1,66 @@
+//! A run with something of everything: losses, a path that fails and returns, a flow with congestion marks.
+
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use braid_algorithms::Spec;
+use braid_results::measure::Measurements;
+use braid_scenario::model::Scenario;
+use braid_scenario::{Source, load};
+use braid_sim::observe::Observer;
+
+const RUN: &str = r#"
+title = "Two paths, one of which fails for a while"
+duration = "10s"
+
+[link.b1]
+rate = "10mbit"
+delay = "5ms"
+queue = "50p"
+loss = "0.5%"
+
+[link.b2]
+rate = "5mbit"
+delay = "20ms"
+queue = "50p"
+outages = ["3s..6s"]
+
+[link.b3]
+rate = "10mbit"
+delay = "10ms"
+queue = "100p"
+ecn-threshold = "20p"
+
+[connection.mp0]
+kind = "mptcp"
+subflow.sf1.route = ["b1"]
+subflow.sf2.route = ["b2"]
+
+[connection.tcp0]
+kind = "tcp"
+cc = "reno"
+route = ["b1"]
+start = "1s"
+
+[connection.ecn0]
+kind = "tcp"
+cc = "reno"
+ecn = true
+route = ["b3"]
+"#;
+
+pub(crate) const SEED: u64 = 7;
+
+pub(crate) fn scenario(set: &[&str]) -> Scenario {
+    let source = Source { name: "run.toml".to_owned(), text: RUN.to_owned() };
+    let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+    load(&source, &set).unwrap().cells.remove(0)
+}
+
+pub(crate) fn run(scenario: &Scenario) -> Measurements {
+    braid_sim::run(scenario, &Spec::parse("olia").unwrap(), SEED).unwrap()
+}
+
+pub(crate) fn observe(scenario: &Scenario, observer: &mut dyn Observer) -> Measurements {
+    let options = braid_sim::Options::default();
+    braid_sim::run_observed(scenario, &Spec::parse("olia").unwrap(), SEED, options, observer).unwrap()
+}

@@ -1,0 +1,107 @@
+//! The event log: well-formed, complete, the same each time, and in no one's way.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use braid_capture::events::EventLog;
+use braid_results::measure::Measurements;
+use serde_json::Value;
+
+use common::{observe, run, scenario};
+
+fn log() -> (Measurements, Vec<u8>) {
+    let scenario = scenario(&[]);
+    let mut log = EventLog::new(&scenario, "a title", Vec::new()).unwrap();
+    let counts = observe(&scenario, &mut log);
+    (counts, log.finish().unwrap())
+}
+
+/// RFC 7464: a record separator, a JSON text, a line feed.
+fn records(bytes: &[u8]) -> Vec<Value> {
+    let text = std::str::from_utf8(bytes).unwrap();
+    assert!(text.starts_with('\u{1e}') && text.ends_with('\n'));
+    text[1..]
+        .split('\u{1e}')
+        .map(|record| serde_json::from_str(record.strip_suffix('\n').unwrap()).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_record_is_as_its_schema_says() {
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.schema.json");
+    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+    let schema = compiler.compile(schema, &mut schemas).unwrap();
+    let records = records(&log().1);
+    assert!(records.len() > 1000);
+    for record in &records {
+        if let Err(error) = schemas.validate(record, schema) {
+            panic!("{record}: {error}");
+        }
+    }
+    let spoiled: Value =
+        serde_json::json!({"time": 1.0, "name": "tcp:undone", "group_id": "mp0/sf1", "data": {}});
+    assert!(schemas.validate(&spoiled, schema).is_err(), "the schema can say no");
+    assert_eq!(records[0]["serialization_format"], "application/qlog+json-seq");
+    assert_eq!(records[0]["title"], "a title");
+}
+
+#[test]
+fn it_tells_of_everything_that_was_counted() {
+    let (counts, bytes) = log();
+    let records = records(&bytes);
+    let mut told: BTreeMap<(&str, String), u64> = BTreeMap::new();
+    for record in &records[1..] {
+        let data = &record["data"];
+        let kind = data["trigger"].as_str().or(data["timer_type"].as_str()).unwrap_or_default();
+        let name = record["name"].as_str().unwrap();
+        let name = if kind.is_empty() { name.to_owned() } else { format!("{name} {kind}") };
+        *told.entry((record["group_id"].as_str().unwrap(), name)).or_default() += 1;
+    }
+    let told = |group: &str, name: &str| {
+        told.iter().find(|(key, _)| key.0 == group && key.1 == name).map_or(0, |(_, n)| *n)
+    };
+    for (connection, subflow, group) in
+        [(0, 0, "mp0/sf1"), (0, 1, "mp0/sf2"), (1, 0, "tcp0/sf1"), (2, 0, "ecn0/sf1")]
+    {
+        let counts = &counts.connections[connection].subflows[subflow];
+        assert_eq!(told(group, "tcp:packet_retransmitted"), counts.retransmissions, "{group}");
+        assert_eq!(told(group, "tcp:congestion_episode_started loss"), counts.fast_retransmits, "{group}");
+        assert_eq!(told(group, "tcp:congestion_episode_started ecn"), counts.ecn_reductions, "{group}");
+        assert_eq!(told(group, "tcp:timer_expired retransmission"), counts.timeouts, "{group}");
+        assert_eq!(told(group, "tcp:congestion_episode_undone"), counts.undos, "{group}");
+    }
+    let reinjected = told("mp0/sf1", "mptcp:data_reinjected") + told("mp0/sf2", "mptcp:data_reinjected");
+    assert_eq!(reinjected, counts.connections[0].reinjections);
+    let [sf1, sf2] = [0, 1].map(|subflow| &counts.connections[0].subflows[subflow]);
+    assert!(sf1.fast_retransmits > 0 && sf2.timeouts > 0 && reinjected > 0, "the run has them");
+    assert!(counts.connections[2].subflows[0].ecn_reductions > 0, "the run has them");
+    assert!(told("mp0/sf2", "tcp:packet_lost retransmission_timeout") > 0);
+    assert!(told("mp0/sf1", "tcp:packet_lost rack") > 0);
+}
+
+#[test]
+fn every_packet_of_the_connection_is_scheduled_once_and_in_order() {
+    let (counts, bytes) = log();
+    let mut next = 0;
+    for record in records(&bytes).iter().filter(|record| record["name"] == "mptcp:data_scheduled") {
+        assert_eq!(record["data"]["first_data_number"], next);
+        next = record["data"]["last_data_number"].as_u64().unwrap() + 1;
+    }
+    assert!(next * 1420 >= counts.connections[0].goodput_bytes && next > 1000);
+}
+
+#[test]
+fn times_never_go_back() {
+    let records = records(&log().1);
+    let times: Vec<f64> = records[1..].iter().map(|record| record["time"].as_f64().unwrap()).collect();
+    assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes_and_is_not_changed_by_being_watched() {
+    let (counts, bytes) = log();
+    let (again, same) = log();
+    assert!(counts == again && bytes == same);
+    assert!(counts == run(&scenario(&[])));
+}

@@ -1,0 +1,209 @@
+//! What Wireshark makes of a capture is what the simulator has counted. Skipped where tshark is not installed.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use braid_capture::pcap::Captures;
+use braid_results::measure::Measurements;
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+use tempfile::TempDir;
+
+use common::{SEED, observe, run, scenario};
+
+/// Captures a run into `0.pcapng`, `1.pcapng`, ... by connection.
+fn capture(set: &[&str], snap_length: u32) -> (TempDir, Measurements) {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(set);
+    let sinks = scenario.connections.iter().map(|_| Vec::new());
+    let mut captures = Captures::new(&scenario, SEED, snap_length, "a run", sinks).unwrap();
+    let counts = observe(&scenario, &mut captures);
+    for (number, bytes) in captures.finish().unwrap().iter().enumerate() {
+        fs::write(folder.path().join(format!("{number}.pcapng")), bytes).unwrap();
+    }
+    (folder, counts)
+}
+
+fn is_there() -> bool {
+    let there = Command::new("tshark").arg("--version").output().is_ok();
+    if !there {
+        eprintln!("skipped: tshark is not installed; scripts/setup --test installs it");
+    }
+    there
+}
+
+/// The fields of the packets that a filter lets through.
+fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T", "fields"]);
+    command.args(["-Y", filter, "-r"]).arg(file);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+fn count(file: &Path, filter: &str) -> u64 {
+    tshark(file, filter, &["frame.number"]).len() as u64
+}
+
+fn number(text: &str) -> u64 {
+    text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16)).unwrap()
+}
+
+fn check(set: &[&str]) {
+    let (folder, counts) = capture(set, 65_535);
+    for (number, connection) in counts.connections.iter().enumerate() {
+        let file = folder.path().join(format!("{number}.pcapng"));
+        let none = [
+            "_ws.malformed",
+            "tcp.checksum.status != 1",
+            "ip.checksum.status == 0",
+            "tcp.analysis.lost_segment",
+            "tcp.analysis.ack_lost_segment",
+            "_ws.expert.group == \"Protocol\"",
+            "_ws.expert.severity == error",
+        ];
+        let wrong = tshark(&file, &none.join(" || "), &["frame.number", "_ws.expert.message"]);
+        assert!(wrong.is_empty(), "{set:?} {number}: {:?}", wrong[0]);
+        // What comes soon after what overtook it, Wireshark takes for reordered on its way to the capture.
+        let fields = ["tcp.stream", "tcp.analysis.retransmission", "tcp.analysis.out_of_order"];
+        let packets = tshark(&file, "tcp.len > 0", &fields);
+        for (stream, subflow) in connection.subflows.iter().enumerate() {
+            let of: Vec<_> = packets.iter().filter(|fields| fields[0] == stream.to_string()).collect();
+            assert_eq!(of.len() as u64, subflow.packets_sent, "{set:?} {number}");
+            let again = of.iter().filter(|fields| !fields[1].is_empty() || !fields[2].is_empty()).count();
+            assert_eq!(again as u64, subflow.retransmissions, "{set:?} {number}");
+        }
+    }
+    assert!(
+        counts.connections[0].subflows.iter().all(|subflow| subflow.retransmissions > 10),
+        "the run has them"
+    );
+}
+
+#[test]
+fn packets_and_retransmissions_are_as_many_as_were_counted_and_nothing_is_malformed() {
+    if is_there() {
+        check(&[]);
+        check(&["connection.mp0.ip-version=6"]);
+    }
+}
+
+#[test]
+fn both_subflows_belong_to_one_mptcp_connection_whose_data_level_has_the_goodput() {
+    if !is_there() {
+        return;
+    }
+    let (folder, counts) = capture(&[], 128);
+    let file = folder.path().join("0.pcapng");
+    assert_eq!(count(&file, "tcp && !mptcp"), 0);
+    let streams = tshark(&file, "mptcp.stream", &["mptcp.stream"]);
+    assert!(streams.len() > 1000 && streams.iter().all(|fields| fields[0] == "0"));
+    let joins =
+        tshark(&file, "tcp.flags.syn == 1 && tcp.options.mptcp.recvtok", &["tcp.options.mptcp.recvtok"]);
+    let expected = tshark(&file, "frame.number == 2", &["mptcp.expected_token"]);
+    assert!(!joins.is_empty() && joins.iter().all(|token| *token == expected[0]), "{joins:?} {expected:?}");
+
+    // The acknowledged data is what the receiver has got, but for what was acknowledged after the last arrival.
+    let fields = ["tcp.stream", "tcp.options.mptcp.rawdataack"];
+    let acks = tshark(&file, "tcp.srcport == 5001 && tcp.options.mptcp.rawdataack", &fields);
+    let of = |stream: &str| -> Vec<u64> {
+        let acks = acks.iter().filter(|fields| fields[0] == stream);
+        acks.map(|fields| number(&fields[1])).collect()
+    };
+    let acks = [of("0"), of("1")];
+    assert!(
+        acks.iter().flat_map(|acks| acks.windows(2)).all(|pair| pair[0] <= pair[1]),
+        "they never go back"
+    );
+    let first = tshark(&file, "tcp.options.mptcp.rawdataseqno", &["tcp.options.mptcp.rawdataseqno"]);
+    // The first mapping is the second packet's: the first one's is implied by the handshake.
+    let first = number(&first[0][0]) - 1420;
+    let goodput = acks.iter().flatten().max().unwrap() - first;
+    let counted = counts.connections[0].goodput_bytes;
+    let in_one_rtt = 15_000_000 / 8;
+    assert!(goodput <= counted && goodput + in_one_rtt / 10 > counted, "{goodput} {counted}");
+}
+
+#[test]
+fn a_join_proves_that_it_knows_the_keys() {
+    if !is_there() {
+        return;
+    }
+    let (folder, _) = capture(&[], 128);
+    let file = folder.path().join("0.pcapng");
+    let one = |filter: &str, fields: &[&str]| -> Vec<Vec<u8>> {
+        let found = tshark(&file, filter, fields);
+        let bytes = |text: &String| {
+            let text = text.replace(':', "");
+            let value =
+                if text.len() >= 16 && text.bytes().all(|b| b.is_ascii_hexdigit()) && fields.len() == 1 {
+                    text
+                } else {
+                    text.trim_start_matches("0x").to_owned()
+                };
+            (0..value.len() / 2).map(|i| u8::from_str_radix(&value[2 * i..2 * i + 2], 16).unwrap()).collect()
+        };
+        found[0].iter().map(bytes).collect()
+    };
+    let decimal = |filter: &str, field: &str| -> Vec<u8> {
+        let text = &tshark(&file, filter, &[field])[0][0];
+        number(text).to_be_bytes().to_vec()
+    };
+    let third = "tcp.len > 0 && tcp.options.mptcp.recvkey";
+    let client = decimal(third, "tcp.options.mptcp.sendkey");
+    let server = decimal(third, "tcp.options.mptcp.recvkey");
+    let join = "tcp.options.mptcp.subtype == 1";
+    let nonce = |syn: &str| {
+        let all = decimal(&format!("{join} && tcp.flags == {syn}"), "tcp.options.mptcp.sendrand");
+        all[4..].to_vec()
+    };
+    let (of_client, of_server) = (nonce("0x002"), nonce("0x012"));
+    let hmac = |key: Vec<u8>, message: Vec<u8>| {
+        let mut hmac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+        hmac.update(&message);
+        hmac.finalize().into_bytes().to_vec()
+    };
+    let answer = decimal(&format!("{join} && tcp.flags == 0x012"), "tcp.options.mptcp.sendtrunchmac");
+    let expected =
+        hmac([server.clone(), client.clone()].concat(), [of_server.clone(), of_client.clone()].concat());
+    assert_eq!(answer, expected[..8]);
+    let confirmation = &one(&format!("{join} && tcp.flags == 0x010"), &["tcp.options.mptcp.sendhmac"])[0];
+    let expected = hmac([client, server].concat(), [of_client, of_server].concat());
+    assert_eq!(*confirmation, expected[..20]);
+}
+
+#[test]
+fn a_flow_with_congestion_marks_negotiates_them_and_answers() {
+    if !is_there() {
+        return;
+    }
+    let (folder, _) = capture(&[], 128);
+    let file = folder.path().join("2.pcapng");
+    assert_eq!(count(&file, "tcp.flags.syn == 1 && tcp.flags.ece == 1 && tcp.flags.cwr == 1"), 1);
+    assert_eq!(
+        count(&file, "tcp.flags.syn == 1 && tcp.flags.ack == 1 && tcp.flags.ece == 1 && tcp.flags.cwr == 0"),
+        1
+    );
+    assert!(count(&file, "ip.dsfield.ecn == 2 && tcp.len > 0") > 1000);
+    assert!(count(&file, "tcp.flags.syn == 0 && tcp.flags.ece == 1 && tcp.srcport == 5001") > 0);
+    assert!(count(&file, "tcp.flags.syn == 0 && tcp.flags.cwr == 1 && tcp.dstport == 5001") > 0);
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes_and_is_not_changed_by_being_watched() {
+    let (one, counts) = capture(&[], 128);
+    let (other, again) = capture(&[], 128);
+    for number in 0..3 {
+        let read = |folder: &TempDir| fs::read(folder.path().join(format!("{number}.pcapng"))).unwrap();
+        assert!(read(&one) == read(&other) && read(&one).len() > 100_000);
+    }
+    assert!(counts == again && counts == run(&scenario(&[])));
+}

@@ -6,11 +6,15 @@
 #![no_main]
 
 use braid_scenario::model::{Kind, Loss, QueueLimit, Scenario};
+use braid_scenario::trace::Trace;
 use braid_scenario::{Source, load, topology};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
+    if let Ok(trace) = Trace::parse("x.trace", &text) {
+        assert!(trace.mean_bps() > 0 && trace.peak_bps() >= trace.mean_bps());
+    }
     let set: Vec<String> =
         text.lines().filter_map(|line| line.strip_prefix("#--set ")).map(str::to_owned).collect();
     match load(&Source { name: "x.toml".to_owned(), text: text.clone().into_owned() }, &set) {

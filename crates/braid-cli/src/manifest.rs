@@ -1,6 +1,6 @@
 //! Which runs a folder of `--out` is about.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -36,7 +36,7 @@ impl Manifest {
         let (setup, _) = plan.get(0);
         let scenarios = plan.files.iter().map(|planned| Entry {
             name: planned.file.cells[0].name.clone(),
-            sha256: hex(&Sha256::digest(format!("{:?} {:?}", planned.file.title, planned.file.cells))),
+            sha256: hash(&(&planned.file.title, &planned.file.cells)),
             cc: planned.specs.iter().map(|spec| spec.text().to_owned()).collect(),
         });
         Self {
@@ -87,8 +87,21 @@ impl Manifest {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
+/// Of all that a value says of itself.
+fn hash(value: &impl fmt::Debug) -> String {
+    /// What is written goes into the hash at once: a scenario may hold long traces.
+    struct Hashing(Sha256);
+
+    impl fmt::Write for Hashing {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.update(text);
+            Ok(())
+        }
+    }
+
+    let mut hashing = Hashing(Sha256::new());
+    let _ = write!(hashing, "{value:?}");
+    hashing.0.finalize().iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })

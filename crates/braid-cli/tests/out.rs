@@ -447,10 +447,7 @@ fn captures_and_events_are_written_once_per_run_and_never_over_others() {
         &["is of another run", "nothing was overwritten", "hint: "],
     );
     place.refused("run small.toml --cc lia --pcap small.toml", &["cannot write small.toml", "--pcap takes"]);
-    place.refused(
-        "run everyday/wifi-lte --set connection.mp0.traffic=object --pcap p",
-        &["error: "],
-    );
+    place.refused("run everyday/wifi-lte --set connection.mp0.traffic=object --pcap p", &["error: "]);
     place.refused("run small.toml --cc lia --events", &["--events", "--out"]);
     place.refused("run small.toml --cc lia --snaplen 64", &["--snaplen", "--pcap"]);
     assert!(files(&place.path().join("packets")) == before);

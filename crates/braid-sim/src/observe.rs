@@ -186,7 +186,8 @@ pub trait Observer {
 /// If a connection is of another kind.
 pub fn check(scenario: &Scenario) -> Result<(), Error> {
     let other = |connection: &&Connection| {
-        connection.traffic != Traffic::Bulk || connection.subflows.iter().any(|subflow| !subflow.up.is_empty())
+        connection.traffic != Traffic::Bulk
+            || connection.subflows.iter().any(|subflow| !subflow.up.is_empty())
     };
     match scenario.connections.iter().find(other) {
         None => Ok(()),

@@ -145,7 +145,7 @@ fn opportunities(text: &str) -> impl Iterator<Item = u64> {
 fn a_full_queue_leaves_by_a_trace_to_the_packet() {
     // Every packet takes 4 bytes more than its own of 1504 bytes an opportunity.
     for (size, cost) in [(1500_u16, 1504), (1000, 1004), (52, 56), (9000, 9004)] {
-        let packets = (0..100_000).map(|seq| (0, Packet { seq, size, ..Packet::default() }));
+        let packets = (0..100_000).map(|seq| (0, Packet { size, seq, ..Packet::default() }));
         let end = 40_000 * MS;
         let found = offer(&traced(LTE, u32::MAX), packets, end).arrived;
         let mut expected = Vec::new();

@@ -250,22 +250,68 @@ fn cwnd(samples: &[SubflowSample], window: Window) -> Option<f64> {
     (!cwnds.is_empty()).then(|| mean(&cwnds))
 }
 
-/// Packets per second gained between samples that lie in the same congestion avoidance.
+/// Packets per second gained in congestion avoidance: between two reductions, from where the window has come down to
+/// the slow-start threshold, so that recovery does not count.
 fn growth(samples: &[SubflowSample], window: Window) -> Option<f64> {
-    let avoiding = |sample: &SubflowSample| sample.ssthresh.is_some_and(|ssthresh| sample.cwnd >= ssthresh);
-    let pairs = within(samples, window).windows(2).filter(|pair| {
-        avoiding(&pair[0])
-            && avoiding(&pair[1])
-            && pair[0].ssthresh == pair[1].ssthresh
-            && pair[0].retransmissions == pair[1].retransmissions
-    });
-    let (gained, time) = pairs.fold((0.0, 0.0), |(gained, time), pair| {
-        let step = f64::from(pair[1].cwnd) - f64::from(pair[0].cwnd);
-        (gained + step, time + (pair[1].time_ns - pair[0].time_ns) as f64 / 1e9)
-    });
+    let (mut gained, mut time) = (0.0, 0.0);
+    let mut before: Option<&SubflowSample> = None;
+    for sample in within(samples, window) {
+        let Some(ssthresh) = sample.ssthresh else { continue };
+        let same = |before: &&SubflowSample| {
+            before.ssthresh == sample.ssthresh && before.retransmissions == sample.retransmissions
+        };
+        match before.filter(same) {
+            Some(before) => {
+                gained += f64::from(sample.cwnd) - f64::from(before.cwnd);
+                time += (sample.time_ns - before.time_ns) as f64 / 1e9;
+            }
+            // Not yet at the threshold: still recovering, or in slow start.
+            None if sample.cwnd.abs_diff(ssthresh) > 1 => {
+                before = None;
+                continue;
+            }
+            None => {}
+        }
+        before = Some(sample);
+    }
     (time > 0.0).then(|| gained / time)
 }
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_counts_neither_slow_start_nor_recovery() {
+        let sample = |tenth: u64, cwnd, ssthresh, retransmissions| SubflowSample {
+            time_ns: tenth * 100_000_000,
+            cwnd,
+            ssthresh,
+            retransmissions,
+            ..SubflowSample::default()
+        };
+        let samples = [
+            sample(0, 10, None, 0),
+            sample(1, 40, None, 0),
+            // A reduction, recovery down to the threshold, then a packet per sample.
+            sample(2, 38, Some(20), 1),
+            sample(3, 28, Some(20), 1),
+            sample(4, 20, Some(20), 1),
+            sample(5, 21, Some(20), 1),
+            sample(6, 22, Some(20), 1),
+            // The next one, and half a packet per sample.
+            sample(7, 20, Some(11), 2),
+            sample(8, 11, Some(11), 2),
+            sample(9, 11, Some(11), 2),
+            sample(10, 12, Some(11), 2),
+        ];
+        let whole: Window = "0s..2s".parse().unwrap();
+        // Three packets in four tenths of a second.
+        assert!((growth(&samples, whole).unwrap() - 7.5).abs() < 1e-9);
+        assert_eq!(growth(&samples[..4], whole), None);
+    }
 }

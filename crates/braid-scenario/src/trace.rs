@@ -229,10 +229,10 @@ mod tests {
     #[test]
     fn rates_are_those_of_full_packets() {
         // One opportunity each millisecond is what mahimahi calls 12 Mbit/s.
-        let even: String = (1..=3000).map(|ms| format!("{ms}\n")).collect();
+        let lines = |times: Vec<u32>| times.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let even = lines((1..=3000).collect());
         assert_eq!((trace(&even).mean_bps(), trace(&even).peak_bps()), (12_000_000, 12_000_000));
-        let burst: String =
-            (1..=3000).map(|ms| format!("{}\n", if ms <= 2000 { (ms + 1) / 2 } else { ms })).collect();
+        let burst = lines((1..=3000_u32).map(|ms| if ms <= 2000 { ms.div_ceil(2) } else { ms }).collect());
         assert_eq!((trace(&burst).mean_bps(), trace(&burst).peak_bps()), (12_000_000, 24_000_000));
     }
 

@@ -30,6 +30,17 @@ pub(crate) struct Agenda {
 /// Comes after everything.
 const EMPTY: u64 = u64::MAX;
 
+/// The place of an event in the order of all.
+#[inline]
+pub(crate) fn moment(time: u64, element: Element) -> u64 {
+    (time << ELEMENT_BITS) | u64::from(element)
+}
+
+#[inline]
+fn event(key: u64) -> (u64, Element) {
+    (key >> ELEMENT_BITS, (key & u64::from(MAX_ELEMENTS - 1)) as Element)
+}
+
 impl Default for Agenda {
     fn default() -> Self {
         Self { heap: vec![EMPTY; 5], len: 0, hole: false }
@@ -41,7 +52,7 @@ impl Agenda {
     #[inline]
     pub(crate) fn schedule(&mut self, time: u64, element: Element) {
         debug_assert!(time <= MAX_TIME && element < MAX_ELEMENTS);
-        let key = (time << ELEMENT_BITS) | u64::from(element);
+        let key = moment(time, element);
         if self.hole {
             // An element that reschedules itself when its event is handled replaces the root: one sift, not two.
             self.hole = false;
@@ -51,9 +62,34 @@ impl Agenda {
         }
     }
 
-    /// Takes the next event.
+    /// Takes the next event, if it comes before `limit`, which is a [`moment`].
     #[inline]
+    pub(crate) fn next_before(&mut self, limit: u64) -> Option<(u64, Element)> {
+        self.fill();
+        let key = self.heap[0];
+        if key >= limit {
+            return None;
+        }
+        self.hole = true;
+        Some(event(key))
+    }
+
+    /// Takes the next event.
+    #[cfg(test)]
     pub(crate) fn next(&mut self) -> Option<(u64, Element)> {
+        self.next_before(EMPTY)
+    }
+
+    /// The next event, which stays planned.
+    pub(crate) fn peek(&mut self) -> Option<(u64, Element)> {
+        self.fill();
+        let key = self.heap[0];
+        (key != EMPTY).then(|| event(key))
+    }
+
+    #[allow(clippy::inline_always, reason = "a call costs as much as the work, once per event")]
+    #[inline(always)]
+    fn fill(&mut self) {
         if self.hole {
             self.hole = false;
             self.len -= 1;
@@ -62,12 +98,6 @@ impl Agenda {
                 self.sift_down(last);
             }
         }
-        let key = self.heap[0];
-        if key == EMPTY {
-            return None;
-        }
-        self.hole = true;
-        Some((key >> ELEMENT_BITS, (key & u64::from(MAX_ELEMENTS - 1)) as Element))
     }
 
     fn insert(&mut self, key: u64) {

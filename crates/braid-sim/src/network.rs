@@ -74,6 +74,13 @@ impl Network {
         None
     }
 
+    /// The packets that the event of a link at `now` brings to the end of their routes.
+    pub(crate) fn arriving(&self, now: u64, link: u32) -> impl Iterator<Item = &Packet> {
+        let arrives =
+            |packet: &&Packet| packet.flags & flags::LOST == 0 && self.hops[packet.hop as usize + 1] == END;
+        self.links[link as usize].arriving(now).filter(arrives)
+    }
+
     /// A link changes.
     pub(crate) fn change(&mut self, link: u32, change: &Change) {
         let Self { now, links, sacks, .. } = self;

@@ -1,14 +1,14 @@
 //! What the sending hosts of a run do and see, for captures and logs.
 //!
-//! Nothing here is in the way of a run that nobody observes: the engine's loop is compiled a second time for one that
-//! somebody does, and after each event compares the senders with what they were.
+//! Nothing here is in the way of a run that nobody observes. For one that somebody does, the engine handles one event at a
+//! time, and after each the senders are compared with what they were.
 
 use braid_algorithms::layout::{SSTHRESH_INFINITE, ca_state};
 
 use braid_scenario::model::{Connection, Scenario, Traffic};
 
 use crate::Error;
-use crate::packet::{Packet, flags};
+use crate::packet::flags;
 use crate::run::Run;
 use crate::tcp::sender::Phase;
 
@@ -198,26 +198,12 @@ pub fn check(scenario: &Scenario) -> Result<(), Error> {
     }
 }
 
-/// What the engine's loop tells.
-pub(crate) trait Watch {
-    /// A packet is about to be handled at the end of its route.
-    fn arriving(&mut self, run: &Run, packet: &Packet);
-    /// An event of this subflow has been handled.
-    fn handled(&mut self, run: &mut Run, subflow: usize);
-    /// An event that may concern any subflow has been handled.
-    fn handled_any(&mut self, run: &mut Run);
-}
-
-/// Nobody wants to know.
-pub(crate) struct Unobserved;
-
-impl Watch for Unobserved {
-    #[inline(always)]
-    fn arriving(&mut self, _: &Run, _: &Packet) {}
-    #[inline(always)]
-    fn handled(&mut self, _: &mut Run, _: usize) {}
-    #[inline(always)]
-    fn handled_any(&mut self, _: &mut Run) {}
+/// Whom an event of the engine concerns.
+pub(crate) enum Concerned {
+    /// Any subflow.
+    All,
+    /// These subflows, and others of their connections.
+    Some(Vec<usize>),
 }
 
 /// What a sender was when it was last looked at.
@@ -325,42 +311,45 @@ impl<'o> Watcher<'o> {
     }
 }
 
-impl Watch for Watcher<'_> {
-    fn arriving(&mut self, run: &Run, packet: &Packet) {
-        if packet.flags & flags::DATA != 0 {
-            return;
+impl Watcher<'_> {
+    /// What is about to arrive at the end of a link. Tells of acknowledgements; returns whose packets they are.
+    pub(crate) fn arriving(&mut self, run: &Run, time_ns: u64, link: u32) -> Vec<usize> {
+        let mut whose = Vec::new();
+        for packet in run.network.arriving(time_ns, link) {
+            let number = (packet.subflow & run.number_mask) as usize;
+            whose.push(number);
+            let (connection, subflow) = run.paths[number].place();
+            let at = At { time_ns, connection, subflow };
+            if packet.flags & (flags::DATA | flags::SYN) == flags::SYN {
+                self.observer.observe(at, &Event::Answer { step: packet.seq });
+            } else if packet.flags & flags::DATA == 0 && run.senders[number].phase == Phase::Established {
+                let acknowledgement = Acknowledgement {
+                    next: packet.seq,
+                    next_data: packet.dsn,
+                    window_end: packet.window_end,
+                    echo_us: packet.timestamp,
+                    blocks: run.network.sacks.blocks(packet.sack).to_vec(),
+                    ece: packet.flags & flags::ECE != 0,
+                };
+                self.observer.observe(at, &Event::Acknowledgement(acknowledgement));
+            }
         }
-        let number = (packet.subflow & run.number_mask) as usize;
-        let (connection, subflow) = run.paths[number].place();
-        let event = if packet.flags & flags::SYN != 0 {
-            Event::Answer { step: packet.seq }
-        } else if run.senders[number].phase == Phase::Established {
-            Event::Acknowledgement(Acknowledgement {
-                next: packet.seq,
-                next_data: packet.dsn,
-                window_end: packet.window_end,
-                echo_us: packet.timestamp,
-                blocks: run.network.sacks.blocks(packet.sack).to_vec(),
-                ece: packet.flags & flags::ECE != 0,
-            })
-        } else {
-            return;
+        whose
+    }
+
+    /// An event has been handled.
+    pub(crate) fn handled(&mut self, run: &mut Run, concerned: Concerned) {
+        let mut connections: Vec<usize> = match concerned {
+            Concerned::All => (0..run.connections.len()).collect(),
+            Concerned::Some(subflows) => subflows.iter().map(|&number| run.paths[number].place().0).collect(),
         };
-        self.observer.observe(At { time_ns: run.network.now, connection, subflow }, &event);
-    }
-
-    fn handled(&mut self, run: &mut Run, subflow: usize) {
-        let (connection, _) = run.paths[subflow].place();
-        let first = run.connections[connection].first;
-        for number in first..first + run.connections[connection].n {
-            self.compare(run, number);
-        }
-        self.next_data[connection] = run.connections[connection].data.snd_nxt;
-    }
-
-    fn handled_any(&mut self, run: &mut Run) {
-        for connection in 0..run.connections.len() {
-            self.handled(run, run.connections[connection].first);
+        connections.dedup();
+        for connection in connections {
+            let first = run.connections[connection].first;
+            for number in first..first + run.connections[connection].n {
+                self.compare(run, number);
+            }
+            self.next_data[connection] = run.connections[connection].data.snd_nxt;
         }
     }
 }

@@ -12,12 +12,12 @@ use braid_results::measure::{
 };
 use braid_scenario::model::{self, Direction, Kind, Scenario};
 
-use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME};
+use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME, moment};
 use crate::application::Application;
 use crate::connection::Connection;
 use crate::link::Link;
 use crate::network::Network;
-use crate::observe::{Observer, Unobserved, Watch, Watcher};
+use crate::observe::{Concerned, Observer, Watcher};
 use crate::packet::{Packet, Sacks, flags};
 use crate::tcp::receiver::{self, Receiver};
 use crate::tcp::sender::{self, Phase, Sender};
@@ -313,44 +313,52 @@ impl<'a> Run<'a> {
     }
 
     /// Runs to the end and returns what was measured.
-    pub(crate) fn finish(self) -> Measurements {
-        self.finish_watched(Unobserved)
+    pub(crate) fn finish(mut self) -> Measurements {
+        self.advance(moment(self.end, CALENDAR));
+        self.conclude()
     }
 
-    /// As [`Run::finish`], telling what happens.
+    /// As [`Run::finish`], telling what happens: one event at a time, with a look before and after it.
     pub(crate) fn finish_observed(mut self, observer: &mut dyn Observer) -> Measurements {
-        let watcher = Watcher::new(&mut self, observer);
-        self.finish_watched(watcher)
+        let mut watcher = Watcher::new(&mut self, observer);
+        while let Some((time, element)) = self.network.agenda.peek().filter(|(time, _)| *time < self.end) {
+            let concerned = if element < FIRST_LINK {
+                Concerned::All
+            } else if element < self.first_sender {
+                Concerned::Some(watcher.arriving(&self, time, element - FIRST_LINK))
+            } else if element < self.first_receiver {
+                Concerned::Some(vec![(element - self.first_sender) as usize])
+            } else {
+                Concerned::Some(Vec::new())
+            };
+            self.advance(moment(time, element) + 1);
+            watcher.handled(&mut self, concerned);
+        }
+        self.conclude()
     }
 
-    #[allow(clippy::inline_always, reason = "one loop for those who watch and one for those who do not")]
-    #[inline(always)]
-    fn finish_watched(mut self, mut watch: impl Watch) -> Measurements {
-        while let Some((time, element)) = self.network.agenda.next() {
-            if time >= self.end {
-                break;
-            }
+    /// Handles all events before `limit`, a [`moment`]. Never inlined: the compiler makes one loop of it, whoever calls.
+    #[inline(never)]
+    fn advance(&mut self, limit: u64) {
+        while let Some((time, element)) = self.network.agenda.next_before(limit) {
             debug_assert!(time >= self.network.now, "time never goes back");
             self.network.now = time;
             self.events += 1;
             if element < FIRST_LINK {
                 self.follow_calendar();
-                watch.handled_any(&mut self);
             } else if element < self.first_sender {
                 if let Some(packet) = self.network.arrive(element - FIRST_LINK) {
-                    watch.arriving(&self, &packet);
                     self.receive(&packet);
-                    let subflow = (packet.subflow & self.number_mask) as usize;
-                    watch.handled(&mut self, subflow);
                 }
             } else if element < self.first_receiver {
-                let subflow = (element - self.first_sender) as usize;
-                self.sender_timer(subflow);
-                watch.handled(&mut self, subflow);
+                self.sender_timer((element - self.first_sender) as usize);
             } else {
                 self.receiver_timer((element - self.first_receiver) as usize);
             }
         }
+    }
+
+    fn conclude(mut self) -> Measurements {
         self.network.now = self.end;
         let start = self.at_start.take().unwrap_or_default();
         let end = self.totals();

@@ -103,6 +103,14 @@ impl Link {
         }
     }
 
+    /// What an event at `now` would let arrive.
+    pub(crate) fn arriving(&self, now: u64) -> impl Iterator<Item = &Packet> {
+        let ring = &self.wire.on_the_way;
+        let due = self.planned == now;
+        let packets = (0..ring.len()).map(|nth| ring.get(ring.start().wrapping_add(nth)));
+        packets.take_while(move |packet| due && packet.arrival <= now)
+    }
+
     /// The time of a new entry in the agenda, if one is needed.
     fn replan(&mut self) -> Option<u64> {
         let departure = match &self.queue {

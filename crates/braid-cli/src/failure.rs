@@ -64,6 +64,9 @@ impl Failure {
             }
             _ => (FAILED, None),
         };
+        // Of a temporary file, whose name says nothing, only what is the matter.
+        let error = error.to_string();
+        let error = error.split(" at path ").next().unwrap_or_default();
         let message = format!("cannot write {}: {error}", path.display());
         Self { code, message, hint }
     }

@@ -2,14 +2,13 @@
 
 use std::net::SocketAddr;
 
-use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload, Nla as _, NlasIterator,
-};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::{
     SockDiagMessage,
     constants::{AF_INET, AF_INET6, IPPROTO_TCP},
     inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags, nlas::Nla},
 };
+use netlink_packet_utils::nla::{Nla as _, NlasIterator};
 use netlink_sys::{Socket as Netlink, protocols::NETLINK_SOCK_DIAG};
 
 use crate::{Error, Namespace};

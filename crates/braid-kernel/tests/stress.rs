@@ -4,7 +4,7 @@
 //! and a readable `/dev/kmsg`. `BRAID_STRESS_WITH=cubic` puts the connections on the kernel's own algorithm instead.
 //!
 //! Every byte is compared. Linux 6.18.44 itself now and then delivers a segment of MPTCP a second time in the place of
-//! another while paths break, in about one of 20,000 connections and on its own cubic as well; so that much is counted
+//! another while paths break, now and then, on its own cubic as well; so that much is counted
 //! and told, and only more is a failure.
 
 mod common;

@@ -196,7 +196,7 @@ fn connections_survive_algorithms_that_are_replaced_and_unloaded_and_the_kernel_
          damaged (first byte, how many more): {damaged:?}",
         churned.0, churned.1
     ));
-    eventually("programs and maps are freed", || objects() == objects_before);
+    eventually("programs and maps are freed", || objects() <= objects_before);
     let faults = log.faults();
     assert!(faults.is_empty(), "{faults:#?}");
     assert!(

@@ -1,6 +1,7 @@
 //! Network namespaces with two paths, and transfers over them.
 
 use std::{
+    collections::BTreeSet,
     fs::File,
     io::{Read as _, Write as _},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream},
@@ -18,6 +19,7 @@ use std::{
 
 use braid_algorithms::Spec;
 use braid_kernel::{Namespace, unload};
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -36,6 +38,18 @@ pub(crate) fn run(command: &str) -> Result<String, String> {
     } else {
         Err(format!("`{command}`: {}", String::from_utf8_lossy(&output.stderr).trim()))
     }
+}
+
+/// Programs and maps: kind and number, which the kernel does not use twice.
+pub(crate) type Objects = BTreeSet<(char, u32)>;
+
+/// What of ours the kernel holds.
+pub(crate) fn objects() -> Objects {
+    let ours = |name: &std::ffi::CStr| name.to_bytes().starts_with(b"braid_");
+    let programs =
+        ProgInfoIter::default().filter(|program| ours(&program.name)).map(|program| ('p', program.id));
+    let maps = MapInfoIter::default().filter(|map| ours(&map.name)).map(|map| ('m', map.id));
+    programs.chain(maps).collect()
 }
 
 /// Client, router and server; removed when dropped.
@@ -87,6 +101,12 @@ impl Network {
         }
         for name in [client, server] {
             run(&format!("ip -n {name} mptcp limits set subflows 8 add_addr_accepted 8"))?;
+            // A closed socket whose path is gone keeps its algorithm while it tries: for minutes, but for this.
+            for key in
+                ["net.ipv4.tcp_orphan_retries=2", "net.ipv4.tcp_fin_timeout=2", "net.mptcp.close_timeout=2"]
+            {
+                run(&format!("ip netns exec {name} sysctl -qw {key}"))?;
+            }
         }
         Ok(())
     }

@@ -3,9 +3,10 @@
 //!
 //! `docs/results.md` describes every event.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use braid_scenario::model::{Kind, Scenario};
+use braid_scenario::model::{Connection, Kind, Scenario, Traffic};
 use braid_sim::observe::{At, Event, LossCause, Metrics, Observer, ReductionCause, State};
 use serde::Serialize;
 
@@ -89,6 +90,11 @@ enum Data {
         packet_number: u32,
         data_number: u32,
     },
+    Request {
+        request_number: u32,
+        part: u32,
+        bytes: u32,
+    },
     Metrics(Changed),
 }
 
@@ -114,8 +120,9 @@ struct Changed {
 /// The log of a run.
 pub struct EventLog<W: Write> {
     sink: W,
-    /// By connection, then subflow.
-    subflows: Vec<Vec<Subflow>>,
+    connections: Vec<Connection>,
+    /// Those that are open.
+    subflows: BTreeMap<(usize, u32, usize), Subflow>,
     /// New data that the scheduler gave to a subflow, not yet written: it comes packet by packet.
     scheduled: Option<(At, u32, u32)>,
     failure: Option<io::Error>,
@@ -123,9 +130,26 @@ pub struct EventLog<W: Write> {
 
 struct Subflow {
     group: String,
+    life: u32,
     mss: u32,
     multipath: bool,
     metrics: Metrics,
+}
+
+impl Subflow {
+    fn new(connection: &Connection, at: At) -> Self {
+        let flow = match connection.traffic {
+            Traffic::Poisson { .. } => format!(".{}", at.flow),
+            _ => String::new(),
+        };
+        Self {
+            group: format!("{}{flow}/{}", connection.name, connection.subflows[at.subflow].name),
+            life: at.life,
+            mss: connection.mss,
+            multipath: connection.kind == Kind::Mptcp,
+            metrics: Metrics::default(),
+        }
+    }
 }
 
 impl<W: Write> EventLog<W> {
@@ -134,16 +158,8 @@ impl<W: Write> EventLog<W> {
     /// # Errors
     /// What the sink says.
     pub fn new(scenario: &Scenario, about: &str, sink: W) -> io::Result<Self> {
-        let subflows = scenario.connections.iter().map(|connection| {
-            let of = |subflow: &braid_scenario::model::Subflow| Subflow {
-                group: format!("{}/{}", connection.name, subflow.name),
-                mss: connection.mss,
-                multipath: connection.kind == Kind::Mptcp,
-                metrics: Metrics::default(),
-            };
-            connection.subflows.iter().map(of).collect()
-        });
-        let mut log = Self { sink, subflows: subflows.collect(), scheduled: None, failure: None };
+        let connections = scenario.connections.clone();
+        let mut log = Self { sink, connections, subflows: BTreeMap::new(), scheduled: None, failure: None };
         log.record(&Header {
             file_schema: "urn:ietf:params:qlog:file:sequential",
             serialization_format: "application/qlog+json-seq",
@@ -178,14 +194,24 @@ impl<W: Write> EventLog<W> {
         self.sink.write_all(b"\n")
     }
 
+    fn subflow(&mut self, at: At) -> &mut Subflow {
+        let connection = &self.connections[at.connection];
+        let key = (at.connection, at.flow, at.subflow);
+        let subflow = self.subflows.entry(key).or_insert_with(|| Subflow::new(connection, at));
+        if subflow.life != at.life {
+            *subflow = Subflow::new(connection, at);
+        }
+        subflow
+    }
+
     fn write(&mut self, at: At, name: &str, data: Data) {
         if self.failure.is_some() {
             return;
         }
-        let group = std::mem::take(&mut self.subflows[at.connection][at.subflow].group);
+        let group = std::mem::take(&mut self.subflow(at).group);
         let record = Record { time: at.time_ns as f64 / 1e6, name, group_id: &group, data };
         self.failure = self.record(&record).err();
-        self.subflows[at.connection][at.subflow].group = group;
+        self.subflow(at).group = group;
     }
 
     fn write_scheduled(&mut self) {
@@ -206,7 +232,7 @@ impl<W: Write> EventLog<W> {
     }
 
     fn metrics(&mut self, at: At, now: Metrics) {
-        let subflow = &mut self.subflows[at.connection][at.subflow];
+        let subflow = self.subflow(at);
         let mss = u64::from(subflow.mss);
         let was = std::mem::replace(&mut subflow.metrics, now);
         let milliseconds = |us: u32| f64::from(us) / 1e3;
@@ -229,8 +255,7 @@ impl<W: Write> EventLog<W> {
 impl<W: Write> Observer for EventLog<W> {
     fn observe(&mut self, at: At, event: &Event) {
         if let Event::Sent(sent) = event {
-            if !sent.retransmission && !sent.reinjection && self.subflows[at.connection][at.subflow].multipath
-            {
+            if !sent.retransmission && !sent.reinjection && self.subflow(at).multipath {
                 self.schedule(at, sent.data);
                 return;
             }
@@ -241,7 +266,11 @@ impl<W: Write> Observer for EventLog<W> {
             Event::Opening { step: 0 } => subflow("opening"),
             Event::Opening { .. } => subflow("joining"),
             Event::Established => subflow("established"),
-            Event::Closed => subflow("closed"),
+            Event::Closed => {
+                self.write(at, "tcp:subflow_state_updated", Data::Subflow { state: "closed" });
+                self.subflows.remove(&(at.connection, at.flow, at.subflow));
+                return;
+            }
             Event::Lost { packet, data, cause } => {
                 let trigger = match cause {
                     LossCause::Later => "rack",
@@ -271,6 +300,14 @@ impl<W: Write> Observer for EventLog<W> {
             Event::Sent(sent) if sent.retransmission => {
                 let data = Data::Sent { packet_number: sent.packet, data_number: sent.data };
                 ("tcp:packet_retransmitted", data)
+            }
+            Event::Request(request) => {
+                let data = Data::Request {
+                    request_number: request.number,
+                    part: request.part,
+                    bytes: request.bytes,
+                };
+                ("app:request_received", data)
             }
             Event::Metrics(now) => return self.metrics(at, now),
             Event::Answer { .. } | Event::Acknowledgement(_) | Event::Sent(_) => return,

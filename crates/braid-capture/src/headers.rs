@@ -1,7 +1,9 @@
 //! Packets as they would stand on the wire: IP, TCP with its options, and MPTCP's (RFC 8684, version 1).
 
+use std::collections::BTreeMap;
+
 use braid_scenario::model::{Connection, Kind};
-use braid_sim::observe::{Acknowledgement, Sent};
+use braid_sim::observe::{Acknowledgement, At, Request, Sent};
 use etherparse::{IpHeaders, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader};
 use hmac::{Hmac, Mac as _};
 use sha2::{Digest as _, Sha256};
@@ -38,6 +40,8 @@ const TTL: u8 = 64;
 const ECT0: u8 = 0b10;
 const SERVER_PORT: u16 = 5001;
 const FIRST_CLIENT_PORT: u16 = 40_000;
+/// After so many they are used again.
+const CLIENT_PORTS: u32 = 25_536;
 const TCP_HEADER: u32 = 20;
 const UNSCALED_WINDOW: u16 = u16::MAX;
 static ZEROS: [u8; 9216] = [0; 9216];
@@ -59,6 +63,11 @@ pub(crate) struct Ends {
     window_scale: u8,
     client: Key,
     server: Key,
+    /// Bytes that the server knows to have arrived.
+    acknowledged: u64,
+    /// Bytes of requests that the client has got in order, and what it has beyond: begin and end.
+    requested: u64,
+    requested_early: BTreeMap<u64, u64>,
     subflows: Vec<Pair>,
 }
 
@@ -87,8 +96,57 @@ struct Pair {
     /// The client's latest timestamp in the handshake, and the latest one it got, microseconds.
     opened_us: u32,
     received_us: u32,
+    /// It opened the connection, and did not join it.
     first: bool,
     id: u8,
+    life: u32,
+    /// Bytes that the server knows to have arrived, and the latest timestamp it echoed.
+    acknowledged: u64,
+    echoed_us: u32,
+    /// Bytes of requests that came on this subflow, and where on it those of the latest one began, by their place
+    /// among all that is requested.
+    requested: u64,
+    latest: BTreeMap<u64, u64>,
+}
+
+impl Pair {
+    fn new(model: &Connection, number: usize, seed: u64, at: At) -> Self {
+        let At { flow, subflow: index, life, .. } = at;
+        let end = |side: u8| {
+            let mut what = format!("{index} {side}");
+            if (flow, life) != (0, 0) {
+                what = format!("{what} {flow} {life}");
+            }
+            let random = random(model, number, seed, &what);
+            let nth = (flow + life).wrapping_mul(model.subflows.len() as u32) + index as u32;
+            End {
+                address: address(model.ip_header == 40, number, index, side),
+                port: if side == 1 { FIRST_CLIENT_PORT + (nth % CLIENT_PORTS) as u16 } else { SERVER_PORT },
+                isn: u32::from_be_bytes(first(&random)),
+                nonce: first(&random[4..]),
+                identification: u16::from_be_bytes(first(&random[8..])),
+            }
+        };
+        Self {
+            client: end(1),
+            server: end(2),
+            backup: model.subflows[index].backup,
+            opened_us: 0,
+            received_us: 0,
+            first: index == 0 && life == 0,
+            id: index as u8,
+            life,
+            acknowledged: 0,
+            echoed_us: 0,
+            requested: 0,
+            latest: BTreeMap::new(),
+        }
+    }
+}
+
+/// What is random on the wire comes from the seed.
+fn random(model: &Connection, number: usize, seed: u64, what: &str) -> [u8; 32] {
+    Sha256::digest(format!("braid capture {seed} {number} {} {what}", model.name)).into()
 }
 
 #[derive(Clone, Copy)]
@@ -110,43 +168,34 @@ fn last<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 impl Ends {
-    /// Of connection `number`. Everything that is random on the wire comes from the seed.
-    pub(crate) fn new(model: &Connection, number: usize, seed: u64) -> Self {
-        let random = |what: &str| -> [u8; 32] {
-            Sha256::digest(format!("braid capture {seed} {number} {} {what}", model.name)).into()
+    /// Of a flow of connection `at.connection`.
+    pub(crate) fn new(model: &Connection, seed: u64, at: At) -> Self {
+        let number = at.connection;
+        let key = |side: &str| {
+            let what = if at.flow == 0 { format!("{side} key") } else { format!("{side} key {}", at.flow) };
+            Key::new(first(&random(model, number, seed, &what)))
         };
-        let ipv6 = model.ip_header == 40;
-        let subflows = model.subflows.iter().enumerate().map(|(index, subflow)| {
-            let end = |side: u8| {
-                let random = random(&format!("{index} {side}"));
-                End {
-                    address: address(ipv6, number, index, side),
-                    port: if side == 1 { FIRST_CLIENT_PORT + index as u16 } else { SERVER_PORT },
-                    isn: u32::from_be_bytes(first(&random)),
-                    nonce: first(&random[4..]),
-                    identification: u16::from_be_bytes(first(&random[8..])),
-                }
-            };
-            Pair {
-                client: end(1),
-                server: end(2),
-                backup: subflow.backup,
-                opened_us: 0,
-                received_us: 0,
-                first: index == 0,
-                id: index as u8,
-            }
-        });
+        let pair = |index| Pair::new(model, number, seed, At { subflow: index, life: 0, ..at });
         Self {
             multipath: model.kind == Kind::Mptcp,
-            ipv6,
+            ipv6: model.ip_header == 40,
             ecn: model.ecn,
             mss: model.mss,
             data_options: (model.data_header - model.ip_header - TCP_HEADER) as usize,
             window_scale: (0..14).find(|scale| model.receive_buffer >> scale <= 65_535).unwrap_or(14),
-            client: Key::new(first(&random("client key"))),
-            server: Key::new(first(&random("server key"))),
-            subflows: subflows.collect(),
+            client: key("client"),
+            server: key("server"),
+            acknowledged: 0,
+            requested: 0,
+            requested_early: BTreeMap::new(),
+            subflows: (0..model.subflows.len()).map(pair).collect(),
+        }
+    }
+
+    /// The subflow may have gone and come back.
+    pub(crate) fn renew(&mut self, model: &Connection, seed: u64, at: At) {
+        if self.subflows[at.subflow].life != at.life {
+            self.subflows[at.subflow] = Pair::new(model, at.connection, seed, at);
         }
     }
 
@@ -218,47 +267,44 @@ impl Ends {
     pub(crate) fn data(&mut self, subflow: usize, sent: &Sent, now_us: u32) -> Frame {
         let (client, server) = (self.client, self.server);
         let pair = &mut self.subflows[subflow];
-        let offset = sent.packet.wrapping_mul(self.mss).wrapping_add(1);
+        let offset = (sent.offset as u32).wrapping_add(1);
         let mut tcp = header(&pair.client, &pair.server, pair.client.isn.wrapping_add(offset));
         tcp.ack = true;
         tcp.cwr = sent.cwr;
-        tcp.acknowledgment_number = pair.server.isn.wrapping_add(1);
+        tcp.acknowledgment_number = pair.server.isn.wrapping_add(1).wrapping_add(pair.requested as u32);
         let mut options = timestamps(now_us, pair.received_us);
         if self.multipath {
-            let length = (self.mss as u16).to_be_bytes();
             if pair.first && sent.packet == 0 {
                 options.extend([option::MPTCP, 22, subtype::CAPABLE | VERSION, USES_SHA256]);
                 options.extend(client.secret);
                 options.extend(server.secret);
+                options.extend((sent.bytes as u16).to_be_bytes());
             } else {
-                options.extend([option::MPTCP, 26, subtype::DSS, HAS_ACK | HAS_MAPPING]);
-                options.extend(server.idsn.wrapping_add(1).to_be_bytes());
-                let number = u64::from(sent.data) * u64::from(self.mss) + 1;
-                options.extend(client.idsn.wrapping_add(number).to_be_bytes());
-                options.extend(offset.to_be_bytes());
+                let acknowledged = server.idsn.wrapping_add(1 + self.requested);
+                let number = client.idsn.wrapping_add(1 + sent.data_offset);
+                options.extend(mapping(acknowledged, number, offset, sent.bytes));
             }
-            options.extend(length);
         }
         options.resize(options.len().max(self.data_options), option::END);
-        frame(self.ipv6, &mut pair.client, pair.server.address, tcp, options, self.mss, sent.ect)
+        frame(self.ipv6, &mut pair.client, pair.server.address, tcp, options, sent.bytes, sent.ect)
     }
 
     /// An acknowledgement.
     pub(crate) fn acknowledgement(&mut self, subflow: usize, ack: &Acknowledgement, now_us: u32) -> Frame {
-        let mss = self.mss;
         let pair = &mut self.subflows[subflow];
         pair.received_us = now_us;
-        let number = |packet: u32| pair.client.isn.wrapping_add(packet.wrapping_mul(mss)).wrapping_add(1);
-        let mut tcp = header(&pair.server, &pair.client, pair.server.isn.wrapping_add(1));
+        (pair.acknowledged, pair.echoed_us) = (ack.next, ack.echo_us);
+        self.acknowledged = self.acknowledged.max(ack.next_data);
+        let number = |offset: u64| pair.client.isn.wrapping_add(1).wrapping_add(offset as u32);
+        let sequence = pair.server.isn.wrapping_add(1).wrapping_add(pair.requested as u32);
+        let mut tcp = header(&pair.server, &pair.client, sequence);
         tcp.ack = true;
         tcp.ece = ack.ece;
         tcp.acknowledgment_number = number(ack.next);
-        let window = u64::from(ack.window_end.saturating_sub(ack.next_data)) * u64::from(mss);
-        tcp.window_size = u16::try_from(window >> self.window_scale).unwrap_or(u16::MAX);
+        tcp.window_size = u16::try_from(ack.window >> self.window_scale).unwrap_or(u16::MAX);
         let mut options = timestamps(now_us, ack.echo_us);
         if self.multipath {
-            let next = u64::from(ack.next_data) * u64::from(mss) + 1;
-            options.extend(data_ack(self.client.idsn.wrapping_add(next)));
+            options.extend(data_ack(self.client.idsn.wrapping_add(1 + ack.next_data)));
         }
         if !ack.blocks.is_empty() {
             options.extend([option::NOP, option::NOP, option::SACK, 2 + 8 * ack.blocks.len() as u8]);
@@ -268,6 +314,40 @@ impl Ends {
             }
         }
         frame(self.ipv6, &mut pair.server, pair.client.address, tcp, options, 0, false)
+    }
+
+    /// A packet of a request: data in the other direction. On the subflow it follows what came before; what was lost
+    /// on its way here nobody has seen.
+    pub(crate) fn request(&mut self, subflow: usize, request: &Request, now_us: u32) -> Frame {
+        let end = request.offset + u64::from(request.bytes);
+        if request.offset >= self.requested {
+            self.requested_early.insert(request.offset, end);
+        }
+        while let Some(end) = self.requested_early.remove(&self.requested) {
+            self.requested = end;
+        }
+        let pair = &mut self.subflows[subflow];
+        pair.received_us = now_us;
+        if request.part == 0 {
+            pair.latest.retain(|&offset, _| offset >= request.offset);
+        }
+        let next = pair.requested;
+        let offset = *pair.latest.entry(request.offset).or_insert(next);
+        if offset == next {
+            pair.requested += u64::from(request.bytes);
+        }
+        let relative = (offset as u32).wrapping_add(1);
+        let mut tcp = header(&pair.server, &pair.client, pair.server.isn.wrapping_add(relative));
+        tcp.ack = true;
+        tcp.acknowledgment_number = pair.client.isn.wrapping_add(1).wrapping_add(pair.acknowledged as u32);
+        let mut options = timestamps(now_us, pair.echoed_us.max(pair.opened_us));
+        if self.multipath {
+            let acknowledged = self.client.idsn.wrapping_add(1 + self.acknowledged);
+            let number = self.server.idsn.wrapping_add(1 + request.offset);
+            options.extend(mapping(acknowledged, number, relative, request.bytes));
+        }
+        options.resize(options.len().max(self.data_options), option::END);
+        frame(self.ipv6, &mut pair.server, pair.client.address, tcp, options, request.bytes, false)
     }
 }
 
@@ -307,6 +387,16 @@ fn timestamps(value: u32, echo: u32) -> Vec<u8> {
 fn data_ack(number: u64) -> Vec<u8> {
     let mut options = vec![option::MPTCP, 12, subtype::DSS, HAS_ACK];
     options.extend(number.to_be_bytes());
+    options
+}
+
+/// Where data stands at the data level and on the subflow, with an acknowledgement.
+fn mapping(acknowledged: u64, number: u64, offset: u32, bytes: u32) -> Vec<u8> {
+    let mut options = vec![option::MPTCP, 26, subtype::DSS, HAS_ACK | HAS_MAPPING];
+    options.extend(acknowledged.to_be_bytes());
+    options.extend(number.to_be_bytes());
+    options.extend(offset.to_be_bytes());
+    options.extend((bytes as u16).to_be_bytes());
     options
 }
 

@@ -5,10 +5,11 @@
 //! numbers from the seed, so that Wireshark can follow the MPTCP connection and check every checksum and HMAC.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use braid_scenario::model::Scenario;
+use braid_scenario::model::{Connection, Scenario, Traffic};
 use braid_sim::observe::{At, Event, Observer};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -26,10 +27,18 @@ const NANOSECONDS: u8 = 9;
 /// The captures of a run.
 pub struct Captures<W: Write> {
     /// One per connection of the scenario.
-    connections: Vec<(Ends, PcapNgWriter<W>)>,
+    connections: Vec<Capture<W>>,
+    seed: u64,
     snap_length: u32,
     /// The first thing that went wrong; nothing is written after it.
     failure: Option<io::Error>,
+}
+
+struct Capture<W: Write> {
+    model: Connection,
+    /// By flow; of short flows those that are open.
+    ends: BTreeMap<u32, Ends>,
+    file: PcapNgWriter<W>,
 }
 
 impl<W: Write> Captures<W> {
@@ -49,7 +58,7 @@ impl<W: Write> Captures<W> {
         sinks: impl IntoIterator<Item = W>,
     ) -> io::Result<Self> {
         let mut connections = Vec::new();
-        for ((number, model), sink) in scenario.connections.iter().enumerate().zip(sinks) {
+        for (model, sink) in scenario.connections.iter().zip(sinks) {
             let section = SectionHeaderBlock {
                 endianness: Endianness::Little,
                 options: vec![
@@ -76,10 +85,10 @@ impl<W: Write> Captures<W> {
                 };
                 file.write_pcapng_block(interface).map_err(cause)?;
             }
-            connections.push((Ends::new(model, number, seed), file));
+            connections.push(Capture { model: model.clone(), ends: BTreeMap::new(), file });
         }
         assert_eq!(connections.len(), scenario.connections.len(), "a sink for each connection");
-        Ok(Self { connections, snap_length, failure: None })
+        Ok(Self { connections, seed, snap_length, failure: None })
     }
 
     /// The sinks, complete.
@@ -89,7 +98,7 @@ impl<W: Write> Captures<W> {
     pub fn finish(self) -> io::Result<Vec<W>> {
         match self.failure {
             Some(failure) => Err(failure),
-            None => Ok(self.connections.into_iter().map(|(_, file)| file.into_inner()).collect()),
+            None => Ok(self.connections.into_iter().map(|capture| capture.file.into_inner()).collect()),
         }
     }
 
@@ -102,7 +111,7 @@ impl<W: Write> Captures<W> {
             data: Cow::Borrowed(&frame.bytes[..kept]),
             options: vec![],
         };
-        if let Err(error) = self.connections[at.connection].1.write_pcapng_block(block) {
+        if let Err(error) = self.connections[at.connection].file.write_pcapng_block(block) {
             self.failure = Some(cause(error));
         }
     }
@@ -114,12 +123,19 @@ impl<W: Write> Observer for Captures<W> {
             return;
         }
         let now_us = (at.time_ns / 1_000) as u32;
-        let ends = &mut self.connections[at.connection].0;
+        let Capture { model, ends, .. } = &mut self.connections[at.connection];
+        if *event == Event::Closed && matches!(model.traffic, Traffic::Poisson { .. }) {
+            ends.remove(&at.flow);
+            return;
+        }
+        let ends = ends.entry(at.flow).or_insert_with(|| Ends::new(model, self.seed, at));
+        ends.renew(model, self.seed, at);
         let frame = match event {
             Event::Opening { step } => ends.opening(at.subflow, *step, now_us),
             Event::Answer { step } => ends.answer(at.subflow, *step, now_us),
             Event::Sent(sent) => ends.data(at.subflow, sent, now_us),
             Event::Acknowledgement(ack) => ends.acknowledgement(at.subflow, ack, now_us),
+            Event::Request(request) => ends.request(at.subflow, request, now_us),
             _ => return,
         };
         self.write(at, &frame);

@@ -6,14 +6,18 @@ use std::collections::BTreeMap;
 
 use braid_capture::events::EventLog;
 use braid_results::measure::Measurements;
+use braid_scenario::model::Scenario;
 use serde_json::Value;
 
-use common::{observe, run, scenario};
+use common::{applications, observe, run, scenario};
 
 fn log() -> (Measurements, Vec<u8>) {
-    let scenario = scenario(&[]);
-    let mut log = EventLog::new(&scenario, "a title", Vec::new()).unwrap();
-    let counts = observe(&scenario, &mut log);
+    log_of(&scenario(&[]))
+}
+
+fn log_of(scenario: &Scenario) -> (Measurements, Vec<u8>) {
+    let mut log = EventLog::new(scenario, "a title", Vec::new()).unwrap();
+    let counts = observe(scenario, &mut log);
     (counts, log.finish().unwrap())
 }
 
@@ -32,7 +36,7 @@ fn every_record_is_as_its_schema_says() {
     let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.schema.json");
     let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
     let schema = compiler.compile(schema, &mut schemas).unwrap();
-    let records = records(&log().1);
+    let records = [records(&log().1), records(&log_of(&applications()).1)].concat();
     assert!(records.len() > 1000);
     for record in &records {
         if let Err(error) = schemas.validate(record, schema) {
@@ -92,10 +96,43 @@ fn every_packet_of_the_connection_is_scheduled_once_and_in_order() {
 }
 
 #[test]
+fn short_flows_and_lives_of_a_subflow_are_told_one_by_one() {
+    let (counts, bytes) = log_of(&applications());
+    let records = records(&bytes);
+    let states = |group: &str| -> Vec<&str> {
+        let of = records[1..].iter().filter(|record| record["group_id"] == group);
+        let mut states: Vec<&str> = of.filter_map(|record| record["data"]["state"].as_str()).collect();
+        // A packet of a handshake that is lost is sent again.
+        states.dedup();
+        states
+    };
+    assert_eq!(states("mice.0/sf1")[..2], ["opening", "established"]);
+    assert_eq!(states("walk/sf1")[..3], ["opening", "established", "closed"]);
+    assert_eq!(states("walk/sf1")[3..], ["opening", "joining", "established", "closed"]);
+    let complete =
+        counts.connections[1].transfers.iter().filter(|transfer| transfer.end_ns.is_some()).count();
+    let closed = records[1..].iter().filter(|record| {
+        let group = record["group_id"].as_str().unwrap();
+        group.starts_with("mice.") && group.ends_with("/sf1") && record["data"]["state"] == "closed"
+    });
+    assert_eq!((closed.count(), complete > 20), (complete, true));
+    let requested: u64 = records[1..]
+        .iter()
+        .filter(|record| record["name"] == "app:request_received")
+        .map(|record| record["data"]["bytes"].as_u64().unwrap())
+        .sum();
+    let answered =
+        counts.connections[2].transfers.iter().filter(|transfer| transfer.end_ns.is_some()).count();
+    assert!(requested >= 3_000 * answered as u64 && answered > 50, "{requested} {answered}");
+}
+
+#[test]
 fn times_never_go_back() {
-    let records = records(&log().1);
-    let times: Vec<f64> = records[1..].iter().map(|record| record["time"].as_f64().unwrap()).collect();
-    assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+    for bytes in [log().1, log_of(&applications()).1] {
+        let records = records(&bytes);
+        let times: Vec<f64> = records[1..].iter().map(|record| record["time"].as_f64().unwrap()).collect();
+        assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+    }
 }
 
 #[test]
@@ -104,4 +141,8 @@ fn the_same_run_gives_the_same_bytes_and_is_not_changed_by_being_watched() {
     let (again, same) = log();
     assert!(counts == again && bytes == same);
     assert!(counts == run(&scenario(&[])));
+
+    let (counts, bytes) = log_of(&applications());
+    let (again, same) = log_of(&applications());
+    assert!(counts == again && bytes == same && counts == run(&applications()));
 }

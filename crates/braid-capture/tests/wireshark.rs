@@ -2,25 +2,30 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use braid_capture::pcap::Captures;
 use braid_results::measure::Measurements;
+use braid_scenario::model::Scenario;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use tempfile::TempDir;
 
-use common::{SEED, observe, run, scenario};
+use common::{SEED, applications, observe, run, scenario};
 
 /// Captures a run into `0.pcapng`, `1.pcapng`, ... by connection.
 fn capture(set: &[&str], snap_length: u32) -> (TempDir, Measurements) {
+    capture_of(&scenario(set), snap_length)
+}
+
+fn capture_of(scenario: &Scenario, snap_length: u32) -> (TempDir, Measurements) {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = scenario(set);
     let sinks = scenario.connections.iter().map(|_| Vec::new());
-    let mut captures = Captures::new(&scenario, SEED, snap_length, "a run", sinks).unwrap();
-    let counts = observe(&scenario, &mut captures);
+    let mut captures = Captures::new(scenario, SEED, snap_length, "a run", sinks).unwrap();
+    let counts = observe(scenario, &mut captures);
     for (number, bytes) in captures.finish().unwrap().iter().enumerate() {
         fs::write(folder.path().join(format!("{number}.pcapng")), bytes).unwrap();
     }
@@ -57,20 +62,22 @@ fn number(text: &str) -> u64 {
     text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16)).unwrap()
 }
 
+/// What no packet of a capture has.
+const WRONG: [&str; 7] = [
+    "_ws.malformed",
+    "tcp.checksum.status != 1",
+    "ip.checksum.status == 0",
+    "tcp.analysis.lost_segment",
+    "tcp.analysis.ack_lost_segment",
+    "_ws.expert.group == \"Protocol\"",
+    "_ws.expert.severity == error",
+];
+
 fn check(set: &[&str]) {
     let (folder, counts) = capture(set, 65_535);
     for (number, connection) in counts.connections.iter().enumerate() {
         let file = folder.path().join(format!("{number}.pcapng"));
-        let none = [
-            "_ws.malformed",
-            "tcp.checksum.status != 1",
-            "ip.checksum.status == 0",
-            "tcp.analysis.lost_segment",
-            "tcp.analysis.ack_lost_segment",
-            "_ws.expert.group == \"Protocol\"",
-            "_ws.expert.severity == error",
-        ];
-        let wrong = tshark(&file, &none.join(" || "), &["frame.number", "_ws.expert.message"]);
+        let wrong = tshark(&file, &WRONG.join(" || "), &["frame.number", "_ws.expert.message"]);
         assert!(wrong.is_empty(), "{set:?} {number}: {:?}", wrong[0]);
         // What comes soon after what overtook it, Wireshark takes for reordered on its way to the capture.
         let fields = ["tcp.stream", "tcp.analysis.retransmission", "tcp.analysis.out_of_order"];
@@ -94,6 +101,70 @@ fn packets_and_retransmissions_are_as_many_as_were_counted_and_nothing_is_malfor
         check(&[]);
         check(&["connection.mp0.ip-version=6"]);
     }
+}
+
+#[test]
+fn applications_have_every_packet_byte_and_connection_that_was_counted() {
+    if !is_there() {
+        return;
+    }
+    let scenario = applications();
+    let (folder, counts) = capture_of(&scenario, 65_535);
+    for (number, connection) in counts.connections.iter().enumerate() {
+        let name = &scenario.connections[number].name;
+        let file = folder.path().join(format!("{number}.pcapng"));
+        let wrong = tshark(&file, &WRONG.join(" || "), &["frame.number", "_ws.expert.message"]);
+        assert!(wrong.is_empty(), "{name}: {:?}", wrong[0]);
+
+        let fields = ["tcp.len", "tcp.analysis.retransmission", "tcp.analysis.out_of_order"];
+        let packets = tshark(&file, "tcp.len > 0 && tcp.dstport == 5001", &fields);
+        let subflows = &connection.subflows;
+        let sent: u64 = subflows.iter().map(|subflow| subflow.packets_sent).sum();
+        assert_eq!(packets.len() as u64, sent, "{name}");
+        let again: u64 = subflows.iter().map(|subflow| subflow.retransmissions).sum();
+        let (first, more): (Vec<_>, Vec<_>) =
+            packets.iter().partition(|fields| fields[1].is_empty() && fields[2].is_empty());
+        assert_eq!(more.len() as u64, again, "{name}");
+        if name == "object" {
+            let bytes: u64 = first.iter().map(|fields| self::number(&fields[0])).sum();
+            assert_eq!((bytes, again > 0), (1_000_003, true));
+        }
+    }
+    let file = |name: &str| {
+        let number = scenario.connections.iter().position(|connection| connection.name == name).unwrap();
+        (folder.path().join(format!("{number}.pcapng")), &counts.connections[number])
+    };
+
+    // Every short flow is an MPTCP connection of its own: those that are complete, and up to three that are not.
+    let (mice, counted) = file("mice");
+    let opened = tshark(&mice, "tcp.flags == 0x002 && tcp.options.mptcp.subtype == 0", &["mptcp.stream"]);
+    let streams: BTreeSet<_> = opened.iter().map(|fields| &fields[0]).collect();
+    let complete = counted.transfers.iter().filter(|transfer| transfer.end_ns.is_some()).count();
+    assert!((complete..=complete + 3).contains(&streams.len()), "{} {complete}", streams.len());
+    assert!(complete > 20, "{complete}");
+
+    // Every request that was answered is there to the byte.
+    let (web, counted) = file("web");
+    let fields = ["tcp.len", "tcp.analysis.retransmission", "tcp.analysis.out_of_order"];
+    let requests = tshark(&web, "tcp.len > 0 && tcp.srcport == 5001", &fields);
+    let answered = counted.transfers.iter().filter(|transfer| transfer.end_ns.is_some()).count() as u64;
+    let bytes: u64 = requests
+        .iter()
+        .filter(|fields| fields[1].is_empty() && fields[2].is_empty())
+        .map(|fields| number(&fields[0]))
+        .sum();
+    assert!(
+        answered > 50 && bytes >= 3_000 * answered && bytes < 3_000 * (answered + 5),
+        "{bytes} {answered}"
+    );
+
+    // A subflow that comes back joins the connection once more, the first one too.
+    let (walk, _) = file("walk");
+    assert_eq!(count(&walk, "tcp.flags == 0x002 && tcp.options.mptcp.subtype == 0"), 1);
+    let joins = tshark(&walk, "tcp.flags == 0x002 && tcp.options.mptcp.subtype == 1", &["tcp.stream"]);
+    assert_eq!(joins.len(), 2, "{joins:?}");
+    let streams = tshark(&walk, "mptcp.stream", &["mptcp.stream"]);
+    assert!(streams.iter().all(|fields| fields[0] == "0"));
 }
 
 #[test]
@@ -206,4 +277,12 @@ fn the_same_run_gives_the_same_bytes_and_is_not_changed_by_being_watched() {
         assert!(read(&one) == read(&other) && read(&one).len() > 100_000);
     }
     assert!(counts == again && counts == run(&scenario(&[])));
+
+    let (one, counts) = capture_of(&applications(), 128);
+    let (other, again) = capture_of(&applications(), 128);
+    for number in 0..counts.connections.len() {
+        let read = |folder: &TempDir| fs::read(folder.path().join(format!("{number}.pcapng"))).unwrap();
+        assert!(read(&one) == read(&other) && read(&one).len() > 100_000, "{number}");
+    }
+    assert!(counts == again && counts == run(&applications()));
 }

@@ -29,15 +29,10 @@ pub(crate) struct Captures {
 
 impl Captures {
     /// Creates the folders if they are needed, and checks that they can be written to.
-    pub(crate) fn prepare(args: &RunArgs, plan: &Plan) -> Result<Option<Self>, Failure> {
+    pub(crate) fn prepare(args: &RunArgs) -> Result<Option<Self>, Failure> {
         let events = args.out.as_ref().filter(|_| args.events).map(|out| out.join(EVENTS));
         if args.pcap.is_none() && events.is_none() {
             return Ok(None);
-        }
-        for cell in plan.files.iter().flat_map(|planned| &planned.file.cells) {
-            braid_sim::observe::check(cell).map_err(|error| {
-                Failure::bad_input(format!("{}: {error}", cell.name), "leave out --pcap and --events")
-            })?;
         }
         let captures = Self { pcap: args.pcap.clone(), snap_length: args.snaplen, events };
         for (option, folder) in [("--pcap", &captures.pcap), ("--out", &captures.events)] {

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return terminal::print(intention(&plan).as_bytes());
     }
     let mut folder = args.out.as_deref().map(|path| Folder::prepare(path, &plan)).transpose()?;
-    let captures = Captures::prepare(args, &plan)?;
+    let captures = Captures::prepare(args)?;
     let mut report = args.report.as_deref().map(|path| ReportFile::prepare(path, &plan)).transpose()?;
     let mut samples = match &folder {
         Some(folder) if args.samples && !folder.has_samples() => Some(folder.samples()?),

@@ -447,10 +447,6 @@ fn captures_and_events_are_written_once_per_run_and_never_over_others() {
         &["is of another run", "nothing was overwritten", "hint: "],
     );
     place.refused("run small.toml --cc lia --pcap small.toml", &["cannot write small.toml", "--pcap takes"]);
-    place.refused(
-        "run small.toml --cc lia --pcap p --set connection.mp0.traffic={kind=\"object\",size=\"1MB\"}",
-        &["connection mp0: only bulk transfers whose subflows stay can be captured", "leave out --pcap"],
-    );
     place.refused("run small.toml --cc lia --events", &["--events", "--out"]);
     place.refused("run small.toml --cc lia --snaplen 64", &["--snaplen", "--pcap"]);
     assert!(files(&place.path().join("packets")) == before);

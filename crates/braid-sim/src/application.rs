@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use braid_results::measure::Transfer;
 use braid_scenario::model::{Connection, ConstantRate, Spread, Traffic};
 
+use crate::observe;
+use crate::packet::Packet;
 use crate::random::Stream;
 
 /// Nothing drawn is larger: 1 TB, or some minutes in nanoseconds.
@@ -95,6 +97,21 @@ impl Application {
     pub(crate) fn begin(&mut self, now: u64, bytes: u64) -> u32 {
         self.transfers.push(Transfer { start_ns: now, end_ns: None, bytes });
         self.transfers.len() as u32 - 1
+    }
+
+    /// What a packet of a request is.
+    pub(crate) fn part(&self, packet: &Packet, mss: u32) -> observe::Request {
+        let total = match self.traffic {
+            Traffic::RequestResponse { request, .. } => request,
+            _ => 0,
+        };
+        let (number, part) = (packet.dsn, packet.seq);
+        observe::Request {
+            number,
+            part,
+            offset: u64::from(number) * u64::from(total) + u64::from(part * mss),
+            bytes: (total - part * mss).min(mss),
+        }
     }
 
     /// Nanoseconds.

@@ -62,7 +62,7 @@ pub fn run_with(scenario: &Scenario, cc: &Spec, seed: u64, options: Options) -> 
 /// As [`run_with`], and tells `observer` what happens. That changes nothing of it.
 ///
 /// # Errors
-/// As [`run`], and [`observe::check`].
+/// As [`run`].
 pub fn run_observed(
     scenario: &Scenario,
     cc: &Spec,
@@ -70,6 +70,5 @@ pub fn run_observed(
     options: Options,
     observer: &mut dyn observe::Observer,
 ) -> Result<Measurements, Error> {
-    observe::check(scenario)?;
     Ok(run::Run::new(scenario, cc, seed, options)?.finish_observed(observer))
 }

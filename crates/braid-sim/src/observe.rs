@@ -5,9 +5,6 @@
 
 use braid_algorithms::layout::{SSTHRESH_INFINITE, ca_state};
 
-use braid_scenario::model::{Connection, Scenario, Traffic};
-
-use crate::Error;
 use crate::packet::flags;
 use crate::run::Run;
 use crate::tcp::sender::Phase;
@@ -19,11 +16,16 @@ pub struct At {
     pub time_ns: u64,
     /// Index in the scenario's connections.
     pub connection: usize,
+    /// Of the short flows that a connection of the scenario stands for, which one, in the order in which they open.
+    /// 0 for other connections.
+    pub flow: u32,
     /// Index in the connection's subflows.
     pub subflow: usize,
+    /// How often this subflow of this flow was there before.
+    pub life: u32,
 }
 
-/// What happens. Numbers of packets count from 0 on each subflow, at the data level on each connection.
+/// What happens. Packets count from 0 on each life of a subflow, at the data level on each flow, and so do bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A packet of the handshake leaves. Step 0 opens; step 1, of joins only, confirms (RFC 8684 sect. 3.2).
@@ -44,6 +46,8 @@ pub enum Event {
     Sent(Sent),
     /// An acknowledgement arrives.
     Acknowledgement(Acknowledgement),
+    /// A packet of a request arrives, which the sender will answer.
+    Request(Request),
     /// A packet is given up for lost.
     Lost {
         /// Its number.
@@ -85,6 +89,12 @@ pub struct Sent {
     pub packet: u32,
     /// Its number at the data level.
     pub data: u32,
+    /// Where its payload begins on the subflow, bytes.
+    pub offset: u64,
+    /// Where its payload begins at the data level, bytes.
+    pub data_offset: u64,
+    /// Bytes of payload.
+    pub bytes: u32,
     /// It was sent on this subflow before.
     pub retransmission: bool,
     /// Its data was sent on another subflow before.
@@ -98,18 +108,31 @@ pub struct Sent {
 /// An acknowledgement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
-    /// The number expected next.
-    pub next: u32,
-    /// The number expected next at the data level.
-    pub next_data: u32,
-    /// First number at the data level that would overrun the receive buffer.
-    pub window_end: u32,
+    /// The byte expected next.
+    pub next: u64,
+    /// The byte expected next at the data level.
+    pub next_data: u64,
+    /// Bytes of the data level that the receive buffer has room for.
+    pub window: u64,
     /// Timestamp of the packet that is acknowledged, microseconds since the start of the run.
     pub echo_us: u32,
-    /// Selectively acknowledged: from, to (excluded); a duplicate (RFC 2883) first.
-    pub blocks: Vec<(u32, u32)>,
+    /// Bytes selectively acknowledged: from, to (excluded); a duplicate (RFC 2883) first.
+    pub blocks: Vec<(u64, u64)>,
     /// It echoes a congestion mark.
     pub ece: bool,
+}
+
+/// A packet of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Which request, from 0.
+    pub number: u32,
+    /// Which of its packets, from 0.
+    pub part: u32,
+    /// Where its payload begins among all that is requested on the connection, bytes.
+    pub offset: u64,
+    /// Bytes of payload.
+    pub bytes: u32,
 }
 
 /// How a loss was found.
@@ -180,24 +203,6 @@ pub trait Observer {
     fn observe(&mut self, at: At, event: &Event);
 }
 
-/// Whether runs of a scenario can be observed: transfers without an end on subflows that stay.
-///
-/// # Errors
-/// If a connection is of another kind.
-pub fn check(scenario: &Scenario) -> Result<(), Error> {
-    let other = |connection: &&Connection| {
-        connection.traffic != Traffic::Bulk
-            || connection.subflows.iter().any(|subflow| !subflow.up.is_empty())
-    };
-    match scenario.connections.iter().find(other) {
-        None => Ok(()),
-        Some(connection) => Err(Error(format!(
-            "connection {}: only bulk transfers whose subflows stay can be captured or logged",
-            connection.name
-        ))),
-    }
-}
-
 /// Whom an event of the engine concerns.
 pub(crate) enum Concerned {
     /// Any subflow.
@@ -221,6 +226,29 @@ pub(crate) struct Seen {
     pub(crate) probing: bool,
 }
 
+impl Seen {
+    /// Of a sender that has done nothing yet.
+    const NOTHING: Self = Self {
+        phase: Phase::Idle,
+        state: ca_state::OPEN,
+        metrics: Metrics {
+            cwnd: 0,
+            ssthresh: None,
+            in_flight: 0,
+            srtt_us: 0,
+            min_rtt_us: 0,
+            latest_rtt_us: 0,
+        },
+        packets_sent: 0,
+        fast_retransmits: 0,
+        timeouts: 0,
+        ecn_reductions: 0,
+        undos: 0,
+        expiries: 0,
+        probing: false,
+    };
+}
+
 /// A transmission that a sender's records still show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
@@ -229,32 +257,134 @@ pub(crate) struct Transmission {
     pub(crate) retransmission: bool,
 }
 
+/// Where packets begin, in bytes: few are shorter than the others.
+struct Offsets {
+    mss: u32,
+    /// Of each short packet: its number, and how many bytes it and those before it lack.
+    short: Vec<(u32, u64)>,
+}
+
+impl Offsets {
+    fn new(mss: u32) -> Self {
+        Self { mss, short: Vec::new() }
+    }
+
+    /// The next short one.
+    fn add(&mut self, packet: u32, bytes: u32) {
+        let lacked = self.short.last().map_or(0, |&(_, lacked)| lacked);
+        self.short.push((packet, lacked + u64::from(self.mss - bytes)));
+    }
+
+    fn of(&self, packet: u32) -> u64 {
+        let before = self.short.partition_point(|&(short, _)| short < packet);
+        let lacked = before.checked_sub(1).map_or(0, |last| self.short[last].1);
+        u64::from(packet) * u64::from(self.mss) - lacked
+    }
+
+    fn bytes(&self, packet: u32) -> u32 {
+        (self.of(packet + 1) - self.of(packet)) as u32
+    }
+}
+
+/// One per connection of the run.
+struct SeenConnection {
+    life: u32,
+    flow: u32,
+    /// The next number at the data level.
+    next_data: u32,
+    data: Offsets,
+}
+
+/// One per subflow of the run.
+struct SeenSubflow {
+    /// What its packets are marked with.
+    id: u32,
+    life: u32,
+    seen: Seen,
+    offsets: Offsets,
+}
+
 /// Finds out what has happened by comparing.
 pub(crate) struct Watcher<'o> {
     observer: &'o mut dyn Observer,
-    /// One per subflow of the run.
-    seen: Vec<Seen>,
-    /// One per connection: the next number at the data level.
-    next_data: Vec<u32>,
+    connections: Vec<SeenConnection>,
+    subflows: Vec<SeenSubflow>,
+    /// One per connection of the scenario: how many short flows have opened.
+    flows: Vec<u32>,
 }
 
 impl<'o> Watcher<'o> {
     pub(crate) fn new(run: &mut Run, observer: &'o mut dyn Observer) -> Self {
-        let mut seen = Vec::with_capacity(run.senders.len());
-        for (number, sender) in run.senders.iter_mut().enumerate() {
+        let mss = |run: &Run, connection: usize| run.model(connection).mss;
+        let connections = (0..run.connections.len()).map(|connection| SeenConnection {
+            life: run.connections[connection].life,
+            flow: 0,
+            next_data: 0,
+            data: Offsets::new(mss(run, connection)),
+        });
+        let connections = connections.collect();
+        let subflows = run.paths.iter().map(|path| SeenSubflow {
+            id: path.id(),
+            life: 0,
+            seen: Seen::NOTHING,
+            offsets: Offsets::new(mss(run, path.place().0)),
+        });
+        let subflows = subflows.collect();
+        for sender in &mut run.senders {
             sender.keep_journal();
-            let (connection, index) = run.paths[number].place();
-            seen.push(sender.seen(&run.connections[connection], index));
         }
-        let next_data = run.connections.iter().map(|connection| connection.data.snd_nxt).collect();
-        Self { observer, seen, next_data }
+        Self { observer, connections, subflows, flows: vec![0; run.applications.len()] }
+    }
+
+    fn at(&self, run: &Run, time_ns: u64, number: usize) -> At {
+        let (connection, subflow) = run.paths[number].place();
+        At {
+            time_ns,
+            connection: run.connections[connection].number,
+            flow: self.connections[connection].flow,
+            subflow,
+            life: self.subflows[number].life,
+        }
+    }
+
+    /// The connection may be another one than before, and so may its subflows.
+    fn renew(&mut self, run: &mut Run, connection: usize) {
+        let now = &run.connections[connection];
+        let (first, n, life, number) = (now.first, now.n, now.life, now.number);
+        let is_new = self.connections[connection].life != life;
+        for subflow in first..first + n {
+            let id = run.paths[subflow].id();
+            if self.subflows[subflow].id == id {
+                continue;
+            }
+            if !matches!(self.subflows[subflow].seen.phase, Phase::Idle | Phase::Closed) {
+                let at = self.at(run, run.network.now, subflow);
+                self.observer.observe(at, &Event::Closed);
+            }
+            let was = &mut self.subflows[subflow];
+            let life = if is_new { 0 } else { was.life + 1 };
+            *was = SeenSubflow { id, life, seen: Seen::NOTHING, offsets: Offsets::new(was.offsets.mss) };
+            run.senders[subflow].keep_journal();
+        }
+        if is_new {
+            let was = &mut self.connections[connection];
+            *was = SeenConnection {
+                life,
+                flow: self.flows[number],
+                next_data: 0,
+                data: Offsets::new(was.data.mss),
+            };
+            self.flows[number] += 1;
+        }
     }
 
     fn compare(&mut self, run: &mut Run, number: usize) {
-        let (connection, subflow) = run.paths[number].place();
-        let at = At { time_ns: run.network.now, connection, subflow };
-        let now = run.senders[number].seen(&run.connections[connection], subflow);
-        let was = std::mem::replace(&mut self.seen[number], now);
+        let at = self.at(run, run.network.now, number);
+        let (connection, index) = run.paths[number].place();
+        let SeenConnection { next_data, data: data_level, .. } = &self.connections[connection];
+        let SeenSubflow { seen, offsets, .. } = &mut self.subflows[number];
+        let now = run.senders[number].seen(&run.connections[connection], index);
+        let was = std::mem::replace(seen, now);
         let mut tell = |event| self.observer.observe(at, &event);
 
         if let Phase::Opening(step) = now.phase {
@@ -293,11 +423,18 @@ impl<'o> Watcher<'o> {
         let sent = (now.packets_sent - was.packets_sent) as usize;
         for transmission in sender.latest(sent) {
             let Transmission { packet, data, retransmission } = transmission;
+            let bytes = data_level.bytes(data);
+            if !retransmission && bytes < offsets.mss {
+                offsets.add(packet, bytes);
+            }
             tell(Event::Sent(Sent {
                 packet,
                 data,
+                offset: offsets.of(packet),
+                data_offset: data_level.of(data),
+                bytes,
                 retransmission,
-                reinjection: !retransmission && data < self.next_data[connection],
+                reinjection: !retransmission && data < *next_data,
                 ect: sender.is_ecn() && !retransmission,
                 cwr: sender.said_cwr(packet) && !retransmission,
             }));
@@ -309,30 +446,45 @@ impl<'o> Watcher<'o> {
             tell(Event::Closed);
         }
     }
-}
 
-impl Watcher<'_> {
-    /// What is about to arrive at the end of a link. Tells of acknowledgements; returns whose packets they are.
+    /// What is about to arrive at the end of a link. Tells of what reaches a sender; returns whose packets they are.
     pub(crate) fn arriving(&mut self, run: &Run, time_ns: u64, link: u32) -> Vec<usize> {
         let mut whose = Vec::new();
         for packet in run.network.arriving(time_ns, link) {
             let number = (packet.subflow & run.number_mask) as usize;
             whose.push(number);
-            let (connection, subflow) = run.paths[number].place();
-            let at = At { time_ns, connection, subflow };
-            if packet.flags & (flags::DATA | flags::SYN) == flags::SYN {
-                self.observer.observe(at, &Event::Answer { step: packet.seq });
-            } else if packet.flags & flags::DATA == 0 && run.senders[number].phase == Phase::Established {
-                let acknowledgement = Acknowledgement {
-                    next: packet.seq,
-                    next_data: packet.dsn,
-                    window_end: packet.window_end,
-                    echo_us: packet.timestamp,
-                    blocks: run.network.sacks.blocks(packet.sack).to_vec(),
-                    ece: packet.flags & flags::ECE != 0,
-                };
-                self.observer.observe(at, &Event::Acknowledgement(acknowledgement));
+            // A closed subflow knows nothing of what still comes for it.
+            if packet.subflow != run.paths[number].id() || packet.flags & flags::DATA != 0 {
+                continue;
             }
+            let phase = run.senders[number].phase;
+            let (connection, _) = run.paths[number].place();
+            let event = if packet.flags & flags::SYN != 0 {
+                Event::Answer { step: packet.seq }
+            } else if phase != Phase::Established {
+                continue;
+            } else if packet.flags & flags::REQUEST != 0 {
+                let application = &run.applications[run.connections[connection].number];
+                Event::Request(application.part(packet, run.model(connection).mss))
+            } else {
+                let (data, bytes) = (&self.connections[connection].data, &self.subflows[number].offsets);
+                Event::Acknowledgement(Acknowledgement {
+                    next: bytes.of(packet.seq),
+                    next_data: data.of(packet.dsn),
+                    window: u64::from(packet.window_end.saturating_sub(packet.dsn)) * u64::from(data.mss),
+                    echo_us: packet.timestamp,
+                    blocks: run
+                        .network
+                        .sacks
+                        .blocks(packet.sack)
+                        .iter()
+                        .map(|&(from, to)| (bytes.of(from), bytes.of(to)))
+                        .collect(),
+                    ece: packet.flags & flags::ECE != 0,
+                })
+            };
+            let at = self.at(run, time_ns, number);
+            self.observer.observe(at, &event);
         }
         whose
     }
@@ -341,15 +493,30 @@ impl Watcher<'_> {
     pub(crate) fn handled(&mut self, run: &mut Run, concerned: Concerned) {
         let mut connections: Vec<usize> = match concerned {
             Concerned::All => (0..run.connections.len()).collect(),
-            Concerned::Some(subflows) => subflows.iter().map(|&number| run.paths[number].place().0).collect(),
+            // Where a short flow ends, another one may begin.
+            Concerned::Some(subflows) => subflows
+                .iter()
+                .flat_map(|&number| {
+                    let application = &run.applications[run.connections[run.paths[number].place().0].number];
+                    application.first..application.first + application.n
+                })
+                .collect(),
         };
         connections.dedup();
         for connection in connections {
-            let first = run.connections[connection].first;
-            for number in first..first + run.connections[connection].n {
+            self.renew(run, connection);
+            let now = &run.connections[connection];
+            let (first, n) = (now.first, now.n);
+            let was = &mut self.connections[connection];
+            for data in was.next_data..now.data.snd_nxt {
+                if let Some(bytes) = now.data.short(data) {
+                    was.data.add(data, u32::from(bytes));
+                }
+            }
+            for number in first..first + n {
                 self.compare(run, number);
             }
-            self.next_data[connection] = run.connections[connection].data.snd_nxt;
+            self.connections[connection].next_data = run.connections[connection].data.snd_nxt;
         }
     }
 }

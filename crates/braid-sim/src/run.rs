@@ -87,6 +87,11 @@ pub(crate) struct Path {
 const NOBODY: u32 = u32::MAX;
 
 impl Path {
+    /// What its packets are marked with.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
     /// Connection, and index in it.
     pub(crate) fn place(&self) -> (usize, usize) {
         (self.connection, self.index)
@@ -99,7 +104,7 @@ pub(crate) struct Run<'a> {
     pub(crate) network: Network,
     calendar: BinaryHeap<Reverse<(u64, Plan)>>,
     /// One per connection of the scenario.
-    applications: Vec<Application>,
+    pub(crate) applications: Vec<Application>,
     specs: Vec<Spec>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) paths: Vec<Path>,
@@ -244,7 +249,7 @@ impl<'a> Run<'a> {
     }
 
     /// The model of a connection.
-    fn model(&self, connection: usize) -> &'a model::Connection {
+    pub(crate) fn model(&self, connection: usize) -> &'a model::Connection {
         &self.scenario.connections[self.connections[connection].number]
     }
 
@@ -578,7 +583,7 @@ impl<'a> Run<'a> {
             return;
         }
         let rtt_us = self.network.timestamp().wrapping_sub(packet.timestamp);
-        if index > 0 && step == 0 {
+        if (index > 0 || self.connections[number].established) && step == 0 {
             // A join takes two round trips: data only after the fourth packet (RFC 8684 sect. 3.2).
             self.senders[subflow].phase = Phase::Opening(1);
             self.send_opening(subflow, 1);

@@ -48,10 +48,74 @@ ecn = true
 route = ["b3"]
 "#;
 
+/// Every kind of application, subflows that come and go, requests of several packets that are lost now and then.
+const APPLICATIONS: &str = r#"
+title = "Applications"
+duration = "20s"
+
+[link.b1]
+rate = "10mbit"
+delay = "5ms"
+queue = "50p"
+loss = "1%"
+
+[link.b2]
+rate = "5mbit"
+delay = "20ms"
+queue = "50p"
+
+[connection.object]
+kind = "tcp"
+cc = "reno"
+route = ["b1"]
+traffic = { kind = "object", size = "1000003B" }
+
+[connection.mice]
+kind = "mptcp"
+subflow.sf1.route = ["b1"]
+subflow.sf2.route = ["b2"]
+[connection.mice.traffic]
+kind = "poisson"
+every = "200ms"
+at-once = 3
+size = { kind = "pareto", shape = 1.2, least = "1kB", most = "500kB" }
+
+[connection.web]
+kind = "mptcp"
+subflow.sf1.route = ["b1"]
+subflow.sf2.route = ["b2"]
+traffic = { kind = "request-response", request = "3000B", response = "30kB", think = "100ms" }
+
+[connection.video]
+kind = "tcp"
+cc = "cubic"
+route = ["b2"]
+traffic = { kind = "cbr", rate = "500kbit", every = "40ms" }
+
+[connection.backup]
+kind = "tcp"
+cc = "cubic"
+route = ["b2"]
+traffic = { kind = "on-off", on = "2s", off = "1s" }
+
+[connection.walk]
+kind = "mptcp"
+subflow.sf1 = { route = ["b1"], up = ["0s..6s", "9s..14s"] }
+subflow.sf2 = { route = ["b2"], up = ["3s..20s"] }
+"#;
+
 pub(crate) const SEED: u64 = 7;
 
 pub(crate) fn scenario(set: &[&str]) -> Scenario {
-    let source = Source { name: "run.toml".to_owned(), text: RUN.to_owned() };
+    parsed(RUN, set)
+}
+
+pub(crate) fn applications() -> Scenario {
+    parsed(APPLICATIONS, &[])
+}
+
+fn parsed(text: &str, set: &[&str]) -> Scenario {
+    let source = Source { name: "run.toml".to_owned(), text: text.to_owned() };
     let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
     load(&source, &set).unwrap().cells.remove(0)
 }

@@ -38,7 +38,7 @@ fn main() {
         let page = page(&algorithms, name);
         let text = fs::read(source).expect("readable source");
         let hash = hash::fnv1a(headers.iter().chain(&text).copied());
-        let [a, b, c, d] = [48, 32, 16, 0].map(|bits| hash >> bits & 0xffff);
+        let [a, b, c, d] = [48, 32, 16, 0].map(|bits| (hash >> bits) & 0xffff);
         let hash = format!("0x{a:04x}_{b:04x}_{c:04x}_{d:04x}");
         writeln!(list, "algorithm! {{ {name}, braid_algorithm_{name}, {page:?}, {hash} }},")
             .expect("writing to a string");

@@ -18,7 +18,8 @@ fn cubic_in_whole_packets_follows_the_model_ack_by_ack() {
             continue;
         }
         let fields: Vec<&str> = text.split('\t').collect();
-        match fields[0] {
+        let what = fields[0];
+        match what {
             "case" => {
                 host = Host::new(fields[1], &[(number(&fields, 2) as u32, number(&fields, 3) as u32)]);
                 cases += 1;

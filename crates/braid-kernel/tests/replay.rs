@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use braid_algorithms::layout::{cause, event_type};
+use braid_algorithms::layout::{ca_state, cause, event_type};
 use braid_kernel::{Recorded, load, record};
 use braid_trace::{Call, Replay, Writer, event_name, read};
 use common::network::{Guard, Network, Pumped, alone, pump, skip, spec};
@@ -46,6 +46,10 @@ struct Seen {
     subflows: [u64; 9],
     /// Calls that found a window that no link here can have filled.
     absurd: u64,
+    /// By socket, whether it is between `on_loss` and `on_recovered`.
+    reduced: BTreeMap<u64, bool>,
+    /// Episodes of congestion that no `on_loss` began: the kernel skipped a program.
+    unannounced: u64,
 }
 
 impl Seen {
@@ -54,7 +58,19 @@ impl Seen {
         let key = (call.origin.spec.algorithm().name(), call.event.kind, cause);
         *self.events.entry(key).or_default() += 1;
         self.subflows[call.view.n as usize] += 1;
-        self.absurd += u64::from(call.view.subflow[call.view.self_index as usize].cwnd > 1 << 20);
+        let subflow = &call.view.subflow[call.view.self_index as usize];
+        self.absurd += u64::from(subflow.cwnd > 1 << 20);
+        // Nothing is known of a socket that was not seen from its beginning.
+        let reduced = self.reduced.entry(call.socket).or_insert(call.event.kind != event_type::INIT);
+        match call.event.kind {
+            event_type::ON_LOSS => *reduced = true,
+            event_type::ON_RECOVERED => *reduced = false,
+            _ if subflow.ca_state > ca_state::DISORDER => {
+                self.unannounced += u64::from(!*reduced);
+                *reduced = true;
+            }
+            _ => {}
+        }
     }
 
     fn count(&self, kind: u32, cause: u32) -> u64 {
@@ -196,8 +212,8 @@ fn the_native_build_does_every_word_of_what_the_kernel_did_under_traffic() {
     }
     report(&format!(
         "{} calls, by number of subflows {:?}, {} lost, {} cut off at the end; {} connections, {replacements} \
-         replacements; {} words compared, {} differ, {} calls found other memory than was left; {} found an absurd window \
-         (kernel/README.md, Open)",
+         replacements; {} words compared, {} differ, {} calls found other memory than was left; {} episodes \
+         without on_loss, {} calls found an absurd window (kernel/README.md, Kernels that skip programs)",
         replay.total(),
         seen.subflows,
         counts.lost,
@@ -206,6 +222,7 @@ fn the_native_build_does_every_word_of_what_the_kernel_did_under_traffic() {
         replay.words,
         replay.differing,
         replay.gaps,
+        seen.unannounced,
         seen.absurd
     ));
     for ((algorithm, kind, cause), count) in &seen.events {
@@ -213,6 +230,11 @@ fn the_native_build_does_every_word_of_what_the_kernel_did_under_traffic() {
     }
     assert_eq!(replay.differing, 0, "{:#?}", replay.first);
     assert!(counts.lost > 0 || replay.gaps == 0, "{} calls found other memory than was left", replay.gaps);
+    if counts.lost == 0 {
+        assert!(seen.absurd == 0 || seen.unannounced > 0, "{} absurd windows of our making", seen.absurd);
+        // Kernels of a distribution skip nothing.
+        assert!(seen.unannounced == 0 || env::var_os("BRAID_GUEST").is_none(), "{}", seen.unannounced);
+    }
     assert!(replay.total() >= wanted, "{} of {wanted} calls", replay.total());
     assert_eq!(replay.total(), counts.calls);
     assert!(replay.other_sources.is_empty(), "{:?}", replay.other_sources);

@@ -5,8 +5,8 @@
 //! and loads nothing of ours: the control.
 //!
 //! Every byte is compared. Linux 6.18.44 itself now and then delivers a segment of MPTCP a second time in the place of
-//! another while paths break, now and then, on its own cubic as well; so that much is counted
-//! and told, and only more is a failure.
+//! another while paths break: 5 of 26,178 connections of the control, 3 of 49,015 with Braid. So that much is counted and
+//! told, and only more is a failure.
 
 mod common;
 

@@ -184,6 +184,10 @@ pub(crate) fn socket(address: SocketAddr, is_mptcp: bool) -> std::os::fd::OwnedF
     rustix::net::socket(family, SocketType::STREAM, protocol).expect("a socket")
 }
 
+/// Of a listener. Joins queue there as well, and what finds no room is left to SYN cookies, under which a connection may
+/// end before the server knows of it.
+const BACKLOG: i32 = 64;
+
 /// A transfer from client to server, which has read nothing yet.
 pub(crate) struct Transfer {
     pub(crate) stream: TcpStream,
@@ -204,7 +208,7 @@ impl Transfer {
             let any: IpAddr =
                 if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
             rustix::net::bind(&socket, &SocketAddr::new(any, 0)).expect("a free port");
-            rustix::net::listen(&socket, 1).expect("a bound socket");
+            rustix::net::listen(&socket, BACKLOG).expect("a bound socket");
             let listener = TcpListener::from(socket);
             ready.send(listener.local_addr().expect("bound").port()).expect("the test waits");
             let (mut stream, _) = listener.accept().expect("a client");
@@ -291,7 +295,7 @@ pub(crate) fn pump(
             let any: IpAddr =
                 if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
             rustix::net::bind(&socket, &SocketAddr::new(any, 0)).expect("a free port");
-            rustix::net::listen(&socket, 1).expect("a bound socket");
+            rustix::net::listen(&socket, BACKLOG).expect("a bound socket");
             let listener = TcpListener::from(socket);
             ready.send(listener.local_addr().expect("bound").port()).expect("the client waits");
             // A client that cannot connect must not leave this waiting for ever.

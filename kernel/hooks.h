@@ -55,6 +55,8 @@ braid_inline struct braid_socket *braid_socket_of(struct tcp_sock *tp, u64 creat
 braid_inline void braid_forget(struct tcp_sock *tp);
 braid_inline struct braid_view *braid_view_of(struct braid_socket *socket);
 braid_inline void *braid_private_of(struct braid_socket *socket);
+/* Whether the algorithm does anything then. An application that sends little restarts often, which need not cost. */
+braid_inline u32 braid_minds_idle_restart(void);
 
 /* Of the record that is to be written: how long it is. */
 braid_inline u32 braid_record_bytes(struct braid_socket *socket);
@@ -318,13 +320,16 @@ braid_inline void braid_start(struct tcp_sock *tp)
 
 SEC("struct_ops") void braid_cwnd_event_tx_start(u64 *args)
 {
-	braid_start((struct tcp_sock *)args[0]);
+	if (braid_minds_idle_restart())
+		braid_start((struct tcp_sock *)args[0]);
 }
 
 SEC("struct_ops") void braid_cwnd_event(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 
+	if (!braid_minds_idle_restart())
+		return;
 	if (BRAID_IS((u32)args[1], enum tcp_ca_event, CA_EVENT_CWND_RESTART)) {
 		struct braid_socket *socket = braid_socket_of(tp, 0);
 

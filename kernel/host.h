@@ -125,6 +125,10 @@ const volatile char braid_spec[256] SEC(".rodata.spec");
 		for (k = 0; k < sizeof(struct name_##_params) / 4; k++)                                            \
 			((struct braid_storage *)socket)->params[k] = from[k];                                     \
 	}                                                                                                          \
+	braid_inline u32 braid_minds_idle_restart(void)                                                            \
+	{                                                                                                          \
+		return (const void *)on_idle_restart != (const void *)braid_ignore;                                \
+	}                                                                                                          \
 	braid_inline u32 braid_couples(void)                                                                       \
 	{                                                                                                          \
 		return !((flags_) & BRAID_UNCOUPLED);                                                              \

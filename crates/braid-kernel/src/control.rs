@@ -9,7 +9,7 @@ use std::{
 };
 
 use braid_algorithms::Spec;
-use libbpf_rs::{ErrorKind, Link, MapCore as _, MapFlags, MapHandle};
+use libbpf_rs::{ErrorKind, Link, MapCore as _, MapFlags, MapHandle, set_print};
 
 use crate::{
     Error, Namespace, Socket, bpffs, default, namespace,
@@ -80,8 +80,11 @@ pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
             None
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let Ok(link) = Link::open(pins.join("link")) else {
-                return Err(Error::NameTaken { name: format!("{PREFIX}{name}") });
+            let link = match pinned_link(&pins) {
+                Err(Error::Kernel { .. }) => {
+                    return Err(Error::NameTaken { name: format!("{PREFIX}{name}") });
+                }
+                link => link?,
             };
             update(&link, &map(&mut object, ops)?).map_err(failed("replacing"))?;
             // A default holds on to what it was set to.
@@ -147,11 +150,22 @@ pub fn loaded() -> Result<Vec<Loaded>, Error> {
     bpffs::names().into_iter().map(look).collect()
 }
 
-fn pinned_map(path: &Path) -> Result<MapHandle, Error> {
-    MapHandle::from_pinned_path(path).map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => Error::NoPrivileges,
-        _ => Error::Kernel { doing: format!("opening {}", path.display()), report: format!("{error:#}") },
-    })
+pub(crate) fn pinned_map(path: &Path) -> Result<MapHandle, Error> {
+    MapHandle::from_pinned_path(path).map_err(|error| opening(path, &error))
+}
+
+fn pinned_link(pins: &Path) -> Result<Link, Error> {
+    // Else libbpf prints what the error says.
+    set_print(None);
+    let path = pins.join("link");
+    Link::open(&path).map_err(|error| opening(&path, &error))
+}
+
+fn opening(pin: &Path, error: &libbpf_rs::Error) -> Error {
+    match error.kind() {
+        ErrorKind::PermissionDenied => Error::NotYours { pin: pin.to_owned() },
+        _ => Error::Kernel { doing: format!("opening {}", pin.display()), report: format!("{error:#}") },
+    }
 }
 
 /// The map's only values, one per CPU or one in all.
@@ -221,13 +235,7 @@ pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
         set_default(&user.namespace, None)?;
     }
     let pins = bpffs::folder().join(name);
-    let link = Link::open(pins.join("link")).map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => Error::NoPrivileges,
-        _ => Error::Kernel {
-            doing: format!("opening the link of {kernel_name}"),
-            report: format!("{error:#}"),
-        },
-    })?;
+    let link = pinned_link(&pins)?;
     // Not every kernel can; then it goes with its last reference, the pin.
     let _ = link.detach();
     drop(link);

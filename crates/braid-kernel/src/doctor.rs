@@ -37,9 +37,9 @@ pub fn doctor() -> Vec<Requirement> {
     let has = |capability| effective.intersects(capability | CapabilitySet::SYS_ADMIN);
     let yes_or_no = |is_met: bool| if is_met { "yes" } else { "no" }.to_owned();
     let as_root = "run as root, or give the program the capability";
-    let privileges = has(CapabilitySet::BPF)
-        && has(CapabilitySet::PERFMON)
-        && effective.contains(CapabilitySet::NET_ADMIN);
+    let privileges = has(CapabilitySet::BPF) && has(CapabilitySet::PERFMON);
+    let net_admin = effective.contains(CapabilitySet::NET_ADMIN) || rustix::process::geteuid().is_root();
+    let sys_admin = effective.contains(CapabilitySet::SYS_ADMIN);
     let clang = ["clang-19", "clang"].into_iter().find(|name| in_path(name));
     let netem = module_exists(&release, "sch_netem") || kallsyms_has("netem_enqueue");
     vec![
@@ -68,11 +68,27 @@ pub fn doctor() -> Vec<Requirement> {
             remedy: "sysctl net.core.bpf_jit_enable=1; a kernel without it needs CONFIG_BPF_JIT",
         },
         Requirement {
-            what: "CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN",
+            what: "CAP_BPF and CAP_PERFMON",
             is_met: privileges,
             is_essential: true,
             found: yes_or_no(privileges),
-            why: "to load programs, to load those that see sockets, to register a congestion control",
+            why: "to load programs, and such that see sockets; what is loaded belongs to the user who loaded it",
+            remedy: as_root,
+        },
+        Requirement {
+            what: "root or CAP_NET_ADMIN",
+            is_met: net_admin,
+            is_essential: false,
+            found: yes_or_no(net_admin),
+            why: "for `braid default`; a socket or a route may choose what is loaded without",
+            remedy: as_root,
+        },
+        Requirement {
+            what: "CAP_SYS_ADMIN",
+            is_met: sys_admin,
+            is_essential: false,
+            found: yes_or_no(sys_admin),
+            why: "to enter other network namespaces: `status`, `top` and `unload` see only their own without",
             remedy: as_root,
         },
         Requirement {

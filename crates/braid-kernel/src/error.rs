@@ -1,6 +1,6 @@
 //! What can go wrong on the way into the kernel, each with its remedy.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 /// Why something could not be done in the kernel.
 #[derive(Debug)]
@@ -18,6 +18,11 @@ pub enum Error {
     },
     /// This process may not load BPF programs.
     NoPrivileges,
+    /// What is loaded belongs to another user.
+    NotYours {
+        /// The pin that cannot be opened.
+        pin: PathBuf,
+    },
     /// No object has that name.
     NoObject {
         /// The name asked for.
@@ -111,8 +116,14 @@ impl fmt::Display for Error {
             ),
             Self::NoPrivileges => write!(
                 f,
-                "no permission to load BPF programs: run as root (or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN); \
-                 in a container, give it these capabilities"
+                "no permission to load BPF programs: run as root, or with CAP_BPF and CAP_PERFMON; in a container, \
+                 give it these capabilities"
+            ),
+            Self::NotYours { pin } => write!(
+                f,
+                "no permission to open {}: what is loaded belongs to the user who loaded it; run as root or as that \
+                 user",
+                pin.display()
             ),
             Self::NoObject { name } => {
                 write!(f, "no algorithm `{name}` in this build: see `braid algorithms` for those there are")

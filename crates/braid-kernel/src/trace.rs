@@ -19,7 +19,7 @@ use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, RingBufferBuilder};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::{Error, bpffs};
+use crate::{Error, bpffs, control::pinned_map};
 
 /// `BRAID_LAYOUT_VERSION`
 const LAYOUT_VERSION: u64 = 1;
@@ -173,8 +173,7 @@ impl Traced {
         }
         let open = |pin: &str| {
             if pins.join(pin).exists() {
-                MapHandle::from_pinned_path(pins.join(pin))
-                    .map_err(|error| failed("opening the maps of a trace", &error))
+                pinned_map(&pins.join(pin))
             } else {
                 Err(Error::OtherVersion { name: name.to_owned() })
             }

@@ -1,11 +1,8 @@
 //! `braid repro` as a person or a script meets it, with an invented paper.
 
-use std::fs;
-use std::process::Output;
+mod common;
 
-use assert_cmd::Command;
-use serde_json::Value;
-use tempfile::TempDir;
+use common::{Place, parse};
 
 const SCENARIO: &str = r#"
 title = "small"
@@ -101,17 +98,11 @@ set = ["link.b1.queue=4p"]
 "#;
 
 /// A folder with the paper, whose second claim holds or not.
-fn place(holds: bool) -> TempDir {
-    let place = tempfile::tempdir().unwrap();
-    fs::write(place.path().join("small.toml"), SCENARIO).unwrap();
-    let paper = PAPER.replace("VALUE", if holds { "1.1" } else { "0.01" });
-    fs::write(place.path().join("little.toml"), paper).unwrap();
+fn place(holds: bool) -> Place {
+    let place = Place::new();
+    place.write("small.toml", SCENARIO);
+    place.write("little.toml", PAPER.replace("VALUE", if holds { "1.1" } else { "0.01" }));
     place
-}
-
-fn braid(place: &TempDir, line: &str) -> Output {
-    let mut command = Command::cargo_bin("braid").unwrap();
-    command.current_dir(place.path()).args(line.split_whitespace()).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -120,15 +111,15 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn the_exit_code_says_whether_a_claim_fails() {
-    let good = braid(&place(true), "repro little.toml --seeds 3");
+    let good = place(true).output("repro little.toml --seeds 3");
     assert_eq!(good.status.code(), Some(0), "{}", text(&good.stderr));
-    let bad = braid(&place(false), "repro little.toml --seeds 3");
+    let bad = place(false).output("repro little.toml --seeds 3");
     assert_eq!((bad.status.code(), text(&bad.stderr).trim()), (Some(1), "error: 1 claim does not hold"));
 }
 
 #[test]
 fn the_report_has_cells_claims_and_the_scoreboard() {
-    let output = text(&braid(&place(false), "repro little.toml --seeds 3").stdout);
+    let output = text(&place(false).output("repro little.toml --seeds 3").stdout);
     for part in [
         "4.00 / ",
         "5.00 / ",
@@ -147,7 +138,7 @@ fn the_report_has_cells_claims_and_the_scoreboard() {
 
 #[test]
 fn one_seed_decides_nothing() {
-    let output = braid(&place(false), "repro little.toml --seeds 1 --show scoreboard");
+    let output = place(false).output("repro little.toml --seeds 1 --show scoreboard");
     assert_eq!(output.status.code(), Some(0));
     let line = text(&output.stdout).lines().find(|line| line.starts_with("little")).unwrap().to_owned();
     let score: Vec<&str> = line.split_whitespace().skip(1).collect();
@@ -157,23 +148,22 @@ fn one_seed_decides_nothing() {
 #[test]
 fn results_are_kept_shown_again_and_never_overwritten() {
     let place = place(true);
-    let shown = braid(&place, "repro little.toml --seeds 2 --out kept --jobs 1");
+    let shown = place.output("repro little.toml --seeds 2 --out kept --jobs 1");
     assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
-    let again = braid(&place, "repro --from kept/repro.json");
+    let again = place.output("repro --from kept/repro.json");
     assert_eq!(again.stdout, shown.stdout);
     // The same results may be written again, others not.
-    assert_eq!(braid(&place, "repro little.toml --seeds 2 --out kept --jobs 4").status.code(), Some(0));
-    let other = braid(&place, "repro little.toml --seeds 3 --out kept");
+    assert_eq!(place.output("repro little.toml --seeds 2 --out kept --jobs 4").status.code(), Some(0));
+    let other = place.output("repro little.toml --seeds 3 --out kept");
     assert_eq!(other.status.code(), Some(2));
     assert!(text(&other.stderr).contains("nothing was overwritten"), "{}", text(&other.stderr));
-    assert_eq!(braid(&place, "repro --from kept/repro.json").stdout, shown.stdout);
+    assert_eq!(place.output("repro --from kept/repro.json").stdout, shown.stdout);
 }
 
 #[test]
 fn json_and_csv_hold_every_cell_and_claim() {
     let place = place(true);
-    let json: Value =
-        serde_json::from_slice(&braid(&place, "repro little.toml --seeds 2 --format json").stdout).unwrap();
+    let json = parse(&place.stdout("repro little.toml --seeds 2 --format json"));
     let paper = &json["papers"][0];
     assert_eq!(
         paper["counts"],
@@ -182,17 +172,16 @@ fn json_and_csv_hold_every_cell_and_claim() {
     assert_eq!(paper["tables"][0]["cells"].as_array().unwrap().len(), 2);
     // Two rates and two algorithms.
     assert_eq!(paper["claims"][0]["conditions"].as_array().unwrap().len(), 4);
-    let csv = text(&braid(&place, "repro little.toml --seeds 2 --format csv").stdout);
+    let csv = place.stdout("repro little.toml --seeds 2 --format csv");
     assert_eq!(csv.lines().count(), 1 + 2 + 4 + 1);
 }
 
 #[test]
 fn a_variation_is_run_beside_the_paper_and_its_changed_verdicts_are_listed() {
     let place = place(true);
-    let json = braid(&place, "repro little.toml --seeds 2 --sensitivity --format json").stdout;
-    let json: Value = serde_json::from_slice(&json).unwrap();
+    let json = parse(&place.stdout("repro little.toml --seeds 2 --sensitivity --format json"));
     assert_eq!(json["sensitivity"][0]["id"], "short");
-    let output = text(&braid(&place, "repro little.toml --seeds 2 --sensitivity --show sensitivity").stdout);
+    let output = place.stdout("repro little.toml --seeds 2 --sensitivity --show sensitivity");
     assert!(output.contains("shorter queues"), "{output}");
 }
 
@@ -200,13 +189,9 @@ fn a_variation_is_run_beside_the_paper_and_its_changed_verdicts_are_listed() {
 fn changes_are_made_where_they_fit_and_told() {
     let place = place(true);
     let line = "repro little.toml --seeds 2 --set link.b1.queue=9p --cc lia=balia --show scoreboard";
-    let output = braid(&place, line);
-    assert!(
-        text(&output.stdout).contains("Changed: link.b1.queue=9p. For lia: balia."),
-        "{}",
-        text(&output.stdout)
-    );
-    let dry = text(&braid(&place, "repro little.toml --seeds 2 --set link.b1.queue=9p --dry-run").stdout);
+    let output = text(&place.output(line).stdout);
+    assert!(output.contains("Changed: link.b1.queue=9p. For lia: balia."), "{output}");
+    let dry = place.stdout("repro little.toml --seeds 2 --set link.b1.queue=9p --dry-run");
     assert_eq!(
         dry,
         "all: small.toml --set link.b1.queue=9p --cc lia,olia\nfast: small.toml --set link.b1.queue=9p --cc lia\n8 runs\n"
@@ -216,8 +201,8 @@ fn changes_are_made_where_they_fit_and_told() {
 #[test]
 fn wrong_input_is_refused_with_what_there_is() {
     let place = place(true);
-    fs::write(place.path().join("broken.toml"), "title = 3").unwrap();
-    fs::write(place.path().join("other.json"), "{}").unwrap();
+    place.write("broken.toml", "title = 3");
+    place.write("other.json", "{}");
     for (line, part) in [
         ("repro nothing", "there are analysis, d-olia"),
         ("repro d-olia/9", "it has motivation, 1, 2, 3, scalable"),
@@ -233,9 +218,6 @@ fn wrong_input_is_refused_with_what_there_is() {
         ("repro --show nothing", "cells"),
         ("repro d-olia --from other.json", "cannot be used with"),
     ] {
-        let output = braid(&place, line);
-        let message = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
-        assert!(output.stdout.is_empty() && message.contains(part), "{line}: {message}");
+        place.refused(line, &[part]);
     }
 }

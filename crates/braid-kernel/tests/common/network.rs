@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     fs::File,
     io::{Read as _, Write as _},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
     os::fd::AsFd as _,
     path::Path,
     process::Command,
@@ -301,14 +301,14 @@ pub(crate) fn pump(
             // A client that cannot connect must not leave this waiting for ever.
             sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(Duration::from_secs(180)))
                 .expect("a socket");
-            let (mut stream, _) = listener.accept().map_err(text)?;
+            let (mut stream, _) = listener.accept().map_err(|error| format!("accepting: {error}"))?;
             let (pattern, mut buffer) = (pattern(), vec![0; PERIOD]);
             let (mut received, mut damage) = (0, None::<(usize, usize)>);
             loop {
                 let n = match stream.read(&mut buffer) {
                     Ok(0) => return Ok((received, damage)),
                     Ok(n) => n,
-                    Err(error) => return Err(error.to_string()),
+                    Err(error) => return Err(format!("after {received} bytes: {error}")),
                 };
                 let expected = &pattern[received % PERIOD..][..n];
                 if buffer[..n] != *expected {
@@ -335,6 +335,10 @@ pub(crate) fn pump(
                 stream.write_all(&pattern[sent % PERIOD..][..n]).map_err(text)?;
                 sent += n;
             }
+            // Closed before all has arrived, the socket would give up after its second retry (tcp_orphan_retries above).
+            stream.shutdown(Shutdown::Write).map_err(text)?;
+            stream.set_read_timeout(Some(Duration::from_secs(180))).map_err(text)?;
+            stream.read_to_end(&mut Vec::new()).map_err(|error| format!("closing: {error}"))?;
             Ok::<_, String>((sent, on_default))
         });
         let (sent, on_default) = sender.join().expect("no panic")?;

@@ -149,6 +149,7 @@ fn synonym(wrong: &str, known: &[&'static str]) -> Option<&'static str> {
         "flow" | "flows" => "connection",
         "rcvbuf" | "rwnd" | "buffer-size" => "receive-buffer",
         "iw" | "initcwnd" | "cwnd" => "initial-window",
+        "ssthresh" | "slow-start-threshold" => "initial-ssthresh",
         "time" | "length" => "duration",
         "end" => "stop",
         "description" => "story",

@@ -337,6 +337,9 @@ pub struct Connection {
     pub receive_buffer: Option<Size>,
     /// First congestion window in packets, 1 to 10000; default 10 (RFC 6928).
     pub initial_window: Option<u32>,
+    /// First slow-start threshold in packets, 1 to 10000, as a kernel may remember it from earlier connections. At or
+    /// below the initial window there is no slow start. Default: none, slow start lasts until the first reduction.
+    pub initial_ssthresh: Option<u32>,
     /// Whether both ends negotiate ECN; default false.
     #[serde(default)]
     pub ecn: bool,

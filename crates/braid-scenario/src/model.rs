@@ -248,6 +248,8 @@ pub struct Connection {
     pub receive_buffer: u64,
     /// First congestion window, packets.
     pub initial_window: u32,
+    /// First slow-start threshold, packets; `None`: slow start lasts until the first reduction.
+    pub initial_ssthresh: Option<u32>,
     /// Whether both ends negotiate ECN.
     pub ecn: bool,
     /// Whether the receiver may delay acknowledgements.

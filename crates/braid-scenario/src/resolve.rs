@@ -678,6 +678,10 @@ impl Resolver<'_> {
             let message = format!("expected 1 to 10000 packets, found {initial_window}");
             self.fail(&place.key("initial-window"), message, None);
         }
+        if let Some(ssthresh) = given.initial_ssthresh.filter(|ssthresh| !(1..=10_000).contains(ssthresh)) {
+            let message = format!("expected 1 to 10000 packets, found {ssthresh}");
+            self.fail(&place.key("initial-ssthresh"), message, None);
+        }
         let receive_buffer = given.receive_buffer.map_or(0, |size| size.0);
         if given.receive_buffer.is_some() && !(2 * u64::from(mss)..=LARGEST_WINDOW).contains(&receive_buffer)
         {
@@ -702,6 +706,7 @@ impl Resolver<'_> {
             ack_size,
             receive_buffer,
             initial_window,
+            initial_ssthresh: given.initial_ssthresh,
             ecn: given.ecn,
             delayed_ack: given.delayed_ack,
             subflows,

@@ -651,6 +651,7 @@ fn assignments_replace_and_add() {
             "connection.mp0.subflow.sf1.backup=true",
             "connection.mp0.subflow.sf2.route=b2",
             "connection.tcp0.initial-window=4",
+            "connection.tcp0.initial-ssthresh=5",
             "connection.tcp0.cc=reno",
             "cc=reno,lia",
             "title='A = B'",
@@ -668,7 +669,8 @@ fn assignments_replace_and_add() {
     let [sf1, sf2] = cell.connections[0].subflows.as_slice() else { panic!("two subflows") };
     assert!(sf1.backup);
     assert_eq!((sf2.join_delay_ns, sf2.route.len()), (Some(100 * MS), 1));
-    assert_eq!(cell.connections[1].initial_window, 4);
+    let tcp = &cell.connections[1];
+    assert_eq!((tcp.initial_window, tcp.initial_ssthresh), (4, Some(5)));
     assert_eq!(cell.connections[1].cc.as_deref(), Some("reno"));
 }
 

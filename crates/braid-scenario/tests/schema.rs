@@ -76,6 +76,7 @@ mss = "$mss"
 ip-version = 6
 receive-buffer = "6MiB"
 initial-window = 4
+initial-ssthresh = 20
 ecn = true
 delayed-ack = false
 subflow.sf1 = { route = ["b1", "b2"], backup = true }

@@ -472,6 +472,7 @@ pub(crate) const FILES: &[(&str, &str, &str)] = &[
     ("an unknown version of IP", "kind = \"tcp\"", "kind = \"tcp\"\nip-version = 5"),
     ("a tiny mss", "kind = \"tcp\"", "kind = \"tcp\"\nmss = 40"),
     ("no initial window", "kind = \"tcp\"", "kind = \"tcp\"\ninitial-window = 0"),
+    ("no initial threshold", "kind = \"tcp\"", "kind = \"tcp\"\ninitial-ssthresh = 0"),
     ("a receive buffer too small", "kind = \"tcp\"", "kind = \"tcp\"\nreceive-buffer = \"2kB\""),
     ("a congestion control that cannot be one", "cc = \"cubic\"", "cc = \"Cubic; reno\""),
     ("a congestion control twice", "cc = [\"lia\", \"olia\"]", "cc = [\"lia\", \"olia\", \"lia\"]"),

@@ -264,6 +264,7 @@ impl<'a> Run<'a> {
             data_size: (model.mss + model.data_header) as u16,
             ecn: model.ecn,
             initial_window: model.initial_window,
+            initial_ssthresh: model.initial_ssthresh,
         };
         Sender::new(setup, Controller::new(&self.specs[self.connections[path.connection].number]))
     }

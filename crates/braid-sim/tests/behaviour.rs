@@ -29,6 +29,17 @@ fn one_flow_fills_its_link_and_no_more() {
 }
 
 #[test]
+fn a_threshold_at_the_initial_window_leaves_no_slow_start() {
+    let mut flow = connection("tcp0", None, &[&[0]]);
+    flow.initial_ssthresh = Some(10);
+    flow.delayed_ack = false;
+    // Ten round trips of 100 ms on a link that nothing fills: the handshake, and a packet more with each after the first.
+    let result = run(&scenario(1.05, vec![link("b1", 1000.0, 50.0)], vec![flow]), "reno", 1);
+    let last = *result.connections[0].subflows[0].cwnd_samples.last().unwrap();
+    assert!((17..=19).contains(&last), "{last}");
+}
+
+#[test]
 fn two_equal_flows_share_a_link_fairly() {
     let flows = vec![connection("tcp0", None, &[&[0]]), connection("tcp1", None, &[&[0]])];
     let mut bottleneck = link("b1", 10.0, 10.0);

@@ -35,6 +35,7 @@ pub(crate) struct Setup {
     pub(crate) data_size: u16,
     pub(crate) ecn: bool,
     pub(crate) initial_window: u32,
+    pub(crate) initial_ssthresh: Option<u32>,
 }
 
 /// What the four measures of a subflow are derived from.
@@ -189,7 +190,7 @@ impl Sender {
         view.last_rtt_us = rtt_us;
         // RFC 6928: one packet if the opening had to be sent more than twice.
         view.cwnd = if timeouts > 1 { 1 } else { self.setup.initial_window };
-        view.ssthresh = SSTHRESH_INFINITE;
+        view.ssthresh = self.setup.initial_ssthresh.unwrap_or(SSTHRESH_INFINITE);
         view.flags |= subflow_flags::ELIGIBLE | subflow_flags::SAME_ALGORITHM;
         view.last_ack_us = now_us;
         self.counts.integrated_until = network.now;

@@ -37,6 +37,7 @@ impl Bench {
             ack_size: 52,
             receive_buffer: 1 << 30,
             initial_window: 10,
+            initial_ssthresh: None,
             ecn: true,
             delayed_ack: true,
             subflows: vec![model::Subflow {
@@ -62,7 +63,15 @@ impl Bench {
             discipline: Discipline::DropTail,
             changes: vec![],
         };
-        let setup = Setup { subflow: 0, index: 0, hop: 0, data_size: 1500, ecn: true, initial_window: 10 };
+        let setup = Setup {
+            subflow: 0,
+            index: 0,
+            hop: 0,
+            data_size: 1500,
+            ecn: true,
+            initial_window: 10,
+            initial_ssthresh: None,
+        };
         let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
         let mut bench = Self {
             connection: Connection::new(0, &model, 0),

@@ -44,6 +44,7 @@ pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> C
         ack_size: if mptcp { 64 } else { 52 },
         receive_buffer: 1 << 26,
         initial_window: 10,
+        initial_ssthresh: None,
         ecn: false,
         delayed_ack: true,
         subflows: routes

@@ -4,7 +4,7 @@
 #   load=0: TCP flows (Agent/TCP/Linux, every packet acknowledged); else Poisson arrivals of that share of the rate.
 # Prints one JSON document: drops and mean queue in packets, that being sent not counted, after the warm-up.
 
-array set opt { cc naive_reno flows 4 rate 20e6 rtt 0.040 min 20 max 60 queue 1000 gentle true load 0
+array set opt { cc reno flows 4 rate 20e6 rtt 0.040 min 20 max 60 queue 1000 gentle true load 0
     duration 220 warmup 20 seed 1 }
 foreach arg $argv {
     if {![regexp {^([a-z]+)=(.*)$} $arg -> key value] || ![info exists opt($key)]} {

@@ -10,6 +10,12 @@ use libfuzzer_sys as _; // The instrumented crates refer to it.
 #[path = "../crates/braid-scenario/tests/wrong.rs"]
 mod wrong;
 
+/// What the fuzzer's library would call: some linkers want it, though nothing is fuzzed here.
+#[unsafe(no_mangle)]
+extern "C" fn rust_fuzzer_test_input(_data: *const u8, _size: usize) -> i32 {
+    0
+}
+
 fn main() -> io::Result<()> {
     let folder = PathBuf::from(env::args_os().nth(1).expect("usage: seeds FOLDER"));
     let embedded = embedded().map(|summary| Source::embedded(summary.name).expect("it is listed").text);

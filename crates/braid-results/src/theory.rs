@@ -153,6 +153,9 @@ fn model(scenario: &Scenario, cc: &str) -> Result<(Vec<Flow>, Vec<Pipe>), String
             if !subflow.up.is_empty() {
                 return Err(format!("{} comes and goes", subflow.name));
             }
+            if !subflow.reroutes.is_empty() {
+                return Err(format!("{} changes its route", subflow.name));
+            }
             flows.push(flow(scenario, index, connection, law, &subflow.route)?);
         }
     }
@@ -459,14 +462,17 @@ route = ["near2", "b1"]
 
     #[test]
     fn what_has_no_equilibrium_says_why() {
-        let why = |name: &str, cc: &str| {
+        let with = |name: &str, cc: &str, set: &[String]| {
             let scenario =
-                braid_scenario::load(&Source::embedded(name).unwrap(), &[]).unwrap().cells.remove(0);
+                braid_scenario::load(&Source::embedded(name).unwrap(), set).unwrap().cells.remove(0);
             match predict(&scenario, cc) {
                 Theory::None(why) => why,
                 Theory::Fluid(fluid) => panic!("{fluid:?}"),
             }
         };
+        let why = |name: &str, cc: &str| with(name, cc, &[]);
+        let change = r#"connection.mp0.subflow.sf1.change=[{at="9s",route=["b2"]}]"#.to_owned();
+        assert!(with("d-olia/1", "lia", &[change]).contains("sf1 changes its route"));
         assert!(why("d-olia/1", "dlia").contains("any share kept"));
         assert!(why("d-olia/1", "dolia").contains("how the RTT moves"));
         assert!(why("d-olia/1", "vegas").contains("no equilibrium is known of vegas"));

@@ -109,6 +109,21 @@ fn d_olia_has_the_fair_shares_of_the_paper() {
 }
 
 #[test]
+fn ba_mpcubic_has_the_shares_that_the_paper_expects() {
+    for (name, expected) in [
+        ("ba-mpcubic/1", vec![5e6, 5e6]),
+        ("ba-mpcubic/2", vec![2.5e6, 2.5e6]),
+        ("ba-mpcubic/3", vec![5e6, 4e6, 4e6]),
+        ("ba-mpcubic/4", vec![2.5e6, 8e6, 2.5e6]),
+    ] {
+        for cell in &open(name, &[]).cells {
+            let shares: Vec<f64> = topology::paths(cell)[0].iter().map(|path| path.available_bps).collect();
+            assert_eq!(shares, expected, "{name}");
+        }
+    }
+}
+
+#[test]
 fn d_olia_loses_packets_both_ways_at_the_bottleneck_only() {
     let cell = &open("d-olia/1", &[]).cells[0];
     for link in &cell.links {

@@ -9,8 +9,9 @@ fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let algorithms = manifest.join("../../algorithms");
     let native = manifest.join("native");
-    for watched in [&algorithms, &native] {
-        println!("cargo::rerun-if-changed={}", watched.display());
+    // Relative, so that a build folder that was copied watches the files beside it.
+    for watched in ["../../algorithms", "native"] {
+        println!("cargo::rerun-if-changed={watched}");
     }
 
     let mut sources: Vec<PathBuf> = fs::read_dir(&algorithms)

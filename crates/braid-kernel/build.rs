@@ -29,8 +29,9 @@ fn build() -> Result<(), String> {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let root = manifest.join("../..").canonicalize().map_err(|error| error.to_string())?;
     let (algorithms, kernel) = (root.join("algorithms"), root.join("kernel"));
-    for watched in [&algorithms, &kernel] {
-        println!("cargo::rerun-if-changed={}", watched.display());
+    // Relative, so that a build folder that was copied watches the files beside it.
+    for watched in ["../../algorithms", "../../kernel"] {
+        println!("cargo::rerun-if-changed={watched}");
     }
     println!("cargo::rerun-if-env-changed=BRAID_CLANG");
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../scenarios");
-    let root = root.canonicalize().expect("the repository has a folder `scenarios`");
+    // Cargo runs this in the folder of the package. Relative paths keep a build folder true when it is moved or copied.
+    let root = Path::new("../../scenarios");
     println!("cargo:rerun-if-changed={}", root.display());
-    write(&root, "toml", "embedded.rs");
+    write(root, "toml", "embedded.rs");
     write(&root.join("traces"), "trace", "traces.rs");
 }
 
@@ -21,7 +21,11 @@ fn write(root: &Path, ending: &str, file: &str) {
     for name in names {
         let path = root.join(format!("{name}.{ending}"));
         let path = path.to_str().expect("the path of the repository is UTF-8");
-        writeln!(table, "    ({name:?}, include_str!({path:?})),").unwrap();
+        writeln!(
+            table,
+            "    ({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/\", {path:?}))),"
+        )
+        .unwrap();
     }
     table.push(']');
     fs::write(Path::new(&env::var("OUT_DIR").unwrap()).join(file), table).unwrap();
@@ -29,7 +33,7 @@ fn write(root: &Path, ending: &str, file: &str) {
 
 fn collect(root: &Path, folder: &Path, ending: &str, names: &mut Vec<String>) {
     println!("cargo:rerun-if-changed={}", folder.display());
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in fs::read_dir(folder).expect("the repository has a folder `scenarios`") {
         let path = entry.unwrap().path();
         if path.is_dir() {
             collect(root, &path, ending, names);

@@ -56,6 +56,11 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// Payload bytes of a packet of a request that has `total` bytes.
+    pub(crate) fn payload(total: u32, part: u32, mss: u32) -> u32 {
+        (total - part * mss).min(mss)
+    }
+
     /// How long to wait until what is missing is sent again.
     pub(crate) fn wait_ns(&self, rto_ns: u64) -> u64 {
         (rto_ns << self.repeats.min(16)).min(LONGEST_WAIT_NS)
@@ -101,16 +106,15 @@ impl Application {
 
     /// What a packet of a request is.
     pub(crate) fn part(&self, packet: &Packet, mss: u32) -> observe::Request {
-        let total = match self.traffic {
-            Traffic::RequestResponse { request, .. } => request,
-            _ => 0,
+        let Traffic::RequestResponse { request: total, .. } = self.traffic else {
+            unreachable!("only request-response sends requests");
         };
         let (number, part) = (packet.dsn, packet.seq);
         observe::Request {
             number,
             part,
             offset: u64::from(number) * u64::from(total) + u64::from(part * mss),
-            bytes: (total - part * mss).min(mss),
+            bytes: Request::payload(total, part, mss),
         }
     }
 

@@ -198,7 +198,7 @@ impl Run<'_> {
             let path = &self.paths[connection.first + index];
             let (subflow, hop) = (path.id, path.reverse_hop);
             for part in (0..bytes.div_ceil(model.mss)).filter(|part| missing & (1 << part) != 0) {
-                let payload = (bytes - part * model.mss).min(model.mss);
+                let payload = Request::payload(bytes, part, model.mss);
                 self.network.send(Packet {
                     subflow,
                     hop,

@@ -43,7 +43,7 @@ fn documented_programs() -> Option<Vec<String>> {
 fn vectors_convert_between_their_forms_and_replay_without_a_difference() {
     let folder = tempdir().expect("a folder");
     let place = folder.path();
-    for algorithm in ["balia", "cubic", "dlia", "dolia", "lia", "olia", "reno", "vegas"] {
+    for algorithm in braid_algorithms::all().iter().map(braid_algorithms::Algorithm::name) {
         let json = braid(place, &["vectors", algorithm, "--calls", "20"]);
         assert!(json.status.success(), "{}", stderr(&json));
         fs::write(place.join("a.json"), &json.stdout).expect("writable");

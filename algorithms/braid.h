@@ -138,6 +138,8 @@ struct braid_event {
 		table(BRAID_PARAM_FIELD) \
 	}
 #define BRAID_NO_PARAMS(P)
+/* For the defaults of a table that is not the algorithm's own: struct X_params params = { X_PARAMS(BRAID_PARAM_INITIAL) }. */
+#define BRAID_PARAM_INITIAL(name, initial, low, high, scale, unit, help) .name = (initial),
 
 braid_inline struct braid_subflow *braid_self(struct braid_view *view)
 {

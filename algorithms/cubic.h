@@ -127,6 +127,17 @@ braid_inline u64 cubic_curve(const struct cubic_law *law, const struct cubic_ste
 	return from_origin > 0 ? braid_add(law->origin, delta) : braid_sub(law->origin, delta);
 }
 
+/* Goes on at the same height of the curve with another C: the time from the origin goes with cbrt(1/C). */
+braid_inline void cubic_rescale(struct cubic_law *law, u64 from, u64 to, u64 now_us)
+{
+	s64 t = (s64)cubic_time(braid_sub(now_us, law->epoch_us)), offset = t - law->k;
+	u64 distance = braid_min(offset < 0 ? 0 - (u64)offset : (u64)offset, 1ull << 40);
+	u64 ratio = braid_cbrt(braid_muldiv(from, 1ull << 51, to)); /* 17 fraction bits, less than 2^22 */
+
+	distance = (distance * ratio + (1 << 16)) >> 17;
+	law->k = offset < 0 ? t + (s64)distance : t - (s64)distance;
+}
+
 /* Moves W_est on by what Reno with CUBIC's decrease would grow. */
 braid_inline void cubic_grow_estimate(struct cubic_law *law, const struct cubic_law_params *params, u32 cwnd,
 				      const struct cubic_step *step)

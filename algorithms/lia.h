@@ -19,29 +19,51 @@ struct lia_growth {
 	u32 reserved;
 };
 
-/* min(max(w_k/rtt_k^2) / X^2, 1/w_r), 32 fraction bits. */
-braid_inline u64 lia_increase(const struct braid_view *view, u32 eligible)
-{
-	u32 fastest = braid_fastest_rtt(view, eligible);
-	u64 total = 0, best = 0, best_rate = 0, share;
-	u32 best_window = 1, i;
+/* The subflow of max(w_k/rtt_k^2). */
+struct lia_best {
+	u64 share;  /* of the total rate, BRAID_SHARE_BITS fraction bits */
+	u64 window; /* packets, at least 1 */
+	u64 total;  /* of all windows, packets */
+};
 
+/* published: windows are what the subflows publish, see braid_counted_window. */
+braid_inline void lia_find_best(const struct braid_view *view, u32 eligible, u32 published, struct lia_best *best)
+{
+	u32 fastest = braid_fastest_rtt(view, eligible), i;
+	u64 total = 0, best_quality = 0, best_rate = 0;
+
+	best->window = 1;
+	best->total = 0;
 	braid_for_each(i, eligible)
 	{
-		u32 window = braid_rate_window(view, i);
+		u32 window = braid_counted_window(view, i, published);
 		u64 speed = braid_speed(view, i, fastest), rate = window * speed;
 		u64 quality = braid_mul_shift(rate, speed, BRAID_SPEED_BITS); /* w/rtt^2 */
 
 		total += rate;
-		if (quality > best) {
-			best = quality;
+		best->total += window;
+		if (quality > best_quality) {
+			best_quality = quality;
 			best_rate = rate;
-			best_window = window;
+			best->window = window;
 		}
 	}
-	share = braid_share(best_rate, total);
-	return braid_min(((share * share / best_window) + (1u << 29)) >> (2 * BRAID_SHARE_BITS - 32),
-			 braid_reno_increase(braid_self((struct braid_view *)view)->cwnd));
+	best->share = braid_share(best_rate, total);
+}
+
+/* max(w_k/rtt_k^2) / X^2 = s_b^2 / w_b, 32 fraction bits. */
+braid_inline u64 lia_slope(const struct lia_best *best)
+{
+	return ((best->share * best->share / best->window) + (1u << 29)) >> (2 * BRAID_SHARE_BITS - 32);
+}
+
+/* min(max(w_k/rtt_k^2) / X^2, 1/w_r), 32 fraction bits. */
+braid_inline u64 lia_increase(const struct braid_view *view, u32 eligible)
+{
+	struct lia_best best;
+
+	lia_find_best(view, eligible, 0, &best);
+	return braid_min(lia_slope(&best), braid_reno_increase(braid_self((struct braid_view *)view)->cwnd));
 }
 
 /* The kernel's smoothed RTT, eightfold: jiffies at 250 Hz, or microseconds. */

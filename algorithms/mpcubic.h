@@ -92,17 +92,6 @@ braid_inline u64 mpcubic_balanced_delta(const struct braid_view *view, u32 set)
 	return braid_min(product, 1ull << MPCUBIC_DELTA_BITS);
 }
 
-/* Goes on at the same height of the curve with another C: the time from the origin goes with cbrt(1/C). */
-braid_inline void mpcubic_rescale(struct cubic_law *law, u64 from, u64 to, u64 now_us)
-{
-	s64 t = (s64)cubic_time(braid_sub(now_us, law->epoch_us)), offset = t - law->k;
-	u64 distance = braid_min(offset < 0 ? 0 - (u64)offset : (u64)offset, 1ull << 40);
-	u64 ratio = braid_cbrt(braid_muldiv(from, 1ull << 51, to)); /* 17 fraction bits, less than 2^22 */
-
-	distance = (distance * ratio + (1 << 16)) >> 17;
-	law->k = offset < 0 ? t + (s64)distance : t - (s64)distance;
-}
-
 /* A path that has been silent so long has had two timeouts in a row: RTO >= srtt + 200 ms, and the second comes two RTO
  * after the first. */
 braid_inline u32 mpcubic_is_silent(const struct braid_subflow *subflow, u64 silent_us)
@@ -144,7 +133,7 @@ braid_inline void mpcubic_couple(struct braid_view *view, struct mpcubic *priv, 
 			priv->increase = lia_increase(view, set);
 		}
 		if (priv->law.epoch_us && priv->c && priv->c != c && params->law != MPCUBIC_LITERAL)
-			mpcubic_rescale(&priv->law, priv->c, c, step->now_us);
+			cubic_rescale(&priv->law, priv->c, c, step->now_us);
 		priv->c = c;
 		priv->set = set;
 		priv->look_us = step->now_us + braid_self(view)->srtt_us;

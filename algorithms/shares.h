@@ -36,6 +36,20 @@ braid_inline u32 braid_rate_window(const struct braid_view *view, u32 i)
 	return braid_min32(window, 1u << 20);
 }
 
+/* The same, or the smaller window that a subflow wants to be counted as: the low half of its first public word, in
+ * packets; 0: none. */
+braid_inline u32 braid_counted_window(const struct braid_view *view, u32 i, u32 published)
+{
+	const struct braid_subflow *subflow = &view->subflow[i & (BRAID_MAX_SUBFLOWS - 1)];
+	u32 window = braid_rate_window(view, i), instead, knows;
+
+	if (!published)
+		return window;
+	instead = braid_min32((u32)subflow->public_words[0], window);
+	knows = braid_equal(subflow->flags & BRAID_SAME_ALGORITHM, BRAID_SAME_ALGORITHM) | braid_equal(i, view->self);
+	return (u32)braid_select(knows & (1 ^ braid_equal(instead, 0)), instead, window);
+}
+
 /* Smallest RTT of the eligible subflows. */
 braid_inline u32 braid_fastest_rtt(const struct braid_view *view, u32 eligible)
 {

@@ -59,8 +59,6 @@ braid_inline void braid_ignore(struct braid_view *view, void *priv, const void *
 }
 #define BRAID_IGNORE braid_ignore
 
-#define BRAID_PARAM_INITIAL(name, initial, low, high, scale, unit, help) .name = (initial),
-
 /* How user space loaded the algorithm, for `braid status`: NAME[:key=value]... */
 const volatile char braid_spec[256] SEC(".rodata.spec");
 

@@ -177,3 +177,111 @@ fn multipath_fast_recovery_leaves_a_failed_sibling_out() {
     assert_near(delta("mpcubic:multipath_fast_recovery=on"), 1.0, 1e-5);
     assert_near(delta("mpcubic"), (100.0_f64 / 150.0).powi(4), 1e-4);
 }
+
+/// Subflow 0 on a large path beside another; returns the window that it publishes, and its own.
+fn published(spec: &str, own: (u32, u32), other: (u32, u32)) -> (f64, f64) {
+    let mut host = Host::new(spec, &[own, other]);
+    host.ack(0, 1);
+    host.now_us += 2 * u64::from(own.1);
+    host.ack(0, 1);
+    (host.view.subflow[0].public_words[0] as u32 as f64, f64::from(host.cwnd(0)))
+}
+
+#[test]
+fn ccubic_counts_a_window_as_renos_at_the_same_loss_rate() {
+    for (window, rtt_us, reno) in [(1000, 100_000, 366.4), (300, 50_000, 232.2), (5926, 100_000, 1200.0)] {
+        let (v, w) = published("ccubic:norm=none", (window, rtt_us), (10, 20_000));
+        assert!((w - f64::from(window)).abs() <= 1.0);
+        assert!((v - reno).abs() < 0.5 + 1e-3 * reno, "{v}, expected {reno}");
+    }
+}
+
+#[test]
+fn ccubic_counts_as_much_of_it_as_lia_would_have() {
+    let (own, other) = ((1000_u32, 100_000_u32), (150_u32, 20_000_u32));
+    // Before anything is published the windows themselves count.
+    let alpha = |u: f64, v: f64| {
+        let (ru, rv) = (0.1, 0.02);
+        (u + v) * (u / (ru * ru)).max(v / (rv * rv)) / (u / ru + v / rv).powi(2)
+    };
+    let reno = 366.4;
+    let first = alpha(1000.0, 150.0);
+    let (v, _) = published("ccubic", own, other);
+    assert_near(v, reno * first.min(1.0).sqrt(), 0.01);
+    let (v, _) = published("ccubic:norm=self_consistent", own, other);
+    assert_near(v, reno * (first * 1000.0 / 1150.0).min(1.0).sqrt(), 0.01);
+}
+
+#[test]
+fn lia_beside_a_large_path_grows_as_if_that_had_its_virtual_window() {
+    let mut host = Host::new("ccubic:norm=none", &[(1000, 100_000), (150, 20_000)]);
+    host.ack(0, 1);
+    host.now_us += 200_000;
+    host.ack(0, 1);
+    let slope = |u: f64| {
+        let v = 150.0;
+        (u / 0.01_f64).max(v / 0.0004) / (u / 0.1 + v / 0.02).powi(2)
+    };
+    assert_near(host.increase("ccubic", 1), slope(366.0), 0.01);
+    assert!(slope(366.0) > 1.3 * slope(1000.0));
+}
+
+#[test]
+fn ccubic_takes_a_path_for_large_where_cubic_exceeds_reno() {
+    // The crossing at 100 ms: w = (1.2 / 1.0538^(2/3))^3 / 0.1^1.5 = 49.2 packets; at 20 ms 550.
+    for (rtt_us, crossing) in [(100_000, 49.2), (20_000, 550.0)] {
+        for (window, expected) in [((crossing * 0.95) as u32, false), ((crossing * 1.05) as u32, true)] {
+            let (v, _) = published("ccubic", (window, rtt_us), (20, 20_000));
+            assert_eq!(v > 0.0, expected, "{window} packets at {rtt_us} us");
+        }
+    }
+}
+
+#[test]
+fn ccubic_cuts_as_cubic_on_large_paths_and_halves_on_others() {
+    for (window, rtt_us, left) in [(1000, 100_000, 700), (40, 100_000, 20)] {
+        let mut host = Host::new("ccubic", &[(window, rtt_us), (20, 20_000)]);
+        host.ack(0, 1);
+        host.now_us += 2 * u64::from(rtt_us);
+        host.ack(0, 1);
+        host.view.subflow[0].cwnd = window;
+        assert_eq!(host.lose(0), left);
+    }
+}
+
+#[test]
+fn scaled_large_paths_at_one_bottleneck_are_coupled() {
+    let c = |spec: &str| {
+        let mut host = Host::new(spec, &[(1000, 100_000), (1000, 100_000)]);
+        for _ in 0..40 {
+            host.now_us += 110_000;
+            host.view.subflow[0].cwnd = 1000;
+            host.view.subflow[1].cwnd = 1000;
+            host.ack(0, 1);
+            host.ack(1, 1);
+        }
+        host.controllers[0].private()[13] as f64 / 2_f64.powi(40) / 0.4
+    };
+    // Equal windows and RTTs: alpha = 1/2, so V = W_R sqrt(1/2), and C is quartered.
+    assert_near(c("ccubic:scale_c=on"), 0.25, 1e-3);
+    assert_near(c("ccubic"), 1.0, 1e-6);
+}
+
+#[test]
+fn katocubic_uses_two_subflows_and_keeps_the_others_at_one_packet() {
+    let three = [(100, 50_000), (100, 50_000), (100, 50_000)];
+    let mut host = Host::new("katocubic", &three);
+    for i in 0..3 {
+        host.ack(i, 1);
+    }
+    assert_eq!((host.cwnd(0), host.cwnd(1), host.cwnd(2)), (100, 100, 1));
+    let delta = |host: &Host, i: usize| host.controllers[i].private()[13] as f64 / 2_f64.powi(40) / 0.4;
+    assert_near(delta(&host, 0), 1.0 / 16.0, 1e-4);
+    // The first is gone.
+    host.view.subflow[0].flags = 0;
+    host.now_us += 1_000_000;
+    host.ack(2, 1);
+    host.ack(1, 1);
+    assert_eq!(host.cwnd(2), 2, "slow start");
+    assert_near(delta(&host, 1), (100.0_f64 / 102.0).powi(4), 1e-2);
+}

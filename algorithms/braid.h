@@ -125,6 +125,17 @@ struct braid_event {
 #define BRAID_WANTS_RATE 1u /* fill in the rate sample */
 #define BRAID_OWNS_CWND 2u  /* rate-based: cwnd is the algorithm's in every state, no PRR, no cwnd = 1; always paced */
 #define BRAID_UNCOUPLED 4u  /* looks at no subflow but self: its host need not look for siblings */
+#define BRAID_DETECTS 8u    /* tells shared bottlenecks: hosts find what it says in BRAID_VERDICT_WORD */
+#define BRAID_WANTS_OWD 16u /* fill in owd_us where the host can */
+
+/*
+ * The verdict of an algorithm that detects shared bottlenecks, on its own subflow: the group of subflows that share a
+ * bottleneck with it, 0 for none, in the lower 16 bits, and above them the time of the latest change. Groups are equal
+ * or not; their numbers mean nothing else. Below are words for what the algorithm does about it, above those that the
+ * detector compares.
+ */
+#define BRAID_VERDICT_WORD 4
+#define BRAID_GROUP_BITS 16
 
 /*
  * Parameters: one table per algorithm makes the struct, the command-line help, the schema and the page.

@@ -99,25 +99,29 @@ braid_inline u64 lia_kernel_threshold(const struct braid_view *view, u32 eligibl
 	return braid_max((1u << 12) / alpha, braid_self((struct braid_view *)view)->cwnd);
 }
 
-/* Congestion avoidance for so many acknowledged packets. */
-braid_inline void lia_grow(struct braid_view *view, struct lia_growth *growth, u32 rounding, u32 acked)
+/* Congestion avoidance for so many acknowledged packets, coupled with the subflows of a set; Reno if self is not one of
+ * several there. */
+braid_inline void lia_grow_in(struct braid_view *view, struct lia_growth *growth, u32 set, u32 rounding, u32 acked)
 {
 	struct braid_subflow *self = braid_self(view);
-	u32 eligible;
 
-	if (acked == 0)
-		return;
-	eligible = braid_eligible(view);
-	if (!braid_is_coupled(view, eligible)) {
+	if (!braid_is_coupled(view, set)) {
 		braid_grow(self, &growth->carry, (s64)braid_reno_increase(self->cwnd), acked);
 	} else if (rounding == LIA_EXACT) {
-		braid_grow(self, &growth->carry, (s64)lia_increase(view, eligible), acked);
-	} else if (growth->counted >= lia_kernel_threshold(view, eligible, rounding)) {
+		braid_grow(self, &growth->carry, (s64)lia_increase(view, set), acked);
+	} else if (growth->counted >= lia_kernel_threshold(view, set, rounding)) {
 		growth->counted = 0;
 		self->cwnd = braid_min32(self->cwnd + 1, self->cwnd_clamp);
 	} else {
 		growth->counted++;
 	}
+}
+
+/* The same with all eligible subflows. */
+braid_inline void lia_grow(struct braid_view *view, struct lia_growth *growth, u32 rounding, u32 acked)
+{
+	if (acked)
+		lia_grow_in(view, growth, braid_eligible(view), rounding, acked);
 }
 
 #endif

@@ -139,16 +139,14 @@ braid_inline void olia_fork_grow(struct braid_subflow *self, s64 *sum, s64 incre
 	}
 }
 
-/* Congestion avoidance for so many acknowledged packets. */
-braid_inline void olia_grow(struct braid_view *view, struct olia_growth *growth, u32 rounding, u32 acked)
+/* Congestion avoidance for so many acknowledged packets, coupled with the subflows of a set; Reno if self is not one of
+ * several there. */
+braid_inline void olia_grow_in(struct braid_view *view, struct olia_growth *growth, u32 set, u32 rounding, u32 acked)
 {
 	struct braid_subflow *self = braid_self(view);
-	struct olia_sets sets = { 0 };
+	struct olia_sets sets = { .eligible = set };
 
-	if (acked == 0)
-		return;
-	sets.eligible = braid_eligible(view);
-	if (!braid_is_coupled(view, sets.eligible)) {
+	if (!braid_is_coupled(view, set)) {
 		braid_grow(self, &growth->carry, (s64)braid_reno_increase(self->cwnd), acked);
 		return;
 	}
@@ -159,22 +157,41 @@ braid_inline void olia_grow(struct braid_view *view, struct olia_growth *growth,
 		olia_fork_grow(self, &growth->sum, olia_fork_increase(view, &sets));
 }
 
-/* The draft's ssthresh of one packet, where slow start would otherwise begin. Not in CWR and Recovery, where ssthresh
- * is what the window is heading for. */
-braid_inline void olia_limit_slow_start(struct braid_view *view, u32 slow_start)
+/* The same with all eligible subflows. */
+braid_inline void olia_grow(struct braid_view *view, struct olia_growth *growth, u32 rounding, u32 acked)
+{
+	if (acked)
+		olia_grow_in(view, growth, braid_eligible(view), rounding, acked);
+}
+
+/* The draft's ssthresh of one packet, where slow start would otherwise begin in a set of several. Not in CWR and
+ * Recovery, where ssthresh is what the window is heading for. */
+braid_inline void olia_limit_slow_start_in(struct braid_view *view, u32 slow_start, u32 set)
 {
 	struct braid_subflow *self = braid_self(view);
 
 	if (slow_start != OLIA_DRAFT_SLOW_START || !braid_in_slow_start(self) || braid_is_reducing(self))
 		return;
-	if (braid_is_coupled(view, braid_eligible(view)))
+	if (braid_is_coupled(view, set))
 		self->ssthresh = 1;
 }
 
+braid_inline void olia_limit_slow_start(struct braid_view *view, u32 slow_start)
+{
+	if (slow_start == OLIA_DRAFT_SLOW_START)
+		olia_limit_slow_start_in(view, slow_start, braid_eligible(view));
+}
+
 /* Smallest ssthresh after a loss. */
+braid_inline u32 olia_ssthresh_floor_in(const struct braid_view *view, u32 slow_start, u32 set)
+{
+	return slow_start != OLIA_KERNEL_SLOW_START && braid_is_coupled(view, set) ? 1 : 2;
+}
+
 braid_inline u32 olia_ssthresh_floor(const struct braid_view *view, u32 slow_start)
 {
-	return slow_start != OLIA_KERNEL_SLOW_START && braid_is_coupled(view, braid_eligible(view)) ? 1 : 2;
+	return slow_start == OLIA_KERNEL_SLOW_START ? 2
+						    : olia_ssthresh_floor_in(view, slow_start, braid_eligible(view));
 }
 
 braid_inline void olia_init_marks(struct braid_view *view)

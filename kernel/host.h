@@ -60,7 +60,7 @@ braid_inline void braid_ignore(struct braid_view *view, void *priv, const void *
 #define BRAID_IGNORE braid_ignore
 
 /* How user space loaded the algorithm, for `braid status`: NAME[:key=value]... */
-const volatile char braid_spec[256] SEC(".rodata.spec");
+const volatile char braid_spec[2048] SEC(".rodata.spec");
 
 /*
  * Parameters lie in a read-only section of their own. User space overwrites it before it loads the object, then the
@@ -68,7 +68,7 @@ const volatile char braid_spec[256] SEC(".rodata.spec");
  * gives an algorithm without parameters a section, too.
  */
 #define BRAID_ALGORITHM(name_, table, flags_, init, release, on_ack, on_loss, on_recovered, on_idle_restart)       \
-	_Static_assert(!((flags_) & ~BRAID_UNCOUPLED),                                                             \
+	_Static_assert(!((flags_) & (BRAID_WANTS_RATE | BRAID_OWNS_CWND)),                                         \
 		       "rate-based algorithms need a cong_control hook, which this host lacks: " #name_);          \
 	_Static_assert(sizeof(struct name_##_public) <= BRAID_PUBLIC_WORDS * 8, "public state of " #name_);        \
 	_Static_assert(sizeof(struct name_##_private) <= BRAID_PRIVATE_BYTES, "private state of " #name_);         \

@@ -56,9 +56,12 @@ fn page(algorithms: &Path, name: &str) -> String {
 
 /// All headers, one after the other: any of them may be part of any algorithm.
 fn headers(algorithms: &Path) -> Vec<u8> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(algorithms)
-        .expect("algorithms/ is part of the repository")
-        .map(|entry| entry.expect("readable folder").path())
+    let files = |folder: PathBuf| {
+        let entries = fs::read_dir(folder).expect("algorithms/ is part of the repository");
+        entries.map(|entry| entry.expect("readable folder").path())
+    };
+    let mut paths: Vec<PathBuf> = files(algorithms.to_owned())
+        .chain(files(algorithms.join("sbd")))
         .filter(|path| path.extension().is_some_and(|extension| extension == "h"))
         .collect();
     paths.sort();

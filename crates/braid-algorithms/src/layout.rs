@@ -13,6 +13,8 @@ use crate::hash::fnv1a;
 pub const MAX_SUBFLOWS: usize = 8;
 /// Words of state that a subflow shows its siblings.
 pub const PUBLIC_WORDS: usize = 12;
+/// The word in which an algorithm that detects shared bottlenecks shows its verdict.
+pub const VERDICT_WORD: usize = 4;
 /// `ssthresh` before the first loss.
 pub const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
 
@@ -130,6 +132,29 @@ pub struct Subflow {
     pub pacing_rate: u64,
     /// State the algorithm shows the connection's other subflows.
     pub public_words: [u64; PUBLIC_WORDS],
+}
+
+/// What a detector says of a subflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Subflows of one connection with the same group share a bottleneck; 0: it shares none.
+    pub group: u16,
+    /// When it became so; 0: it never was anything else.
+    pub since_us: u64,
+}
+
+impl Verdict {
+    /// From the word in which it is published.
+    pub fn from_word(word: u64) -> Self {
+        Self { group: word as u16, since_us: word >> u16::BITS }
+    }
+}
+
+impl Subflow {
+    /// What the detector says; only of algorithms with the flag [`DETECTS`](crate::Algorithm::DETECTS).
+    pub fn verdict(&self) -> Verdict {
+        Verdict::from_word(self.public_words[VERDICT_WORD])
+    }
 }
 
 /// `struct braid_view`: a connection and which of its subflows the event happened to.

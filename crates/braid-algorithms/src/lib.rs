@@ -125,6 +125,10 @@ impl Algorithm {
     pub const OWNS_CWND: u32 = 2;
     /// It looks at no subflow but self.
     pub const UNCOUPLED: u32 = 4;
+    /// It tells shared bottlenecks: [`layout::Subflow::verdict`] is what it says.
+    pub const DETECTS: u32 = 8;
+    /// Fill in `owd_us` of every ACK where the host can.
+    pub const WANTS_OWD: u32 = 16;
 
     /// Its name, at most nine characters of `[a-z0-9]`.
     pub fn name(&self) -> &'static str {

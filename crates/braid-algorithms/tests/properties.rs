@@ -64,6 +64,13 @@ fn base(spec: &str) -> String {
     if ["dlia", "dolia"].contains(&name) && !params.contains("disable_when_single=on") {
         return spec.to_owned();
     }
+    // SB-CC reduces by its degree of congestion where it is marked.
+    if name == "sbcc" {
+        return spec.to_owned();
+    }
+    if name == "split" && params.contains("out=reno") {
+        return "reno".to_owned();
+    }
     let base = find(find(name).unwrap().facts().base).unwrap();
     if base.name() == name {
         return spec.to_owned();

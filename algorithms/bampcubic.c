@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * BA-MPCUBIC, bottleneck-aware multipath CUBIC (Mahmud, Lubna, Kim, Cho 2021): three filters tell which subflows share a
+ * bottleneck; those grow by Le's MPCubic among themselves, each of the others by CUBIC.
+ */
+#include "sbd/ba.h"
+#include "sbd/reaction.h"
+
+#define BAMPCUBIC_PARAMS(P) \
+	MPCUBIC_PARAMS(P)   \
+	BA_PARAMS(P)
+
+SBD_ALGORITHM(bampcubic, BAMPCUBIC_PARAMS, 0, ba, BA_FIRST, mpcubic_reaction)

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * DWC, dynamic window coupling (Hassayoun, Iyengar, Ros 2011): subflows that feel congestion at the same time grow as LIA
+ * among themselves, each of the others as Reno.
+ */
+#include "sbd/reaction.h"
+#include "sbd/sync.h"
+
+#define DWC_PARAMS(P) \
+	LIA_PARAMS(P) \
+	SYNC_PARAMS(P)
+
+SBD_ALGORITHM(dwc, DWC_PARAMS, 0, sync, SYNC_FIRST, lia_reaction)

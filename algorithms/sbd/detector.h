@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What shared-bottleneck detectors have in common.
+ *
+ * A detector D is a struct D_state in private memory, a struct D_statistics in the public words from SBD_STATISTICS_WORD
+ * on, a table D_PARAMS whose first parameter is D_FIRST, and three functions:
+ *
+ *	void D_init(struct braid_view *view, struct D_state *state, const struct D_params *params,
+ *		    const struct braid_event *event);
+ *	D_on_ack, D_on_loss: the same
+ *
+ * Each subflow looks at what it and its peers publish and decides for itself alone: it publishes with whom it shares,
+ * and its group is what such statements connect it with, whoever made them.
+ */
+#ifndef BRAID_SBD_DETECTOR_H
+#define BRAID_SBD_DETECTOR_H
+
+#include "../braid.h"
+
+#define SBD_STATISTICS_WORD (BRAID_VERDICT_WORD + 1)
+#define SBD_STATISTICS_WORDS (BRAID_PUBLIC_WORDS - SBD_STATISTICS_WORD)
+/* The group of a detector that does not tell groups apart. */
+#define SBD_ONE_GROUP 1u
+
+/* Public words of every algorithm with a detector. */
+struct sbd_public {
+	u64 reaction[BRAID_VERDICT_WORD];
+	u64 verdict;
+	u64 statistics[SBD_STATISTICS_WORDS];
+};
+
+#define SBD_STATISTICS(detector, subflow) \
+	((struct detector##_statistics *)&(subflow)->public_words[SBD_STATISTICS_WORD])
+
+/* The parameters of a part of an algorithm: they lie together, from the part's first one on. */
+#define SBD_PART(part, params, first) ((const struct part##_params *)&(params)->first)
+
+braid_inline u32 sbd_group(const struct braid_subflow *subflow)
+{
+	return (u32)subflow->public_words[BRAID_VERDICT_WORD] & ((1u << BRAID_GROUP_BITS) - 1);
+}
+
+/* Publishes self's group. */
+braid_inline void sbd_decide(struct braid_view *view, u32 group, u64 now_us)
+{
+	struct braid_subflow *self = braid_self(view);
+
+	group &= (1u << BRAID_GROUP_BITS) - 1;
+	if (group != sbd_group(self))
+		self->public_words[BRAID_VERDICT_WORD] = now_us << BRAID_GROUP_BITS | group;
+}
+
+braid_inline u32 sbd_self_bit(const struct braid_view *view)
+{
+	return 1u << (view->self & (BRAID_MAX_SUBFLOWS - 1));
+}
+
+/* The other subflows that count and publish what self's detector understands, as a set like braid_eligible's. */
+braid_inline u32 sbd_peers(const struct braid_view *view)
+{
+	u32 i, set = braid_eligible(view), peers = 0;
+
+	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++)
+		peers |= (view->subflow[i].flags / BRAID_SAME_ALGORITHM & 1 & (set >> i)) << i;
+	return peers & ~sbd_self_bit(view);
+}
+
+/* The subflows that self is to be coupled with, itself included. */
+braid_inline u32 sbd_coupled(const struct braid_view *view)
+{
+	u32 group = sbd_group(braid_self((struct braid_view *)view)), peers = sbd_peers(view), set = 0, i;
+
+	braid_for_each(i, peers) set |= braid_equal(sbd_group(&view->subflow[i]), group) << i;
+	return (set & (0 - braid_below32(0, group))) | sbd_self_bit(view);
+}
+
+/* Sets of subflows that outlive a call are by id: the place of a subflow in the view changes when another one leaves.
+ * Ids that differ by a multiple of 64 are taken for one another, which takes as many subflows in a connection's life. */
+braid_inline u64 sbd_id_bit(const struct braid_subflow *subflow)
+{
+	return 1ull << (subflow->id & 63);
+}
+
+braid_inline u64 sbd_ids(const struct braid_view *view, u32 set)
+{
+	u64 ids = 0;
+	u32 i;
+
+	braid_for_each(i, set) ids |= sbd_id_bit(&view->subflow[i]);
+	return ids;
+}
+
+/*
+ * Self's group by statements "shares with me", each published in the same statistics word as ids: all whom self can
+ * reach over statements of either side. The group's number is its smallest id; 0 if self is alone.
+ */
+braid_inline u32 sbd_connected_group(const struct braid_view *view, u32 peers, u32 word)
+{
+	const struct braid_subflow *self = braid_self((struct braid_view *)view);
+	u64 reached = sbd_id_bit(self), named = self->public_words[word];
+	u32 group = self->id, alone = 1, i, round;
+
+	/* Without a branch: see fixed.h. As many rounds as there can be peers, since each reaches one more or none. */
+	for (round = 0; round < BRAID_MAX_SUBFLOWS - 1; round++) {
+		for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
+			const struct braid_subflow *peer = &view->subflow[i];
+			u64 bit = sbd_id_bit(peer), names = peer->public_words[word];
+			u32 joins = braid_below(0, (named & bit) | (names & reached)) & (peers >> i);
+
+			reached |= braid_select(joins, bit, 0);
+			named |= braid_select(joins, names, 0);
+			alone &= 1 ^ joins;
+			group = (u32)braid_select(joins, braid_min32(group, peer->id), group);
+		}
+	}
+	group = braid_max32(group & ((1u << BRAID_GROUP_BITS) - 1), 1);
+	return group & (alone - 1);
+}
+
+/* A number for who says what; another one when anything of it changes. */
+braid_inline u64 sbd_statements(const struct braid_view *view, u32 peers, u32 word)
+{
+	u64 all = braid_self((struct braid_view *)view)->public_words[word];
+	u32 i;
+
+	braid_for_each(i, peers)
+	{
+		const struct braid_subflow *peer = &view->subflow[i];
+
+		all = (all ^ peer->public_words[word] ^ (u64)peer->id << 32) * 0x9e3779b97f4a7c15ull + 1;
+	}
+	return all;
+}
+
+/* Publishes self's group by such statements, found anew when they have changed since last time. */
+braid_inline void sbd_decide_connected(struct braid_view *view, u32 peers, u32 word, u64 *seen, u64 now_us)
+{
+	u64 statements = sbd_statements(view, peers, word);
+
+	if (statements == *seen)
+		return;
+	*seen = statements;
+	sbd_decide(view, sbd_connected_group(view, peers, word), now_us);
+}
+
+#endif

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * "Ferlin's SBD+MPCUBIC", what BA-MPCUBIC was compared with (Mahmud, Lubna, Kim, Cho 2021): by the statistics of RFC 8382
+ * with a short memory; subflows that share a bottleneck grow by Le's MPCubic among themselves, each of the others by CUBIC.
+ */
+#include "sbd/reaction.h"
+#include "sbd/rfc8382.h"
+
+/* Ten intervals, and decisions from the second on: 2.0 to 4.6 s to a decision are reported. */
+#define SBDCUBIC_PARAMS(P) \
+	MPCUBIC_PARAMS(P)  \
+	RFC8382_TABLE(P, 10, 10, 7, 2, 1, 1, 0)
+
+SBD_ALGORITHM(sbdcubic, SBDCUBIC_PARAMS, BRAID_WANTS_OWD, rfc8382, RFC8382_FIRST, mpcubic_reaction)

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Any shared-bottleneck detector with any reaction: subflows of one bottleneck are coupled among themselves, all others
+ * are what they would be alone.
+ *
+ *	sbd: the detector    in: growth among those that share a bottleneck    out: growth of the others
+ */
+#include "sbd/any.h"
+#include "sbd/reactions.h"
+
+#define SPLIT_PARAMS(P)     \
+	REACTIONS_PARAMS(P) \
+	ANY_PARAMS(P)
+
+SBD_ALGORITHM(split, SPLIT_PARAMS, BRAID_WANTS_OWD, any, ANY_FIRST, reactions)

@@ -114,7 +114,7 @@ fn reduced(mut paper: Paper, wanted: &[String]) -> Paper {
         return paper;
     }
     paper.experiment.retain(|id, _| wanted.contains(id));
-    paper.table.retain(|table| wanted.contains(&table.experiment));
+    paper.table.retain(|table| table.experiments().all(|id| wanted.contains(&id)));
     paper.claim.retain(|claim| {
         !claim.experiments.is_empty() && claim.experiments.iter().all(|id| wanted.contains(id))
     });

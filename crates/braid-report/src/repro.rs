@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use braid_results::Statistics;
 use braid_results::claims::{
-    ClaimResult, Condition, Counts, Document, Estimate, Metric, Reproduction, TableCell, TableResult, Verdict,
+    ClaimResult, Condition, Counts, Document, Estimate, ExperimentResult, Metric, Reproduction, TableCell,
+    TableResult, Verdict,
 };
 use comfy_table::{CellAlignment, ContentArrangement, TableComponent, presets};
 
@@ -171,7 +172,7 @@ fn glance(document: &Document) -> Vec<String> {
         let mut heads = merged(heads);
         heads[0] = String::new();
         let grid = Grid { heads, rows: rows.into_iter().map(merged).collect(), left: 1 };
-        let experiment = paper.experiments.iter().find(|experiment| experiment.id == table.experiment);
+        let experiment = experiment(paper, table);
         let title = experiment.map_or(&table.source, |experiment| &experiment.title);
         sections.push(match place {
             0 => format!("**{title}** ({})\n\n{}", table.source, pipes(&grid)),
@@ -189,8 +190,12 @@ fn tables(document: &Document) -> impl Iterator<Item = (&Reproduction, &TableRes
     document.papers.iter().flat_map(|paper| paper.tables.iter().map(move |table| (paper, table)))
 }
 
+fn experiment<'a>(paper: &'a Reproduction, table: &TableResult) -> Option<&'a ExperimentResult> {
+    paper.experiments.iter().find(|experiment| Some(&experiment.id) == table.experiment.as_ref())
+}
+
 fn title(paper: &Reproduction, table: &TableResult) -> String {
-    let of = paper.experiments.iter().find(|experiment| experiment.id == table.experiment);
+    let of = experiment(paper, table);
     let unit = match table.metric.unit() {
         "" => String::new(),
         unit => format!(", {unit}"),

@@ -100,6 +100,10 @@ pub struct SubflowSample {
     pub received_bytes: u64,
     /// Data packets sent again.
     pub retransmissions: u64,
+    /// Number of RTT samples since it was established.
+    pub rtt_samples: u64,
+    /// Sum of the differences between each of them and the one before, microseconds.
+    pub rtt_steps_us: u64,
 }
 
 /// One link, both directions.

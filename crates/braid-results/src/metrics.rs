@@ -1,9 +1,10 @@
 //! What the literature derives from rates: aggregate benefit, Jain's index, share of the expected rate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
-use braid_scenario::model::{Connection, Loss, Scenario, Traffic};
-use braid_scenario::topology::{self, Path};
+use braid_scenario::model::{Connection, Loss, Scenario, Subflow, Traffic};
+use braid_scenario::topology::{self, bottleneck};
 
 /// Aggregate benefit of a multipath connection with goodput `goodput`, where `available[x]` is what subflow x could
 /// get, in the same unit.
@@ -53,7 +54,8 @@ impl Available {
 
 /// The fair share of every connection: at each bottleneck every open connection gets the same, and divides it evenly
 /// between its subflows there. Capacity is what remains for payload after headers and loss on the wire. Connections that
-/// do not always have something to send are left out: they have no share, and take none away.
+/// do not always have something to send are left out: they have no share, and take none away. Routes that change count
+/// with the time that they last.
 pub fn fair_shares(scenario: &Scenario) -> Vec<Available> {
     fair_shares_within(scenario, measured(scenario))
 }
@@ -61,34 +63,34 @@ pub fn fair_shares(scenario: &Scenario) -> Vec<Available> {
 /// [`fair_shares`] in a stretch `[from, to)` of the run, nanoseconds.
 pub fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Available> {
     let mut open = BTreeMap::new();
-    let paths = topology::paths(scenario);
-    for path in paths.iter().flatten() {
-        let link = path.bottleneck;
-        open.entry(link).or_insert_with(|| open_connections(scenario, link, stretch));
-    }
-    let fair_share = |(connection, paths): (usize, &Vec<Path>)| {
-        let (from, to) = life_within(&scenario.connections[connection], stretch);
-        let mut times = vec![from, to];
-        for (time, _) in paths.iter().flat_map(|path| &open[&path.bottleneck]) {
-            if (from..to).contains(time) {
-                times.push(*time);
-            }
+    let mut bottlenecks = Vec::new();
+    for connection in &scenario.connections {
+        let mut own = BTreeSet::new();
+        for subflow in &connection.subflows {
+            let later = subflow.reroutes.iter().filter_map(|reroute| reroute.forward.as_ref());
+            own.extend(iter::once(&subflow.route).chain(later).map(|route| bottleneck(scenario, route)));
         }
-        times.sort_unstable();
-        times.dedup();
-
-        let mut share = Available { subflows: vec![0.0; paths.len()], best: 0.0, total: 0.0 };
-        if from >= to || scenario.connections[connection].traffic != Traffic::Bulk {
+        for &link in &own {
+            open.entry(link).or_insert_with(|| open_connections(scenario, link, stretch));
+        }
+        bottlenecks.push(own);
+    }
+    let fair_share = |(index, connection): (usize, &Connection)| {
+        let (from, to) = life_within(connection, stretch);
+        let mut share = Available { subflows: vec![0.0; connection.subflows.len()], best: 0.0, total: 0.0 };
+        if from >= to || connection.traffic != Traffic::Bulk {
             return share;
         }
-        for interval in times.windows(2) {
-            let weight = (interval[1] - interval[0]) as f64 / (to - from) as f64;
+        let steps = bottlenecks[index].iter().flat_map(|link| &open[link]).map(|&(time, _)| time);
+        for interval in intervals((from, to), steps.chain(reroutes(connection))) {
+            let weight = (interval.1 - interval.0) as f64 / (to - from) as f64;
             let mut best: f64 = 0.0;
-            for (path, mean) in paths.iter().zip(&mut share.subflows) {
-                let steps = &open[&path.bottleneck];
-                let now = steps.partition_point(|&(time, _)| time <= interval[0]) - 1;
-                let flows = steps[now].1 * crossings(&scenario.connections[connection], path.bottleneck);
-                let rate = payload_capacity(scenario, connection, path.bottleneck) / flows as f64;
+            for (subflow, mean) in connection.subflows.iter().zip(&mut share.subflows) {
+                let link = bottleneck(scenario, subflow.route_at(interval.0));
+                let steps = &open[&link];
+                let now = steps.partition_point(|&(time, _)| time <= interval.0) - 1;
+                let flows = steps[now].1 * crossings(connection, link, interval.0);
+                let rate = payload_capacity(scenario, index, link) / flows as f64;
                 *mean += weight * rate;
                 best = best.max(rate);
             }
@@ -97,7 +99,21 @@ pub fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Avail
         share.total = share.subflows.iter().sum();
         share
     };
-    paths.iter().enumerate().map(fair_share).collect()
+    scenario.connections.iter().enumerate().map(fair_share).collect()
+}
+
+/// The stretch, cut at those times that lie within.
+fn intervals((from, to): (u64, u64), times: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut times: Vec<u64> = times.filter(|time| (from..to).contains(time)).chain([from, to]).collect();
+    times.sort_unstable();
+    times.dedup();
+    times.windows(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// When data takes another route.
+fn reroutes(connection: &Connection) -> impl Iterator<Item = u64> {
+    let all = connection.subflows.iter().flat_map(|subflow| &subflow.reroutes);
+    all.filter(|reroute| reroute.forward.is_some()).map(|reroute| reroute.at_ns)
 }
 
 /// The part of a run that is measured.
@@ -113,12 +129,16 @@ fn life_within(connection: &Connection, (from, to): (u64, u64)) -> (u64, u64) {
 /// How many connections with a path over the link are open in that stretch, from each time on.
 fn open_connections(scenario: &Scenario, link: usize, stretch: (u64, u64)) -> Vec<(u64, usize)> {
     let mut changes = BTreeMap::new();
-    let all = scenario.connections.iter().filter(|connection| connection.traffic == Traffic::Bulk);
-    for connection in all.filter(|connection| crossings(connection, link) > 0) {
-        let (from, to) = life_within(connection, stretch);
-        if from < to {
-            *changes.entry(from).or_insert(0) += 1;
-            *changes.entry(to).or_insert(0) -= 1;
+    for connection in scenario.connections.iter().filter(|connection| connection.traffic == Traffic::Bulk) {
+        let life = life_within(connection, stretch);
+        if life.0 >= life.1 {
+            continue;
+        }
+        for (from, to) in intervals(life, reroutes(connection)) {
+            if crossings(connection, link, from) > 0 {
+                *changes.entry(from).or_insert(0) += 1;
+                *changes.entry(to).or_insert(0) -= 1;
+            }
         }
     }
     let steps = changes.into_iter().scan(0_isize, |open, (time, change)| {
@@ -128,9 +148,17 @@ fn open_connections(scenario: &Scenario, link: usize, stretch: (u64, u64)) -> Ve
     steps.collect()
 }
 
-/// How many subflows of the connection cross the link.
-fn crossings(connection: &Connection, link: usize) -> usize {
-    connection.subflows.iter().filter(|subflow| subflow.route.contains(&link)).count()
+/// How many subflows of the connection cross the link at that time.
+fn crossings(connection: &Connection, link: usize, time_ns: u64) -> usize {
+    connection.subflows.iter().filter(|subflow| subflow.route_at(time_ns).contains(&link)).count()
+}
+
+/// Whether the subflow crosses the link in that stretch; `None`: in a part of it only.
+pub(crate) fn crosses(subflow: &Subflow, link: usize, (from, to): (u64, u64)) -> Option<bool> {
+    let first = subflow.route_at(from).contains(&link);
+    let later = subflow.reroutes.iter().map(|reroute| reroute.at_ns).filter(|time| (from..to).contains(time));
+    let mut later = later.map(|time| subflow.route_at(time).contains(&link));
+    later.all(|now| now == first).then_some(first)
 }
 
 /// Capacity of each subflow's bottleneck, whoever else uses it, bits per second of payload.

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts, Transfer};
-use crate::metrics::{fair_shares_within, jain, measured, path_capacity, payload_fraction};
+use crate::metrics::{crosses, fair_shares_within, jain, measured, path_capacity, payload_fraction};
 
 /// [`Run::status`] of a run that succeeded.
 pub const OK: &str = "ok";
@@ -463,6 +463,11 @@ fn derive(scenario: &Scenario, connections: &[Connection], stretch: (u64, u64)) 
     }
 
     for (index, link) in scenario.links.iter().enumerate().filter(|(_, link)| !link.private) {
+        let bulk = || scenario.connections.iter().filter(|model| model.traffic == Traffic::Bulk);
+        // Rates over the whole stretch say nothing about a link where somebody was for a part of it.
+        if bulk().flat_map(|model| &model.subflows).any(|model| crosses(model, index, stretch).is_none()) {
+            continue;
+        }
         // One list of rates for each connection that crosses the link and always has something to send.
         let rates: Vec<(Kind, Vec<f64>)> = scenario
             .connections
@@ -471,8 +476,8 @@ fn derive(scenario: &Scenario, connections: &[Connection], stretch: (u64, u64)) 
             .filter(|(model, _)| model.traffic == Traffic::Bulk)
             .map(|(model, connection)| {
                 let crossing = model.subflows.iter().zip(&connection.subflows);
-                let rates =
-                    crossing.filter(|(model, _)| model.route.contains(&index)).map(|(_, s)| s.throughput_bps);
+                let crossing = crossing.filter(|(model, _)| crosses(model, index, stretch) == Some(true));
+                let rates = crossing.map(|(_, subflow)| subflow.throughput_bps);
                 (model.kind, rates.collect())
             })
             .filter(|(_, rates): &(Kind, Vec<f64>)| !rates.is_empty())

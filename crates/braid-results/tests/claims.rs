@@ -217,7 +217,7 @@ fn pooled_sides_are_compared_by_the_mean_of_their_cells() {
     let at =
         |algorithm: &str, rtt: &str, mean: f64| cell(algorithm, &[("rtt", rtt)], &[("mp0", about(mean))]);
     let body = "experiment = [\"one\"]\nmetric = \"throughput\"\na = { algorithm = \"lia\", flow = \"mptcp\" }\nrel = \
-                \"gt\"\nb = { algorithm = \"olia\", flow = \"mptcp\" }\npool = true";
+                \"gt\"\nb = { algorithm = \"olia\", flow = \"mptcp\" }\npool = \"mean\"";
     let cells =
         [at("lia", "10ms", 1.0), at("lia", "20ms", 9.0), at("olia", "10ms", 4.0), at("olia", "20ms", 4.0)];
     let result = judge(body, &cells);
@@ -230,9 +230,42 @@ fn a_pooled_ratio_is_the_mean_of_the_ratios_of_the_experiments() {
     let of = |algorithm: &str, mean: f64| cell(algorithm, &[], &[("mp0", [mean; 3])]);
     let body = "experiment = [\"one\", \"two\"]\nmetric = \"throughput\"\na = { algorithm = \"lia\", flow = \"mptcp\" \
                 }\nrel = \"ratio\"\nb = { algorithm = \"olia\", flow = \"mptcp\" }\nvalue = 2.0\ntol-abs = 0.01\npool \
-                = true";
+                = \"mean\"";
     let cells = [of("lia", 10.0), of("olia", 10.0), in_two(of("lia", 3.0)), in_two(of("olia", 1.0))];
     assert_eq!(verdict(body, &cells), Verdict::Holds);
+}
+
+#[test]
+fn the_lowest_of_all_cells_stands_for_them() {
+    let of = |mean: f64| cell("lia", &[], &[("mp0", about(mean))]);
+    let body = "experiment = [\"one\", \"two\"]\nmetric = \"throughput\"\na = { algorithm = \"lia\", flow = \"mptcp\" \
+                }\nrel = \"le\"\nvalue = 4\npool = \"lowest\"";
+    assert_eq!(verdict(body, &[of(9.0), in_two(of(3.0))]), Verdict::Holds);
+    assert_eq!(verdict(body, &[of(9.0), in_two(of(5.0))]), Verdict::Fails);
+}
+
+#[test]
+fn sides_that_have_nothing_of_an_axis_in_common_differ_in_it() {
+    let of = |ecn: &str, mean: f64| cell("lia", &[("ecn", ecn)], &[("mp0", about(mean))]);
+    let body = "experiment = [\"one\", \"two\"]\nmetric = \"throughput\"\na = { experiment = \"one\", flow = \"mptcp\" \
+                }\nrel = \"lt\"\nb = { experiment = \"two\", flow = \"mptcp\" }";
+    assert_eq!(verdict(body, &[of("true", 3.0), in_two(of("false", 4.0))]), Verdict::Holds);
+}
+
+#[test]
+fn a_trend_with_two_sides_is_that_of_their_ratio() {
+    let at = |algorithm: &str, loss: &str, mean: f64| {
+        cell(algorithm, &[("loss", loss)], &[("mp0", [mean, mean, mean])])
+    };
+    let body = "experiment = [\"one\"]\nmetric = \"throughput\"\na = { algorithm = \"lia\", flow = \"mptcp\" }\nrel = \
+                \"trend\"\nb = { algorithm = \"olia\", flow = \"mptcp\" }\ndirection = \"up\"\nover = { loss = [\"1%\", \
+                \"0.1%\"] }";
+    let rising =
+        [at("lia", "1%", 2.0), at("olia", "1%", 2.0), at("lia", "0.1%", 1.5), at("olia", "0.1%", 1.0)];
+    assert_eq!(verdict(body, &rising), Verdict::Holds);
+    let level =
+        [at("lia", "1%", 2.0), at("olia", "1%", 2.0), at("lia", "0.1%", 3.0), at("olia", "0.1%", 3.0)];
+    assert_ne!(verdict(body, &level), Verdict::Holds);
 }
 
 #[test]
@@ -407,7 +440,12 @@ fn a_document_reads_what_it_wrote() {
 
 #[test]
 fn every_paper_that_comes_with_braid_is_right_and_complete() {
-    let expected = IndexMap::from([("analysis", (118, 216)), ("d-olia", (53, 27))]);
+    let expected = IndexMap::from([
+        ("analysis", (118, 216)),
+        ("coupled-cubic", (16, 0)),
+        ("d-olia", (53, 27)),
+        ("lia-evaluation", (41, 7)),
+    ]);
     let found: IndexMap<&str, (usize, usize)> = embedded()
         .map(|key| {
             let paper = find(key).unwrap().unwrap();

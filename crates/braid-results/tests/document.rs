@@ -138,6 +138,35 @@ fn what_is_available_is_weighted_with_the_time_a_competitor_is_there() {
 }
 
 #[test]
+fn what_is_available_follows_a_route_that_changes() {
+    let text = TWO_PATHS
+        .replace("route = [\"b2\"]", "route = [\"b2\"]\nchange = [{ at = \"60s\", route = [\"b1\"] }]");
+    let scenario = scenario(&text);
+    let available = &fair_shares(&scenario)[0];
+    // Half the time each alone on its path, half the time both on the first, where a TCP flow is as well.
+    let (b1, b2) = (10e6 / 2.0 * payload(&scenario), 10e6 * payload(&scenario));
+    close(available.subflows[0], (b1 + b1 / 2.0) / 2.0);
+    close(available.subflows[1], (b2 + b1 / 2.0) / 2.0);
+    close(available.best, (b2 + b1 / 2.0) / 2.0);
+}
+
+#[test]
+fn a_link_has_no_index_of_fairness_where_somebody_comes_or_goes() {
+    let change = "route = [\"b2\"]\nchange = [{ at = \"60s\", route = [\"b1\"] }]";
+    let text = TWO_PATHS.replace("route = [\"b2\"]", change);
+    let text =
+        text.replace("cooldown = \"10s\"", "cooldown = \"10s\"\nperiods = [\"10s..60s\", \"60s..110s\"]");
+    let scenario = scenario(&text);
+    let mut counts = measurements(1);
+    counts.periods = [1, 2].map(measurements).into();
+    let setup = Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 };
+    let run = setup.measured(&counts);
+    assert_eq!(run.metrics.jain_connections.len(), 0);
+    let found = run.periods.iter().map(|period| period.metrics.jain_mptcp_subflows.contains_key("b1"));
+    assert_eq!(found.collect::<Vec<bool>>(), [false, true]);
+}
+
+#[test]
 fn a_connection_outside_the_measured_time_gets_and_takes_nothing() {
     let scenario = scenario(&TWO_PATHS.replace("cc = \"reno\"", "cc = \"reno\"\nstop = \"9s\""));
     let shares = fair_shares(&scenario);

@@ -189,6 +189,7 @@ mod files {
                     in_flight: (9 + step) as u32,
                     received_bytes: step * 1_500_000_000 + seed,
                     retransmissions: step / 10,
+                    ..SubflowSample::default()
                 })
                 .collect();
         }

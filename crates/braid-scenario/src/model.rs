@@ -377,3 +377,11 @@ pub struct Subflow {
     /// Other routes during the run, ascending in time.
     pub reroutes: Vec<Reroute>,
 }
+
+impl Subflow {
+    /// The links that data takes at that time, from sender to receiver.
+    pub fn route_at(&self, time_ns: u64) -> &[usize] {
+        let past = self.reroutes.iter().take_while(|reroute| reroute.at_ns <= time_ns);
+        past.filter_map(|reroute| reroute.forward.as_deref()).last().unwrap_or(&self.route)
+    }
+}

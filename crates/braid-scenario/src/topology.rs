@@ -37,6 +37,15 @@ pub fn paths(scenario: &Scenario) -> Vec<Vec<Path>> {
     scenario.connections.iter().map(of_connection).collect()
 }
 
+/// Of a route: the link with the lowest forward rate; the first of equals.
+///
+/// # Panics
+///
+/// If the route is empty, which none of a [`Scenario`] that was loaded is.
+pub fn bottleneck(scenario: &Scenario, route: &[usize]) -> usize {
+    *route.iter().min_by_key(|&&link| scenario.links[link].forward.rate_bps).expect("routes are not empty")
+}
+
 /// Time to put that many bytes on a link, rounded up.
 ///
 /// # Panics
@@ -53,8 +62,7 @@ fn is_bulk(connection: &Connection) -> bool {
 /// `bulk` is how many connections that always have something to send cross each link.
 fn path(scenario: &Scenario, connection: &Connection, route: &[usize], bulk: &[usize]) -> Path {
     let links = &scenario.links;
-    let bottleneck =
-        *route.iter().min_by_key(|&&link| links[link].forward.rate_bps).expect("routes are not empty");
+    let bottleneck = bottleneck(scenario, route);
     let data = connection.mss + connection.data_header;
     let base_rtt_ns = route
         .iter()

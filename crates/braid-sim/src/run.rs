@@ -470,6 +470,8 @@ impl<'a> Run<'a> {
                     in_flight: sender.in_flight(),
                     received_bytes: earlier.received_bytes + self.receivers[subflow].received_bytes,
                     retransmissions: earlier.retransmissions + sender.counts.retransmissions,
+                    rtt_samples: sender.counts.rtt_samples,
+                    rtt_steps_us: sender.counts.rtt_steps_us,
                 });
             }
         }

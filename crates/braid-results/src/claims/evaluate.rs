@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::paper::{Direction, Relation, Statistic, Values};
+use super::paper::{Direction, Pool, Relation, Statistic, Values};
 use super::verdict::{Bound, combine, margin, rank, spreads_more};
 use super::{Claim, Coordinates, Counts, Figure, Metric, Names, Paper, Strength, Verdict};
 use crate::Statistics;
@@ -64,8 +64,9 @@ pub struct TableResult {
     pub id: String,
     /// Where in the paper.
     pub source: String,
-    /// What was run for it.
-    pub experiment: String,
+    /// What was run for it; none if that is one of its axes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub experiment: Option<String>,
     /// What its figures are.
     pub metric: Metric,
     /// Axes that tell the rows apart.
@@ -154,8 +155,8 @@ pub fn figures(paper: &Paper, names: &Names, experiment: &str) -> Vec<Figure> {
             figures.push(figure);
         }
     };
-    for table in paper.table.iter().filter(|table| table.experiment == experiment) {
-        for (at, ..) in table.cells() {
+    for table in &paper.table {
+        for ((at, ..), _) in table.cells().zip(table.experiments()).filter(|(_, id)| id == experiment) {
             add(figure(table.metric, &at, names));
         }
     }
@@ -183,8 +184,9 @@ pub fn evaluate(paper: &Paper, names: &Names, cells: &[Cell]) -> Reproduction {
             .cells()
             .map(|(at, published, doubt)| {
                 let figure = figure(table.metric, &at, names);
-                let mut found =
-                    cells.iter().filter(|cell| cell.experiment == table.experiment && cell.is_at(&at));
+                let belongs =
+                    |cell: &&Cell| table.experiment.as_ref().is_none_or(|id| *id == cell.experiment);
+                let mut found = cells.iter().filter(belongs).filter(|cell| cell.is_at(&at));
                 let values = found.next().zip(figure).and_then(|(cell, figure)| cell.values.get(&figure));
                 let measured = values.and_then(|values| Estimate::of(values));
                 TableCell { at, published, measured, doubt: doubt.map(str::to_owned) }
@@ -345,13 +347,22 @@ impl Comparison<'_> {
             })?;
             samples.push((label(cell, cells, at, same), values.clone()));
         }
-        if self.claim.pool && self.claim.statistic == Statistic::Mean {
-            let count = samples.len() as f64;
-            let sums = samples.iter().map(|(_, values)| values.clone());
-            let sums = sums.reduce(|a, b| combine(&a, &b, |a, b| a + b)).unwrap_or_default();
-            return Ok(vec![(String::new(), sums.iter().map(|sum| sum / count).collect())]);
+        if self.claim.statistic == Statistic::Sd {
+            return Ok(samples);
         }
-        Ok(samples)
+        match self.claim.pool {
+            None => Ok(samples),
+            Some(Pool::Mean) => {
+                let count = samples.len() as f64;
+                let sums = samples.iter().map(|(_, values)| values.clone());
+                let sums = sums.reduce(|a, b| combine(&a, &b, |a, b| a + b)).unwrap_or_default();
+                Ok(vec![(String::new(), sums.iter().map(|sum| sum / count).collect())])
+            }
+            Some(Pool::Lowest) => {
+                let lowest = samples.into_iter().min_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
+                Ok(lowest.into_iter().collect())
+            }
+        }
     }
 
     fn two_sides(
@@ -367,7 +378,8 @@ impl Comparison<'_> {
             conditions.push(self.spread(rel, a, b, &at_a, &at_b)?);
             return Ok(());
         }
-        if self.claim.pool && rel != Relation::Ratio {
+        let pooled = self.claim.pool.is_some();
+        if pooled && rel != Relation::Ratio {
             let a = self.samples(a, &at_a, &[])?.remove(0).1;
             let b = self.samples(b, &at_b, &[])?.remove(0).1;
             conditions.push(self.condition(rel, String::new(), &a, &b));
@@ -394,13 +406,13 @@ impl Comparison<'_> {
                     .ok_or_else(|| format!("nothing could be measured in {}", cell.experiment))
             };
             let (left, right) = (unpooled(cell, &at_a)?, unpooled(partner, &at_b)?);
-            if self.claim.pool {
+            if pooled {
                 ratios.push(combine(&left, &right, |a, b| a / b));
             } else {
                 conditions.push(self.condition(rel, label(cell, a, &at_a, &[]), &left, &right));
             }
         }
-        if self.claim.pool {
+        if pooled {
             let count = ratios.len() as f64;
             let sum = ratios.into_iter().reduce(|a, b| combine(&a, &b, |a, b| a + b)).unwrap_or_default();
             let mean: Vec<f64> = sum.iter().map(|sum| sum / count).collect();
@@ -490,7 +502,18 @@ impl Comparison<'_> {
             let at = with(&claim.a, &step);
             let axes: Vec<&str> = step.keys().map(String::as_str).collect();
             let point = step.values().map(String::as_str).collect::<Vec<_>>().join(" ");
-            along.push((point, self.samples(&self.matching(&at)?, &at, &axes)?));
+            let mut samples = self.samples(&self.matching(&at)?, &at, &axes)?;
+            if let Some(b) = &claim.b {
+                let at = with(b, &step);
+                let below = self.samples(&self.matching(&at)?, &at, &axes)?;
+                if below.len() != samples.len() {
+                    return Err("the sides of the trend have different cells".into());
+                }
+                for ((_, above), (_, below)) in samples.iter_mut().zip(&below) {
+                    *above = combine(above, below, |a, b| a / b);
+                }
+            }
+            along.push((point, samples));
         }
         let rel = if claim.direction == Some(Direction::Down) { Relation::Lt } else { Relation::Gt };
         let mut conditions = Vec::new();
@@ -567,7 +590,9 @@ fn free_axes<'a>(a: &[&'a Cell], b: &[&'a Cell], at_a: &Coordinates, at_b: &Coor
             }
         }
     }
-    axes.retain(|&axis| !at_a.contains_key(axis) && !at_b.contains_key(axis));
+    // Sides that have no value of an axis in common are meant to differ in it.
+    let common = |axis: &str| a.iter().any(|a| b.iter().any(|b| a.coordinate(axis) == b.coordinate(axis)));
+    axes.retain(|&axis| !at_a.contains_key(axis) && !at_b.contains_key(axis) && common(axis));
     axes
 }
 
@@ -622,7 +647,7 @@ fn statement(claim: &Claim) -> String {
         Some(Relation::Between) => format!("{a} is between {}", b.replace(", ", " and ")),
         Some(Relation::Trend) => {
             let way = if claim.direction == Some(Direction::Down) { "falls" } else { "rises" };
-            format!("{a} {way}")
+            if claim.b.is_some() { format!("{a} over {b} {way}") } else { format!("{a} {way}") }
         }
     };
     if let Some(ratio) = claim.min_ratio {
@@ -634,8 +659,10 @@ fn statement(claim: &Claim) -> String {
     if let Some((axis, points)) = claim.over.first() {
         let _ = write!(text, ", {axis} {}", points.join(" | "));
     }
-    if claim.pool {
-        text.push_str(", mean of all cells");
+    match claim.pool {
+        None => {}
+        Some(Pool::Mean) => text.push_str(", mean of all cells"),
+        Some(Pool::Lowest) => text.push_str(", lowest of all cells"),
     }
     text
 }

@@ -4,7 +4,7 @@ use braid_scenario::units::Window;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::{Measurements, SubflowCounts, SubflowSample};
-use crate::run::{Connection, Run, Subflow};
+use crate::run::{Connection, Period, Run, Subflow};
 
 /// What papers measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,10 +20,26 @@ pub enum Metric {
     Rtt,
     /// Congestion window, packets, mean over time; of a connection the sum of its subflows.
     Cwnd,
+    /// Congestion window at its largest, packets; of a connection the sum of its subflows'.
+    CwndMax,
+    /// When the congestion window is at its largest for the first time, seconds; of a subflow.
+    PeakTime,
+    /// What a reduction leaves of the congestion window, 0 to 1, mean over the reductions; of a subflow.
+    Kept,
     /// The subflow's part of the connection's congestion window, mean over time.
     CwndShare,
     /// Packets per second by which the congestion window grows between two reductions, outside slow start.
     Growth,
+    /// How well straight lines fit the congestion window between two reductions, as a coefficient of determination; of a
+    /// subflow.
+    Straight,
+    /// How well cubic curves do.
+    CubicCurve,
+    /// Correlation of the congestion windows of two flows over time, given as `A, B`.
+    CwndCorrelation,
+    /// Share of the seconds in which the RTTs of flows, given as `A, B`, move alike: the mean difference between one RTT
+    /// sample and the next of each is within 20 % of each other's.
+    RttAlike,
     /// Data packets sent again; of a connection or subflow.
     Retransmissions,
     /// Aggregate benefit against the fair shares; of a connection.
@@ -50,8 +66,15 @@ impl Metric {
             Self::Share => "share",
             Self::Rtt => "RTT",
             Self::Cwnd => "cwnd",
+            Self::CwndMax => "largest cwnd",
+            Self::PeakTime => "time of the largest cwnd",
+            Self::Kept => "part of cwnd kept",
             Self::CwndShare => "part of cwnd",
             Self::Growth => "growth",
+            Self::Straight => "fit of straight lines to cwnd",
+            Self::CubicCurve => "fit of cubic curves to cwnd",
+            Self::CwndCorrelation => "correlation of cwnd",
+            Self::RttAlike => "share of seconds with RTTs that move alike",
             Self::Retransmissions => "retransmissions",
             Self::Benefit => "aggregate benefit",
             Self::JainSubflows => "Jain's index of subflows",
@@ -66,9 +89,15 @@ impl Metric {
             Self::Goodput | Self::Throughput => "Mbit/s",
             Self::Share => "%",
             Self::Rtt => "ms",
-            Self::Cwnd | Self::Retransmissions => "packets",
+            Self::Cwnd | Self::CwndMax | Self::Retransmissions => "packets",
+            Self::PeakTime => "s",
             Self::Growth => "packets/s",
-            Self::CwndShare
+            Self::Kept
+            | Self::CwndShare
+            | Self::Straight
+            | Self::CubicCurve
+            | Self::CwndCorrelation
+            | Self::RttAlike
             | Self::Benefit
             | Self::JainSubflows
             | Self::JainConnections
@@ -79,10 +108,15 @@ impl Metric {
     /// Digits after the point that people want to see.
     pub fn decimals(self) -> usize {
         match self {
-            Self::Goodput | Self::Throughput | Self::Growth => 2,
-            Self::Share | Self::Rtt | Self::Cwnd => 1,
+            Self::Goodput | Self::Throughput | Self::Growth | Self::PeakTime => 2,
+            Self::Share | Self::Rtt | Self::Cwnd | Self::CwndMax => 1,
             Self::Retransmissions => 0,
-            Self::CwndShare
+            Self::Kept
+            | Self::CwndShare
+            | Self::Straight
+            | Self::CubicCurve
+            | Self::CwndCorrelation
+            | Self::RttAlike
             | Self::Benefit
             | Self::JainSubflows
             | Self::JainConnections
@@ -97,7 +131,7 @@ pub struct Figure {
     /// What.
     pub metric: Metric,
     /// Of whom: links or flows by their keys in the scenario (`b1`, `tcp0`, `mp0.sf1`), several of them with ` + ` and
-    /// ` - ` between or in `mean(A, B)`, which counts those that were open.
+    /// ` - ` between, or in `mean(A, B)`, `min(A, B)` or `max(A, B)`, which count those that were there.
     pub of: String,
     /// When, if not during all of the measured time: stretches of the run with ` + ` between; the mean over them.
     pub during: Option<String>,
@@ -106,7 +140,20 @@ pub struct Figure {
 impl Figure {
     /// Whether it takes samples over time to measure it.
     pub fn needs_samples(&self) -> bool {
-        self.during.is_some() || matches!(self.metric, Metric::CwndShare | Metric::Growth)
+        match self.metric {
+            Metric::CwndShare
+            | Metric::CwndMax
+            | Metric::PeakTime
+            | Metric::Kept
+            | Metric::Growth
+            | Metric::Straight
+            | Metric::CubicCurve
+            | Metric::CwndCorrelation
+            | Metric::RttAlike => true,
+            // Known for the scenario's own periods only.
+            metric if metric.of_link() || metric == Metric::Benefit => false,
+            _ => self.during.is_some(),
+        }
     }
 
     /// Its value in a run; `None` if there is none, because something is not in the scenario or was never open.
@@ -122,10 +169,25 @@ impl Figure {
 
     fn during_window(&self, run: &Run, counts: &Measurements, window: Option<Window>) -> Option<f64> {
         let one = |id: &str| Flow::find(run, counts, id).and_then(|flow| flow.value(self.metric, window));
-        let one = |id: &str| if self.metric.of_link() { of_link(self.metric, run, id) } else { one(id) };
-        if let Some(list) = self.of.strip_prefix("mean(").and_then(|rest| rest.strip_suffix(')')) {
+        if matches!(self.metric, Metric::RttAlike | Metric::CwndCorrelation) {
+            let flows: Option<Vec<Flow>> =
+                self.of.split(", ").map(|id| Flow::find(run, counts, id)).collect();
+            let flows = flows?;
+            let samples: Vec<&[SubflowSample]> =
+                flows.iter().map(|flow| flow.subflows[0].1.samples.as_slice()).collect();
+            let window = window.unwrap_or(flows.first()?.measured());
+            return match self.metric {
+                Metric::RttAlike => alike(&samples, window),
+                _ => correlation(&samples, window),
+            };
+        }
+        let one =
+            |id: &str| if self.metric.of_link() { of_link(self.metric, run, window, id) } else { one(id) };
+        if let Some((combine, list)) =
+            self.of.split_once('(').and_then(|(way, rest)| Some((combination(way)?, rest.strip_suffix(')')?)))
+        {
             let values: Vec<f64> = list.split(", ").filter_map(one).collect();
-            return (!values.is_empty()).then(|| mean(&values));
+            return (!values.is_empty()).then(|| combine(&values));
         }
         let mut sum = 0.0;
         let mut sign = 1.0;
@@ -140,11 +202,30 @@ impl Figure {
     }
 }
 
-fn of_link(metric: Metric, run: &Run, id: &str) -> Option<f64> {
+fn combination(name: &str) -> Option<fn(&[f64]) -> f64> {
+    match name {
+        "mean" => Some(mean),
+        "min" => Some(|values| values.iter().copied().fold(f64::INFINITY, f64::min)),
+        "max" => Some(|values| values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+        _ => None,
+    }
+}
+
+/// The scenario's period of that name.
+fn period(run: &Run, window: Window) -> Option<&Period> {
+    let id = window.to_string();
+    run.periods.iter().find(|period| period.id == id)
+}
+
+fn of_link(metric: Metric, run: &Run, window: Option<Window>, id: &str) -> Option<f64> {
+    let (metrics, links) = match window {
+        None => (&run.metrics, &run.links),
+        Some(window) => period(run, window).map(|period| (&period.metrics, &period.links))?,
+    };
     match metric {
-        Metric::JainSubflows => run.metrics.jain_mptcp_subflows.get(id).copied(),
-        Metric::JainConnections => run.metrics.jain_connections.get(id).copied(),
-        _ => run.links.iter().find(|link| link.id == id).map(|link| link.forward.utilization),
+        Metric::JainSubflows => metrics.jain_mptcp_subflows.get(id).copied(),
+        Metric::JainConnections => metrics.jain_connections.get(id).copied(),
+        _ => links.iter().find(|link| link.id == id).map(|link| link.forward.utilization),
     }
 }
 
@@ -187,6 +268,18 @@ impl<'a> Flow<'a> {
             (Metric::Cwnd, Some(window)) => {
                 self.subflows.iter().map(|(_, counts)| cwnd(&counts.samples, window)).sum()
             }
+            (Metric::CwndMax, window) => {
+                let window = window.unwrap_or(self.measured());
+                let peaks = self.subflows.iter().map(|(_, counts)| peak(&counts.samples, window));
+                peaks.map(|peak| peak.map(|sample| f64::from(sample.cwnd))).sum()
+            }
+            (Metric::PeakTime, window) if !self.whole => {
+                let peak = peak(&self.subflows[0].1.samples, window.unwrap_or(self.measured()))?;
+                Some(peak.time_ns as f64 / 1e9)
+            }
+            (Metric::Kept, window) if !self.whole => {
+                kept(&self.subflows[0].1.samples, window.unwrap_or(self.measured()))
+            }
             (Metric::CwndShare, window) => {
                 let window = window.unwrap_or(self.measured());
                 let own: f64 = self
@@ -202,10 +295,17 @@ impl<'a> Flow<'a> {
                 let window = window.unwrap_or(self.measured());
                 self.subflows.iter().map(|(_, counts)| growth(&counts.samples, window)).sum()
             }
+            (Metric::Straight | Metric::CubicCurve, window) if !self.whole => {
+                let degree = if metric == Metric::Straight { 1 } else { 3 };
+                fit(&self.subflows[0].1.samples, window.unwrap_or(self.measured()), degree)
+            }
             (Metric::Retransmissions, None) => {
                 Some(self.subflows.iter().map(|(flow, _)| flow.retransmissions).sum::<u64>() as f64)
             }
             (Metric::Benefit, None) => *self.run.metrics.aggregate_benefits.get(self.id)?,
+            (Metric::Benefit, Some(window)) => {
+                *period(self.run, window)?.metrics.aggregate_benefits.get(self.id)?
+            }
             _ => None,
         }
     }
@@ -250,31 +350,118 @@ fn cwnd(samples: &[SubflowSample], window: Window) -> Option<f64> {
     (!cwnds.is_empty()).then(|| mean(&cwnds))
 }
 
-/// Packets per second gained in congestion avoidance: between two reductions, from where the window has come down to
-/// the slow-start threshold, so that recovery does not count.
+/// The sample with the largest congestion window; the first of equals.
+fn peak(samples: &[SubflowSample], window: Window) -> Option<&SubflowSample> {
+    within(samples, window).iter().reduce(|peak, sample| if sample.cwnd > peak.cwnd { sample } else { peak })
+}
+
+/// Of the whole seconds in which all of the flows have RTT samples.
+fn alike(flows: &[&[SubflowSample]], window: Window) -> Option<f64> {
+    const SECOND: u64 = 1_000_000_000;
+    let steps = |samples: &[SubflowSample], second: u64| {
+        let until = |time: u64| {
+            let count = samples.partition_point(|sample| sample.time_ns <= time);
+            count
+                .checked_sub(1)
+                .map_or((0, 0), |last| (samples[last].rtt_samples, samples[last].rtt_steps_us))
+        };
+        let (from, to) = (until(second * SECOND), until((second + 1) * SECOND));
+        (to.0 > from.0).then(|| (to.1 - from.1) as f64 / (to.0 - from.0) as f64)
+    };
+    let seconds = window.from.0.div_ceil(SECOND)..window.to.0 / SECOND;
+    let verdicts = seconds.filter_map(|second| {
+        let steps: Vec<f64> = flows.iter().map(|samples| steps(samples, second)).collect::<Option<_>>()?;
+        let within = |a: &f64, b: &f64| (a - b).abs() < 0.2 * a;
+        Some(f64::from(u8::from(steps.iter().all(|a| steps.iter().all(|b| a == b || within(a, b))))))
+    });
+    let verdicts: Vec<f64> = verdicts.collect();
+    (!verdicts.is_empty()).then(|| mean(&verdicts))
+}
+
+/// Mean over the reductions of the new threshold over the window in the sample before.
+fn kept(samples: &[SubflowSample], window: Window) -> Option<f64> {
+    let pairs = within(samples, window).windows(2).filter_map(|pair| {
+        let (before, after) = (pair[0], pair[1].ssthresh?);
+        let reduced = before.ssthresh != Some(after) && after < before.cwnd;
+        reduced.then(|| f64::from(after) / f64::from(before.cwnd))
+    });
+    let parts: Vec<f64> = pairs.collect();
+    (!parts.is_empty()).then(|| mean(&parts))
+}
+
+/// Stretches of congestion avoidance: between two reductions, from where the window has come down to the slow-start
+/// threshold, so that recovery does not count.
+fn stretches(samples: &[SubflowSample], window: Window) -> Vec<&[SubflowSample]> {
+    let samples = within(samples, window);
+    let uninterrupted = |a: &SubflowSample, b: &SubflowSample| {
+        a.ssthresh == b.ssthresh && a.retransmissions == b.retransmissions
+    };
+    let settled = |sample: &SubflowSample| {
+        sample.ssthresh.is_some_and(|threshold| sample.cwnd.abs_diff(threshold) <= 1)
+    };
+    let runs = samples.chunk_by(uninterrupted);
+    let runs = runs.map(|run| &run[run.iter().position(settled).unwrap_or(run.len())..]);
+    runs.filter(|run| run.len() > 1).collect()
+}
+
+/// Packets per second gained in congestion avoidance.
 fn growth(samples: &[SubflowSample], window: Window) -> Option<f64> {
     let (mut gained, mut time) = (0.0, 0.0);
-    let mut before: Option<&SubflowSample> = None;
-    for sample in within(samples, window) {
-        let Some(ssthresh) = sample.ssthresh else { continue };
-        let same = |before: &&SubflowSample| {
-            before.ssthresh == sample.ssthresh && before.retransmissions == sample.retransmissions
-        };
-        match before.filter(same) {
-            Some(before) => {
-                gained += f64::from(sample.cwnd) - f64::from(before.cwnd);
-                time += (sample.time_ns - before.time_ns) as f64 / 1e9;
-            }
-            // Not yet at the threshold: still recovering, or in slow start.
-            None if sample.cwnd.abs_diff(ssthresh) > 1 => {
-                before = None;
-                continue;
-            }
-            None => {}
-        }
-        before = Some(sample);
+    for run in stretches(samples, window) {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        gained += f64::from(last.cwnd) - f64::from(first.cwnd);
+        time += (last.time_ns - first.time_ns) as f64 / 1e9;
     }
     (time > 0.0).then(|| gained / time)
+}
+
+/// Mean coefficient of determination of polynomials of that degree fitted to stretches of congestion avoidance of at
+/// least a second in which the window moves.
+fn fit(samples: &[SubflowSample], window: Window, degree: usize) -> Option<f64> {
+    let fits = stretches(samples, window).into_iter().filter(|run| run.len() > 10).filter_map(|run| {
+        let windows: Vec<f64> = run.iter().map(|sample| f64::from(sample.cwnd)).collect();
+        let times: Vec<f64> = (0..run.len()).map(|place| place as f64 / run.len() as f64).collect();
+        let spread: f64 = windows.iter().map(|window| (window - mean(&windows)).powi(2)).sum();
+        let curve = polynomial(&times, &windows, degree);
+        let value = |time: f64| curve.iter().rev().fold(0.0, |sum, factor| sum * time + factor);
+        let missed = times.iter().zip(&windows).map(|(&time, window)| (window - value(time)).powi(2));
+        (spread > 0.0).then(|| 1.0 - missed.sum::<f64>() / spread)
+    });
+    let fits: Vec<f64> = fits.collect();
+    (!fits.is_empty()).then(|| mean(&fits))
+}
+
+/// Coefficients, the constant first, of the polynomial with the least sum of squares: Gauss's elimination of the normal
+/// equations, which are positive definite.
+fn polynomial(x: &[f64], y: &[f64], degree: usize) -> Vec<f64> {
+    let sum = |power: usize| x.iter().map(|x| x.powi(power as i32)).sum::<f64>();
+    let right = |power: usize| x.iter().zip(y).map(|(x, y)| x.powi(power as i32) * y).sum::<f64>();
+    let row = |r: usize| (0..=degree).map(|c| sum(r + c)).chain([right(r)]).collect::<Vec<f64>>();
+    let mut rows: Vec<Vec<f64>> = (0..=degree).map(row).collect();
+    for pivot in 0..=degree {
+        let by = rows[pivot][pivot];
+        rows[pivot].iter_mut().for_each(|value| *value /= by);
+        let above = rows[pivot].clone();
+        for (_, row) in rows.iter_mut().enumerate().filter(|(other, _)| *other != pivot) {
+            let by = row[pivot];
+            row.iter_mut().zip(&above).for_each(|(value, above)| *value -= by * above);
+        }
+    }
+    rows.iter().map(|row| row[degree + 1]).collect()
+}
+
+/// Of the windows of two subflows at the times at which both have one.
+fn correlation(flows: &[&[SubflowSample]], window: Window) -> Option<f64> {
+    let [a, b] = flows else { return None };
+    let at =
+        |time_ns| b.binary_search_by_key(&time_ns, |sample| sample.time_ns).ok().map(|place| b[place].cwnd);
+    let pairs = within(a, window).iter();
+    let pairs = pairs.filter_map(|a| Some((f64::from(a.cwnd), f64::from(at(a.time_ns)?))));
+    let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    let moment =
+        |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(p, q)| (p - mean(x)) * (q - mean(y))).sum::<f64>();
+    let scale = (moment(&a, &a) * moment(&b, &b)).sqrt();
+    (scale > 0.0).then(|| moment(&a, &b) / scale)
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -286,7 +473,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_counts_neither_slow_start_nor_recovery() {
+    fn curves_of_their_own_degree_fit_windows() {
+        let windows = |cwnd: fn(f64) -> f64| -> Vec<SubflowSample> {
+            let sample = |tenth: u64| SubflowSample {
+                time_ns: tenth * 100_000_000,
+                cwnd: cwnd(tenth as f64) as u32,
+                ssthresh: Some(10_000),
+                ..SubflowSample::default()
+            };
+            (0..20).map(sample).collect()
+        };
+        let line = windows(|tenth| 10_000.0 + 100.0 * tenth);
+        let curve = windows(|tenth| 10_000.0 + 10.0 * ((tenth - 8.0).powi(3) + 512.0));
+        let whole: Window = "0s..2s".parse().unwrap();
+        assert!(fit(&line, whole, 1).unwrap() > 0.9999);
+        assert!(fit(&curve, whole, 3).unwrap() > 0.9999);
+        assert!(fit(&curve, whole, 1).unwrap() < 0.9);
+        assert!((correlation(&[&line, &line], whole).unwrap() - 1.0).abs() < 1e-9);
+        assert!((0.5..0.95).contains(&correlation(&[&line, &curve], whole).unwrap()));
+    }
+
+    #[test]
+    fn rtts_move_alike_in_the_seconds_in_which_their_mean_steps_are_close() {
+        let flow = |steps: [u64; 2]| -> Vec<SubflowSample> {
+            let at = |second: u64, rtt_steps_us| SubflowSample {
+                time_ns: second * 1_000_000_000,
+                rtt_samples: second * 100,
+                rtt_steps_us,
+                ..SubflowSample::default()
+            };
+            vec![at(0, 0), at(1, steps[0]), at(2, steps[0] + steps[1])]
+        };
+        let (a, b) = (flow([1000, 1000]), flow([1150, 1300]));
+        let whole: Window = "0s..2s".parse().unwrap();
+        assert_eq!(alike(&[&a, &b], whole), Some(0.5));
+        assert_eq!(alike(&[&a, &a], whole), Some(1.0));
+        assert_eq!(alike(&[&a, &[]], whole), None);
+    }
+
+    #[test]
+    fn peaks_cuts_and_growth_are_read_off_the_window() {
         let sample = |tenth: u64, cwnd, ssthresh, retransmissions| SubflowSample {
             time_ns: tenth * 100_000_000,
             cwnd,
@@ -310,6 +536,9 @@ mod tests {
             sample(10, 12, Some(11), 2),
         ];
         let whole: Window = "0s..2s".parse().unwrap();
+        assert_eq!(peak(&samples, whole).map(|peak| peak.time_ns), Some(100_000_000));
+        // From 40 down to 20, and from 22 down to 11.
+        assert!((kept(&samples, whole).unwrap() - 0.5).abs() < 1e-9);
         // Three packets in four tenths of a second.
         assert!((growth(&samples, whole).unwrap() - 7.5).abs() < 1e-9);
         assert_eq!(growth(&samples[..4], whole), None);

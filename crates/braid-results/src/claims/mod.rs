@@ -16,7 +16,7 @@ pub use evaluate::{
 };
 pub use figure::{Figure, Metric};
 pub use paper::{
-    Anomaly, Claim, Coordinates, Counts, Direction, Doubt, Error, Experiment, Names, Paper, Relation,
+    Anomaly, Claim, Coordinates, Counts, Direction, Doubt, Error, Experiment, Names, Paper, Pool, Relation,
     Statistic, Strength, Table, TableRow, Values, Variation,
 };
 pub use verdict::Verdict;

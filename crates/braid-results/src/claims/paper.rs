@@ -77,8 +77,8 @@ pub struct Table {
     pub id: String,
     /// Where in the paper.
     pub source: String,
-    /// What was run for it.
-    pub experiment: String,
+    /// What was run for it; none if `experiment` is one of its axes.
+    pub experiment: Option<String>,
     /// What its figures are.
     pub metric: Metric,
     /// Coordinates that all its cells have in common.
@@ -167,9 +167,8 @@ pub struct Claim {
     pub over: IndexMap<String, Vec<String>>,
     /// Of `trend`.
     pub direction: Option<Direction>,
-    /// Whether each side is the mean of all the cells it matches, not each of them.
-    #[serde(default)]
-    pub pool: bool,
+    /// Each side is one value of all the cells it matches, not each of them.
+    pub pool: Option<Pool>,
     /// What the paper's own table says about its own words.
     pub table_check: Option<String>,
     /// Anything else to know.
@@ -198,6 +197,16 @@ pub enum Statistic {
     Mean,
     /// Their standard deviation.
     Sd,
+}
+
+/// How cells become one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pool {
+    /// Their mean.
+    Mean,
+    /// That with the lowest mean of the repetitions.
+    Lowest,
 }
 
 /// How clearly a paper says something.
@@ -345,9 +354,6 @@ impl Paper {
 
 impl Table {
     fn check(&self, known: &impl Fn(&str) -> bool) -> Result<(), String> {
-        if !known(&self.experiment) {
-            return Err(format!("there is no experiment {:?}", self.experiment));
-        }
         if let Some(column) = self.columns.iter().find(|column| column.len() != self.column_axes.len()) {
             return Err(format!("the column {column:?} needs a value for each of {:?}", self.column_axes));
         }
@@ -360,6 +366,15 @@ impl Table {
                 return Err(format!("the row {:?} has {values} values for {columns} columns", row.key));
             }
         }
+        let axes = || self.row_axes.iter().chain(&self.column_axes).chain(self.at.keys());
+        match (axes().any(|axis| axis == "experiment"), &self.experiment) {
+            (false, None) => return Err("it needs an experiment, as a key or as an axis".into()),
+            (true, Some(_)) => return Err("its experiment is both a key and an axis: remove one".into()),
+            _ => {}
+        }
+        if let Some(id) = self.experiments().find(|id| !known(id)) {
+            return Err(format!("there is no experiment {id:?}"));
+        }
         let inside = |doubt: &&Doubt| {
             (1..=self.rows.len()).contains(&doubt.row) && (1..=self.columns.len()).contains(&doubt.column)
         };
@@ -369,7 +384,12 @@ impl Table {
         }
     }
 
-    /// Every cell: its coordinates, the experiment apart, what was printed, and why not to trust it.
+    /// The experiments of its cells, cell by cell.
+    pub fn experiments(&self) -> impl Iterator<Item = String> {
+        self.cells().filter_map(|(at, ..)| self.experiment.clone().or(at.get("experiment").cloned()))
+    }
+
+    /// Every cell: its coordinates, [`Table::experiment`] apart, what was printed, and why not to trust it.
     pub fn cells(&self) -> impl Iterator<Item = (Coordinates, f64, Option<&str>)> {
         self.rows.iter().enumerate().flat_map(move |(r, row)| {
             self.columns.iter().zip(&row.values).enumerate().map(move |(c, (column, &value))| {

@@ -49,6 +49,8 @@ pub(crate) struct Counts {
     pub(crate) undos: u64,
     pub(crate) rtt_sum_us: u64,
     pub(crate) rtt_samples: u64,
+    /// Sum of the differences between each RTT sample and the one before.
+    pub(crate) rtt_steps_us: u64,
     pub(crate) cwnd_integral: u64,
     /// Time up to which the integral is complete.
     pub(crate) integrated_until: u64,
@@ -607,6 +609,9 @@ impl Sender {
         let view = connection.subflow_mut(self.setup.index);
         if samples.latest > 0 {
             rtt_us = age_us(samples.latest).max(1);
+            if self.counts.rtt_samples > 0 {
+                self.counts.rtt_steps_us += u64::from(rtt_us.abs_diff(view.last_rtt_us));
+            }
             view.last_rtt_us = rtt_us;
             view.min_rtt_us = self.rtt.sample_minimum(now / 1_000, rtt_us);
             self.counts.rtt_sum_us += u64::from(rtt_us);

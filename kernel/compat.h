@@ -17,7 +17,6 @@ struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
 	void (*cwnd_event)(struct sock *sk, u32 event);
-	void (*in_ack_event)(struct sock *sk, u32 flags);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	u32 (*undo_cwnd)(struct sock *sk);
 } BRAID_CORE;
@@ -33,14 +32,8 @@ struct tcp_congestion_ops___7_1 {
 	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
 	void (*cwnd_event)(struct sock *sk, u32 event);
 	void (*cwnd_event_tx_start)(struct sock *sk);
-	void (*in_ack_event)(struct sock *sk, u32 flags);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	u32 (*undo_cwnd)(struct sock *sk);
 } BRAID_CORE;
-
-/*
- * No entry, but to know: 6.12 calls in_ack_event before pkts_acked, 6.18 after it. The host relies on neither: what
- * belongs to one ACK has the same tcp_mstamp.
- */
 
 #endif

@@ -2,11 +2,14 @@
 /*
  * The kernel's congestion control hooks, turned into the contract's events.
  *
- * Hooks of one acknowledgement, as the kernel calls them: pkts_acked and in_ack_event (in an order that changed), then
- * perhaps ssthresh or undo_cwnd, then cong_avoid if the window may grow. The contract wants on_loss, on_recovered,
- * on_ack. So pkts_acked only takes note; cong_avoid delivers. An ACK that lets nothing grow has no further hook: the
- * next hook that belongs to another moment (tcp_mstamp) delivers it first, with grow = 0 and the view of that later
- * moment.
+ * Hooks of one acknowledgement, as the kernel calls them: pkts_acked, then perhaps ssthresh or undo_cwnd, then cong_avoid
+ * if the window may grow. The contract wants on_loss, on_recovered, on_ack. So pkts_acked only takes note; cong_avoid
+ * delivers. An ACK that lets nothing grow has no further hook: the next hook that belongs to another moment (tcp_mstamp)
+ * delivers it first, with grow = 0 and the view of that later moment.
+ *
+ * Each hook that the kernel calls costs by being called, so there are no more per ACK than these two. What came with an
+ * ACK is the difference of what the socket counts; that it echoes congestion is told by delivered_ce, which grows with
+ * what such an ACK delivers.
  *
  * on_loss is delivered in ssthresh(), which the kernel calls before it changes the state. Its cause:
  *	RTO              no timer is pending although packets are out: only the handler of the retransmission timer clears
@@ -30,19 +33,27 @@ struct braid_record {
 	u32 phase; /* BRAID_BEFORE or BRAID_AFTER; in memory also: the next is BRAID_AFTER, as the other was recorded */
 };
 
+/* An ACK that is not delivered yet. What the socket counted by then: what came with it is the difference to what
+ * braid_socket remembers of the ACK before. */
+struct braid_note {
+	u64 ack_us; /* when it came; 0: there is none */
+	s32 rtt_us; /* not positive: none */
+	u32 delivered;
+	u32 delivered_ce;
+	u32 bytes_acked;
+};
+
 /* What the host keeps of a socket, the algorithm's private memory behind it. Storage of the socket, so it goes with it;
  * hooks of one socket never run at the same time. */
 struct braid_socket {
-	u64 ack_us;      /* when an ACK came that is not delivered yet; 0: none */
-	u64 ece_us;      /* when an ACK last echoed congestion */
-	u64 bytes_acked; /* of the socket at the last ACK, and below */
-	u32 delivered;
-	s32 rtt_us; /* of the ACK not delivered yet; not positive: none */
-	u32 acked;  /* packets */
-	u32 acked_bytes;
+	struct braid_note note; /* unless icsk_ca_priv has room for it, see braid_note_of */
+	u32 delivered;          /* of the socket at the last ACK that was delivered, and below */
+	u32 delivered_ce;
+	u32 bytes_acked;
 	u32 reduced; /* on_loss was delivered, on_recovered not yet */
 	u32 undone;  /* the kernel restored cwnd, on_recovered tells it */
 	u32 decayed; /* the kernel reduced cwnd after an idle time */
+	u32 coupled; /* eligible subflows on this algorithm; here, as the verifier would follow each number to the end */
 	u32 reserved;
 	/* From here to the last subflow of the view: one record of a trace. */
 	struct braid_record record;
@@ -55,8 +66,6 @@ braid_inline struct braid_socket *braid_socket_of(struct tcp_sock *tp, u64 creat
 braid_inline void braid_forget(struct tcp_sock *tp);
 braid_inline struct braid_view *braid_view_of(struct braid_socket *socket);
 braid_inline void *braid_private_of(struct braid_socket *socket);
-/* Whether the algorithm does anything then. An application that sends little restarts often, which need not cost. */
-braid_inline u32 braid_minds_idle_restart(void);
 
 /* Of the record that is to be written: how long it is. */
 braid_inline u32 braid_record_bytes(struct braid_socket *socket);
@@ -94,6 +103,11 @@ braid_inline void braid_count_loss(u32 cause)
 }
 
 #include "trace.h"
+
+braid_inline void braid_look(struct braid_socket *socket, const struct tcp_sock *tp)
+{
+	socket->coupled = braid_see(braid_view_of(socket), tp);
+}
 
 /* Prepares the event; the caller fills in the rest and delivers it. */
 braid_inline struct braid_event *braid_event(struct braid_socket *socket, u32 type, u64 now_us)
@@ -133,23 +147,52 @@ braid_inline u32 braid_is_cwnd_limited(const struct tcp_sock *tp)
 	       (tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out);
 }
 
-/* on_ack for the ACK that pkts_acked noted. */
-braid_inline void braid_ack(struct braid_socket *socket, const struct tcp_sock *tp, u32 grow, u32 coupled)
-{
-	struct braid_event *event = braid_event(socket, BRAID_ON_ACK, socket->ack_us);
+/* The note lies beside the public words, so that taking it, at each ACK, need not look for the storage. */
+#define BRAID_NOTE_WORDS 3
+_Static_assert(sizeof(struct braid_note) == BRAID_NOTE_WORDS * 8, "words");
 
-	event->acked = socket->acked;
-	event->acked_bytes = socket->acked_bytes;
-	event->rtt_us = socket->rtt_us > 0 ? socket->rtt_us : 0;
+/* The public words leave room for it. */
+braid_inline u32 braid_note_fits(void)
+{
+	return braid_public_words() + BRAID_NOTE_WORDS <= BRAID_PUBLIC_WORDS;
+}
+
+braid_inline struct braid_note *braid_note_of(struct braid_socket *socket, struct tcp_sock *tp)
+{
+	if (!braid_note_fits())
+		return &socket->note;
+	return (struct braid_note *)&tp->inet_conn.icsk_ca_priv[BRAID_PUBLIC_WORDS + 1 - BRAID_NOTE_WORDS];
+}
+
+/* An ACK of an earlier moment waits to be delivered. */
+braid_inline u32 braid_is_overdue(const struct braid_note *note, const struct tcp_sock *tp)
+{
+	return note->ack_us && note->ack_us != tp->tcp_mstamp;
+}
+
+/* on_ack for the ACK that was noted. */
+braid_inline void braid_ack(struct braid_socket *socket, struct tcp_sock *tp, u32 grow)
+{
+	struct braid_note *note = braid_note_of(socket, tp);
+	struct braid_event *event = braid_event(socket, BRAID_ON_ACK, note->ack_us);
+	u32 delivered_ce = braid_is_overdue(note, tp) ? note->delivered_ce : tp->delivered_ce;
+	u32 acked = note->delivered - socket->delivered;
+
+	event->acked = acked;
+	event->acked_bytes = note->bytes_acked - socket->bytes_acked;
+	event->rtt_us = note->rtt_us > 0 ? note->rtt_us : 0;
 	event->grow = grow;
-	event->prior_in_flight = braid_self(braid_view_of(socket))->in_flight + socket->acked;
-	if (socket->ece_us == socket->ack_us)
+	event->prior_in_flight = braid_self(braid_view_of(socket))->in_flight + acked;
+	if (delivered_ce != socket->delivered_ce)
 		event->flags |= BRAID_ACK_ECE;
 	if (braid_is_cwnd_limited(tp))
 		event->flags |= BRAID_ACK_CWND_LIMITED;
-	socket->ack_us = 0;
+	socket->delivered = note->delivered;
+	socket->delivered_ce = delivered_ce;
+	socket->bytes_acked = note->bytes_acked;
+	note->ack_us = 0;
 	braid_deliver_to(socket, BRAID_ON_ACK);
-	braid_count_ack(coupled);
+	braid_count_ack(socket->coupled);
 }
 
 /* What the algorithm wrote, into the socket. */
@@ -164,12 +207,6 @@ braid_inline void braid_apply(struct braid_socket *socket, struct tcp_sock *tp)
 		tp->inet_conn.icsk_ca_priv[k + 1] = self->public_words[k];
 }
 
-/* An ACK of an earlier moment waits to be delivered. */
-braid_inline u32 braid_is_overdue(const struct braid_socket *socket, const struct tcp_sock *tp)
-{
-	return socket->ack_us && socket->ack_us != tp->tcp_mstamp;
-}
-
 SEC("struct_ops") void braid_init(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
@@ -182,8 +219,9 @@ SEC("struct_ops") void braid_init(u64 *args)
 	for (k = 0; k < BRAID_PUBLIC_WORDS; k++)
 		tp->inet_conn.icsk_ca_priv[k + 1] = 0;
 	socket->delivered = tp->delivered;
-	socket->bytes_acked = tp->bytes_acked;
-	braid_see(braid_view_of(socket), tp);
+	socket->delivered_ce = tp->delivered_ce;
+	socket->bytes_acked = (u32)tp->bytes_acked;
+	braid_look(socket, tp);
 	braid_event(socket, BRAID_INIT, tp->tcp_mstamp);
 	braid_deliver_to(socket, BRAID_INIT);
 	braid_apply(socket, tp);
@@ -196,61 +234,63 @@ SEC("struct_ops") void braid_release(u64 *args)
 
 	if (!socket)
 		return;
-	braid_see(braid_view_of(socket), tp);
+	braid_look(socket, tp);
 	braid_event(socket, BRAID_RELEASE, tp->tcp_mstamp);
 	braid_deliver_to(socket, BRAID_RELEASE);
 	tp->inet_conn.icsk_ca_priv[0] = 0;
 	braid_forget(tp);
 }
 
-SEC("struct_ops") void braid_in_ack_event(u64 *args)
+/* Not inlined: that would cost the usual case more registers to save. */
+static __attribute__((noinline)) void braid_ack_late(struct tcp_sock *tp)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-	struct braid_socket *socket;
+	struct braid_socket *socket = braid_socket_of(tp, 0);
 
-	if (!(args[1] & CA_ACK_ECE))
+	if (!socket)
 		return;
-	socket = braid_socket_of(tp, 0);
-	if (socket)
-		socket->ece_us = tp->tcp_mstamp;
+	braid_look(socket, tp);
+	braid_settle(socket, tp);
+	braid_ack(socket, tp, 0);
+	braid_apply(socket, tp);
 }
 
 SEC("struct_ops") void braid_pkts_acked(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 	const struct ack_sample *sample = (const struct ack_sample *)args[1];
-	struct braid_socket *socket = braid_socket_of(tp, 0);
+	struct braid_socket *socket = 0;
+	struct braid_note *note;
 
-	if (!socket)
+	/* Not initialised yet, or without storage. */
+	if (tp->inet_conn.icsk_ca_priv[0] != braid_identity())
 		return;
-	if (socket->ack_us) {
-		u32 coupled = braid_see(braid_view_of(socket), tp);
-
-		braid_settle(socket, tp);
-		braid_ack(socket, tp, 0, coupled);
-		braid_apply(socket, tp);
+	if (!braid_note_fits()) {
+		socket = braid_socket_of(tp, 0);
+		if (!socket)
+			return;
 	}
-	socket->ack_us = tp->tcp_mstamp;
-	socket->rtt_us = sample->rtt_us;
-	socket->acked = tp->delivered - socket->delivered;
-	socket->acked_bytes = (u32)(tp->bytes_acked - socket->bytes_acked);
-	socket->delivered = tp->delivered;
-	socket->bytes_acked = tp->bytes_acked;
+	note = braid_note_of(socket, tp);
+	if (note->ack_us)
+		braid_ack_late(tp);
+	note->ack_us = tp->tcp_mstamp;
+	note->rtt_us = sample->rtt_us;
+	note->delivered = tp->delivered;
+	note->delivered_ce = tp->delivered_ce;
+	note->bytes_acked = (u32)tp->bytes_acked;
 }
 
 SEC("struct_ops") void braid_cong_avoid(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 	struct braid_socket *socket = braid_socket_of(tp, 0);
-	u32 coupled;
 
 	if (!socket) {
 		tcp_reno_cong_avoid((struct sock *)tp, (u32)args[1], (u32)args[2]);
 		return;
 	}
-	coupled = braid_see(braid_view_of(socket), tp);
+	braid_look(socket, tp);
 	braid_settle(socket, tp);
-	braid_ack(socket, tp, (u32)args[2], coupled);
+	braid_ack(socket, tp, (u32)args[2]);
 	braid_apply(socket, tp);
 }
 
@@ -258,7 +298,7 @@ braid_inline u32 braid_cause(const struct braid_socket *socket, const struct tcp
 {
 	if (!tp->inet_conn.icsk_pending && tp->packets_out)
 		return BRAID_CAUSE_RTO;
-	if (socket->ece_us == tp->tcp_mstamp && !tp->lost_out)
+	if (tp->delivered_ce != socket->delivered_ce && !tp->lost_out)
 		return BRAID_CAUSE_ECN;
 	return BRAID_CAUSE_FAST_RETRANSMIT;
 }
@@ -267,14 +307,14 @@ SEC("struct_ops") u32 braid_ssthresh(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 	struct braid_socket *socket = braid_socket_of(tp, 0);
-	u32 coupled, cause;
+	u32 cause;
 
 	if (!socket)
 		return tcp_reno_ssthresh((struct sock *)tp);
-	coupled = braid_see(braid_view_of(socket), tp);
+	braid_look(socket, tp);
 	braid_settle(socket, tp);
-	if (braid_is_overdue(socket, tp))
-		braid_ack(socket, tp, 0, coupled);
+	if (braid_is_overdue(braid_note_of(socket, tp), tp))
+		braid_ack(socket, tp, 0);
 	cause = braid_cause(socket, tp);
 	braid_count_loss(cause);
 	braid_event(socket, BRAID_ON_LOSS, tp->tcp_mstamp)->cause = cause;
@@ -300,14 +340,13 @@ braid_inline void braid_start(struct tcp_sock *tp)
 {
 	struct braid_socket *socket = braid_socket_of(tp, 0);
 	struct braid_event *event;
-	u32 coupled;
 
 	if (!socket)
 		return;
-	coupled = braid_see(braid_view_of(socket), tp);
+	braid_look(socket, tp);
 	braid_settle(socket, tp);
-	if (braid_is_overdue(socket, tp))
-		braid_ack(socket, tp, 0, coupled);
+	if (braid_is_overdue(braid_note_of(socket, tp), tp))
+		braid_ack(socket, tp, 0);
 	event = braid_event(socket, BRAID_ON_IDLE_RESTART, tp->tcp_mstamp);
 	/* With nothing in flight the packet that was acknowledged last is the one that was sent last. */
 	if (tp->first_tx_mstamp)
@@ -318,18 +357,16 @@ braid_inline void braid_start(struct tcp_sock *tp)
 	braid_apply(socket, tp);
 }
 
-SEC("struct_ops") void braid_cwnd_event_tx_start(u64 *args)
+/* The hooks of an idle restart are loaded where braid_ops refers to them. */
+SEC("?struct_ops") void braid_cwnd_event_tx_start(u64 *args)
 {
-	if (braid_minds_idle_restart())
-		braid_start((struct tcp_sock *)args[0]);
+	braid_start((struct tcp_sock *)args[0]);
 }
 
-SEC("struct_ops") void braid_cwnd_event(u64 *args)
+SEC("?struct_ops") void braid_cwnd_event(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 
-	if (!braid_minds_idle_restart())
-		return;
 	if (BRAID_IS((u32)args[1], enum tcp_ca_event, CA_EVENT_CWND_RESTART)) {
 		struct braid_socket *socket = braid_socket_of(tp, 0);
 
@@ -340,16 +377,27 @@ SEC("struct_ops") void braid_cwnd_event(u64 *args)
 	}
 }
 
-#define BRAID_HOOKS                                                                                     \
+/* 0 if the event is BRAID_IGNORE, which makes its second argument a 0, else 1. */
+#define BRAID_MINDS(event) BRAID_MINDS_(event)
+#define BRAID_MINDS_(event) BRAID_SECOND(BRAID_IGNORES_##event, 1, )
+#define BRAID_IGNORES_braid_ignore , 0
+#define BRAID_SECOND(...) BRAID_SECOND_(__VA_ARGS__)
+#define BRAID_SECOND_(first, second, ...) second
+
+#define BRAID_HOOKS(on_idle_restart)                                                                    \
 	.flags = TCP_CONG_NON_RESTRICTED, .init = (void *)braid_init, .release = (void *)braid_release, \
 	.ssthresh = (void *)braid_ssthresh, .cong_avoid = (void *)braid_cong_avoid,                     \
-	.cwnd_event = (void *)braid_cwnd_event, .in_ack_event = (void *)braid_in_ack_event,             \
+	.cwnd_event = BRAID_MINDS(on_idle_restart) ? (void *)braid_cwnd_event : 0,                      \
 	.pkts_acked = (void *)braid_pkts_acked, .undo_cwnd = (void *)braid_undo_cwnd
 
-/* Optional sections: user space creates the one that fits the kernel, under a name of its choice. */
-SEC("?.struct_ops.link") struct tcp_congestion_ops braid_ops = { BRAID_HOOKS };
-SEC("?.struct_ops.link")
-struct tcp_congestion_ops___7_1 braid_ops_7_1 = { BRAID_HOOKS,
-						  .cwnd_event_tx_start = (void *)braid_cwnd_event_tx_start };
+/* Optional sections: user space creates the one that fits the kernel, under a name of its choice. An algorithm that
+ * ignores idle restarts does not pay for them: applications that send little restart often. */
+#define BRAID_OPS(on_idle_restart)                                                                          \
+	SEC("?.struct_ops.link") struct tcp_congestion_ops braid_ops = { BRAID_HOOKS(on_idle_restart) };    \
+	SEC("?.struct_ops.link")                                                                            \
+	struct tcp_congestion_ops___7_1 braid_ops_7_1 = {                                                   \
+		BRAID_HOOKS(on_idle_restart),                                                               \
+		.cwnd_event_tx_start = BRAID_MINDS(on_idle_restart) ? (void *)braid_cwnd_event_tx_start : 0 \
+	};
 
 #endif

@@ -123,10 +123,6 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 		for (k = 0; k < sizeof(struct name_##_params) / 4; k++)                                            \
 			((struct braid_storage *)socket)->params[k] = from[k];                                     \
 	}                                                                                                          \
-	braid_inline u32 braid_minds_idle_restart(void)                                                            \
-	{                                                                                                          \
-		return (const void *)on_idle_restart != (const void *)braid_ignore;                                \
-	}                                                                                                          \
 	braid_inline u32 braid_couples(void)                                                                       \
 	{                                                                                                          \
 		return !((flags_) & BRAID_UNCOUPLED);                                                              \
@@ -153,6 +149,7 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 		case BRAID_ON_ACK: on_ack(view, priv, params, event); break;                                       \
 		case BRAID_ON_IDLE_RESTART: on_idle_restart(view, priv, params, event); break;                     \
 		}                                                                                                  \
-	}
+	}                                                                                                          \
+	BRAID_OPS(on_idle_restart)
 
 #endif

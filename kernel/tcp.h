@@ -103,7 +103,6 @@ enum tcp_ca_event {
 enum {
 	TCP_ESTABLISHED = 1,
 	TCP_CLOSE_WAIT = 8,
-	CA_ACK_ECE = 1 << 2,
 	TCP_CONG_NON_RESTRICTED = 1,
 };
 

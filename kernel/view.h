@@ -52,7 +52,7 @@ braid_inline u32 braid_is_established(const struct tcp_sock *tp)
 	return braid_equal(state, TCP_ESTABLISHED) | braid_equal(state, TCP_CLOSE_WAIT);
 }
 
-/* Whatever a socket shows, self or sibling. */
+/* Whatever a socket shows, self or sibling, added to the flags that the caller has set. */
 braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
 	u32 min_rtt_us = tp->rtt_min.s[0].v;
@@ -63,7 +63,7 @@ braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_soc
 	subflow->cwnd = braid_clamp(tp->snd_cwnd, 1, BRAID_SSTHRESH_INFINITE);
 	subflow->ssthresh = braid_min32(tp->snd_ssthresh, BRAID_SSTHRESH_INFINITE);
 	subflow->ca_state = BRAID_BITS(&tp->inet_conn, icsk_ca_state);
-	subflow->flags = braid_is_established(tp) & braid_below32(0, srtt_us);
+	subflow->flags |= braid_is_established(tp) & braid_below32(0, srtt_us);
 	subflow->srtt_us = srtt_us;
 	subflow->min_rtt_us = min_rtt_us == BRAID_U32_MAX ? 0 : min_rtt_us;
 	subflow->last_rtt_us = tp->rack.rtt_us;
@@ -83,34 +83,25 @@ braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_soc
 		subflow->public_words[k] = tp->inet_conn.icsk_ca_priv[k + 1];
 }
 
-/* The connection of plain TCP, of a subflow that fell back to it, and of one that is just being joined or closed. */
-braid_inline u32 braid_see_alone(struct braid_view *view, const struct tcp_sock *tp)
-{
-	view->connection = tp->inet_conn.icsk_inet.sk.__sk_common.skc_hash;
-	view->n = 1;
-	view->self = 0;
-	view->subflow[0].id = 1;
-	braid_read(&view->subflow[0], tp);
-	view->subflow[0].flags |= BRAID_SAME_ALGORITHM;
-	return view->subflow[0].flags & BRAID_ELIGIBLE;
-}
-
-/* Fills in the view. Returns how many eligible subflows run this algorithm. */
-braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp)
+/* The siblings into the view, and of self its place and what the connection knows about it. That place remains
+ * BRAID_MAX_SUBFLOWS for plain TCP, a subflow that fell back to it, and one that is just being joined or closed. Returns
+ * how many eligible siblings run this algorithm. */
+braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_sock *tp)
 {
 	const struct mptcp_subflow_context *context;
 	const struct mptcp_sock *connection;
 	const struct list_head *at;
 	const void *conn;
 	u64 head;
-	u32 i, coupled = 0, found = 0;
+	u32 i, flags, coupled = 0;
 
+	view->self = BRAID_MAX_SUBFLOWS;
 	if (!braid_couples() || !tp->is_mptcp || !tp->inet_conn.icsk_ulp_data)
-		return braid_see_alone(view, tp);
+		return 0;
 	context = BRAID_CAST(tp->inet_conn.icsk_ulp_data, struct mptcp_subflow_context);
 	conn = context->conn;
 	if (!conn || (u64)context->tcp_sock != (u64)tp)
-		return braid_see_alone(view, tp);
+		return 0;
 	connection = BRAID_CAST(conn, struct mptcp_sock);
 	head = (u64)&connection->conn_list;
 	at = connection->conn_list.next;
@@ -129,19 +120,42 @@ braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp)
 		if (!context->tcp_sock || (u64)context->conn != (u64)conn)
 			break;
 		sibling = BRAID_CAST(context->tcp_sock, struct tcp_sock);
+		subflow->id = context->subflow_id;
+		subflow->flags = (BRAID_BITS(context, backup) | BRAID_BITS(context, request_bkup)) * BRAID_BACKUP;
 		if ((u64)sibling == (u64)tp) {
 			view->self = i;
-			found = 1;
+		} else {
+			subflow->flags |= braid_is_same_algorithm(sibling) * BRAID_SAME_ALGORITHM;
+			braid_read(subflow, sibling);
 		}
-		braid_read(subflow, sibling);
-		subflow->id = context->subflow_id;
-		subflow->flags |= braid_is_same_algorithm(sibling) * BRAID_SAME_ALGORITHM |
-				  (BRAID_BITS(context, backup) | BRAID_BITS(context, request_bkup)) * BRAID_BACKUP;
-		coupled += subflow->flags & BRAID_ELIGIBLE & (subflow->flags / BRAID_SAME_ALGORITHM);
+		flags = *(volatile u32 *)&subflow->flags;
+		coupled += flags & BRAID_ELIGIBLE & (flags / BRAID_SAME_ALGORITHM);
 		view->n = i + 1;
 		at = context->node.next;
 	}
-	return found ? coupled : braid_see_alone(view, tp);
+	return coupled;
+}
+
+/* Fills in the view. Returns how many eligible subflows run this algorithm. */
+braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp)
+{
+	/* Back from memory, as the verifier knows nothing about it there: it would explore all that follows for each place. */
+	volatile u32 *place = &view->self;
+	u32 coupled = braid_see_siblings(view, tp);
+	struct braid_subflow *self;
+
+	if (*place >= BRAID_MAX_SUBFLOWS) {
+		*place = 0;
+		view->connection = tp->inet_conn.icsk_inet.sk.__sk_common.skc_hash;
+		view->n = 1;
+		view->subflow[0].id = 1;
+		view->subflow[0].flags = 0;
+	}
+	self = braid_self(view);
+	self->flags |= BRAID_SAME_ALGORITHM;
+	/* Not through BRAID_CAST, where each load is dearer. */
+	braid_read(self, tp);
+	return coupled + (self->flags & BRAID_ELIGIBLE);
 }
 
 #endif

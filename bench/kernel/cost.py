@@ -30,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 BRAID = Path(os.environ.get("BRAID", ROOT / "target/release/braid"))
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 PORT = 5900
+WINDOW = 32
 # Student's t, one-sided 95 %, by degrees of freedom; between those the next smaller is on the safe side.
 STUDENT = {4: 2.132, 9: 1.833, 14: 1.761, 19: 1.729, 29: 1.699, 59: 1.671}
 
@@ -42,9 +43,10 @@ def run(*command: object, check: bool = True) -> str:
 
 
 class Network:
-    """Client and server with so many paths between them (network.sh), and a server that takes data."""
+    """Client and server with so many paths between them (network.sh), and a server that takes data. With `window` every
+    connection is in congestion avoidance with at most so many packets."""
 
-    def __init__(self, paths: int) -> None:
+    def __init__(self, paths: int, window: int = 0) -> None:
         script = f". {HERE}/network.sh; network {paths}; echo $client $server; read -r _"
         self.shell = subprocess.Popen(
             ["bash", "-euc", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -57,6 +59,19 @@ class Network:
             ["ip", "netns", "exec", self.server_name, sys.executable, HERE / "traffic.py", "serve", str(PORT)]
         )
         time.sleep(0.3)
+        if window:
+            self.fill(paths, window)
+
+    def fill(self, paths: int, window: int) -> None:
+        """Congestion avoidance from the first packets on, and a window that is always full: the state of a transfer whose
+        limit is a link. This network alone would show slow start, and then windows that nothing fills."""
+        inside = ["ip", "netns", "exec", self.client]
+        run(*inside, "sysctl", "-qw", "net.ipv4.tcp_no_ssthresh_metrics_save=0")
+        for path in range(1, paths + 1):
+            route = f"10.{path}.0.0/24 dev p{path} src 10.{path}.0.1 ssthresh lock {window // 2} cwnd lock {window}"
+            run("ip", "-n", self.client, "route", "replace", *route.split())
+            # What the kernel remembers of a destination, it notes when a connection has ended.
+            run(*inside, sys.executable, HERE / "traffic.py", "visit", f"10.{path}.0.2", PORT)
 
     def __enter__(self) -> "Network":
         return self
@@ -118,7 +133,7 @@ def measure_acks(arguments: argparse.Namespace) -> int:
             load_bare(folder)
             STATISTICS.write_text("1")
             for subflows in (int(n) for n in arguments.subflows.split(",")):
-                with Network(subflows) as network:
+                with Network(subflows, WINDOW) as network:
                     for number in range(arguments.rounds):
                         print(f"\r{subflows} subflows, round {number + 1} of {arguments.rounds} ", end="", file=sys.stderr)
                         before = programs("bare_")

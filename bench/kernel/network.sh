@@ -47,7 +47,6 @@ network() {
 			ip -n "$name" link set "p$i" up
 			end=2
 		done
-		[[ $i -eq 1 ]] || ip -n $client mptcp endpoint add "10.$i.0.1" dev "p$i" subflow fullmesh
 		[[ $i -eq 1 ]] || ip -n $server mptcp endpoint add "10.$i.0.2" dev "p$i" signal
 	done
 	for name in $client $server; do

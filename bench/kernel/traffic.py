@@ -2,6 +2,7 @@
 """Bulk data over one TCP or MPTCP connection, the least there can be around the sockets.
 
 traffic.py serve PORT                                  accepts one connection after the other, reads and drops
+traffic.py visit ADDRESS PORT                          opens a TCP connection and closes it
 traffic.py send ADDRESS PORT SECONDS [--mptcp] [--cc NAME] [--subflows N]
                                                        prints the payload bytes that were sent per second
 """
@@ -67,6 +68,9 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("serve")
     command.add_argument("port", type=int)
+    command = commands.add_parser("visit")
+    command.add_argument("address")
+    command.add_argument("port", type=int)
     command = commands.add_parser("send")
     command.add_argument("address")
     command.add_argument("port", type=int)
@@ -77,6 +81,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.command == "serve":
         serve(arguments.port)
+    elif arguments.command == "visit":
+        socket.create_connection((arguments.address, arguments.port)).close()
     else:
         send(arguments)
 

@@ -50,6 +50,16 @@ braid_inline u32 braid_counted_window(const struct braid_view *view, u32 i, u32 
 	return (u32)braid_select(knows & (1 ^ braid_equal(instead, 0)), instead, window);
 }
 
+/* Packets in the windows of all subflows of a set. */
+braid_inline u64 braid_total_window(const struct braid_view *view, u32 set)
+{
+	u64 total = 0;
+	u32 i;
+
+	braid_for_each(i, set) total += braid_rate_window(view, i);
+	return total;
+}
+
 /* Smallest RTT of the eligible subflows. */
 braid_inline u32 braid_fastest_rtt(const struct braid_view *view, u32 eligible)
 {

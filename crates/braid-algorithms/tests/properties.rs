@@ -71,6 +71,9 @@ fn base(spec: &str) -> String {
     if name == "split" && params.contains("out=reno") {
         return "reno".to_owned();
     }
+    if name == "lisa" {
+        return params.split(':').find_map(|param| param.strip_prefix("cc=")).unwrap_or("lia").to_owned();
+    }
     let base = find(find(name).unwrap().facts().base).unwrap();
     if base.name() == name {
         return spec.to_owned();

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * wVegas, weighted Vegas (Cao, Xu, Fu 2012; draft-xu-mptcp-congestion-control): a total of queued packets, divided among
+ * the subflows as their rates are.
+ *
+ *	once per round, with base the smallest RTT ever and rtt the mean of the round:
+ *	queued = cwnd (rtt - base) / rtt
+ *	slow start:            queued > gamma: leave it with cwnd = min(cwnd, cwnd base / rtt + 1)
+ *	congestion avoidance:  queued >= alpha: alpha = max(2, total_alpha rate / sum of rates), rate = cwnd / rtt
+ *	                       cwnd -= 1 if queued > alpha, cwnd += 1 if queued < alpha
+ *	                       cwnd = cwnd base / (2 rtt) if rtt - base is twice the least since this was last done
+ *
+ * Reno outside the Open state, for a round with fewer than three RTT samples, and at a loss. Divisions are integer
+ * divisions and every RTT sample counts one microsecond more, as in the out-of-tree kernel.
+ */
+#include "braid.h"
+
+#define WVEGAS_PARAMS(P)                                                                                           \
+	P(total_alpha, 10, 2, 1000, 1, "packets", "queued by all subflows together")                               \
+	P(initial_alpha, 2, 2, 1000, 1, "packets", "queued by a subflow before its share is known, and the least") \
+	P(gamma, 1, 0, 1000, 1, "packets", "leave slow start when more than these are queued")
+
+BRAID_PARAMS(wvegas, WVEGAS_PARAMS);
+
+struct wvegas_public {
+	u64 rate; /* packets per microsecond, 16 fraction bits; 0: not known */
+};
+
+struct wvegas_private {
+	s64 carry;          /* of the Reno phases */
+	u64 round_end;      /* the round ends when snd_una passes this */
+	u64 rtt_sum_us;     /* of the round's samples */
+	u32 rtt_samples;    /* of the round */
+	u32 base_rtt_us;    /* smallest RTT since the last idle period; 0: no sample yet */
+	u32 alpha;          /* packets to keep queued; 0: not yet enabled */
+	u32 queue_delay_us; /* least queueing delay since the window was last drained; 0: none yet */
+	u32 disabled;       /* not Open: Reno */
+	u32 reserved;
+};
+
+static void wvegas_begin_round(const struct braid_subflow *self, struct wvegas_private *priv)
+{
+	priv->round_end = self->snd_nxt;
+	priv->rtt_sum_us = 0;
+	priv->rtt_samples = 0;
+}
+
+/* Begins anew: nothing is known of the rates. */
+static void wvegas_enable(struct braid_subflow *self, struct wvegas_private *priv, const struct wvegas_params *params)
+{
+	wvegas_begin_round(self, priv);
+	priv->alpha = params->initial_alpha;
+	priv->queue_delay_us = 0;
+	BRAID_PUBLIC(wvegas, self)->rate = 0;
+}
+
+static void wvegas_on_rtt(struct wvegas_private *priv, u32 rtt_us)
+{
+	if (rtt_us == 0)
+		return;
+	rtt_us = braid_min32(rtt_us, BRAID_U32_MAX - 1) + 1;
+	priv->base_rtt_us = braid_min32(priv->base_rtt_us ? priv->base_rtt_us : rtt_us, rtt_us);
+	priv->rtt_sum_us += rtt_us;
+	priv->rtt_samples++;
+}
+
+static void wvegas_reno(struct braid_subflow *self, struct wvegas_private *priv, const struct braid_event *event)
+{
+	u32 acked = braid_acked_in_avoidance(self, event);
+
+	braid_grow(self, &priv->carry, (s64)braid_reno_increase(self->cwnd), acked);
+}
+
+/* Sum of the rates that the subflows publish. */
+static u64 wvegas_total_rate(const struct braid_view *view, u32 eligible)
+{
+	u64 total = 0;
+	u32 i;
+
+	braid_for_each(i, eligible)
+	{
+		const struct braid_subflow *subflow = &view->subflow[i];
+		u32 knows = braid_equal(subflow->flags & BRAID_SAME_ALGORITHM, BRAID_SAME_ALGORITHM) |
+			    braid_equal(i, view->self);
+
+		total += braid_select(knows, braid_min(subflow->public_words[0], 1ull << 48), 0);
+	}
+	return total;
+}
+
+/* The subflow's part of the packets to keep queued. */
+static void wvegas_weigh(struct braid_view *view, struct wvegas_private *priv, const struct wvegas_params *params,
+			 u64 rtt)
+{
+	struct braid_subflow *self = braid_self(view);
+	u64 rate = braid_div((u64)self->cwnd << 16, rtt), total;
+
+	BRAID_PUBLIC(wvegas, self)->rate = rate;
+	if (rate == 0)
+		return;
+	total = wvegas_total_rate(view, braid_eligible(view) | 1u << (view->self & (BRAID_MAX_SUBFLOWS - 1)));
+	priv->alpha = braid_max32((u32)braid_div(params->total_alpha * rate, total), params->initial_alpha);
+}
+
+/* Empties the queue when the delay has doubled: a base RTT that is too large would otherwise never be noticed. */
+static void wvegas_drain(struct braid_subflow *self, struct wvegas_private *priv, u64 rtt)
+{
+	u32 queue_delay_us = (u32)(rtt - priv->base_rtt_us);
+
+	if (priv->queue_delay_us == 0 || priv->queue_delay_us > queue_delay_us)
+		priv->queue_delay_us = queue_delay_us;
+	if (queue_delay_us && queue_delay_us >= 2 * (u64)priv->queue_delay_us) {
+		self->cwnd = (u32)braid_div((u64)self->cwnd * priv->base_rtt_us, 2 * rtt);
+		priv->queue_delay_us = 0;
+	}
+}
+
+/* The adjustment at the end of a round. Does not ask whether the window was the limit. */
+static void wvegas_adjust(struct braid_view *view, struct wvegas_private *priv, const struct wvegas_params *params,
+			  u32 acked)
+{
+	struct braid_subflow *self = braid_self(view);
+	u64 base = priv->base_rtt_us, rtt = braid_div(priv->rtt_sum_us, priv->rtt_samples);
+	u64 queued = braid_div(self->cwnd * (rtt - base), rtt);
+
+	if (braid_in_slow_start(self)) {
+		if (queued > params->gamma) {
+			self->cwnd = braid_min32(self->cwnd, (u32)braid_div(self->cwnd * base, rtt) + 1);
+			self->ssthresh = braid_min32(self->ssthresh, self->cwnd);
+		} else {
+			braid_slow_start(self, acked);
+		}
+	} else {
+		if (queued >= priv->alpha)
+			wvegas_weigh(view, priv, params, rtt);
+		if (queued > priv->alpha) {
+			self->cwnd--;
+			self->ssthresh = braid_min32(self->ssthresh, self->cwnd);
+		} else if (queued < priv->alpha) {
+			self->cwnd++;
+		}
+		wvegas_drain(self, priv, rtt);
+	}
+	self->cwnd = braid_min32(braid_max32(self->cwnd, 2), self->cwnd_clamp);
+	self->ssthresh = braid_max32(self->ssthresh, (self->cwnd >> 1) + (self->cwnd >> 2));
+}
+
+static void wvegas_init(struct braid_view *view, struct wvegas_private *priv, const struct wvegas_params *params,
+			const struct braid_event *event)
+{
+	wvegas_enable(braid_self(view), priv, params);
+}
+
+static void wvegas_on_ack(struct braid_view *view, struct wvegas_private *priv, const struct wvegas_params *params,
+			  const struct braid_event *event)
+{
+	struct braid_subflow *self = braid_self(view);
+	u32 disabled = self->ca_state != BRAID_OPEN;
+
+	wvegas_on_rtt(priv, event->rtt_us);
+	if (priv->disabled && !disabled)
+		wvegas_enable(self, priv, params);
+	priv->disabled = disabled;
+
+	if (event->grow == 0)
+		return;
+	if (disabled) {
+		wvegas_reno(self, priv, event);
+	} else if (self->snd_una > priv->round_end) {
+		if (priv->rtt_samples > 2)
+			wvegas_adjust(view, priv, params, event->grow);
+		else
+			wvegas_reno(self, priv, event);
+		wvegas_begin_round(self, priv);
+	} else if (braid_in_slow_start(self)) {
+		braid_slow_start(self, event->grow);
+	}
+}
+
+static void wvegas_on_loss(struct braid_view *view, struct wvegas_private *priv, const struct wvegas_params *params,
+			   const struct braid_event *event)
+{
+	struct braid_subflow *self = braid_self(view);
+
+	priv->carry = 0;
+	priv->disabled = 1;
+	BRAID_PUBLIC(wvegas, self)->rate = 0;
+	self->ssthresh = braid_half(self->cwnd);
+}
+
+static void wvegas_on_idle_restart(struct braid_view *view, struct wvegas_private *priv,
+				   const struct wvegas_params *params, const struct braid_event *event)
+{
+	priv->base_rtt_us = 0;
+	wvegas_enable(braid_self(view), priv, params);
+}
+
+BRAID_ALGORITHM(wvegas, WVEGAS_PARAMS, 0, wvegas_init, BRAID_IGNORE, wvegas_on_ack, wvegas_on_loss, BRAID_IGNORE,
+		wvegas_on_idle_restart)

@@ -204,7 +204,7 @@ fn wrong_input_is_refused_with_what_there_is() {
     place.write("broken.toml", "title = 3");
     place.write("other.json", "{}");
     for (line, part) in [
-        ("repro nothing", "there are analysis, coupled-cubic"),
+        ("repro nothing", "there are analysis, ba-mpcubic"),
         ("repro d-olia/9", "it has motivation, 1, 2, 3, scalable"),
         ("repro missing.toml", "cannot read missing.toml"),
         ("repro broken.toml", "broken.toml: "),

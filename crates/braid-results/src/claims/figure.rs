@@ -133,7 +133,8 @@ pub struct Figure {
     /// Of whom: links or flows by their keys in the scenario (`b1`, `tcp0`, `mp0.sf1`), several of them with ` + ` and
     /// ` - ` between, or in `mean(A, B)`, `min(A, B)` or `max(A, B)`, which count those that were there.
     pub of: String,
-    /// When, if not during all of the measured time: stretches of the run with ` + ` between; the mean over them.
+    /// When, if not during all of the measured time: stretches of the run with ` + ` between, or `each` for all of the
+    /// scenario's periods; the mean over them.
     pub during: Option<String>,
 }
 
@@ -158,8 +159,11 @@ impl Figure {
 
     /// Its value in a run; `None` if there is none, because something is not in the scenario or was never open.
     pub fn value(&self, run: &Run, counts: &Measurements) -> Option<f64> {
-        let windows: Vec<Option<Window>> = match &self.during {
+        let windows: Vec<Option<Window>> = match self.during.as_deref() {
             None => vec![None],
+            Some("each") => {
+                run.periods.iter().map(|period| period.id.parse().ok().map(Some)).collect::<Option<_>>()?
+            }
             Some(text) => text.split(" + ").map(|part| part.parse().ok().map(Some)).collect::<Option<_>>()?,
         };
         let values: Option<Vec<f64>> =

@@ -93,7 +93,7 @@ fn settings(algorithm: &Algorithm, random: &mut Random) -> Vec<Spec> {
 fn every_algorithm_does_in_the_kernel_what_it_does_natively() {
     let calls = env::var("BRAID_PARITY_CALLS").map_or(CALLS, |text| text.parse().expect("a number of calls"));
     for (algorithm, seed) in braid_algorithms::all().iter().zip(1..) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let settings = settings(algorithm, &mut random);
         let began = Instant::now();
         let (mut done, mut changed) = (0, 0);
@@ -122,7 +122,7 @@ fn a_call_that_the_kernel_did_not_make_is_noticed() {
     let Some(mut kernel) = common::or_skip("parity notices a difference", Parity::load(&spec)) else {
         return;
     };
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut connection = Connection::new(&Origin::native(spec), 2, false, &mut random);
     let too_many = kernel.calls().len() + 1;
     assert!(kernel.run(too_many).is_err());

@@ -10,23 +10,52 @@ use braid_algorithms::layout::{
 
 use crate::{Call, Origin, Outputs};
 
-/// `SplitMix64` (Steele, Lea, Flood 2014).
+/// Numbers that look random, from a seed (`SplitMix64`: Steele, Lea, Flood 2014) or, so that a fuzzer can choose them one
+/// by one, from bytes.
 #[derive(Clone, Debug)]
-pub struct Random(pub u64);
+pub struct Random {
+    state: u64,
+    /// Bytes not used yet, the next one last.
+    tape: Option<Vec<u8>>,
+}
 
 impl Random {
-    /// Any number.
-    pub fn any(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+    /// The same numbers for the same seed.
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed, tape: None }
+    }
+
+    /// Numbers made of these bytes; zeros when they are used up.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self { state: 0, tape: Some(bytes.iter().rev().copied().collect()) }
+    }
+
+    /// Whether the bytes are used up; never, of a seed.
+    pub fn is_over(&self) -> bool {
+        self.tape.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// A number of so many bytes, if from bytes.
+    fn draw(&mut self, bytes: usize) -> u64 {
+        if let Some(tape) = &mut self.tape {
+            return (0..bytes).fold(0, |number, _| number << 8 | u64::from(tape.pop().unwrap_or(0)));
+        }
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
 
+    /// Any number.
+    pub fn any(&mut self) -> u64 {
+        self.draw(8)
+    }
+
     /// Uniform in `low..=high`.
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
-        low + (self.any() % (u64::from(high - low) + 1)) as u32
+        let bytes = (39 - (high - low).leading_zeros()) / 8;
+        low + (self.draw(bytes as usize) % (u64::from(high - low) + 1)) as u32
     }
 
     /// True once in so many times.
@@ -86,16 +115,8 @@ impl Connection {
 
     /// The next call, made natively.
     pub fn next(&mut self, random: &mut Random) -> Call {
-        if random.one_in(100) && self.view.n < 8 {
-            self.view.n += 1;
-        }
-        let i = random.between(0, self.view.n - 1) as usize;
-        self.view.self_index = i as u32;
-        self.now_us += random.any() >> random.between(40, 63);
-        let mut event = if self.running[i] { self.event(i, random) } else { self.init(i, random) };
-        if self.wild && random.one_in(2) {
-            self.disturb(random, &mut event);
-        }
+        let event = self.prepare(random);
+        let i = self.view.self_index as usize;
         let mut before = self.view.clone();
         before.subflow[before.n as usize..].fill(Subflow::default());
         let private = self.controllers[i].private().to_vec();
@@ -114,6 +135,36 @@ impl Connection {
             private,
             outputs,
         }
+    }
+
+    /// The same without a record of it: `check` gets the event and the view before and after the call. `scratch` is
+    /// overwritten; its content does not matter.
+    pub fn step(
+        &mut self,
+        random: &mut Random,
+        scratch: &mut View,
+        check: impl FnOnce(&Event, &View, &View),
+    ) {
+        let event = self.prepare(random);
+        scratch.clone_from(&self.view);
+        self.controllers[self.view.self_index as usize].deliver(&mut self.view, &event);
+        check(&event, scratch, &self.view);
+        self.settle(&event);
+    }
+
+    /// The next event, and the view as the host would show it with that.
+    fn prepare(&mut self, random: &mut Random) -> Event {
+        if random.one_in(100) && self.view.n < 8 {
+            self.view.n += 1;
+        }
+        let i = random.between(0, self.view.n - 1) as usize;
+        self.view.self_index = i as u32;
+        self.now_us += random.any() >> random.between(40, 63);
+        let mut event = if self.running[i] { self.event(i, random) } else { self.init(i, random) };
+        if self.wild && random.one_in(2) {
+            self.disturb(random, &mut event);
+        }
+        event
     }
 
     fn init(&mut self, i: usize, random: &mut Random) -> Event {
@@ -274,7 +325,7 @@ impl Connection {
 /// Test vectors of an algorithm: connections of one, two, three and eight subflows, each with so many calls, the last with
 /// extreme values in the memory that the host fills in. The same on every machine.
 pub fn vectors(origin: &Arc<Origin>, calls: usize) -> Vec<Call> {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut all = Vec::new();
     for (subflows, wild) in [(1, false), (2, false), (3, false), (8, true)] {
         let mut connection = Connection::new(origin, subflows, wild, &mut random);

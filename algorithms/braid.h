@@ -127,6 +127,9 @@ struct braid_event {
 #define BRAID_UNCOUPLED 4u  /* looks at no subflow but self: its host need not look for siblings */
 #define BRAID_DETECTS 8u    /* tells shared bottlenecks: hosts find what it says in BRAID_VERDICT_WORD */
 #define BRAID_WANTS_OWD 16u /* fill in owd_us where the host can */
+/* Of siblings it looks only at id, cwnd, ssthresh, ca_state, srtt_us, mss, snd_una, the public words, BRAID_ELIGIBLE and
+ * BRAID_SAME_ALGORITHM: its host may leave out the rest. */
+#define BRAID_RATES_OF_SIBLINGS 32u
 
 /*
  * The verdict of an algorithm that detects shared bottlenecks, on its own subflow: the group of subflows that share a
@@ -179,11 +182,10 @@ braid_inline u32 braid_eligible(const struct braid_view *view)
 
 braid_inline u32 braid_size(u32 set)
 {
-	u32 i, size = 0;
-
-	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++)
-		size += set >> i & 1;
-	return size;
+	/* Sums of two, four and eight bits beside each other. */
+	set -= set >> 1 & 0x55;
+	set = (set & 0x33) + (set >> 2 & 0x33);
+	return (set + (set >> 4)) & 0xf;
 }
 
 /* Whether self is one of several eligible subflows. If not, every coupled algorithm is its single-path base. */

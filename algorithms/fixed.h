@@ -160,7 +160,10 @@ braid_inline u64 braid_div(u64 a, u64 b)
 /* ceil(a / b); 0 when b is 0. */
 braid_inline u64 braid_div_up(u64 a, u64 b)
 {
-	return b ? a / b + (a % b != 0) : 0;
+	u64 quotient = b ? a / b : 0;
+
+	/* Not by the rest, for which BPF would divide again. */
+	return quotient + (b && quotient * b != a);
 }
 
 /* a / b rounded towards zero; 0 when b is 0. */
@@ -216,8 +219,13 @@ braid_inline u64 braid_mul_shift(u64 a, u64 b, u32 n)
 /* 1 if a * b < c * d, with 128-bit products. */
 braid_inline u32 braid_product_below(u64 a, u64 b, u64 c, u64 d)
 {
-	u64 left = braid_mul_high(a, b), right = braid_mul_high(c, d);
+	u64 left, right;
 
+	/* The usual case: products of 64 bits, which BPF has. */
+	if (!((a | b | c | d) >> 32))
+		return braid_below(a * b, c * d);
+	left = braid_mul_high(a, b);
+	right = braid_mul_high(c, d);
 	return braid_below(left, right) | (braid_equal(left, right) & braid_below(a * b, c * d));
 }
 

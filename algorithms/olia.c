@@ -46,4 +46,5 @@ static void olia_on_loss(struct braid_view *view, struct olia_private *priv, con
 	self->ssthresh = braid_max32(self->cwnd >> 1, olia_ssthresh_floor(view, params->slow_start));
 }
 
-BRAID_ALGORITHM(olia, OLIA_PARAMS, 0, olia_init, BRAID_IGNORE, olia_on_ack, olia_on_loss, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(olia, OLIA_PARAMS, BRAID_RATES_OF_SIBLINGS, olia_init, BRAID_IGNORE, olia_on_ack, olia_on_loss,
+		BRAID_IGNORE, BRAID_IGNORE)

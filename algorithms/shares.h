@@ -31,9 +31,10 @@ braid_inline u32 braid_rtt(const struct braid_subflow *subflow)
 braid_inline u32 braid_rate_window(const struct braid_view *view, u32 i)
 {
 	const struct braid_subflow *subflow = &view->subflow[i & (BRAID_MAX_SUBFLOWS - 1)];
-	u32 window = braid_equal(i, view->self) ? braid_max32(subflow->cwnd, 1) : braid_window(subflow);
+	u32 is_reducing = braid_below32(subflow->ca_state - BRAID_CWR, 2), is_self = braid_equal(i, view->self);
+	u64 window = braid_select(is_reducing & (1 ^ is_self), subflow->ssthresh, subflow->cwnd);
 
-	return braid_min32(window, 1u << 20);
+	return braid_min32(braid_max32((u32)window, 1), 1u << 20);
 }
 
 /* The same, or the smaller window that a subflow wants to be counted as: the low half of its first public word, in

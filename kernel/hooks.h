@@ -175,9 +175,14 @@ braid_inline void braid_ack(struct braid_socket *socket, struct tcp_sock *tp, u3
 {
 	struct braid_note *note = braid_note_of(socket, tp);
 	struct braid_event *event = braid_event(socket, BRAID_ON_ACK, note->ack_us);
-	u32 delivered_ce = braid_is_overdue(note, tp) ? note->delivered_ce : tp->delivered_ce;
 	u32 acked = note->delivered - socket->delivered;
+	u32 delivered_ce = tp->delivered_ce, noted_ce = note->delivered_ce;
 
+	/* Loaded already: the verifier does not allow one load from either of two kinds of memory. */
+	BRAID_OPAQUE(delivered_ce);
+	BRAID_OPAQUE(noted_ce);
+	if (braid_is_overdue(note, tp))
+		delivered_ce = noted_ce;
 	event->acked = acked;
 	event->acked_bytes = note->bytes_acked - socket->bytes_acked;
 	event->rtt_us = note->rtt_us > 0 ? note->rtt_us : 0;

@@ -127,6 +127,10 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 	{                                                                                                          \
 		return !((flags_) & BRAID_UNCOUPLED);                                                              \
 	}                                                                                                          \
+	braid_inline u32 braid_reads_rates(void)                                                                   \
+	{                                                                                                          \
+		return (flags_) & BRAID_RATES_OF_SIBLINGS;                                                         \
+	}                                                                                                          \
 	braid_inline u64 braid_identity(void)                                                                      \
 	{                                                                                                          \
 		return braid_identity_of(#name_, sizeof(#name_) - 1);                                              \

@@ -14,9 +14,7 @@
 braid_inline u64 braid_identity(void);
 braid_inline u32 braid_public_words(void);
 braid_inline u32 braid_couples(void);
-
-/* "braid_" as a little-endian number: what the kernel names of our algorithms begin with. */
-#define BRAID_PREFIX 0x5f6469617262ull
+braid_inline u32 braid_reads_rates(void);
 
 /* Name and layout version as a number, different for different ones: 9 characters of [a-z0-9] in 47 bits. Kept in the
  * first word of icsk_ca_priv, before the public words. */
@@ -36,13 +34,12 @@ braid_inline u64 braid_identity_of(const char *name, u32 length)
 	return identity << 16 | BRAID_LAYOUT_VERSION;
 }
 
-/* Published words have our layout: after a live replace old sockets keep the old ops, so the ops pointer says nothing. */
+/* Published words have our layout. After a live replace old sockets keep the old ops, so the ops pointer says nothing; and
+ * nothing else has such a first word: the kernel clears it when an algorithm takes over, and what its own keep there are
+ * windows and times, far from these 64 bits. */
 braid_inline u32 braid_is_same_algorithm(const struct tcp_sock *tp)
 {
-	u64 name = *(const u64 *)tp->inet_conn.icsk_ca_ops->name;
-
-	return braid_equal(name & 0xffffffffffffull, BRAID_PREFIX) &
-	       braid_equal(tp->inet_conn.icsk_ca_priv[0], braid_identity());
+	return braid_equal(tp->inet_conn.icsk_ca_priv[0], braid_identity());
 }
 
 braid_inline u32 braid_is_established(const struct tcp_sock *tp)
@@ -52,12 +49,10 @@ braid_inline u32 braid_is_established(const struct tcp_sock *tp)
 	return braid_equal(state, TCP_ESTABLISHED) | braid_equal(state, TCP_CLOSE_WAIT);
 }
 
-/* Whatever a socket shows, self or sibling, added to the flags that the caller has set. */
-braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_sock *tp)
+/* What every algorithm looks at, self or sibling, added to the flags that the caller has set. */
+braid_inline void braid_read_rates(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
-	u32 min_rtt_us = tp->rtt_min.s[0].v;
 	u32 srtt_us = tp->srtt_us >> 3;
-	u64 bytes_acked = tp->bytes_acked;
 	u32 k;
 
 	subflow->cwnd = braid_clamp(tp->snd_cwnd, 1, BRAID_SSTHRESH_INFINITE);
@@ -65,22 +60,30 @@ braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_soc
 	subflow->ca_state = BRAID_BITS(&tp->inet_conn, icsk_ca_state);
 	subflow->flags |= braid_is_established(tp) & braid_below32(0, srtt_us);
 	subflow->srtt_us = srtt_us;
+	subflow->mss = braid_max32(tp->mss_cache, 1);
+	subflow->snd_una = tp->bytes_acked;
+	for (k = 0; k < braid_public_words(); k++)
+		subflow->public_words[k] = tp->inet_conn.icsk_ca_priv[k + 1];
+}
+
+/* Whatever a socket shows. */
+braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_sock *tp)
+{
+	u32 min_rtt_us = tp->rtt_min.s[0].v;
+
+	braid_read_rates(subflow, tp);
 	subflow->min_rtt_us = min_rtt_us == BRAID_U32_MAX ? 0 : min_rtt_us;
 	subflow->last_rtt_us = tp->rack.rtt_us;
-	subflow->mss = braid_max32(tp->mss_cache, 1);
 	subflow->in_flight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 	subflow->prior_cwnd = tp->prior_cwnd;
 	subflow->cwnd_clamp = braid_max32(tp->snd_cwnd_clamp, 1);
 	subflow->delivered = tp->delivered;
 	subflow->delivered_ce = tp->delivered_ce;
 	subflow->lost = tp->lost;
-	subflow->snd_una = bytes_acked;
-	subflow->snd_nxt = bytes_acked + (u32)(tp->snd_nxt - tp->snd_una);
+	subflow->snd_nxt = tp->bytes_acked + (u32)(tp->snd_nxt - tp->snd_una);
 	subflow->last_ack_us = tp->delivered_mstamp;
 	subflow->pacing_rate = tp->inet_conn.icsk_inet.sk.sk_pacing_status ? tp->inet_conn.icsk_inet.sk.sk_pacing_rate
 									   : 0;
-	for (k = 0; k < braid_public_words(); k++)
-		subflow->public_words[k] = tp->inet_conn.icsk_ca_priv[k + 1];
 }
 
 /* The siblings into the view, and of self its place and what the connection knows about it. That place remains
@@ -121,12 +124,18 @@ braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_so
 			break;
 		sibling = BRAID_CAST(context->tcp_sock, struct tcp_sock);
 		subflow->id = context->subflow_id;
-		subflow->flags = (BRAID_BITS(context, backup) | BRAID_BITS(context, request_bkup)) * BRAID_BACKUP;
+		subflow->flags = 0;
+		if (!braid_reads_rates())
+			subflow->flags = (BRAID_BITS(context, backup) | BRAID_BITS(context, request_bkup)) *
+					 BRAID_BACKUP;
 		if ((u64)sibling == (u64)tp) {
 			view->self = i;
 		} else {
 			subflow->flags |= braid_is_same_algorithm(sibling) * BRAID_SAME_ALGORITHM;
-			braid_read(subflow, sibling);
+			if (braid_reads_rates())
+				braid_read_rates(subflow, sibling);
+			else
+				braid_read(subflow, sibling);
 		}
 		flags = *(volatile u32 *)&subflow->flags;
 		coupled += flags & BRAID_ELIGIBLE & (flags / BRAID_SAME_ALGORITHM);

@@ -129,6 +129,9 @@ impl Algorithm {
     pub const DETECTS: u32 = 8;
     /// Fill in `owd_us` of every ACK where the host can.
     pub const WANTS_OWD: u32 = 16;
+    /// Of siblings it looks only at id, cwnd, ssthresh, `ca_state`, `srtt_us`, mss, `snd_una`, the public words and whether
+    /// they are eligible and on the same algorithm.
+    pub const RATES_OF_SIBLINGS: u32 = 32;
 
     /// Its name, at most nine characters of `[a-z0-9]`.
     pub fn name(&self) -> &'static str {

@@ -102,7 +102,7 @@ braid_inline void balia_grow(struct braid_view *view, struct balia_growth *growt
 		balia_fork_rates(view, eligible, &rates);
 		if (growth->counted >= balia_fork_threshold(&rates, self->cwnd)) {
 			growth->counted = 0;
-			self->cwnd = braid_min32(self->cwnd + 1, self->cwnd_clamp);
+			self->cwnd = (u32)braid_min((u64)self->cwnd + 1, self->cwnd_clamp);
 		} else {
 			growth->counted++;
 		}

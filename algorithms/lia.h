@@ -111,7 +111,7 @@ braid_inline void lia_grow_in(struct braid_view *view, struct lia_growth *growth
 		braid_grow(self, &growth->carry, (s64)lia_increase(view, set), acked);
 	} else if (growth->counted >= lia_kernel_threshold(view, set, rounding)) {
 		growth->counted = 0;
-		self->cwnd = braid_min32(self->cwnd + 1, self->cwnd_clamp);
+		self->cwnd = (u32)braid_min((u64)self->cwnd + 1, self->cwnd_clamp);
 	} else {
 		growth->counted++;
 	}

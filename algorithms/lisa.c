@@ -170,7 +170,7 @@ static void lisa_take(struct braid_view *view, const struct lisa_params *params,
 		give = params->most;
 	else if (left >= 2 * params->least)
 		give = left >> 1;
-	self->cwnd = give ? give : params->least;
+	self->cwnd = braid_min32(give ? give : params->least, braid_max32(self->cwnd_clamp, 1));
 	if (give == 0)
 		return;
 	public->donor = donor->id;

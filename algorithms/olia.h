@@ -132,10 +132,10 @@ braid_inline void olia_fork_grow(struct braid_subflow *self, s64 *sum, s64 incre
 	*sum += increase;
 	if (*sum >= 1023) {
 		*sum = 0;
-		self->cwnd = braid_min32(self->cwnd + 1, self->cwnd_clamp);
+		self->cwnd = (u32)braid_min((u64)self->cwnd + 1, self->cwnd_clamp);
 	} else if (*sum <= -1023) {
 		*sum = 0;
-		self->cwnd = braid_max32(self->cwnd - 1, 1);
+		self->cwnd = braid_max32(self->cwnd, 2) - 1;
 	}
 }
 

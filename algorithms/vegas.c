@@ -73,7 +73,7 @@ static void vegas_adjust(struct braid_subflow *self, const struct vegas_private 
 		self->cwnd--;
 		self->ssthresh = braid_min32(self->ssthresh, self->cwnd);
 	} else if (queued < params->alpha) {
-		self->cwnd++;
+		self->cwnd += self->cwnd < BRAID_U32_MAX;
 	}
 	self->cwnd = braid_min32(braid_max32(self->cwnd, 2), self->cwnd_clamp);
 	self->ssthresh = braid_max32(self->ssthresh, (self->cwnd >> 1) + (self->cwnd >> 2));

@@ -137,7 +137,7 @@ static void wvegas_adjust(struct braid_view *view, struct wvegas_private *priv, 
 			self->cwnd--;
 			self->ssthresh = braid_min32(self->ssthresh, self->cwnd);
 		} else if (queued < priv->alpha) {
-			self->cwnd++;
+			self->cwnd += self->cwnd < BRAID_U32_MAX;
 		}
 		wvegas_drain(self, priv, rtt);
 	}

@@ -151,6 +151,8 @@ fn every_algorithm_has_a_page_with_a_title_and_facts() {
         for fact in [facts.base, facts.signal, facts.year, facts.source, facts.confidence] {
             assert!(!fact.is_empty(), "{}: {facts:?}", algorithm.name());
         }
+        let plot = format!("![Windows of two subflows](plots/{}.svg)\n", algorithm.name());
+        assert!(algorithm.page().contains(&plot), "{}: no plot", algorithm.name());
         assert!(find(facts.base).is_some(), "{}: base {}", algorithm.name(), facts.base);
         for param in algorithm.params() {
             assert!(

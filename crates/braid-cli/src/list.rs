@@ -13,21 +13,54 @@ use crate::{Failure, plan, terminal};
 pub(crate) fn algorithms(name: Option<&str>) -> Result<(), Failure> {
     let text = match name {
         None => {
-            let mut rows = vec![["name", "base", "signal", "year", "what it is"].map(str::to_owned).to_vec()];
+            let head =
+                ["name", "base", "signal", "year", "state", "ns/ACK", "confidence", "what it is", "source"];
+            let mut rows = vec![head.map(str::to_owned).to_vec()];
             rows.extend(braid_algorithms::all().iter().map(|algorithm| {
                 let facts = algorithm.facts();
-                [algorithm.name(), facts.base, facts.signal, facts.year, algorithm.title()]
-                    .map(str::to_owned)
-                    .to_vec()
+                vec![
+                    algorithm.name().to_owned(),
+                    facts.base.to_owned(),
+                    in_short(facts.signal).to_owned(),
+                    facts.year.to_owned(),
+                    state_bytes(algorithm).to_string(),
+                    cost(algorithm).unwrap_or("-").to_owned(),
+                    in_short(facts.confidence).to_owned(),
+                    algorithm.title().to_owned(),
+                    facts.source.to_owned(),
+                ]
             }));
             aligned(&rows)
         }
         Some(name) => {
             let spec = Spec::parse(name).map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
-            format!("{}\n\n{}", spec.algorithm().page().trim_end(), parameters(spec.algorithm()))
+            let algorithm = spec.algorithm();
+            let memory = format!(
+                "{} bytes of state on each subflow, {} of them public; {} ns per ACK natively on two subflows.",
+                state_bytes(algorithm),
+                algorithm.public_bytes(),
+                cost(algorithm).unwrap_or("not measured,")
+            );
+            format!("{}\n\n{memory}\n\n{}", algorithm.page().trim_end(), parameters(algorithm))
         }
     };
     terminal::print(text.as_bytes())
+}
+
+/// Bytes of memory on each subflow, those that siblings see included.
+fn state_bytes(algorithm: &Algorithm) -> usize {
+    algorithm.public_bytes() + algorithm.private_bytes()
+}
+
+/// Native nanoseconds per ACK on two subflows, as the committed measurement has it.
+fn cost(algorithm: &Algorithm) -> Option<&'static str> {
+    let rows = include_str!("../../../algorithms/costs.tsv").lines().map(|line| line.split('\t'));
+    rows.filter_map(|mut row| (row.next()? == algorithm.name()).then(|| row.nth(1))?).next()
+}
+
+/// What a fact on a page says before its qualifications.
+fn in_short(fact: &str) -> &str {
+    fact.split([';', ',', ':']).next().unwrap_or_default()
 }
 
 fn parameters(algorithm: &Algorithm) -> String {

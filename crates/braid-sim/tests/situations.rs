@@ -1,4 +1,5 @@
-//! What each algorithm does in three short situations, as tables that a reviewer can read: `golden/situations/NAME.tsv`.
+//! What each algorithm does in three short situations: as a table that a reviewer can read, `golden/situations/NAME.tsv`,
+//! and the third as the picture on the algorithm's page, `algorithms/plots/NAME.svg`.
 
 mod common;
 
@@ -6,6 +7,7 @@ use std::{fmt::Write as _, fs, path::Path};
 
 use braid_scenario::model::{Link, Loss, QueueLimit};
 use common::{connection, link, run, scenario};
+use plotters::prelude::*;
 
 const SECONDS: usize = 30;
 /// When the second path fails and when it works again.
@@ -26,6 +28,46 @@ fn situations() -> [(&'static str, [Link; 2]); 3] {
     [("equal", equal), ("loss", loss), ("failure", failure)]
 }
 
+/// Both windows every 100 ms while the second path fails, in packets over seconds.
+fn plot(algorithm: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let [.., (_, links)] = situations();
+    let flows = vec![connection("mp0", None, &[&[0], &[1]])];
+    let result = run(&scenario(SECONDS as f64 + 0.5, links.to_vec(), flows), algorithm, 1);
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (640, 240)).into_drawing_area();
+        let grey = RGBColor(128, 128, 128);
+        let font = ("sans-serif", 13).into_font().color(&grey);
+        let mut chart = ChartBuilder::on(&area)
+            .margin(10)
+            .x_label_area_size(35)
+            .y_label_area_size(45)
+            .build_cartesian_2d(0.0..SECONDS as f64, 0.0..60.0)?;
+        chart
+            .configure_mesh()
+            .disable_mesh()
+            .x_labels(7)
+            .y_labels(4)
+            .x_label_formatter(&|x| format!("{x:.0}"))
+            .y_label_formatter(&|y| format!("{y:.0}"))
+            .x_desc("s")
+            .y_desc("packets")
+            .axis_style(grey)
+            .label_style(font.clone())
+            .axis_desc_style(font)
+            .draw()?;
+        let colors = [RGBColor(38, 104, 188), RGBColor(204, 98, 22)];
+        for (subflow, color) in result.connections[0].subflows.iter().zip(colors) {
+            let tenths = (0..).map(|tenth| f64::from(tenth) / 10.0);
+            let points = tenths.zip(subflow.cwnd_samples.iter().map(|&cwnd| f64::from(cwnd)));
+            let points = points.filter(|point| point.0 <= SECONDS as f64);
+            chart.draw_series(LineSeries::new(points, color.stroke_width(1)))?;
+        }
+        area.present()?;
+    }
+    Ok(svg)
+}
+
 /// cwnd of both subflows once a second, in each situation.
 fn table(algorithm: &str) -> String {
     let mut header = String::from("second");
@@ -44,30 +86,35 @@ fn table(algorithm: &str) -> String {
 }
 
 #[test]
-fn every_algorithm_does_in_three_situations_what_its_reviewed_table_says() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/situations");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::create_dir_all(&folder).unwrap();
-    }
+fn every_algorithm_does_in_three_situations_what_its_reviewed_table_and_its_plot_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = [root.join("tests/golden/situations"), root.join("../../algorithms/plots")];
+    let updates = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut changed = Vec::new();
     for algorithm in braid_algorithms::all() {
-        let path = folder.join(format!("{}.tsv", algorithm.name()));
-        let table = table(algorithm.name());
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&path, &table).unwrap();
-        }
-        if fs::read_to_string(&path).unwrap_or_default() != table {
-            changed.push(algorithm.name());
+        let name = algorithm.name();
+        let files = [
+            (folders[0].join(format!("{name}.tsv")), table(name)),
+            (folders[1].join(format!("{name}.svg")), plot(name).unwrap()),
+        ];
+        for (path, content) in files {
+            if updates {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(&path, &content).unwrap();
+            }
+            if fs::read_to_string(&path).unwrap_or_default() != content {
+                changed.push(path);
+            }
         }
     }
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()) {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(braid_algorithms::find(name).is_some(), "{}: there is no such algorithm", path.display());
     }
     assert!(
         changed.is_empty(),
-        "{changed:?}: new, or their windows changed; read the difference after \
+        "{changed:?}: new, or windows changed; read the difference after \
          `UPDATE_GOLDEN=1 cargo test -p braid-sim --test situations`"
     );
 }

@@ -1,0 +1,74 @@
+//! Every algorithm, on two subflows, against one TCP flow:
+//! `cargo run --release -p braid-sim --example duels > docs/duels.md`.
+#![expect(clippy::print_stdout, reason = "the page is the output")]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use braid_algorithms::Algorithm;
+use braid_scenario::model::{Link, QueueLimit};
+use common::{connection, goodput, link, run, scenario};
+
+const SEEDS: u64 = 5;
+const RATE_MBIT: f64 = 20.0;
+const INTRODUCTION: &str = "\
+# Duels: who takes how much from one TCP
+
+Every algorithm, with its defaults, on two subflows against one TCP flow, which runs CUBIC or Reno.
+
+**Intent.** At a shared bottleneck a coupled connection may take what one TCP would take: 50 % of it, whatever the number of its
+subflows. An uncoupled algorithm is one TCP on each subflow, so two thirds. On disjoint paths, with the TCP on the first
+only, the connection may take all of the second, and of the first at most half; a coupled algorithm should want less
+of it, since it has another path that nobody else uses (resource pooling). Reno is weaker than CUBIC where windows are large, and delay
+gives way to loss: so an algorithm that grows as Reno and one that listens to delay take less from CUBIC than may be taken.
+
+**Setting.** Each bottleneck has 20 Mbit/s, 40 ms round trip, a drop-tail queue of one bandwidth-delay product (67 packets) and
+100 us of jitter. 180 s, of which the first 30 s do not count; mean of 5 seeds. Goodput as a share of what the two flows
+of a bottleneck get together, in percent. *second path*: how much of the other path's rate is used.
+
+    cargo run --release -p braid-sim --example duels > docs/duels.md
+
+| algorithm | may take | shared, CUBIC | shared, Reno | disjoint, CUBIC | second path | disjoint, Reno | second path |
+|---|---:|---:|---:|---:|---:|---:|---:|";
+
+fn bottleneck(name: &str) -> Link {
+    let mut path = link(name, RATE_MBIT, 20.0);
+    path.forward.queue = QueueLimit::Packets(67);
+    path.forward.jitter_ns = 100_000;
+    path
+}
+
+/// Percent of the first bottleneck that the connection takes, and of the second that it uses, if there is one.
+fn duel(algorithm: &str, tcp: &str, links: &[Link]) -> [f64; 2] {
+    let routes: &[&[usize]] = if links.len() == 1 { &[&[0], &[0]] } else { &[&[0], &[1]] };
+    let flows = vec![connection("mp0", None, routes), connection("tcp0", Some(tcp), &[&[0]])];
+    let mut sums = [0.0; 2];
+    for seed in 1..=SEEDS {
+        let mut scenario = scenario(180.0, links.to_vec(), flows.clone());
+        scenario.warmup_ns = 30_000_000_000;
+        let result = run(&scenario, algorithm, seed);
+        let received = |i: usize| result.connections[0].subflows[i].received_bytes as f64;
+        let opponent = result.connections[1].subflows[0].received_bytes as f64;
+        let own = if links.len() == 1 { received(0) + received(1) } else { received(0) };
+        sums[0] += 100.0 * own / (own + opponent);
+        sums[1] += 100.0 * received(1) * 8e3 / result.measured_ns as f64 / RATE_MBIT;
+        assert!(goodput(&result, 0) > 0.0 && goodput(&result, 1) > 0.0);
+    }
+    sums.map(|sum| sum / SEEDS as f64)
+}
+
+fn main() {
+    println!("{INTRODUCTION}");
+    let shared = [bottleneck("b1")];
+    let disjoint = [bottleneck("b1"), bottleneck("b2")];
+    for algorithm in braid_algorithms::all() {
+        let name = algorithm.name();
+        let uncoupled = algorithm.flags() & Algorithm::UNCOUPLED != 0;
+        let [cubic, reno] = ["cubic", "reno"].map(|tcp| duel(name, tcp, &shared)[0]);
+        let [[cubic1, cubic2], [reno1, reno2]] = ["cubic", "reno"].map(|tcp| duel(name, tcp, &disjoint));
+        println!(
+            "| {name} | {} | {cubic:.0} | {reno:.0} | {cubic1:.0} | {cubic2:.0} | {reno1:.0} | {reno2:.0} |",
+            if uncoupled { "67" } else { "50" }
+        );
+    }
+}

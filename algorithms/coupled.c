@@ -49,5 +49,5 @@ static void coupled_on_loss(struct braid_view *view, struct coupled_private *pri
 	}
 }
 
-BRAID_ALGORITHM(coupled, BRAID_NO_PARAMS, 0, BRAID_IGNORE, BRAID_IGNORE, coupled_on_ack, coupled_on_loss, BRAID_IGNORE,
-		BRAID_IGNORE)
+BRAID_ALGORITHM(coupled, BRAID_NO_PARAMS, BRAID_RATES_OF_SIBLINGS, BRAID_IGNORE, BRAID_IGNORE, coupled_on_ack,
+		coupled_on_loss, BRAID_IGNORE, BRAID_IGNORE)

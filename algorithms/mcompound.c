@@ -43,5 +43,5 @@ static void mcompound_on_loss(struct braid_view *view, struct mcompound_private 
 	compound_reduce(braid_self(view), &priv->compound, mcompound_params_of(params), event);
 }
 
-BRAID_ALGORITHM(mcompound, COMPOUND_PARAMS, 0, BRAID_IGNORE, BRAID_IGNORE, mcompound_on_ack, mcompound_on_loss,
-		BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(mcompound, COMPOUND_PARAMS, BRAID_RATES_OF_SIBLINGS, BRAID_IGNORE, BRAID_IGNORE, mcompound_on_ack,
+		mcompound_on_loss, BRAID_IGNORE, BRAID_IGNORE)

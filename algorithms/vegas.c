@@ -76,7 +76,7 @@ static void vegas_adjust(struct braid_subflow *self, const struct vegas_private 
 		self->cwnd += self->cwnd < BRAID_U32_MAX;
 	}
 	self->cwnd = braid_min32(braid_max32(self->cwnd, 2), self->cwnd_clamp);
-	self->ssthresh = braid_max32(self->ssthresh, (self->cwnd >> 1) + (self->cwnd >> 2));
+	self->ssthresh = braid_max32(self->ssthresh, braid_max32((self->cwnd >> 1) + (self->cwnd >> 2), 1));
 }
 
 static void vegas_init(struct braid_view *view, struct vegas_private *priv, const struct vegas_params *params,

@@ -142,7 +142,7 @@ static void wvegas_adjust(struct braid_view *view, struct wvegas_private *priv, 
 		wvegas_drain(self, priv, rtt);
 	}
 	self->cwnd = braid_min32(braid_max32(self->cwnd, 2), self->cwnd_clamp);
-	self->ssthresh = braid_max32(self->ssthresh, (self->cwnd >> 1) + (self->cwnd >> 2));
+	self->ssthresh = braid_max32(self->ssthresh, braid_max32((self->cwnd >> 1) + (self->cwnd >> 2), 1));
 }
 
 static void wvegas_init(struct braid_view *view, struct wvegas_private *priv, const struct wvegas_params *params,
@@ -195,5 +195,5 @@ static void wvegas_on_idle_restart(struct braid_view *view, struct wvegas_privat
 	wvegas_enable(braid_self(view), priv, params);
 }
 
-BRAID_ALGORITHM(wvegas, WVEGAS_PARAMS, 0, wvegas_init, BRAID_IGNORE, wvegas_on_ack, wvegas_on_loss, BRAID_IGNORE,
-		wvegas_on_idle_restart)
+BRAID_ALGORITHM(wvegas, WVEGAS_PARAMS, BRAID_RATES_OF_SIBLINGS, wvegas_init, BRAID_IGNORE, wvegas_on_ack,
+		wvegas_on_loss, BRAID_IGNORE, wvegas_on_idle_restart)

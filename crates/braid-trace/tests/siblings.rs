@@ -29,7 +29,7 @@ fn scramble(subflow: &mut Subflow, random: &mut Random) {
 
 /// Words of generated calls that come out otherwise after this change of each sibling.
 fn dependent(spec: Spec, change: fn(&mut Subflow, &mut Random)) -> u64 {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let origin = Origin::native(spec);
     let mut replay = Replay::new();
     for _ in 0..40 {

@@ -62,10 +62,14 @@ fn algorithms_that_say_they_look_only_at_rates_of_siblings_do() {
                 specs.push(spec(&format!("{}:{}={}", algorithm.name(), param.name, param.show(value))));
             }
         }
-        let change_rtt =
-            |subflow: &mut Subflow, random: &mut Random| subflow.srtt_us = random.any() as u32 >> 8;
+        let change_rates = |subflow: &mut Subflow, random: &mut Random| {
+            subflow.flags ^= random.between(0, 1) * subflow_flags::ELIGIBLE;
+            subflow.srtt_us = random.any() as u32 >> 8;
+            subflow.cwnd = random.any() as u32 >> 16;
+            subflow.public_words[0] = random.any() >> 32;
+        };
         assert!(
-            dependent(spec(algorithm.name()), change_rtt) > 0,
+            dependent(spec(algorithm.name()), change_rates) > 0,
             "{}: a change is noticed",
             algorithm.name()
         );

@@ -61,6 +61,10 @@ pub(crate) enum Command {
     Kernel(crate::kernel::Kernel),
     #[command(flatten)]
     Calls(crate::calls::Calls),
+    /// What runs in the lab's guest as its only process.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Agent,
     /// Print a completion script for a shell.
     #[command(hide = true)]
     Completions {
@@ -93,6 +97,13 @@ pub(crate) struct RunArgs {
     /// Where to run.
     #[arg(long, value_enum, default_value = "sim")]
     pub(crate) backend: Backend,
+    /// With --backend lab, the guest's kernel: a name of the list that comes with Braid (fetched from the archive that
+    /// apt is configured for, and kept), a kernel's Debian package, or a file such as /boot/vmlinuz-6.12.0.
+    #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    pub(crate) kernel: Option<String>,
+    /// With --backend lab, boot the guest for every run, instead of once for all: slower, with the same results.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) boot: bool,
     /// Change a value of the scenario, such as link.b1.rate=20mbit; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -200,6 +211,17 @@ pub(crate) enum Backend {
     Lab,
     /// The kernel of this machine.
     Host,
+}
+
+impl Backend {
+    /// As results call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Lab => "lab",
+            Self::Host => "host",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -6,6 +6,8 @@ mod capture;
 mod failure;
 #[cfg(target_os = "linux")]
 mod kernel;
+#[cfg(target_os = "linux")]
+mod lab;
 mod list;
 mod manifest;
 mod out;
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Kernel(command) => kernel::run(command),
         Command::Calls(command) => calls::run(command),
+        #[cfg(target_os = "linux")]
+        Command::Agent => braid_lab::agent(),
         Command::Completions { shell } => args::completions(*shell),
         Command::Man { folder } => args::man(folder),
     };

@@ -23,6 +23,7 @@ pub(crate) const SCHEDULER: &str = "minrtt";
 pub(crate) struct Plan {
     pub(crate) files: Vec<Planned>,
     pub(crate) seeds: Seeds,
+    pub(crate) backend: Backend,
     /// For each group of runs that differ only in their seed: file, cell and congestion control.
     groups: Vec<(usize, usize, usize)>,
 }
@@ -36,11 +37,7 @@ pub(crate) struct Planned {
 impl Plan {
     /// Reads and checks everything that `args` names.
     pub(crate) fn new(args: &RunArgs) -> Result<Self, Failure> {
-        match args.backend {
-            Backend::Sim => {}
-            Backend::Lab => return Err(not_yet("lab")),
-            Backend::Host => return Err(not_yet("host")),
-        }
+        check_backend(args)?;
         if args.scheduler != SCHEDULER {
             return Err(Failure::bad_input(
                 format!("no scheduler is called \"{}\"", args.scheduler),
@@ -59,6 +56,10 @@ impl Plan {
         for name in names {
             let file = load(name, &args.set)?;
             let specs = choose(&file, name, &asked)?;
+            #[cfg(target_os = "linux")]
+            if args.backend == Backend::Lab {
+                crate::lab::check(&file)?;
+            }
             files.push(Planned { file, specs });
         }
 
@@ -68,7 +69,7 @@ impl Plan {
                 groups.extend((0..planned.specs.len()).map(|spec| (index, cell, spec)));
             }
         }
-        let plan = Self { files, seeds: args.seeds, groups };
+        let plan = Self { files, seeds: args.seeds, backend: args.backend, groups };
         match plan.count() {
             Some(..=MOST_RUNS) => Ok(plan),
             _ => Err(Failure::bad_input(
@@ -106,7 +107,7 @@ impl Plan {
         let spec = &planned.specs[spec];
         let setup = Setup {
             scenario: &planned.file.cells[cell],
-            backend: "sim",
+            backend: self.backend.name(),
             cc: spec.text(),
             scheduler: SCHEDULER,
             seed: self.seeds.first + (index % seeds) as u64,
@@ -176,8 +177,25 @@ pub(crate) fn load(name: &str, set: &[String]) -> Result<File, Failure> {
     Ok(file)
 }
 
-fn not_yet(backend: &str) -> Failure {
-    Failure::bad_input(format!("the backend {backend} is not there yet"), "use --backend sim, the simulator")
+/// Whether the backend is there and can do what else is asked for.
+fn check_backend(args: &RunArgs) -> Result<(), Failure> {
+    let wrong = |message: &str, hint: &str| Err(Failure::bad_input(message, hint));
+    match args.backend {
+        Backend::Host => {
+            wrong("the backend host is not there yet", "use --backend lab, or sim, the simulator")
+        }
+        Backend::Lab if cfg!(not(target_os = "linux")) => {
+            wrong("the backend lab needs Linux", "use --backend sim, the simulator")
+        }
+        Backend::Lab if args.pcap.is_some() || args.events => wrong(
+            "the lab writes no captures and no events yet",
+            "leave --pcap and --events out, or use --backend sim",
+        ),
+        Backend::Sim if args.kernel.is_some() || args.boot => {
+            wrong("--kernel and --boot are of the lab", "add --backend lab")
+        }
+        Backend::Sim | Backend::Lab => Ok(()),
+    }
 }
 
 /// Parses specs and drops those that mean the same as one before.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::SystemTime;
 
@@ -20,6 +20,8 @@ use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::{self, ReportFile};
 use crate::unfinished::Finished;
+#[cfg(target_os = "linux")]
+use crate::{args::Backend, lab};
 use crate::{pool, terminal};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -30,6 +32,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.dry_run {
         return terminal::print(intention(&plan).as_bytes());
     }
+    let stop = pool::stop_on_signal()?;
+    #[cfg(target_os = "linux")]
+    let lab = match plan.backend {
+        Backend::Lab => Some(lab::prepare(args, &stop)?),
+        Backend::Sim | Backend::Host => None,
+    };
+    let execute_one = |number: usize, samples: bool| {
+        #[cfg(target_os = "linux")]
+        if let Some(lab) = &lab {
+            return lab::execute(lab, &plan, number, samples, &stop);
+        }
+        Ok(plan.execute(number, samples))
+    };
     let mut folder = args.out.as_deref().map(|path| Folder::prepare(path, &plan)).transpose()?;
     let captures = Captures::prepare(args)?;
     let mut report = args.report.as_deref().map(|path| ReportFile::prepare(path, &plan)).transpose()?;
@@ -42,6 +57,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let Outcome { runs, before, failed, first_failure, readers } = execute(
         &plan,
         args,
+        &stop,
+        &execute_one,
         captures.as_ref(),
         folder.as_mut(),
         samples.as_mut(),
@@ -114,16 +131,18 @@ struct Outcome {
     readers: bool,
 }
 
+#[allow(clippy::too_many_arguments)]
 fn execute(
     plan: &Plan,
     args: &RunArgs,
+    stop: &AtomicBool,
+    execute_one: &(dyn Fn(usize, bool) -> Result<Finished, Failure> + Sync),
     captures: Option<&Captures>,
     mut folder: Option<&mut Folder>,
     mut samples: Option<&mut Samples>,
     mut report: Option<&mut ReportFile>,
     progress: &mut Progress,
 ) -> Result<Outcome, Failure> {
-    let stop = pool::stop_on_signal()?;
     pool::keep_panics();
     let sampling = samples.is_some();
 
@@ -181,7 +200,7 @@ fn execute(
             let number = n_before + index;
             match captures {
                 Some(captures) => captures.execute(plan, number, with_counts(number)),
-                None => Ok(plan.execute(number, with_counts(number))),
+                None => execute_one(number, with_counts(number)),
             }
         };
         let each = |finished: Result<Finished, Failure>| {
@@ -201,11 +220,12 @@ fn execute(
             each((run, counts))
         };
         let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        pool::in_order(plan.len() - n_before, jobs, &stop, work, each, |done| progress.tick(n_before + done));
+        pool::in_order(plan.len() - n_before, jobs, stop, work, each, |done| progress.tick(n_before + done));
     }
     progress.finish();
 
-    if let Some(failure) = unkept.or(broken) {
+    let interrupted = unkept.as_ref().is_some_and(|failure| failure.code == INTERRUPTED);
+    if let Some(failure) = unkept.filter(|_| !interrupted).or(broken) {
         return Err(failure);
     }
     if let Some(folder) = &mut folder {

@@ -55,6 +55,13 @@ pub struct Run {
     pub metrics: Metrics,
     /// What shared-bottleneck detectors said.
     pub detections: Vec<Detection>,
+    /// What the result depends on besides program, scenario and seed: versions of a real kernel and its machine; absent
+    /// in the simulator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// What makes the result doubtful, such as a guest that was too busy; absent if there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
     /// The same figures over stretches of the run, in the scenario's order.
     pub periods: Vec<Period>,
 }
@@ -364,6 +371,8 @@ impl Setup<'_> {
             links: Vec::new(),
             metrics: Metrics::default(),
             detections: Vec::new(),
+            environment: None,
+            doubts: Vec::new(),
             periods: Vec::new(),
         }
     }

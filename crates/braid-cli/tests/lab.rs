@@ -1,0 +1,209 @@
+//! `--backend lab`: real kernels in guests. Without QEMU or the kernel's package the tests say `SKIPPED` and why.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::cargo_bin;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Two paths with random loss, and a TCP flow of the kernel's own on one of them.
+const SCENARIO: &str = r#"
+title = "Two paths"
+duration = "2s"
+warmup = "500ms"
+cc = ["lia"]
+[link.b1]
+rate = "5mbit"
+delay = "5ms"
+queue = "30p"
+loss = "0.5%"
+[link.b2]
+rate = "2mbit"
+delay = "20ms"
+queue = "30p"
+[connection.mp0]
+kind = "mptcp"
+subflow.sf1.route = ["b1"]
+subflow.sf2.route = ["b2"]
+[connection.tcp0]
+kind = "tcp"
+cc = "cubic"
+route = ["b1"]
+"#;
+
+fn scenario(folder: &Path) -> PathBuf {
+    let path = folder.join("two.toml");
+    fs::write(&path, SCENARIO).unwrap();
+    path
+}
+
+fn braid(scenario: &Path) -> Command {
+    let mut command = Command::new(cargo_bin("braid"));
+    command.arg("run").arg(scenario).args(["--backend", "lab", "--format", "json", "--quiet"]);
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether this machine can run the lab at all; if not, says why.
+fn lab_is_here(test: &str) -> bool {
+    static REASON: OnceLock<Option<String>> = OnceLock::new();
+    let reason = REASON.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let output = braid(&scenario(folder.path())).args(["--set", "duration=600ms"]).output().unwrap();
+        let report = text(&output.stderr);
+        let is_missing = ["cannot run qemu", "needs QEMU", "cannot fetch", "no apt"];
+        is_missing.iter().any(|sign| report.contains(sign)).then_some(report)
+    });
+    if let Some(reason) = reason {
+        eprintln!("SKIPPED: {test}: {reason}");
+    }
+    reason.is_none()
+}
+
+fn done(output: &Output) -> String {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The processes whose parent is `parent`.
+fn children(parent: u32) -> Vec<i32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_child = |id: &i32| {
+        fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| {
+            let after_name = stat.rsplit(") ").next().unwrap_or_default();
+            after_name.split(' ').nth(1) == Some(&parent.to_string())
+        })
+    };
+    ids.filter(is_child).collect()
+}
+
+fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < Duration::from_secs(120), "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A long run that has got a guest.
+fn begin(folder: &Path) -> (Child, i32) {
+    let child = braid(&scenario(folder))
+        .args(["--set", "duration=1000s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let guest = eventually("a guest begins", || children(child.id()).first().copied());
+    // It is to be in the middle of its run.
+    thread::sleep(Duration::from_secs(3));
+    (child, guest)
+}
+
+#[test]
+fn equal_runs_give_equal_bytes_whatever_the_jobs_restored_or_booted() {
+    if !lab_is_here("equal runs give equal bytes") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    let run =
+        |options: &[&str]| done(&braid(&scenario).args(["--seeds", "2"]).args(options).output().unwrap());
+    let one = run(&["--jobs", "1"]);
+    assert!(one == run(&["--jobs", "2"]), "two guests at a time");
+    assert!(one == run(&["--jobs", "2", "--boot"]), "booted instead of restored");
+
+    let document: serde_json::Value = serde_json::from_str(&one).unwrap();
+    let runs = document["runs"].as_array().unwrap();
+    assert_ne!(runs[0]["connections"], runs[1]["connections"], "another seed loses other packets");
+    for run in runs {
+        assert_eq!(run["status"], "ok");
+        assert!(run["environment"].as_str().unwrap().starts_with("Linux 6."), "{}", run["environment"]);
+        assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+        for connection in run["connections"].as_array().unwrap() {
+            for subflow in connection["subflows"].as_array().unwrap() {
+                let sent = subflow["packets_sent"].as_u64().unwrap();
+                assert!(sent > 50, "{} {} sent {sent} packets", connection["id"], subflow["id"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_lab_cannot_do_is_refused_where_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codel.toml");
+    fs::write(&path, SCENARIO.replacen("queue = \"30p\"", "queue = \"30p\"\ndiscipline = \"codel\"", 1))
+        .unwrap();
+    let output = braid(&path).output().unwrap();
+    let report = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{report}");
+    for part in ["codel.toml:10", "link.b1.discipline", "drop-tail", "--backend sim"] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_told_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    let failure = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty());
+        text(&output.stderr)
+    };
+    let report = failure(braid(&scenario).env("PATH", folder.path()));
+    assert!(report.contains("apt-get install qemu-system-x86"), "{report}");
+    if !lab_is_here("what is missing") {
+        return;
+    }
+    let report = failure(braid(&scenario).args(["--kernel", "2.6"]));
+    assert!(report.contains("no kernel is called \"2.6\"") && report.contains("6.12"), "{report}");
+    let nowhere = failure(
+        braid(&scenario).env("XDG_CACHE_HOME", folder.path()).env("MIRROR", "http://127.0.0.1:9/debian"),
+    );
+    assert!(nowhere.contains("cannot fetch linux-image") && nowhere.contains("--kernel FILE"), "{nowhere}");
+}
+
+#[test]
+fn a_guest_that_is_killed_fails_its_run_and_no_other() {
+    if !lab_is_here("a killed guest") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (child, guest) = begin(folder.path());
+    kill_process(Pid::from_raw(guest).unwrap(), Signal::KILL).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("the guest ended before its report"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn an_interrupted_run_ends_at_once_and_leaves_no_guest() {
+    if !lab_is_here("an interrupted run") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let (child, guest) = begin(folder.path());
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty());
+        if signal != Signal::KILL {
+            assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+        }
+        eventually("the guest ends", || (!Path::new(&format!("/proc/{guest}")).exists()).then_some(()));
+    }
+}

@@ -1,0 +1,135 @@
+//! What runs in the guest, as its first and only process: gets the system ready, waits for a job, does it, reports.
+
+mod netlink;
+mod network;
+mod paths;
+mod tcp_info;
+mod traffic;
+
+use std::{
+    fmt::Display,
+    fs::{self, File, OpenOptions},
+    io::Write as _,
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use braid_algorithms::Spec;
+use rustix::mount::{MountFlags, mount};
+
+use crate::job::{self, JOB_ITEM, Job, Message, Report};
+
+/// Where the image has the modules, and the list of them.
+pub(crate) const MODULES: &str = "/modules";
+/// What gives access to the job; it comes last, so that the job is looked for after the snapshot.
+pub(crate) const JOB_MODULE: &str = "qemu_fw_cfg.ko";
+
+/// Does what the guest is there for. The host ends the guest.
+pub fn agent() -> ! {
+    let outcome = prepare().and_then(|mut port| {
+        let message = match work() {
+            Ok(report) => Message::Done(report),
+            Err(reason) => Message::Failed(reason),
+        };
+        send(&mut port, &message)
+    });
+    if let Err(reason) = outcome {
+        // The console, which the host shows when nothing else comes.
+        eprintln!("braid: {reason}");
+    }
+    loop {
+        thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+fn failed<E: Display>(what: impl Display) -> impl Fn(E) -> String {
+    move |error| format!("{what}: {error}")
+}
+
+fn prepare() -> Result<File, String> {
+    for (kind, place) in
+        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp"), ("tmpfs", "/run")]
+    {
+        fs::create_dir_all(place).map_err(failed(place))?;
+        mount(kind, place, kind, MountFlags::empty(), None).map_err(failed(place))?;
+    }
+    for module in list()?.iter().filter(|module| *module != JOB_MODULE) {
+        load(module)?;
+    }
+    let port = port()?;
+    stop_here();
+    Ok(port)
+}
+
+fn list() -> Result<Vec<String>, String> {
+    let list = fs::read_to_string(Path::new(MODULES).join("list")).map_err(failed("the list of modules"))?;
+    Ok(list.lines().map(str::to_owned).collect())
+}
+
+fn load(module: &str) -> Result<(), String> {
+    let file = File::open(Path::new(MODULES).join(module)).map_err(failed(module))?;
+    match rustix::system::finit_module(&file, c"", 0) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(error) => Err(format!("loading {module}: {error}")),
+    }
+}
+
+/// The way to the host: a port of virtio-serial.
+fn port() -> Result<File, String> {
+    for _ in 0..1000 {
+        for entry in fs::read_dir("/dev").map_err(failed("/dev"))?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with("vport") {
+                return OpenOptions::new()
+                    .write(true)
+                    .open(entry.path())
+                    .map_err(failed("the port to the host"));
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Err("there is no port to the host".into())
+}
+
+fn send(port: &mut File, message: &Message) -> Result<(), String> {
+    port.write_all(&job::frame(message)).map_err(failed("writing to the host"))
+}
+
+/// Asks QEMU to stop the guest at this very instruction, by its device for guests that panic. The host then takes a
+/// snapshot, or lets it go on.
+fn stop_here() {
+    const PANIC_DEVICE: u16 = 0x505;
+    const PANICKED: u8 = 1;
+    write_port(PANIC_DEVICE, PANICKED);
+}
+
+/// Tells the host that another second of the run has passed. The port to the host is no way for it: how long that takes
+/// depends on how busy the host is.
+fn beat() {
+    const DEBUG_CONSOLE: u16 = 0xe9;
+    write_port(DEBUG_CONSOLE, b'.');
+}
+
+/// Writes to a device of QEMU, which has done what it does when this returns.
+fn write_port(port: u16, value: u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the first process may use these ports, which only devices of QEMU listen to.
+    unsafe {
+        if libc::ioperm(port.into(), 1, 1) == 0 {
+            std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags));
+        }
+    }
+}
+
+fn work() -> Result<Report, String> {
+    load(JOB_MODULE)?;
+    let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_ITEM}/raw");
+    let bytes = fs::read(&path).map_err(failed(&path))?;
+    let Some((job, _)) = job::unframe::<Job>(&bytes)? else { return Err("the job is not whole".into()) };
+    for (name, spec) in &job.algorithms {
+        let spec = Spec::parse(spec).map_err(failed(spec))?;
+        braid_kernel::load(&spec, name).map_err(failed(format!("loading {}", spec.text())))?;
+    }
+    let run = traffic::Run::prepare(&job)?;
+    run.run(beat)
+}

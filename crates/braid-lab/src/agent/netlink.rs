@@ -1,0 +1,154 @@
+//! Messages to the kernel's networking (rtnetlink and generic netlink): what typed crates do not cover (netem's and the
+//! path manager's attributes) is most of it here, so all of it is written as bytes.
+
+use std::io;
+
+use netlink_sys::{
+    Socket,
+    protocols::{NETLINK_GENERIC, NETLINK_ROUTE},
+};
+
+const HEADER: usize = 16;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+pub(super) const REQUEST: u16 = 1;
+const ACK: u16 = 4;
+pub(super) const CREATE: u16 = 0x400;
+pub(super) const EXCL: u16 = 0x200;
+pub(super) const REPLACE: u16 = 0x100;
+const DUMP: u16 = 0x300;
+
+/// A request under construction.
+pub(super) struct Message {
+    bytes: Vec<u8>,
+}
+
+impl Message {
+    /// Of this type; it begins with this structure.
+    pub(super) fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
+        let mut bytes = vec![0; HEADER];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&(flags | REQUEST).to_ne_bytes());
+        bytes.extend(fixed);
+        Self { bytes }
+    }
+
+    /// Adds an attribute.
+    pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
+        self.nested(kind, |message| message.bytes.extend(value))
+    }
+
+    /// Adds a text.
+    pub(super) fn text(&mut self, kind: u16, value: &str) -> &mut Self {
+        self.nested(kind, |message| {
+            message.bytes.extend(value.as_bytes());
+            message.bytes.push(0);
+        })
+    }
+
+    /// Adds an attribute that holds what `inside` adds.
+    pub(super) fn nested(&mut self, kind: u16, inside: impl FnOnce(&mut Self)) -> &mut Self {
+        let at = self.bytes.len();
+        self.bytes.extend([0; 4]);
+        inside(self);
+        let length = (self.bytes.len() - at) as u16;
+        self.bytes[at..at + 2].copy_from_slice(&length.to_ne_bytes());
+        self.bytes[at + 2..at + 4].copy_from_slice(&kind.to_ne_bytes());
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        self
+    }
+
+    /// Adds bytes as they are.
+    pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        self.bytes.extend(bytes);
+        self
+    }
+}
+
+/// The attributes in a piece of a message.
+pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(rest.get(..2)?.try_into().ok()?));
+        let kind = u16::from_ne_bytes(rest.get(2..4)?.try_into().ok()?);
+        let value = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind & 0x3fff, value))
+    })
+}
+
+/// The value of the first attribute of that kind.
+pub(super) fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
+    attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
+}
+
+/// A connection to the networking of the namespace in which it was opened.
+pub(super) struct Netlink {
+    socket: Socket,
+    buffer: Vec<u8>,
+    sequence: u32,
+}
+
+impl Netlink {
+    /// To interfaces, routes and queues.
+    pub(super) fn route() -> io::Result<Self> {
+        Self::open(NETLINK_ROUTE)
+    }
+
+    /// To everything else.
+    pub(super) fn generic() -> io::Result<Self> {
+        Self::open(NETLINK_GENERIC)
+    }
+
+    fn open(protocol: isize) -> io::Result<Self> {
+        let mut socket = Socket::new(protocol)?;
+        socket.bind_auto()?;
+        Ok(Self { socket, buffer: vec![0; 1 << 16], sequence: 0 })
+    }
+
+    /// Sends a request and waits until it is done.
+    pub(super) fn request(&mut self, message: Message) -> io::Result<()> {
+        self.exchange(message, ACK, |_| ()).map(drop)
+    }
+
+    /// Sends a question and hands every answer, without its header, to `each`.
+    pub(super) fn dump(&mut self, message: Message, each: impl FnMut(&[u8])) -> io::Result<()> {
+        self.exchange(message, DUMP, each)
+    }
+
+    /// Sends a question that has one answer.
+    pub(super) fn ask(&mut self, message: Message, each: impl FnMut(&[u8])) -> io::Result<()> {
+        self.exchange(message, ACK, each)
+    }
+
+    fn exchange(&mut self, mut message: Message, flags: u16, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        self.sequence += 1;
+        let bytes = &mut message.bytes;
+        let length = bytes.len() as u32;
+        bytes[..4].copy_from_slice(&length.to_ne_bytes());
+        let all = u16::from_ne_bytes([bytes[6], bytes[7]]) | flags;
+        bytes[6..8].copy_from_slice(&all.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
+        self.socket.send(bytes, 0)?;
+        loop {
+            let length = self.socket.recv(&mut &mut self.buffer[..], 0)?;
+            let mut rest = &self.buffer[..length];
+            while rest.len() >= HEADER {
+                let length = u32::from_ne_bytes(rest[..4].try_into().expect("four bytes")) as usize;
+                let kind = u16::from_ne_bytes([rest[4], rest[5]]);
+                let Some(body) = rest.get(HEADER..length) else {
+                    return Err(io::Error::other("the kernel's answer is cut short"));
+                };
+                match kind {
+                    NLMSG_DONE => return Ok(()),
+                    NLMSG_ERROR => {
+                        let code = i32::from_ne_bytes(body[..4].try_into().expect("four bytes"));
+                        return if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-code)) };
+                    }
+                    _ => each(body),
+                }
+                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            }
+        }
+    }
+}

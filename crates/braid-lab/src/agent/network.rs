@@ -1,0 +1,391 @@
+//! The network of a job: namespaces, cables, routes and queues.
+
+use std::{
+    fs::{self, File},
+    io,
+    net::Ipv4Addr,
+    os::fd::{AsFd as _, AsRawFd as _},
+};
+
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+
+use super::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find};
+use crate::job::{Job, Loss, Match, Node, Path, Queue, QueueAt, Route, Wire};
+
+/// Of all namespaces; a job's settings come after these.
+const SETTINGS: [(&str, &str); 8] = [
+    ("ipv4/ip_forward", "1"),
+    ("ipv4/conf/all/send_redirects", "0"),
+    ("ipv4/conf/default/send_redirects", "0"),
+    // Neighbour discovery would send packets of its own.
+    ("ipv6/conf/all/disable_ipv6", "1"),
+    ("ipv6/conf/default/disable_ipv6", "1"),
+    // What one connection has learned must not help the next.
+    ("ipv4/tcp_no_metrics_save", "1"),
+    // No connection waits for memory.
+    ("ipv4/tcp_wmem", "4096 16384 67108864"),
+    ("ipv4/tcp_rmem", "4096 131072 67108864"),
+];
+
+/// Handles of the two stages of a queue.
+const BOTTLENECK: u32 = 0x0001_0000;
+const PATH: u32 = 0x0002_0000;
+const ROOT: u32 = 0xffff_ffff;
+
+/// What is queued and delayed here is never too much.
+const NO_LIMIT: u32 = 1_000_000;
+
+const AF_INET: u8 = 2;
+
+/// A namespace and ways into it.
+struct Place {
+    file: File,
+    route: Netlink,
+}
+
+/// A network that is there.
+pub(super) struct Network {
+    places: Vec<Place>,
+    /// For every end that has a queue: wire and end.
+    queued: Vec<(usize, usize)>,
+}
+
+impl Network {
+    /// Builds it.
+    pub(super) fn build(job: &Job) -> Result<Self, String> {
+        let mut network = Self { places: Vec::new(), queued: Vec::new() };
+        for node in &job.nodes {
+            network.places.push(place(node)?);
+        }
+        for (number, wire) in job.wires.iter().enumerate() {
+            network.add_wire(number, wire).map_err(|error| format!("wire {number}: {error}"))?;
+        }
+        for (number, wire) in job.wires.iter().enumerate() {
+            for (end, own) in wire.ends.iter().enumerate() {
+                if let Some(queue) = &own.queue {
+                    let place = &mut network.places[own.node];
+                    set_queue(place, number, end, queue, false)
+                        .map_err(|error| format!("queue at end {end} of wire {number}: {error}"))?;
+                    network.queued.push((number, end));
+                }
+            }
+        }
+        for (number, node) in job.nodes.iter().enumerate() {
+            let place = &mut network.places[number];
+            for (index, route) in node.routes.iter().enumerate() {
+                add_route(place, index, route)
+                    .map_err(|error| format!("route {index} of {}: {error}", node.name))?;
+            }
+        }
+        Ok(network)
+    }
+
+    /// Moves this thread into a namespace.
+    pub(super) fn enter(&self, node: usize) -> Result<(), String> {
+        enter(&self.places[node].file)
+    }
+
+    /// Replaces what a queue does.
+    pub(super) fn change(
+        &mut self,
+        job: &Job,
+        (wire, end): (usize, usize),
+        queue: &Queue,
+    ) -> Result<(), String> {
+        let place = &mut self.places[job.wires[wire].ends[end].node];
+        set_queue(place, wire, end, queue, true).map_err(|error| format!("changing a queue: {error}"))
+    }
+
+    /// What every queue has counted, in the order of [`Job::wires`] and their ends; the integral is left at 0.
+    pub(super) fn queues(&mut self, job: &Job) -> Result<Vec<QueueAt>, String> {
+        let mut counts = vec![(Stage::default(), Stage::default()); self.queued.len()];
+        for (number, place) in self.places.iter_mut().enumerate() {
+            let here = |&(wire, end): &(usize, usize)| job.wires[wire].ends[end].node == number;
+            if !self.queued.iter().any(here) {
+                continue;
+            }
+            let dump = Message::new(38, 0, &[0; 20]);
+            let each = |body: &[u8]| {
+                let index = u32::from_ne_bytes(body[4..8].try_into().expect("four bytes"));
+                let handle = u32::from_ne_bytes(body[8..12].try_into().expect("four bytes"));
+                let queue = self.queued.iter().position(|&(wire, end)| interface(wire, end) == index);
+                if let Some(queue) = queue {
+                    match handle {
+                        BOTTLENECK => counts[queue].0 = Stage::of(&body[20..]),
+                        PATH => counts[queue].1 = Stage::of(&body[20..]),
+                        _ => {}
+                    }
+                }
+            };
+            place.route.dump(dump, each).map_err(|error| format!("reading queues: {error}"))?;
+        }
+        let ends = self.queued.iter().map(|&(wire, end)| job.wires[wire].ends[end].queue.as_ref());
+        Ok(counts
+            .into_iter()
+            .zip(ends)
+            .map(|((root, path), queue)| {
+                let has_bottleneck = queue.is_some_and(|queue| queue.bottleneck.is_some());
+                // The root counts what its child has, and what that has lost.
+                let (last, queued, dropped) = if has_bottleneck {
+                    (root, root.queued - path.queued, root.dropped - path.dropped)
+                } else {
+                    (path, 0, 0)
+                };
+                QueueAt {
+                    packets: last.packets,
+                    bytes: last.bytes,
+                    queued,
+                    travelling: path.queued,
+                    dropped,
+                    lost: path.dropped,
+                    queue_integral: 0,
+                }
+            })
+            .collect())
+    }
+
+    fn add_wire(&mut self, number: usize, wire: &Wire) -> io::Result<()> {
+        let [near, far] = &wire.ends;
+        let mut link = Message::new(16, CREATE | EXCL, &interface_header(interface(number, 0)));
+        let describe = |message: &mut Message, end: usize| {
+            message
+                .text(3, &format!("w{number}{}", ["a", "b"][end]))
+                .attribute(1, &hardware(number, end))
+                .attribute(4, &wire.mtu.to_ne_bytes())
+                // One packet is one packet: no segmentation offload.
+                .attribute(40, &1_u32.to_ne_bytes());
+        };
+        describe(&mut link, 0);
+        let peer = self.places[far.node].file.as_fd().as_raw_fd();
+        link.nested(18, |info| {
+            info.text(1, "veth").nested(2, |data| {
+                data.nested(1, |other| {
+                    other.raw(&interface_header(interface(number, 1)));
+                    describe(other, 1);
+                    other.attribute(28, &peer.to_ne_bytes());
+                });
+            });
+        });
+        self.places[near.node].route.request(link)?;
+        for (end, own) in wire.ends.iter().enumerate() {
+            let place = &mut self.places[own.node];
+            let index = interface(number, end);
+            let mut up = [0; 16];
+            up[4..8].copy_from_slice(&index.to_ne_bytes());
+            up[8..12].copy_from_slice(&1_u32.to_ne_bytes());
+            up[12..16].copy_from_slice(&1_u32.to_ne_bytes());
+            place.route.request(Message::new(16, 0, &up))?;
+            if let Some(address) = own.address {
+                add_address(place, index, address)?;
+            }
+            // Addresses are resolved beforehand, so that nobody has to ask for them.
+            let mut neighbour = [0; 12];
+            neighbour[0] = AF_INET;
+            neighbour[4..8].copy_from_slice(&index.to_ne_bytes());
+            neighbour[8..10].copy_from_slice(&0x80_u16.to_ne_bytes());
+            let mut message = Message::new(28, CREATE | REPLACE, &neighbour);
+            message.attribute(1, &gateway(number, 1 - end).octets()).attribute(2, &hardware(number, 1 - end));
+            place.route.request(message)?;
+        }
+        Ok(())
+    }
+}
+
+/// The number of a wire's interface; every namespace has its own, but these are unique.
+pub(super) fn interface(wire: usize, end: usize) -> u32 {
+    (100 + 2 * wire + end) as u32
+}
+
+/// The address by which the routes of one end name the other.
+fn gateway(wire: usize, end: usize) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(100, 64, 0, 0)) + interface(wire, end))
+}
+
+fn hardware(wire: usize, end: usize) -> [u8; 6] {
+    let [a, b, c, d] = interface(wire, end).to_be_bytes();
+    [2, 0, a, b, c, d]
+}
+
+fn interface_header(index: u32) -> [u8; 16] {
+    let mut header = [0; 16];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header
+}
+
+fn enter(file: &File) -> Result<(), String> {
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(|error| format!("entering a namespace: {error}"))
+}
+
+/// A new namespace with a node's settings and addresses; this thread is in it afterwards.
+fn place(node: &Node) -> Result<Place, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("namespace of {}: {error}", node.name);
+    // SAFETY: only the network namespace changes, on which no memory depends.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| failed(&error))?;
+    let file = File::open("/proc/thread-self/ns/net").map_err(|error| failed(&error))?;
+    let own = node.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    for (key, value) in SETTINGS.into_iter().chain(own) {
+        fs::write(format!("/proc/sys/net/{key}"), value)
+            .map_err(|error| failed(&format!("setting net/{key} to {value}: {error}")))?;
+    }
+    let route = Netlink::route().map_err(|error| failed(&error))?;
+    let mut place = Place { file, route };
+    let mut up = [0; 16];
+    up[4..8].copy_from_slice(&1_u32.to_ne_bytes());
+    up[8..12].copy_from_slice(&1_u32.to_ne_bytes());
+    up[12..16].copy_from_slice(&1_u32.to_ne_bytes());
+    place.route.request(Message::new(16, 0, &up)).map_err(|error| failed(&error))?;
+    for &address in &node.addresses {
+        add_address(&mut place, 1, address).map_err(|error| failed(&error))?;
+    }
+    Ok(place)
+}
+
+fn add_address(place: &mut Place, index: u32, address: Ipv4Addr) -> io::Result<()> {
+    let mut header = [AF_INET, 32, 0, 0, 0, 0, 0, 0];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mut message = Message::new(20, CREATE | EXCL, &header);
+    message.attribute(1, &address.octets()).attribute(2, &address.octets());
+    place.route.request(message)
+}
+
+fn add_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
+    const MAIN: u32 = 254;
+    let (wire, end) = route.by;
+    let table = match route.of {
+        // A table of its own, which a rule points to.
+        Match::From(_) => 1000 + index as u32,
+        Match::To(_) | Match::All => MAIN,
+    };
+    let prefix = if matches!(route.of, Match::To(_)) { 32 } else { 0 };
+    // Unicast, static, whole universe; the gateway is on the link whatever its address.
+    let mut header = [AF_INET, prefix, 0, 0, 0, 4, 0, 1, 0, 0, 0, 0];
+    header[8..12].copy_from_slice(&4_u32.to_ne_bytes());
+    let mut message = Message::new(24, CREATE | REPLACE, &header);
+    if let Match::To(address) = route.of {
+        message.attribute(1, &address.octets());
+    }
+    message
+        .attribute(15, &table.to_ne_bytes())
+        .attribute(4, &interface(wire, end).to_ne_bytes())
+        .attribute(5, &gateway(wire, 1 - end).octets())
+        .nested(8, |metrics| {
+            if let Some(packets) = route.initial_window {
+                metrics.attribute(11, &packets.to_ne_bytes());
+            }
+            if route.quick_ack {
+                metrics.attribute(15, &1_u32.to_ne_bytes());
+            }
+        });
+    place.route.request(message)?;
+    if let Match::From(address) = route.of {
+        let mut rule = Message::new(32, CREATE | EXCL, &[AF_INET, 0, 32, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+        rule.attribute(2, &address.octets())
+            .attribute(6, &(1000 + index as u32).to_ne_bytes())
+            .attribute(15, &table.to_ne_bytes());
+        place.route.request(rule)?;
+    }
+    Ok(())
+}
+
+/// Sets up a queue, or changes one that is there.
+fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes: bool) -> io::Result<()> {
+    let flags = if changes { 0 } else { CREATE | EXCL };
+    let index = interface(wire, end);
+    let request = |handle: u32, parent: u32| {
+        let mut header = [0; 20];
+        header[4..8].copy_from_slice(&index.to_ne_bytes());
+        header[8..12].copy_from_slice(&handle.to_ne_bytes());
+        header[12..16].copy_from_slice(&parent.to_ne_bytes());
+        let mut message = Message::new(36, flags, &header);
+        message.text(1, "netem");
+        if parent == ROOT && !changes {
+            // Queues count IP packets, without the 14 bytes of Ethernet.
+            message.nested(8, |table| {
+                let mut spec = [0; 24];
+                spec[4..8].copy_from_slice(&(-14_i32).to_ne_bytes());
+                table.attribute(1, &spec);
+            });
+        }
+        message
+    };
+    let mut parent = ROOT;
+    if let Some(bottleneck) = queue.bottleneck {
+        let mut message = request(BOTTLENECK, ROOT);
+        let loss = if bottleneck.down { Loss::All } else { Loss::None };
+        let path = Path { loss, seed: bottleneck.seed, ..Path::default() };
+        netem(&mut message, &path, bottleneck.limit_packets, bottleneck.rate_bps);
+        place.route.request(message)?;
+        parent = BOTTLENECK | 1;
+    }
+    let mut message = request(PATH, parent);
+    // With a rate, even one that takes no time, jitter does not reorder.
+    let rate = if queue.path.jitter_ns > 0 && !queue.path.reordering { 8_000_000_000_000 } else { 0 };
+    netem(&mut message, &queue.path, NO_LIMIT, rate);
+    place.route.request(message)
+}
+
+/// A probability as netem wants it.
+fn probability(p: f64) -> u32 {
+    (p * 4_294_967_296.0).round().clamp(0.0, 4_294_967_295.0) as u32
+}
+
+fn netem(message: &mut Message, path: &Path, limit: u32, rate_bps: u64) {
+    // Uniform between mean - deviation and mean + deviation.
+    let deviation = path.jitter_ns / 2;
+    let loss = match path.loss {
+        Loss::None | Loss::GilbertElliott(_) => 0,
+        Loss::Bernoulli(p) => probability(p),
+        Loss::All => u32::MAX,
+    };
+    message.nested(2, |options| {
+        for word in [0, limit, loss, 0, 0, 0] {
+            options.raw(&word.to_ne_bytes());
+        }
+        let rate = rate_bps / 8;
+        let mut spec = [0; 16];
+        spec[..4].copy_from_slice(&u32::try_from(rate).unwrap_or(u32::MAX).to_ne_bytes());
+        options
+            .attribute(10, &(path.delay_ns + deviation).to_ne_bytes())
+            .attribute(11, &deviation.to_ne_bytes())
+            .attribute(6, &spec)
+            .attribute(14, &path.seed.to_ne_bytes());
+        if rate > u64::from(u32::MAX) {
+            options.attribute(8, &rate.to_ne_bytes());
+        }
+        if let Loss::GilbertElliott([to_bad, to_good, good, bad]) = path.loss {
+            options.nested(5, |model| {
+                let words = [to_bad, to_good, 1.0 - bad, good].map(|p| probability(p).to_ne_bytes());
+                model.attribute(2, words.as_flattened());
+            });
+        }
+    });
+}
+
+/// What a queueing discipline has counted.
+#[derive(Clone, Copy, Default)]
+struct Stage {
+    packets: u64,
+    bytes: u64,
+    queued: u32,
+    dropped: u64,
+}
+
+impl Stage {
+    fn of(attributes_of_queue: &[u8]) -> Self {
+        let mut stage = Self::default();
+        let Some(statistics) = find(attributes_of_queue, 7) else { return stage };
+        for (kind, value) in attributes(statistics) {
+            let word = |at: usize| u32::from_ne_bytes(value[at..at + 4].try_into().expect("four bytes"));
+            match kind {
+                1 => {
+                    stage.bytes = u64::from_ne_bytes(value[..8].try_into().expect("eight bytes"));
+                    stage.packets = stage.packets.max(u64::from(word(8)));
+                }
+                3 => (stage.queued, stage.dropped) = (word(0), u64::from(word(8))),
+                _ => {}
+            }
+        }
+        stage
+    }
+}

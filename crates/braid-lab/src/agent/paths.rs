@@ -1,0 +1,83 @@
+//! MPTCP's path manager in the kernel (generic netlink `mptcp_pm`).
+
+use std::{io, net::Ipv4Addr};
+
+use super::netlink::{Message, Netlink, find};
+
+const CONTROL: u16 = 16;
+const GET_FAMILY: u8 = 3;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+
+const ADD: u8 = 1;
+const DELETE: u8 = 2;
+const SET_LIMITS: u8 = 5;
+/// Of attributes that hold others.
+const NESTED: u16 = 0x8000;
+/// The most that the kernel allows.
+const MOST: u32 = 8;
+
+/// The path manager of the namespace in which it was opened.
+pub(super) struct Paths {
+    netlink: Netlink,
+    family: u16,
+}
+
+/// A path that the sender may use.
+pub(super) struct Endpoint {
+    pub(super) id: u8,
+    pub(super) address: Ipv4Addr,
+    pub(super) interface: u32,
+    pub(super) backup: bool,
+}
+
+impl Paths {
+    /// Opens it, and allows as many subflows as there can be.
+    pub(super) fn open() -> io::Result<Self> {
+        let mut netlink = Netlink::generic()?;
+        let mut ask = Message::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]);
+        ask.text(FAMILY_NAME, "mptcp_pm");
+        let mut family = None;
+        netlink.ask(ask, |body| {
+            family = find(&body[4..], FAMILY_ID).map(|id| u16::from_ne_bytes([id[0], id[1]]));
+        })?;
+        let family = family.ok_or_else(|| io::Error::other("the kernel has no MPTCP path manager"))?;
+        let mut paths = Self { netlink, family };
+        let mut limits = Message::new(family, 0, &[SET_LIMITS, 1, 0, 0]);
+        limits.attribute(2, &MOST.to_ne_bytes()).attribute(3, &MOST.to_ne_bytes());
+        paths.netlink.request(limits)?;
+        Ok(paths)
+    }
+
+    /// From now on every connection of the namespace has a subflow from there.
+    pub(super) fn add(&mut self, endpoint: &Endpoint) -> io::Result<()> {
+        const SUBFLOW: u32 = 2;
+        const BACKUP: u32 = 4;
+        let flags = if endpoint.backup { SUBFLOW | BACKUP } else { SUBFLOW };
+        self.command(ADD, endpoint, |address| {
+            address.attribute(6, &flags.to_ne_bytes()).attribute(7, &endpoint.interface.to_ne_bytes());
+        })
+    }
+
+    /// None from there any more.
+    pub(super) fn remove(&mut self, endpoint: &Endpoint) -> io::Result<()> {
+        self.command(DELETE, endpoint, |_| ())
+    }
+
+    fn command(
+        &mut self,
+        command: u8,
+        endpoint: &Endpoint,
+        more: impl FnOnce(&mut Message),
+    ) -> io::Result<()> {
+        let mut message = Message::new(self.family, 0, &[command, 1, 0, 0]);
+        message.nested(1 | NESTED, |address| {
+            address
+                .attribute(1, &2_u16.to_ne_bytes())
+                .attribute(2, &[endpoint.id])
+                .attribute(3, &endpoint.address.octets());
+            more(address);
+        });
+        self.netlink.request(message)
+    }
+}

@@ -1,0 +1,119 @@
+//! What the kernel says of a TCP or MPTCP socket (`linux/tcp.h`, `linux/mptcp.h`).
+
+use std::{io, net::Ipv4Addr, os::fd::AsRawFd};
+
+/// Of `struct tcp_info`, what is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TcpInfo {
+    /// Identifier of the subflow; 0 for TCP.
+    pub(super) id: u32,
+    pub(super) established: bool,
+    pub(super) mss: u32,
+    pub(super) in_flight: u32,
+    pub(super) srtt_us: u32,
+    pub(super) ssthresh: u32,
+    pub(super) cwnd: u32,
+    pub(super) retransmissions: u32,
+    pub(super) bytes_received: u64,
+    pub(super) data_packets_in: u32,
+    pub(super) data_packets_out: u32,
+    pub(super) delivered: u32,
+    pub(super) timeouts: u16,
+}
+
+const TCP_INFO_BYTES: usize = 248;
+const ESTABLISHED: u8 = 1;
+const CLOSE_WAIT: u8 = 8;
+
+impl TcpInfo {
+    fn parse(id: u32, bytes: &[u8]) -> Self {
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let [unacked, sacked, lost, retrans] = [24, 28, 32, 36].map(word);
+        Self {
+            id,
+            established: [ESTABLISHED, CLOSE_WAIT].contains(&bytes[0]),
+            mss: word(16),
+            in_flight: (unacked + retrans).saturating_sub(sacked + lost),
+            srtt_us: word(68),
+            ssthresh: word(76),
+            cwnd: word(80),
+            retransmissions: word(100),
+            bytes_received: long(128),
+            data_packets_in: word(152),
+            data_packets_out: word(156),
+            delivered: word(192),
+            timeouts: u16::from_ne_bytes([bytes[240], bytes[241]]),
+        }
+    }
+}
+
+/// Of a TCP socket.
+pub(super) fn tcp(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
+    let mut bytes = [0; TCP_INFO_BYTES];
+    get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    Ok(TcpInfo::parse(0, &bytes))
+}
+
+/// Of an MPTCP socket and its subflows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MptcpInfo {
+    /// Payload sent again on another subflow.
+    pub(super) bytes_retransmitted: u64,
+    /// Payload acknowledged at the data level.
+    pub(super) bytes_acknowledged: u64,
+    /// With own and peer's address.
+    pub(super) subflows: Vec<(Ipv4Addr, Ipv4Addr, TcpInfo)>,
+}
+
+const SOL_MPTCP: i32 = 284;
+const MPTCP_FULL_INFO: i32 = 4;
+/// Of `struct mptcp_full_info`: what comes before its `struct mptcp_info`.
+const HEAD: usize = 40;
+/// Of `struct mptcp_info`, up to and with `mptcpi_bytes_acked`.
+const MPTCP_INFO_BYTES: usize = 80;
+/// `struct mptcp_subflow_info`
+const SUBFLOW_BYTES: usize = 264;
+const MOST_SUBFLOWS: usize = 16;
+
+/// Of an MPTCP socket.
+pub(super) fn mptcp(socket: &impl AsRawFd) -> io::Result<MptcpInfo> {
+    let mut addresses = [0_u8; SUBFLOW_BYTES * MOST_SUBFLOWS];
+    let mut infos = [0_u8; TCP_INFO_BYTES * MOST_SUBFLOWS];
+    let mut full = [0_u8; HEAD + MPTCP_INFO_BYTES];
+    let mut put = |at: usize, value: &[u8]| full[at..at + value.len()].copy_from_slice(value);
+    put(4, &(TCP_INFO_BYTES as u32).to_ne_bytes());
+    put(12, &(SUBFLOW_BYTES as u32).to_ne_bytes());
+    put(20, &(MOST_SUBFLOWS as u32).to_ne_bytes());
+    put(24, &(addresses.as_mut_ptr() as u64).to_ne_bytes());
+    put(32, &(infos.as_mut_ptr() as u64).to_ne_bytes());
+    get(socket, SOL_MPTCP, MPTCP_FULL_INFO, &mut full)?;
+    let count = u32::from_ne_bytes(full[16..20].try_into().expect("four bytes")) as usize;
+    let subflows = addresses.chunks_exact(SUBFLOW_BYTES).zip(infos.chunks_exact(TCP_INFO_BYTES));
+    let subflows = subflows.take(count).map(|(addresses, info)| {
+        let id = u32::from_ne_bytes(addresses[..4].try_into().expect("four bytes"));
+        // The address within a `sockaddr_in`.
+        let address = |at: usize| {
+            let octets: [u8; 4] = addresses[at + 4..at + 8].try_into().expect("four bytes");
+            Ipv4Addr::from(octets)
+        };
+        (address(8), address(136), TcpInfo::parse(id, info))
+    });
+    let long =
+        |at: usize| u64::from_ne_bytes(full[HEAD + at..HEAD + at + 8].try_into().expect("eight bytes"));
+    Ok(MptcpInfo {
+        subflows: subflows.collect(),
+        bytes_retransmitted: long(48),
+        bytes_acknowledged: long(72),
+    })
+}
+
+fn get(socket: &impl AsRawFd, level: i32, option: i32, value: &mut [u8]) -> io::Result<()> {
+    let mut length = value.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `value`; what `value` itself points to for MPTCP_FULL_INFO lives
+    // in the caller and is as large as it says.
+    let result = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut length)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

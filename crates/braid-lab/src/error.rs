@@ -1,0 +1,61 @@
+//! Why there is no result.
+
+use std::fmt;
+
+/// What went wrong.
+#[derive(Clone, Debug)]
+pub struct Error {
+    /// What kind of cause.
+    pub kind: Kind,
+    /// What was wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// Where a cause lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// In what was asked for.
+    Input,
+    /// In this machine: something is missing, full or unreachable.
+    Machine,
+    /// In the guest: it crashed, hung or could not do what it was told.
+    Guest,
+    /// The user interrupted.
+    Interrupted,
+}
+
+impl Error {
+    pub(crate) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind: Kind::Input, message: message.into(), hint: Some(hint.into()) }
+    }
+
+    pub(crate) fn machine(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Machine, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn machine_with(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind: Kind::Machine, message: message.into(), hint: Some(hint.into()) }
+    }
+
+    pub(crate) fn guest(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Guest, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self { kind: Kind::Interrupted, message: "interrupted".into(), hint: None }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

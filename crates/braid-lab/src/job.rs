@@ -1,0 +1,350 @@
+//! What the host tells the guest to do, and what the guest answers: plain data, `postcard` on the way.
+
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use sha2::{Digest as _, Sha256};
+
+/// The name of the item of QEMU's firmware configuration that holds the [`Job`].
+pub(crate) const JOB_ITEM: &str = "opt/org.braid/job";
+
+/// A network and what happens in it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Job {
+    /// Length of the run.
+    pub(crate) duration_ns: u64,
+    /// Times at which everything is counted, besides every 100 ms.
+    pub(crate) moments: Vec<u64>,
+    /// Network namespaces.
+    pub(crate) nodes: Vec<Node>,
+    /// Cables between them.
+    pub(crate) wires: Vec<Wire>,
+    /// What to load: the name after `braid_`, and the spec.
+    pub(crate) algorithms: Vec<(String, String)>,
+    /// Who sends.
+    pub(crate) connections: Vec<Connection>,
+    /// What changes during the run, ascending in time.
+    pub(crate) changes: Vec<Change>,
+}
+
+/// A network namespace.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Node {
+    /// For messages.
+    pub(crate) name: String,
+    /// Its own addresses, besides those of its interfaces.
+    pub(crate) addresses: Vec<Ipv4Addr>,
+    /// What it does with packets, first match first.
+    pub(crate) routes: Vec<Route>,
+    /// `net.` settings, such as (`ipv4/tcp_ecn`, `1`).
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// Where packets go.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Route {
+    /// Which packets.
+    pub(crate) of: Match,
+    /// The wire they leave by, and its end on this node.
+    pub(crate) by: (usize, usize),
+    /// First congestion window of connections that take it, packets.
+    pub(crate) initial_window: Option<u32>,
+    /// Acknowledges without delay.
+    pub(crate) quick_ack: bool,
+}
+
+/// Packets by their addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Match {
+    /// All that no other route is for.
+    All,
+    /// By the sender's address.
+    From(Ipv4Addr),
+    /// By the receiver's address.
+    To(Ipv4Addr),
+}
+
+/// A veth pair.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Wire {
+    /// Largest IP packet, bytes.
+    pub(crate) mtu: u32,
+    /// Its two ends.
+    pub(crate) ends: [End; 2],
+}
+
+/// An interface.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct End {
+    /// Index into [`Job::nodes`].
+    pub(crate) node: usize,
+    /// Its address.
+    pub(crate) address: Option<Ipv4Addr>,
+    /// What happens to the packets that leave by it.
+    pub(crate) queue: Option<Queue>,
+}
+
+/// A queue and the way to the other end.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Queue {
+    /// The queue proper; without it packets go on at once.
+    pub(crate) bottleneck: Option<Bottleneck>,
+    /// What happens after it.
+    pub(crate) path: Path,
+}
+
+/// A queue that is served at a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Bottleneck {
+    /// Bits per second, of IP packets.
+    pub(crate) rate_bps: u64,
+    /// The packet being sent counts.
+    pub(crate) limit_packets: u32,
+    /// Nothing enters.
+    pub(crate) down: bool,
+    /// Seed of its random decisions.
+    pub(crate) seed: u64,
+}
+
+/// Delay and loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Path {
+    /// Propagation delay.
+    pub(crate) delay_ns: u64,
+    /// Random extra delay, uniform from 0 to this.
+    pub(crate) jitter_ns: u64,
+    /// Whether jitter lets packets overtake each other.
+    pub(crate) reordering: bool,
+    /// Random loss.
+    pub(crate) loss: Loss,
+    /// Seed of its random decisions.
+    pub(crate) seed: u64,
+}
+
+impl Path {
+    /// Whether it does nothing.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.delay_ns == 0 && self.jitter_ns == 0 && self.loss == Loss::None
+    }
+}
+
+/// Random loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) enum Loss {
+    /// None.
+    #[default]
+    None,
+    /// Of each packet by itself.
+    Bernoulli(f64),
+    /// Good to bad, bad to good, loss in the good and in the bad state.
+    GilbertElliott([f64; 4]),
+    /// Everything.
+    All,
+}
+
+/// A sender and a receiver.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Connection {
+    /// Its name in the scenario.
+    pub(crate) name: String,
+    /// MPTCP or TCP.
+    pub(crate) multipath: bool,
+    /// Its congestion control, as the kernel calls it.
+    pub(crate) cc: String,
+    /// Namespaces of sender and receiver.
+    pub(crate) nodes: [usize; 2],
+    /// The receiver.
+    pub(crate) server: Ipv4Addr,
+    /// When it is opened.
+    pub(crate) start_ns: u64,
+    /// When it ends.
+    pub(crate) stop_ns: Option<u64>,
+    /// Receive buffer, bytes of payload.
+    pub(crate) receive_buffer: u64,
+    /// In order of creation.
+    pub(crate) subflows: Vec<Subflow>,
+}
+
+/// A path of a connection.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Subflow {
+    /// The sender's address on it.
+    pub(crate) address: Ipv4Addr,
+    /// The wire it begins with; the sender has its end 0.
+    pub(crate) wire: usize,
+    /// How long after the first is established it joins; `None`: one round trip of the first.
+    pub(crate) join_delay_ns: Option<u64>,
+    /// When it exists: `[from, to)`; empty: always.
+    pub(crate) up: Vec<(u64, u64)>,
+    /// Used only when no other can be.
+    pub(crate) backup: bool,
+}
+
+/// A queue from a certain time on.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Change {
+    /// When.
+    pub(crate) at_ns: u64,
+    /// The wire and its end.
+    pub(crate) end: (usize, usize),
+    /// All of it.
+    pub(crate) queue: Queue,
+}
+
+/// What the guest has counted.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Report {
+    /// The kernel's release.
+    pub(crate) kernel: String,
+    /// Every 100 ms and at [`Job::moments`], from 0 to the end of the run.
+    pub(crate) moments: Vec<Moment>,
+}
+
+/// Everything at one moment. Counts are from the start of the run.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Moment {
+    /// Since the start of the run.
+    pub(crate) time_ns: u64,
+    /// Whether it is one of those every 100 ms.
+    pub(crate) regular: bool,
+    /// Time that the guest's processor was busy.
+    pub(crate) busy_ns: u64,
+    /// One per connection.
+    pub(crate) connections: Vec<ConnectionAt>,
+    /// One per end of every wire that has a queue, in order.
+    pub(crate) queues: Vec<QueueAt>,
+}
+
+/// A connection at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct ConnectionAt {
+    /// Whether it has been opened and not closed.
+    pub(crate) open: bool,
+    /// Payload that the receiving application has read.
+    pub(crate) delivered_bytes: u64,
+    /// Payload sent again on another subflow.
+    pub(crate) reinjected_bytes: u64,
+    /// One per subflow of the job.
+    pub(crate) subflows: Vec<SubflowAt>,
+}
+
+/// A subflow at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct SubflowAt {
+    /// Whether it exists.
+    pub(crate) established: bool,
+    /// Packets.
+    pub(crate) cwnd: u32,
+    /// Packets; none before the first reduction.
+    pub(crate) ssthresh: Option<u32>,
+    /// 0 before the first sample.
+    pub(crate) srtt_us: u32,
+    /// Packets.
+    pub(crate) in_flight: u32,
+    /// Payload bytes per packet.
+    pub(crate) mss: u32,
+    /// Data packets sent, again or not.
+    pub(crate) sent: u64,
+    /// Data packets sent again.
+    pub(crate) retransmissions: u64,
+    /// Retransmission timeouts.
+    pub(crate) timeouts: u64,
+    /// Data packets that have arrived, duplicates included.
+    pub(crate) received: u64,
+    /// Payload that has arrived, once.
+    pub(crate) received_bytes: u64,
+    /// Time that it existed.
+    pub(crate) active_ns: u64,
+    /// Integral of cwnd, packets x nanoseconds.
+    pub(crate) cwnd_integral: u128,
+    /// Sum over the packets delivered of the smoothed RTT at that time, microseconds.
+    pub(crate) rtt_sum_us: u64,
+    /// These packets.
+    pub(crate) rtt_samples: u64,
+}
+
+/// A queue and the path behind it at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct QueueAt {
+    /// Packets that have left the path.
+    pub(crate) packets: u64,
+    /// Their IP bytes.
+    pub(crate) bytes: u64,
+    /// Packets in the queue.
+    pub(crate) queued: u32,
+    /// Packets on the path behind it.
+    pub(crate) travelling: u32,
+    /// Packets that found the queue full.
+    pub(crate) dropped: u64,
+    /// Packets lost on the path.
+    pub(crate) lost: u64,
+    /// Integral of the packets in the queue, packets x nanoseconds.
+    pub(crate) queue_integral: u128,
+}
+
+/// What the guest says. A line of the console is not among it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) enum Message {
+    /// It could not do the job.
+    Failed(String),
+    /// It has done the job.
+    Done(Report),
+}
+
+const MAGIC: [u8; 4] = *b"BRD\x01";
+const HEADER: usize = 4 + 4 + 8;
+
+/// A value with its length and checksum.
+pub(crate) fn frame(value: &impl Serialize) -> Vec<u8> {
+    let payload = postcard::to_stdvec(value).expect("plain data");
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend((payload.len() as u32).to_le_bytes());
+    bytes.extend(&Sha256::digest(&payload)[..8]);
+    bytes.extend(payload);
+    bytes
+}
+
+/// The first value of `bytes` and how long it was there; `None` if it is not whole yet.
+///
+/// # Errors
+/// If these bytes are no frame.
+pub(crate) fn unframe<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<(T, usize)>, String> {
+    let Some(header) = bytes.get(..HEADER) else { return Ok(None) };
+    if header[..4] != MAGIC {
+        return Err("these bytes do not begin as a message".into());
+    }
+    let length = u32::from_le_bytes(header[4..8].try_into().expect("four bytes")) as usize;
+    let Some(payload) = bytes.get(HEADER..HEADER + length) else { return Ok(None) };
+    if Sha256::digest(payload)[..8] != header[8..] {
+        return Err("the checksum of a message is wrong".into());
+    }
+    let value = postcard::from_bytes(payload).map_err(|error| error.to_string())?;
+    Ok(Some((value, HEADER + length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_arrives_as_it_was_sent_and_not_before_it_is_whole() {
+        let message = Message::Failed("no route".into());
+        let second = Message::Done(Report::default());
+        let mut bytes = frame(&message);
+        bytes.extend(frame(&second));
+        let first = frame(&message).len();
+        for length in 0..first {
+            assert_eq!(unframe::<Message>(&bytes[..length]), Ok(None), "{length} bytes");
+        }
+        assert_eq!(unframe(&bytes), Ok(Some((message, first))));
+        assert_eq!(unframe::<Message>(&bytes[first..]).unwrap().unwrap().0, second);
+    }
+
+    #[test]
+    fn a_damaged_message_is_no_message() {
+        let mut bytes = frame(&Message::Failed("no route".into()));
+        *bytes.last_mut().unwrap() ^= 1;
+        assert!(unframe::<Message>(&bytes).unwrap_err().contains("checksum"));
+        assert!(unframe::<Message>(b"something else entirely").unwrap_err().contains("begin"));
+    }
+}

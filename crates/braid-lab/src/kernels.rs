@@ -1,0 +1,381 @@
+//! The guest's kernel: from the pinned list, a Debian package or a kernel that is installed here.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use liblzma::read::XzDecoder;
+use object::{Object as _, ObjectSection as _};
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+
+use crate::Error;
+
+/// Name, package within a Debian archive, sha256.
+const PINNED: &str = include_str!("../../../kernel/guests.tsv");
+
+/// What the guest needs of a kernel beyond what is built in, as far as it exists as modules. Dependencies come along.
+const MODULES: [&str; 9] = [
+    "veth",
+    "sch_netem",
+    "sch_tbf",
+    "sch_red",
+    "sch_codel",
+    "sch_fq_codel",
+    "qemu_fw_cfg",
+    "virtio_console",
+    "mptcp_diag",
+];
+
+/// A kernel, ready to be booted.
+#[derive(Clone, Debug)]
+pub(crate) struct Kernel {
+    /// Its release, as `uname -r` prints it.
+    pub(crate) release: String,
+    /// The bootable image.
+    pub(crate) image: PathBuf,
+    /// Names and contents of modules, in an order in which they can be loaded.
+    pub(crate) modules: Vec<Module>,
+}
+
+/// The names of the pinned kernels, the first being the default.
+pub(crate) fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = entries().map(|(name, ..)| name).collect();
+    names.dedup();
+    names
+}
+
+fn entries() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    PINNED.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let mut fields = line.split('\t');
+        Some((fields.next()?, fields.next()?, fields.next()?))
+    })
+}
+
+impl Kernel {
+    /// The kernel of that name in the list, of that package (`.deb`), or of that file, whose modules are then in
+    /// `/lib/modules`. Packages are fetched into `cache` if need be; `say` tells of what takes long.
+    pub(crate) fn find(name: &str, cache: &Path, say: &dyn Fn(&str)) -> Result<Self, Error> {
+        let packages: Vec<_> = entries().filter(|(pinned, ..)| *pinned == name).collect();
+        if !packages.is_empty() {
+            let files: Result<Vec<PathBuf>, Error> =
+                packages.iter().map(|(_, path, sum)| fetch(path, sum, cache, say)).collect();
+            return Self::of_packages(&files?, cache, say);
+        }
+        let path = Path::new(name);
+        if !path.is_file() {
+            return Err(Error::input(
+                format!("no kernel is called \"{name}\", and there is no such file"),
+                format!(
+                    "--kernel takes {}, a kernel's Debian package, or a file such as /boot/vmlinuz-6.12.0",
+                    names().join(", ")
+                ),
+            ));
+        }
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            Self::of_packages(&[path.to_owned()], cache, say)
+        } else {
+            Self::installed(path)
+        }
+    }
+
+    /// A kernel file of this machine.
+    fn installed(image: &Path) -> Result<Self, Error> {
+        let release = release(image)?;
+        let folder = Path::new("/lib/modules").join(&release);
+        let mut files = BTreeMap::new();
+        let reading = |error: io::Error| Error::machine(format!("cannot read {}: {error}", folder.display()));
+        collect(&folder.join("kernel"), &mut files).map_err(reading)?;
+        let modules = in_order(|name| match files.get(name) {
+            Some(path) => fs::read(path).map(|bytes| Some((file_name(path), bytes))),
+            None => Ok(None),
+        })
+        .map_err(reading)?;
+        Ok(Self { release, image: image.to_owned(), modules })
+    }
+
+    /// From packages that hold `vmlinuz` and the modules. What is needed of them is kept unpacked beside them.
+    fn of_packages(packages: &[PathBuf], cache: &Path, say: &dyn Fn(&str)) -> Result<Self, Error> {
+        let mut hash = Sha256::new();
+        for package in packages {
+            let mut file = fs::File::open(package).map_err(|error| reading(package, &error))?;
+            io::copy(&mut file, &mut hash).map_err(|error| reading(package, &error))?;
+        }
+        let sum = hex(&hash.finalize());
+        let folder = cache.join("unpacked").join(&sum[..16]);
+        let done = folder.join("complete");
+        if !done.exists() {
+            say("unpacking the kernel");
+            let parent = folder.parent().expect("it was joined");
+            fs::create_dir_all(parent).map_err(|error| writing(parent, &error))?;
+            let fresh = tempfile::tempdir_in(parent).map_err(|error| writing(parent, &error))?;
+            for package in packages {
+                unpack(package, fresh.path())?;
+            }
+            fs::write(fresh.path().join("complete"), "").map_err(|error| writing(fresh.path(), &error))?;
+            let _ = fs::remove_dir_all(&folder);
+            match fs::rename(fresh.path(), &folder) {
+                Ok(()) => drop(fresh.keep()),
+                // Another braid was faster.
+                Err(_) if done.exists() => {}
+                Err(error) => return Err(writing(&folder, &error)),
+            }
+        }
+        let image = folder.join("vmlinuz");
+        if !image.exists() {
+            return Err(Error::input(
+                format!("{} holds no kernel image", packages[0].display()),
+                "name a package such as linux-image-6.12.0-amd64.deb",
+            ));
+        }
+        let find = |name: &str| {
+            let path = folder.join(format!("{name}.ko"));
+            if path.exists() {
+                fs::read(&path).map(|bytes| Some((file_name(&path), bytes)))
+            } else {
+                Ok(None)
+            }
+        };
+        let modules = in_order(find).map_err(|error| reading(&folder, &error))?;
+        Ok(Self { release: release(&image)?, image, modules })
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The name of a module from that of its file, as the kernel spells it.
+fn module_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let (name, rest) = name.split_once(".ko")?;
+    ["", ".xz"].contains(&rest).then(|| name.replace('-', "_"))
+}
+
+fn collect(folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if let Some(name) = module_name(&path) {
+            files.insert(name, path);
+        }
+    }
+    Ok(())
+}
+
+/// Name and content of a module's file.
+type Module = (String, Vec<u8>);
+
+/// The modules and what they depend on, dependencies first. `find` gives the file of a module, if there is one.
+fn in_order(find: impl Fn(&str) -> io::Result<Option<Module>>) -> io::Result<Vec<Module>> {
+    fn add(
+        name: &str,
+        find: &dyn Fn(&str) -> io::Result<Option<Module>>,
+        seen: &mut BTreeSet<String>,
+        modules: &mut Vec<Module>,
+    ) -> io::Result<()> {
+        if !seen.insert(name.to_owned()) {
+            return Ok(());
+        }
+        let Some((file, bytes)) = find(name)? else { return Ok(()) };
+        let bytes = if is_xz(&file) { xz(&bytes[..])? } else { bytes };
+        for needed in depends(&bytes) {
+            add(&needed, find, seen, modules)?;
+        }
+        modules.push((format!("{name}.ko"), bytes));
+        Ok(())
+    }
+    let (mut seen, mut modules) = (BTreeSet::new(), Vec::new());
+    for name in MODULES {
+        add(name, &find, &mut seen, &mut modules)?;
+    }
+    Ok(modules)
+}
+
+fn is_xz(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "xz")
+}
+
+fn xz(bytes: impl Read) -> io::Result<Vec<u8>> {
+    let mut plain = Vec::new();
+    XzDecoder::new_multi_decoder(bytes).read_to_end(&mut plain)?;
+    Ok(plain)
+}
+
+/// What a module says that it needs.
+fn depends(module: &[u8]) -> Vec<String> {
+    let Ok(file) = object::File::parse(module) else { return Vec::new() };
+    let Some(Ok(info)) = file.section_by_name(".modinfo").map(|section| section.data()) else {
+        return Vec::new();
+    };
+    let list = info.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(b"depends="));
+    let list = String::from_utf8_lossy(list.unwrap_or_default()).replace('-', "_");
+    list.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// The release that a kernel image names in its header (Documentation/arch/x86/boot.rst).
+fn release(image: &Path) -> Result<String, Error> {
+    let bytes = fs::read(image).map_err(|error| reading(image, &error))?;
+    let is_kernel = bytes.get(0x202..0x206) == Some(b"HdrS");
+    let offset = bytes.get(0x20e..0x210).map(|at| usize::from(u16::from_le_bytes([at[0], at[1]])) + 0x200);
+    let text =
+        offset.filter(|_| is_kernel).and_then(|offset| bytes.get(offset..(offset + 256).min(bytes.len())));
+    let version = text.map(|text| String::from_utf8_lossy(text).into_owned());
+    version
+        .and_then(|version| version.split([' ', '\0']).next().map(str::to_owned))
+        .filter(|release| !release.is_empty())
+        .ok_or_else(|| {
+            Error::input(
+                format!("{} is no x86 kernel image", image.display()),
+                "name a file such as /boot/vmlinuz-6.12.0",
+            )
+        })
+}
+
+/// Takes the kernel's image and the modules out of a Debian package.
+fn unpack(package: &Path, to: &Path) -> Result<(), Error> {
+    let failed = |error: io::Error| reading(package, &error);
+    let file = fs::File::open(package).map_err(failed)?;
+    let mut archive = ar::Archive::new(io::BufReader::new(file));
+    while let Some(entry) = archive.next_entry() {
+        let entry = entry.map_err(failed)?;
+        let name = String::from_utf8_lossy(entry.header().identifier()).into_owned();
+        match name.as_str() {
+            "data.tar" => return take(tar::Archive::new(entry), to).map_err(failed),
+            "data.tar.xz" => {
+                return take(tar::Archive::new(XzDecoder::new_multi_decoder(entry)), to).map_err(failed);
+            }
+            _ => {}
+        }
+    }
+    Err(Error::input(
+        format!("{} is no Debian package with an xz-compressed content", package.display()),
+        "give the package's vmlinuz instead, with its modules in /lib/modules",
+    ))
+}
+
+fn take<R: Read>(mut archive: tar::Archive<R>, to: &Path) -> io::Result<()> {
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.into_owned();
+        let name = file_name(&path);
+        if name == "vmlinuz" || (name.starts_with("vmlinuz-") && path.to_string_lossy().contains("boot/")) {
+            entry.unpack(to.join("vmlinuz"))?;
+        } else if let Some(module) = module_name(&path).filter(|module| is_of_interest(&path, module)) {
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes)?;
+            let bytes = if is_xz(&name) { xz(&bytes[..])? } else { bytes };
+            fs::write(to.join(format!("{module}.ko")), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is one of [`MODULES`] or of the folders that these depend on.
+fn is_of_interest(path: &Path, module: &str) -> bool {
+    let path = path.to_string_lossy();
+    MODULES.contains(&module)
+        || path.contains("/net/sched/")
+        || path.contains("/net/ipv4/")
+        || path.contains("/net/mptcp/")
+}
+
+/// The package from the cache, or from the archives that apt is configured for, by apt's own means.
+fn fetch(path: &str, sum: &str, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let file = cache.join(name);
+    if file.exists() {
+        if sha256(&file)? == sum {
+            return Ok(file);
+        }
+        say(&format!("{} is damaged and fetched anew", file.display()));
+    }
+    fs::create_dir_all(cache).map_err(|error| writing(cache, &error))?;
+    let helper = Path::new("/usr/lib/apt/apt-helper");
+    let archives = archives();
+    if !helper.exists() || archives.is_empty() {
+        return Err(Error::machine_with(
+            format!("this machine has no apt with an archive to fetch {name} from"),
+            "give a kernel of yours with --kernel FILE: a vmlinuz, or the Debian package of one",
+        ));
+    }
+    say(&format!("fetching {name}"));
+    let mut reports = Vec::new();
+    for archive in &archives {
+        let part = NamedTempFile::new_in(cache).map_err(|error| writing(cache, &error))?;
+        // A plus sign in a name stands for itself in a path, but not with every server.
+        let address = format!("{archive}/{}", path.replace('+', "%2B"));
+        let output = Command::new(helper)
+            .args(["-q", "download-file", &address])
+            .arg(part.path())
+            .arg(format!("SHA256:{sum}"))
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Error::machine(format!("cannot run {}: {error}", helper.display())))?;
+        if output.status.success() && sha256(part.path())? == sum {
+            part.persist(&file).map_err(|error| writing(&file, &error.error))?;
+            return Ok(file);
+        }
+        let report = String::from_utf8_lossy(&output.stderr);
+        let last = report.lines().rfind(|line| line.starts_with("E: ") || line.contains("Failed"));
+        reports
+            .push(format!("{archive}: {}", last.unwrap_or("not there, or not what the list names").trim()));
+    }
+    Err(Error::machine_with(
+        format!("cannot fetch {name} from any archive that apt knows:\n  {}", reports.join("\n  ")),
+        "try again when the archive can be reached, or give a kernel of yours with --kernel FILE",
+    ))
+}
+
+/// The archives that apt is configured for; the pool is the same for all suites.
+fn archives() -> Vec<String> {
+    if let Ok(mirror) = env::var("MIRROR") {
+        return vec![mirror.trim_end_matches('/').to_owned()];
+    }
+    let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
+    let parts = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten();
+    files.extend(parts.map(|entry| entry.path()));
+    let mut archives = BTreeSet::new();
+    for text in files.iter().filter_map(|file| fs::read_to_string(file).ok()) {
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_list = matches!(words.first(), Some(&("URIs:" | "deb")));
+            if is_list {
+                let addresses = words.iter().filter(|word| word.starts_with("http"));
+                archives.extend(addresses.map(|word| word.trim_end_matches('/').to_owned()));
+            }
+        }
+    }
+    archives.into_iter().collect()
+}
+
+fn sha256(file: &Path) -> Result<String, Error> {
+    let mut hash = Sha256::new();
+    let mut open = fs::File::open(file).map_err(|error| reading(file, &error))?;
+    io::copy(&mut open, &mut hash).map_err(|error| reading(file, &error))?;
+    Ok(hex(&hash.finalize()))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn reading(path: &Path, error: &io::Error) -> Error {
+    Error::machine(format!("cannot read {}: {error}", path.display()))
+}
+
+pub(crate) fn writing(path: &Path, error: &io::Error) -> Error {
+    Error::machine_with(
+        format!("cannot write {}: {error}", path.display()),
+        "make room, or name another place for the cache with XDG_CACHE_HOME",
+    )
+}

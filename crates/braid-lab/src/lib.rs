@@ -1,0 +1,221 @@
+//! The lab: scenarios on the network stack of a distribution kernel, in a guest whose clock counts instructions.
+//!
+//! A guest is QEMU, emulating, with virtual time: the same kernel, QEMU, program and seed give the same bytes, on any
+//! machine, and neither KVM nor root is needed. [`Lab::prepare`] finds kernel and QEMU, builds the guest's image around
+//! this very program and boots it once; [`Lab::run`] restores that and runs a scenario in it: namespaces, veth, netem,
+//! MPTCP sockets, and the algorithms as eBPF. [`agent`] is what runs in the guest.
+
+mod agent;
+mod error;
+mod image;
+mod job;
+mod kernels;
+mod lower;
+mod measure;
+mod qemu;
+
+use std::{
+    env,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process,
+    sync::{Mutex, PoisonError, atomic::AtomicBool},
+    time::{Duration, SystemTime},
+};
+
+use braid_algorithms::Spec;
+use braid_results::measure::Measurements;
+use braid_scenario::model::Scenario;
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+
+pub use agent::agent;
+pub use error::{Error, Kind};
+pub use lower::{Unsupported, check};
+
+use job::Job;
+use kernels::{Kernel, hex, writing};
+use qemu::{Begin, Boot, Place, Qemu};
+
+/// The name of the kernel that is used unless another is asked for.
+///
+/// # Panics
+/// If the list of kernels is empty.
+pub fn default_kernel() -> &'static str {
+    kernels::names().first().expect("there is one in the list")
+}
+
+/// How a guest comes to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// From the snapshot of one that has booted.
+    Restored,
+    /// It boots for every run: slow, and the same.
+    Booted,
+}
+
+/// Everything that runs in a guest need.
+#[derive(Debug)]
+pub struct Lab {
+    qemu: Qemu,
+    kernel: Kernel,
+    image: PathBuf,
+    /// Of the booted guest.
+    snapshot: Option<PathBuf>,
+    /// Hash of all that the guest is made of.
+    identity: String,
+    folder: PathBuf,
+    /// Processors without a guest.
+    free: Mutex<Vec<usize>>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was measured.
+    pub measurements: Measurements,
+    /// What makes it doubtful; for people.
+    pub doubts: Vec<String>,
+}
+
+/// Of images and snapshots, the newest so many are kept.
+const KEPT: usize = 4;
+
+impl Lab {
+    /// Gets everything ready: the kernel (by name or file), the image around `program`, and the snapshot of a guest that has
+    /// booted. What takes long is told to `say`, and is in the user's cache the next time.
+    ///
+    /// # Errors
+    /// If something is missing or cannot be written, or the guest does not boot.
+    pub fn prepare(
+        kernel: &str,
+        program: &Path,
+        start: Start,
+        stop: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Result<Self, Error> {
+        let qemu = Qemu::find()?;
+        let cache = cache()?;
+        let kernel = Kernel::find(kernel, &cache.join("kernels"), say)?;
+        let image = image::build(&kernel, program)?;
+        let mut hash = Sha256::new();
+        hash.update(&image);
+        let boots = fs::read(&kernel.image)
+            .map_err(|error| Error::machine(format!("cannot read {}: {error}", kernel.image.display())))?;
+        hash.update(boots);
+        hash.update(format!("{} {:?} {}", qemu.version, qemu.arguments(), qemu::kernel_arguments()));
+        let identity = hex(&hash.finalize()[..12]);
+
+        let folder = cache.join("lab");
+        fs::create_dir_all(&folder).map_err(|error| writing(&folder, &error))?;
+        let path = folder.join(format!("{identity}.cpio"));
+        whole(&path, |part| fs::write(part, &image).map_err(|error| writing(part, &error)))?;
+        let free = Mutex::new(processors());
+        let mut lab =
+            Self { qemu, kernel, image: path, snapshot: None, identity, folder: folder.clone(), free };
+        if start == Start::Restored {
+            let path = folder.join(format!("{}.snapshot", lab.identity));
+            whole(&path, |part| {
+                say("booting the guest once");
+                lab.guest(&Begin::Snapshot(part), &Job::default(), stop).map(drop)
+            })?;
+            lab.snapshot = Some(path);
+        }
+        tidy(&folder);
+        Ok(lab)
+    }
+
+    /// What results depend on besides scenario and seed: kernel, QEMU, and the image, by its hash.
+    pub fn environment(&self) -> String {
+        format!("Linux {}, QEMU {}, image {}", self.kernel.release, self.qemu.version, self.identity)
+    }
+
+    /// Runs a scenario in a guest of its own. Set `stop` to end it early.
+    ///
+    /// # Errors
+    /// If the scenario has what the lab cannot do ([`check`] tells beforehand), the guest fails, or `stop` was set.
+    pub fn run(
+        &self,
+        scenario: &Scenario,
+        spec: &Spec,
+        seed: u64,
+        samples: bool,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, Error> {
+        let lowered = lower::lower(scenario, spec, seed).map_err(|unsupported| {
+            Error::input(format!("{}: {}", unsupported.key, unsupported.reason), "use --backend sim")
+        })?;
+        let begin = self.snapshot.as_deref().map_or(Begin::Boot, Begin::Restore);
+        let report = self.guest(&begin, &lowered.job, stop)?;
+        let report = report.ok_or_else(|| Error::guest("the guest made no report"))?;
+        let measurements = measure::measure(scenario, &lowered, &report, samples).map_err(Error::guest)?;
+        Ok(Outcome { measurements, doubts: measure::doubts(scenario, &lowered, &report) })
+    }
+
+    fn guest(&self, begin: &Begin<'_>, job: &Job, stop: &AtomicBool) -> Result<Option<job::Report>, Error> {
+        let boot = Boot { kernel: &self.kernel.image, image: &self.image };
+        let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let processor = free().pop();
+        let place = Place { folder: &self.folder, processor };
+        let done = qemu::run(&self.qemu, &boot, begin, job, &place, stop);
+        free().extend(processor);
+        done
+    }
+}
+
+/// Those that this process may use. Not every braid begins with the same one.
+fn processors() -> Vec<usize> {
+    let Ok(usable) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    let mut all: Vec<usize> =
+        (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| usable.is_set(cpu)).collect();
+    let first = process::id() as usize % all.len().max(1);
+    all.rotate_left(first);
+    all
+}
+
+/// The folder for what need not be made again.
+fn cache() -> Result<PathBuf, Error> {
+    let base = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let base = base.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
+    let base = base.ok_or_else(|| {
+        Error::machine_with("there is no place for the lab's cache", "set HOME or XDG_CACHE_HOME")
+    })?;
+    Ok(base.join("braid"))
+}
+
+/// A file that is there whole or not at all. One that is there already is marked as used.
+fn whole(path: &Path, make: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
+    if let Ok(file) = File::open(path) {
+        let _ = file.set_modified(SystemTime::now());
+        return Ok(());
+    }
+    let folder = path.parent().expect("it is in the cache");
+    let part = NamedTempFile::new_in(folder).map_err(|error| writing(folder, &error))?;
+    make(part.path())?;
+    part.persist(path).map(drop).map_err(|error| writing(path, &error.error))
+}
+
+/// Removes images and snapshots that were not used for long. What cannot be removed does no harm.
+fn tidy(folder: &Path) {
+    let used = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).ok();
+    let entries = || fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_old = |path: &PathBuf| {
+        used(path).and_then(|at| at.elapsed().ok()).is_some_and(|age| age > Duration::from_secs(24 * 3600))
+    };
+    // Of programs that were killed.
+    let left = entries().filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(qemu::TEMPORARY))
+    });
+    for folder in left.filter(is_old) {
+        let _: io::Result<()> = fs::remove_dir_all(folder);
+    }
+    for kind in ["cpio", "snapshot"] {
+        let mut files: Vec<PathBuf> =
+            entries().filter(|path| path.extension().is_some_and(|extension| extension == kind)).collect();
+        files.sort_by_key(used);
+        for file in files.iter().rev().skip(KEPT) {
+            let _: io::Result<()> = fs::remove_file(file);
+        }
+    }
+}

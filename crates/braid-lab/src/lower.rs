@@ -1,0 +1,434 @@
+//! From a scenario to namespaces, cables and queues.
+//!
+//! A link is a cable whose two ends hold the queues of its two directions. Where a route goes from one link to the next,
+//! their ends meet in a router. Every connection has a namespace for its sender, joined by a plain cable per subflow to
+//! the router where the subflow's route begins, so that no queue is on the sending host; all receivers share one.
+
+use std::net::Ipv4Addr;
+
+use braid_algorithms::Spec;
+use braid_scenario::{
+    model::{self, Discipline, Kind, QueueLimit, Scenario, Traffic},
+    topology::serialisation_ns,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::job::{
+    Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Route, Subflow, Wire,
+};
+
+/// A key of a scenario that the lab cannot do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// Where it stands, such as `link.b1.trace`.
+    pub key: String,
+    /// Why not.
+    pub reason: String,
+}
+
+/// A job, and how its counts belong to the scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Lowered {
+    pub(crate) job: Job,
+    /// For each link of the scenario, the places of its forward and reverse queue in [`crate::job::Moment::queues`];
+    /// none of a link that is only a delay, or that no route has.
+    pub(crate) queues: Vec<Option<[usize; 2]>>,
+}
+
+/// A link this many times faster than the slowest of its route, on which nobody else is, is only a delay.
+const MUCH_FASTER: u64 = 4;
+const SERVER: &str = "server";
+const ETHERNET_MTU: u32 = 1500;
+
+/// What the lab cannot do of a scenario, the first such thing.
+///
+/// # Errors
+/// That thing.
+pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
+    let refuse = |key: String, reason: &str| Err(Unsupported { key, reason: reason.to_owned() });
+    for link in &scenario.links {
+        let base = link.name.split('@').next().unwrap_or_default();
+        for direction in [&link.forward, &link.reverse] {
+            let key = |name: &str| format!("link.{base}.{name}");
+            if direction.trace.is_some() {
+                return refuse(key("trace"), "the lab has no links that follow a trace; give a rate");
+            }
+            if direction.discipline != Discipline::DropTail {
+                return refuse(key("discipline"), "the lab has drop-tail queues only");
+            }
+            if direction.ecn_threshold.is_some() {
+                return refuse(key("ecn-threshold"), "the lab's queues do not mark packets");
+            }
+            let in_bytes = |limit: QueueLimit| matches!(limit, QueueLimit::Bytes(_));
+            if in_bytes(direction.queue) || direction.changes.iter().any(|c| c.queue.is_some_and(in_bytes)) {
+                return refuse(key("queue"), "the lab's queues are limited in packets, such as \"100p\"");
+            }
+            let losses = direction.changes.iter().filter_map(|change| change.loss).chain([direction.loss]);
+            if losses.into_iter().any(|loss| matches!(loss, model::Loss::Periodic(_))) {
+                return refuse(key("drop-every"), "the lab loses packets at random only; give a loss");
+            }
+            if direction.keeps_queue && direction.changes.iter().any(|change| change.up.is_some()) {
+                return refuse(key("when-down"), "a queue of the lab does not outlive that its link is down");
+            }
+        }
+    }
+    for connection in &scenario.connections {
+        let key = |name: &str| format!("connection.{}.{name}", connection.name);
+        if connection.traffic != Traffic::Bulk {
+            return refuse(key("traffic"), "the lab's applications are bulk transfers only");
+        }
+        if connection.ip_header != 20 {
+            return refuse(key("ip-version"), "the lab speaks IPv4 only");
+        }
+        if connection.initial_ssthresh.is_some() {
+            return refuse(key("initial-ssthresh"), "the kernel has no such setting");
+        }
+        for (index, subflow) in connection.subflows.iter().enumerate() {
+            if !subflow.reroutes.is_empty() {
+                let own = match connection.kind {
+                    Kind::Tcp => key("change"),
+                    Kind::Mptcp => key(&format!("subflow.{}.change", subflow.name)),
+                };
+                return refuse(own, "the lab's routes do not change");
+            }
+            let sub = |name: &str| key(&format!("subflow.{}.{name}", subflow.name));
+            if index == 0 && subflow.backup {
+                return refuse(sub("backup"), "the kernel opens a connection on a path that is no backup");
+            }
+            if index == 0 && subflow.up.first().is_some_and(|&(from, _)| from > connection.start_ns) {
+                return refuse(
+                    sub("up"),
+                    "the first subflow opens the connection, and so is there from its start",
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The job of a run.
+///
+/// # Errors
+/// What the lab cannot do, see [`check`].
+pub(crate) fn lower(scenario: &Scenario, spec: &Spec, seed: u64) -> Result<Lowered, Unsupported> {
+    check(scenario)?;
+    let mut builder = Builder::new(scenario, seed);
+    for (number, connection) in scenario.connections.iter().enumerate() {
+        builder.connection(number, connection, spec)?;
+    }
+    let Builder { mut job, queues, .. } = builder;
+    job.duration_ns = scenario.duration_ns;
+    let periods = scenario.periods.iter().flat_map(|&(from, to)| [from, to]);
+    job.moments =
+        [scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns, scenario.duration_ns].into();
+    job.moments.extend(periods);
+    job.moments.sort_unstable();
+    job.moments.dedup();
+    job.changes.sort_by_key(|change| change.at_ns);
+    // Queues are counted in the order of their wires.
+    let mut order: Vec<(usize, usize)> = Vec::new();
+    for (number, wire) in job.wires.iter().enumerate() {
+        order.extend((0..2).filter(|&end| wire.ends[end].queue.is_some()).map(|end| (number, end)));
+    }
+    let place = |end| order.iter().position(|&queued| queued == end).expect("links have queues");
+    let queues = queues.into_iter().map(|wire| wire.map(|wire| [place((wire, 0)), place((wire, 1))]));
+    Ok(Lowered { queues: queues.collect(), job })
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    job: Job,
+    /// For each link, its wire.
+    queues: Vec<Option<usize>>,
+    /// For each end of each link, 2 x link + end, the node it is on.
+    ends: Vec<usize>,
+    addresses: u32,
+}
+
+impl<'a> Builder<'a> {
+    fn new(scenario: &'a Scenario, seed: u64) -> Self {
+        let links = scenario.links.len();
+        // Ends that meet, by the smallest of them.
+        let mut meets: Vec<usize> = (0..2 * links).collect();
+        let mut used = vec![false; links];
+        let routes: Vec<Vec<usize>> = scenario
+            .connections
+            .iter()
+            .flat_map(|connection| &connection.subflows)
+            .map(|subflow| queues_of(scenario, subflow))
+            .collect();
+        for route in &routes {
+            for pair in route.windows(2) {
+                let (a, b) = (meets[2 * pair[0] + 1], meets[2 * pair[1]]);
+                let (least, most) = (a.min(b), a.max(b));
+                meets.iter_mut().filter(|end| **end == most).for_each(|end| *end = least);
+            }
+            for &link in route {
+                used[link] = true;
+            }
+        }
+        // Where nothing but the receivers follows, the end is on their node.
+        let begins: Vec<usize> = (0..links).filter(|&link| used[link]).map(|link| meets[2 * link]).collect();
+        let mut job = Job { nodes: vec![Node { name: SERVER.into(), ..Node::default() }], ..Job::default() };
+        let mut nodes = vec![None; 2 * links];
+        let mut ends = vec![0; 2 * links];
+        for end in 0..2 * links {
+            let group = meets[end];
+            if used[end / 2] && begins.contains(&group) {
+                ends[end] = *nodes[group].get_or_insert_with(|| {
+                    job.nodes.push(Node { name: format!("router{}", job.nodes.len()), ..Node::default() });
+                    job.nodes.len() - 1
+                });
+            }
+        }
+        let mut builder = Self { scenario, seed, job, queues: vec![None; links], ends, addresses: 0 };
+        for link in (0..links).filter(|&link| used[link]) {
+            builder.link(link);
+        }
+        builder
+    }
+
+    fn mtu(&self) -> u32 {
+        let packets = self.scenario.connections.iter().map(|own| own.mss + own.data_header);
+        packets.max().unwrap_or(0).max(ETHERNET_MTU)
+    }
+
+    fn link(&mut self, number: usize) {
+        let link = &self.scenario.links[number];
+        let wire = self.job.wires.len();
+        let directions = [("forward", &link.forward), ("reverse", &link.reverse)];
+        let ends = [0, 1].map(|end| {
+            let (name, direction) = directions[end];
+            let states = self.states(&format!("{}.{name}", link.name), direction);
+            let mut states = states.into_iter();
+            let (_, first) = states.next().expect("there is a first state");
+            let later = states.map(|(at_ns, queue)| Change { at_ns, end: (wire, end), queue });
+            self.job.changes.extend(later);
+            End { node: self.ends[2 * number + end], address: None, queue: Some(first) }
+        });
+        self.job.wires.push(Wire { mtu: self.mtu(), ends });
+        self.queues[number] = Some(wire);
+    }
+
+    /// What a direction is like from each time on; the first from 0.
+    fn states(&self, name: &str, direction: &model::Direction) -> Vec<(u64, Queue)> {
+        let mut times: Vec<u64> = direction.changes.iter().map(|change| change.at_ns).collect();
+        times.extend(direction.outages.iter().flat_map(|&(from, to)| [from, to]));
+        times.push(0);
+        times.sort_unstable();
+        times.dedup();
+        let state = |time: u64| {
+            let mut now = direction.clone();
+            let mut up = true;
+            for change in direction.changes.iter().filter(|change| change.at_ns <= time) {
+                now.rate_bps = change.rate_bps.unwrap_or(now.rate_bps);
+                now.delay_ns = change.delay_ns.unwrap_or(now.delay_ns);
+                now.loss = change.loss.unwrap_or(now.loss);
+                now.queue = change.queue.unwrap_or(now.queue);
+                up = change.up.unwrap_or(up);
+            }
+            let down = !up || direction.outages.iter().any(|&(from, to)| (from..to).contains(&time));
+            let limit_packets = match now.queue {
+                QueueLimit::Packets(packets) => packets,
+                QueueLimit::Bytes(_) => unreachable!("checked before"),
+            };
+            let seeds = ["queue", "path"].map(|stage| self.seed_of(&format!("{name}.{stage}.{time}")));
+            let bottleneck = Bottleneck { rate_bps: now.rate_bps, limit_packets, down, seed: seeds[0] };
+            let path = Path {
+                delay_ns: now.delay_ns,
+                jitter_ns: now.jitter_ns,
+                reordering: now.reordering,
+                loss: if down { Loss::All } else { loss(now.loss) },
+                seed: seeds[1],
+            };
+            (time, Queue { bottleneck: Some(bottleneck), path })
+        };
+        times.into_iter().map(state).collect()
+    }
+
+    /// Of one of the network's random decisions.
+    fn seed_of(&self, what: &str) -> u64 {
+        let hash = Sha256::digest(format!("{}/{what}", self.seed));
+        u64::from_le_bytes(hash[..8].try_into().expect("eight bytes"))
+    }
+
+    fn node(&mut self, name: String) -> usize {
+        self.job.nodes.push(Node { name, ..Node::default() });
+        self.job.nodes.len() - 1
+    }
+
+    fn connection(
+        &mut self,
+        number: usize,
+        model: &model::Connection,
+        spec: &Spec,
+    ) -> Result<(), Unsupported> {
+        let client = self.node(model.name.clone());
+        if model.ecn {
+            self.job.nodes[client].settings.push(("ipv4/tcp_ecn".into(), "1".into()));
+        }
+        let server = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 128, 0, 0)) + number as u32 + 1);
+        self.job.nodes[0].addresses.push(server);
+        let cc = self.congestion_control(model, spec);
+        let mut subflows = Vec::new();
+        for (index, subflow) in model.subflows.iter().enumerate() {
+            self.addresses += 1;
+            let address = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) + self.addresses);
+            let wire = self.subflow(model, subflow, client, address, index == 0)?;
+            subflows.push(Subflow {
+                address,
+                wire,
+                join_delay_ns: subflow.join_delay_ns,
+                up: subflow.up.clone(),
+                backup: subflow.backup,
+            });
+        }
+        self.job.connections.push(Connection {
+            name: model.name.clone(),
+            multipath: model.kind == Kind::Mptcp,
+            cc,
+            nodes: [client, 0],
+            server,
+            start_ns: model.start_ns,
+            stop_ns: model.stop_ns,
+            receive_buffer: model.receive_buffer,
+            subflows,
+        });
+        Ok(())
+    }
+
+    /// The kernel's name of a connection's congestion control, which is loaded if it is one of ours. Plain TCP on reno or
+    /// cubic, where the scenario says so, is the kernel's own.
+    fn congestion_control(&mut self, model: &model::Connection, spec: &Spec) -> String {
+        let text = model.cc.as_deref().unwrap_or(spec.text());
+        if model.kind == Kind::Tcp && model.cc.is_some() && ["reno", "cubic"].contains(&text) {
+            return text.to_owned();
+        }
+        let loaded = self.job.algorithms.iter().position(|(_, other)| other == text);
+        let number = loaded.unwrap_or_else(|| {
+            let base = text.split(':').next().unwrap_or_default();
+            let taken = self.job.algorithms.iter().any(|(name, _)| name == base);
+            let name =
+                if taken { format!("{base:.7}{}", self.job.algorithms.len()) } else { base.to_owned() };
+            self.job.algorithms.push((name, text.to_owned()));
+            self.job.algorithms.len() - 1
+        });
+        format!("{}{}", braid_kernel::PREFIX, self.job.algorithms[number].0)
+    }
+
+    /// Cable and routes of a subflow; returns the cable at the sender.
+    fn subflow(
+        &mut self,
+        model: &model::Connection,
+        subflow: &model::Subflow,
+        client: usize,
+        address: Ipv4Addr,
+        first: bool,
+    ) -> Result<usize, Unsupported> {
+        let links = queues_of(self.scenario, subflow);
+        let wire = self.job.wires.len();
+        let delay_ns = subflow.route.iter().filter(|link| !links.contains(link)).map(|&link| {
+            let (there, back) = (&self.scenario.links[link].forward, &self.scenario.links[link].reverse);
+            let packet = model.mss + model.data_header;
+            there.delay_ns
+                + serialisation_ns(packet, there.rate_bps)
+                + back.delay_ns
+                + serialisation_ns(model.ack_size, back.rate_bps)
+        });
+        // Where the acknowledgements leave the network: a queue on the sending host would be a signal to it.
+        let path = Path { delay_ns: delay_ns.sum(), ..Path::default() };
+        let queue = (!path.is_nothing()).then_some(Queue { bottleneck: None, path });
+        let entry = self.ends[2 * links[0]];
+        self.job.wires.push(Wire {
+            mtu: model.mss + model.data_header,
+            ends: [
+                End { node: client, address: Some(address), queue: None },
+                End { node: entry, address: None, queue },
+            ],
+        });
+        let mut hops = vec![(client, (wire, 0)), (entry, (wire, 1))];
+        for &link in &links {
+            let own = self.queues[link].expect("links of routes have wires");
+            let nodes = [self.ends[2 * link], self.ends[2 * link + 1]];
+            if hops.last().is_some_and(|&(node, _)| node != nodes[0]) {
+                return Err(crossing(model, subflow));
+            }
+            hops.push((nodes[0], (own, 0)));
+            hops.push((nodes[1], (own, 1)));
+        }
+        let last = hops.last().expect("there are links").0;
+        if last != 0 {
+            let known = self.job.wires.iter().position(|wire| {
+                wire.ends[0].node == last && wire.ends[1].node == 0 && wire.ends[0].queue.is_none()
+            });
+            let exit = known.unwrap_or_else(|| {
+                let end = |node| End { node, address: None, queue: None };
+                self.job.wires.push(Wire { mtu: self.mtu(), ends: [end(last), end(0)] });
+                self.job.wires.len() - 1
+            });
+            hops.extend([(last, (exit, 0)), (0, (exit, 1))]);
+        }
+        let mut seen: Vec<usize> = hops.iter().step_by(2).map(|&(node, _)| node).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        if seen.len() != hops.len() / 2 {
+            return Err(crossing(model, subflow));
+        }
+        for hop in hops.chunks_exact(2) {
+            let [(near, out), (far, back)] = [hop[0], hop[1]];
+            let plain = |of, by| Route { of, by, initial_window: None, quick_ack: false };
+            if near == client {
+                let own =
+                    Route { initial_window: Some(model.initial_window), ..plain(Match::From(address), out) };
+                if first {
+                    self.job.nodes[near].routes.push(Route { of: Match::All, ..own.clone() });
+                }
+                self.job.nodes[near].routes.push(own);
+            } else {
+                self.job.nodes[near].routes.push(plain(Match::From(address), out));
+            }
+            let quick_ack = far == 0 && !model.delayed_ack;
+            self.job.nodes[far].routes.push(Route { quick_ack, ..plain(Match::To(address), back) });
+        }
+        Ok(wire)
+    }
+}
+
+fn crossing(model: &model::Connection, subflow: &model::Subflow) -> Unsupported {
+    let key = match model.kind {
+        Kind::Tcp => format!("connection.{}.route", model.name),
+        Kind::Mptcp => format!("connection.{}.subflow.{}.route", model.name, subflow.name),
+    };
+    let reason =
+        "the routes of this scenario meet so that this one would pass a router twice; the lab cannot do that";
+    Unsupported { key, reason: reason.into() }
+}
+
+fn loss(loss: model::Loss) -> Loss {
+    match loss {
+        model::Loss::None | model::Loss::Periodic(_) => Loss::None,
+        model::Loss::Bernoulli(p) => Loss::Bernoulli(p),
+        model::Loss::GilbertElliott(chain) => {
+            Loss::GilbertElliott([chain.to_bad, chain.to_good, chain.loss_good, chain.loss_bad])
+        }
+    }
+}
+
+/// The links of a route that have queues of their own. The others can neither queue nor lose anything.
+fn queues_of(scenario: &Scenario, subflow: &model::Subflow) -> Vec<usize> {
+    let rate = |link: usize| scenario.links[link].forward.rate_bps;
+    let slowest = subflow.route.iter().map(|&link| rate(link)).min().unwrap_or(0);
+    let is_delay = |link: usize| {
+        let model::Link { private, forward, reverse, .. } = &scenario.links[link];
+        let plain = |direction: &model::Direction| {
+            direction.loss == model::Loss::None
+                && direction.jitter_ns == 0
+                && direction.outages.is_empty()
+                && direction.changes.is_empty()
+        };
+        let fast = rate(link).min(reverse.rate_bps) >= MUCH_FASTER * slowest;
+        *private && plain(forward) && plain(reverse) && fast
+    };
+    subflow.route.iter().copied().filter(|&link| !is_delay(link)).collect()
+}

@@ -1,0 +1,236 @@
+//! From what the guest has counted to measurements of the scenario.
+
+use braid_results::measure::{
+    ConnectionCounts, DirectionCounts, LinkCounts, LinkSample, Measurements, SubflowCounts, SubflowSample,
+};
+use braid_scenario::model::{self, Scenario};
+
+use crate::{
+    job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt},
+    lower::Lowered,
+};
+
+/// Above this a guest is too busy for its clock to be that of a network.
+const BUSIEST: f64 = 0.6;
+/// Of IP and TCP, with timestamps.
+const HEADERS: u32 = 52;
+
+/// The measurements of a run.
+///
+/// # Errors
+/// If the guest did not count when it should have.
+pub(crate) fn measure(
+    scenario: &Scenario,
+    lowered: &Lowered,
+    report: &Report,
+    samples: bool,
+) -> Result<Measurements, String> {
+    let counts = Counts { scenario, lowered, report };
+    let whole = (scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns);
+    let mut measurements = counts.stretch(whole)?;
+    let periods = scenario.periods.iter().map(|&stretch| counts.stretch(stretch));
+    measurements.periods = periods.collect::<Result<_, _>>()?;
+    if samples {
+        counts.add_samples(&mut measurements);
+    }
+    let last = report.moments.last().ok_or("the guest counted nothing")?;
+    let received = last.connections.iter().flat_map(|own| &own.subflows).map(|subflow| subflow.received);
+    measurements.packets_delivered = received.sum();
+    Ok(measurements)
+}
+
+/// What makes a run doubtful, for people.
+pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let (Some(first), Some(last)) = (report.moments.first(), report.moments.last()) else { return doubts };
+    let busy = (last.busy_ns - first.busy_ns) as f64 / (last.time_ns - first.time_ns).max(1) as f64;
+    if busy > BUSIEST {
+        doubts.push(format!(
+            "the guest's processor was busy for {:.0} % of the time, more than {:.0} %: its own slowness may show",
+            100.0 * busy,
+            100.0 * BUSIEST
+        ));
+    }
+    for (model, own) in scenario.connections.iter().zip(&last.connections) {
+        for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
+            // What the kernel calls MSS leaves no room for the options of MPTCP.
+            let whole = subflow.mss + HEADERS;
+            if subflow.sent > 0 && whole != model.mss + model.data_header {
+                doubts.push(format!(
+                    "{} {}: packets of {whole} bytes, not of {}",
+                    model.name,
+                    path.name,
+                    model.mss + model.data_header
+                ));
+            }
+        }
+    }
+    // A packet that is larger than the link allows is several that were not taken apart.
+    for queue in lowered.queues.iter().flatten().flatten() {
+        let QueueAt { packets, bytes, .. } = last.queues[*queue];
+        let most = lowered.job.wires.iter().map(|wire| wire.mtu).max().unwrap_or(0);
+        if bytes > packets * u64::from(most) {
+            doubts
+                .push("a link carried packets larger than it allows: segmentation offload was on".to_owned());
+            break;
+        }
+    }
+    doubts
+}
+
+struct Counts<'a> {
+    scenario: &'a Scenario,
+    lowered: &'a Lowered,
+    report: &'a Report,
+}
+
+impl Counts<'_> {
+    fn at(&self, time_ns: u64) -> Result<usize, String> {
+        let moments = &self.report.moments;
+        moments
+            .binary_search_by_key(&time_ns, |moment| moment.time_ns)
+            .map_err(|_| format!("the guest did not count at {} s", time_ns as f64 / 1e9))
+    }
+
+    fn stretch(&self, (from, to): (u64, u64)) -> Result<Measurements, String> {
+        let moments = &self.report.moments[self.at(from)?..=self.at(to)?];
+        let (start, end) = (&moments[0], &moments[moments.len() - 1]);
+        let connections = self.scenario.connections.iter().enumerate().map(|(number, model)| {
+            let life = (model.start_ns.max(from), model.stop_ns.unwrap_or(to).min(to));
+            let (before, after) = (&start.connections[number], &end.connections[number]);
+            let reinjected = after.reinjected_bytes - before.reinjected_bytes;
+            let subflows = (0..model.subflows.len()).map(|subflow| {
+                let of = |moment: &Moment| moment.connections[number].subflows[subflow];
+                let cwnd = moments.iter().filter(|moment| moment.regular && moment.time_ns < to).map(of);
+                let cwnd_samples = cwnd.filter(|subflow| subflow.established).map(|subflow| subflow.cwnd);
+                difference(model, &of(start), &of(end), cwnd_samples.collect())
+            });
+            ConnectionCounts {
+                active_ns: life.1.saturating_sub(life.0),
+                goodput_bytes: after.delivered_bytes - before.delivered_bytes,
+                reinjections: reinjected.div_ceil(u64::from(model.mss)),
+                subflows: subflows.collect(),
+                transfers: Vec::new(),
+            }
+        });
+        let connections: Vec<ConnectionCounts> = connections.collect();
+        let links =
+            self.scenario.links.iter().enumerate().map(|(number, link)| match self.lowered.queues[number] {
+                Some([forward, reverse]) => LinkCounts {
+                    forward: direction(&link.forward, moments, forward),
+                    reverse: direction(&link.reverse, moments, reverse),
+                    samples: Vec::new(),
+                },
+                None => self.passed(number, &connections),
+            });
+        let links = links.collect();
+        Ok(Measurements { measured_ns: to - from, connections, links, ..Measurements::default() })
+    }
+
+    /// A link that is only a delay carries what its subflow sends.
+    fn passed(&self, link: usize, counts: &[ConnectionCounts]) -> LinkCounts {
+        let mut passed = LinkCounts::default();
+        for (model, counts) in self.scenario.connections.iter().zip(counts) {
+            let own = model.subflows.iter().zip(&counts.subflows);
+            for (_, subflow) in own.filter(|(path, _)| path.route.contains(&link)) {
+                let bytes = subflow.packets_sent * u64::from(model.mss + model.data_header);
+                passed.forward.packets += subflow.packets_sent;
+                passed.forward.bytes += bytes;
+                passed.forward.busy_ns += busy_ns(bytes, self.scenario.links[link].forward.rate_bps);
+            }
+        }
+        passed
+    }
+
+    fn add_samples(&self, measurements: &mut Measurements) {
+        let regular = || self.report.moments.iter().filter(|moment| moment.regular);
+        for (number, counts) in measurements.connections.iter_mut().enumerate() {
+            let model = &self.scenario.connections[number];
+            for (index, subflow) in counts.subflows.iter_mut().enumerate() {
+                let of = |own: &ConnectionAt| own.subflows[index];
+                let samples = regular().map(|moment| (moment.time_ns, of(&moment.connections[number])));
+                let samples =
+                    samples.filter(|(_, own)| own.established).map(|(time_ns, own)| SubflowSample {
+                        time_ns,
+                        cwnd: own.cwnd,
+                        ssthresh: own.ssthresh,
+                        srtt_us: (own.srtt_us > 0).then_some(own.srtt_us),
+                        in_flight: own.in_flight,
+                        received_bytes: own.received * u64::from(model.mss + model.data_header),
+                        retransmissions: own.retransmissions,
+                    });
+                subflow.samples = samples.collect();
+            }
+        }
+        for (number, counts) in measurements.links.iter_mut().enumerate() {
+            let Some([forward, _]) = self.lowered.queues[number] else { continue };
+            if self.scenario.links[number].private {
+                continue;
+            }
+            let samples = regular().map(|moment| (moment.time_ns, moment.queues[forward]));
+            let samples = samples.map(|(time_ns, queue)| LinkSample {
+                time_ns,
+                queue_packets: queue.queued,
+                drops_queue: queue.dropped,
+            });
+            counts.samples = samples.collect();
+        }
+    }
+}
+
+/// What a subflow did between two moments.
+fn difference(
+    model: &model::Connection,
+    start: &SubflowAt,
+    end: &SubflowAt,
+    cwnd_samples: Vec<u32>,
+) -> SubflowCounts {
+    let received = end.received - start.received;
+    SubflowCounts {
+        active_ns: end.active_ns - start.active_ns,
+        received_bytes: received * u64::from(model.mss + model.data_header),
+        packets_sent: end.sent - start.sent,
+        retransmissions: end.retransmissions - start.retransmissions,
+        fast_retransmits: 0,
+        timeouts: end.timeouts - start.timeouts,
+        ecn_reductions: 0,
+        undos: 0,
+        rtt_sum_us: end.rtt_sum_us - start.rtt_sum_us,
+        rtt_samples: end.rtt_samples - start.rtt_samples,
+        cwnd_integral: end.cwnd_integral - start.cwnd_integral,
+        cwnd_samples,
+        samples: Vec::new(),
+    }
+}
+
+fn busy_ns(bytes: u64, rate_bps: u64) -> u64 {
+    (u128::from(bytes) * 8_000_000_000 / u128::from(rate_bps.max(1))) as u64
+}
+
+/// What a queue and the path behind it did.
+fn direction(model: &model::Direction, moments: &[Moment], queue: usize) -> DirectionCounts {
+    let (start, end) = (&moments[0].queues[queue], &moments[moments.len() - 1].queues[queue]);
+    let served = |at: &QueueAt| at.packets + u64::from(at.travelling) + at.lost;
+    let entered = |at: &QueueAt| served(at) + u64::from(at.queued);
+    let packets = entered(end) - entered(start);
+    // What was lost is known by its number only; it was as large as the others.
+    let left = end.packets - start.packets;
+    let bytes_left = end.bytes - start.bytes;
+    let bytes =
+        |packets: u64| (u128::from(bytes_left) * u128::from(packets) / u128::from(left.max(1))) as u64;
+    let busy = moments.windows(2).map(|pair| {
+        let served = served(&pair[1].queues[queue]) - served(&pair[0].queues[queue]);
+        let changes = model.changes.iter().filter(|change| change.at_ns <= pair[0].time_ns);
+        let rate_bps = changes.filter_map(|change| change.rate_bps).next_back().unwrap_or(model.rate_bps);
+        busy_ns(bytes(served), rate_bps)
+    });
+    DirectionCounts {
+        packets,
+        bytes: bytes(packets),
+        busy_ns: busy.sum(),
+        drops_queue: end.dropped - start.dropped,
+        drops_wire: end.lost - start.lost,
+        marks: 0,
+        queue_integral: end.queue_integral - start.queue_integral,
+    }
+}

@@ -1,0 +1,394 @@
+//! QEMU with a clock that counts instructions.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    process::{Signal, set_parent_process_death_signal},
+    thread::{CpuSet, sched_setaffinity},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    Error,
+    image::PROGRAM,
+    job::{self, JOB_ITEM, Job, Message, Report},
+    kernels::writing,
+};
+
+/// The name of the snapshot within its file.
+const SNAPSHOT: &str = "booted";
+const BINARY: &str = "qemu-system-x86_64";
+const OLDEST: u32 = 7;
+/// A guest of which nothing is heard for so long is stuck. A second of it takes less than a tenth of this, mostly.
+const PATIENCE: Duration = Duration::from_secs(180);
+const POLL: Duration = Duration::from_millis(20);
+/// What the guest says to the kernel's log in the end tells why.
+const LOG_LINES: usize = 25;
+
+/// The QEMU of this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Qemu {
+    /// As it prints it.
+    pub(crate) version: String,
+    major: u32,
+}
+
+impl Qemu {
+    /// Looks for it.
+    pub(crate) fn find() -> Result<Self, Error> {
+        let output = Command::new(BINARY).arg("--version").output().map_err(|error| {
+            Error::machine_with(
+                format!("cannot run {BINARY}: {error}"),
+                "install it: apt-get install qemu-system-x86",
+            )
+        })?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = text.split("version ").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let version = version.unwrap_or_default().to_owned();
+        match version.split('.').next().and_then(|major| major.parse().ok()) {
+            Some(major) if major >= OLDEST => Ok(Self { version, major }),
+            _ => Err(Error::machine_with(
+                format!("{BINARY} says \"{}\"; the lab needs QEMU {OLDEST} or newer", text.trim()),
+                "install a newer one: Debian 12 and later have it",
+            )),
+        }
+    }
+
+    /// What all guests have in common; part of what a snapshot depends on.
+    ///
+    /// Recording is for what else it does: the thread that moves the clock on while the guest is idle then waits until the
+    /// guest's instructions are counted. Without it a busy host makes the clock wrong by some of them, now and then. The
+    /// record itself nobody needs. Random numbers of the processor would go on differently after a snapshot.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        // QEMU 7.2 spoils the flags in cmpxchg16b, which crashes kernels that use it.
+        let cpu = if self.major < 8 { "max,cx16=off" } else { "max" };
+        let words = format!(
+            "-machine q35 -accel tcg -cpu {cpu},-rdrand,-rdseed -m 768M -nodefaults -display none -no-reboot -no-user-config \
+             -seed 42 -rtc base=2026-01-01,clock=vm \
+             -icount shift=0,sleep=off,rr=record,rrfile=/dev/null \
+             -device pvpanic -action panic=pause \
+             -device virtio-serial-pci,ioeventfd=off -device virtserialport,chardev=port \
+             -device isa-serial,chardev=console \
+             -device isa-debugcon,iobase=0xe9,chardev=beats"
+        );
+        words.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+/// What the kernel is told.
+pub(crate) fn kernel_arguments() -> String {
+    format!(
+        "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off tsc=reliable rdinit={PROGRAM} -- agent"
+    )
+}
+
+/// How a guest begins.
+pub(crate) enum Begin<'a> {
+    /// Boots, and goes on with the job.
+    Boot,
+    /// Boots, and leaves its state in this file.
+    Snapshot(&'a Path),
+    /// From such a file.
+    Restore(&'a Path),
+}
+
+/// Files that a guest boots from.
+pub(crate) struct Boot<'a> {
+    pub(crate) kernel: &'a Path,
+    pub(crate) image: &'a Path,
+}
+
+/// Where a guest runs.
+pub(crate) struct Place<'a> {
+    /// For its files.
+    pub(crate) folder: &'a Path,
+    /// The only processor for it: its threads work by turns, and are slower where they have to call each other from one
+    /// processor to another.
+    pub(crate) processor: Option<usize>,
+}
+
+/// What the names of its files' folder begin with.
+pub(crate) const TEMPORARY: &str = "guest-";
+
+/// A guest that runs; it ends with this.
+struct Guest {
+    child: Child,
+    commands: ChildStdin,
+    answers: Receiver<Value>,
+    folder: TempDir,
+    commands_sent: u32,
+    heard: u64,
+    patience: Instant,
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a guest to its report, or to its snapshot, when there is none.
+pub(crate) fn run(
+    qemu: &Qemu,
+    boot: &Boot<'_>,
+    begin: &Begin<'_>,
+    job: &Job,
+    place: &Place<'_>,
+    stop: &AtomicBool,
+) -> Result<Option<Report>, Error> {
+    let folder = tempfile::Builder::new().prefix(TEMPORARY).tempdir_in(place.folder);
+    let folder = folder.map_err(|error| writing(place.folder, &error))?;
+    let item = folder.path().join("job");
+    fs::write(&item, job::frame(job))
+        .map_err(|error| Error::machine(format!("cannot write {}: {error}", item.display())))?;
+    let mut command = Command::new(BINARY);
+    command
+        .args(qemu.arguments())
+        .arg("-kernel")
+        .arg(boot.kernel)
+        .arg("-initrd")
+        .arg(boot.image)
+        .args(["-append", &kernel_arguments()])
+        .args(["-qmp", "stdio"])
+        .args(["-fw_cfg", &format!("name={JOB_ITEM},file={}", item.display())]);
+    for name in ["port", "console", "beats"] {
+        command.args(["-chardev", &format!("file,id={name},path={}", folder.path().join(name).display())]);
+    }
+    let disk = match begin {
+        Begin::Snapshot(path) => path.to_path_buf(),
+        Begin::Boot | Begin::Restore(_) => folder.path().join("disk"),
+    };
+    match begin {
+        // Restoring writes to it, too.
+        Begin::Restore(snapshot) => fs::copy(snapshot, &disk).map(drop),
+        Begin::Boot | Begin::Snapshot(_) => fs::write(&disk, empty_disk()),
+    }
+    .map_err(|error| writing(&disk, &error))?;
+    command.args(["-drive", &format!("if=none,format=qcow2,id=disk,file={}", disk.display())]);
+    if let Begin::Restore(_) = begin {
+        command.args(["-S", "-loadvm", SNAPSHOT]);
+    }
+    let errors = File::create(folder.path().join("errors"))
+        .map_err(|error| Error::machine(format!("cannot make a temporary file: {error}")))?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).process_group(0);
+    let processor = place.processor;
+    // SAFETY: between fork and exec, system calls and nothing else.
+    unsafe {
+        command.pre_exec(move || {
+            if let Some(processor) = processor {
+                let mut only = CpuSet::new();
+                only.set(processor);
+                // It works without, too.
+                let _ = sched_setaffinity(None, &only);
+            }
+            // The guest must not outlive the thread that waits for it.
+            Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+        });
+    }
+    let mut child =
+        command.spawn().map_err(|error| Error::machine(format!("cannot run {BINARY}: {error}")))?;
+    let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+    let (sender, answers) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let Ok(value) = serde_json::from_str(&line) else { continue };
+            if sender.send(value).is_err() {
+                break;
+            }
+        }
+    });
+    let mut guest = Guest {
+        child,
+        commands: stdin,
+        answers,
+        folder,
+        commands_sent: 0,
+        heard: 0,
+        patience: Instant::now(),
+    };
+    guest.command("qmp_capabilities", &json!({}), stop)?;
+    match begin {
+        Begin::Boot | Begin::Snapshot(_) => guest.wait_for_event("GUEST_PANICKED", stop)?,
+        Begin::Restore(_) => {}
+    }
+    if let Begin::Snapshot(file) = begin {
+        guest.save(file, stop)?;
+        return Ok(None);
+    }
+    guest.command("cont", &json!({}), stop)?;
+    guest.listen(stop).map(Some)
+}
+
+impl Guest {
+    /// Sends a command and waits for what it returns.
+    fn command(&mut self, name: &str, arguments: &Value, stop: &AtomicBool) -> Result<Value, Error> {
+        self.commands_sent += 1;
+        let id = self.commands_sent;
+        let line = json!({"execute": name, "arguments": arguments, "id": id}).to_string() + "\n";
+        if self.commands.write_all(line.as_bytes()).is_err() {
+            return Err(self.gone());
+        }
+        loop {
+            match self.answer(stop)? {
+                Some(answer) if answer["id"] == id => return Ok(answer["return"].clone()),
+                _ => {}
+            }
+        }
+    }
+
+    /// The next thing QEMU says, if it does soon.
+    fn answer(&mut self, stop: &AtomicBool) -> Result<Option<Value>, Error> {
+        self.check(stop)?;
+        match self.answers.recv_timeout(POLL) {
+            Ok(answer) if answer["error"].is_null() => Ok(Some(answer)),
+            Ok(answer) => Err(Error::machine(format!("QEMU: {}", answer["error"]["desc"]))),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
+        }
+    }
+
+    fn check(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+        let beats = fs::metadata(self.folder.path().join("beats")).map_or(0, |data| data.len());
+        if beats > self.heard {
+            (self.heard, self.patience) = (beats, Instant::now());
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::interrupted());
+        }
+        if self.patience.elapsed() > PATIENCE {
+            let after = match self.heard {
+                0 => "before its first second".to_owned(),
+                second => format!("after second {second} of the run"),
+            };
+            return Err(Error::guest(format!(
+                "the guest hangs {after}: nothing was heard of it for {} s{}",
+                PATIENCE.as_secs(),
+                self.log()
+            )));
+        }
+        Ok(())
+    }
+
+    fn wait_for_event(&mut self, name: &str, stop: &AtomicBool) -> Result<(), Error> {
+        loop {
+            if let Some(answer) = self.answer(stop)? {
+                if answer["event"] == name {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Writes the state of the stopped guest.
+    fn save(&mut self, file: &Path, stop: &AtomicBool) -> Result<(), Error> {
+        let save = json!({"command-line": format!("savevm {SNAPSHOT}")});
+        let report = self.command("human-monitor-command", &save, stop)?;
+        match report.as_str().unwrap_or_default().trim() {
+            "" => Ok(()),
+            report => Err(Error::machine_with(
+                format!("cannot write the guest's snapshot {}: {report}", file.display()),
+                "make room, or name another place for the cache with XDG_CACHE_HOME",
+            )),
+        }
+    }
+
+    /// Until the report.
+    fn listen(&mut self, stop: &AtomicBool) -> Result<Report, Error> {
+        let path = self.folder.path().join("port");
+        let mut file =
+            File::open(&path).map_err(|error| Error::machine(format!("the guest's port: {error}")))?;
+        let mut bytes = Vec::new();
+        let mut over = None;
+        loop {
+            file.read_to_end(&mut bytes)
+                .map_err(|error| Error::machine(format!("the guest's port: {error}")))?;
+            match job::unframe::<Message>(&bytes) {
+                Ok(Some((Message::Done(report), _))) => return Ok(report),
+                Ok(Some((Message::Failed(reason), _))) => {
+                    return Err(Error::guest(format!("in the guest: {reason}")));
+                }
+                Ok(None) => {}
+                Err(reason) => {
+                    return Err(Error::guest(format!("the guest speaks nonsense: {reason}{}", self.log())));
+                }
+            }
+            if let Some(error) = over {
+                return Err(error);
+            }
+            match self.answer(stop) {
+                Ok(Some(answer)) if answer["event"] == "GUEST_PANICKED" => {
+                    return Err(Error::guest(format!("the guest's kernel panicked{}", self.log())));
+                }
+                Ok(_) => {}
+                // It may have said something before.
+                Err(error) if self.is_over() => over = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
+    /// It has ended, which it should not have.
+    fn gone(&mut self) -> Error {
+        let how = match self.child.wait() {
+            Ok(status) if status.success() => "it rebooted or was shut down".to_owned(),
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let errors = fs::read_to_string(self.folder.path().join("errors")).unwrap_or_default();
+        let errors = errors.lines().last().map(|line| format!(": {}", line.trim())).unwrap_or_default();
+        Error::guest(format!("the guest ended before its report ({how}){errors}{}", self.log()))
+    }
+
+    /// The last lines of its console, if there are some.
+    fn log(&self) -> String {
+        let text = fs::read(self.folder.path().join("console")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).replace('\r', "");
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        if lines.is_empty() {
+            return String::new();
+        }
+        let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
+        format!("; the last of its log:\n    {}", last.join("\n    "))
+    }
+}
+
+/// A disk for nothing but snapshots: qcow2 of 1 MiB, of which nothing is used.
+fn empty_disk() -> Vec<u8> {
+    const CLUSTER: usize = 1 << 16;
+    // Header, table of reference counts, reference counts, and the first-level table, a cluster each.
+    let mut disk = vec![0; 4 * CLUSTER];
+    let mut put = |at: usize, bytes: &[u8]| disk[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, b"QFI\xfb");
+    put(4, &3_u32.to_be_bytes());
+    put(20, &16_u32.to_be_bytes());
+    put(24, &(1_u64 << 20).to_be_bytes());
+    put(36, &1_u32.to_be_bytes());
+    put(40, &(3 * CLUSTER as u64).to_be_bytes());
+    put(48, &(CLUSTER as u64).to_be_bytes());
+    put(56, &1_u32.to_be_bytes());
+    put(96, &4_u32.to_be_bytes());
+    put(100, &104_u32.to_be_bytes());
+    put(CLUSTER, &(2 * CLUSTER as u64).to_be_bytes());
+    for cluster in 0..4 {
+        put(2 * CLUSTER + 2 * cluster, &1_u16.to_be_bytes());
+    }
+    disk
+}

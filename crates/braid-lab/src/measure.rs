@@ -158,6 +158,9 @@ impl Counts<'_> {
                         in_flight: own.in_flight,
                         received_bytes: own.received * u64::from(model.mss + model.data_header),
                         retransmissions: own.retransmissions,
+                        // Single samples are not to be had.
+                        rtt_samples: 0,
+                        rtt_steps_us: 0,
                     });
                 subflow.samples = samples.collect();
             }

@@ -77,10 +77,10 @@ fn check(
     if new.cwnd > old.cwnd.max(old.cwnd_clamp).max(1) {
         return Err("exceeded the clamp");
     }
-    // Slow start adds what was acknowledged; the rest is less, but for Compound's delay window.
-    let most = u64::from(old.cwnd) + u64::from(event.grow) + 40_000;
+    // Slow start adds what was acknowledged, OLIA at most half as much again; Compound's delay window is besides.
+    let most = u64::from(old.cwnd) + 2 * u64::from(event.grow) + 40_000;
     if event.kind == event_type::ON_ACK && u64::from(new.cwnd) > most {
-        return Err("grew by more than was acknowledged");
+        return Err("grew by far more than was acknowledged");
     }
     if event.kind == event_type::ON_LOSS && new.ssthresh > old.cwnd.max(2) {
         return Err("a loss raised the window");

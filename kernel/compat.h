@@ -19,7 +19,12 @@ struct tcp_congestion_ops {
 	void (*cwnd_event)(struct sock *sk, u32 event);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	u32 (*undo_cwnd)(struct sock *sk);
+	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *sample);
+	void (*set_state)(struct sock *sk, u8 new_state);
 } BRAID_CORE;
+
+/* Before 6.10 cong_control has two arguments, the socket and the sample, so there is a program of its own for it
+ * (rate.h) and an instance with it, of the same layout. Drop them when the floor is 6.10. */
 
 /* Since 7.1: CA_EVENT_TX_START is a callback of its own, cwnd_event no longer gets it. Drop the other when the floor is
  * 7.1. */
@@ -34,6 +39,8 @@ struct tcp_congestion_ops___7_1 {
 	void (*cwnd_event_tx_start)(struct sock *sk);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	u32 (*undo_cwnd)(struct sock *sk);
+	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *sample);
+	void (*set_state)(struct sock *sk, u8 new_state);
 } BRAID_CORE;
 
 #endif

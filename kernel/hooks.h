@@ -18,6 +18,8 @@
  *	fast retransmit  all else: marked losses, a loss repaired by a tail loss probe, a drop in the own queueing discipline
  *
  * on_recovered is delivered at the first hook after ssthresh() or undo_cwnd() that finds the state Open or Disorder.
+ *
+ * What is different for algorithms that own their window is in rate.h.
  */
 #ifndef BRAID_HOOKS_H
 #define BRAID_HOOKS_H
@@ -54,7 +56,7 @@ struct braid_socket {
 	u32 undone;  /* the kernel restored cwnd, on_recovered tells it */
 	u32 decayed; /* the kernel reduced cwnd after an idle time */
 	u32 coupled; /* eligible subflows on this algorithm; here, as the verifier would follow each number to the end */
-	u32 reserved;
+	u32 cwnd;    /* of an algorithm that owns it: what it wrote last */
 	/* From here to the last subflow of the view: one record of a trace. */
 	struct braid_record record;
 	struct braid_event event;
@@ -200,6 +202,13 @@ braid_inline void braid_ack(struct braid_socket *socket, struct tcp_sock *tp, u3
 	braid_count_ack(socket->coupled);
 }
 
+/* An ACK of an earlier moment is delivered before what happens now. */
+braid_inline void braid_catch_up(struct braid_socket *socket, struct tcp_sock *tp)
+{
+	if (!braid_owns_cwnd() && braid_is_overdue(braid_note_of(socket, tp), tp))
+		braid_ack(socket, tp, 0);
+}
+
 /* What the algorithm wrote, into the socket. */
 braid_inline void braid_apply(struct braid_socket *socket, struct tcp_sock *tp)
 {
@@ -208,6 +217,15 @@ braid_inline void braid_apply(struct braid_socket *socket, struct tcp_sock *tp)
 
 	tp->snd_cwnd = braid_clamp(self->cwnd, 1, self->cwnd_clamp);
 	tp->snd_ssthresh = braid_max32(self->ssthresh, 1);
+	if (braid_owns_cwnd()) {
+		struct sock *sk = &tp->inet_conn.icsk_inet.sk;
+
+		socket->cwnd = tp->snd_cwnd;
+		sk->sk_pacing_rate = braid_min(self->pacing_rate, sk->sk_max_pacing_rate);
+		/* TCP paces by itself unless a queueing discipline does. */
+		if (sk->sk_pacing_status == SK_PACING_NONE)
+			sk->sk_pacing_status = SK_PACING_NEEDED;
+	}
 	for (k = 0; k < braid_public_words(); k++)
 		tp->inet_conn.icsk_ca_priv[k + 1] = self->public_words[k];
 }
@@ -259,7 +277,7 @@ static __attribute__((noinline)) void braid_ack_late(struct tcp_sock *tp)
 	braid_apply(socket, tp);
 }
 
-SEC("struct_ops") void braid_pkts_acked(u64 *args)
+SEC("?struct_ops") void braid_pkts_acked(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 	const struct ack_sample *sample = (const struct ack_sample *)args[1];
@@ -284,7 +302,7 @@ SEC("struct_ops") void braid_pkts_acked(u64 *args)
 	note->bytes_acked = (u32)tp->bytes_acked;
 }
 
-SEC("struct_ops") void braid_cong_avoid(u64 *args)
+SEC("?struct_ops") void braid_cong_avoid(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 	struct braid_socket *socket = braid_socket_of(tp, 0);
@@ -299,34 +317,43 @@ SEC("struct_ops") void braid_cong_avoid(u64 *args)
 	braid_apply(socket, tp);
 }
 
+braid_inline u32 braid_is_timeout(const struct tcp_sock *tp)
+{
+	return !tp->inet_conn.icsk_pending && tp->packets_out;
+}
+
 braid_inline u32 braid_cause(const struct braid_socket *socket, const struct tcp_sock *tp)
 {
-	if (!tp->inet_conn.icsk_pending && tp->packets_out)
+	if (braid_is_timeout(tp))
 		return BRAID_CAUSE_RTO;
 	if (tp->delivered_ce != socket->delivered_ce && !tp->lost_out)
 		return BRAID_CAUSE_ECN;
 	return BRAID_CAUSE_FAST_RETRANSMIT;
 }
 
-SEC("struct_ops") u32 braid_ssthresh(u64 *args)
+braid_inline void braid_lose(struct braid_socket *socket, struct tcp_sock *tp, u32 cause)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-	struct braid_socket *socket = braid_socket_of(tp, 0);
-	u32 cause;
-
-	if (!socket)
-		return tcp_reno_ssthresh((struct sock *)tp);
-	braid_look(socket, tp);
-	braid_settle(socket, tp);
-	if (braid_is_overdue(braid_note_of(socket, tp), tp))
-		braid_ack(socket, tp, 0);
-	cause = braid_cause(socket, tp);
 	braid_count_loss(cause);
 	braid_event(socket, BRAID_ON_LOSS, tp->tcp_mstamp)->cause = cause;
 	socket->reduced = 1;
 	socket->undone = 0;
 	braid_deliver_to(socket, BRAID_ON_LOSS);
 	braid_apply(socket, tp);
+}
+
+SEC("struct_ops") u32 braid_ssthresh(u64 *args)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)args[0];
+	struct braid_socket *socket = braid_socket_of(tp, 0);
+
+	if (!socket)
+		return tcp_reno_ssthresh((struct sock *)tp);
+	if (braid_owns_cwnd() && braid_is_timeout(tp))
+		return tp->snd_ssthresh;
+	braid_look(socket, tp);
+	braid_settle(socket, tp);
+	braid_catch_up(socket, tp);
+	braid_lose(socket, tp, braid_cause(socket, tp));
 	return braid_max32(braid_self(braid_view_of(socket))->ssthresh, 1);
 }
 
@@ -337,7 +364,7 @@ SEC("struct_ops") u32 braid_undo_cwnd(u64 *args)
 
 	if (socket)
 		socket->undone = 1;
-	return tcp_reno_undo_cwnd((struct sock *)tp);
+	return braid_owns_cwnd() ? tp->snd_cwnd : tcp_reno_undo_cwnd((struct sock *)tp);
 }
 
 /* About to send with nothing in flight. */
@@ -350,13 +377,14 @@ braid_inline void braid_start(struct tcp_sock *tp)
 		return;
 	braid_look(socket, tp);
 	braid_settle(socket, tp);
-	if (braid_is_overdue(braid_note_of(socket, tp), tp))
-		braid_ack(socket, tp, 0);
+	braid_catch_up(socket, tp);
 	event = braid_event(socket, BRAID_ON_IDLE_RESTART, tp->tcp_mstamp);
 	/* With nothing in flight the packet that was acknowledged last is the one that was sent last. */
 	if (tp->first_tx_mstamp)
 		event->idle_us = (u32)braid_min(braid_sub(tp->tcp_mstamp, tp->first_tx_mstamp), BRAID_U32_MAX);
 	event->flags = socket->decayed ? BRAID_IDLE_DECAYED : 0;
+	if (braid_owns_cwnd() && tp->app_limited)
+		event->flags |= BRAID_ACK_APP_LIMITED;
 	socket->decayed = 0;
 	braid_deliver_to(socket, BRAID_ON_IDLE_RESTART);
 	braid_apply(socket, tp);
@@ -389,20 +417,28 @@ SEC("?struct_ops") void braid_cwnd_event(u64 *args)
 #define BRAID_SECOND(...) BRAID_SECOND_(__VA_ARGS__)
 #define BRAID_SECOND_(first, second, ...) second
 
-#define BRAID_HOOKS(on_idle_restart)                                                                    \
+#define BRAID_HOOKS(flags_, on_idle_restart, cong_control_)                                             \
 	.flags = TCP_CONG_NON_RESTRICTED, .init = (void *)braid_init, .release = (void *)braid_release, \
-	.ssthresh = (void *)braid_ssthresh, .cong_avoid = (void *)braid_cong_avoid,                     \
+	.ssthresh = (void *)braid_ssthresh, .undo_cwnd = (void *)braid_undo_cwnd,                       \
 	.cwnd_event = BRAID_MINDS(on_idle_restart) ? (void *)braid_cwnd_event : 0,                      \
-	.pkts_acked = (void *)braid_pkts_acked, .undo_cwnd = (void *)braid_undo_cwnd
+	.cong_avoid = (flags_) & BRAID_OWNS_CWND ? 0 : (void *)braid_cong_avoid,                        \
+	.pkts_acked = (flags_) & BRAID_OWNS_CWND ? 0 : (void *)braid_pkts_acked,                        \
+	.cong_control = (flags_) & BRAID_OWNS_CWND ? (void *)(cong_control_) : 0,                       \
+	.set_state = (flags_) & BRAID_OWNS_CWND ? (void *)braid_set_state : 0
 
 /* Optional sections: user space creates the one that fits the kernel, under a name of its choice. An algorithm that
  * ignores idle restarts does not pay for them: applications that send little restart often. */
-#define BRAID_OPS(on_idle_restart)                                                                          \
-	SEC("?.struct_ops.link") struct tcp_congestion_ops braid_ops = { BRAID_HOOKS(on_idle_restart) };    \
-	SEC("?.struct_ops.link")                                                                            \
-	struct tcp_congestion_ops___7_1 braid_ops_7_1 = {                                                   \
-		BRAID_HOOKS(on_idle_restart),                                                               \
-		.cwnd_event_tx_start = BRAID_MINDS(on_idle_restart) ? (void *)braid_cwnd_event_tx_start : 0 \
+#define BRAID_OPS(flags_, on_idle_restart)                                                                          \
+	SEC("?.struct_ops.link")                                                                                    \
+	struct tcp_congestion_ops braid_ops_6_4 = { BRAID_HOOKS(flags_, on_idle_restart, braid_cong_control_6_4) }; \
+	SEC("?.struct_ops.link")                                                                                    \
+	struct tcp_congestion_ops braid_ops = { BRAID_HOOKS(flags_, on_idle_restart, braid_cong_control) };         \
+	SEC("?.struct_ops.link")                                                                                    \
+	struct tcp_congestion_ops___7_1 braid_ops_7_1 = {                                                           \
+		BRAID_HOOKS(flags_, on_idle_restart, braid_cong_control),                                           \
+		.cwnd_event_tx_start = BRAID_MINDS(on_idle_restart) ? (void *)braid_cwnd_event_tx_start : 0         \
 	};
+
+#include "rate.h"
 
 #endif

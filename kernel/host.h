@@ -68,8 +68,8 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
  * gives an algorithm without parameters a section, too.
  */
 #define BRAID_ALGORITHM(name_, table, flags_, init, release, on_ack, on_loss, on_recovered, on_idle_restart)       \
-	_Static_assert(!((flags_) & (BRAID_WANTS_RATE | BRAID_OWNS_CWND)),                                         \
-		       "rate-based algorithms need a cong_control hook, which this host lacks: " #name_);          \
+	_Static_assert(!((flags_) & BRAID_WANTS_RATE) || (flags_) & BRAID_OWNS_CWND,                               \
+		       "the kernel gives rate samples to those only that own the window: " #name_);                \
 	_Static_assert(sizeof(struct name_##_public) <= BRAID_PUBLIC_WORDS * 8, "public state of " #name_);        \
 	_Static_assert(sizeof(struct name_##_private) <= BRAID_PRIVATE_BYTES, "private state of " #name_);         \
 	const volatile union {                                                                                     \
@@ -131,6 +131,10 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 	{                                                                                                          \
 		return (flags_) & BRAID_RATES_OF_SIBLINGS;                                                         \
 	}                                                                                                          \
+	braid_inline u32 braid_owns_cwnd(void)                                                                     \
+	{                                                                                                          \
+		return ((flags_) & BRAID_OWNS_CWND) != 0;                                                          \
+	}                                                                                                          \
 	braid_inline u64 braid_identity(void)                                                                      \
 	{                                                                                                          \
 		return braid_identity_of(#name_, sizeof(#name_) - 1);                                              \
@@ -154,6 +158,6 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 		case BRAID_ON_IDLE_RESTART: on_idle_restart(view, priv, params, event); break;                     \
 		}                                                                                                  \
 	}                                                                                                          \
-	BRAID_OPS(on_idle_restart)
+	BRAID_OPS(flags_, on_idle_restart)
 
 #endif

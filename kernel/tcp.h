@@ -21,6 +21,7 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
 	u32 sk_pacing_status;
 } BRAID_CORE;
 
@@ -70,6 +71,7 @@ struct tcp_sock {
 	u64 tcp_mstamp;
 	u64 first_tx_mstamp;
 	u64 delivered_mstamp;
+	u32 app_limited;
 	struct minmax rtt_min;
 	struct tcp_rack rack;
 	u8 is_cwnd_limited : 1;
@@ -94,6 +96,17 @@ struct ack_sample {
 	s32 rtt_us;
 } BRAID_CORE;
 
+struct rate_sample {
+	u32 prior_delivered;
+	s32 delivered;
+	long interval_us;
+	long rtt_us;
+	s32 losses;
+	u32 acked_sacked;
+	u32 prior_in_flight;
+	_Bool is_app_limited;
+} BRAID_CORE;
+
 enum tcp_ca_event {
 	CA_EVENT_TX_START = 0,
 	CA_EVENT_CWND_RESTART = 1,
@@ -103,6 +116,8 @@ enum {
 	TCP_ESTABLISHED = 1,
 	TCP_CLOSE_WAIT = 8,
 	TCP_CONG_NON_RESTRICTED = 1,
+	SK_PACING_NONE = 0,
+	SK_PACING_NEEDED = 1,
 };
 
 /* A bit field, wherever the running kernel has it. */

@@ -6,7 +6,10 @@ use braid_algorithms::Spec;
 use libbpf_rs::{
     ErrorKind, MapCore as _, MapHandle, MapMut, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject,
     PrintLevel,
-    btf::{Btf, types::Struct},
+    btf::{
+        Btf, ReferencesType as _, TypeId,
+        types::{FuncProto, Ptr, Struct},
+    },
     set_print,
 };
 
@@ -88,10 +91,23 @@ pub(crate) fn ops_of_this_kernel() -> Result<&'static str, Error> {
         report: format!("{error:#}"),
     })?;
     let ops = btf.type_by_name::<Struct<'_>>("tcp_congestion_ops");
-    let is_new = |ops: Struct<'_>| {
-        ops.iter().any(|member| member.name.is_some_and(|name| name == "cwnd_event_tx_start"))
+    let member = |name: &str| {
+        ops.as_ref()?
+            .iter()
+            .find(|member| member.name.is_some_and(|found| found == name))
+            .map(|found| found.ty)
     };
-    Ok(if ops.is_some_and(is_new) { "braid_ops_7_1" } else { "braid_ops" })
+    let arguments = |function: TypeId| {
+        let pointer = btf.type_by_id::<Ptr<'_>>(function)?;
+        Some(btf.type_by_id::<FuncProto<'_>>(pointer.referenced_type().type_id())?.len())
+    };
+    Ok(if member("cwnd_event_tx_start").is_some() {
+        "braid_ops_7_1"
+    } else if member("cong_control").and_then(arguments) == Some(2) {
+        "braid_ops_6_4"
+    } else {
+        "braid_ops"
+    })
 }
 
 fn open_map<'obj>(open: &'obj mut OpenObject, name: &str) -> libbpf_rs::Result<OpenMapMut<'obj>> {

@@ -64,7 +64,7 @@ struct braid_subflow {
 	u64 snd_una;     /* bytes acknowledged, from the start of the subflow */
 	u64 snd_nxt;     /* bytes sent, from the start of the subflow */
 	u64 last_ack_us; /* time of the latest delivery */
-	u64 pacing_rate; /* bytes/s, written by self; 0: the host decides */
+	u64 pacing_rate; /* payload bytes/s, written by self; 0: the host decides */
 	u64 public_words[BRAID_PUBLIC_WORDS];
 };
 
@@ -80,7 +80,8 @@ struct braid_view {
 enum braid_event_type {
 	BRAID_INIT = 0,         /* the algorithm takes over a subflow; public and private memory are zero */
 	BRAID_RELEASE = 1,      /* the subflow closes or changes its algorithm */
-	BRAID_ON_LOSS = 2,      /* a congestion episode begins: set ssthresh; the host moves cwnd towards it */
+	BRAID_ON_LOSS = 2,      /* a congestion episode begins: set ssthresh; the host moves cwnd towards it.
+				 * With BRAID_OWNS_CWND also at a timeout within an episode */
 	BRAID_ON_RECOVERED = 3, /* an episode ended: cwnd and ssthresh are already the host's choice and may be changed */
 	BRAID_ON_ACK = 4,       /* once per ACK, after the RTT sample and the two above */
 	BRAID_ON_IDLE_RESTART = 5, /* about to send with nothing in flight */
@@ -88,7 +89,7 @@ enum braid_event_type {
 
 /* braid_event.cause of BRAID_ON_LOSS */
 #define BRAID_CAUSE_FAST_RETRANSMIT 1u
-#define BRAID_CAUSE_RTO 2u /* the host sets cwnd to 1 afterwards */
+#define BRAID_CAUSE_RTO 2u /* the host sets cwnd to 1 afterwards, unless BRAID_OWNS_CWND */
 #define BRAID_CAUSE_ECN 3u
 
 /* braid_event.cause of BRAID_ON_RECOVERED */
@@ -99,7 +100,7 @@ enum braid_event_type {
 #define BRAID_ACK_ECE 1u          /* the ACK echoes congestion */
 #define BRAID_ACK_CWND_LIMITED 2u /* the window was full in the last round: growth is justified */
 #define BRAID_ACK_HAS_OWD 4u      /* owd_us is valid */
-#define BRAID_ACK_APP_LIMITED 8u  /* the rate sample was limited by the application */
+#define BRAID_ACK_APP_LIMITED 8u  /* the rate sample, or what is sent after an idle time, is the application's limit */
 #define BRAID_IDLE_DECAYED 16u    /* idle for longer than the RTO: the host has reduced cwnd */
 
 struct braid_event {

@@ -80,7 +80,7 @@ pub mod event_flags {
     pub const CWND_LIMITED: u32 = 2;
     /// `owd_us` is valid.
     pub const HAS_OWD: u32 = 4;
-    /// The rate sample was limited by the application.
+    /// The rate sample was limited by the application; of an idle restart: what is sent is.
     pub const APP_LIMITED: u32 = 8;
     /// Idle for longer than the RTO: the host has reduced cwnd.
     pub const IDLE_DECAYED: u32 = 16;
@@ -128,7 +128,7 @@ pub struct Subflow {
     pub snd_nxt: u64,
     /// Time of the latest delivery.
     pub last_ack_us: u64,
-    /// Bytes per second; 0: the host decides.
+    /// Payload bytes per second; 0: the host decides.
     pub pacing_rate: u64,
     /// State the algorithm shows the connection's other subflows.
     pub public_words: [u64; PUBLIC_WORDS],

@@ -15,6 +15,9 @@ pub(crate) const MAX_ELEMENTS: u32 = 1 << ELEMENT_BITS;
 /// Latest time an agenda can hold, nanoseconds: about four hours and three quarters.
 pub(crate) const MAX_TIME: u64 = (1 << (u64::BITS - ELEMENT_BITS)) - 1;
 
+/// No time at all.
+pub(crate) const NEVER: u64 = u64::MAX;
+
 /// A four-ary heap of (time, element), packed into one integer so that comparing them is one instruction.
 ///
 /// An element may have several entries: it then recognises the one it still means by its time.

@@ -61,6 +61,15 @@ impl Connection {
         }
     }
 
+    /// The application is about to write.
+    pub(crate) fn note_application_limit(&self, senders: &mut [Sender]) {
+        if self.data.all_sent() {
+            for sender in senders {
+                sender.note_application_limit(self);
+            }
+        }
+    }
+
     /// Sends what the application has just written.
     pub(crate) fn push_written(&mut self, senders: &mut [Sender], network: &mut Network) {
         if let Some(index) = senders.iter().position(|sender| sender.phase == Phase::Established) {

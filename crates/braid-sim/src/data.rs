@@ -156,6 +156,11 @@ impl DataLevel {
         if self.written == ENDLESS { self.snd_nxt } else { self.written }
     }
 
+    /// Sender: nothing waits to be sent for the first time.
+    pub(crate) fn all_sent(&self) -> bool {
+        self.snd_nxt >= self.written()
+    }
+
     /// Receiver: a packet arrived on some subflow. A second copy is ignored.
     #[inline]
     pub(crate) fn receive(&mut self, dsn: u32) {

@@ -12,7 +12,7 @@ use braid_results::measure::{
 };
 use braid_scenario::model::{self, Direction, Kind, Scenario};
 
-use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME, moment};
+use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME, NEVER, moment};
 use crate::application::Application;
 use crate::connection::Connection;
 use crate::link::Link;
@@ -674,11 +674,10 @@ impl<'a> Run<'a> {
     #[inline]
     fn plan_sender(&mut self, subflow: usize) {
         let sender = &mut self.senders[subflow];
-        if let Some(deadline) = sender.deadline() {
-            if sender.planned.is_none_or(|planned| planned > deadline) {
-                sender.planned = Some(deadline);
-                self.network.agenda.schedule(deadline, self.first_sender + subflow as Element);
-            }
+        let deadline = sender.deadline();
+        if deadline < sender.planned {
+            sender.planned = deadline;
+            self.network.agenda.schedule(deadline, self.first_sender + subflow as Element);
         }
     }
 
@@ -699,11 +698,11 @@ impl<'a> Run<'a> {
         let connection = &mut self.connections[number];
         let senders = &mut self.senders[connection.first..connection.first + connection.n];
         let sender = &mut senders[index];
-        if sender.planned != Some(now) {
+        if sender.planned != now {
             return; // an entry that an earlier one has replaced
         }
-        sender.planned = None;
-        if sender.deadline().is_some_and(|deadline| deadline <= now) {
+        sender.planned = NEVER;
+        if sender.deadline() <= now {
             match sender.expire(connection, &mut self.network) {
                 Expired::Nothing => {}
                 Expired::Opening(step) => {

@@ -3,12 +3,10 @@
 use braid_results::measure::DirectionCounts;
 use braid_scenario::model::{Change, Direction, GilbertElliott, Loss};
 
+pub(super) use crate::agenda::NEVER;
 use crate::packet::{Packet, flags};
 use crate::random::{Stream, threshold};
 use crate::ring::Ring;
-
-/// A time that does not come.
-pub(super) const NEVER: u64 = u64::MAX;
 
 /// A burst loss process at work.
 #[derive(Clone, Copy)]

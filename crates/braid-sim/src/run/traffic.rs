@@ -117,6 +117,7 @@ impl Run<'_> {
             if rate.is_some() {
                 self.write(number, turn);
             } else {
+                self.note_application_limit(connection);
                 self.connections[connection].data.write_endlessly();
                 self.push_written(connection);
             }
@@ -131,6 +132,12 @@ impl Run<'_> {
             self.plan(now + lasts, Plan::Turn(number));
             self.deliver(connection);
         }
+    }
+
+    fn note_application_limit(&mut self, number: usize) {
+        let connection = &self.connections[number];
+        connection
+            .note_application_limit(&mut self.senders[connection.first..connection.first + connection.n]);
     }
 
     /// Writes at a constant rate, and plans to do it again.
@@ -152,6 +159,7 @@ impl Run<'_> {
         let next = application.next_write(rate);
         let connection = application.first;
         let mss = self.model(connection).mss;
+        self.note_application_limit(connection);
         self.connections[connection].data.write(bytes, mss, transfer);
         self.plan(next, Plan::Write(number, turn));
         self.push_written(connection);
@@ -227,6 +235,7 @@ impl Run<'_> {
             let bytes = application.transfers[request.transfer as usize].bytes;
             let transfer = request.transfer;
             let mss = self.model(connection).mss;
+            self.note_application_limit(connection);
             self.connections[connection].data.write(bytes, mss, Some(transfer));
             self.push_written(connection);
         }

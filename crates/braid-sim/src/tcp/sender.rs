@@ -1,14 +1,19 @@
 //! The sending end of a subflow: transmission, and the order of work per acknowledgement (Linux `tcp_ack`).
 
-use braid_algorithms::Controller;
 use braid_algorithms::layout::{Event, SSTHRESH_INFINITE, ca_state, event_flags, event_type, subflow_flags};
+use braid_algorithms::{Algorithm, Controller};
 
 use super::rack::Rack;
+use super::rate::Rate;
 use super::rtt::Rtt;
 use super::scoreboard::{Scoreboard, segment};
+use crate::agenda::NEVER;
 use crate::connection::Connection;
 use crate::network::Network;
 use crate::packet::{Packet, Sacks, flags};
+
+/// Packets that leave before pacing begins.
+const UNPACED: u64 = 10;
 
 /// Where a subflow is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +98,8 @@ pub(crate) struct Sender {
     pub(super) rtt: Rtt,
     pub(super) rack: Rack,
     pub(super) controller: Controller,
+    /// Of an algorithm that wants rate samples.
+    pub(super) rate: Option<Box<Rate>>,
 
     // Congestion state (state.rs).
     pub(super) high_seq: u32,
@@ -126,9 +133,18 @@ pub(crate) struct Sender {
 
     // Timers (timers.rs).
     pub(super) timer: Timer,
+    /// [`NEVER`]: off.
     pub(super) deadline: u64,
-    /// Entry in the agenda.
-    pub(crate) planned: Option<u64>,
+    /// Delivery rates are sampled or packets are paced.
+    is_rate_based: bool,
+    /// Established, and pacing does not hold the next packet back.
+    pub(super) may_send: bool,
+    /// Until when it does; [`NEVER`]: it does not.
+    pub(super) held_until: u64,
+    /// Earliest time of the next packet, if paced.
+    next_send: u64,
+    /// Entry in the agenda; [`NEVER`]: none.
+    pub(crate) planned: u64,
     /// Tail loss probe: what was next when it was sent, and whether it was a retransmission.
     pub(super) probe: Option<(u32, bool)>,
     /// Nothing has arrived since the last timeout: the scheduler leaves the subflow alone.
@@ -144,7 +160,13 @@ impl Sender {
     }
 
     pub(crate) fn new(setup: Setup, controller: Controller) -> Self {
+        let flags = controller.flags();
         Self {
+            rate: (flags & Algorithm::WANTS_RATE != 0).then(|| Box::new(Rate::new())),
+            is_rate_based: flags & (Algorithm::WANTS_RATE | Algorithm::OWNS_CWND) != 0,
+            may_send: false,
+            held_until: NEVER,
+            next_send: 0,
             setup,
             phase: Phase::Idle,
             board: Scoreboard::new(),
@@ -171,8 +193,8 @@ impl Sender {
             used_since: 0,
             last_send: 0,
             timer: Timer::Off,
-            deadline: 0,
-            planned: None,
+            deadline: NEVER,
+            planned: NEVER,
             probe: None,
             potentially_failed: false,
             counts: Counts::default(),
@@ -183,6 +205,7 @@ impl Sender {
     pub(crate) fn establish(&mut self, connection: &mut Connection, network: &mut Network, rtt_us: u32) {
         let now_us = network.now_us();
         self.phase = Phase::Established;
+        self.may_send = true;
         self.rtt.sample(rtt_us, 0, 0);
         let minimum = self.rtt.sample_minimum(now_us, rtt_us);
         let timeouts = self.counts.timeouts;
@@ -200,6 +223,22 @@ impl Sender {
         self.used_since = network.now;
         let event = Event { kind: event_type::INIT, ..Event::default() };
         self.deliver(connection, network, event);
+        self.note_application_limit(connection);
+    }
+
+    /// The application is about to write, and all that it wrote before has been sent: if the window has room, the path
+    /// waited for the application (Linux `tcp_rate_check_app_limited`).
+    pub(crate) fn note_application_limit(&mut self, connection: &Connection) {
+        let view = connection.subflow(self.setup.index);
+        let in_flight = self.board.in_flight();
+        if let Some(rate) = &mut self.rate {
+            if self.phase == Phase::Established
+                && in_flight < view.cwnd
+                && self.board.lost_out <= self.board.retrans_out
+            {
+                rate.limit(view.delivered, in_flight);
+            }
+        }
     }
 
     /// Retransmission timeout, nanoseconds.
@@ -215,7 +254,9 @@ impl Sender {
         }
         connection.subflow_mut(self.setup.index).flags &= !subflow_flags::ELIGIBLE;
         self.phase = Phase::Closed;
-        self.timer = Timer::Off;
+        self.stop_timer();
+        self.may_send = false;
+        self.held_until = NEVER;
     }
 
     /// Lets the algorithm know; it answers in the view.
@@ -261,7 +302,7 @@ impl Sender {
     /// Room for new data: whether a packet may be sent now, as far as this subflow is concerned.
     #[inline]
     pub(crate) fn has_room(&self, connection: &Connection) -> bool {
-        self.phase == Phase::Established && self.board.in_flight() < connection.subflow(self.setup.index).cwnd
+        self.may_send && self.board.in_flight() < connection.subflow(self.setup.index).cwnd
     }
 
     /// Whether the scheduler may consider it at all.
@@ -275,6 +316,9 @@ impl Sender {
     pub(crate) fn send_new(&mut self, connection: &mut Connection, network: &mut Network, dsn: u32) {
         if self.board.packets_out() == 0 {
             self.restart_after_idle(connection, network);
+        }
+        if self.is_rate_based {
+            self.note_rate(connection, network.now, self.board.snd_nxt, dsn);
         }
         let was_idle = self.board.packets_out() == 0;
         let seq = self.board.send_new(network.now, dsn);
@@ -300,6 +344,9 @@ impl Sender {
         self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
         self.first_retransmission.get_or_insert(network.timestamp());
         let dsn = self.board.get(seq).dsn;
+        if self.is_rate_based {
+            self.note_rate(connection, network.now, seq, dsn);
+        }
         self.transmit(connection, network, seq, dsn, flags::DATA);
     }
 
@@ -329,6 +376,33 @@ impl Sender {
         });
     }
 
+    /// Packet `seq` is about to leave, for the first time or again. Cold, so that it costs nothing where nothing is
+    /// rate-based.
+    #[cold]
+    fn note_rate(&mut self, connection: &Connection, now: u64, seq: u32, dsn: u32) {
+        let view = connection.subflow(self.setup.index);
+        if let Some(rate) = &mut self.rate {
+            rate.sent(now / 1_000, seq, self.board.packets_out() == 0, view.delivered);
+        }
+        if self.owns_cwnd() {
+            let payload = connection.data.short(dsn).map_or(view.mss, u32::from);
+            self.pace(view.pacing_rate, u64::from(payload), now);
+        }
+    }
+
+    /// A packet of so many bytes leaves: when the next one may (Linux `tcp_update_skb_after_send`). What was sent too
+    /// late is made up for, by half a gap at most; the first ten packets go out at once.
+    fn pace(&mut self, rate: u64, payload: u64, now: u64) {
+        let late = now.saturating_sub(self.next_send);
+        self.next_send = self.next_send.max(now);
+        if rate > 0 && self.counts.packets_sent + 1 >= UNPACED {
+            let gap = payload * 1_000_000_000 / rate;
+            self.next_send += gap - late.min(gap / 2);
+        }
+        self.may_send = self.next_send <= now;
+        self.held_until = if self.may_send { NEVER } else { self.next_send };
+    }
+
     /// After sending all that may be sent: whether the window was what stopped it (Linux `tcp_cwnd_validate`).
     #[inline]
     pub(crate) fn note_usage(&mut self, connection: &mut Connection, network: &mut Network) {
@@ -350,7 +424,7 @@ impl Sender {
             let view = connection.subflow(self.setup.index);
             if network.now - self.used_since >= self.rtt.rto_ns()
                 && view.ca_state == ca_state::OPEN
-                && self.controller.flags() & braid_algorithms::Algorithm::OWNS_CWND == 0
+                && !self.owns_cwnd()
             {
                 self.decay_unused_window(connection, network.now);
             }
@@ -389,7 +463,10 @@ impl Sender {
             idle_us: u32::try_from(idle / 1_000).unwrap_or(u32::MAX),
             ..Event::default()
         };
-        if idle > rto && self.controller.flags() & braid_algorithms::Algorithm::OWNS_CWND == 0 {
+        if self.rate.as_ref().is_some_and(|rate| rate.is_limited()) {
+            event.flags |= event_flags::APP_LIMITED;
+        }
+        if idle > rto && !self.owns_cwnd() {
             event.flags |= event_flags::IDLE_DECAYED;
             let view = connection.subflow_mut(self.setup.index);
             let mut cwnd = view.cwnd;
@@ -463,7 +540,11 @@ impl Sender {
         {
             self.alert(connection, network, prior_una, &mut news);
         }
-        self.control_window(connection, network, prior_in_flight, prior_una, &news, rtt_us);
+        if self.is_rate_based {
+            self.control_rate(connection, network, prior_in_flight, prior_una, &news, rtt_us);
+        } else {
+            self.control_window::<false>(connection, network, prior_in_flight, prior_una, &news, rtt_us);
+        }
 
         if news.restart_timer {
             self.restart_timer(connection, network.now);
@@ -493,7 +574,7 @@ impl Sender {
         let now = network.now;
         let min_rtt = connection.subflow(self.setup.index).min_rtt_us;
         let high_seq = self.high_seq;
-        let (rack, board) = (&mut self.rack, &mut self.board);
+        let (rack, board, rate) = (&mut self.rack, &mut self.board, &mut self.rate);
         let head_sent = (board.packets_out() > 0).then(|| board.get(board.snd_una).sent);
         let mut reordered = u32::MAX;
         for &(start, end) in blocks {
@@ -502,6 +583,9 @@ impl Sender {
                 news.delivered += 1;
                 let retransmitted = record.state & segment::EVER_RETRANS != 0;
                 rack.arrived(now, record.sent, seq, retransmitted, min_rtt);
+                if let Some(rate) = rate {
+                    rate.delivered(seq, record.sent);
+                }
                 if !retransmitted {
                     if seq < prior_highest {
                         reordered = reordered.min(seq);
@@ -551,6 +635,9 @@ impl Sender {
         if let Some((first, last)) = self.board.acknowledge_unmarked(ack) {
             news.delivered += ack - una;
             self.rack.arrived(now, last, ack - 1, false, min_rtt);
+            if let Some(rate) = &mut self.rate {
+                rate.delivered_below(ack, last);
+            }
             samples.first_acknowledged = first;
             samples.latest = samples.latest.max(last);
             news.original_arrived |= una < self.high_seq;
@@ -567,6 +654,9 @@ impl Sender {
             }
             news.delivered += 1;
             self.rack.arrived(now, record.sent, seq, retransmitted, min_rtt);
+            if let Some(rate) = &mut self.rate {
+                rate.delivered(seq, record.sent);
+            }
             if !retransmitted {
                 if samples.first_acknowledged == 0 {
                     samples.first_acknowledged = record.sent;
@@ -579,6 +669,9 @@ impl Sender {
             }
         }
         self.board.trim();
+        if let Some(rate) = &mut self.rate {
+            rate.forget_below(ack);
+        }
         if reordered < prior_highest {
             self.rack.reordered(reordered, prior_highest);
         }
@@ -626,7 +719,7 @@ impl Sender {
 
     /// PRR or the algorithm, as the state demands (Linux `tcp_cong_control`); the algorithm hears of every ACK.
     #[inline]
-    fn control_window(
+    fn control_window<const SAMPLES: bool>(
         &mut self,
         connection: &mut Connection,
         network: &mut Network,
@@ -637,8 +730,7 @@ impl Sender {
     ) {
         let view = connection.subflow(self.setup.index);
         let reducing = view.ca_state == ca_state::CWR || view.ca_state == ca_state::RECOVERY;
-        let owns_cwnd = self.controller.flags() & braid_algorithms::Algorithm::OWNS_CWND != 0;
-        if reducing && !owns_cwnd {
+        if reducing && !self.owns_cwnd() {
             self.reduce_proportionally(connection, network.now, news);
         }
         let may_grow = if self.rack.reordering > super::rack::REORDERING {
@@ -646,12 +738,12 @@ impl Sender {
         } else {
             news.una_advanced
         };
-        let mss = connection.subflow(self.setup.index).mss;
+        let view = connection.subflow(self.setup.index);
         let mut event = Event {
             kind: event_type::ON_ACK,
             acked: news.delivered,
             grow: if may_grow && !reducing { news.delivered } else { 0 },
-            acked_bytes: (self.board.snd_una - prior_una).saturating_mul(mss),
+            acked_bytes: (self.board.snd_una - prior_una).saturating_mul(view.mss),
             rtt_us,
             rate_losses: news.lost,
             prior_in_flight,
@@ -663,13 +755,32 @@ impl Sender {
         if self.is_cwnd_limited(connection) {
             event.flags |= event_flags::CWND_LIMITED;
         }
+        if SAMPLES {
+            if let Some(rate) = &mut self.rate {
+                rate.sample(network.now_us(), view.delivered, view.min_rtt_us, &mut event);
+            }
+        }
         self.deliver(connection, network, event);
+    }
+
+    /// The same with a rate sample.
+    #[cold]
+    fn control_rate(
+        &mut self,
+        connection: &mut Connection,
+        network: &mut Network,
+        prior_in_flight: u32,
+        prior_una: u32,
+        news: &News,
+        rtt_us: u32,
+    ) {
+        self.control_window::<true>(connection, network, prior_in_flight, prior_una, news, rtt_us);
     }
 
     /// Retransmits what is marked lost, lowest first, as far as the window allows.
     pub(super) fn retransmit(&mut self, connection: &mut Connection, network: &mut Network) {
         let mut any = false;
-        while self.board.in_flight() < connection.subflow(self.setup.index).cwnd {
+        while self.may_send && self.board.in_flight() < connection.subflow(self.setup.index).cwnd {
             let Some(seq) = self.board.next_to_retransmit() else { break };
             any |= seq == self.board.snd_una;
             self.send_again(connection, network, seq);

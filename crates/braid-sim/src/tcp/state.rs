@@ -19,7 +19,7 @@ impl Sender {
         connection.subflow_mut(self.setup.index).ca_state = state;
     }
 
-    fn owns_cwnd(&self) -> bool {
+    pub(super) fn owns_cwnd(&self) -> bool {
         self.controller.flags() & braid_algorithms::Algorithm::OWNS_CWND != 0
     }
 
@@ -225,13 +225,18 @@ impl Sender {
         let state = self.ca_state(connection);
         let new_recovery = state < ca_state::RECOVERY;
         self.mark_lost_after_timeout(connection, network.now);
-        if state <= ca_state::DISORDER
+        let begins = state <= ca_state::DISORDER
             || self.board.snd_una >= self.high_seq
-            || (state == ca_state::LOSS && self.expiries == 0)
-        {
+            || (state == ca_state::LOSS && self.expiries == 0);
+        if begins {
             self.prior_ssthresh = self.current_ssthresh(connection);
             self.prior_cwnd = connection.subflow(self.setup.index).cwnd;
+        }
+        // Who owns the window hears of every timeout.
+        if begins || self.owns_cwnd() {
             self.ask_ssthresh(connection, network, cause::RTO);
+        }
+        if begins {
             self.remember_for_undo();
         }
         if !self.owns_cwnd() {

@@ -6,7 +6,7 @@ use braid_algorithms::{Controller, Spec};
 use braid_scenario::model::{self, Direction, Discipline, Loss, QueueLimit};
 
 use super::sender::{Sender, Setup, Timer};
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, NEVER};
 use crate::connection::Connection;
 use crate::link::Link;
 use crate::network::{END, Network};
@@ -166,7 +166,8 @@ impl Bench {
 
     /// The timer expires; returns what is sent.
     fn expire(&mut self) -> Vec<u32> {
-        self.network.now = self.sender().deadline().expect("a timer runs");
+        self.network.now = self.sender().deadline();
+        assert_ne!(self.network.now, NEVER, "a timer runs");
         let Self { connection, senders, network } = self;
         senders[0].expire(connection, network);
         self.push();
@@ -235,7 +236,7 @@ fn two_sacks_mark_the_loss_a_quarter_rtt_later() {
     bench.sack(0, &[(1, 2)]);
     bench.sack(0, &[(1, 3)]);
     assert_eq!(bench.sender().timer, Timer::Reordering);
-    assert_eq!(bench.sender().deadline(), Some(bench.network.now + 27 * MS));
+    assert_eq!(bench.sender().deadline(), bench.network.now + 27 * MS);
     assert_eq!(bench.expire()[0], 0);
     assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
 }
@@ -245,11 +246,11 @@ fn a_probe_follows_two_rtts_of_silence_and_never_later_than_the_timeout() {
     let mut bench = Bench::new("reno", 100, 20);
     bench.connection.data.set_window_end(20);
     bench.receive_quietly(2);
-    assert_eq!(bench.sender().deadline(), Some(bench.network.now + 202 * MS));
+    assert_eq!(bench.sender().deadline(), bench.network.now + 202 * MS);
     bench.connection.data.set_window_end(u32::MAX);
     let mut lone = Bench::new("reno", 100, 1);
     lone.connection.data.set_window_end(1);
-    assert_eq!(lone.sender().deadline(), Some(lone.network.now - 100 * MS + 300 * MS));
+    assert_eq!(lone.sender().deadline(), lone.network.now - 100 * MS + 300 * MS);
     let probe = bench.expire();
     assert_eq!(probe[0], 20, "a probe is new data");
     assert_eq!(bench.view().ca_state, ca_state::OPEN);
@@ -452,4 +453,42 @@ fn growth_needs_a_full_window() {
         bench.receive_quietly(ack);
     }
     assert!(bench.view().cwnd <= cwnd, "two packets per RTT are no reason to grow: {}", bench.view().cwnd);
+}
+
+#[test]
+fn a_rate_based_algorithm_sends_packet_by_packet_at_its_pacing_rate() {
+    let mut bench = Bench::new("bbr", 100, 10);
+    let acknowledged = bench.network.now;
+    assert!(bench.sender().deadline() < acknowledged, "the tenth packet made the eleventh wait");
+    assert!(bench.expire().is_empty(), "the window is full");
+    bench.network.now = acknowledged;
+    assert_eq!(bench.ack(10), [10], "the others have to wait");
+    let gap = 1448 * 1_000_000_000 / bench.view().pacing_rate;
+    // Late since long: half a gap of it is made up for.
+    assert_eq!(bench.sender().deadline(), acknowledged + gap - gap / 2);
+    for packet in 11..20 {
+        let due = bench.sender().deadline();
+        assert_eq!(bench.expire(), [packet]);
+        assert_eq!(bench.sender().deadline(), due + gap);
+    }
+    assert_eq!(bench.view().in_flight, 0);
+}
+
+#[test]
+fn who_owns_the_window_is_neither_reduced_nor_begun_anew_but_hears_of_every_timeout() {
+    let mut bench = Bench::new("bbr", 100, 10);
+    bench.view_mut().cwnd = 40;
+    bench.ack(2);
+    bench.sack(2, &[(5, 10)]);
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
+    // Packet conservation: what is in flight and what was delivered, not PRR's way to ssthresh.
+    assert_eq!(bench.view().cwnd, bench.sender().in_flight() + 5);
+    assert_eq!(bench.view().ssthresh, 10, "as the test set it");
+    while bench.sender().timer != Timer::Retransmission {
+        bench.expire();
+    }
+    while bench.view().ca_state != ca_state::LOSS {
+        bench.expire();
+    }
+    assert!(bench.view().cwnd <= bench.sender().in_flight() + 1, "the algorithm's answer to a timeout");
 }

@@ -7,6 +7,7 @@ use braid_algorithms::layout::ca_state;
 
 use super::scoreboard::segment;
 use super::sender::{Phase, Sender, Timer};
+use crate::agenda::NEVER;
 use crate::connection::Connection;
 use crate::network::Network;
 
@@ -42,10 +43,15 @@ impl Sender {
         self.deadline = deadline;
     }
 
-    /// When the timer is due, if it runs.
+    /// When there is something to do, unless an acknowledgement arrives: the timer is due, or pacing lets a packet go.
+    /// [`NEVER`]: at no time.
     #[inline]
-    pub(crate) fn deadline(&self) -> Option<u64> {
-        (self.timer != Timer::Off).then_some(self.deadline)
+    pub(crate) fn deadline(&self) -> u64 {
+        self.deadline.min(self.held_until)
+    }
+
+    pub(super) fn stop_timer(&mut self) {
+        self.set_timer(Timer::Off, NEVER);
     }
 
     pub(super) fn is_timer_running(&self) -> bool {
@@ -75,7 +81,7 @@ impl Sender {
     #[inline]
     pub(super) fn restart_timer(&mut self, connection: &Connection, now: u64) {
         if self.board.packets_out() == 0 {
-            self.timer = Timer::Off;
+            self.stop_timer();
         } else if !self.schedule_probe(connection, now, now + self.rtt.rto_ns()) {
             self.start_retransmission_timer(now);
         }
@@ -111,7 +117,14 @@ impl Sender {
 
     /// The deadline has come.
     pub(crate) fn expire(&mut self, connection: &mut Connection, network: &mut Network) -> Expired {
-        let timer = std::mem::replace(&mut self.timer, Timer::Off);
+        if self.held_until <= network.now {
+            self.held_until = NEVER;
+            self.may_send = true;
+            self.retransmit(connection, network);
+            return Expired::MayPush;
+        }
+        let timer = self.timer;
+        self.stop_timer();
         if let Phase::Opening(step) = self.phase {
             self.expiries += 1;
             self.counts.timeouts += 1;

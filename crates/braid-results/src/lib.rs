@@ -5,6 +5,7 @@
 //! figures as plain tables are in [`mod@table`]. [`mod@claims`] holds them against what papers have published.
 
 pub mod claims;
+pub mod detection;
 pub mod measure;
 pub mod metrics;
 #[cfg(feature = "parquet")]
@@ -17,6 +18,7 @@ pub mod theory;
 
 use serde::Serialize;
 
+pub use detection::Detection;
 pub use run::{
     Application, Connection, Link, LinkDirection, Metrics, OK, Period, Run, Setup, Subflow, Times,
 };

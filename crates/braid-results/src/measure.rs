@@ -81,6 +81,18 @@ pub struct SubflowCounts {
     pub cwnd_samples: Vec<u32>,
     /// Every 100 ms of the whole run while the subflow was established; empty unless asked for.
     pub samples: Vec<SubflowSample>,
+    /// Whole run: what the algorithm said of shared bottlenecks, from each time the subflow was established; empty if it
+    /// says nothing of them.
+    pub verdicts: Vec<VerdictChange>,
+}
+
+/// From a certain time on, a detector says this of a subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct VerdictChange {
+    /// Since the start of the run, nanoseconds.
+    pub time_ns: u64,
+    /// Subflows of a connection that have the same group share a bottleneck; 0: it shares none.
+    pub group: u16,
 }
 
 /// A subflow at one moment. Counts are from the start of the run, warm-up included.
@@ -104,6 +116,8 @@ pub struct SubflowSample {
     pub rtt_samples: u64,
     /// Sum of the differences between each of them and the one before, microseconds.
     pub rtt_steps_us: u64,
+    /// Group of subflows that share a bottleneck, 0 for none; `None` if the algorithm does not detect any.
+    pub group: Option<u16>,
 }
 
 /// One link, both directions.

@@ -5,6 +5,7 @@ use braid_scenario::units::{Duration, Window};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::detection::{self, Detection};
 use crate::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts, Transfer};
 use crate::metrics::{crosses, fair_shares_within, jain, measured, path_capacity, payload_fraction};
 
@@ -53,7 +54,7 @@ pub struct Run {
     pub links: Vec<Link>,
     /// What follows from the rates.
     pub metrics: Metrics,
-    /// What shared-bottleneck detectors said.
+    /// What detectors of shared bottlenecks said of each subflow, whole run; empty without a detector.
     pub detections: Vec<Detection>,
     /// What the result depends on besides program, scenario and seed: versions of a real kernel and its machine; absent
     /// in the simulator.
@@ -82,10 +83,6 @@ pub struct Period {
     /// As in [`Run`], with the fair shares of this stretch.
     pub metrics: Metrics,
 }
-
-/// A decision of a shared-bottleneck detector. No algorithm has one yet, so there is none.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub enum Detection {}
 
 /// One connection. Rates are over the measured time during which it was open.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -287,6 +284,9 @@ pub struct Metrics {
     pub jain_mptcp_subflows: IndexMap<String, f64>,
     /// For each connection and, as `connection.subflow`, each subflow of MPTCP: throughput in percent of the fair share.
     pub share_of_expected_percent: IndexMap<String, Option<f64>>,
+    /// Percent of the time of all subflows with a detector in which their labels were right; absent without a detector,
+    /// and in periods. Of the whole run.
+    pub detection_accuracy_percent: Option<f64>,
     /// Of all connections, bits per second.
     pub total_goodput_bps: f64,
     /// Of all connections.
@@ -304,7 +304,10 @@ impl Setup<'_> {
         assert_eq!(scenario.links.len(), counts.links.len(), "one count per link");
         assert_eq!(scenario.periods.len(), counts.periods.len(), "one count per period");
 
-        let (connections, links, metrics) = self.stretch(counts, counts, measured(scenario));
+        let (connections, links, mut metrics) = self.stretch(counts, counts, measured(scenario));
+        let detections =
+            detection::detections(scenario, &counts.connections, scenario.duration_ns - scenario.cooldown_ns);
+        metrics.detection_accuracy_percent = detection::accuracy_percent(&detections);
         let periods = scenario.periods.iter().zip(&counts.periods);
         Run {
             measured_s: seconds(counts.measured_ns),
@@ -312,6 +315,7 @@ impl Setup<'_> {
             connections,
             links,
             metrics,
+            detections,
             periods: periods.map(|(&stretch, own)| self.period(own, counts, stretch)).collect(),
             ..self.empty()
         }

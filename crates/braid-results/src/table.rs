@@ -408,6 +408,13 @@ const TOTALS: &[Column] = &[
     column("total_goodput_bps", Kind::Real, "bit/s", "payload delivered in order, all connections", |row| {
         (row.run.status == OK).then_some(row.run.metrics.total_goodput_bps).into()
     }),
+    column(
+        "detection_accuracy_percent",
+        Kind::Real,
+        "%",
+        "time in which labels of shared bottlenecks were right, all subflows with a detector, whole run",
+        |row| row.run.metrics.detection_accuracy_percent.into(),
+    ),
     column("total_retransmissions", Kind::Integer, "packets", "sent again, all connections", |row| {
         (row.run.status == OK).then_some(row.run.metrics.total_retransmissions).into()
     }),
@@ -733,6 +740,13 @@ const SAMPLE: &[Column] = &[
     always("retransmissions", Kind::Integer, "packets", "sent again since the start of the run", |row| {
         row.sample.map(|sample| sample.retransmissions).into()
     }),
+    column(
+        "group",
+        Kind::Integer,
+        "",
+        "group of subflows with the same bottleneck, 0 for none; none where the algorithm detects no bottlenecks",
+        |row| row.sample.and_then(|sample| sample.group.map(u32::from)).into(),
+    ),
 ];
 
 const QUEUE: &[Column] = &[

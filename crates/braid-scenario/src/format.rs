@@ -343,6 +343,10 @@ pub struct Connection {
     /// Whether both ends negotiate ECN; default false.
     #[serde(default)]
     pub ecn: bool,
+    /// Whether the receiver echoes just the marks that it got (RFC 8257), instead of one until the sender has answered
+    /// (RFC 3168); default false. Takes `ecn = true`.
+    #[serde(default)]
+    pub accurate_ecn: bool,
     /// Whether the receiver may delay acknowledgements; default true.
     #[serde(default = "yes")]
     pub delayed_ack: bool,

@@ -252,6 +252,8 @@ pub struct Connection {
     pub initial_ssthresh: Option<u32>,
     /// Whether both ends negotiate ECN.
     pub ecn: bool,
+    /// Whether the receiver echoes each mark for itself, as RFC 8257 has it.
+    pub accurate_ecn: bool,
     /// Whether the receiver may delay acknowledgements.
     pub delayed_ack: bool,
     /// Exactly one for TCP, 1 to 8 for MPTCP, in order of creation.

@@ -689,6 +689,10 @@ impl Resolver<'_> {
                 format!("expected at least two packets ({} bytes) and at most \"1024MiB\"", 2 * mss);
             self.fail(&place.key("receive-buffer"), message, None);
         }
+        if given.accurate_ecn && !given.ecn {
+            let message = "there are no marks to echo without ecn = true".to_owned();
+            self.fail(&place.key("accurate-ecn"), message, Some("add ecn = true, or remove it".into()));
+        }
         let subflows = self.subflows(&place, name, given, known);
         for subflow in &subflows {
             self.room(name, mss.saturating_add(data_header), &subflow.route);
@@ -708,6 +712,7 @@ impl Resolver<'_> {
             initial_window,
             initial_ssthresh: given.initial_ssthresh,
             ecn: given.ecn,
+            accurate_ecn: given.accurate_ecn,
             delayed_ack: given.delayed_ack,
             subflows,
         }

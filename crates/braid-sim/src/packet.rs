@@ -58,6 +58,8 @@ pub(crate) struct Sack {
     pub(crate) n: u8,
     /// The first block reports a duplicate (RFC 2883).
     pub(crate) duplicate: bool,
+    /// How long the latest packet took to get there, microseconds; only where the sender wants to know.
+    pub(crate) one_way_us: Option<u32>,
 }
 
 /// The blocks of all acknowledgements under way. Few have any, so they are kept out of the packets.

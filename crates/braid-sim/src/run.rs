@@ -6,9 +6,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use braid_algorithms::layout::SSTHRESH_INFINITE;
-use braid_algorithms::{Controller, Spec};
+use braid_algorithms::{Algorithm, Controller, Spec};
 use braid_results::measure::{
-    ConnectionCounts, LinkCounts, LinkSample, Measurements, SubflowCounts, SubflowSample,
+    ConnectionCounts, LinkCounts, LinkSample, Measurements, SubflowCounts, SubflowSample, VerdictChange,
 };
 use braid_scenario::model::{self, Direction, Kind, Scenario};
 
@@ -281,6 +281,10 @@ impl<'a> Run<'a> {
             max_blocks: if multipath { 1 } else { 3 },
             multipath,
             delayed_ack: model.delayed_ack,
+            accurate_ecn: model.accurate_ecn,
+            reports_delay: self.specs[self.connections[path.connection].number].algorithm().flags()
+                & Algorithm::WANTS_OWD
+                != 0,
         })
     }
 
@@ -290,6 +294,7 @@ impl<'a> Run<'a> {
         let path = &mut self.paths[subflow];
         let retired = &mut self.retired[path.figure];
         retired.packets += self.receivers[subflow].received_packets;
+        retired.verdicts.append(&mut self.senders[subflow].verdicts);
         add(&mut retired.counts, &counts);
         path.id = path.id.wrapping_add(self.number_mask + 1);
         if path.id == NOBODY {
@@ -380,6 +385,15 @@ impl<'a> Run<'a> {
         let subflows = measured.connections.iter_mut().flat_map(|connection| &mut connection.subflows);
         for ((counts, windows), samples) in subflows.zip(self.cwnd_samples).zip(self.subflow_samples) {
             (counts.cwnd_samples, counts.samples) = (windows, samples);
+        }
+        // Short flows come and go too fast for a detector to be judged.
+        for (sender, path) in self.senders.iter_mut().zip(&self.paths) {
+            let number = self.connections[path.connection].number;
+            if self.applications[number].n == 1 {
+                let verdicts = &mut self.retired[path.figure].verdicts;
+                verdicts.append(&mut sender.verdicts);
+                measured.connections[number].subflows[path.index].verdicts = std::mem::take(verdicts);
+            }
         }
         for (counts, application) in measured.connections.iter_mut().zip(self.applications) {
             counts.transfers = application.transfers;
@@ -472,6 +486,7 @@ impl<'a> Run<'a> {
                     retransmissions: earlier.retransmissions + sender.counts.retransmissions,
                     rtt_samples: sender.counts.rtt_samples,
                     rtt_steps_us: sender.counts.rtt_steps_us,
+                    group: sender.verdicts.last().map(|verdict| verdict.group),
                 });
             }
         }
@@ -803,6 +818,7 @@ impl<'a> Run<'a> {
             cwnd_integral: u128::from(counts.cwnd_integral),
             cwnd_samples: Vec::new(),
             samples: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 }
@@ -811,6 +827,7 @@ impl<'a> Run<'a> {
 #[derive(Clone, Default)]
 struct Retired {
     packets: u64,
+    verdicts: Vec<VerdictChange>,
     counts: SubflowCounts,
 }
 

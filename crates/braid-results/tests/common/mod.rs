@@ -63,6 +63,7 @@ pub(crate) fn subflow(mbit: u64) -> SubflowCounts {
         cwnd_integral: 1234 * u128::from(SECOND),
         cwnd_samples: (1..=20).rev().collect(),
         samples: vec![],
+        verdicts: vec![],
     }
 }
 

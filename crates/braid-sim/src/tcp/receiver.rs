@@ -26,6 +26,10 @@ pub(crate) struct Setup {
     pub(crate) multipath: bool,
     /// Whether acknowledgements may be delayed.
     pub(crate) delayed_ack: bool,
+    /// Whether each mark is echoed for itself (RFC 8257).
+    pub(crate) accurate_ecn: bool,
+    /// Whether one-way delays are reported.
+    pub(crate) reports_delay: bool,
 }
 
 pub(crate) struct Receiver {
@@ -45,8 +49,11 @@ pub(crate) struct Receiver {
     /// A pause longer than this makes the next packets be acknowledged at once.
     pause_ns: u64,
     last_data: u64,
-    /// A congestion mark was seen and the sender has not yet said that it reduced.
+    /// A congestion mark was seen and the sender has not yet said that it reduced; or, if each is echoed for itself, the
+    /// latest packet was marked.
     echo: bool,
+    /// How long the latest packet took, microseconds.
+    one_way_us: u32,
     /// When the delayed acknowledgement is due.
     pub(crate) due: Option<u64>,
     /// Entry in the agenda.
@@ -76,6 +83,7 @@ impl Receiver {
             pause_ns: 1_000_000_000,
             last_data: 0,
             echo: false,
+            one_way_us: 0,
             due: None,
             planned: None,
             received_bytes: 0,
@@ -96,7 +104,17 @@ impl Receiver {
         self.received_bytes += u64::from(packet.size);
         self.received_packets += 1;
         let mut at_once = !self.setup.delayed_ack;
-        if packet.flags & (flags::CE | flags::CWR) != 0 {
+        self.one_way_us = network.timestamp().wrapping_sub(packet.timestamp);
+        if self.setup.accurate_ecn {
+            let marked = packet.flags & flags::CE != 0;
+            if marked != self.echo {
+                // What was not acknowledged yet was not marked, or was, as this one is not.
+                if self.unacknowledged > 0 {
+                    self.acknowledge(None, data, network);
+                }
+                self.echo = marked;
+            }
+        } else if packet.flags & (flags::CE | flags::CWR) != 0 {
             if packet.flags & flags::CWR != 0 {
                 self.echo = false;
                 at_once = true;
@@ -165,8 +183,11 @@ impl Receiver {
             let sack = self.blocks(duplicate);
             if sack.n > 0 {
                 size += 4 + 8 * u16::from(sack.n);
-                slot = network.sacks.put(sack);
+                slot = network.sacks.put(Sack { one_way_us: self.one_way_report(), ..sack });
             }
+        }
+        if slot == Sacks::NONE && self.setup.reports_delay {
+            slot = network.sacks.put(Sack { one_way_us: self.one_way_report(), ..Sack::default() });
         }
         let packet = Packet {
             departure: 0,
@@ -185,6 +206,10 @@ impl Receiver {
         self.unacknowledged = 0;
         self.due = None;
         network.send(packet);
+    }
+
+    fn one_way_report(&self) -> Option<u32> {
+        self.setup.reports_delay.then_some(self.one_way_us)
     }
 
     /// The block that holds `seq` becomes the most recent one.

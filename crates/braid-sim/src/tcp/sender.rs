@@ -2,6 +2,7 @@
 
 use braid_algorithms::layout::{Event, SSTHRESH_INFINITE, ca_state, event_flags, event_type, subflow_flags};
 use braid_algorithms::{Algorithm, Controller};
+use braid_results::measure::VerdictChange;
 
 use super::rack::Rack;
 use super::rate::Rate;
@@ -80,6 +81,8 @@ pub(super) struct News {
     pub(super) restart_timer: bool,
     /// The echoed timestamp.
     pub(super) echo: u32,
+    /// One-way delay, microseconds, where it is reported.
+    pub(super) one_way_us: Option<u32>,
 }
 
 /// Which timer runs; a subflow has one.
@@ -151,6 +154,8 @@ pub(crate) struct Sender {
     pub(crate) potentially_failed: bool,
 
     pub(crate) counts: Counts,
+    /// What the algorithm said of shared bottlenecks, from when the subflow was established.
+    pub(crate) verdicts: Vec<VerdictChange>,
 }
 
 impl Sender {
@@ -198,6 +203,7 @@ impl Sender {
             probe: None,
             potentially_failed: false,
             counts: Counts::default(),
+            verdicts: Vec::new(),
         }
     }
 
@@ -274,6 +280,13 @@ impl Sender {
         self.controller.deliver(&mut connection.view, &event);
         if connection.subflow(index).cwnd != cwnd {
             self.integrate(cwnd, network.now);
+        }
+        if self.controller.flags() & braid_algorithms::Algorithm::DETECTS != 0 {
+            let group = connection.subflow(index).verdict().group;
+            if event.kind == event_type::INIT || self.verdicts.last().is_some_and(|last| last.group != group)
+            {
+                self.verdicts.push(VerdictChange { time_ns: network.now, group });
+            }
         }
         debug_assert!(connection.subflow(index).cwnd >= 1 && connection.subflow(index).ssthresh >= 1);
     }
@@ -565,6 +578,7 @@ impl Sender {
         samples: &mut Samples,
     ) {
         let sack = network.sacks.take(packet.sack);
+        news.one_way_us = sack.one_way_us;
         let mut blocks = &sack.blocks[..usize::from(sack.n)];
         if sack.duplicate {
             let (start, _) = blocks[0];
@@ -751,6 +765,10 @@ impl Sender {
         };
         if news.ece {
             event.flags |= event_flags::ECE;
+        }
+        if let Some(one_way_us) = news.one_way_us {
+            event.flags |= event_flags::HAS_OWD;
+            event.owd_us = one_way_us as i32;
         }
         if self.is_cwnd_limited(connection) {
             event.flags |= event_flags::CWND_LIMITED;

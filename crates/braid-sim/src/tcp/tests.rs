@@ -39,6 +39,7 @@ impl Bench {
             initial_window: 10,
             initial_ssthresh: None,
             ecn: true,
+            accurate_ecn: false,
             delayed_ack: true,
             subflows: vec![model::Subflow {
                 name: "sf1".into(),

@@ -46,6 +46,7 @@ pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> C
         initial_window: 10,
         initial_ssthresh: None,
         ecn: false,
+        accurate_ecn: false,
         delayed_ack: true,
         subflows: routes
             .iter()

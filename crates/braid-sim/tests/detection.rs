@@ -1,0 +1,227 @@
+//! What detectors of shared bottlenecks say in situations whose truth is known, and what follows from it.
+
+mod common;
+
+use braid_results::{Detection, Setup};
+use braid_scenario::model::{EcnThreshold, Link, QueueLimit, Reroute, Scenario};
+use braid_sim::observe::{Acknowledgement, At, Event, Observer};
+use common::{connection, link, run, scenario};
+
+fn detections(scenario: &Scenario, cc: &str, seed: u64) -> Vec<Detection> {
+    let setup = Setup { scenario, backend: "sim", cc, scheduler: "minrtt", seed };
+    setup.measured(&run(scenario, cc, seed)).detections
+}
+
+/// A bottleneck of 10 Mbit/s, 20 ms one way; `ecn` packets are marked from 20 on, else dropped at 50.
+fn bottleneck(name: &str, ecn: bool) -> Link {
+    let mut link = link(name, 10.0, 20.0);
+    link.forward.queue = QueueLimit::Packets(if ecn { 200 } else { 50 });
+    link.forward.ecn_threshold = ecn.then_some(EcnThreshold::Packets(20));
+    link
+}
+
+/// Two subflows beside a CUBIC flow each bottleneck: on one, or on one each.
+fn situation(shared: bool, ecn: bool) -> Scenario {
+    let links =
+        if shared { vec![bottleneck("b1", ecn)] } else { vec![bottleneck("b1", ecn), bottleneck("b2", ecn)] };
+    let second: &[usize] = if shared { &[0] } else { &[1] };
+    let mut flows =
+        vec![connection("mp0", None, &[&[0], second]), connection("tcp1", Some("cubic"), &[&[0]])];
+    if !shared {
+        flows.push(connection("tcp2", Some("cubic"), &[&[1]]));
+    }
+    for flow in &mut flows {
+        (flow.ecn, flow.accurate_ecn) = (ecn, ecn && flow.name == "mp0");
+    }
+    scenario(60.0, links, flows)
+}
+
+/// Percent of the time in which both subflows were said to share, mean of three seeds.
+fn said_shared(cc: &str, shared: bool, ecn: bool) -> f64 {
+    let scenario = situation(shared, ecn);
+    let percent = |detection: &Detection| {
+        let right = detection.accuracy_percent;
+        if detection.shared { right } else { 100.0 - right }
+    };
+    let mut sum = (0.0, 0.0);
+    for seed in 1..=3 {
+        for detection in detections(&scenario, cc, seed) {
+            sum = (sum.0 + percent(&detection) * detection.lasts_s(), sum.1 + detection.lasts_s());
+        }
+    }
+    sum.0 / sum.1
+}
+
+#[test]
+fn common_marks_tell_a_shared_bottleneck_from_two_with_ecn_and_nothing_without() {
+    assert!(said_shared("sbcc", true, true) > 80.0);
+    assert!(said_shared("sbcc", false, true) < 10.0);
+    assert_eq!(said_shared("sbcc", true, false), 0.0);
+}
+
+#[test]
+fn every_detector_says_shared_more_often_where_it_is() {
+    for (cc, ecn) in
+        [("sbdcubic", false), ("sbdolia", false), ("dwc:dwc_delay=1", false), ("sbdv", true), ("sbcc", true)]
+    {
+        let (shared, apart) = (said_shared(cc, true, ecn), said_shared(cc, false, ecn));
+        assert!(shared > apart + 20.0, "{cc}, ECN {ecn}: {shared} where shared, {apart} where not");
+    }
+}
+
+#[test]
+fn the_rtt_filter_needs_paths_whose_delay_varies_by_itself() {
+    // The loss filter as printed is always true, so that this is the RTT filter.
+    let cc = "bampcubic:ba_loss=literal:ba_ecn=off";
+    let right = |jitter_ns: u64| {
+        let mut scenario = situation(true, false);
+        scenario.links[0].forward.jitter_ns = jitter_ns;
+        scenario.connections[0].delayed_ack = false;
+        let detections = detections(&scenario, cc, 1);
+        detections.iter().map(|detection| detection.accuracy_percent).fold(100.0, f64::min)
+    };
+    // Else the RTT changes from ACK to ACK by what others have put into the queue between the two, which is the less the
+    // more the subflow itself sends: only subflows of equal rate look alike.
+    let (quiet, varying) = (right(0), right(5_000_000));
+    assert!(quiet < 50.0 && varying > 70.0, "{quiet} without and {varying} with jitter");
+}
+
+/// The second subflow is on b2 until 10 s, on b1 until 20 s, and on b2 again.
+fn switching() -> Scenario {
+    let mut scenario = situation(false, false);
+    scenario.duration_ns = 30_000_000_000;
+    let to = |at_s: u64, link: usize| Reroute {
+        at_ns: at_s * 1_000_000_000,
+        forward: Some(vec![link]),
+        reverse: None,
+    };
+    scenario.connections[0].subflows[1].reroutes = vec![to(10, 0), to(20, 1)];
+    scenario
+}
+
+#[test]
+fn the_truth_follows_a_subflow_that_changes_its_route() {
+    let rows = |cc: &str| {
+        let rows = detections(&switching(), cc, 1);
+        let row = |row: &Detection| {
+            let bounds = [row.from_s, row.to_s].map(|time| time.round() as u64);
+            (row.subflow.clone(), row.bottleneck.clone(), row.shared, bounds, row.accuracy_percent)
+        };
+        rows.iter().map(row).collect::<Vec<_>>()
+    };
+    let expected = |accuracy: fn(bool) -> f64| {
+        [
+            ("sf1", "b1", false, [0, 10]),
+            ("sf1", "b1", true, [10, 20]),
+            ("sf1", "b1", false, [20, 30]),
+            ("sf2", "b2", false, [0, 10]),
+            ("sf2", "b1", true, [10, 20]),
+            ("sf2", "b2", false, [20, 30]),
+        ]
+        .map(|(subflow, link, shared, times)| (subflow.into(), link.into(), shared, times, accuracy(shared)))
+    };
+    // Always "not shared" is right where it is not.
+    assert_eq!(rows("split:sbd=none"), expected(|shared| if shared { 0.0 } else { 100.0 }));
+    let always: Vec<_> = rows("split:sbd=all").into_iter().map(|row| (row.2, row.4.round())).collect();
+    for (shared, accuracy) in always {
+        assert_eq!(accuracy, if shared { 100.0 } else { 0.0 });
+    }
+}
+
+#[test]
+fn a_detection_tells_when_the_label_was_first_right_and_from_when_on() {
+    let rows = detections(&switching(), "dwc", 1);
+    let shared: Vec<&Detection> = rows.iter().filter(|row| row.shared).collect();
+    assert_eq!(shared.len(), 2);
+    for row in shared {
+        let first = row.first_right_ms.expect("losses within ten seconds");
+        assert!(first < 10_000.0 && row.accuracy_percent > 0.0, "{row:?}");
+        assert!(row.right_changes <= row.changes && row.right_changes >= 1, "{row:?}");
+        assert!(row.settled_ms.is_none_or(|settled| settled >= first), "{row:?}");
+        // A group that is right implies a label that is.
+        assert!(row.group_accuracy_percent <= row.accuracy_percent, "{row:?}");
+    }
+}
+
+#[test]
+fn an_algorithm_without_a_detector_says_nothing() {
+    assert_eq!(detections(&situation(true, false), "lia", 1), []);
+}
+
+#[test]
+fn samples_show_the_group() {
+    let scenario = situation(true, false);
+    let samples = |cc: &str| {
+        let spec = braid_algorithms::Spec::parse(cc).unwrap();
+        let options = braid_sim::Options { samples: true };
+        let result = braid_sim::run_with(&scenario, &spec, 1, options).unwrap();
+        result.connections[0].subflows[1].samples.clone()
+    };
+    assert!(samples("lia").iter().all(|sample| sample.group.is_none()));
+    assert!(samples("split:sbd=none").iter().all(|sample| sample.group == Some(0)));
+    assert!(samples("split:sbd=all").iter().skip(5).all(|sample| sample.group == Some(1)));
+}
+
+/// Counts ACKs that echo congestion.
+struct Echoes(u64);
+
+impl Observer for Echoes {
+    fn observe(&mut self, _: At, event: &Event) {
+        if let Event::Acknowledgement(Acknowledgement { ece: true, .. }) = event {
+            self.0 += 1;
+        }
+    }
+}
+
+#[test]
+fn an_accurate_receiver_echoes_marks_and_a_classic_one_until_it_is_answered() {
+    let echoes = |accurate: bool| {
+        let mut flow = connection("tcp0", Some("reno"), &[&[0]]);
+        (flow.ecn, flow.accurate_ecn, flow.delayed_ack) = (true, accurate, false);
+        let scenario = scenario(30.0, vec![bottleneck("b1", true)], vec![flow]);
+        let spec = braid_algorithms::Spec::parse("reno").unwrap();
+        let mut echoes = Echoes(0);
+        let result =
+            braid_sim::run_observed(&scenario, &spec, 1, braid_sim::Options::default(), &mut echoes).unwrap();
+        (echoes.0, result.links[0].forward.marks)
+    };
+    let (accurate, marks) = echoes(true);
+    assert!(marks > 20 && accurate == marks, "{accurate} echoes of {marks} marks");
+    let (classic, marks) = echoes(false);
+    assert!(classic > marks + marks / 4, "{classic} echoes of {marks} marks");
+}
+
+/// Goodputs in Mbit/s, mean of three seeds.
+fn goodputs(scenario: &Scenario, cc: &str) -> Vec<f64> {
+    let mut sums = vec![0.0; scenario.connections.len()];
+    for seed in 1..=3 {
+        let result = run(scenario, cc, seed);
+        for (index, sum) in sums.iter_mut().enumerate() {
+            *sum += common::goodput(&result, index) / 3.0;
+        }
+    }
+    sums
+}
+
+#[test]
+fn ba_mpcubic_takes_a_full_share_where_it_is_alone() {
+    let shares = goodputs(&situation(false, false), "bampcubic");
+    let (own, others) = (shares[0], shares[1] + shares[2]);
+    assert!((0.75..1.25).contains(&(own / others)), "{shares:?}");
+    // Coupled everywhere it takes much less.
+    let coupled = goodputs(&situation(false, false), "mpcubic");
+    assert!(coupled[0] < 0.8 * own, "{coupled:?}");
+}
+
+#[test]
+fn where_its_subflows_share_ba_mpcubic_takes_one_share_as_far_as_its_filters_see_it() {
+    let scenario = situation(true, false);
+    let ratio = |cc: &str| {
+        let shares = goodputs(&scenario, cc);
+        shares[0] / shares[1]
+    };
+    // With right labels it takes what one flow takes; with its filters' much more, as they see little here.
+    let (right, filters, uncoupled) = (ratio("split:sbd=all"), ratio("bampcubic"), ratio("cubic"));
+    assert!((0.7..1.4).contains(&right), "{right}");
+    assert!(filters > 1.5 && filters < 1.25 * uncoupled, "{filters}, uncoupled {uncoupled}");
+}

@@ -131,6 +131,9 @@ struct braid_event {
 /* Of siblings it looks only at id, cwnd, ssthresh, ca_state, srtt_us, mss, snd_una, the public words, BRAID_ELIGIBLE and
  * BRAID_SAME_ALGORITHM: its host may leave out the rest. */
 #define BRAID_RATES_OF_SIBLINGS 32u
+/* Its on_ack does nothing if grow is 0 (and cwnd not above cwnd_clamp), and looks of the event only at now_us, grow and
+ * BRAID_ACK_CWND_LIMITED: its host may deliver no other ACKs, and leave out the rest. */
+#define BRAID_GROWTH_ONLY 64u
 
 /*
  * The verdict of an algorithm that detects shared bottlenecks, on its own subflow: the group of subflows that share a

@@ -34,5 +34,5 @@ static void lia_on_loss(struct braid_view *view, struct lia_private *priv, const
 	self->ssthresh = braid_half(self->cwnd);
 }
 
-BRAID_ALGORITHM(lia, LIA_PARAMS, BRAID_RATES_OF_SIBLINGS, BRAID_IGNORE, BRAID_IGNORE, lia_on_ack, lia_on_loss,
-		BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(lia, LIA_PARAMS, BRAID_RATES_OF_SIBLINGS | BRAID_GROWTH_ONLY, BRAID_IGNORE, BRAID_IGNORE, lia_on_ack,
+		lia_on_loss, BRAID_IGNORE, BRAID_IGNORE)

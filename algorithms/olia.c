@@ -31,7 +31,8 @@ static void olia_on_ack(struct braid_view *view, struct olia_private *priv, cons
 {
 	u32 acked;
 
-	olia_limit_slow_start(view, params->slow_start);
+	if (event->grow)
+		olia_limit_slow_start(view, params->slow_start);
 	acked = braid_acked_in_avoidance(braid_self(view), event);
 	olia_grow(view, &priv->growth, params->rounding, acked);
 }
@@ -46,5 +47,5 @@ static void olia_on_loss(struct braid_view *view, struct olia_private *priv, con
 	self->ssthresh = braid_max32(self->cwnd >> 1, olia_ssthresh_floor(view, params->slow_start));
 }
 
-BRAID_ALGORITHM(olia, OLIA_PARAMS, BRAID_RATES_OF_SIBLINGS, olia_init, BRAID_IGNORE, olia_on_ack, olia_on_loss,
-		BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(olia, OLIA_PARAMS, BRAID_RATES_OF_SIBLINGS | BRAID_GROWTH_ONLY, olia_init, BRAID_IGNORE, olia_on_ack,
+		olia_on_loss, BRAID_IGNORE, BRAID_IGNORE)

@@ -27,11 +27,14 @@ struct olia_growth {
 	s64 sum;   /* fork rounding: the fraction in 1/1024 of a packet, of either sign */
 };
 
-/* Sets as braid_eligible makes them. M are the subflows with the largest window, B those with the best quality l/rtt^2. */
+/* Sets as braid_eligible makes them. M are the subflows with the largest window, B those with the best quality l/rtt^2.
+ * And, as it is found on the same way through the subflows, the rate of self and of all, see shares.h. */
 struct olia_sets {
 	u32 eligible;
 	u32 largest;   /* M */
 	u32 collected; /* B \ M */
+	u64 own;
+	u64 total;
 };
 
 /* l: the larger of the bytes since the last loss and the bytes between the last two. A sibling that runs another
@@ -49,7 +52,7 @@ braid_inline u64 olia_bytes(const struct braid_view *view, u32 i)
 braid_inline void olia_classify(const struct braid_view *view, struct olia_sets *sets)
 {
 	u64 best_bytes = 0, best_square = 1;
-	u32 largest_window = 0, i;
+	u32 largest_window = 0, fastest = BRAID_RTT_MAX, i;
 
 	braid_for_each(i, sets->eligible)
 	{
@@ -60,13 +63,17 @@ braid_inline void olia_classify(const struct braid_view *view, struct olia_sets 
 			best_square = rtt * rtt;
 		}
 		largest_window = braid_max32(largest_window, braid_rate_window(view, i));
+		fastest = braid_min32(fastest, (u32)rtt);
 	}
 	braid_for_each(i, sets->eligible)
 	{
 		u64 rtt = braid_rtt(&view->subflow[i]);
-		u32 largest = braid_equal(braid_rate_window(view, i), largest_window);
+		u32 window = braid_rate_window(view, i), largest = braid_equal(window, largest_window);
 		u32 worse = braid_product_below(olia_bytes(view, i), best_square, best_bytes, rtt * rtt);
+		u64 rate = window * braid_speed(view, i, fastest);
 
+		sets->total += rate;
+		sets->own = braid_select(braid_equal(i, view->self), rate, sets->own);
 		sets->largest |= largest << i;
 		sets->collected |= (1 ^ (largest | worse)) << i;
 	}
@@ -85,22 +92,13 @@ braid_inline s32 olia_inverse_alpha(const struct olia_sets *sets, u32 self)
 /* s_r^2/w_r + alpha_r/w_r, 32 fraction bits. */
 braid_inline s64 olia_increase(const struct braid_view *view, const struct olia_sets *sets)
 {
-	u32 fastest = braid_fastest_rtt(view, sets->eligible), window = braid_rate_window(view, view->self), i;
 	s32 inverse_alpha = olia_inverse_alpha(sets, view->self & (BRAID_MAX_SUBFLOWS - 1));
-	u64 total = 0, own = 0, share, alpha;
+	u64 share = braid_share(sets->own, sets->total), alpha;
 	s64 increase;
 
-	braid_for_each(i, sets->eligible)
-	{
-		u64 rate = braid_rate_window(view, i) * braid_speed(view, i, fastest);
-
-		total += rate;
-		own = braid_select(braid_equal(i, view->self), rate, own);
-	}
-	share = braid_share(own, total);
 	alpha = braid_div(1ull << (2 * BRAID_SHARE_BITS), (u32)(inverse_alpha < 0 ? -inverse_alpha : inverse_alpha));
 	increase = (s64)(share * share) + (inverse_alpha < 0 ? -(s64)alpha : (s64)alpha);
-	return (braid_sdiv(increase, window) + (1 << 29)) >> (2 * BRAID_SHARE_BITS - 32);
+	return (braid_sdiv(increase, braid_rate_window(view, view->self)) + (1 << 29)) >> (2 * BRAID_SHARE_BITS - 32);
 }
 
 /* The same in the kernel's integers, 1/1024 of a packet; wraps where the kernel's wrap. */

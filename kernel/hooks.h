@@ -7,7 +7,8 @@
  * delivers. An ACK that lets nothing grow has no further hook: the next hook that belongs to another moment (tcp_mstamp)
  * delivers it first, with grow = 0 and the view of that later moment.
  *
- * Each hook that the kernel calls costs by being called, so there are no more per ACK than these two. What came with an
+ * Each hook that the kernel calls costs by being called, so there are no more per ACK than these two, and only cong_avoid
+ * for algorithms that hear of growth only (BRAID_GROWTH_ONLY). What came with an
  * ACK is the difference of what the socket counts; that it echoes congestion is told by delivered_ce, which grows with
  * what such an ACK delivers.
  *
@@ -172,8 +173,8 @@ braid_inline u32 braid_is_overdue(const struct braid_note *note, const struct tc
 	return note->ack_us && note->ack_us != tp->tcp_mstamp;
 }
 
-/* on_ack for the ACK that was noted. */
-braid_inline void braid_ack(struct braid_socket *socket, struct tcp_sock *tp, u32 grow)
+/* The event of the ACK that was noted. */
+braid_inline void braid_tell_noted(struct braid_socket *socket, struct tcp_sock *tp)
 {
 	struct braid_note *note = braid_note_of(socket, tp);
 	struct braid_event *event = braid_event(socket, BRAID_ON_ACK, note->ack_us);
@@ -188,16 +189,28 @@ braid_inline void braid_ack(struct braid_socket *socket, struct tcp_sock *tp, u3
 	event->acked = acked;
 	event->acked_bytes = note->bytes_acked - socket->bytes_acked;
 	event->rtt_us = note->rtt_us > 0 ? note->rtt_us : 0;
-	event->grow = grow;
 	event->prior_in_flight = braid_self(braid_view_of(socket))->in_flight + acked;
 	if (delivered_ce != socket->delivered_ce)
-		event->flags |= BRAID_ACK_ECE;
-	if (braid_is_cwnd_limited(tp))
-		event->flags |= BRAID_ACK_CWND_LIMITED;
+		event->flags = BRAID_ACK_ECE;
 	socket->delivered = note->delivered;
 	socket->delivered_ce = delivered_ce;
 	socket->bytes_acked = note->bytes_acked;
 	note->ack_us = 0;
+}
+
+/* on_ack, for this ACK or the one that was noted. */
+braid_inline void braid_ack(struct braid_socket *socket, struct tcp_sock *tp, u32 grow)
+{
+	if (braid_hears_growth_only()) {
+		/* All that such an ACK delivers may grow the window. */
+		braid_event(socket, BRAID_ON_ACK, tp->tcp_mstamp)->acked = grow;
+		socket->delivered_ce = tp->delivered_ce;
+	} else {
+		braid_tell_noted(socket, tp);
+	}
+	socket->event.grow = grow;
+	if (braid_is_cwnd_limited(tp))
+		socket->event.flags |= BRAID_ACK_CWND_LIMITED;
 	braid_deliver_to(socket, BRAID_ON_ACK);
 	braid_count_ack(socket->coupled);
 }
@@ -277,6 +290,7 @@ static __attribute__((noinline)) void braid_ack_late(struct tcp_sock *tp)
 	braid_apply(socket, tp);
 }
 
+/* Loaded where braid_ops refers to it. */
 SEC("?struct_ops") void braid_pkts_acked(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
@@ -390,7 +404,7 @@ braid_inline void braid_start(struct tcp_sock *tp)
 	braid_apply(socket, tp);
 }
 
-/* The hooks of an idle restart are loaded where braid_ops refers to them. */
+/* Loaded where braid_ops refers to them. */
 SEC("?struct_ops") void braid_cwnd_event_tx_start(u64 *args)
 {
 	braid_start((struct tcp_sock *)args[0]);
@@ -422,12 +436,13 @@ SEC("?struct_ops") void braid_cwnd_event(u64 *args)
 	.ssthresh = (void *)braid_ssthresh, .undo_cwnd = (void *)braid_undo_cwnd,                       \
 	.cwnd_event = BRAID_MINDS(on_idle_restart) ? (void *)braid_cwnd_event : 0,                      \
 	.cong_avoid = (flags_) & BRAID_OWNS_CWND ? 0 : (void *)braid_cong_avoid,                        \
-	.pkts_acked = (flags_) & BRAID_OWNS_CWND ? 0 : (void *)braid_pkts_acked,                        \
+	.pkts_acked = (flags_) & (BRAID_OWNS_CWND | BRAID_GROWTH_ONLY) ? 0 : (void *)braid_pkts_acked,  \
 	.cong_control = (flags_) & BRAID_OWNS_CWND ? (void *)(cong_control_) : 0,                       \
 	.set_state = (flags_) & BRAID_OWNS_CWND ? (void *)braid_set_state : 0
 
 /* Optional sections: user space creates the one that fits the kernel, under a name of its choice. An algorithm that
- * ignores idle restarts does not pay for them: applications that send little restart often. */
+ * ignores idle restarts does not pay for them: applications that send little restart often. One that hears of growth only
+ * does not pay for the hook that takes note of each ACK. */
 #define BRAID_OPS(flags_, on_idle_restart)                                                                          \
 	SEC("?.struct_ops.link")                                                                                    \
 	struct tcp_congestion_ops braid_ops_6_4 = { BRAID_HOOKS(flags_, on_idle_restart, braid_cong_control_6_4) }; \

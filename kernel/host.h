@@ -127,6 +127,10 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 	{                                                                                                          \
 		return !((flags_) & BRAID_UNCOUPLED);                                                              \
 	}                                                                                                          \
+	braid_inline u32 braid_hears_growth_only(void)                                                             \
+	{                                                                                                          \
+		return (flags_) & BRAID_GROWTH_ONLY;                                                               \
+	}                                                                                                          \
 	braid_inline u32 braid_reads_rates(void)                                                                   \
 	{                                                                                                          \
 		return (flags_) & BRAID_RATES_OF_SIBLINGS;                                                         \

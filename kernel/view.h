@@ -16,6 +16,7 @@ braid_inline u32 braid_public_words(void);
 braid_inline u32 braid_couples(void);
 braid_inline u32 braid_reads_rates(void);
 braid_inline u32 braid_owns_cwnd(void);
+braid_inline u32 braid_hears_growth_only(void);
 
 /* Name and layout version as a number, different for different ones: 9 characters of [a-z0-9] in 47 bits. Kept in the
  * first word of icsk_ca_priv, before the public words. */

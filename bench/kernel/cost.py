@@ -143,10 +143,10 @@ def measure_acks(arguments: argparse.Namespace) -> int:
                             nanoseconds / max(calls.get("bare_cong_avoid", 0), 1)
                         )
                         for algorithm in algorithms:
-                            # One at a time, so that all programs of this prefix are its own.
+                            others = programs("braid_")
                             run(BRAID, "load", algorithm, "--as", "cost")
                             network.send(arguments.seconds, "braid_cost", subflows)
-                            nanoseconds, _ = spent("braid_", {})
+                            nanoseconds, _ = spent("braid_", others)
                             acks = acks_of("cost")
                             run(BRAID, "unload", "cost", "--force")
                             results.setdefault((algorithm, subflows), []).append(nanoseconds / max(acks, 1))

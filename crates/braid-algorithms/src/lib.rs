@@ -132,6 +132,9 @@ impl Algorithm {
     /// Of siblings it looks only at id, cwnd, ssthresh, `ca_state`, `srtt_us`, mss, `snd_una`, the public words and whether
     /// they are eligible and on the same algorithm.
     pub const RATES_OF_SIBLINGS: u32 = 32;
+    /// It does nothing at an ACK that lets nothing grow, and looks of others only at the time, `grow` and whether the window
+    /// was the limit.
+    pub const GROWTH_ONLY: u32 = 64;
 
     /// Its name, at most nine characters of `[a-z0-9]`.
     pub fn name(&self) -> &'static str {

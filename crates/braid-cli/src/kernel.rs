@@ -123,7 +123,7 @@ fn default(name: Option<&str>, reset: bool, netns: Option<&str>) -> Result<(), F
     let namespace = netns.map_or_else(|| Ok(Namespace::own()), Namespace::named)?;
     let now = match name {
         None if !reset => braid_kernel::default(&namespace)?,
-        None => braid_kernel::set_default(&namespace, None)?,
+        None => reset_default(&namespace)?,
         Some(name) => {
             let ours = format!("{PREFIX}{}", short(name));
             let is_ours = braid_kernel::available()?.contains(&ours);
@@ -131,6 +131,21 @@ fn default(name: Option<&str>, reset: bool, netns: Option<&str>) -> Result<(), F
         }
     };
     terminal::print(format!("{now}\n").as_bytes())
+}
+
+/// Says so where the default of before is not known.
+fn reset_default(namespace: &Namespace) -> Result<String, Failure> {
+    let before = braid_kernel::default(namespace)?;
+    let noted = braid_kernel::noted_default(namespace);
+    let now = braid_kernel::set_default(namespace, None)?;
+    if before.starts_with(PREFIX) && noted.as_ref() != Some(&now) {
+        let reason = noted.map_or_else(
+            || "what was the default before is not known, as only root's `braid default` notes it".to_owned(),
+            |noted| format!("the default of before, {noted}, is gone"),
+        );
+        eprintln!("warning: {reason}: it is {now} now; `braid default NAME` sets another.");
+    }
+    Ok(now)
 }
 
 /// What is true of one moment, in every network namespace in sight.

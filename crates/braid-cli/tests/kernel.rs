@@ -3,11 +3,13 @@
 //! What needs root and BPF prints `SKIPPED: ...` where they are missing.
 #![cfg(target_os = "linux")]
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -144,13 +146,116 @@ fn two_capabilities_suffice_to_load_and_none_is_needed_to_look_and_unload() {
     }
 }
 
+/// Another user, who may run a copy of braid.
+struct Nobody(tempfile::TempDir);
+
+impl Nobody {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+        fs::copy(assert_cmd::cargo::cargo_bin("braid"), folder.path().join("braid")).expect("room");
+        Self(folder)
+    }
+
+    /// Runs braid as that user behind a command such as `nsenter`, with capabilities such as `+net_admin`; nothing where
+    /// that cannot be done.
+    fn braid(&self, test: &str, before: &[&str], capabilities: &str, args: &[&str]) -> Option<Output> {
+        let mut words = before.to_vec();
+        let (inherited, ambient) =
+            (format!("--inh-caps={capabilities}"), format!("--ambient-caps={capabilities}"));
+        words.extend(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", &inherited, &ambient]);
+        let output = std::process::Command::new(words[0])
+            .args(&words[1..])
+            .arg(self.0.path().join("braid"))
+            .args(args)
+            .output();
+        if let Err(error) = &output {
+            writeln!(std::io::stderr(), "SKIPPED: {test}, because {}: {error}", words[0]).expect("stderr");
+        }
+        output.ok()
+    }
+}
+
+#[test]
+fn other_users_are_told_that_what_root_loaded_is_not_theirs() {
+    const TEST: &str = "status across users";
+    if !can_load(TEST) {
+        return;
+    }
+    let nobody = Nobody::new();
+    // Tests of another build may run beside this.
+    let name = format!("u{:x}", std::process::id());
+    let output = braid(&["load", "lia", "--as", &name]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for args in [&["status"][..], &["status", "--json"], &["unload", &name]] {
+        let Some(output) = nobody.braid(TEST, &[], "-all", args) else { return };
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {}", stdout(&output));
+        assert_eq!(stdout(&output), "", "{args:?}");
+        let message = stderr(&output);
+        for part in ["/sys/fs/bpf/braid", "belongs to the user who loaded it", "run as root"] {
+            assert!(message.contains(part), "{args:?}: `{part}` in: {message}");
+        }
+    }
+    let Some(output) = nobody.braid(TEST, &[], "-all", &["load", "lia", "--as", &name]) else { return };
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("run as root"), "{}", stderr(&output));
+    // Where nobody but root may even look, as systemd mounts it.
+    let private =
+        ["unshare", "--mount", "sh", "-c", "mount -t bpf -o mode=0700 bpf /sys/fs/bpf; exec \"$@\"", "sh"];
+    let Some(output) = nobody.braid(TEST, &private, "-all", &["status"]) else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stderr(&output).contains("run as root"), "{}", stderr(&output));
+
+    let output = braid(&["unload", &name]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn a_reset_says_that_the_default_of_before_is_not_known_if_another_user_has_set_braids() {
+    const TEST: &str = "resetting what another user set";
+    if !can_load(TEST) {
+        return;
+    }
+    let Some(netns) = Netns::new(TEST) else { return };
+    let nobody = Nobody::new();
+    let name = format!("d{:x}", std::process::id());
+    let ours = format!("braid_{name}");
+    let output = braid(&["load", "lia", "--as", &name]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let inside = ["nsenter", &format!("--net=/run/netns/{}", netns.0)];
+    let default = |args: &[&str]| {
+        let output = nobody.braid(TEST, &inside, "+net_admin", &[&["default"], args].concat())?;
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        Some(output)
+    };
+    let Some(output) = default(&["reno"]) else { return };
+    assert_eq!((stdout(&output).trim(), stderr(&output).as_str()), ("reno", ""));
+    let Some(output) = default(&[&name]) else { return };
+    assert_eq!((stdout(&output).trim(), stderr(&output).as_str()), (ours.as_str(), ""));
+    let Some(output) = default(&["--reset"]) else { return };
+    let now = stdout(&output).trim().to_owned();
+    assert!(["cubic", "reno"].contains(&now.as_str()), "{now}");
+    for part in ["is not known", &format!("it is {now} now"), "braid default NAME"] {
+        assert!(stderr(&output).contains(part), "`{part}` in: {}", stderr(&output));
+    }
+    // Root's is noted.
+    for (args, expected) in [(&["reno"][..], "reno"), (&[&name], &ours), (&["--reset"], "reno")] {
+        let output = braid(&[&["default", "--netns", &netns.0], args].concat());
+        assert_eq!((stdout(&output).trim(), stderr(&output).as_str()), (expected, ""), "{args:?}");
+    }
+    let output = braid(&["unload", &name]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
 /// A network namespace; removed when dropped.
 struct Netns(String);
 
 impl Netns {
     /// None, and a line that says why, where this machine cannot have it.
     fn new(test: &str) -> Option<Self> {
-        let netns = Self(format!("braid-cli-{}", std::process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let netns = Self(format!("braid-cli-{}-{number}", std::process::id()));
         if let Err(reason) = ip(&format!("netns add {}", netns.0)) {
             writeln!(std::io::stderr(), "SKIPPED: {test}, because `ip netns add` says {reason}")
                 .expect("stderr");

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -40,14 +41,21 @@ pub(crate) fn ensure() -> Result<(), Error> {
 }
 
 /// The names of the loaded, sorted.
-pub(crate) fn names() -> Vec<String> {
-    let Ok(entries) = fs::read_dir(folder()) else { return Vec::new() };
+pub(crate) fn names() -> Result<Vec<String>, Error> {
+    let entries = match fs::read_dir(folder()) {
+        Ok(entries) => entries,
+        // Some systems let only root into the file system.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(Error::NotYours { pin: folder() });
+        }
+        Err(_) => return Ok(Vec::new()),
+    };
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| folder().join(name).join("link").exists())
         .collect();
     names.sort();
-    names
+    Ok(names)
 }
 
 /// Removes a folder of pins, and the one above it if that was the last.

@@ -147,7 +147,7 @@ pub fn loaded() -> Result<Vec<Loaded>, Error> {
         let acks = [a0, a1, a2, a3, a4, a5, a6, a7, a8];
         Ok(Loaded { spec: pinned_spec(&pins)?, acks, losses, name })
     };
-    bpffs::names().into_iter().map(look).collect()
+    bpffs::names()?.into_iter().map(look).collect()
 }
 
 pub(crate) fn pinned_map(path: &Path) -> Result<MapHandle, Error> {
@@ -221,7 +221,7 @@ pub fn uses(kernel_name: &str) -> Vec<Use> {
 /// # Errors
 /// If it is not loaded, in use, or this process may not unload it.
 pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
-    let names = bpffs::names();
+    let names = bpffs::names()?;
     if !names.iter().any(|loaded| loaded == name) {
         return Err(Error::NotLoaded { name: name.to_owned(), loaded: names });
     }

@@ -23,7 +23,7 @@ pub use control::{Loaded, PREFIX, Use, load, loaded, unload, uses};
 pub use doctor::{Requirement, doctor};
 pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};
-pub use namespace::{Namespace, available, default, set_default};
+pub use namespace::{Namespace, available, default, noted_default, set_default};
 pub use object::{Verified, verify};
 pub use parity::{Call, Parity};
 pub use sockets::{Flow, Socket, sockets};

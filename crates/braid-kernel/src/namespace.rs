@@ -135,10 +135,10 @@ pub fn set_default(namespace: &Namespace, name: Option<&str>) -> Result<String, 
     let available = available()?;
     let note = namespace.note();
     let before = default(namespace)?;
-    let noted = note.as_ref().and_then(|note| fs::read_to_string(note).ok()).unwrap_or_default();
+    let noted = noted_default(namespace).unwrap_or_default();
     let candidates = match name {
         Some(name) => vec![name],
-        None => vec![noted.trim(), "cubic", "reno"],
+        None => vec![&noted, "cubic", "reno"],
     };
     let mut result = None;
     for name in candidates.into_iter().filter(|name| available.iter().any(|available| available == name)) {
@@ -171,6 +171,12 @@ fn remember(note: &Path, before: &str, now: &str) {
         }
         (true, true) => {}
     }
+}
+
+/// What the namespace's default was before the first of braid's, if that is known.
+pub fn noted_default(namespace: &Namespace) -> Option<String> {
+    let text = fs::read_to_string(namespace.note()?).ok()?;
+    Some(text.trim().to_owned())
 }
 
 fn write(name: &str) -> Result<(), Error> {

@@ -169,7 +169,7 @@ impl Traced {
     fn open(name: &str) -> Result<Self, Error> {
         let pins = bpffs::folder().join(name);
         if !pins.join("link").exists() {
-            return Err(Error::NotLoaded { name: name.to_owned(), loaded: bpffs::names() });
+            return Err(Error::NotLoaded { name: name.to_owned(), loaded: bpffs::names()? });
         }
         let open = |pin: &str| {
             if pins.join(pin).exists() {

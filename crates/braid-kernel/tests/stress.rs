@@ -2,7 +2,8 @@
 //!
 //! `BRAID_STRESS_SECONDS=600 cargo test -p braid-kernel --test stress -- --nocapture` for ten minutes. Needs root, `ip`, `tc`
 //! and a readable `/dev/kmsg`. `BRAID_STRESS_WITH=cubic` puts the connections on the kernel's own algorithm instead
-//! and loads nothing of ours: the control.
+//! and loads nothing of ours: the control. `BRAID_STRESS_WORKERS=4` for fewer connections at a time than 16, which leaves
+//! replacements more of a slow processor.
 //!
 //! Every byte is compared. Linux 6.18.44 itself now and then delivers a segment of MPTCP a second time in the place of
 //! another while paths break: 5 of 26,178 connections of the control, 3 of 49,015 with Braid. So that much is counted and
@@ -30,7 +31,7 @@ use common::network::{Network, Pumped, alone, eventually, objects, pump, run, sk
 const SECONDS: u64 = 6;
 /// At least so many replacements and unloadings.
 const ROUNDS: u64 = 6;
-/// Connections at the same time.
+/// Connections at the same time unless `BRAID_STRESS_WORKERS` says otherwise.
 const WORKERS: usize = 16;
 const NAMES: [&str; 4] = ["s_lia", "s_olia", "s_balia", "s_dolia"];
 
@@ -111,6 +112,8 @@ fn connections_survive_algorithms_that_are_replaced_and_unloaded_and_the_kernel_
     const TEST: &str = "stress";
     let seconds: u64 =
         env::var("BRAID_STRESS_SECONDS").map_or(SECONDS, |text| text.parse().expect("a number"));
+    let workers: usize =
+        env::var("BRAID_STRESS_WORKERS").map_or(WORKERS, |text| text.parse().expect("a number"));
     let _alone = alone();
     let Some(network) = Network::new(TEST) else { return };
     let Ok(log) = KernelLog::open() else { return skip(TEST, "/dev/kmsg cannot be read") };
@@ -141,7 +144,7 @@ fn connections_survive_algorithms_that_are_replaced_and_unloaded_and_the_kernel_
                 thread::sleep(Duration::from_millis(900));
             }
         });
-        let workers: Vec<_> = (0..WORKERS)
+        let workers: Vec<_> = (0..workers)
             .map(|worker| {
                 let (opened, refused, damaged, control) = (&opened, &refused, &damaged, &control);
                 scope.spawn(move || {

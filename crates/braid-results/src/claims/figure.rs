@@ -3,6 +3,7 @@
 use braid_scenario::units::Window;
 use serde::{Deserialize, Serialize};
 
+use crate::detection::Detection;
 use crate::measure::{Measurements, SubflowCounts, SubflowSample};
 use crate::run::{Connection, Period, Run, Subflow};
 
@@ -50,12 +51,25 @@ pub enum Metric {
     JainConnections,
     /// Share of the time that a link is busy, 0 to 1.
     Utilization,
+    /// Percent of the time in which a detector of shared bottlenecks was right about the subflows whose bottleneck the
+    /// link was.
+    DetectionAccuracy,
+    /// Time until it was right for the first time, from their beginning or from when the link became their bottleneck, or
+    /// became shared or was not any longer; milliseconds, the mean. Where it never was, as long as that lasted.
+    DetectionTime,
 }
 
 impl Metric {
     /// Whether it is a link's, not a flow's.
     pub fn of_link(self) -> bool {
-        matches!(self, Self::JainSubflows | Self::JainConnections | Self::Utilization)
+        matches!(
+            self,
+            Self::JainSubflows
+                | Self::JainConnections
+                | Self::Utilization
+                | Self::DetectionAccuracy
+                | Self::DetectionTime
+        )
     }
 
     /// As people read it.
@@ -80,6 +94,8 @@ impl Metric {
             Self::JainSubflows => "Jain's index of subflows",
             Self::JainConnections => "Jain's index",
             Self::Utilization => "utilization",
+            Self::DetectionAccuracy => "detection accuracy",
+            Self::DetectionTime => "detection time",
         }
     }
 
@@ -87,8 +103,8 @@ impl Metric {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Goodput | Self::Throughput => "Mbit/s",
-            Self::Share => "%",
-            Self::Rtt => "ms",
+            Self::Share | Self::DetectionAccuracy => "%",
+            Self::Rtt | Self::DetectionTime => "ms",
             Self::Cwnd | Self::CwndMax | Self::Retransmissions => "packets",
             Self::PeakTime => "s",
             Self::Growth => "packets/s",
@@ -109,8 +125,8 @@ impl Metric {
     pub fn decimals(self) -> usize {
         match self {
             Self::Goodput | Self::Throughput | Self::Growth | Self::PeakTime => 2,
-            Self::Share | Self::Rtt | Self::Cwnd | Self::CwndMax => 1,
-            Self::Retransmissions => 0,
+            Self::Share | Self::Rtt | Self::Cwnd | Self::CwndMax | Self::DetectionAccuracy => 1,
+            Self::Retransmissions | Self::DetectionTime => 0,
             Self::Kept
             | Self::CwndShare
             | Self::Straight
@@ -221,7 +237,23 @@ fn period(run: &Run, window: Window) -> Option<&Period> {
     run.periods.iter().find(|period| period.id == id)
 }
 
+/// What a detector said of subflows while that link was their bottleneck.
+fn detected(metric: Metric, detections: &[Detection], id: &str) -> Option<f64> {
+    let found: Vec<&Detection> = detections.iter().filter(|found| found.bottleneck == id).collect();
+    if metric == Metric::DetectionAccuracy {
+        let time: f64 = found.iter().map(|found| found.lasts_s()).sum();
+        let right: f64 = found.iter().map(|found| found.accuracy_percent * found.lasts_s()).sum();
+        return (time > 0.0).then(|| right / time);
+    }
+    let times = found.iter().map(|found| found.first_right_ms.unwrap_or(found.lasts_s() * 1e3));
+    let times: Vec<f64> = times.collect();
+    (!times.is_empty()).then(|| mean(&times))
+}
+
 fn of_link(metric: Metric, run: &Run, window: Option<Window>, id: &str) -> Option<f64> {
+    if matches!(metric, Metric::DetectionAccuracy | Metric::DetectionTime) {
+        return window.is_none().then(|| detected(metric, &run.detections, id)).flatten();
+    }
     let (metrics, links) = match window {
         None => (&run.metrics, &run.links),
         Some(window) => period(run, window).map(|period| (&period.metrics, &period.links))?,
@@ -475,6 +507,28 @@ fn mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn detections_count_with_their_time_and_those_that_never_were_right_with_all_of_it() {
+        let detection = |to_s: f64, accuracy_percent, first_right_ms| Detection {
+            connection: "mp0".to_owned(),
+            subflow: "sf1".to_owned(),
+            bottleneck: "b1".to_owned(),
+            shared: true,
+            from_s: 0.0,
+            to_s,
+            accuracy_percent,
+            group_accuracy_percent: 0.0,
+            changes: 0,
+            right_changes: 0,
+            first_right_ms,
+            settled_ms: None,
+        };
+        let detections = [detection(10.0, 90.0, Some(1000.0)), detection(30.0, 0.0, None)];
+        assert_eq!(detected(Metric::DetectionAccuracy, &detections, "b1"), Some(22.5));
+        assert_eq!(detected(Metric::DetectionTime, &detections, "b1"), Some(15_500.0));
+        assert_eq!(detected(Metric::DetectionTime, &detections, "b2"), None);
+    }
 
     #[test]
     fn curves_of_their_own_degree_fit_windows() {

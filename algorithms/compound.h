@@ -20,10 +20,11 @@ struct compound {
 	u64 round_end; /* the round ends when snd_una passes this */
 };
 
-/* The delay window cannot be more than what is there besides a loss window of one packet. */
+/* The delay window cannot be more than what is there besides a loss window of one packet, nor than a quarter of what 32 bits
+ * hold, so that braid_grow can take all of it away. */
 braid_inline u64 compound_dwnd(const struct braid_subflow *self, const struct compound *priv)
 {
-	return braid_min(priv->dwnd, (u64)(braid_max32(self->cwnd, 1) - 1) << 32);
+	return braid_min(priv->dwnd, (u64)(braid_clamp(self->cwnd, 1, 1u << 30) - 1) << 32);
 }
 
 /* alpha w^(3/4) - 1, not less than 0, 32 fraction bits. */

@@ -60,7 +60,7 @@ fn cost(algorithm: &Algorithm) -> Option<&'static str> {
 
 /// What a fact on a page says before its qualifications.
 fn in_short(fact: &str) -> &str {
-    fact.split([';', ',', ':']).next().unwrap_or_default()
+    fact.split([';', ',', ':', '(']).next().unwrap_or_default().trim_end()
 }
 
 fn parameters(algorithm: &Algorithm) -> String {

@@ -106,7 +106,11 @@ fn begin(folder: &Path) -> (Child, i32) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let guest = eventually("a guest begins", || children(child.id()).first().copied());
+    // Before that it asks QEMU for its version.
+    let is_guest = |id: &i32| {
+        fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|words| text(&words).contains("-icount"))
+    };
+    let guest = eventually("a guest begins", || children(child.id()).into_iter().find(is_guest));
     // It is to be in the middle of its run.
     thread::sleep(Duration::from_secs(3));
     (child, guest)

@@ -2,13 +2,14 @@
 """What the algorithms cost in the kernel: time per ACK beside a bare BPF Reno, and throughput beside the kernel's reno.
 
     sudo bench/kernel/cost.py acks [--rounds 20] [--seconds 0.5] [--subflows 1,2,4,8] [--algorithms lia,olia,...]
-    sudo bench/kernel/cost.py throughput [--rounds 20] [--seconds 2]
+    sudo bench/kernel/cost.py throughput [--rounds 30] [--slices 20] [--seconds 0.1]
 
 `acks` sums the run time of all hooks (BPF statistics, switched on meanwhile) and divides it by the ACKs that the algorithm
 got; of the bare Reno by the calls of its cong_avoid. One run of each after the other makes a round, so that what disturbs
 the machine disturbs all. Printed are median and quartiles over rounds. Exit code 1 if LIA, OLIA or BALIA need more with two
-subflows than bare Reno + 250 ns and more than three times it. `throughput` sends over one veth pair with the kernel's reno
-and braid_reno in turn; exit code 1 if the lower 95 % bound of the ratio's mean is under 0.98. A busy machine makes both
+subflows than bare Reno + 250 ns and more than three times it. `throughput` sends over one veth pair, in each round over
+a connection that changes between the kernel's reno and braid_reno so many times, which what disturbs the machine for longer
+disturbs alike; exit code 1 if the lower 95 % bound of the ratio's mean is under 0.98. A busy machine makes both
 worse than they are.
 
 Needs root, clang, bpftool, and a release build of braid (or BRAID=FILE).
@@ -87,6 +88,10 @@ class Network:
         if subflows:
             command.append("--mptcp")
         return float(run(*command))
+
+    def alternate(self, slices: int, seconds: float, names: list[str]) -> list[float]:
+        command = ["ip", "netns", "exec", self.client, sys.executable, HERE / "traffic.py", "alternate", "10.1.0.2", PORT]
+        return [float(word) for word in run(*command, slices, seconds, *names).split()]
 
 
 def programs(prefix: str) -> dict[int, dict]:
@@ -179,7 +184,7 @@ def measure_throughput(arguments: argparse.Namespace) -> int:
             for number in range(arguments.rounds):
                 print(f"\rround {number + 1} of {arguments.rounds} ", end="", file=sys.stderr)
                 order = ["reno", "braid_cost"] if number % 2 else ["braid_cost", "reno"]
-                rates = {cc: network.send(arguments.seconds, cc, 0) for cc in order}
+                rates = dict(zip(order, network.alternate(arguments.slices, arguments.seconds, order), strict=True))
                 ratios.append(rates["braid_cost"] / rates["reno"])
         print(file=sys.stderr)
     finally:
@@ -189,7 +194,7 @@ def measure_throughput(arguments: argparse.Namespace) -> int:
     margin = STUDENT[freedom] * statistics.stdev(logarithms) / math.sqrt(len(logarithms))
     mean = statistics.mean(logarithms)
     low, middle = math.exp(mean - margin), math.exp(mean)
-    print(f"Linux {os.uname().release}, {len(ratios)} pairs of {arguments.seconds} s: braid_reno / reno")
+    print(f"Linux {os.uname().release}, {len(ratios)} connections, {arguments.slices} slices of {arguments.seconds} s each: braid_reno / reno")
     print(f"geometric mean {middle:.4f}, lower 95 % bound {low:.4f}, smallest {min(ratios):.3f}, largest {max(ratios):.3f}")
     return 0 if low >= 0.98 else 1
 
@@ -203,8 +208,9 @@ def main() -> int:
     command.add_argument("--subflows", default="1,2,4,8")
     command.add_argument("--algorithms", default="reno,cubic,vegas,lia,olia,balia,dlia,dolia")
     command = commands.add_parser("throughput")
-    command.add_argument("--rounds", type=int, default=20)
-    command.add_argument("--seconds", type=float, default=2.0)
+    command.add_argument("--rounds", type=int, default=30)
+    command.add_argument("--slices", type=int, default=20)
+    command.add_argument("--seconds", type=float, default=0.1)
     arguments = parser.parse_args()
     if arguments.command == "throughput" and arguments.rounds < 5:
         parser.error("at least 5 rounds")

@@ -5,6 +5,10 @@ traffic.py serve PORT                                  accepts one connection af
 traffic.py visit ADDRESS PORT                          opens a TCP connection and closes it
 traffic.py send ADDRESS PORT SECONDS [--mptcp] [--cc NAME] [--subflows N]
                                                        prints the payload bytes that were sent per second
+traffic.py alternate ADDRESS PORT SLICES SECONDS NAME NAME
+                                                       the same over one TCP connection that goes from one congestion
+                                                       control to the other and back, for each of so many slices of time
+                                                       on either; prints the bytes per second on the first and the second
 """
 
 import argparse
@@ -63,6 +67,25 @@ def send(arguments: argparse.Namespace) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+def alternate(arguments: argparse.Namespace) -> None:
+    data = bytes(1 << 18)
+    with make(False) as connection:
+        connection.connect((arguments.address, arguments.port))
+        totals = dict.fromkeys(arguments.names, 0)
+        # Order A B B A, so that neither gains by what goes steadily up or down. The first round does not count.
+        order = (arguments.names + arguments.names[::-1]) * ((arguments.slices + 1) // 2)
+        for number, name in enumerate(arguments.names + order):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+            began = time.monotonic()
+            sent = 0
+            while time.monotonic() - began < arguments.seconds:
+                sent += connection.send(data)
+            if number >= len(arguments.names):
+                totals[name] += sent / (time.monotonic() - began)
+        print(*(total / (len(order) / 2) for total in totals.values()))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -78,11 +101,19 @@ def main() -> None:
     command.add_argument("--mptcp", action="store_true")
     command.add_argument("--cc", default="")
     command.add_argument("--subflows", type=int, default=1)
+    command = commands.add_parser("alternate")
+    command.add_argument("address")
+    command.add_argument("port", type=int)
+    command.add_argument("slices", type=int)
+    command.add_argument("seconds", type=float)
+    command.add_argument("names", nargs=2)
     arguments = parser.parse_args()
     if arguments.command == "serve":
         serve(arguments.port)
     elif arguments.command == "visit":
         socket.create_connection((arguments.address, arguments.port)).close()
+    elif arguments.command == "alternate":
+        alternate(arguments)
     else:
         send(arguments)
 

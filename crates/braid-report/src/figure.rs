@@ -1,7 +1,7 @@
 //! The figures of a scenario that are worth a column or a chart.
 
 use braid_results::{Statistics, Summary};
-use braid_scenario::model::{Connection, Kind, Scenario, Traffic};
+use braid_scenario::model::{Connection, Kind, Scenario, Subflow, Traffic};
 use braid_scenario::topology;
 
 /// More connections of one kind than this share a figure with their mean.
@@ -203,9 +203,18 @@ pub(crate) fn bottlenecks(scenario: &Scenario) -> Vec<usize> {
     links
 }
 
+/// Whether a subflow comes to the link or leaves it during the run: rates of whole runs then say nothing of that link.
+pub(crate) fn somebody_moves(scenario: &Scenario, link: usize) -> bool {
+    let moves = |subflow: &Subflow| {
+        let mut later = subflow.reroutes.iter().filter_map(|reroute| reroute.forward.as_ref());
+        later.any(|route| route.contains(&link) != subflow.route.contains(&link))
+    };
+    scenario.connections.iter().flat_map(|connection| &connection.subflows).any(moves)
+}
+
 /// Jain's index at the links that are someone's bottleneck and that several flows cross.
 fn fairness(figures: &mut Vec<Figure>, scenario: &Scenario) {
-    for index in bottlenecks(scenario) {
+    for index in bottlenecks(scenario).into_iter().filter(|&link| !somebody_moves(scenario, link)) {
         let link = &scenario.links[index];
         let crossing = |connection: &&Connection| -> usize {
             connection.subflows.iter().filter(|subflow| subflow.route.contains(&index)).count()

@@ -6,7 +6,7 @@ use braid_scenario::topology;
 use maud::{Markup, html};
 
 use super::{Group, Part};
-use crate::figure::{self, bottlenecks};
+use crate::figure::{self, bottlenecks, somebody_moves};
 
 /// A bottleneck that is busy for less than this is called idle at times.
 const BUSY: f64 = 0.9;
@@ -100,7 +100,7 @@ fn share(part: &Part, groups: &[Group], link: usize) -> Option<Markup> {
         scenario.connections.iter().filter(crosses).map(|connection| connection.name.as_str()).collect()
     };
     let (multipath, single) = (crossing(Kind::Mptcp), crossing(Kind::Tcp));
-    if multipath.is_empty() || single.is_empty() {
+    if multipath.is_empty() || single.is_empty() || somebody_moves(scenario, link) {
         return None;
     }
     let name = &scenario.links[link].name;

@@ -158,9 +158,10 @@ impl Counts<'_> {
                         in_flight: own.in_flight,
                         received_bytes: own.received * u64::from(model.mss + model.data_header),
                         retransmissions: own.retransmissions,
-                        // Single samples are not to be had.
+                        // Single samples are not to be had, nor is what a detector says.
                         rtt_samples: 0,
                         rtt_steps_us: 0,
+                        group: None,
                     });
                 subflow.samples = samples.collect();
             }
@@ -202,6 +203,7 @@ fn difference(
         rtt_samples: end.rtt_samples - start.rtt_samples,
         cwnd_integral: end.cwnd_integral - start.cwnd_integral,
         cwnd_samples,
+        verdicts: Vec::new(),
         samples: Vec::new(),
     }
 }

@@ -374,7 +374,7 @@ fn the_degree_of_congestion_is_dctcps_and_decides_the_cut() {
     for _ in 0..400 {
         round(&mut host, false);
     }
-    assert_eq!(degree(&host), 0.0);
+    assert!(degree(&host) <= 0.0);
     host.view.subflow[0].cwnd = 100;
     lose(&mut host, 0, cause::ECN);
     assert_eq!(host.view.subflow[0].ssthresh, 100);
@@ -395,7 +395,9 @@ fn events_that_keep_their_distance_join_and_others_do_not() {
         }
         host.now_us += silence;
         // Twice: what the second one says now reaches the first at its next ACK.
-        [0, 1, 0, 1].into_iter().for_each(|i| ack(&mut host, i, 50_000, 0));
+        for i in [0, 1, 0, 1] {
+            ack(&mut host, i, 50_000, 0);
+        }
         groups(&host)
     };
     assert_eq!(labels(&|_| 20, 0), [1, 1]);

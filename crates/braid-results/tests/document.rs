@@ -145,9 +145,9 @@ fn what_is_available_follows_a_route_that_changes() {
     let available = &fair_shares(&scenario)[0];
     // Half the time each alone on its path, half the time both on the first, where a TCP flow is as well.
     let (b1, b2) = (10e6 / 2.0 * payload(&scenario), 10e6 * payload(&scenario));
-    close(available.subflows[0], (b1 + b1 / 2.0) / 2.0);
-    close(available.subflows[1], (b2 + b1 / 2.0) / 2.0);
-    close(available.best, (b2 + b1 / 2.0) / 2.0);
+    close(available.subflows[0], f64::midpoint(b1, b1 / 2.0));
+    close(available.subflows[1], f64::midpoint(b2, b1 / 2.0));
+    close(available.best, f64::midpoint(b2, b1 / 2.0));
 }
 
 #[test]

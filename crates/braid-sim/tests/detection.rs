@@ -56,7 +56,7 @@ fn said_shared(cc: &str, shared: bool, ecn: bool) -> f64 {
 fn common_marks_tell_a_shared_bottleneck_from_two_with_ecn_and_nothing_without() {
     assert!(said_shared("sbcc", true, true) > 80.0);
     assert!(said_shared("sbcc", false, true) < 10.0);
-    assert_eq!(said_shared("sbcc", true, false), 0.0);
+    assert!(said_shared("sbcc", true, false) <= 0.0);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn the_truth_follows_a_subflow_that_changes_its_route() {
     assert_eq!(rows("split:sbd=none"), expected(|shared| if shared { 0.0 } else { 100.0 }));
     let always: Vec<_> = rows("split:sbd=all").into_iter().map(|row| (row.2, row.4.round())).collect();
     for (shared, accuracy) in always {
-        assert_eq!(accuracy, if shared { 100.0 } else { 0.0 });
+        assert!((accuracy - if shared { 100.0 } else { 0.0 }).abs() < 0.5);
     }
 }
 

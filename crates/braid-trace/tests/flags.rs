@@ -80,7 +80,7 @@ fn algorithms_that_say_they_look_only_at_rates_of_siblings_do() {
     assert!(noticed >= 5, "a change of what is looked at is noticed in {noticed} algorithms");
 }
 
-/// Makes on_ack of generated connections with another event. Returns how many calls came out otherwise than the call
+/// Makes `on_ack` of generated connections with another event. Returns how many calls came out otherwise than the call
 /// without a change, and how many than if nothing had been called.
 fn with_other_events(spec: &Spec, change: fn(&mut Event, &mut Random)) -> (u64, u64) {
     let mut random = Random::new(9);

@@ -408,7 +408,9 @@ fn alike(flows: &[&[SubflowSample]], window: Window) -> Option<f64> {
     let verdicts = seconds.filter_map(|second| {
         let steps: Vec<f64> = flows.iter().map(|samples| steps(samples, second)).collect::<Option<_>>()?;
         let within = |a: &f64, b: &f64| (a - b).abs() < 0.2 * a;
-        Some(f64::from(u8::from(steps.iter().all(|a| steps.iter().all(|b| a == b || within(a, b))))))
+        Some(f64::from(u8::from(
+            steps.iter().all(|a| steps.iter().all(|b| a.total_cmp(b).is_eq() || within(a, b))),
+        )))
     });
     let verdicts: Vec<f64> = verdicts.collect();
     (!verdicts.is_empty()).then(|| mean(&verdicts))

@@ -54,8 +54,8 @@ fn state_bytes(algorithm: &Algorithm) -> usize {
 
 /// Native nanoseconds per ACK on two subflows, as the committed measurement has it.
 fn cost(algorithm: &Algorithm) -> Option<&'static str> {
-    let rows = include_str!("../../../algorithms/costs.tsv").lines().map(|line| line.split('\t'));
-    rows.filter_map(|mut row| (row.next()? == algorithm.name()).then(|| row.nth(1))?).next()
+    let mut rows = include_str!("../../../algorithms/costs.tsv").lines().map(|line| line.split('\t'));
+    rows.find_map(|mut row| (row.next()? == algorithm.name()).then(|| row.nth(1))?)
 }
 
 /// What a fact on a page says before its qualifications.

@@ -162,7 +162,7 @@ proptest! {
 
 #[test]
 fn what_the_fuzzer_found_stays_mended() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/regressions");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/regressions/scenario");
     let mut found = 0;
     for file in std::fs::read_dir(folder).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();

@@ -61,10 +61,14 @@ pub(crate) enum Command {
     Kernel(crate::kernel::Kernel),
     #[command(flatten)]
     Calls(crate::calls::Calls),
-    /// What runs in the lab's guest as its only process.
+    /// What runs in the lab's guest as its only process, or a run on this machine.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
-    Agent,
+    Agent {
+        /// On this machine.
+        #[arg(long)]
+        here: bool,
+    },
     /// Print a completion script for a shell.
     #[command(hide = true)]
     Completions {
@@ -107,7 +111,8 @@ pub(crate) struct RunArgs {
     /// Change a value of the scenario, such as link.b1.rate=20mbit; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
+    /// Number of runs at the same time; the results do not depend on it. Default: one per processor (with --backend host,
+    /// where runs disturb each other, one).
     #[arg(long, short, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// What to print: a table for people, one JSON document, one JSON object per run and line, or CSV.
@@ -207,9 +212,9 @@ fn part() -> impl TypedValueParser<Value = Part> {
 pub(crate) enum Backend {
     /// Packet-level simulator.
     Sim,
-    /// Distribution kernel in a virtual machine.
+    /// Distribution kernel in a virtual machine, in virtual time.
     Lab,
-    /// The kernel of this machine.
+    /// The kernel of this machine, in real time; needs root.
     Host,
 }
 

@@ -1,18 +1,24 @@
-//! `--backend lab`.
+//! `--backend lab` and `--backend host`.
 
 use std::env;
 use std::sync::atomic::AtomicBool;
 
-use braid_lab::{Error, Kind, Lab, Start};
+use braid_lab::{Error, Host, Kind, Lab, Start};
 use braid_scenario::File;
 
 use crate::Failure;
-use crate::args::RunArgs;
+use crate::args::{Backend, RunArgs};
 use crate::failure::{BAD_INPUT, FAILED, INTERRUPTED};
 use crate::plan::Plan;
 use crate::unfinished::Finished;
 
-/// Refuses what the lab cannot do, where it stands in the file.
+/// A kernel that runs scenarios.
+pub(crate) enum Machine {
+    Guest(Box<Lab>),
+    Here(Host),
+}
+
+/// Refuses what cannot be done on a kernel, where it stands in the file.
 pub(crate) fn check(file: &File) -> Result<(), Failure> {
     for cell in &file.cells {
         braid_lab::check(cell).map_err(|unsupported| {
@@ -23,10 +29,17 @@ pub(crate) fn check(file: &File) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gets the lab ready.
-pub(crate) fn prepare(args: &RunArgs, stop: &AtomicBool) -> Result<Lab, Failure> {
+/// Gets ready what runs for this backend, unless it is the simulator.
+pub(crate) fn prepare(args: &RunArgs, stop: &AtomicBool) -> Result<Option<Machine>, Failure> {
+    if args.backend == Backend::Sim {
+        return Ok(None);
+    }
     let program = env::current_exe()
         .map_err(|error| Failure::new(FAILED, format!("cannot find this program itself: {error}")))?;
+    if args.backend == Backend::Host {
+        let host = Host::prepare(&program).map_err(|error| failure(&error))?;
+        return Ok(Some(Machine::Here(host)));
+    }
     let kernel = args.kernel.as_deref().unwrap_or(braid_lab::default_kernel());
     let start = if args.boot { Start::Booted } else { Start::Restored };
     let say = |what: &str| {
@@ -34,22 +47,29 @@ pub(crate) fn prepare(args: &RunArgs, stop: &AtomicBool) -> Result<Lab, Failure>
             eprintln!("lab: {what}");
         }
     };
-    Lab::prepare(kernel, &program, start, stop, &say).map_err(|error| failure(&error))
+    let lab = Lab::prepare(kernel, &program, start, stop, &say).map_err(|error| failure(&error))?;
+    Ok(Some(Machine::Guest(Box::new(lab))))
 }
 
-/// Does a run in a guest. What goes wrong in it is in its status; what concerns every other run as well is a failure.
+/// Does a run. What goes wrong in it is in its status; what concerns every other run as well is a failure.
 pub(crate) fn execute(
-    lab: &Lab,
+    machine: &Machine,
     plan: &Plan,
     index: usize,
     samples: bool,
     stop: &AtomicBool,
 ) -> Result<Finished, Failure> {
     let (setup, spec) = plan.get(index);
-    match lab.run(setup.scenario, spec, setup.seed, samples, stop) {
+    let (outcome, environment) = match machine {
+        Machine::Guest(lab) => (lab.run(setup.scenario, spec, setup.seed, samples, stop), lab.environment()),
+        Machine::Here(host) => {
+            (host.run(setup.scenario, spec, setup.seed, samples, stop), host.environment())
+        }
+    };
+    match outcome {
         Ok(outcome) => {
             let mut run = setup.measured(&outcome.measurements);
-            run.environment = Some(lab.environment());
+            run.environment = Some(environment);
             run.doubts = outcome.doubts;
             Ok((run, samples.then_some(outcome.measurements)))
         }

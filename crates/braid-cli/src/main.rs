@@ -42,7 +42,9 @@ fn main() -> ExitCode {
         Command::Kernel(command) => kernel::run(command),
         Command::Calls(command) => calls::run(command),
         #[cfg(target_os = "linux")]
-        Command::Agent => braid_lab::agent(),
+        Command::Agent { here: false } => braid_lab::agent(),
+        #[cfg(target_os = "linux")]
+        Command::Agent { here: true } => braid_lab::agent_here(),
         Command::Completions { shell } => args::completions(*shell),
         Command::Man { folder } => args::man(folder),
     };

@@ -57,7 +57,7 @@ impl Plan {
             let file = load(name, &args.set)?;
             let specs = choose(&file, name, &asked)?;
             #[cfg(target_os = "linux")]
-            if args.backend == Backend::Lab {
+            if args.backend != Backend::Sim {
                 crate::lab::check(&file)?;
             }
             files.push(Planned { file, specs });
@@ -181,20 +181,17 @@ pub(crate) fn load(name: &str, set: &[String]) -> Result<File, Failure> {
 fn check_backend(args: &RunArgs) -> Result<(), Failure> {
     let wrong = |message: &str, hint: &str| Err(Failure::bad_input(message, hint));
     match args.backend {
-        Backend::Host => {
-            wrong("the backend host is not there yet", "use --backend lab, or sim, the simulator")
+        Backend::Lab | Backend::Host if cfg!(not(target_os = "linux")) => {
+            wrong("the backends lab and host need Linux", "use --backend sim, the simulator")
         }
-        Backend::Lab if cfg!(not(target_os = "linux")) => {
-            wrong("the backend lab needs Linux", "use --backend sim, the simulator")
-        }
-        Backend::Lab if args.pcap.is_some() || args.events => wrong(
-            "the lab writes no captures and no events yet",
+        Backend::Lab | Backend::Host if args.pcap.is_some() || args.events => wrong(
+            "the backends lab and host write no captures and no events yet",
             "leave --pcap and --events out, or use --backend sim",
         ),
-        Backend::Sim if args.kernel.is_some() || args.boot => {
+        Backend::Sim | Backend::Host if args.kernel.is_some() || args.boot => {
             wrong("--kernel and --boot are of the lab", "add --backend lab")
         }
-        Backend::Sim | Backend::Lab => Ok(()),
+        Backend::Sim | Backend::Lab | Backend::Host => Ok(()),
     }
 }
 

@@ -12,16 +12,16 @@ use braid_results::summary::summarize;
 use braid_results::{Document, OK, Run, Summary, json, table};
 
 use crate::Failure;
-use crate::args::{Format, RunArgs};
+use crate::args::{Backend, Format, RunArgs};
 use crate::capture::Captures;
 use crate::failure::{FAILED, INTERRUPTED};
+#[cfg(target_os = "linux")]
+use crate::lab;
 use crate::out::{Folder, Samples};
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::{self, ReportFile};
 use crate::unfinished::Finished;
-#[cfg(target_os = "linux")]
-use crate::{args::Backend, lab};
 use crate::{pool, terminal};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -34,14 +34,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let stop = pool::stop_on_signal()?;
     #[cfg(target_os = "linux")]
-    let lab = match plan.backend {
-        Backend::Lab => Some(lab::prepare(args, &stop)?),
-        Backend::Sim | Backend::Host => None,
-    };
+    let machine = lab::prepare(args, &stop)?;
     let execute_one = |number: usize, samples: bool| {
         #[cfg(target_os = "linux")]
-        if let Some(lab) = &lab {
-            return lab::execute(lab, &plan, number, samples, &stop);
+        if let Some(machine) = &machine {
+            return lab::execute(machine, &plan, number, samples, &stop);
         }
         Ok(plan.execute(number, samples))
     };
@@ -219,7 +216,9 @@ fn execute(
             }
             each((run, counts))
         };
-        let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        // In real time one run would disturb another.
+        let most = || thread::available_parallelism().ok().filter(|_| plan.backend != Backend::Host);
+        let jobs = args.jobs.or_else(most).map_or(1, NonZeroUsize::get);
         pool::in_order(plan.len() - n_before, jobs, stop, work, each, |done| progress.tick(n_before + done));
     }
     progress.finish();

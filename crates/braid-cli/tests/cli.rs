@@ -260,7 +260,6 @@ fn wrong_options_are_refused_with_what_was_expected() {
         ("--jobs x", &["--jobs"]),
         ("--format xml", &["--format", "table, json, jsonl, csv"]),
         ("--samples", &["--samples", "--out"]),
-        ("--backend host", &["host", "--backend lab"]),
         ("--backend cloud", &["--backend", "sim, lab, host"]),
         ("--scheduler redundant", &["redundant", "minrtt"]),
         ("--set link.b1.rate=fast", &["link.b1.rate", "fast"]),

@@ -55,22 +55,13 @@ pub struct Use {
 /// # Errors
 /// If the machine cannot load programs, the name is too long or taken by another program, or the verifier refuses.
 pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
-    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_letter) {
-        return Err(Error::BadName { name: name.to_owned() });
-    }
+    check_name(name)?;
     crate::object::check_kernel()?;
     bpffs::ensure()?;
     let pins = bpffs::folder().join(name);
     let (mut object, _) = load_algorithm(spec, Some(name), Some(&pins))?;
 
-    let failed = |doing: &str| {
-        let doing = format!("{doing} {PREFIX}{name}");
-        move |error: libbpf_rs::Error| match error.kind() {
-            ErrorKind::PermissionDenied => Error::NoPrivileges,
-            _ => Error::Kernel { doing, report: format!("{error:#}") },
-        }
-    };
+    let failed = |doing: &str| failed(doing, name);
     let ops = ops_of_this_kernel()?;
     let before = match map(&mut object, ops)?.attach_struct_ops() {
         Ok(mut link) => {
@@ -110,6 +101,46 @@ pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
         }
     }
     Ok(before)
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_letter) {
+        return Err(Error::BadName { name: name.to_owned() });
+    }
+    Ok(())
+}
+
+fn failed(doing: &str, name: &str) -> impl Fn(libbpf_rs::Error) -> Error + use<> {
+    let doing = format!("{doing} {PREFIX}{name}");
+    move |error| match error.kind() {
+        ErrorKind::PermissionDenied => Error::NoPrivileges,
+        _ => Error::Kernel { doing: doing.clone(), report: format!("{error:#}") },
+    }
+}
+
+/// An algorithm that the kernel has as a congestion control as long as this exists.
+#[derive(Debug)]
+pub struct Held {
+    /// The kernel keeps it for this.
+    _link: Link,
+}
+
+/// Registers the algorithm as the congestion control `braid_NAME` for this process only: it goes when [`Held`] is dropped or
+/// the process ends, however it does. Connections that have it then keep it until they close.
+///
+/// # Errors
+/// As [`load`]; and if the name is taken.
+pub fn hold(spec: &Spec, name: &str) -> Result<Held, Error> {
+    check_name(name)?;
+    let (mut object, _) = load_algorithm(spec, Some(name), None)?;
+    match map(&mut object, ops_of_this_kernel()?)?.attach_struct_ops() {
+        Ok(link) => Ok(Held { _link: link }),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(Error::NameTaken { name: format!("{PREFIX}{name}") })
+        }
+        Err(error) => Err(failed("registering", name)(error)),
+    }
 }
 
 /// Pins a map in place of what may be there, at no moment leaving nothing.

@@ -19,7 +19,7 @@ mod parity;
 mod sockets;
 mod trace;
 
-pub use control::{Loaded, PREFIX, Use, load, loaded, unload, uses};
+pub use control::{Held, Loaded, PREFIX, Use, hold, load, loaded, unload, uses};
 pub use doctor::{Requirement, doctor};
 pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};

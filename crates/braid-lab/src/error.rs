@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Unsupported;
+
 /// What went wrong.
 #[derive(Clone, Debug)]
 pub struct Error {
@@ -59,3 +61,9 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Unsupported> for Error {
+    fn from(Unsupported { key, reason }: Unsupported) -> Self {
+        Self::input(format!("{key}: {reason}"), "use --backend sim")
+    }
+}

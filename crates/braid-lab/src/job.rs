@@ -191,11 +191,13 @@ pub(crate) struct Change {
     pub(crate) queue: Queue,
 }
 
-/// What the guest has counted.
+/// What was counted.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Report {
     /// The kernel's release.
     pub(crate) kernel: String,
+    /// How late the latest was of what was to be done at a certain time.
+    pub(crate) latest_ns: u64,
     /// Every 100 ms and at [`Job::moments`], from 0 to the end of the run.
     pub(crate) moments: Vec<Moment>,
 }

@@ -3,10 +3,12 @@
 //! A guest is QEMU, emulating, with virtual time: the same kernel, QEMU, program and seed give the same bytes, on any
 //! machine, and neither KVM nor root is needed. [`Lab::prepare`] finds kernel and QEMU, builds the guest's image around
 //! this very program and boots it once; [`Lab::run`] restores that and runs a scenario in it: namespaces, veth, netem,
-//! MPTCP sockets, and the algorithms as eBPF. [`agent`] is what runs in the guest.
+//! MPTCP sockets, and the algorithms as eBPF. [`agent`] is what runs in the guest. A [`Host`] runs the same on the kernel of
+//! this machine, in real time.
 
 mod agent;
 mod error;
+mod host;
 mod image;
 mod job;
 mod kernels;
@@ -30,12 +32,14 @@ use braid_scenario::model::Scenario;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-pub use agent::agent;
+pub use agent::{agent, agent_here};
 pub use error::{Error, Kind};
+pub use host::Host;
 pub use lower::{Unsupported, check};
 
-use job::Job;
+use job::{Job, Report};
 use kernels::{Kernel, hex, writing};
+use lower::Lowered;
 use qemu::{Begin, Boot, Place, Qemu};
 
 /// The name of the kernel that is used unless another is asked for.
@@ -77,6 +81,13 @@ pub struct Outcome {
     pub measurements: Measurements,
     /// What makes it doubtful; for people.
     pub doubts: Vec<String>,
+}
+
+impl Outcome {
+    fn new(scenario: &Scenario, lowered: &Lowered, report: &Report, samples: bool) -> Result<Self, Error> {
+        let measurements = measure::measure(scenario, lowered, report, samples).map_err(Error::guest)?;
+        Ok(Self { measurements, doubts: measure::doubts(scenario, lowered, report) })
+    }
 }
 
 /// Of images and snapshots, the newest so many are kept.
@@ -143,17 +154,14 @@ impl Lab {
         samples: bool,
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
-        let lowered = lower::lower(scenario, spec, seed).map_err(|unsupported| {
-            Error::input(format!("{}: {}", unsupported.key, unsupported.reason), "use --backend sim")
-        })?;
+        let lowered = lower::lower(scenario, spec, seed)?;
         let begin = self.snapshot.as_deref().map_or(Begin::Boot, Begin::Restore);
         let report = self.guest(&begin, &lowered.job, stop)?;
         let report = report.ok_or_else(|| Error::guest("the guest made no report"))?;
-        let measurements = measure::measure(scenario, &lowered, &report, samples).map_err(Error::guest)?;
-        Ok(Outcome { measurements, doubts: measure::doubts(scenario, &lowered, &report) })
+        Outcome::new(scenario, &lowered, &report, samples)
     }
 
-    fn guest(&self, begin: &Begin<'_>, job: &Job, stop: &AtomicBool) -> Result<Option<job::Report>, Error> {
+    fn guest(&self, begin: &Begin<'_>, job: &Job, stop: &AtomicBool) -> Result<Option<Report>, Error> {
         let boot = Boot { kernel: &self.kernel.image, image: &self.image };
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let processor = free().pop();

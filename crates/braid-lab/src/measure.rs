@@ -12,6 +12,8 @@ use crate::{
 
 /// Above this a guest is too busy for its clock to be that of a network.
 const BUSIEST: f64 = 0.6;
+/// Half of the time between two looks.
+const LATEST_NS: u64 = 10_000_000;
 /// Of IP and TCP, with timestamps.
 const HEADERS: u32 = 52;
 
@@ -46,10 +48,15 @@ pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) ->
     let busy = (last.busy_ns - first.busy_ns) as f64 / (last.time_ns - first.time_ns).max(1) as f64;
     if busy > BUSIEST {
         doubts.push(format!(
-            "the guest's processor was busy for {:.0} % of the time, more than {:.0} %: its own slowness may show",
+            "the processor was busy for {:.0} % of the time, more than {:.0} %: its own slowness may show",
             100.0 * busy,
             100.0 * BUSIEST
         ));
+    }
+    if report.latest_ns > LATEST_NS {
+        let late = report.latest_ns as f64 / 1e6;
+        doubts
+            .push(format!("something was done {late:.0} ms late: the machine was busy with something else"));
     }
     for (model, own) in scenario.connections.iter().zip(&last.connections) {
         for (path, subflow) in model.subflows.iter().zip(&own.subflows) {

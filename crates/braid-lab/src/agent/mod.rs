@@ -1,4 +1,5 @@
-//! What runs in the guest, as its first and only process: gets the system ready, waits for a job, does it, reports.
+//! What does a job, and reports: in a guest as its first and only process, after it has got the system ready; on this
+//! machine as a process of its own, with which everything it made ends.
 
 mod netlink;
 mod network;
@@ -9,13 +10,15 @@ mod traffic;
 use std::{
     fmt::Display,
     fs::{self, File, OpenOptions},
-    io::Write as _,
+    io::{self, Read as _, Write as _},
+    mem,
     path::Path,
-    thread,
+    process, thread,
     time::Duration,
 };
 
 use braid_algorithms::Spec;
+use braid_kernel::PREFIX;
 use rustix::mount::{MountFlags, mount};
 
 use crate::job::{self, JOB_ITEM, Job, Message, Report};
@@ -125,11 +128,44 @@ fn work() -> Result<Report, String> {
     load(JOB_MODULE)?;
     let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_ITEM}/raw");
     let bytes = fs::read(&path).map_err(failed(&path))?;
-    let Some((job, _)) = job::unframe::<Job>(&bytes)? else { return Err("the job is not whole".into()) };
+    let job = whole(&bytes)?;
     for (name, spec) in &job.algorithms {
         let spec = Spec::parse(spec).map_err(failed(spec))?;
         braid_kernel::load(&spec, name).map_err(failed(format!("loading {}", spec.text())))?;
     }
-    let run = traffic::Run::prepare(&job)?;
-    run.run(beat)
+    traffic::Run::prepare(&job)?.run(beat)
+}
+
+fn whole(bytes: &[u8]) -> Result<Job, String> {
+    Ok(job::unframe(bytes)?.ok_or("the job is not whole")?.0)
+}
+
+/// Does the job on its standard input on the kernel of this machine, and writes the report to its standard output. What it
+/// makes has no names, or its own, and is gone when it ends.
+pub fn agent_here() -> ! {
+    let message = match work_here() {
+        Ok(report) => Message::Done(report),
+        Err(reason) => Message::Failed(reason),
+    };
+    let written = io::stdout().write_all(&job::frame(&message));
+    process::exit(i32::from(written.is_err()));
+}
+
+fn work_here() -> Result<Report, String> {
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes).map_err(failed("the job"))?;
+    let mut job = whole(&bytes)?;
+    let mut held = Vec::new();
+    let algorithms = mem::take(&mut job.algorithms);
+    for (number, (name, spec)) in algorithms.iter().enumerate() {
+        // What others have loaded, and other runs load, has other names.
+        let own = format!("h{:x}{number}", process::id());
+        let spec = Spec::parse(spec).map_err(failed(spec))?;
+        held.push(braid_kernel::hold(&spec, &own).map_err(failed(format!("loading {}", spec.text())))?);
+        let (theirs, own) = (format!("{PREFIX}{name}"), format!("{PREFIX}{own}"));
+        for connection in job.connections.iter_mut().filter(|connection| connection.cc == theirs) {
+            connection.cc.clone_from(&own);
+        }
+    }
+    traffic::Run::prepare(&job)?.run(|| ())
 }

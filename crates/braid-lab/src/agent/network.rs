@@ -224,7 +224,9 @@ fn place(node: &Node) -> Result<Place, String> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| failed(&error))?;
     let file = File::open("/proc/thread-self/ns/net").map_err(|error| failed(&error))?;
     let own = node.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    for (key, value) in SETTINGS.into_iter().chain(own) {
+    // A kernel may do without IPv6.
+    let is_there = |key: &str| !key.starts_with("ipv6/") || fs::exists("/proc/sys/net/ipv6").unwrap_or(true);
+    for (key, value) in SETTINGS.into_iter().filter(|(key, _)| is_there(key)).chain(own) {
         fs::write(format!("/proc/sys/net/{key}"), value)
             .map_err(|error| failed(&format!("setting net/{key} to {value}: {error}")))?;
     }

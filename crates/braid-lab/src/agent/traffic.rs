@@ -195,7 +195,7 @@ impl<'a> Run<'a> {
             queues,
             queue_integrals,
             zeros: vec![0; 1 << 16],
-            report: Report { kernel: kernel.trim().to_owned(), moments: Vec::new() },
+            report: Report { kernel: kernel.trim().to_owned(), ..Report::default() },
         };
         for (number, connection) in job.connections.iter().enumerate() {
             run.plan(connection.start_ns, Action::Open(number));
@@ -231,6 +231,7 @@ impl<'a> Run<'a> {
                     break;
                 }
                 self.agenda.pop_first();
+                self.report.latest_ns = self.report.latest_ns.max(now - time);
                 self.act(time, action)?;
                 if time >= self.job.duration_ns && matches!(action, Action::Look) {
                     return Ok(self.report);
@@ -563,12 +564,14 @@ fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) 
     })
 }
 
-/// Time that the processor was not idle since it booted.
+/// Time that the processors were not idle since they booted, on average.
 fn busy_ns() -> Result<u64> {
-    let text = fs::read_to_string("/proc/uptime").map_err(failed("/proc/uptime"))?;
+    let read = |path| fs::read_to_string(path).map_err(failed(path));
+    let processors = read("/proc/stat")?.lines().filter(|line| line.starts_with("cpu")).count() - 1;
+    let text = read("/proc/uptime")?;
     let seconds: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     match seconds[..] {
-        [up, idle] => Ok(((up - idle) * 1e9) as u64),
+        [up, idle] => Ok(((up - idle / processors as f64) * 1e9) as u64),
         _ => Err(format!("/proc/uptime says {text}")),
     }
 }

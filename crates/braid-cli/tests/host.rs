@@ -1,0 +1,179 @@
+//! `--backend host`: runs on the kernel of this machine. Where it lacks netem or rights, the tests say `SKIPPED` and why;
+//! `scripts/guest 6.12 host` runs them in a guest that has both.
+
+#![cfg(target_os = "linux")]
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::cargo_bin;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Two paths, one of which is lost for a while, and a TCP flow of the kernel's own on the other.
+const SCENARIO: &str = r#"
+title = "Two paths"
+duration = "4s"
+warmup = "1s"
+cc = ["lia"]
+[link.b1]
+rate = "4mbit"
+delay = "10ms"
+queue = "30p"
+[link.b2]
+rate = "2mbit"
+delay = "20ms"
+queue = "30p"
+[connection.mp0]
+kind = "mptcp"
+subflow.sf1.route = ["b1"]
+subflow.sf2.route = ["b2"]
+[connection.tcp0]
+kind = "tcp"
+cc = "reno"
+route = ["b1"]
+"#;
+
+fn scenario(folder: &Path) -> PathBuf {
+    let path = folder.join("two.toml");
+    fs::write(&path, SCENARIO).unwrap();
+    path
+}
+
+fn braid(scenario: &Path) -> Command {
+    let mut command = Command::new(cargo_bin("braid"));
+    command.arg("run").arg(scenario).args(["--backend", "host", "--format", "json", "--quiet"]);
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What a run on this machine gives, unless the machine cannot.
+fn or_skip(test: &str, output: &Output) -> Option<serde_json::Value> {
+    let report = text(&output.stderr);
+    if report.contains("--backend host needs") {
+        assert!(!output.status.success() && output.stdout.is_empty());
+        assert!(report.contains("or use --backend lab"), "{report}");
+        eprintln!("SKIPPED: {test}: {report}");
+        return None;
+    }
+    assert!(output.status.success(), "{report}");
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// The process that does the job of a run, by its parent.
+fn agent_of(parent: u32) -> Option<i32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    ids.find(|id| {
+        let read = |name: &str| fs::read(format!("/proc/{id}/{name}")).map(|bytes| text(&bytes));
+        let is_child = read("stat").is_ok_and(|stat| {
+            let after_name = stat.rsplit(") ").next().unwrap_or_default();
+            after_name.split(' ').nth(1) == Some(&parent.to_string())
+        });
+        is_child && read("cmdline").is_ok_and(|words| words.contains("--here"))
+    })
+}
+
+/// What is left of runs whose process was `agent`, if something is.
+fn left_of(agent: i32) -> Option<String> {
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    let own = format!("braid_h{agent:x}");
+    if Path::new(&format!("/proc/{agent}")).exists() {
+        Some(format!("process {agent}"))
+    } else if available.contains(&own) {
+        Some(available)
+    } else {
+        netem_in_a_guest()
+    }
+}
+
+/// Where nobody else has queues, those of a run tell that its namespaces are still there.
+fn netem_in_a_guest() -> Option<String> {
+    env::var_os("BRAID_GUEST")?;
+    let modules = fs::read_to_string("/proc/modules").unwrap();
+    let own = modules.lines().find(|line| line.starts_with("sch_netem "))?;
+    (own.split(' ').nth(2) != Some("0")).then(|| own.to_owned())
+}
+
+#[test]
+fn a_scenario_runs_on_this_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = braid(&scenario(folder.path())).output().unwrap();
+    let Some(document) = or_skip("a scenario on this kernel", &output) else { return };
+    let run = &document["runs"][0];
+    assert_eq!((&run["status"], &run["backend"]), (&"ok".into(), &"host".into()), "{run}");
+    assert!(run["environment"].as_str().unwrap().contains("this machine in real time"), "{run}");
+    let throughput = |connection: usize, subflow: usize| {
+        run["connections"][connection]["subflows"][subflow]["throughput_bps"].as_f64().unwrap()
+    };
+    // Their links are full, up to the headers of what else there is on them.
+    let (first, second) = (throughput(0, 0) + throughput(1, 0), throughput(0, 1));
+    assert!((3.6e6..4.05e6).contains(&first), "{first} bit/s on b1");
+    assert!((1.8e6..2.05e6).contains(&second), "{second} bit/s on b2");
+}
+
+#[test]
+fn a_run_that_is_interrupted_or_killed_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let child = braid(&scenario)
+            .args(["--set", "duration=1000s"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        let (id, pid) = (child.id(), Pid::from_child(&child));
+        let watch = thread::spawn(move || child.wait_with_output().unwrap());
+        let mut agent = None;
+        while !watch.is_finished() && agent.is_none() {
+            assert!(began.elapsed() < Duration::from_secs(120), "no run begins");
+            thread::sleep(Duration::from_millis(20));
+            agent = agent_of(id);
+        }
+        let Some(agent) = agent else {
+            assert!(or_skip("an interrupted run", &watch.join().unwrap()).is_none());
+            return;
+        };
+        // It is to be in the middle of its run.
+        thread::sleep(Duration::from_secs(2));
+        kill_process(pid, signal).unwrap();
+        let output = watch.join().unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty());
+        if signal != Signal::KILL {
+            assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+        }
+        let ended = Instant::now();
+        // The kernel takes namespaces and congestion controls away after their last user, a little later.
+        while let Some(left) = left_of(agent) {
+            assert!(ended.elapsed() < Duration::from_secs(60), "{signal:?} leaves {left}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn without_the_right_to_it_a_run_says_what_it_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"]);
+    command.arg(cargo_bin("braid")).arg("run").arg(&scenario).args(["--backend", "host"]);
+    let output = match command.output() {
+        Ok(output) if !text(&output.stderr).contains("setpriv:") => output,
+        other => {
+            eprintln!("SKIPPED: no rights: setpriv: {other:?}");
+            return;
+        }
+    };
+    let report = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    assert!(report.contains("--backend host needs") && report.contains("or use --backend lab"), "{report}");
+}

@@ -1,0 +1,137 @@
+//! Scenarios on the kernel of this machine, in real time.
+//!
+//! All of a run belongs to one process, [`crate::agent_here`]: network namespaces without names, the cables in them, sockets
+//! and eBPF programs. The kernel takes them away when it ends, however it ends: nothing can be left over.
+
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use braid_algorithms::Spec;
+use braid_scenario::model::Scenario;
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+use crate::{
+    Error, Outcome,
+    job::{self, Job, Message, Report},
+    lower,
+};
+
+/// How much longer than the scenario a run may take: algorithms are loaded before it.
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(50);
+
+/// This machine, which has all that runs need.
+#[derive(Debug)]
+pub struct Host {
+    program: PathBuf,
+    kernel: String,
+}
+
+impl Host {
+    /// Looks whether everything is there; `program` is this very program.
+    ///
+    /// # Errors
+    /// If something is missing.
+    pub fn prepare(program: &Path) -> Result<Self, Error> {
+        let here = ["root or CAP_NET_ADMIN", "CAP_SYS_ADMIN", "MPTCP", "netem"];
+        let requirements = braid_kernel::doctor();
+        let needed = requirements.iter().filter(|own| own.is_essential || here.contains(&own.what));
+        if let Some(missing) = needed.into_iter().find(|own| !own.is_met) {
+            return Err(Error::machine_with(
+                format!("--backend host needs {}; found: {}", missing.what, missing.found),
+                format!("{}, or use --backend lab, which needs none of this", missing.remedy),
+            ));
+        }
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
+            .map_err(|error| Error::machine(format!("cannot read /proc/sys/kernel/osrelease: {error}")))?;
+        Ok(Self { program: program.to_owned(), kernel: kernel.trim().to_owned() })
+    }
+
+    /// What results depend on besides scenario and seed, as far as it has a name.
+    pub fn environment(&self) -> String {
+        format!("Linux {}, this machine in real time", self.kernel)
+    }
+
+    /// Runs a scenario. Set `stop` to end it early.
+    ///
+    /// # Errors
+    /// If the scenario has what cannot be done ([`crate::check`] tells beforehand), something fails, or `stop` was set.
+    pub fn run(
+        &self,
+        scenario: &Scenario,
+        spec: &Spec,
+        seed: u64,
+        samples: bool,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, Error> {
+        let lowered = lower::lower(scenario, spec, seed)?;
+        let report = self.agent(&lowered.job, stop)?;
+        Outcome::new(scenario, &lowered, &report, samples)
+    }
+
+    fn agent(&self, job: &Job, stop: &AtomicBool) -> Result<Report, Error> {
+        let started = |error| Error::machine(format!("cannot run {}: {error}", self.program.display()));
+        let mut command = Command::new(&self.program);
+        // In a group of its own: the terminal's Ctrl-C is for this process.
+        command.args(["agent", "--here"]).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // SAFETY: between fork and exec, one system call.
+        unsafe {
+            // It must not outlive the thread that waits for it.
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+        }
+        let mut child = command.spawn().map_err(started)?;
+        let id = Pid::from_child(&child);
+        let mut input = child.stdin.take().expect("it is a pipe");
+        // If it does not read this it has ended, and says why.
+        let _ = input.write_all(&job::frame(job));
+        drop(input);
+        let patience = Instant::now() + Duration::from_nanos(job.duration_ns) + PATIENCE;
+        let (sender, ended) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(move || sender.send(child.wait_with_output()));
+            loop {
+                match ended.recv_timeout(POLL) {
+                    Ok(output) => return report(&output.map_err(started)?),
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(Error::guest("the thread that waits for the run has ended"));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+                let error = if stop.load(Ordering::Relaxed) {
+                    Error::interrupted()
+                } else if Instant::now() > patience {
+                    Error::guest(format!("the run has not ended {} s after its end", PATIENCE.as_secs()))
+                } else {
+                    continue;
+                };
+                let _ = kill_process(id, Signal::KILL);
+                let _ = ended.recv();
+                return Err(error);
+            }
+        })
+    }
+}
+
+fn report(output: &Output) -> Result<Report, Error> {
+    match job::unframe(&output.stdout) {
+        Ok(Some((Message::Done(report), _))) => Ok(report),
+        Ok(Some((Message::Failed(reason), _))) => Err(Error::guest(reason)),
+        Ok(None) | Err(_) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
+            Err(Error::guest(format!("the run ended before its report ({}){said}", output.status)))
+        }
+    }
+}

@@ -220,11 +220,17 @@ mod live {
         // The header waits in the buffer until the first call, so that a failure to begin leaves the file empty.
         let mut writer = Writer::new(BufWriter::with_capacity(1 << 20, file), kernel.trim())?;
         let (mut filtered, mut failed) = (0, None);
-        let began = Instant::now();
+        let mut began = None;
         let recorded = braid_kernel::record(
             names,
             args.buffer << 20,
             || {
+                // Asked for the first time when calls are being recorded.
+                let began = began.get_or_insert_with(|| {
+                    let end = if args.duration.is_some() { "" } else { "; Ctrl-C ends it" };
+                    eprintln!("Recording {}{end}.", names.join(", "));
+                    Instant::now()
+                });
                 let over = args.duration.is_some_and(|duration| began.elapsed() >= duration);
                 !over && !stop.load(Ordering::Relaxed)
             },

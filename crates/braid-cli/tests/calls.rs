@@ -140,6 +140,10 @@ mod live {
 
     #[test]
     fn what_is_recorded_in_the_kernel_replays_and_is_read_by_the_documented_program() {
+        use std::io::{BufRead as _, BufReader};
+
+        use rustix::process::{Pid, Signal, kill_process};
+
         const TEST: &str = "trace and replay";
         let folder = tempdir().expect("a folder");
         let doctor = braid(folder.path(), &["doctor"]);
@@ -153,16 +157,23 @@ mod live {
         let taken = braid(folder.path(), &["trace", "-o", "/etc/passwd"]);
         assert!(stderr(&taken).contains("name another file"), "{}", stderr(&taken));
         let program = assert_cmd::cargo::cargo_bin("braid");
-        let trace = std::process::Command::new(program)
+        let mut trace = std::process::Command::new(program)
             .current_dir(folder.path())
-            .args(["trace", "-o", "a.trace", "--filter", "name=cli_trace", "--duration", "2s"])
+            .args(["trace", "-o", "a.trace", "--filter", "name=cli_trace"])
             .stderr(Stdio::piped())
             .spawn()
             .expect("it runs");
-        std::thread::sleep(std::time::Duration::from_millis(500));
+        // However busy the machine is: what follows is recorded from its first call, and the end comes after its last.
+        let mut said = BufReader::new(trace.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("text");
+        assert_eq!(line, "Recording cli_trace; Ctrl-C ends it.\n");
         talk("braid_cli_trace");
-        let trace = trace.wait_with_output().expect("it ends");
-        assert!(stderr(&trace).contains("calls of cli_trace to a.trace"), "{}", stderr(&trace));
+        let id = i32::try_from(trace.id()).expect("a process");
+        kill_process(Pid::from_raw(id).expect("not 0"), Signal::INT).expect("it is ours");
+        assert!(trace.wait().expect("it ends").success(), "{line}");
+        said.read_line(&mut line).expect("text");
+        assert!(line.contains("calls of cli_trace to a.trace"), "{line}");
 
         let replay = braid(folder.path(), &["replay", "a.trace"]);
         assert!(replay.status.success(), "{}{}", stdout(&replay), stderr(&replay));
@@ -190,6 +201,9 @@ mod live {
         assert!(stderr(&output).contains(&format!("{calls} 0 0")), "{}", stderr(&output));
     }
 
+    /// More than the windows of loopback take without an ACK, several times.
+    const BYTES: usize = 30_000_000;
+
     /// A connection over the loopback interface on this congestion control.
     fn talk(kernel_name: &str) {
         use std::io::Read as _;
@@ -208,8 +222,8 @@ mod live {
         rustix::net::sockopt::set_tcp_congestion(&socket, kernel_name).expect("it is loaded");
         rustix::net::connect(&socket, &address).expect("a listener");
         let mut stream = TcpStream::from(socket);
-        stream.write_all(&vec![7; 3_000_000]).expect("it holds");
+        stream.write_all(&vec![7; BYTES]).expect("it holds");
         drop(stream);
-        assert_eq!(receiver.join().expect("no panic"), 3_000_000);
+        assert_eq!(receiver.join().expect("no panic"), BYTES);
     }
 }

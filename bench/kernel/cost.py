@@ -2,15 +2,16 @@
 """What the algorithms cost in the kernel: time per ACK beside a bare BPF Reno, and throughput beside the kernel's reno.
 
     sudo bench/kernel/cost.py acks [--rounds 20] [--seconds 0.5] [--subflows 1,2,4,8] [--algorithms lia,olia,...]
-    sudo bench/kernel/cost.py throughput [--rounds 30] [--slices 20] [--seconds 0.1]
+    sudo bench/kernel/cost.py throughput [--rounds 200] [--seconds 0.25]
+    sudo bench/kernel/cost.py throughput --slices 20 [--rounds 30] [--seconds 0.1]
 
 `acks` sums the run time of all hooks (BPF statistics, switched on meanwhile) and divides it by the ACKs that the algorithm
 got; of the bare Reno by the calls of its cong_avoid. One run of each after the other makes a round, so that what disturbs
 the machine disturbs all. Printed are median and quartiles over rounds. Exit code 1 if LIA, OLIA or BALIA need more with two
-subflows than bare Reno + 250 ns and more than three times it. `throughput` sends over one veth pair, in each round over
-a connection that changes between the kernel's reno and braid_reno so many times, which what disturbs the machine for longer
-disturbs alike; exit code 1 if the lower 95 % bound of the ratio's mean is under 0.98. A busy machine makes both
-worse than they are.
+subflows than bare Reno + 250 ns and more than three times it. `throughput` sends over one veth pair, in each round
+over a connection of the kernel's reno and one of braid_reno, which of them first taking turns, client and server on a
+CPU each; with `--slices` over one connection that changes between the two so many times. Exit code 1 if the lower 95 %
+bound of the ratio's mean is under 0.98. A busy machine makes both worse than they are.
 
 Needs root, clang, bpftool, and a release build of braid (or BRAID=FILE).
 """
@@ -33,7 +34,7 @@ STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 PORT = 5900
 WINDOW = 32
 # Student's t, one-sided 95 %, by degrees of freedom; between those the next smaller is on the safe side.
-STUDENT = {4: 2.132, 9: 1.833, 14: 1.761, 19: 1.729, 29: 1.699, 59: 1.671}
+STUDENT = {4: 2.132, 9: 1.833, 14: 1.761, 19: 1.729, 29: 1.699, 39: 1.685, 59: 1.671, 99: 1.660, 199: 1.653}
 
 
 def run(*command: object, check: bool = True) -> str:
@@ -41,6 +42,11 @@ def run(*command: object, check: bool = True) -> str:
     if check and result.returncode:
         sys.exit(f"{' '.join(str(word) for word in command)}: {result.stderr.strip()}")
     return result.stdout
+
+
+def on_cpu(which: int) -> list[str]:
+    """The beginning of a command that stays on the first (0) or last (-1) CPU."""
+    return ["taskset", "-c", str(sorted(os.sched_getaffinity(0))[which])]
 
 
 class Network:
@@ -56,9 +62,8 @@ class Network:
         if len(names) != 2:
             sys.exit("the network namespaces could not be made; are you root?")
         self.client, self.server_name = names
-        self.server = subprocess.Popen(
-            ["ip", "netns", "exec", self.server_name, sys.executable, HERE / "traffic.py", "serve", str(PORT)]
-        )
+        inside = [*on_cpu(-1), "ip", "netns", "exec", self.server_name]
+        self.server = subprocess.Popen([*inside, sys.executable, HERE / "traffic.py", "serve", str(PORT)])
         time.sleep(0.3)
         if window:
             self.fill(paths, window)
@@ -83,14 +88,24 @@ class Network:
         self.shell.communicate("\n")
 
     def send(self, seconds: float, cc: str, subflows: int) -> float:
-        command = ["ip", "netns", "exec", self.client, sys.executable, HERE / "traffic.py", "send", "10.1.0.2", PORT]
+        command = [*on_cpu(0), "ip", "netns", "exec", self.client]
+        command += [sys.executable, HERE / "traffic.py", "send", "10.1.0.2", PORT]
         command += [seconds, "--cc", cc, "--subflows", subflows]
         if subflows:
             command.append("--mptcp")
         return float(run(*command))
 
+    def pairs(self, count: int, seconds: float, names: list[str]) -> list[tuple[float, float]]:
+        command = [*on_cpu(0), "ip", "netns", "exec", self.client]
+        command += [sys.executable, HERE / "traffic.py", "pairs", "10.1.0.2", PORT]
+        lines = run(*command, count, seconds, *names).splitlines()
+        if path := os.environ.get("RATES"):
+            Path(path).write_text("\n".join(lines) + "\n")
+        return [(float(ours), float(theirs)) for ours, theirs in (line.split() for line in lines)]
+
     def alternate(self, slices: int, seconds: float, names: list[str]) -> list[float]:
-        command = ["ip", "netns", "exec", self.client, sys.executable, HERE / "traffic.py", "alternate", "10.1.0.2", PORT]
+        command = [*on_cpu(0), "ip", "netns", "exec", self.client]
+        command += [sys.executable, HERE / "traffic.py", "alternate", "10.1.0.2", PORT]
         return [float(word) for word in run(*command, slices, seconds, *names).split()]
 
 
@@ -181,12 +196,15 @@ def measure_throughput(arguments: argparse.Namespace) -> int:
     run(BRAID, "load", "reno", "--as", "cost")
     try:
         with Network(1) as network:
-            for number in range(arguments.rounds):
+            if not arguments.slices:
+                pairs = network.pairs(arguments.rounds, arguments.seconds or 0.25, ["braid_cost", "reno"])
+                ratios = [ours / theirs for ours, theirs in pairs]
+            for number in range(arguments.rounds if arguments.slices else 0):
                 print(f"\rround {number + 1} of {arguments.rounds} ", end="", file=sys.stderr)
                 order = ["reno", "braid_cost"] if number % 2 else ["braid_cost", "reno"]
-                rates = dict(zip(order, network.alternate(arguments.slices, arguments.seconds, order), strict=True))
+                rates = network.alternate(arguments.slices, arguments.seconds or 0.1, order)
+                rates = dict(zip(order, rates, strict=True))
                 ratios.append(rates["braid_cost"] / rates["reno"])
-        print(file=sys.stderr)
     finally:
         run(BRAID, "unload", "cost", "--force", check=False)
     logarithms = [math.log(ratio) for ratio in ratios]
@@ -194,7 +212,8 @@ def measure_throughput(arguments: argparse.Namespace) -> int:
     margin = STUDENT[freedom] * statistics.stdev(logarithms) / math.sqrt(len(logarithms))
     mean = statistics.mean(logarithms)
     low, middle = math.exp(mean - margin), math.exp(mean)
-    print(f"Linux {os.uname().release}, {len(ratios)} connections, {arguments.slices} slices of {arguments.seconds} s each: braid_reno / reno")
+    what = f"connections, {arguments.slices} slices on each" if arguments.slices else "pairs of connections"
+    print(f"Linux {os.uname().release}, {len(ratios)} {what}: braid_reno / reno")
     print(f"geometric mean {middle:.4f}, lower 95 % bound {low:.4f}, smallest {min(ratios):.3f}, largest {max(ratios):.3f}")
     return 0 if low >= 0.98 else 1
 
@@ -208,9 +227,9 @@ def main() -> int:
     command.add_argument("--subflows", default="1,2,4,8")
     command.add_argument("--algorithms", default="reno,cubic,vegas,lia,olia,balia,dlia,dolia")
     command = commands.add_parser("throughput")
-    command.add_argument("--rounds", type=int, default=30)
-    command.add_argument("--slices", type=int, default=20)
-    command.add_argument("--seconds", type=float, default=0.1)
+    command.add_argument("--rounds", type=int, default=200)
+    command.add_argument("--slices", type=int, default=0)
+    command.add_argument("--seconds", type=float)
     arguments = parser.parse_args()
     if arguments.command == "throughput" and arguments.rounds < 5:
         parser.error("at least 5 rounds")

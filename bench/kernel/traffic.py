@@ -5,6 +5,9 @@ traffic.py serve PORT                                  accepts one connection af
 traffic.py visit ADDRESS PORT                          opens a TCP connection and closes it
 traffic.py send ADDRESS PORT SECONDS [--mptcp] [--cc NAME] [--subflows N]
                                                        prints the payload bytes that were sent per second
+traffic.py pairs ADDRESS PORT PAIRS SECONDS NAME NAME  the same over so many TCP connections on either congestion control,
+                                                       one after the other; prints a line for each pair: bytes per second
+                                                       on the first and the second
 traffic.py alternate ADDRESS PORT SLICES SECONDS NAME NAME
                                                        the same over one TCP connection that goes from one congestion
                                                        control to the other and back, for each of so many slices of time
@@ -67,6 +70,24 @@ def send(arguments: argparse.Namespace) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+def pairs(arguments: argparse.Namespace) -> None:
+    data = bytes(1 << 18)
+    for number in range(arguments.pairs):
+        rates = {}
+        # Order A B B A, so that neither gains by what goes steadily up or down.
+        for name in arguments.names if number % 2 == 0 else arguments.names[::-1]:
+            with make(False) as connection:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+                connection.connect((arguments.address, arguments.port))
+                began = time.monotonic()
+                sent = 0
+                while time.monotonic() - began < arguments.seconds:
+                    sent += connection.send(data)
+                rates[name] = sent / (time.monotonic() - began)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        print(*(rates[name] for name in arguments.names))
+
+
 def alternate(arguments: argparse.Namespace) -> None:
     data = bytes(1 << 18)
     with make(False) as connection:
@@ -101,6 +122,12 @@ def main() -> None:
     command.add_argument("--mptcp", action="store_true")
     command.add_argument("--cc", default="")
     command.add_argument("--subflows", type=int, default=1)
+    command = commands.add_parser("pairs")
+    command.add_argument("address")
+    command.add_argument("port", type=int)
+    command.add_argument("pairs", type=int)
+    command.add_argument("seconds", type=float)
+    command.add_argument("names", nargs=2)
     command = commands.add_parser("alternate")
     command.add_argument("address")
     command.add_argument("port", type=int)
@@ -112,6 +139,8 @@ def main() -> None:
         serve(arguments.port)
     elif arguments.command == "visit":
         socket.create_connection((arguments.address, arguments.port)).close()
+    elif arguments.command == "pairs":
+        pairs(arguments)
     elif arguments.command == "alternate":
         alternate(arguments)
     else:

@@ -28,7 +28,7 @@ const ACKS: u64 = 501;
 
 /// A loaded name for each algorithm, and its parameters before and after a replacement.
 fn names() -> Vec<(String, [String; 2])> {
-    let all = braid_algorithms::all().iter().map(|algorithm| {
+    let all = common::algorithms().into_iter().map(|algorithm| {
         let name = algorithm.name();
         let other = algorithm.params().next().map_or_else(
             || name.to_owned(),
@@ -82,7 +82,7 @@ impl Seen {
     }
 
     fn is_the_mix_that_it_should_be(&self, calls: u64) {
-        for algorithm in braid_algorithms::all() {
+        for algorithm in common::algorithms() {
             let acks = self.events.get(&(algorithm.name(), event_type::ON_ACK, 0)).copied().unwrap_or(0);
             assert!(acks >= ACKS, "{acks} ACKs of {}", algorithm.name());
         }

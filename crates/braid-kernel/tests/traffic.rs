@@ -37,7 +37,7 @@ fn every_algorithm_carries_tcp_and_mptcp_over_both_families_and_leaves_nothing_b
     let before = objects();
     let Some(network) = Network::new(TEST) else { return };
     network.open_second_path();
-    for algorithm in braid_algorithms::all() {
+    for algorithm in common::algorithms() {
         let spec = spec(algorithm.name());
         let name = &format!("t_{:.7}", algorithm.name());
         let kernel_name = &format!("braid_{name}");

@@ -28,7 +28,7 @@ fn the_verifier_accepts_every_algorithm_with_the_extremes_of_every_parameter() {
         "Linux {release}{:<10} {:<16} {:>12} {:>8} {:>12} {:>25}\n",
         "algorithm", "program", "instructions", "states", "stack", "most with any parameters"
     );
-    for algorithm in braid_algorithms::all() {
+    for algorithm in common::algorithms() {
         let mut rows: Vec<Verified> = Vec::new();
         let mut most: Vec<u64> = Vec::new();
         for (i, spec) in common::settings(algorithm).into_iter().enumerate() {

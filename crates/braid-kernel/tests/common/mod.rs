@@ -3,7 +3,7 @@
 
 pub(crate) mod network;
 
-use std::io::Write as _;
+use std::{env, io::Write as _};
 
 use braid_algorithms::{Algorithm, Param, Spec};
 use braid_kernel::Error;
@@ -22,6 +22,16 @@ pub(crate) fn or_skip<T>(test: &str, result: Result<T, Error>) -> Option<T> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// All algorithms, or those that `BRAID_ALGORITHMS=lia,bbr` names: under emulation each takes minutes.
+pub(crate) fn algorithms() -> Vec<&'static Algorithm> {
+    let all = braid_algorithms::all().iter();
+    let Ok(wanted) = env::var("BRAID_ALGORITHMS") else { return all.collect() };
+    let wanted: Vec<&str> = wanted.split(',').collect();
+    let found: Vec<_> = all.filter(|algorithm| wanted.contains(&algorithm.name())).collect();
+    assert_eq!(found.len(), wanted.len(), "BRAID_ALGORITHMS names algorithms, each once: {wanted:?}");
+    found
 }
 
 /// A spec that sets every parameter to these raw values, written as a person would.

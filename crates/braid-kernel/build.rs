@@ -53,7 +53,10 @@ fn build() -> Result<(), String> {
     list.push_str("]\n");
     fs::write(out.join("objects.rs"), list).map_err(|error| error.to_string())?;
 
-    compile(&clang, &root, &kernel.join("fixed_test.bpf.c"), 0, &out.join("fixed_test.bpf.o"))
+    for name in ["fixed_test", "published"] {
+        compile(&clang, &root, &kernel.join(format!("{name}.bpf.c")), 0, &out.join(format!("{name}.bpf.o")))?;
+    }
+    Ok(())
 }
 
 /// The first clang of [`CLANGS`] that is there and new enough.

@@ -64,7 +64,7 @@ fn base(spec: &str) -> String {
     if ["dlia", "dolia"].contains(&name) && !params.contains("disable_when_single=on") {
         return spec.to_owned();
     }
-    // SB-CC reduces by its degree of congestion where it is marked.
+    // SB-CC reduces by its degree of congestion where it is marked; a test below is about the rest.
     if name == "sbcc" {
         return spec.to_owned();
     }
@@ -241,6 +241,17 @@ proptest! {
                 "{} and {}", spec, base(&spec)
             );
         }
+    }
+
+    #[test]
+    fn with_one_subflow_that_is_not_reduced_for_marks_sbcc_is_reno(stream in stream()) {
+        let unmarked: Vec<(usize, Step)> = only_one_subflow(&stream)
+            .into_iter()
+            .filter(|(_, step)| !matches!(step, Step::Loss { cause: cause::ECN, .. }))
+            .collect();
+        let play = |spec| windows(&Run::new(spec, 1).play(&unmarked));
+        prop_assert_eq!(play("sbcc"), play("reno"));
+        prop_assert_eq!(play("sbcc:gain=1"), play("reno"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod object;
 mod parity;
 mod sockets;
 mod trace;
+mod verdicts;
 
 pub use control::{Held, Loaded, PREFIX, Use, hold, load, loaded, unload, uses};
 pub use doctor::{Requirement, doctor};
@@ -28,6 +29,7 @@ pub use object::{Verified, verify};
 pub use parity::{Call, Parity};
 pub use sockets::{Flow, Socket, sockets};
 pub use trace::{Recorded, record};
+pub use verdicts::{Said, Verdicts};
 
 /// An algorithm compiled for BPF.
 pub struct Object {

@@ -22,6 +22,8 @@ pub struct Socket {
     pub local: SocketAddr,
     /// Its peer's.
     pub remote: SocketAddr,
+    /// By which the kernel tells it from all others since it booted.
+    pub cookie: u64,
     /// Whether it waits for connections.
     pub listens: bool,
     /// Of an MPTCP subflow: the token that it shares with its connection's other subflows.
@@ -129,6 +131,7 @@ fn socket(response: &InetResponse) -> Option<Socket> {
         })?,
         local: SocketAddr::new(id.source_address, id.source_port),
         remote: SocketAddr::new(id.destination_address, id.destination_port),
+        cookie: cookie(id.cookie),
         listens: response.header.state == LISTEN,
         token: response
             .nlas
@@ -137,6 +140,12 @@ fn socket(response: &InetResponse) -> Option<Socket> {
         ids: (id_of(ID_LOCAL), id_of(ID_REMOTE)),
         flow: response.nlas.iter().find_map(flow).filter(|_| response.header.state != LISTEN),
     })
+}
+
+/// Two words of 32 bits, the low one first.
+fn cookie(bytes: [u8; 8]) -> u64 {
+    let [a, b, c, d, e, f, g, h] = bytes;
+    u64::from(u32::from_ne_bytes([a, b, c, d])) | u64::from(u32::from_ne_bytes([e, f, g, h])) << 32
 }
 
 fn flow(nla: &Nla) -> Option<Flow> {

@@ -325,7 +325,7 @@ fn split<T: Pod>(bytes: &[u8]) -> Option<(T, &[u8])> {
 }
 
 /// `braid_identity_of` of `kernel/view.h`.
-fn identity(name: &str) -> u64 {
+pub(crate) fn identity(name: &str) -> u64 {
     let digit = |byte: u8| u64::from(if byte >= b'a' { byte - b'a' + 1 } else { byte - b'0' + 27 });
     let digits = name.bytes().map(digit).chain(std::iter::repeat(0)).take(9);
     (digits.fold(0_u64, |identity, digit| identity * 37 + digit) << 16) | LAYOUT_VERSION

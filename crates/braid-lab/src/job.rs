@@ -200,6 +200,21 @@ pub(crate) struct Report {
     pub(crate) latest_ns: u64,
     /// Every 100 ms and at [`Job::moments`], from 0 to the end of the run.
     pub(crate) moments: Vec<Moment>,
+    /// What detectors of shared bottlenecks said, ascending in time for each subflow.
+    pub(crate) verdicts: Vec<VerdictAt>,
+}
+
+/// From a certain time on, a detector says this of a subflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct VerdictAt {
+    /// Index into [`Job::connections`].
+    pub(crate) connection: usize,
+    /// Index into [`Connection::subflows`].
+    pub(crate) subflow: usize,
+    /// Since the start of the run.
+    pub(crate) time_ns: u64,
+    /// 0: it shares its bottleneck with no other.
+    pub(crate) group: u16,
 }
 
 /// Everything at one moment. Counts are from the start of the run.

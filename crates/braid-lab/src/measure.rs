@@ -2,6 +2,7 @@
 
 use braid_results::measure::{
     ConnectionCounts, DirectionCounts, LinkCounts, LinkSample, Measurements, SubflowCounts, SubflowSample,
+    VerdictChange,
 };
 use braid_scenario::model::{self, Scenario};
 
@@ -32,6 +33,10 @@ pub(crate) fn measure(
     let mut measurements = counts.stretch(whole)?;
     let periods = scenario.periods.iter().map(|&stretch| counts.stretch(stretch));
     measurements.periods = periods.collect::<Result<_, _>>()?;
+    for said in &report.verdicts {
+        let change = VerdictChange { time_ns: said.time_ns, group: said.group };
+        measurements.connections[said.connection].subflows[said.subflow].verdicts.push(change);
+    }
     if samples {
         counts.add_samples(&mut measurements);
     }
@@ -155,6 +160,11 @@ impl Counts<'_> {
             let model = &self.scenario.connections[number];
             for (index, subflow) in counts.subflows.iter_mut().enumerate() {
                 let of = |own: &ConnectionAt| own.subflows[index];
+                let verdicts = std::mem::take(&mut subflow.verdicts);
+                let group = |time_ns| {
+                    let heard = verdicts.partition_point(|verdict| verdict.time_ns <= time_ns);
+                    heard.checked_sub(1).map(|last| verdicts[last].group)
+                };
                 let samples = regular().map(|moment| (moment.time_ns, of(&moment.connections[number])));
                 let samples =
                     samples.filter(|(_, own)| own.established).map(|(time_ns, own)| SubflowSample {
@@ -165,12 +175,13 @@ impl Counts<'_> {
                         in_flight: own.in_flight,
                         received_bytes: own.received * u64::from(model.mss + model.data_header),
                         retransmissions: own.retransmissions,
-                        // Single samples are not to be had, nor is what a detector says.
+                        // Single samples are not to be had.
                         rtt_samples: 0,
                         rtt_steps_us: 0,
-                        group: None,
+                        group: group(time_ns),
                     });
                 subflow.samples = samples.collect();
+                subflow.verdicts = verdicts;
             }
         }
         for (number, counts) in measurements.links.iter_mut().enumerate() {

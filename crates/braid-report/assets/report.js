@@ -32,6 +32,7 @@
     { id: "cwnd", of: "subflows", unit: "packets" },
     { id: "rtt", of: "subflows", unit: "ms" },
     { id: "rate", of: "subflows", unit: "Mbit/s" },
+    { id: "group", of: "subflows", unit: "group" },
     { id: "queue", of: "links", unit: "packets" },
   ];
   const charts = new Map();
@@ -107,6 +108,9 @@
     at("curves").classList.toggle("two", state.beside !== null);
     for (const [nth, metric] of TIME.entries()) {
       at(metric.id + BESIDE).hidden = state.beside === null;
+      const figure = at(metric.id).closest("figure");
+      figure.hidden = metric.id === "group" && !panels().some(([cc]) => run(cc)?.group.length);
+      if (figure.hidden) continue;
       const series = panels().map(([cc]) => lines(run(cc), metric));
       // The same scale for both, of what is between the ends of the time axis.
       const visible = series.flat().flatMap(({ data }) => data.filter(([time]) => time >= state.from && time <= state.to));
@@ -127,6 +131,7 @@
 
   function lines(shown, { id, of }) {
     if (!shown) return [];
+    if (id === "group") return lanes(shown);
     return shown[id].map((values, index) => ({
       type: "line",
       name: part()[of][index],
@@ -138,14 +143,41 @@
     }));
   }
 
-  function drawMetric(element, { of, unit }, series, { first, last, title, top }) {
+  // What detectors say: a lane for each subflow, the line raised where its bottleneck is said to be shared, by group, and
+  // shaded where it is.
+  const LANE = 0.8;
+  const laned = (shown) => shown.group.map((_, index) => index).filter((index) => shown.group[index].some((group) => group !== null));
+  function lanes(shown) {
+    const most = shown.group.flat().reduce((high, group) => Math.max(high, group ?? 0), 1);
+    return laned(shown).map((index, lane) => ({
+      type: "line",
+      step: "end",
+      name: part().subflows[index],
+      showSymbol: false,
+      data: state.hidden.subflows.has(index)
+        ? []
+        : points(shown, "group", shown.group[index]).map(([time, group]) => [time, group === null ? null : lane + (LANE * group) / most, group]),
+      lineStyle: { width: 1.5, type: dash(index) },
+      itemStyle: { color: colour(index) },
+      emphasis: { disabled: true },
+      markArea: {
+        silent: true,
+        itemStyle: { color: colour(index), opacity: 0.18 },
+        data: shown.shared
+          .filter(([subflow]) => subflow === index && !state.hidden.subflows.has(index))
+          .map(([, from, to]) => [{ coord: [from, lane] }, { coord: [to, lane + LANE] }]),
+      },
+    }));
+  }
+
+  function drawMetric(element, { id, of, unit }, series, { first, last, title, top }) {
     const option = frame();
     option.title = { text: title, left: 52, top: 0, textStyle: { color: css("--text"), fontSize: 13 } };
     option.tooltip.trigger = "axis";
     option.tooltip.formatter = (items) => {
       const rows = items
         .filter((item) => item.value && item.seriesName !== "")
-        .map((item) => `<div class="row">${item.marker}${span(item.seriesName)}<b>${number(item.value[1])}</b></div>`);
+        .map((item) => `<div class="row">${item.marker}${span(item.seriesName)}<b>${id === "group" ? item.value[2] || "own" : number(item.value[1])}</b></div>`);
       return `<div class="tip">${number(items[0]?.axisValue)} s, ${unit}${rows.join("")}</div>`;
     };
     option.axisPointer = { lineStyle: { color: css("--muted") } };
@@ -166,6 +198,7 @@
       axisLine: { show: false },
       axisTick: { show: false },
       ...(top > 0 ? scale(0, top, 4) : {}),
+      ...(id === "group" ? laneAxis(series) : {}),
     });
     const range = { filterMode: "filter", startValue: state.from, endValue: state.to };
     option.dataZoom = [
@@ -204,6 +237,13 @@
     const name = element.closest("figure").querySelector("h3").textContent;
     element.setAttribute("aria-label", `${name} over time${title ? ` with ${title}` : ""}, of ${part()[of].join(", ")}`);
   }
+
+  const laneAxis = (series) => ({
+    max: Math.max(series.length, 1),
+    interval: 1,
+    boundaryGap: false,
+    axisLabel: { color: css("--muted"), verticalAlign: "bottom", formatter: (lane) => series[lane]?.name.split(" ").at(-1) ?? "" },
+  });
 
   // What exactly the charts show.
   function describe() {

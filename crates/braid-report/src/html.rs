@@ -6,6 +6,7 @@
 
 mod curves;
 mod data;
+mod detections;
 mod findings;
 mod page;
 mod table;

@@ -1,11 +1,12 @@
 //! What the kernel's sockets do, and how fast since the last look.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use braid_algorithms::layout::{SSTHRESH_INFINITE, ca_state};
-use braid_kernel::{Flow, Namespace, PREFIX};
+use braid_algorithms::layout::{SSTHRESH_INFINITE, Verdict, ca_state};
+use braid_kernel::{Flow, Namespace, PREFIX, Socket, Verdicts};
 use serde_json::{Value, json};
 
 /// A TCP connection, or a subflow of MPTCP.
@@ -19,6 +20,8 @@ pub(super) struct Subflow {
     pub(super) flow: Flow,
     /// Acknowledged payload, bits per second.
     pub(super) rate_bps: f64,
+    /// What its detector of shared bottlenecks says, if it has one and this process may ask.
+    pub(super) verdict: Option<Verdict>,
 }
 
 /// A connection with its subflows; plain TCP has one and no token.
@@ -51,6 +54,15 @@ impl Subflow {
         }
     }
 
+    /// A number that the connection's subflows with the same bottleneck have in common, or `own`; `-` where nothing is said.
+    pub(super) fn group(&self) -> String {
+        match self.verdict {
+            None => "-".into(),
+            Some(Verdict { group: 0, .. }) => "own".into(),
+            Some(Verdict { group, .. }) => group.to_string(),
+        }
+    }
+
     /// Nothing before the first loss.
     pub(super) fn ssthresh(&self) -> Option<u32> {
         Some(self.flow.ssthresh).filter(|&ssthresh| ssthresh < SSTHRESH_INFINITE)
@@ -72,6 +84,7 @@ impl Subflow {
             "bytes_acked": self.flow.bytes_acked,
             "bytes_retransmitted": self.flow.bytes_retransmitted,
             "packets_marked": self.flow.delivered_ce,
+            "group": self.verdict.map(|verdict| verdict.group),
             "local": self.local.to_string(),
             "remote": self.remote.to_string(),
         })
@@ -111,11 +124,13 @@ type Key = (String, Option<u32>, Option<(SocketAddr, SocketAddr)>);
 pub(super) struct Sampler {
     began: Instant,
     last: Option<(Instant, Acked)>,
+    /// Opened when the first socket on one of Braid's algorithms is seen; none where that is not possible.
+    verdicts: OnceCell<Option<Verdicts>>,
 }
 
 impl Sampler {
     pub(super) fn new() -> Self {
-        Self { began: Instant::now(), last: None }
+        Self { began: Instant::now(), last: None, verdicts: OnceCell::new() }
     }
 
     /// All connections in sight, and the time since the first look.
@@ -127,6 +142,7 @@ impl Sampler {
             // One that has just gone, or that this process may not enter.
             let mut sockets = braid_kernel::sockets(&namespace).unwrap_or_default();
             sockets.sort_by_key(|socket| (socket.ids, socket.local, socket.remote));
+            let verdicts = self.verdicts(&namespace, &sockets);
             for socket in sockets {
                 let Some(flow) = socket.flow else { continue };
                 let name = namespace.name.clone();
@@ -150,10 +166,21 @@ impl Sampler {
                     remote: socket.remote,
                     flow,
                     rate_bps,
+                    verdict: verdicts.get(&socket.cookie).copied(),
                 });
             }
         }
         self.last = Some((now, acked));
         (now - self.began, connections.into_values().collect())
+    }
+
+    /// By the socket's cookie.
+    fn verdicts(&self, namespace: &Namespace, sockets: &[Socket]) -> BTreeMap<u64, Verdict> {
+        if !sockets.iter().any(|socket| socket.algorithm.starts_with(PREFIX)) {
+            return BTreeMap::new();
+        }
+        let verdicts = self.verdicts.get_or_init(|| Verdicts::open().ok()).as_ref();
+        let said = verdicts.and_then(|verdicts| verdicts.of(namespace).ok()).unwrap_or_default();
+        said.into_iter().map(|said| (said.cookie, said.verdict)).collect()
     }
 }

@@ -25,7 +25,7 @@ struct Column {
     cell: fn(&Connection, &Subflow) -> String,
 }
 
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 15] = [
     Column {
         title: "CONN",
         is_number: false,
@@ -53,6 +53,7 @@ const COLUMNS: [Column; 14] = [
         rank: 0,
         cell: |_, subflow| format!("{:.2}", subflow.loss() * 100.0),
     },
+    Column { title: "GROUP", is_number: false, rank: 0, cell: |_, subflow| subflow.group() },
     Column {
         title: "FLIGHT",
         is_number: true,

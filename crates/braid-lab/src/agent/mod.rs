@@ -6,6 +6,7 @@ mod network;
 mod paths;
 mod tcp_info;
 mod traffic;
+mod verdicts;
 
 use std::{
     fmt::Display,

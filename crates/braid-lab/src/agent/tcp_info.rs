@@ -58,6 +58,8 @@ pub(super) fn tcp(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
 /// Of an MPTCP socket and its subflows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MptcpInfo {
+    /// By which the kernel knows the connection.
+    pub(super) token: u32,
     /// Payload sent again on another subflow.
     pub(super) bytes_retransmitted: u64,
     /// Payload acknowledged at the data level.
@@ -99,9 +101,11 @@ pub(super) fn mptcp(socket: &impl AsRawFd) -> io::Result<MptcpInfo> {
         };
         (address(8), address(136), TcpInfo::parse(id, info))
     });
+    let token = u32::from_ne_bytes(full[HEAD + 12..HEAD + 16].try_into().expect("four bytes"));
     let long =
         |at: usize| u64::from_ne_bytes(full[HEAD + at..HEAD + at + 8].try_into().expect("eight bytes"));
     Ok(MptcpInfo {
+        token,
         subflows: subflows.collect(),
         bytes_retransmitted: long(48),
         bytes_acknowledged: long(72),

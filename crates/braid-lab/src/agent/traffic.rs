@@ -22,6 +22,7 @@ use super::{
     network::{self, Network},
     paths::{Endpoint, Paths},
     tcp_info::{self, TcpInfo},
+    verdicts::Listener,
 };
 use crate::job::{self, ConnectionAt, Job, Moment, QueueAt, Report, SubflowAt};
 
@@ -155,6 +156,7 @@ pub(super) struct Run<'a> {
     queues: Vec<QueueAt>,
     queue_integrals: Vec<u128>,
     zeros: Vec<u8>,
+    listener: Option<Listener>,
     report: Report,
 }
 
@@ -195,6 +197,7 @@ impl<'a> Run<'a> {
             queues,
             queue_integrals,
             zeros: vec![0; 1 << 16],
+            listener: Listener::new(job)?,
             report: Report { kernel: kernel.trim().to_owned(), ..Report::default() },
         };
         for (number, connection) in job.connections.iter().enumerate() {
@@ -464,13 +467,18 @@ impl<'a> Run<'a> {
     fn observe(&mut self, time: u64) -> Result<()> {
         let elapsed = time - self.last_look;
         self.last_look = time;
-        for (connection, flow) in self.job.connections.iter().zip(&mut self.flows) {
+        for (number, (connection, flow)) in self.job.connections.iter().zip(&mut self.flows).enumerate() {
             let Some(sender) = flow.sender.as_ref().filter(|_| flow.established) else { continue };
             if connection.multipath {
                 let sent = tcp_info::mptcp(sender).map_err(failed("MPTCP_FULL_INFO"))?;
                 let got = flow.receiver.as_ref().map(tcp_info::mptcp).transpose();
                 let got = got.map_err(failed("MPTCP_FULL_INFO"))?.unwrap_or_default();
                 flow.reinjected_bytes = sent.bytes_retransmitted;
+                if let Some(listener) = self.listener.as_mut().filter(|listener| listener.hears(number)) {
+                    self.network.enter(connection.nodes[0])?;
+                    let changes = listener.listen(number, self.job, &sent, (self.start, time))?;
+                    self.report.verdicts.extend(changes);
+                }
                 for (model, subflow) in connection.subflows.iter().zip(&mut flow.subflows) {
                     let of = |address: Ipv4Addr| address == model.address;
                     let here = sent.subflows.iter().find(|(local, ..)| of(*local)).map(|&(.., info)| info);

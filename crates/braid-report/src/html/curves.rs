@@ -72,6 +72,10 @@ impl Selection {
             curves.cwnd.push(level(&|sample| Some(f64::from(sample.cwnd))));
             curves.rtt.push(level(&|sample| sample.srtt_us.map(|us| f64::from(us) / 1e3)));
             curves.rate.push(rates(&grid, window));
+            curves.group.push(level(&|sample| sample.group.map(f64::from)));
+        }
+        if curves.group.iter().flatten().all(|group| group.0.is_none()) {
+            curves.group.clear();
         }
         for (_, link) in scenario.links.iter().zip(&counts.links).filter(|(l, _)| !l.private).take(MOST_LINKS)
         {
@@ -91,7 +95,7 @@ impl Selection {
 fn lines(scenario: &Scenario) -> usize {
     let subflows: usize = scenario.connections.iter().map(|connection| connection.subflows.len()).sum();
     let links = scenario.links.iter().filter(|link| !link.private).count();
-    3 * subflows.min(MOST_SUBFLOWS) + links.min(MOST_LINKS)
+    4 * subflows.min(MOST_SUBFLOWS) + links.min(MOST_LINKS)
 }
 
 /// The time series of one run.
@@ -108,6 +112,8 @@ pub struct Curves {
     rtt: Vec<Vec<Value>>,
     /// IP bytes that arrived, Mbit/s, of each subflow.
     rate: Vec<Vec<Value>>,
+    /// What its detector of shared bottlenecks says of each subflow: a group, 0 for none; empty if there is no detector.
+    group: Vec<Vec<Value>>,
     /// Packets, of each shared link, forward.
     queue: Vec<Vec<Value>>,
 }

@@ -1,5 +1,6 @@
 //! What the charts show, as JSON inside the page.
 
+use braid_results::detection::Detection;
 use braid_results::measure::SAMPLE_INTERVAL_NS;
 use braid_results::{OK, Statistics};
 use braid_scenario::model::Scenario;
@@ -81,6 +82,8 @@ struct RunData<'a> {
     seed: u64,
     #[serde(flatten)]
     curves: &'a Curves,
+    /// When a subflow of a connection with a detector did share its bottleneck: its number, from, to.
+    shared: Vec<(usize, f64, f64)>,
 }
 
 fn part<'a>(part: &'a Part<'a>) -> PartData<'a> {
@@ -98,8 +101,16 @@ fn part<'a>(part: &'a Part<'a>) -> PartData<'a> {
             series.run < before
         })?;
         let cc = part.ccs().position(|cc| cc == run.cc)?;
-        (run.status == OK).then_some(RunData { cell: group.cell, cc, seed: run.seed, curves: series.curves })
+        let shared = shared(&subflows, &run.detections);
+        (run.status == OK).then_some(RunData {
+            cell: group.cell,
+            cc,
+            seed: run.seed,
+            curves: series.curves,
+            shared,
+        })
     });
+    let runs: Vec<RunData> = runs.collect();
     PartData {
         name: &scenario.name,
         ccs: part.ccs().collect(),
@@ -129,8 +140,18 @@ fn part<'a>(part: &'a Part<'a>) -> PartData<'a> {
         links_left_out: links.len().saturating_sub(MOST_LINKS),
         links: links.into_iter().take(MOST_LINKS).collect(),
         figures: figures.filter(Figure::is_single).map(|figure| boxes(part, &figure)).collect(),
-        runs: runs.collect(),
+        runs,
     }
+}
+
+/// The truth about the subflows of which a detector says something.
+fn shared(subflows: &[String], detections: &[Detection]) -> Vec<(usize, f64, f64)> {
+    let number = |detection: &Detection| {
+        let name = format!("{} {}", detection.connection, detection.subflow);
+        subflows.iter().position(|known| *known == name || *known == detection.connection)
+    };
+    let shared = detections.iter().filter(|detection| detection.shared);
+    shared.filter_map(|detection| Some((number(detection)?, detection.from_s, detection.to_s))).collect()
 }
 
 /// `mp0 sf1`, or the name of a connection with one subflow.

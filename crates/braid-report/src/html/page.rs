@@ -3,7 +3,7 @@
 use braid_results::theory::Theory;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{MARK, Part, Report, data, findings, table};
+use super::{MARK, Part, Report, data, detections, findings, table};
 use crate::{circumstances, figure, legend_notes};
 
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -107,6 +107,7 @@ fn scenario(part: &Part, several: bool) -> Markup {
             (flows(part))
             (links(part))
             (periods(part))
+            (detections::table(part))
             (theory(part))
             p.note { (legend_notes(std::slice::from_ref(&part.table)).join(" ")) }
         }
@@ -210,6 +211,11 @@ fn charts() -> Markup {
         ("cwnd", "Congestion window", "packets"),
         ("rtt", "Smoothed RTT", "ms"),
         ("rate", "Rate", "Mbit/s of IP packets that arrived"),
+        (
+            "group",
+            "Shared bottlenecks",
+            "raised: the detector says shared, by group; shaded: the bottleneck is shared",
+        ),
         ("queue", "Queue", "packets waiting, the one being sent included"),
     ];
     html! {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What the sockets of a network namespace publish, for whoever reads this iterator there: the words of icsk_ca_priv, that
+ * is the identity of the algorithm and its public words. The kernel holds the socket's lock meanwhile. Which of the words
+ * mean something is for user space to know.
+ */
+#include "fixed.h"
+#include "bpf.h"
+#include "tcp.h"
+
+#define PUBLISHED_WORDS 13
+
+/* Mirrored by `Record` in crates/braid-kernel. */
+struct published {
+	u64 cookie; /* as sock_diag has it */
+	u32 token;  /* of the MPTCP connection; 0 for plain TCP */
+	u32 subflow_id;
+	u64 words[PUBLISHED_WORDS];
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} BRAID_CORE;
+
+/* The arguments; their places are part of the kernel's interface. */
+struct bpf_iter__tcp {
+	struct bpf_iter_meta *meta;
+	struct sock_common *sk_common;
+};
+
+static u64 (*const bpf_get_socket_cookie)(void *sk) = (void *)46;
+static long (*const bpf_seq_write)(struct seq_file *seq, const void *data, u32 bytes) = (void *)127;
+static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
+
+SEC("iter/tcp") int braid_published(struct bpf_iter__tcp *arguments)
+{
+	struct published published = { 0 };
+	const struct tcp_sock *tp = 0;
+	u32 k;
+
+	/* Neither the end of the list nor a connection that is just being made or long closed. */
+	if (arguments->sk_common)
+		tp = bpf_skc_to_tcp_sock(arguments->sk_common);
+	if (!tp)
+		return 0;
+	published.cookie = bpf_get_socket_cookie((void *)tp);
+	if (tp->is_mptcp && tp->inet_conn.icsk_ulp_data) {
+		const struct mptcp_subflow_context *context =
+			BRAID_CAST(tp->inet_conn.icsk_ulp_data, struct mptcp_subflow_context);
+
+		published.subflow_id = context->subflow_id;
+		if (context->conn)
+			published.token = BRAID_CAST(context->conn, struct mptcp_sock)->token;
+	}
+	for (k = 0; k < PUBLISHED_WORDS; k++)
+		published.words[k] = tp->inet_conn.icsk_ca_priv[k];
+	bpf_seq_write(arguments->meta->seq, &published, sizeof(published));
+	return 0;
+}

@@ -47,8 +47,8 @@ SEC("iter/tcp") int braid_published(struct bpf_iter__tcp *arguments)
 		return 0;
 	published.cookie = bpf_get_socket_cookie((void *)tp);
 	if (tp->is_mptcp && tp->inet_conn.icsk_ulp_data) {
-		const struct mptcp_subflow_context *context =
-			BRAID_CAST(tp->inet_conn.icsk_ulp_data, struct mptcp_subflow_context);
+		const struct mptcp_subflow_context *context = BRAID_CAST(tp->inet_conn.icsk_ulp_data,
+									 struct mptcp_subflow_context);
 
 		published.subflow_id = context->subflow_id;
 		if (context->conn)

@@ -59,9 +59,8 @@ impl Listener {
         for (subflow, (model, heard)) in job.connections[connection].subflows.iter().zip(heard).enumerate() {
             let here = info.subflows.iter().find(|(local, ..)| *local == model.address);
             let Some((.., socket)) = here.filter(|(.., socket)| socket.established) else { continue };
-            let is_it = |said: &&braid_kernel::Said| {
-                said.token == Some(info.token) && said.subflow_id == socket.id
-            };
+            let is_it =
+                |said: &&braid_kernel::Said| said.token == Some(info.token) && said.subflow_id == socket.id;
             let Some(said) = said.iter().find(is_it) else { continue };
             let group = said.verdict.group;
             let time_ns = match *heard {

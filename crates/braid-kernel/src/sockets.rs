@@ -144,8 +144,8 @@ fn socket(response: &InetResponse) -> Option<Socket> {
 
 /// Two words of 32 bits, the low one first.
 fn cookie(bytes: [u8; 8]) -> u64 {
-    let [a, b, c, d, e, f, g, h] = bytes;
-    u64::from(u32::from_ne_bytes([a, b, c, d])) | u64::from(u32::from_ne_bytes([e, f, g, h])) << 32
+    let word = |at: usize| u64::from(u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes")));
+    word(0) | (word(4) << 32)
 }
 
 fn flow(nla: &Nla) -> Option<Flow> {

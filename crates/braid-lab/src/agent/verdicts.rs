@@ -9,9 +9,12 @@ use crate::job::{Job, VerdictAt};
 /// Listens to the connections that have a detector.
 pub(super) struct Listener {
     verdicts: Verdicts,
-    /// By connection, then by subflow: its number in the kernel and what was said last; none for a connection without a detector.
-    heard: Vec<Option<Vec<Option<(u32, u16)>>>>,
+    /// By connection, then by subflow; none for a connection without a detector.
+    heard: Vec<Option<Vec<Heard>>>,
 }
+
+/// Of a subflow: its number in the kernel, and the group that was said last.
+type Heard = Option<(u32, u16)>;
 
 impl Listener {
     /// None where no connection of the job has a detector.

@@ -64,7 +64,11 @@ class Network:
         self.client, self.server_name = names
         inside = [*on_cpu(-1), "ip", "netns", "exec", self.server_name]
         self.server = subprocess.Popen([*inside, sys.executable, HERE / "traffic.py", "serve", str(PORT)])
-        time.sleep(0.3)
+        deadline = time.monotonic() + 20
+        while not run("ip", "netns", "exec", self.server_name, "ss", "-ltnH", f"sport = :{PORT}"):
+            if time.monotonic() > deadline:
+                sys.exit(f"nothing listens on port {PORT} after 20 s")
+            time.sleep(0.05)
         if window:
             self.fill(paths, window)
 

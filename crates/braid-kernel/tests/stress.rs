@@ -33,7 +33,8 @@ const SECONDS: u64 = 6;
 const ROUNDS: u64 = 6;
 /// Connections at the same time unless `BRAID_STRESS_WORKERS` says otherwise.
 const WORKERS: usize = 16;
-const NAMES: [&str; 4] = ["s_lia", "s_olia", "s_balia", "s_dolia"];
+/// Among them some that the verifier is done with soon, and one that owns its window.
+const NAMES: [&str; 6] = ["s_lia", "s_ewtcp", "s_olia", "s_bbr", "s_balia", "s_dolia"];
 
 /// The kernel's messages from now on.
 struct KernelLog(File);

@@ -55,6 +55,7 @@ PAGES = {
     "wifi-lte": "everyday/wifi-lte --cc lia,olia,cubic --seeds 3",
     "disjoint": "analysis/disjoint --seeds 2 --set duration=40s --set warmup=5s --set cooldown=5s",
     "two": "d-olia/1 d-olia/2 --cc lia,olia --set duration=20s",
+    "labels": "ba-mpcubic/2 --cc split:sbd=all,lia --set duration=20s",
     "hostile": "</script>.toml",
 }
 
@@ -237,6 +238,16 @@ class ReportInABrowser(unittest.TestCase):
             self.assertNotEqual(left, right)
         ticks = [set(self.browser.text(chart).split()) - {"lia", "cubic"} for chart in ("#rate", "#rate-beside")]
         self.assertEqual(ticks[0], ticks[1])
+
+    def test_labels_of_a_detector_have_a_chart_and_an_algorithm_without_one_has_none(self):
+        self.browser.show(self.pages["labels"])
+        chart = self.browser.find_element(By.ID, "group")
+        self.assertTrue(chart.is_displayed())
+        self.assertEqual(len(self.browser.lines("#group")), 2, "a lane for each subflow, none for TCP")
+        self.assertIn("sf2", self.browser.text("#group"))
+        self.assertIn("what detectors said", self.browser.text("main"))
+        self.browser.choose("cc", 1)
+        self.assertFalse(chart.is_displayed())
 
     def test_outages_are_shaded_and_listed(self):
         self.browser.show(self.pages["wifi-lte"])

@@ -47,7 +47,9 @@
   const BESIDE = "-beside";
   // The charts of one run, or of two beside each other.
   const panels = () => (state.beside === null ? [[state.cc, ""]] : [[state.cc, ""], [state.beside, BESIDE]]);
-  const timeCharts = () => TIME.flatMap(({ id }) => panels().map(([, suffix]) => chart(at(id + suffix))));
+  // That of the labels only where somebody detects shared bottlenecks.
+  const timeMetrics = () => TIME.filter(({ id }) => id !== "group" || panels().some(([cc]) => run(cc)?.group.length));
+  const timeCharts = () => timeMetrics().flatMap(({ id }) => panels().map(([, suffix]) => chart(at(id + suffix))));
 
   const frame = () => ({
     animation: false,
@@ -109,7 +111,7 @@
     for (const [nth, metric] of TIME.entries()) {
       at(metric.id + BESIDE).hidden = state.beside === null;
       const figure = at(metric.id).closest("figure");
-      figure.hidden = metric.id === "group" && !panels().some(([cc]) => run(cc)?.group.length);
+      figure.hidden = !timeMetrics().includes(metric);
       if (figure.hidden) continue;
       const series = panels().map(([cc]) => lines(run(cc), metric));
       // The same scale for both, of what is between the ends of the time axis.

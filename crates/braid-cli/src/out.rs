@@ -57,10 +57,13 @@ impl Folder {
                 },
                 None => return Err(folder.taken(&format!("a file {MANIFEST} that Braid did not write"))),
             },
-            None => match of_results().find(|name| folder.file(name).exists()) {
-                Some(name) => return Err(folder.taken(&format!("a file {name} but no {MANIFEST}"))),
-                None => folder.whole(MANIFEST, manifest.to_json().as_bytes())?,
-            },
+            None => {
+                if let Some(name) = of_results().find(|name| folder.file(name).exists()) {
+                    return Err(folder.taken(&format!("a file {name} but no {MANIFEST}")));
+                }
+                folder.remove_parts()?;
+                folder.whole(MANIFEST, manifest.to_json().as_bytes())?;
+            }
         }
         folder.complete = !folder.unfinished.exists() && folder.file(RESULTS).exists();
         Ok(folder)
@@ -104,7 +107,8 @@ impl Folder {
                 let entry = entry?;
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
-                if name.ends_with(PART) && of_results().any(|file| name.starts_with(&file)) {
+                let of_a_file = of_results().chain([MANIFEST.to_owned()]).any(|file| name.starts_with(&file));
+                if name.ends_with(PART) && of_a_file {
                     fs::remove_file(entry.path())?;
                 }
             }

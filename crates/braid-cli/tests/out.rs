@@ -213,12 +213,30 @@ fn an_interrupt_ends_in_good_order_and_the_same_command_goes_on() {
     assert!(log.contains(&format!("3000 runs ({done} done before)")), "{done}: {log}");
 }
 
-#[cfg(unix)]
+#[test]
+fn what_a_killed_run_had_begun_to_write_is_removed() {
+    let place = Place::new();
+    let results = place.path().join("results");
+    fs::create_dir(&results).unwrap();
+    for name in ["manifest.jsonABCDEF.part", "flows.parquetABCDEF.part"] {
+        fs::write(results.join(name), "half a fi").unwrap();
+    }
+    fs::write(results.join("my.part"), "of somebody else").unwrap();
+    place.stdout("run small.toml --out results");
+    let parts: Vec<String> = files(&results).into_keys().filter(|name| name.contains(".part")).collect();
+    assert_eq!(parts, ["my.part"]);
+}
+
+#[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_without_out_says_that_nothing_was_written() {
     let place = Place::new();
     let child = start(place.path(), "run small.toml --seeds 500000");
-    std::thread::sleep(Duration::from_millis(500));
+    wait_for("a handler of SIGTERM", || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() >> (15 - 1) & 1 == 1
+    });
     signal(&child, "TERM");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));

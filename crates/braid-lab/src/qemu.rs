@@ -32,8 +32,11 @@ use crate::{
 const SNAPSHOT: &str = "booted";
 const BINARY: &str = "qemu-system-x86_64";
 const OLDEST: u32 = 7;
-/// A guest of which nothing is heard for so long is stuck. A second of it takes less than a tenth of this, mostly.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// A guest of which nothing is heard while it computes for so long hangs. A second of it takes less than a tenth of this,
+/// mostly.
+const PATIENCE_BUSY: Duration = Duration::from_secs(120);
+/// One that does not even compute for so long hangs, too. On a machine with much else to do it still does, if slowly.
+const PATIENCE_IDLE: Duration = Duration::from_secs(90);
 const POLL: Duration = Duration::from_millis(20);
 /// What the guest says to the kernel's log in the end tells why.
 const LOG_LINES: usize = 25;
@@ -130,8 +133,12 @@ struct Guest {
     answers: Receiver<Value>,
     folder: TempDir,
     commands_sent: u32,
+    /// Beats so far, and what it had computed at the last one.
     heard: u64,
-    patience: Instant,
+    computed_then: Duration,
+    /// What it had computed when it was last seen to compute, and when that was.
+    computed: Duration,
+    seen: Instant,
 }
 
 impl Drop for Guest {
@@ -218,7 +225,9 @@ pub(crate) fn run(
         folder,
         commands_sent: 0,
         heard: 0,
-        patience: Instant::now(),
+        computed_then: Duration::ZERO,
+        computed: Duration::ZERO,
+        seen: Instant::now(),
     };
     guest.command("qmp_capabilities", &json!({}), stop)?;
     match begin {
@@ -263,24 +272,39 @@ impl Guest {
 
     fn check(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let beats = fs::metadata(self.folder.path().join("beats")).map_or(0, |data| data.len());
+        let computed = self.computed();
         if beats > self.heard {
-            (self.heard, self.patience) = (beats, Instant::now());
+            (self.heard, self.computed_then) = (beats, computed);
         }
+        if computed > self.computed + Duration::from_millis(100) {
+            (self.computed, self.seen) = (computed, Instant::now());
+        }
+        let (busy, idle) = (computed.saturating_sub(self.computed_then), self.seen.elapsed());
         if stop.load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
-        if self.patience.elapsed() > PATIENCE {
+        if busy > PATIENCE_BUSY || idle > PATIENCE_IDLE {
             let after = match self.heard {
                 0 => "before its first second".to_owned(),
                 second => format!("after second {second} of the run"),
             };
             return Err(Error::guest(format!(
-                "the guest hangs {after}: nothing was heard of it for {} s{}",
-                PATIENCE.as_secs(),
+                "the guest hangs {after}: it computed for {} s since without a sign of life, and nothing for {} s{}",
+                busy.as_secs(),
+                idle.as_secs(),
                 self.log()
             )));
         }
         Ok(())
+    }
+
+    /// Processor time of QEMU.
+    fn computed(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        // After the name, which may have spaces: user's and system's time are the 12th and 13th.
+        let words = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+        let ticks: u64 = words.filter_map(|word| word.parse::<u64>().ok()).sum();
+        Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
     }
 
     fn wait_for_event(&mut self, name: &str, stop: &AtomicBool) -> Result<(), Error> {

@@ -47,23 +47,20 @@ impl Folder {
         let unfinished = Unfinished::of(path).map_err(writing)?;
         let mut folder = Self { path: path.to_owned(), unfinished, complete: false, _lock: lock };
         let manifest = Manifest::of(plan);
-        match folder.read(MANIFEST)? {
-            Some(there) => match Manifest::parse(&there) {
-                Some(there) => match manifest.difference(&there) {
-                    Some(difference) => {
-                        return Err(folder.taken(&format!("the results of other runs, {difference}")));
-                    }
-                    None => folder.remove_parts()?,
-                },
-                None => return Err(folder.taken(&format!("a file {MANIFEST} that Braid did not write"))),
-            },
-            None => {
-                if let Some(name) = of_results().find(|name| folder.file(name).exists()) {
-                    return Err(folder.taken(&format!("a file {name} but no {MANIFEST}")));
-                }
-                folder.remove_parts()?;
-                folder.whole(MANIFEST, manifest.to_json().as_bytes())?;
+        if let Some(there) = folder.read(MANIFEST)? {
+            let Some(there) = Manifest::parse(&there) else {
+                return Err(folder.taken(&format!("a file {MANIFEST} that Braid did not write")));
+            };
+            if let Some(difference) = manifest.difference(&there) {
+                return Err(folder.taken(&format!("the results of other runs, {difference}")));
             }
+            folder.remove_parts()?;
+        } else {
+            if let Some(name) = of_results().find(|name| folder.file(name).exists()) {
+                return Err(folder.taken(&format!("a file {name} but no {MANIFEST}")));
+            }
+            folder.remove_parts()?;
+            folder.whole(MANIFEST, manifest.to_json().as_bytes())?;
         }
         folder.complete = !folder.unfinished.exists() && folder.file(RESULTS).exists();
         Ok(folder)

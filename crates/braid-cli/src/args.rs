@@ -30,6 +30,13 @@ pub(crate) enum Command {
         braid run my.toml --cc cubic,cubic:beta=0.8 --set link.b1.rate=20mbit --format json\n\n\
         Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
     Run(RunArgs),
+    /// Run the same scenarios in the simulator and in the lab, on a kernel's network stack, and show where they differ.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = "Examples:\n  \
+        braid compare d-olia/2 --cc reno,olia --seeds 3 --duration 60s\n  \
+        braid compare my.toml --seeds 5 --out comparison --report comparison.html\n\n\
+        Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
+    Compare(CompareArgs),
     /// Run published experiments again, compare with what was published, and say which claims hold.
     #[command(after_help = "Examples:\n  \
         braid repro\n  \
@@ -189,6 +196,64 @@ pub(crate) struct ReproArgs {
     /// Check everything and say what would run.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompareArgs {
+    /// Scenario files or names of scenarios that come with Braid.
+    #[arg(required = true, value_name = "SCENARIO", value_hint = ValueHint::FilePath)]
+    pub(crate) scenarios: Vec<String>,
+    /// Congestion controls, each NAME[:key=value]... Default: those that the scenario names.
+    #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
+    pub(crate) cc: Vec<String>,
+    /// Seeds of the lab's runs: N means 1 to N, A..B means A to B, both included.
+    #[arg(long, value_name = "N|A..B", default_value = "1")]
+    pub(crate) seeds: Seeds,
+    /// Seeds of the simulator's runs, which cost little: more of them tell better what chance does.
+    #[arg(long, value_name = "N|A..B", default_value = "20")]
+    pub(crate) sim_seeds: Seeds,
+    /// Length of each run, warm-up included; short for --set duration=...
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Change a value of the scenario, such as link.b1.rate=20mbit; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The guest's kernel, as for `braid run --backend lab`.
+    #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
+    pub(crate) kernel: Option<String>,
+    /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
+    #[arg(long, short, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// What to print.
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: CompareFormat,
+    /// Keep the lab's runs in this folder, each as soon as it is done, and do not repeat those that are there.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Also write one HTML page with both backends beside each other, time series among them.
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+    /// Also draw the first run of each backend over each other, as one SVG file for each comparison in this folder.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) overlay: Option<PathBuf>,
+    /// No progress bar and no notes, only results and errors.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Check everything and say what would run.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// For people.
+    Table,
+    /// For documents.
+    Markdown,
+    /// One document, all runs included.
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

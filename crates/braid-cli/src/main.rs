@@ -3,6 +3,8 @@
 mod args;
 mod calls;
 mod capture;
+#[cfg(target_os = "linux")]
+mod compare;
 mod failure;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = match &args.command {
         Command::Run(args) => run::run(args),
+        #[cfg(target_os = "linux")]
+        Command::Compare(args) => compare::compare(args),
         Command::Repro(args) => repro::repro(args),
         Command::Check { files } => list::check(files),
         Command::Scenarios { name } => list::scenarios(name.as_deref()),

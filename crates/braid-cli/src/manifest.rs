@@ -88,7 +88,7 @@ impl Manifest {
 }
 
 /// Of all that a value says of itself.
-fn hash(value: &impl fmt::Debug) -> String {
+pub(crate) fn hash(value: &impl fmt::Debug) -> String {
     /// What is written goes into the hash at once: a scenario may hold long traces.
     struct Hashing(Sha256);
 

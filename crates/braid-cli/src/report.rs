@@ -89,9 +89,14 @@ impl ReportFile {
         }
         let report =
             Report { version: VERSION, command: &command(args), algorithms: algorithms(plan), parts };
+        self.save(&report)
+    }
+
+    /// Writes a page.
+    pub(crate) fn save(&self, report: &Report) -> Result<(), Failure> {
         // The file may have come while the runs went on.
         match is_free(&self.path) {
-            Ok(true) => out::whole(&self.path, html::html(&report).as_bytes()),
+            Ok(true) => out::whole(&self.path, html::html(report).as_bytes()),
             Ok(false) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(error) => Err(error),
         }
@@ -123,12 +128,12 @@ fn failure(path: &Path, error: &io::Error) -> Failure {
     Failure::writing_to("--report", "the name of a file in a folder that is there", path, error)
 }
 
-fn event(event: &list::LinkEvent) -> Event {
+pub(crate) fn event(event: &list::LinkEvent) -> Event {
     Event { from_ns: event.from_ns, to_ns: event.to_ns, what: format!("{} {}", event.link, event.what) }
 }
 
 /// Each spec once, with what its algorithm is.
-fn algorithms(plan: &Plan) -> Vec<(String, String)> {
+pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
     let mut specs: Vec<&Spec> = Vec::new();
     for spec in plan.files.iter().flat_map(|planned| &planned.specs) {
         if specs.iter().all(|known| known.text() != spec.text()) {

@@ -243,7 +243,7 @@ fn execute(
 }
 
 /// One table per scenario file, in the order asked for.
-fn by_file<'a>(plan: &'a Plan, mut summaries: &'a [Summary]) -> Vec<Table<'a>> {
+pub(crate) fn by_file<'a>(plan: &'a Plan, mut summaries: &'a [Summary]) -> Vec<Table<'a>> {
     let mut tables = Vec::new();
     for planned in &plan.files {
         let mut cells = Vec::new();
@@ -258,7 +258,7 @@ fn by_file<'a>(plan: &'a Plan, mut summaries: &'a [Summary]) -> Vec<Table<'a>> {
 }
 
 /// What `--dry-run` prints.
-fn intention(plan: &Plan) -> String {
+pub(crate) fn intention(plan: &Plan) -> String {
     let mut text = String::new();
     for planned in &plan.files {
         let specs: Vec<&str> = planned.specs.iter().map(braid_algorithms::Spec::text).collect();

@@ -2,9 +2,11 @@
 //! ([`html`]) with charts.
 
 mod column;
+pub mod compare;
 mod figure;
 pub mod html;
 mod layout;
+pub mod overlay;
 pub mod repro;
 
 use std::fmt::Write as _;

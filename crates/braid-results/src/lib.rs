@@ -5,6 +5,7 @@
 //! figures as plain tables are in [`mod@table`]. [`mod@claims`] holds them against what papers have published.
 
 pub mod claims;
+pub mod compare;
 pub mod detection;
 pub mod measure;
 pub mod metrics;

@@ -1,0 +1,117 @@
+//! `braid compare`. Without QEMU or the kernel's package the tests that need a guest say `SKIPPED` and why.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+
+/// Nothing is random here: there is one run, and its two paths differ.
+const SCENARIO: &str = r#"
+title = "Two paths"
+duration = "3s"
+warmup = "1s"
+cc = ["reno"]
+[link.b1]
+rate = "5mbit"
+delay = "5ms"
+queue = "30p"
+[link.b2]
+rate = "2mbit"
+delay = "20ms"
+queue = "30p"
+[connection.mp0]
+kind = "mptcp"
+subflow.sf1.route = ["b1"]
+subflow.sf2.route = ["b2"]
+"#;
+
+fn scenario(folder: &Path) -> PathBuf {
+    let path = folder.join("two.toml");
+    fs::write(&path, SCENARIO).unwrap();
+    path
+}
+
+fn compare(scenario: &Path, options: &[&str]) -> Output {
+    let mut command = Command::new(cargo_bin("braid"));
+    command.arg("compare").arg(scenario).args(["--quiet", "--sim-seeds", "3"]).args(options);
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (out, page, overlay) = (at("out"), at("page.html"), at("overlay"));
+    let options = ["--out", &out, "--report", &page, "--overlay", &overlay, "--format", "json"];
+    let first = compare(&scenario, &options);
+    let report = text(&first.stderr);
+    if ["cannot run qemu", "needs QEMU", "cannot fetch", "no apt"].iter().any(|sign| report.contains(sign)) {
+        eprintln!("SKIPPED: {report}");
+        return;
+    }
+    assert!(first.status.success(), "{report}");
+    let document: Value = serde_json::from_slice(&first.stdout).unwrap();
+    let comparison = &document["comparisons"][0];
+    assert_eq!((&comparison["sim_runs"], &comparison["lab_runs"]), (&3.into(), &1.into()));
+    let differences = comparison["differences"].as_array().unwrap();
+    // Rate, RTT and retransmissions of two subflows; nobody shares a link.
+    assert_eq!(differences.len(), 6);
+    for own in differences {
+        let [sim, lab, difference] = ["sim", "lab", "difference"].map(|key| own[key].as_f64().unwrap());
+        assert!((sim - lab - difference).abs() < 1e-9, "{own}");
+        assert_eq!(own["within"], true, "two saturated paths are the same in both: {own}");
+    }
+    let backends: Vec<&Value> =
+        document["runs"].as_array().unwrap().iter().map(|run| &run["backend"]).collect();
+    assert_eq!(backends, ["lab", "sim", "sim", "sim"]);
+
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("reno sim") && page.contains("reno lab"));
+    let drawings: Vec<String> = fs::read_dir(&overlay)
+        .unwrap()
+        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
+    assert!(drawings.len() == 1 && drawings[0].contains("mp0 sf2: cwnd, packets"), "{drawings:?}");
+
+    // QEMU cannot be found now, and is not missed.
+    let mut again = Command::new(cargo_bin("braid"));
+    again.arg("compare").arg(&scenario).args([
+        "--quiet",
+        "--sim-seeds",
+        "3",
+        "--out",
+        &out,
+        "--format",
+        "json",
+    ]);
+    let again = again.env("PATH", "").output().unwrap();
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert!(again.stdout == first.stdout, "the same document");
+
+    // Another length is another run.
+    let options = ["--out", &out, "--duration", "2s", "--dry-run"];
+    assert!(text(&compare(&scenario, &options).stdout).contains("2 s  cc reno"));
+    let mut missing = Command::new(cargo_bin("braid"));
+    missing.arg("compare").arg(&scenario).args(["--quiet", "--out", &out, "--duration", "2s"]);
+    let missing = missing.env("PATH", "").output().unwrap();
+    assert_eq!(missing.status.code(), Some(1), "{}", text(&missing.stderr));
+    assert!(text(&missing.stderr).contains("cannot run qemu-system-x86_64"), "{}", text(&missing.stderr));
+}
+
+#[test]
+fn what_the_lab_cannot_do_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    let output = compare(&scenario, &["--set", "link.b1.discipline=codel"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("drop-tail"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,324 @@
+//! The same runs on two backends: what differs, whether by more than chance, and when it begins.
+
+use braid_scenario::model::{Kind, Scenario};
+use indexmap::IndexMap;
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::measure::{Measurements, SAMPLE_INTERVAL_NS, SubflowSample};
+use crate::{Statistics, Summary};
+
+/// Throughput may differ by so much of the rate of the slowest link of the route, or by what chance explains.
+pub const THROUGHPUT_TARGET: f64 = 0.10;
+/// Mean RTT may differ by so much of the lab's.
+pub const RTT_TARGET: f64 = 0.15;
+/// Jain's index may differ by so much.
+pub const JAIN_TARGET: f64 = 0.05;
+
+/// How far outside of all runs of the simulator a value of the lab has to be to count as another one: a share of it, and
+/// so many of its unit (packets, milliseconds, Mbit/s) that small values do not count.
+const APART_SHARE: f64 = 0.10;
+const APART_LEAST: f64 = 2.0;
+/// For how many samples at a stretch.
+const APART_SAMPLES: usize = 10;
+/// Rates are means over this many samples.
+const RATE_SAMPLES: usize = 10;
+
+/// A cell and congestion control on both backends.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// As in [`crate::Run`].
+    pub scenario: String,
+    /// As in [`crate::Run`].
+    pub cc: String,
+    /// As in [`crate::Run`].
+    pub params: IndexMap<String, String>,
+    /// Length of the whole run, seconds.
+    pub duration_s: f64,
+    /// The part that is measured, seconds since the start of the run.
+    pub measured_s: [f64; 2],
+    /// Number of runs in the simulator.
+    pub sim_runs: usize,
+    /// Number of runs in the lab.
+    pub lab_runs: usize,
+    /// Of the lab's runs, each once, with what makes it doubtful.
+    pub doubts: Vec<String>,
+    /// Each figure.
+    pub differences: Vec<Difference>,
+    /// Where the two part first; absent if they do not.
+    pub parting: Option<Parting>,
+}
+
+/// One figure of both backends, over their seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Path in [`Summary::statistics`].
+    pub figure: String,
+    /// Of what: connection, or connection and subflow, or link.
+    pub who: String,
+    /// `throughput`, `rtt`, `retransmissions` or `jain`.
+    pub what: Quantity,
+    /// Mean in the simulator.
+    pub sim: f64,
+    /// Mean in the lab.
+    pub lab: f64,
+    /// The simulator's minus the lab's.
+    pub difference: f64,
+    /// Half the 95 % confidence interval of the difference, by Student's t with a common variance; absent if there are
+    /// fewer than three runs.
+    pub interval: Option<f64>,
+    /// What it may be; absent if there is no target.
+    pub allowed: Option<f64>,
+    /// Whether it is within the target; true if there is none.
+    pub within: bool,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Quantity {
+    /// Of a subflow, bit/s.
+    Throughput,
+    /// Mean of a subflow, milliseconds.
+    Rtt,
+    /// Of a subflow, packets.
+    Retransmissions,
+    /// Of the connections on a link.
+    Jain,
+}
+
+/// The differences between the runs of a cell and congestion control in the simulator and in the lab.
+pub fn differences(scenario: &Scenario, sim: &Summary, lab: &Summary) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut add = |figure: String, who: &str, what: Quantity, allowed: &dyn Fn(f64, f64) -> Option<f64>| {
+        let (Some(a), Some(b)) = (sim.get(&figure), lab.get(&figure)) else { return };
+        let interval = interval(a, b);
+        let difference = a.mean - b.mean;
+        let allowed = allowed(b.mean, interval.unwrap_or(0.0));
+        let within = allowed.is_none_or(|most| difference.abs() <= most);
+        let who = who.to_owned();
+        found.push(Difference {
+            figure,
+            who,
+            what,
+            sim: a.mean,
+            lab: b.mean,
+            difference,
+            interval,
+            allowed,
+            within,
+        });
+    };
+    for connection in &scenario.connections {
+        for subflow in &connection.subflows {
+            let path =
+                |field: &str| format!("connections.{}.subflows.{}.{field}", connection.name, subflow.name);
+            let who = match connection.kind {
+                Kind::Tcp => connection.name.clone(),
+                Kind::Mptcp => format!("{} {}", connection.name, subflow.name),
+            };
+            let rates = subflow.route.iter().map(|&link| scenario.links[link].forward.rate_bps);
+            let rate_bps = rates.min().unwrap_or(0) as f64;
+            add(path("throughput_bps"), &who, Quantity::Throughput, &|_, chance| {
+                Some((THROUGHPUT_TARGET * rate_bps).max(chance))
+            });
+            add(path("mean_rtt_ms"), &who, Quantity::Rtt, &|lab, _| Some(RTT_TARGET * lab));
+            add(path("retransmissions"), &who, Quantity::Retransmissions, &|_, _| None);
+        }
+    }
+    for link in scenario.links.iter().filter(|link| !link.private) {
+        let path = format!("metrics.jain_connections.{}", link.name);
+        add(path, &link.name, Quantity::Jain, &|_, _| Some(JAIN_TARGET));
+    }
+    found
+}
+
+/// Half the 95 % confidence interval of the difference of two means. With a common variance, one run on one side is
+/// enough, if there are several on the other.
+fn interval(a: &Statistics, b: &Statistics) -> Option<f64> {
+    let freedom = (a.n + b.n) as f64 - 2.0;
+    if freedom < 1.0 {
+        return None;
+    }
+    let squares = |s: &Statistics| s.sd.unwrap_or(0.0).powi(2) * (s.n as f64 - 1.0);
+    let variance = (squares(a) + squares(b)) / freedom;
+    let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975);
+    Some(t * (variance * (1.0 / a.n as f64 + 1.0 / b.n as f64)).sqrt())
+}
+
+/// Where a run of the lab leaves the runs of the simulator.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Parting {
+    /// Since the start of the run, seconds.
+    pub time_s: f64,
+    /// The lab's seed.
+    pub seed: u64,
+    /// Connection and subflow, or link.
+    pub who: String,
+    /// `cwnd`, `rtt`, `rate` or `queue`.
+    pub what: &'static str,
+    /// Packets, milliseconds or Mbit/s.
+    pub lab: f64,
+    /// The lowest of all runs of the simulator at that time.
+    pub sim_low: f64,
+    /// The highest.
+    pub sim_high: f64,
+}
+
+/// The rule by which [`parting`] finds its point, for people.
+pub fn parting_rule() -> String {
+    format!(
+        "a value of the lab is outside of those of all runs of the simulator at that time, by more than {:.0} % and \
+         {APART_LEAST} packets, ms or Mbit/s, for {:.0} s at a stretch",
+        100.0 * APART_SHARE,
+        (APART_SAMPLES as u64 * SAMPLE_INTERVAL_NS) as f64 / 1e9
+    )
+}
+
+/// A quantity over time: value `i` is that at `i` times [`SAMPLE_INTERVAL_NS`].
+pub type Curve = Vec<Option<f64>>;
+
+/// The time series of a run that was measured with samples: whose, which quantity, values. Packets (`cwnd`, `queue`),
+/// milliseconds (`rtt`) and Mbit/s (`rate`).
+pub fn curves(scenario: &Scenario, counts: &Measurements) -> Vec<(String, &'static str, Curve)> {
+    let length = (scenario.duration_ns / SAMPLE_INTERVAL_NS) as usize + 1;
+    let place = |time_ns: u64| (time_ns / SAMPLE_INTERVAL_NS) as usize;
+    let mut curves = Vec::new();
+    for (model, connection) in scenario.connections.iter().zip(&counts.connections) {
+        for (path, subflow) in model.subflows.iter().zip(&connection.subflows) {
+            let who = match model.kind {
+                Kind::Tcp => model.name.clone(),
+                Kind::Mptcp => format!("{} {}", model.name, path.name),
+            };
+            let mut grid: Vec<Option<&SubflowSample>> = vec![None; length];
+            for sample in subflow.samples.iter().filter(|sample| place(sample.time_ns) < length) {
+                grid[place(sample.time_ns)] = Some(sample);
+            }
+            let level = |of: &dyn Fn(&SubflowSample) -> Option<f64>| -> Curve {
+                grid.iter().map(|sample| sample.and_then(of)).collect()
+            };
+            let mut rate = vec![None; length];
+            for at in RATE_SAMPLES..length {
+                if let (Some(before), Some(now)) = (grid[at - RATE_SAMPLES], grid[at]) {
+                    let bits = 8.0 * now.received_bytes.saturating_sub(before.received_bytes) as f64;
+                    rate[at] = Some(bits * 1e3 / (now.time_ns - before.time_ns) as f64);
+                }
+            }
+            curves.push((who.clone(), "cwnd", level(&|sample| Some(f64::from(sample.cwnd)))));
+            curves.push((who.clone(), "rtt", level(&|sample| sample.srtt_us.map(|us| f64::from(us) / 1e3))));
+            curves.push((who, "rate", rate));
+        }
+    }
+    for (model, link) in scenario.links.iter().zip(&counts.links).filter(|(model, _)| !model.private) {
+        let mut queue = vec![None; length];
+        for sample in link.samples.iter().filter(|sample| place(sample.time_ns) < length) {
+            queue[place(sample.time_ns)] = Some(f64::from(sample.queue_packets));
+        }
+        curves.push((model.name.clone(), "queue", queue));
+    }
+    curves
+}
+
+/// The first point where one of the lab's runs, each with its seed, leaves those of the simulator, if there is one.
+///
+/// # Panics
+/// If the measurements are not of this scenario.
+pub fn parting(scenario: &Scenario, sim: &[&Measurements], lab: &[(u64, &Measurements)]) -> Option<Parting> {
+    let references: Vec<_> = sim.iter().map(|counts| curves(scenario, counts)).collect();
+    let mut first: Option<Parting> = None;
+    for &(seed, counts) in lab {
+        for (number, (who, what, values)) in curves(scenario, counts).into_iter().enumerate() {
+            let bounds = |at: usize| {
+                let known = references.iter().filter_map(|curves| curves[number].2[at]);
+                known.fold(None, |bounds: Option<(f64, f64)>, value| {
+                    Some(bounds.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
+                })
+            };
+            let is_apart = |at: usize| {
+                let (Some(value), Some((low, high))) = (values[at], bounds(at)) else { return false };
+                let by = (low - value).max(value - high);
+                by > APART_LEAST && by > APART_SHARE * value.max(low)
+            };
+            let mut stretch = 0;
+            let end = (0..values.len()).find(|&at| {
+                stretch = if is_apart(at) { stretch + 1 } else { 0 };
+                stretch == APART_SAMPLES
+            });
+            let Some(at) = end.map(|end| end + 1 - APART_SAMPLES) else { continue };
+            let time_s = (at as u64 * SAMPLE_INTERVAL_NS) as f64 / 1e9;
+            if first.as_ref().is_none_or(|first| time_s < first.time_s) {
+                let (sim_low, sim_high) = bounds(at).expect("it is apart from something");
+                let lab = values[at].expect("it is apart");
+                first = Some(Parting { time_s, seed, who, what, lab, sim_low, sim_high });
+            }
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{ConnectionCounts, LinkCounts, SubflowCounts};
+
+    fn statistics(values: &[f64]) -> Statistics {
+        Statistics::of(values).expect("finite")
+    }
+
+    #[test]
+    fn the_interval_of_equal_samples_is_that_of_the_textbook() {
+        // Pooled variance 1, n = m = 3: t(4) 2.776 x sqrt(2/3).
+        let half =
+            interval(&statistics(&[1.0, 2.0, 3.0]), &statistics(&[4.0, 5.0, 6.0])).expect("six values");
+        assert!((half - 2.776_445 * (2.0_f64 / 3.0).sqrt()).abs() < 1e-4, "{half}");
+    }
+
+    #[test]
+    fn one_run_against_several_has_an_interval_and_two_runs_have_none() {
+        // t(2) 4.303 x 1 x sqrt(4/3).
+        let half = interval(&statistics(&[1.0, 2.0, 3.0]), &statistics(&[9.0])).expect("four values");
+        assert!((half - 4.302_653 * (4.0_f64 / 3.0).sqrt()).abs() < 1e-4, "{half}");
+        assert_eq!(interval(&statistics(&[1.0]), &statistics(&[9.0])), None);
+    }
+
+    fn scenario() -> Scenario {
+        let text = "title = \"t\"\nduration = \"10s\"\n[link.b]\nrate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"50p\"\n\
+                    [connection.t]\nkind = \"tcp\"\nroute = [\"b\"]\n";
+        let source = braid_scenario::Source { name: "t".into(), text: text.into() };
+        braid_scenario::load(&source, &[]).expect("valid").cells.remove(0)
+    }
+
+    fn with_window(cwnd: impl Fn(usize) -> u32) -> Measurements {
+        let sample = |at: usize| SubflowSample {
+            time_ns: at as u64 * 100_000_000,
+            cwnd: cwnd(at),
+            ..Default::default()
+        };
+        let subflow = SubflowCounts { samples: (0..=100).map(sample).collect(), ..Default::default() };
+        let connection = ConnectionCounts { subflows: vec![subflow], ..Default::default() };
+        Measurements {
+            connections: vec![connection],
+            links: vec![LinkCounts::default()],
+            ..Measurements::default()
+        }
+    }
+
+    #[test]
+    fn runs_part_where_a_window_leaves_the_range_for_good() {
+        let sim = [with_window(|_| 20), with_window(|_| 30)];
+        let sim: Vec<&Measurements> = sim.iter().collect();
+        // A second short of a sample is not enough; later it stays away.
+        let lab = with_window(|at| if (20..29).contains(&at) || at >= 50 { 40 } else { 25 });
+        let found = parting(&scenario(), &sim, &[(7, &lab)]).expect("it leaves");
+        assert_eq!((found.time_s, found.seed, found.who.as_str(), found.what), (5.0, 7, "t", "cwnd"));
+        assert_eq!((found.lab, found.sim_low, found.sim_high), (40.0, 20.0, 30.0));
+    }
+
+    #[test]
+    fn what_stays_in_the_range_or_close_to_it_does_not_part() {
+        let sim = [with_window(|_| 20), with_window(|_| 30)];
+        let sim: Vec<&Measurements> = sim.iter().collect();
+        assert_eq!(parting(&scenario(), &sim, &[(1, &with_window(|_| 32))]), None);
+        assert_eq!(parting(&scenario(), &sim, &[(1, &with_window(|_| 18))]), None);
+    }
+}

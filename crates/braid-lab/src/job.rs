@@ -84,12 +84,13 @@ pub(crate) struct End {
     pub(crate) queue: Option<Queue>,
 }
 
-/// A queue and the way to the other end.
+/// A way to a queue, the queue, and what is lost after it. The delay comes first: netem counts what is delayed after it for the
+/// limit.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Queue {
     /// The queue proper; without it packets go on at once.
     pub(crate) bottleneck: Option<Bottleneck>,
-    /// What happens after it.
+    /// How long packets are on the way to it, and which are lost after it.
     pub(crate) path: Path,
 }
 
@@ -202,6 +203,8 @@ pub(crate) struct Report {
     pub(crate) moments: Vec<Moment>,
     /// What detectors of shared bottlenecks said, ascending in time for each subflow.
     pub(crate) verdicts: Vec<VerdictAt>,
+    /// Packets that something else than a queue or a link has dropped: namespace, counter, number.
+    pub(crate) elsewhere: Vec<(String, String, u64)>,
 }
 
 /// From a certain time on, a detector says this of a subflow.
@@ -241,6 +244,10 @@ pub(crate) struct ConnectionAt {
     pub(crate) delivered_bytes: u64,
     /// Payload sent again on another subflow.
     pub(crate) reinjected_bytes: u64,
+    /// Of TCP, and only at [`Job::moments`]: times it has begun to repair losses that later arrivals showed.
+    pub(crate) recoveries: u64,
+    /// Of TCP, and only at [`Job::moments`]: times it has taken back a reduction.
+    pub(crate) undos: u64,
     /// One per subflow of the job.
     pub(crate) subflows: Vec<SubflowAt>,
 }
@@ -256,6 +263,8 @@ pub(crate) struct SubflowAt {
     pub(crate) ssthresh: Option<u32>,
     /// 0 before the first sample.
     pub(crate) srtt_us: u32,
+    /// 0 before the first sample.
+    pub(crate) min_rtt_us: u32,
     /// Packets.
     pub(crate) in_flight: u32,
     /// Payload bytes per packet.
@@ -280,23 +289,29 @@ pub(crate) struct SubflowAt {
     pub(crate) rtt_samples: u64,
 }
 
-/// A queue and the path behind it at one moment.
+/// A queue and the path to it at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct QueueAt {
-    /// Packets that have left the path.
+    /// Packets that have come through.
     pub(crate) packets: u64,
     /// Their IP bytes.
     pub(crate) bytes: u64,
     /// Packets in the queue.
     pub(crate) queued: u32,
-    /// Packets on the path behind it.
+    /// Packets on the way to it.
     pub(crate) travelling: u32,
     /// Packets that found the queue full.
     pub(crate) dropped: u64,
-    /// Packets lost on the path.
+    /// Packets lost after it.
     pub(crate) lost: u64,
     /// Integral of the packets in the queue, packets x nanoseconds.
     pub(crate) queue_integral: u128,
+    /// Most packets that were seen in the queue.
+    pub(crate) most_queued: u32,
+    /// Packets sent while, by what was queued before, packets were waiting all the time.
+    pub(crate) backlogged_packets: u64,
+    /// Bits that its rate has room for in that time.
+    pub(crate) backlogged_bits: u64,
 }
 
 /// What the guest says. A line of the console is not among it.

@@ -8,6 +8,7 @@
 
 mod agent;
 mod error;
+mod honesty;
 mod host;
 mod image;
 mod job;
@@ -86,7 +87,7 @@ pub struct Outcome {
 impl Outcome {
     fn new(scenario: &Scenario, lowered: &Lowered, report: &Report, samples: bool) -> Result<Self, Error> {
         let measurements = measure::measure(scenario, lowered, report, samples).map_err(Error::guest)?;
-        Ok(Self { measurements, doubts: measure::doubts(scenario, lowered, report) })
+        Ok(Self { measurements, doubts: honesty::doubts(scenario, lowered, report) })
     }
 }
 

@@ -416,7 +416,7 @@ fn loss(loss: model::Loss) -> Loss {
 }
 
 /// The links of a route that have queues of their own. The others can neither queue nor lose anything.
-fn queues_of(scenario: &Scenario, subflow: &model::Subflow) -> Vec<usize> {
+pub(crate) fn queues_of(scenario: &Scenario, subflow: &model::Subflow) -> Vec<usize> {
     let rate = |link: usize| scenario.links[link].forward.rate_bps;
     let slowest = subflow.route.iter().map(|&link| rate(link)).min().unwrap_or(0);
     let is_delay = |link: usize| {

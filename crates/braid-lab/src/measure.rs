@@ -4,19 +4,12 @@ use braid_results::measure::{
     ConnectionCounts, DirectionCounts, LinkCounts, LinkSample, Measurements, SubflowCounts, SubflowSample,
     VerdictChange,
 };
-use braid_scenario::model::{self, Scenario};
+use braid_scenario::model::{self, Kind, Scenario};
 
 use crate::{
     job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt},
     lower::Lowered,
 };
-
-/// Above this a guest is too busy for its clock to be that of a network.
-const BUSIEST: f64 = 0.6;
-/// Half of the time between two looks.
-const LATEST_NS: u64 = 10_000_000;
-/// Of IP and TCP, with timestamps.
-const HEADERS: u32 = 52;
 
 /// The measurements of a run.
 ///
@@ -46,50 +39,6 @@ pub(crate) fn measure(
     Ok(measurements)
 }
 
-/// What makes a run doubtful, for people.
-pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) -> Vec<String> {
-    let mut doubts = Vec::new();
-    let (Some(first), Some(last)) = (report.moments.first(), report.moments.last()) else { return doubts };
-    let busy = (last.busy_ns - first.busy_ns) as f64 / (last.time_ns - first.time_ns).max(1) as f64;
-    if busy > BUSIEST {
-        doubts.push(format!(
-            "the processor was busy for {:.0} % of the time, more than {:.0} %: its own slowness may show",
-            100.0 * busy,
-            100.0 * BUSIEST
-        ));
-    }
-    if report.latest_ns > LATEST_NS {
-        let late = report.latest_ns as f64 / 1e6;
-        doubts
-            .push(format!("something was done {late:.0} ms late: the machine was busy with something else"));
-    }
-    for (model, own) in scenario.connections.iter().zip(&last.connections) {
-        for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
-            // What the kernel calls MSS leaves no room for the options of MPTCP.
-            let whole = subflow.mss + HEADERS;
-            if subflow.sent > 0 && whole != model.mss + model.data_header {
-                doubts.push(format!(
-                    "{} {}: packets of {whole} bytes, not of {}",
-                    model.name,
-                    path.name,
-                    model.mss + model.data_header
-                ));
-            }
-        }
-    }
-    // A packet that is larger than the link allows is several that were not taken apart.
-    for queue in lowered.queues.iter().flatten().flatten() {
-        let QueueAt { packets, bytes, .. } = last.queues[*queue];
-        let most = lowered.job.wires.iter().map(|wire| wire.mtu).max().unwrap_or(0);
-        if bytes > packets * u64::from(most) {
-            doubts
-                .push("a link carried packets larger than it allows: segmentation offload was on".to_owned());
-            break;
-        }
-    }
-    doubts
-}
-
 struct Counts<'a> {
     scenario: &'a Scenario,
     lowered: &'a Lowered,
@@ -115,7 +64,13 @@ impl Counts<'_> {
                 let of = |moment: &Moment| moment.connections[number].subflows[subflow];
                 let cwnd = moments.iter().filter(|moment| moment.regular && moment.time_ns < to).map(of);
                 let cwnd_samples = cwnd.filter(|subflow| subflow.established).map(|subflow| subflow.cwnd);
-                difference(model, &of(start), &of(end), cwnd_samples.collect())
+                let counts = difference(model, &of(start), &of(end), cwnd_samples.collect());
+                // Counters of episodes are of the namespace; subflows and ECN's reductions are not told apart.
+                if model.kind == Kind::Mptcp || model.ecn {
+                    return SubflowCounts { causes_unknown: true, ..counts };
+                }
+                let fast_retransmits = after.recoveries - before.recoveries;
+                SubflowCounts { fast_retransmits, undos: after.undos - before.undos, ..counts }
             });
             ConnectionCounts {
                 active_ns: life.1.saturating_sub(life.0),
@@ -221,6 +176,7 @@ fn difference(
         rtt_samples: end.rtt_samples - start.rtt_samples,
         cwnd_integral: end.cwnd_integral - start.cwnd_integral,
         cwnd_samples,
+        causes_unknown: false,
         verdicts: Vec::new(),
         samples: Vec::new(),
     }
@@ -233,7 +189,7 @@ fn busy_ns(bytes: u64, rate_bps: u64) -> u64 {
 /// What a queue and the path behind it did.
 fn direction(model: &model::Direction, moments: &[Moment], queue: usize) -> DirectionCounts {
     let (start, end) = (&moments[0].queues[queue], &moments[moments.len() - 1].queues[queue]);
-    let served = |at: &QueueAt| at.packets + u64::from(at.travelling) + at.lost;
+    let served = |at: &QueueAt| at.packets + at.lost;
     let entered = |at: &QueueAt| served(at) + u64::from(at.queued);
     let packets = entered(end) - entered(start);
     // What was lost is known by its number only; it was as large as the others.

@@ -63,6 +63,9 @@ pub struct SubflowCounts {
     pub packets_sent: u64,
     /// Of those, retransmissions.
     pub retransmissions: u64,
+    /// The backend does not know what reduced the window: `fast_retransmits`, `ecn_reductions` and `undos` say nothing.
+    #[serde(default)]
+    pub causes_unknown: bool,
     /// Congestion episodes entered by fast retransmit.
     pub fast_retransmits: u64,
     /// Retransmission timeouts.

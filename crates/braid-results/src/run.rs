@@ -198,16 +198,17 @@ pub struct Subflow {
     pub packets_sent: u64,
     /// Retransmissions among them.
     pub retransmissions: u64,
-    /// Times it reduced its window: fast retransmits, timeouts and ECN echoes, undone ones included.
-    pub loss_episodes: u64,
-    /// Episodes that began with a fast retransmit.
-    pub fast_retransmits: u64,
+    /// Times it reduced its window: fast retransmits, timeouts and ECN echoes, undone ones included; null where the
+    /// backend cannot tell, as the lab of MPTCP subflows.
+    pub loss_episodes: Option<u64>,
+    /// Episodes that began with a fast retransmit; null where the backend cannot tell.
+    pub fast_retransmits: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Episodes that began with an ECN echo.
-    pub ecn_reductions: u64,
-    /// Episodes undone because the loss was spurious.
-    pub undos: u64,
+    /// Episodes that began with an ECN echo; null where the backend cannot tell.
+    pub ecn_reductions: Option<u64>,
+    /// Episodes undone because the loss was spurious; null where the backend cannot tell.
+    pub undos: Option<u64>,
 }
 
 /// Quantiles of cwnd over time, packets (nearest rank).
@@ -409,6 +410,7 @@ impl Setup<'_> {
 }
 
 fn subflow(scenario: &Scenario, model: &model::Subflow, counts: &SubflowCounts) -> Subflow {
+    let known = |count: u64| (!counts.causes_unknown).then_some(count);
     Subflow {
         id: model.name.clone(),
         links: model.route.iter().map(|&link| scenario.links[link].name.clone()).collect(),
@@ -419,11 +421,11 @@ fn subflow(scenario: &Scenario, model: &model::Subflow, counts: &SubflowCounts) 
         cwnd_quantiles: CwndQuantiles::of(&counts.cwnd_samples),
         packets_sent: counts.packets_sent,
         retransmissions: counts.retransmissions,
-        loss_episodes: counts.fast_retransmits + counts.timeouts + counts.ecn_reductions,
-        fast_retransmits: counts.fast_retransmits,
+        loss_episodes: known(counts.fast_retransmits + counts.timeouts + counts.ecn_reductions),
+        fast_retransmits: known(counts.fast_retransmits),
         timeouts: counts.timeouts,
-        ecn_reductions: counts.ecn_reductions,
-        undos: counts.undos,
+        ecn_reductions: known(counts.ecn_reductions),
+        undos: known(counts.undos),
     }
 }
 

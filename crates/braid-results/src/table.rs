@@ -625,19 +625,19 @@ const SUBFLOW: &[Column] = &[
         row.subflow.map(|subflow| subflow.retransmissions).into()
     }),
     column("loss_episodes", Kind::Integer, "", "times it reduced its window, undone ones included", |row| {
-        row.subflow.map(|subflow| subflow.loss_episodes).into()
+        row.subflow.and_then(|subflow| subflow.loss_episodes).into()
     }),
     column("fast_retransmits", Kind::Integer, "", "episodes that began with a fast retransmit", |row| {
-        row.subflow.map(|subflow| subflow.fast_retransmits).into()
+        row.subflow.and_then(|subflow| subflow.fast_retransmits).into()
     }),
     column("timeouts", Kind::Integer, "", "retransmission timeouts", |row| {
         row.subflow.map(|subflow| subflow.timeouts).into()
     }),
     column("ecn_reductions", Kind::Integer, "", "episodes that began with an ECN echo", |row| {
-        row.subflow.map(|subflow| subflow.ecn_reductions).into()
+        row.subflow.and_then(|subflow| subflow.ecn_reductions).into()
     }),
     column("undos", Kind::Integer, "", "episodes undone because the loss was spurious", |row| {
-        row.subflow.map(|subflow| subflow.undos).into()
+        row.subflow.and_then(|subflow| subflow.undos).into()
     }),
 ];
 

@@ -251,7 +251,7 @@ mod files {
         let once = || file(&FLOWS, &table::flows(&three(&scenario)));
         assert_eq!(once(), once());
         let mut other = three(&scenario);
-        other[0].connections[0].subflows[0].undos += 1;
+        other[0].connections[0].subflows[0].undos = Some(2);
         assert_ne!(once(), file(&FLOWS, &table::flows(&other)));
     }
 

@@ -809,6 +809,7 @@ impl<'a> Run<'a> {
             received_bytes: receiver.received_bytes,
             packets_sent: counts.packets_sent,
             retransmissions: counts.retransmissions,
+            causes_unknown: false,
             fast_retransmits: counts.fast_retransmits,
             timeouts: counts.timeouts,
             ecn_reductions: counts.ecn_reductions,

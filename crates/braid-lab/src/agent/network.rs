@@ -9,7 +9,9 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
+use super::counters::{Counters, Episodes};
 use super::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find};
+use crate::honesty::{Told, agrees, told_loss};
 use crate::job::{Job, Loss, Match, Node, Path, Queue, QueueAt, Route, Wire};
 
 /// Of all namespaces; a job's settings come after these.
@@ -27,9 +29,10 @@ const SETTINGS: [(&str, &str); 8] = [
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
 ];
 
-/// Handles of the two stages of a queue.
-const BOTTLENECK: u32 = 0x0001_0000;
-const PATH: u32 = 0x0002_0000;
+/// Handles of the stages of a queue, in the order that packets pass them.
+const PATH: u32 = 0x0001_0000;
+const BOTTLENECK: u32 = 0x0002_0000;
+const LOSS: u32 = 0x0003_0000;
 const ROOT: u32 = 0xffff_ffff;
 
 /// What is queued and delayed here is never too much.
@@ -41,6 +44,7 @@ const AF_INET: u8 = 2;
 struct Place {
     file: File,
     route: Netlink,
+    counters: Counters,
 }
 
 /// A network that is there.
@@ -48,12 +52,17 @@ pub(super) struct Network {
     places: Vec<Place>,
     /// For every end that has a queue: wire and end.
     queued: Vec<(usize, usize)>,
+    /// What they send at, bits per second; 0: at once.
+    rates: Vec<u64>,
+    /// What was dropped before the run.
+    drops_before: Vec<(String, String, u64)>,
 }
 
 impl Network {
     /// Builds it.
     pub(super) fn build(job: &Job) -> Result<Self, String> {
-        let mut network = Self { places: Vec::new(), queued: Vec::new() };
+        let mut network =
+            Self { places: Vec::new(), queued: Vec::new(), rates: Vec::new(), drops_before: Vec::new() };
         for node in &job.nodes {
             network.places.push(place(node)?);
         }
@@ -66,7 +75,10 @@ impl Network {
                     let place = &mut network.places[own.node];
                     set_queue(place, number, end, queue, false)
                         .map_err(|error| format!("queue at end {end} of wire {number}: {error}"))?;
+                    verify(place, number, end, queue)
+                        .map_err(|error| format!("queue at end {end} of wire {number}: {error}"))?;
                     network.queued.push((number, end));
+                    network.rates.push(rate(queue));
                 }
             }
         }
@@ -77,7 +89,33 @@ impl Network {
                     .map_err(|error| format!("route {index} of {}: {error}", node.name))?;
             }
         }
+        network.drops_before = network.drops(job)?;
         Ok(network)
+    }
+
+    /// What a queue sends at, bits per second; 0: at once.
+    pub(super) fn rate(&self, queue: usize) -> u64 {
+        self.rates[queue]
+    }
+
+    /// Congestion episodes of the TCP connections of a node.
+    pub(super) fn episodes(&self, node: usize) -> Result<Episodes, String> {
+        self.places[node].counters.episodes()
+    }
+
+    /// What something else than a queue has dropped since the network was built: node, counter, packets.
+    pub(super) fn drops(&self, job: &Job) -> Result<Vec<(String, String, u64)>, String> {
+        let mut drops = Vec::new();
+        for (place, node) in self.places.iter().zip(&job.nodes) {
+            for (counter, count) in place.counters.drops()? {
+                let is_it = |own: &&(String, String, u64)| (&own.0, &own.1) == (&node.name, &counter);
+                let before = self.drops_before.iter().find(is_it).map_or(0, |own| own.2);
+                if count > before {
+                    drops.push((node.name.clone(), counter, count - before));
+                }
+            }
+        }
+        Ok(drops)
     }
 
     /// Moves this thread into a namespace.
@@ -93,12 +131,15 @@ impl Network {
         queue: &Queue,
     ) -> Result<(), String> {
         let place = &mut self.places[job.wires[wire].ends[end].node];
+        if let Some(at) = self.queued.iter().position(|&queued| queued == (wire, end)) {
+            self.rates[at] = rate(queue);
+        }
         set_queue(place, wire, end, queue, true).map_err(|error| format!("changing a queue: {error}"))
     }
 
-    /// What every queue has counted, in the order of [`Job::wires`] and their ends; the integral is left at 0.
+    /// What every queue has counted, in the order of [`Job::wires`] and their ends; nothing over time.
     pub(super) fn queues(&mut self, job: &Job) -> Result<Vec<QueueAt>, String> {
-        let mut counts = vec![(Stage::default(), Stage::default()); self.queued.len()];
+        let mut counts = vec![[Stage::default(); 3]; self.queued.len()];
         for (number, place) in self.places.iter_mut().enumerate() {
             let here = |&(wire, end): &(usize, usize)| job.wires[wire].ends[end].node == number;
             if !self.queued.iter().any(here) {
@@ -111,37 +152,26 @@ impl Network {
                 let queue = self.queued.iter().position(|&(wire, end)| interface(wire, end) == index);
                 if let Some(queue) = queue {
                     match handle {
-                        BOTTLENECK => counts[queue].0 = Stage::of(&body[20..]),
-                        PATH => counts[queue].1 = Stage::of(&body[20..]),
+                        PATH => counts[queue][0] = Stage::of(&body[20..]),
+                        BOTTLENECK => counts[queue][1] = Stage::of(&body[20..]),
+                        LOSS => counts[queue][2] = Stage::of(&body[20..]),
                         _ => {}
                     }
                 }
             };
             place.route.dump(dump, each).map_err(|error| format!("reading queues: {error}"))?;
         }
-        let ends = self.queued.iter().map(|&(wire, end)| job.wires[wire].ends[end].queue.as_ref());
-        Ok(counts
-            .into_iter()
-            .zip(ends)
-            .map(|((root, path), queue)| {
-                let has_bottleneck = queue.is_some_and(|queue| queue.bottleneck.is_some());
-                // The root counts what its child has, and what that has lost.
-                let (last, queued, dropped) = if has_bottleneck {
-                    (root, root.queued - path.queued, root.dropped - path.dropped)
-                } else {
-                    (path, 0, 0)
-                };
-                QueueAt {
-                    packets: last.packets,
-                    bytes: last.bytes,
-                    queued,
-                    travelling: path.queued,
-                    dropped,
-                    lost: path.dropped,
-                    queue_integral: 0,
-                }
-            })
-            .collect())
+        // Each stage counts what those after it have, and have dropped.
+        let counted = counts.into_iter().map(|[path, bottleneck, loss]| QueueAt {
+            packets: path.packets,
+            bytes: path.bytes,
+            queued: bottleneck.queued,
+            travelling: path.queued - bottleneck.queued,
+            dropped: bottleneck.dropped - loss.dropped,
+            lost: loss.dropped,
+            ..QueueAt::default()
+        });
+        Ok(counted.collect())
     }
 
     fn add_wire(&mut self, number: usize, wire: &Wire) -> io::Result<()> {
@@ -231,7 +261,7 @@ fn place(node: &Node) -> Result<Place, String> {
             .map_err(|error| failed(&format!("setting net/{key} to {value}: {error}")))?;
     }
     let route = Netlink::route().map_err(|error| failed(&error))?;
-    let mut place = Place { file, route };
+    let mut place = Place { file, route, counters: Counters::open()? };
     let mut up = [0; 16];
     up[4..8].copy_from_slice(&1_u32.to_ne_bytes());
     up[8..12].copy_from_slice(&1_u32.to_ne_bytes());
@@ -311,20 +341,70 @@ fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes:
         }
         message
     };
-    let mut parent = ROOT;
-    if let Some(bottleneck) = queue.bottleneck {
-        let mut message = request(BOTTLENECK, ROOT);
-        let loss = if bottleneck.down { Loss::All } else { Loss::None };
-        let path = Path { loss, seed: bottleneck.seed, ..Path::default() };
-        netem(&mut message, &path, bottleneck.limit_packets, bottleneck.rate_bps);
-        place.route.request(message)?;
-        parent = BOTTLENECK | 1;
-    }
-    let mut message = request(PATH, parent);
-    // With a rate, even one that takes no time, jitter does not reorder.
-    let rate = if queue.path.jitter_ns > 0 && !queue.path.reordering { 8_000_000_000_000 } else { 0 };
-    netem(&mut message, &queue.path, NO_LIMIT, rate);
+    let Path { delay_ns, jitter_ns, reordering, loss, seed } = queue.path;
+    let late = Path { delay_ns, jitter_ns, reordering, loss: Loss::None, seed };
+    let mut message = request(PATH, ROOT);
+    netem(&mut message, &late, NO_LIMIT, path_rate(queue));
+    place.route.request(message)?;
+    let Some(bottleneck) = queue.bottleneck else { return Ok(()) };
+    let down = if bottleneck.down { Loss::All } else { Loss::None };
+    let mut message = request(BOTTLENECK, PATH | 1);
+    let path = Path { loss: down, seed: bottleneck.seed, ..Path::default() };
+    netem(&mut message, &path, bottleneck.limit_packets, bottleneck.rate_bps);
+    place.route.request(message)?;
+    let mut message = request(LOSS, BOTTLENECK | 1);
+    netem(&mut message, &Path { loss, seed, ..Path::default() }, NO_LIMIT, 0);
     place.route.request(message)
+}
+
+fn rate(queue: &Queue) -> u64 {
+    queue.bottleneck.map_or(0, |bottleneck| bottleneck.rate_bps)
+}
+
+/// Asks the kernel what it has made of a queue.
+fn verify(place: &mut Place, wire: usize, end: usize, queue: &Queue) -> Result<(), String> {
+    let nothing = Told { limit: NO_LIMIT, ..Told::default() };
+    let delay_ns = queue.path.delay_ns + queue.path.jitter_ns / 2;
+    let mut given = vec![(PATH, Told { rate_bps: path_rate(queue), delay_ns, ..nothing })];
+    if let Some(bottleneck) = queue.bottleneck {
+        let loss = if bottleneck.down { 1.0 } else { 0.0 };
+        let (limit, rate_bps) = (bottleneck.limit_packets, bottleneck.rate_bps);
+        given.push((BOTTLENECK, Told { limit, rate_bps, delay_ns: 0, loss }));
+        given.push((LOSS, Told { loss: told_loss(queue.path.loss), ..nothing }));
+    }
+    let mut taken = Vec::new();
+    let each = |body: &[u8]| {
+        let word = |at: usize| u32::from_ne_bytes(body[at..at + 4].try_into().expect("four bytes"));
+        if word(4) == interface(wire, end) {
+            taken.push((word(8), find(&body[20..], 2).and_then(told)));
+        }
+    };
+    place.route.dump(Message::new(38, 0, &[0; 20]), each).map_err(|error| error.to_string())?;
+    for (handle, given) in given {
+        let taken = taken.iter().find(|(own, _)| *own == handle).and_then(|(_, told)| *told);
+        agrees(given, taken.ok_or("the kernel does not have it")?)?;
+    }
+    Ok(())
+}
+
+/// From what netem says of itself.
+fn told(options: &[u8]) -> Option<Told> {
+    let word = |at: usize| Some(u32::from_ne_bytes(options.get(at..at + 4)?.try_into().ok()?));
+    let long = |bytes: &[u8]| Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?));
+    let more = options.get(24..)?;
+    let small = find(more, 6).and_then(|rate| Some(u32::from_ne_bytes(rate.get(..4)?.try_into().ok()?)));
+    let bytes = find(more, 8).and_then(long).unwrap_or(u64::from(small.unwrap_or(0)));
+    Some(Told {
+        limit: word(4)?,
+        rate_bps: 8 * bytes,
+        delay_ns: find(more, 10).and_then(long)?,
+        loss: f64::from(word(8)?) / f64::from(u32::MAX),
+    })
+}
+
+/// With a rate, even one that takes no time, jitter does not reorder.
+fn path_rate(queue: &Queue) -> u64 {
+    if queue.path.jitter_ns > 0 && !queue.path.reordering { 8_000_000_000_000 } else { 0 }
 }
 
 /// A probability as netem wants it.

@@ -19,6 +19,7 @@ use rustix::{
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{
+    counters::Episodes,
     network::{self, Network},
     paths::{Endpoint, Paths},
     tcp_info::{self, TcpInfo},
@@ -105,6 +106,8 @@ impl Counted {
             cwnd: sender.cwnd,
             ssthresh: (sender.ssthresh < SSTHRESH_INFINITE && sender.ssthresh > 0).then_some(sender.ssthresh),
             srtt_us: sender.srtt_us,
+            // Before the first sample the kernel has the highest number there is.
+            min_rtt_us: if sender.min_rtt_us == u32::MAX { 0 } else { sender.min_rtt_us },
             in_flight: sender.in_flight,
             mss: sender.mss,
             sent: before.sent + u64::from(sender.data_packets_out),
@@ -154,7 +157,8 @@ pub(super) struct Run<'a> {
     start: u64,
     last_look: u64,
     queues: Vec<QueueAt>,
-    queue_integrals: Vec<u128>,
+    /// Whether a queue was changed since the last look.
+    has_changed: bool,
     zeros: Vec<u8>,
     listener: Option<Listener>,
     report: Report,
@@ -183,7 +187,6 @@ impl<'a> Run<'a> {
                 .map_err(|e| format!("epoll: {e}"))?;
         }
         let queues = network.queues(job)?;
-        let queue_integrals = vec![0; queues.len()];
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").map_err(failed("osrelease"))?;
         let mut run = Self {
             job,
@@ -195,7 +198,7 @@ impl<'a> Run<'a> {
             start: 0,
             last_look: 0,
             queues,
-            queue_integrals,
+            has_changed: false,
             zeros: vec![0; 1 << 16],
             listener: Listener::new(job)?,
             report: Report { kernel: kernel.trim().to_owned(), ..Report::default() },
@@ -237,6 +240,7 @@ impl<'a> Run<'a> {
                 self.report.latest_ns = self.report.latest_ns.max(now - time);
                 self.act(time, action)?;
                 if time >= self.job.duration_ns && matches!(action, Action::Look) {
+                    self.report.elsewhere = self.network.drops(self.job)?;
                     return Ok(self.report);
                 }
             }
@@ -285,6 +289,7 @@ impl<'a> Run<'a> {
             Action::Leave(flow, subflow) => self.change_path(flow, subflow, false),
             Action::Change(number) => {
                 let change = &self.job.changes[number];
+                self.has_changed = true;
                 self.network.change(self.job, change.end, &change.queue)
             }
         }
@@ -493,32 +498,51 @@ impl<'a> Run<'a> {
             }
         }
         let queues = self.network.queues(self.job)?;
-        for ((integral, before), now) in self.queue_integrals.iter_mut().zip(&self.queues).zip(&queues) {
+        for (number, now) in queues.into_iter().enumerate() {
+            let before = &mut self.queues[number];
+            let mut now = QueueAt { most_queued: before.most_queued.max(now.queued), ..now };
             // Between two looks the length is taken to change evenly.
-            *integral += u128::from(before.queued + now.queued) * u128::from(elapsed) / 2;
+            now.queue_integral =
+                before.queue_integral + u128::from(before.queued + now.queued) * u128::from(elapsed) / 2;
+            (now.backlogged_packets, now.backlogged_bits) =
+                (before.backlogged_packets, before.backlogged_bits);
+            // What was queued then alone has taken longer to send.
+            let bits = (u128::from(self.network.rate(number)) * u128::from(elapsed) / 1_000_000_000) as u64;
+            let waiting = u64::from(before.queued) * 8 * before.bytes / before.packets.max(1);
+            if bits > 0 && waiting >= bits && !self.has_changed {
+                now.backlogged_packets += served(&now) - served(before);
+                now.backlogged_bits += bits;
+            }
+            *before = now;
         }
-        self.queues = queues;
+        self.has_changed = false;
         Ok(())
     }
 
     fn record(&mut self, time: u64, regular: bool) -> Result<()> {
-        let connections = self.flows.iter().map(|flow| ConnectionAt {
-            open: flow.sender.is_some(),
-            delivered_bytes: flow.delivered_bytes,
-            reinjected_bytes: flow.reinjected_bytes,
-            subflows: flow.subflows.iter().map(Counted::total).collect(),
-        });
-        let queues = self.queues.iter().zip(&self.queue_integrals);
-        let moment = Moment {
-            time_ns: time,
-            regular,
-            busy_ns: busy_ns()?,
-            connections: connections.collect(),
-            queues: queues.map(|(queue, &queue_integral)| QueueAt { queue_integral, ..*queue }).collect(),
-        };
+        let mut connections = Vec::new();
+        for (model, flow) in self.job.connections.iter().zip(&self.flows) {
+            let counts = !model.multipath && self.job.moments.contains(&time);
+            let episodes = if counts { self.network.episodes(model.nodes[0])? } else { Episodes::default() };
+            connections.push(ConnectionAt {
+                open: flow.sender.is_some(),
+                delivered_bytes: flow.delivered_bytes,
+                reinjected_bytes: flow.reinjected_bytes,
+                recoveries: episodes.recoveries,
+                undos: episodes.undos,
+                subflows: flow.subflows.iter().map(Counted::total).collect(),
+            });
+        }
+        let moment =
+            Moment { time_ns: time, regular, busy_ns: busy_ns()?, connections, queues: self.queues.clone() };
         self.report.moments.push(moment);
         Ok(())
     }
+}
+
+/// Packets that a queue has sent.
+fn served(queue: &QueueAt) -> u64 {
+    queue.packets + queue.lost
 }
 
 fn port(flow: usize) -> u16 {

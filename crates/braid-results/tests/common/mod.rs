@@ -54,6 +54,7 @@ pub(crate) fn subflow(mbit: u64) -> SubflowCounts {
         received_bytes: mbit * 12_500_000,
         packets_sent: mbit * 8400,
         retransmissions: 7 * mbit,
+        causes_unknown: false,
         fast_retransmits: 5,
         timeouts: 1,
         ecn_reductions: 0,

@@ -1,0 +1,406 @@
+//! Whether a guest's network was what the scenario says, by what was counted within it.
+
+use braid_scenario::{
+    model::{self, Scenario},
+    topology::serialisation_ns,
+};
+
+use crate::{
+    job::{Loss, Moment, QueueAt, Report},
+    lower::{Lowered, queues_of},
+};
+
+/// Above this a guest is too busy for its clock to be that of a network.
+const BUSIEST: f64 = 0.6;
+/// Half of the time between two looks.
+const LATEST_NS: u64 = 10_000_000;
+/// So long after it should have begun, a subflow has sent something, though its handshake was lost once.
+const SLOW_TO_JOIN_NS: u64 = 1_500_000_000;
+/// Of IP and TCP, with timestamps.
+const HEADERS: u32 = 52;
+/// What rates, delays and limits may be off.
+const TOLERANCE: f64 = 0.01;
+/// A rate is only judged by so many packets.
+const ENOUGH_PACKETS: u64 = 1000;
+/// What the kernel itself takes for a round trip: some ten thousand instructions per hop.
+const KERNEL_NS: f64 = 150_000.0;
+/// Of the segments that open a connection, with their options.
+const HANDSHAKE_BYTES: u32 = 80;
+/// Random losses may be so many standard deviations off.
+const SIGMAS: f64 = 5.0;
+/// By so many drops a look has seen the queue full, if it lasts longer than two looks.
+const ENOUGH_DROPS: u64 = 20;
+const LASTING_NS: f64 = 40e6;
+
+/// What makes a run doubtful, for people.
+pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) -> Vec<String> {
+    let (Some(first), Some(last)) = (report.moments.first(), report.moments.last()) else {
+        return vec!["the guest counted nothing".to_owned()];
+    };
+    let mut doubts = Vec::new();
+    let busy = (last.busy_ns - first.busy_ns) as f64 / (last.time_ns - first.time_ns).max(1) as f64;
+    if busy > BUSIEST {
+        doubts.push(format!(
+            "the processor was busy for {:.0} % of the time, more than {:.0} %: its own slowness may show",
+            100.0 * busy,
+            100.0 * BUSIEST
+        ));
+    }
+    if report.latest_ns > LATEST_NS {
+        let late = report.latest_ns as f64 / 1e6;
+        doubts
+            .push(format!("something was done {late:.0} ms late: the machine was busy with something else"));
+    }
+    absent(scenario, last, &mut doubts);
+    packets(scenario, lowered, last, &mut doubts);
+    for (number, link) in scenario.links.iter().enumerate() {
+        let Some(queues) = lowered.queues[number] else { continue };
+        for (direction, queue, name) in
+            [(&link.forward, queues[0], "forward"), (&link.reverse, queues[1], "reverse")]
+        {
+            let own = of_queue(direction, &last.queues[queue]);
+            doubts.extend(own.into_iter().map(|doubt| format!("link {}, {name}: {doubt}", link.name)));
+        }
+    }
+    delays(scenario, last, &mut doubts);
+    for (node, counter, count) in &report.elsewhere {
+        doubts.push(format!(
+            "{count} packets were dropped where none should be: {node} counts them as {counter}"
+        ));
+    }
+    doubts
+}
+
+/// Subflows that should have been there and were not.
+fn absent(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
+    for (model, own) in scenario.connections.iter().zip(&last.connections) {
+        for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
+            let begins = model.start_ns + path.join_delay_ns.unwrap_or(0);
+            let is_due = path.up.is_empty() && !path.backup && begins + SLOW_TO_JOIN_NS < last.time_ns;
+            if is_due && subflow.sent == 0 {
+                doubts.push(format!("{} {}: it never sent anything", model.name, path.name));
+            }
+        }
+    }
+}
+
+/// Packets have the scenario's size, and each is one.
+fn packets(scenario: &Scenario, lowered: &Lowered, last: &Moment, doubts: &mut Vec<String>) {
+    for (model, own) in scenario.connections.iter().zip(&last.connections) {
+        for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
+            // What the kernel calls MSS leaves no room for the options of MPTCP.
+            let whole = subflow.mss + HEADERS;
+            if subflow.sent > 0 && whole != model.mss + model.data_header {
+                doubts.push(format!(
+                    "{} {}: packets of {whole} bytes, not of {}",
+                    model.name,
+                    path.name,
+                    model.mss + model.data_header
+                ));
+            }
+        }
+    }
+    // A packet that is larger than the link allows is several that were not taken apart.
+    let most = lowered.job.wires.iter().map(|wire| wire.mtu).max().unwrap_or(0);
+    let is_larger = |queue: &usize| {
+        let QueueAt { packets, bytes, .. } = last.queues[*queue];
+        bytes > packets * u64::from(most)
+    };
+    if lowered.queues.iter().flatten().flatten().any(is_larger) {
+        doubts.push("a link carried packets larger than it allows: segmentation offload was on".to_owned());
+    }
+}
+
+/// Rate, limit and loss of one direction of a link.
+fn of_queue(model: &model::Direction, counted: &QueueAt) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let is_constant = model.changes.is_empty() && model.outages.is_empty();
+    let size = counted.bytes as f64 / counted.packets.max(1) as f64;
+    if counted.backlogged_packets >= ENOUGH_PACKETS {
+        let ratio = counted.backlogged_packets as f64 * size * 8.0 / counted.backlogged_bits.max(1) as f64;
+        if (ratio - 1.0).abs() > TOLERANCE {
+            doubts.push(format!("it sends at {:.1} % of its rate while packets wait", 100.0 * ratio));
+        }
+    }
+    let model::QueueLimit::Packets(limit) = model.queue else { return doubts };
+    if is_constant {
+        if counted.most_queued > limit {
+            doubts.push(format!("{} packets waited, more than the limit of {limit}", counted.most_queued));
+        }
+        let lasting = f64::from(limit) * size * 8e9 / model.rate_bps as f64;
+        let least = (f64::from(limit) * (1.0 - TOLERANCE)).min(f64::from(limit) - 2.0);
+        if counted.dropped >= ENOUGH_DROPS && lasting >= LASTING_NS && f64::from(counted.most_queued) < least
+        {
+            doubts.push(format!(
+                "it dropped {} packets, but never more than {} waited, of {limit}",
+                counted.dropped, counted.most_queued
+            ));
+        }
+        let served = (counted.packets + counted.lost) as f64;
+        let expected = match model.loss {
+            model::Loss::None | model::Loss::Periodic(_) => Some((0.0, 0.0)),
+            model::Loss::Bernoulli(p) => Some((served * p, SIGMAS * (served * p * (1.0 - p)).sqrt() + 1.0)),
+            model::Loss::GilbertElliott(_) => None,
+        };
+        if let Some((mean, most)) = expected {
+            if (counted.lost as f64 - mean).abs() > most {
+                doubts.push(format!(
+                    "it lost {} of {served} packets; {mean:.0} give or take {most:.0} were to be expected",
+                    counted.lost
+                ));
+            }
+        }
+    }
+    doubts
+}
+
+/// The lowest RTT that TCP has seen is that of the empty path. It cannot be less; it is not more on a path that was
+/// empty when the connection was opened.
+fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
+    let earliest = scenario.connections.iter().map(|connection| connection.start_ns).min();
+    for (model, own) in scenario.connections.iter().zip(&last.connections) {
+        for (index, (path, subflow)) in model.subflows.iter().zip(&own.subflows).enumerate() {
+            let directions = || {
+                let links = path.route.iter().map(|&link| &scenario.links[link]);
+                links.flat_map(|link| [&link.forward, &link.reverse])
+            };
+            let is_constant = directions().all(|own| own.changes.is_empty() && own.outages.is_empty());
+            if subflow.min_rtt_us == 0 || !is_constant {
+                continue;
+            }
+            // Of links that are only a delay, it holds the sending of a whole packet, too.
+            let queues = queues_of(scenario, path);
+            let fixed: u64 = path
+                .route
+                .iter()
+                .map(|&link| {
+                    let (there, back) = (&scenario.links[link].forward, &scenario.links[link].reverse);
+                    let (data, ack) = if queues.contains(&link) {
+                        (HANDSHAKE_BYTES / 2, HANDSHAKE_BYTES / 2)
+                    } else {
+                        (model.mss + model.data_header, model.ack_size)
+                    };
+                    there.delay_ns
+                        + back.delay_ns
+                        + serialisation_ns(data, there.rate_bps)
+                        + serialisation_ns(ack, back.rate_bps)
+                })
+                .sum();
+            let jitter: u64 = directions().map(|own| own.jitter_ns).sum();
+            let measured = f64::from(subflow.min_rtt_us) * 1e3;
+            let slack = TOLERANCE * fixed as f64;
+            let handshake: u64 = queues
+                .iter()
+                .map(|&link| {
+                    let link = &scenario.links[link];
+                    serialisation_ns(HANDSHAKE_BYTES, link.forward.rate_bps)
+                        + serialisation_ns(HANDSHAKE_BYTES, link.reverse.rate_bps)
+                })
+                .sum();
+            let most = (fixed + jitter + handshake) as f64 + slack + KERNEL_NS;
+            let was_empty = index == 0 && Some(model.start_ns) == earliest && subflow.timeouts == 0;
+            if measured < fixed as f64 - slack || (was_empty && measured > most) {
+                doubts.push(format!(
+                    "{} {}: the lowest RTT is {:.3} ms; the path has {:.3} ms",
+                    model.name,
+                    path.name,
+                    measured / 1e6,
+                    fixed as f64 / 1e6
+                ));
+            }
+        }
+    }
+}
+
+/// What the kernel says a queue does, as far as it can be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Told {
+    pub(crate) limit: u32,
+    pub(crate) rate_bps: u64,
+    pub(crate) delay_ns: u64,
+    /// Of each packet by itself.
+    pub(crate) loss: f64,
+}
+
+/// Whether the kernel took what it was given.
+///
+/// # Errors
+/// What it took otherwise.
+pub(crate) fn agrees(given: Told, taken: Told) -> Result<(), String> {
+    let pairs = [
+        ("limit", f64::from(given.limit), f64::from(taken.limit)),
+        ("rate", given.rate_bps as f64, taken.rate_bps as f64),
+        ("delay", given.delay_ns as f64, taken.delay_ns as f64),
+        ("loss", given.loss, taken.loss),
+    ];
+    match pairs.into_iter().find(|(_, given, taken)| (given - taken).abs() > TOLERANCE * given) {
+        None => Ok(()),
+        Some((what, given, taken)) => Err(format!("the kernel took {taken} for a {what} of {given}")),
+    }
+}
+
+/// Whether this loss is one that [`Told::loss`] tells.
+pub(crate) fn told_loss(loss: Loss) -> f64 {
+    match loss {
+        Loss::None | Loss::GilbertElliott(_) => 0.0,
+        Loss::Bernoulli(p) => p,
+        Loss::All => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use braid_algorithms::Spec;
+    use braid_scenario::Source;
+
+    use super::*;
+    use crate::{
+        job::{ConnectionAt, SubflowAt},
+        lower::lower,
+    };
+
+    fn scenario() -> Scenario {
+        let text = "title = \"t\"\nduration = \"10s\"\n\
+            [link.b]\nrate = \"10mbit\"\ndelay = \"10ms\"\nqueue = \"100p\"\nloss = \"1%\"\n\
+            [connection.t]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"b\"]\n";
+        let source = Source { name: "t".into(), text: text.into() };
+        braid_scenario::load(&source, &[]).expect("valid").cells.remove(0)
+    }
+
+    /// A run as it should be: 8000 packets of 1500 bytes, of which 80 were lost, 30 dropped.
+    fn report() -> Report {
+        let forward = QueueAt {
+            packets: 7920,
+            bytes: 7920 * 1500,
+            lost: 80,
+            dropped: 30,
+            most_queued: 100,
+            backlogged_packets: 4000,
+            backlogged_bits: 4000 * 1500 * 8,
+            ..QueueAt::default()
+        };
+        let reverse = QueueAt { packets: 4000, bytes: 4000 * 52, lost: 40, ..QueueAt::default() };
+        let subflow = SubflowAt { mss: 1448, sent: 8030, min_rtt_us: 20_150, ..SubflowAt::default() };
+        let connection = ConnectionAt { subflows: vec![subflow], ..ConnectionAt::default() };
+        let last = Moment {
+            time_ns: 10_000_000_000,
+            busy_ns: 1_000_000_000,
+            connections: vec![connection],
+            queues: vec![forward, reverse],
+            ..Moment::default()
+        };
+        Report { moments: vec![Moment::default(), last], ..Report::default() }
+    }
+
+    fn doubts_of(change: impl FnOnce(&mut Report)) -> Vec<String> {
+        let scenario = scenario();
+        let lowered = lower(&scenario, &Spec::parse("reno").expect("known"), 1).expect("the lab can");
+        let mut report = report();
+        change(&mut report);
+        doubts(&scenario, &lowered, &report)
+    }
+
+    fn last(report: &mut Report) -> &mut Moment {
+        report.moments.last_mut().expect("there are two")
+    }
+
+    /// The change is the only thing that is doubted, and this is said of it.
+    fn is_doubted(what: &str, change: impl FnOnce(&mut Report)) {
+        let doubts = doubts_of(change);
+        assert!(doubts.len() == 1 && doubts[0].contains(what), "{doubts:?}");
+    }
+
+    #[test]
+    fn a_network_as_it_should_be_is_not_doubted() {
+        assert_eq!(doubts_of(|_| ()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_guest_that_counted_nothing_is_doubted() {
+        is_doubted("counted nothing", |report| report.moments.clear());
+    }
+
+    #[test]
+    fn a_busy_processor_is_doubted() {
+        is_doubted("busy for 61 %", |report| last(report).busy_ns = 6_100_000_000);
+        assert!(doubts_of(|report| last(report).busy_ns = 5_900_000_000).is_empty());
+    }
+
+    #[test]
+    fn what_was_done_late_is_doubted() {
+        is_doubted("11 ms late", |report| report.latest_ns = 11_000_000);
+    }
+
+    #[test]
+    fn a_subflow_that_never_came_is_doubted() {
+        is_doubted("t sf1: it never sent anything", |report| {
+            last(report).connections[0].subflows[0].sent = 0;
+        });
+    }
+
+    #[test]
+    fn a_rate_is_right_to_one_percent() {
+        is_doubted("98.5 % of its rate", |report| last(report).queues[0].backlogged_packets = 3940);
+        is_doubted("101.5 % of its rate", |report| last(report).queues[0].backlogged_packets = 4060);
+        assert!(doubts_of(|report| last(report).queues[0].backlogged_packets = 3970).is_empty());
+    }
+
+    #[test]
+    fn a_delay_is_right_to_one_percent() {
+        is_doubted("lowest RTT is 19.700 ms", |report| {
+            last(report).connections[0].subflows[0].min_rtt_us = 19_700;
+        });
+        is_doubted("lowest RTT is 20.600 ms", |report| {
+            last(report).connections[0].subflows[0].min_rtt_us = 20_600;
+        });
+    }
+
+    #[test]
+    fn a_loss_is_what_chance_allows() {
+        // 1 % of 8000, sigma 8.9.
+        is_doubted("it lost 140 of", |report| {
+            last(report).queues[0].lost = 140;
+            last(report).queues[0].packets = 7860;
+            last(report).queues[0].bytes = 7860 * 1500;
+        });
+        assert!(doubts_of(|report| last(report).queues[0].lost = 110).is_empty());
+    }
+
+    #[test]
+    fn a_limit_is_reached_before_anything_is_dropped_and_never_passed() {
+        is_doubted("101 packets waited", |report| last(report).queues[0].most_queued = 101);
+        is_doubted("never more than 90 waited", |report| last(report).queues[0].most_queued = 90);
+    }
+
+    #[test]
+    fn packets_that_are_several_or_of_another_size_are_doubted() {
+        is_doubted("segmentation offload", |report| {
+            let queue = &mut last(report).queues[0];
+            queue.bytes = 7920 * 2900;
+            queue.backlogged_bits = 4000 * 2900 * 8;
+        });
+        is_doubted("packets of 1400 bytes", |report| last(report).connections[0].subflows[0].mss = 1348);
+    }
+
+    #[test]
+    fn a_drop_where_none_should_be_is_doubted() {
+        is_doubted("t counts them as tx_dropped", |report| {
+            report.elsewhere.push(("t".into(), "tx_dropped".into(), 3));
+        });
+    }
+
+    #[test]
+    fn a_kernel_that_takes_another_value_is_found_out() {
+        let given = Told { limit: 100, rate_bps: 10_000_000, delay_ns: 5_000_000, loss: 0.001 };
+        assert_eq!(agrees(given, given), Ok(()));
+        assert_eq!(agrees(given, Told { rate_bps: 9_950_000, ..given }), Ok(()));
+        for (what, taken) in [
+            ("limit", Told { limit: 98, ..given }),
+            ("rate", Told { rate_bps: 9_800_000, ..given }),
+            ("delay", Told { delay_ns: 0, ..given }),
+            ("loss", Told { loss: 0.01, ..given }),
+        ] {
+            assert!(agrees(given, taken).unwrap_err().contains(what));
+        }
+    }
+}

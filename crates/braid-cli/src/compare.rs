@@ -38,7 +38,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
             format!("lab:\n{}sim:\n{}", intention(&in_lab), intention(&in_sim)).as_bytes(),
         );
     }
-    let kept = args.out.as_deref().map(Kept::prepare).transpose()?;
+    let kept = args.out.as_deref().map(|path| Kept::prepare(path, args.kernel.as_deref())).transpose()?;
     let report = args.report.as_deref().map(|path| ReportFile::prepare(path, &in_sim)).transpose()?;
     let lab_runs = run_lab(args, &of_lab, &in_lab, kept.as_ref())?;
     let sim_runs = run_sim(args, &in_sim);
@@ -332,6 +332,8 @@ fn run_lab(
 /// The folder of `--out`: a file for each run of the lab, named after all that it was asked for.
 struct Kept {
     path: PathBuf,
+    /// The one that was asked for.
+    kernel: Option<String>,
 }
 
 /// What such a file holds: JSON, so that it can still be read when a field is added.
@@ -342,16 +344,16 @@ struct Record {
 }
 
 impl Kept {
-    fn prepare(path: &Path) -> Result<Self, Failure> {
+    fn prepare(path: &Path, kernel: Option<&str>) -> Result<Self, Failure> {
         let writing = |error| Failure::writing(path, &error);
         fs::create_dir_all(path).map_err(writing)?;
         tempfile::tempfile_in(path).map_err(writing)?;
-        Ok(Self { path: path.to_owned() })
+        Ok(Self { path: path.to_owned(), kernel: kernel.map(str::to_owned) })
     }
 
     fn file(&self, plan: &Plan, number: usize) -> PathBuf {
         let (setup, spec) = plan.get(number);
-        let asked = (setup.scenario, spec.text(), setup.seed, setup.scheduler);
+        let asked = (setup.scenario, spec.text(), setup.seed, setup.scheduler, &self.kernel);
         let scenario: String =
             setup.scenario.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let hash = manifest::hash(&asked);

@@ -48,7 +48,7 @@ pub fn text(comparisons: &[Comparison], style: Style) -> String {
         let shown: Vec<&Column> = columns.iter().collect();
         let _ = writeln!(out, "{}\n", layout::draw(&shown, style));
         for comparison in cell {
-            let _ = writeln!(out, "{}: {}.", comparison.cc, parts(comparison.parting.as_ref()));
+            let _ = writeln!(out, "{}: {}.", comparison.cc, parts(comparison));
             for doubt in &comparison.doubts {
                 let _ = writeln!(out, "{}: doubtful: {doubt}.", comparison.cc);
             }
@@ -76,7 +76,7 @@ pub fn markdown(comparisons: &[Comparison]) -> String {
         }
         out.push('\n');
         for comparison in cell {
-            let _ = writeln!(out, "- {}: {}.", comparison.cc, parts(comparison.parting.as_ref()));
+            let _ = writeln!(out, "- {}: {}.", comparison.cc, parts(comparison));
             for doubt in &comparison.doubts {
                 let _ = writeln!(out, "- {}: doubtful: {doubt}.", comparison.cc);
             }
@@ -155,8 +155,9 @@ fn rows(cell: &[Comparison]) -> Vec<[String; 13]> {
     rows
 }
 
-fn parts(parting: Option<&Parting>) -> String {
-    match parting {
+fn parts(comparison: &Comparison) -> String {
+    match &comparison.parting {
+        None if comparison.lab_runs == 0 => "no run of the lab succeeded".to_owned(),
         None => "no point where they part".to_owned(),
         Some(Parting { time_s, seed, who, what, lab, sim_low, sim_high }) => {
             let unit = match *what {

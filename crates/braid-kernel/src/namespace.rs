@@ -2,12 +2,19 @@
 
 use std::{
     fs::{self, File},
-    os::{fd::AsFd as _, unix::fs::MetadataExt as _},
+    io,
+    os::{
+        fd::{AsFd as _, AsRawFd as _},
+        unix::fs::MetadataExt as _,
+    },
     path::{Path, PathBuf},
     thread,
 };
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::{
+    net::{AddressFamily, SocketType, socket},
+    thread::{LinkNameSpaceType, move_into_link_name_space},
+};
 
 use crate::{Error, PREFIX};
 
@@ -66,10 +73,11 @@ impl Namespace {
         all
     }
 
-    /// Where the default is noted that one of braid's took the place of; gone with the next boot, as namespaces are.
+    /// Where the default is noted that one of braid's took the place of; gone with the next boot, as namespaces are. By the
+    /// namespace's cookie: its inode's number may be another's after it.
     fn note(&self) -> Option<PathBuf> {
-        let data = fs::metadata(&self.path).ok()?;
-        Some(Path::new(NOTES).join(format!("default-{}", data.ino())))
+        let cookie = self.within(cookie).ok()?;
+        Some(Path::new(NOTES).join(format!("default-{cookie}")))
     }
 
     /// Does something inside the namespace, in a thread of its own.
@@ -91,6 +99,29 @@ impl Namespace {
             inside.join().unwrap_or_else(|_| Err(failed("the thread inside it panicked".into())))
         })
     }
+}
+
+/// A number that this network namespace has, and no other until the next boot.
+fn cookie() -> Result<u64, Error> {
+    let failed = |error: io::Error| Error::Kernel {
+        doing: "asking for the namespace's cookie".into(),
+        report: error.to_string(),
+    };
+    let socket =
+        socket(AddressFamily::UNIX, SocketType::DGRAM, None).map_err(|error| failed(error.into()))?;
+    let mut cookie = 0_u64;
+    let mut length = size_of_val(&cookie) as libc::socklen_t;
+    // SAFETY: an option whose value is a u64.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut length,
+        )
+    };
+    if done == 0 { Ok(cookie) } else { Err(failed(io::Error::last_os_error())) }
 }
 
 fn files(folder: &str) -> Vec<PathBuf> {

@@ -238,7 +238,7 @@ fn a_reset_goes_back_to_the_default_of_before() {
     unload("t_one", true).expect("it is loaded");
     assert_eq!(default(), "reno");
     unload("t_two", true).expect("it is loaded");
-    assert!(!Path::new("/run/braid").exists(), "no notes are left");
+    assert_eq!(braid_kernel::noted_default(client), None, "no note is left");
 }
 
 #[test]

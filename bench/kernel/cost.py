@@ -103,8 +103,6 @@ class Network:
         command = [*on_cpu(0), "ip", "netns", "exec", self.client]
         command += [sys.executable, HERE / "traffic.py", "pairs", "10.1.0.2", PORT]
         lines = run(*command, count, seconds, *names).splitlines()
-        if path := os.environ.get("RATES"):
-            Path(path).write_text("\n".join(lines) + "\n")
         return [(float(ours), float(theirs)) for ours, theirs in (line.split() for line in lines)]
 
     def alternate(self, slices: int, seconds: float, names: list[str]) -> list[float]:

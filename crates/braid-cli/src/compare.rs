@@ -40,8 +40,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
     let kept = args.out.as_deref().map(|path| Kept::prepare(path, args.kernel.as_deref())).transpose()?;
     let report = args.report.as_deref().map(|path| ReportFile::prepare(path, &in_sim)).transpose()?;
-    let lab_runs = run_lab(args, &of_lab, &in_lab, kept.as_ref())?;
-    let sim_runs = run_sim(args, &in_sim);
+    let stop = pool::stop_on_signal()?;
+    let lab_runs = run_lab(args, &of_lab, &in_lab, kept.as_ref(), &stop)?;
+    let sim_runs = run_sim(args, &in_sim, &stop)?;
 
     let mut comparisons = Vec::new();
     let (of_each_lab, of_each_sim) = (in_lab.seeds_of_each(), in_sim.seeds_of_each());
@@ -261,16 +262,19 @@ fn jobs(args: &CompareArgs) -> usize {
 }
 
 /// All runs of the simulator.
-fn run_sim(args: &CompareArgs, plan: &Plan) -> Vec<Finished> {
+fn run_sim(args: &CompareArgs, plan: &Plan, stop: &AtomicBool) -> Result<Vec<Finished>, Failure> {
     pool::keep_panics();
     let mut finished = Vec::new();
     let each = |run| {
         finished.push(run);
         ControlFlow::Continue(())
     };
-    let never = AtomicBool::new(false);
-    pool::in_order(plan.len(), jobs(args), &never, |number| plan.execute(number, true), each, |_| ());
-    finished
+    pool::in_order(plan.len(), jobs(args), stop, |number| plan.execute(number, true), each, |_| ());
+    if finished.len() < plan.len() {
+        let message = format!("interrupted after {} of {} runs of the simulator", finished.len(), plan.len());
+        return Err(Failure::new(INTERRUPTED, message));
+    }
+    Ok(finished)
 }
 
 /// All runs of the lab, those kept from an earlier attempt among them, in the order of the plan. What is missing is done
@@ -280,6 +284,7 @@ fn run_lab(
     run_args: &RunArgs,
     plan: &Plan,
     kept: Option<&Kept>,
+    stop: &AtomicBool,
 ) -> Result<Vec<Finished>, Failure> {
     let mut finished: Vec<Option<Finished>> =
         (0..plan.len()).map(|number| kept.and_then(|kept| kept.read(plan, number))).collect();
@@ -287,15 +292,14 @@ fn run_lab(
     let mut missing: Vec<usize> = (0..plan.len()).filter(|&number| finished[number].is_none()).collect();
     missing.sort_by_key(|number| number % of_each);
     if !missing.is_empty() {
-        let stop = pool::stop_on_signal()?;
-        let lab = lab::prepare(run_args, &stop)?.expect("a lab was asked for");
+        let lab = lab::prepare(run_args, stop)?.expect("a lab was asked for");
         let mut progress = Progress::new(plan.len(), args.quiet);
         let before = plan.len() - missing.len();
         let mut done = before;
         let mut failure = None;
         let work = |index: usize| {
             let number = missing[index];
-            let run = lab::execute(&lab, plan, number, true, &stop)?;
+            let run = lab::execute(&lab, plan, number, true, stop)?;
             if let Some(kept) = kept.filter(|_| run.0.status == OK) {
                 kept.write(plan, number, &run)?;
             }
@@ -312,7 +316,7 @@ fn run_lab(
                 ControlFlow::Break(())
             }
         };
-        pool::in_order(missing.len(), jobs(args), &stop, work, each, |done| progress.tick(before + done));
+        pool::in_order(missing.len(), jobs(args), stop, work, each, |done| progress.tick(before + done));
         progress.finish();
         if let Some(failure) = failure.filter(|failure: &Failure| failure.code != INTERRUPTED) {
             return Err(failure);

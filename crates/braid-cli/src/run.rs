@@ -243,7 +243,7 @@ fn execute(
 }
 
 /// One table per scenario file, in the order asked for.
-pub(crate) fn by_file<'a>(plan: &'a Plan, mut summaries: &'a [Summary]) -> Vec<Table<'a>> {
+fn by_file<'a>(plan: &'a Plan, mut summaries: &'a [Summary]) -> Vec<Table<'a>> {
     let mut tables = Vec::new();
     for planned in &plan.files {
         let mut cells = Vec::new();

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use assert_cmd::cargo::cargo_bin;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Two paths, one of which is lost for a while, and a TCP flow of the kernel's own on the other.
+/// Two paths, and a TCP flow of the kernel's own on the first. The algorithm has a detector.
 const SCENARIO: &str = r#"
 title = "Two paths"
 duration = "4s"
 warmup = "1s"
-cc = ["lia"]
+cc = ["split:sbd=all"]
 [link.b1]
 rate = "4mbit"
 delay = "10ms"
@@ -112,6 +112,8 @@ fn a_scenario_runs_on_this_kernel() {
     let throughput = |connection: usize, subflow: usize| {
         run["connections"][connection]["subflows"][subflow]["throughput_bps"].as_f64().unwrap()
     };
+    let detections = run["detections"].as_array().unwrap();
+    assert!(!detections.is_empty(), "what the detector says is heard: {run}");
     // Their links are full, up to the headers of what else there is on them.
     let (first, second) = (throughput(0, 0) + throughput(1, 0), throughput(0, 1));
     assert!((3.6e6..4.05e6).contains(&first), "{first} bit/s on b1");

@@ -186,7 +186,7 @@ fn busy_ns(bytes: u64, rate_bps: u64) -> u64 {
     (u128::from(bytes) * 8_000_000_000 / u128::from(rate_bps.max(1))) as u64
 }
 
-/// What a queue and the path behind it did.
+/// What a queue did, and what was lost after it.
 fn direction(model: &model::Direction, moments: &[Moment], queue: usize) -> DirectionCounts {
     let (start, end) = (&moments[0].queues[queue], &moments[moments.len() - 1].queues[queue]);
     let served = |at: &QueueAt| at.packets + at.lost;

@@ -13,7 +13,6 @@ use std::{
     fmt::Display,
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
-    mem,
     path::Path,
     process, thread,
     time::Duration,
@@ -158,16 +157,17 @@ fn work_here() -> Result<Report, String> {
     io::stdin().read_to_end(&mut bytes).map_err(failed("the job"))?;
     let mut job = whole(&bytes)?;
     let mut held = Vec::new();
-    let algorithms = mem::take(&mut job.algorithms);
-    for (number, (name, spec)) in algorithms.iter().enumerate() {
+    let Job { algorithms, connections, .. } = &mut job;
+    for (number, (name, spec)) in algorithms.iter_mut().enumerate() {
         // What others have loaded, and other runs load, has other names.
         let own = format!("h{:x}{number}", process::id());
         let spec = Spec::parse(spec).map_err(failed(spec))?;
         held.push(braid_kernel::hold(&spec, &own).map_err(failed(format!("loading {}", spec.text())))?);
-        let (theirs, own) = (format!("{PREFIX}{name}"), format!("{PREFIX}{own}"));
-        for connection in job.connections.iter_mut().filter(|connection| connection.cc == theirs) {
-            connection.cc.clone_from(&own);
+        let in_kernel = format!("{PREFIX}{name}");
+        for connection in connections.iter_mut().filter(|connection| connection.cc == in_kernel) {
+            connection.cc = format!("{PREFIX}{own}");
         }
+        *name = own;
     }
     traffic::Run::prepare(&job)?.run(|| ())
 }

@@ -2,7 +2,8 @@
 //! in it one interface per subflow, raw IP, times in nanoseconds since the start of the run.
 //!
 //! The model's packets have no payload, no addresses and no keys: those are made up, the keys, nonces and initial
-//! numbers from the seed, so that Wireshark can follow the MPTCP connection and check every checksum and HMAC.
+//! numbers from the seed, so that Wireshark can follow the MPTCP connection and check every checksum and HMAC. Packets of a
+//! real stack go into the same files as they are: [`Recording`].
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -57,38 +58,11 @@ impl<W: Write> Captures<W> {
         about: &str,
         sinks: impl IntoIterator<Item = W>,
     ) -> io::Result<Self> {
-        let mut connections = Vec::new();
-        for (model, sink) in scenario.connections.iter().zip(sinks) {
-            let section = SectionHeaderBlock {
-                endianness: Endianness::Little,
-                options: vec![
-                    SectionHeaderOption::Comment(Cow::Owned(format!("{about}, connection {}", model.name))),
-                    SectionHeaderOption::UserApplication(Cow::Borrowed("Braid")),
-                ],
-                ..SectionHeaderBlock::default()
-            };
-            let mut file = PcapNgWriter::with_section_header(sink, section).map_err(cause)?;
-            for subflow in &model.subflows {
-                let route: Vec<&str> =
-                    subflow.route.iter().map(|&link| scenario.links[link].name.as_str()).collect();
-                let interface = InterfaceDescriptionBlock {
-                    linktype: DataLink::RAW,
-                    snaplen: snap_length,
-                    options: vec![
-                        InterfaceDescriptionOption::IfName(Cow::Owned(format!(
-                            "{}.{}",
-                            model.name, subflow.name
-                        ))),
-                        InterfaceDescriptionOption::IfDescription(Cow::Owned(route.join(" "))),
-                        InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-                    ],
-                };
-                file.write_pcapng_block(interface).map_err(cause)?;
-            }
-            connections.push(Capture { model: model.clone(), ends: BTreeMap::new(), file });
-        }
-        assert_eq!(connections.len(), scenario.connections.len(), "a sink for each connection");
-        Ok(Self { connections, seed, snap_length, failure: None })
+        let files = files(scenario, snap_length, about, sinks)?;
+        let models = scenario.connections.iter().cloned();
+        let connections =
+            models.zip(files).map(|(model, file)| Capture { model, ends: BTreeMap::new(), file });
+        Ok(Self { connections: connections.collect(), seed, snap_length, failure: None })
     }
 
     /// The sinks, complete.
@@ -104,17 +78,111 @@ impl<W: Write> Captures<W> {
 
     fn write(&mut self, at: At, frame: &Frame) {
         let kept = frame.bytes.len().min(self.snap_length as usize);
-        let block = EnhancedPacketBlock {
-            interface_id: at.subflow as u32,
-            timestamp: Duration::from_nanos(at.time_ns),
-            original_len: frame.length,
-            data: Cow::Borrowed(&frame.bytes[..kept]),
-            options: vec![],
-        };
-        if let Err(error) = self.connections[at.connection].file.write_pcapng_block(block) {
-            self.failure = Some(cause(error));
+        let file = &mut self.connections[at.connection].file;
+        self.failure = write(file, at.subflow, at.time_ns, frame.length, &frame.bytes[..kept]).err();
+    }
+}
+
+/// The captures of a run on a real stack: the same files, with packets that were there.
+pub struct Recording<W: Write> {
+    files: Vec<PcapNgWriter<W>>,
+    /// The first thing that went wrong; nothing is written after it.
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> Recording<W> {
+    /// As [`Captures::new`].
+    ///
+    /// # Errors
+    /// What the sinks say.
+    ///
+    /// # Panics
+    /// If there are fewer sinks than connections.
+    pub fn new(
+        scenario: &Scenario,
+        snap_length: u32,
+        about: &str,
+        sinks: impl IntoIterator<Item = W>,
+    ) -> io::Result<Self> {
+        Ok(Self { files: files(scenario, snap_length, about, sinks)?, failure: None })
+    }
+
+    /// Adds a packet of `length` bytes, of which `bytes` were kept, on a subflow of a connection, both by their place in the
+    /// scenario. The time is since the start of the run.
+    pub fn add(&mut self, connection: usize, subflow: usize, time_ns: u64, length: u32, bytes: &[u8]) {
+        if self.failure.is_none() {
+            self.failure = write(&mut self.files[connection], subflow, time_ns, length, bytes).err();
         }
     }
+
+    /// The sinks, complete.
+    ///
+    /// # Errors
+    /// What a sink has said during the run.
+    pub fn finish(self) -> io::Result<Vec<W>> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok(self.files.into_iter().map(PcapNgWriter::into_inner).collect()),
+        }
+    }
+}
+
+/// A file for each connection, with its interfaces.
+fn files<W: Write>(
+    scenario: &Scenario,
+    snap_length: u32,
+    about: &str,
+    sinks: impl IntoIterator<Item = W>,
+) -> io::Result<Vec<PcapNgWriter<W>>> {
+    let mut files = Vec::new();
+    for (model, sink) in scenario.connections.iter().zip(sinks) {
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: vec![
+                SectionHeaderOption::Comment(Cow::Owned(format!("{about}, connection {}", model.name))),
+                SectionHeaderOption::UserApplication(Cow::Borrowed("Braid")),
+            ],
+            ..SectionHeaderBlock::default()
+        };
+        let mut file = PcapNgWriter::with_section_header(sink, section).map_err(cause)?;
+        for subflow in &model.subflows {
+            let route: Vec<&str> =
+                subflow.route.iter().map(|&link| scenario.links[link].name.as_str()).collect();
+            let interface = InterfaceDescriptionBlock {
+                linktype: DataLink::RAW,
+                snaplen: snap_length,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(Cow::Owned(format!(
+                        "{}.{}",
+                        model.name, subflow.name
+                    ))),
+                    InterfaceDescriptionOption::IfDescription(Cow::Owned(route.join(" "))),
+                    InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+                ],
+            };
+            file.write_pcapng_block(interface).map_err(cause)?;
+        }
+        files.push(file);
+    }
+    assert_eq!(files.len(), scenario.connections.len(), "a sink for each connection");
+    Ok(files)
+}
+
+fn write<W: Write>(
+    file: &mut PcapNgWriter<W>,
+    subflow: usize,
+    time_ns: u64,
+    length: u32,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let block = EnhancedPacketBlock {
+        interface_id: subflow as u32,
+        timestamp: Duration::from_nanos(time_ns),
+        original_len: length,
+        data: Cow::Borrowed(bytes),
+        options: vec![],
+    };
+    file.write_pcapng_block(block).map(drop).map_err(cause)
 }
 
 impl<W: Write> Observer for Captures<W> {

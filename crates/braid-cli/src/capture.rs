@@ -61,6 +61,34 @@ impl Captures {
         Ok(finished)
     }
 
+    /// Does a run that is not simulated, and writes its packets unless it fails. `work` does it and hands them over.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn record(
+        &self,
+        plan: &Plan,
+        run: usize,
+        work: impl FnOnce(braid_lab::Capture) -> Result<Finished, Failure>,
+    ) -> Result<Finished, Failure> {
+        let (setup, _) = plan.get(run);
+        let about = format!("{} --backend {}", about(plan, run), setup.backend);
+        let files = self.begin(plan, run)?;
+        let begin = || {
+            let sinks = files.iter().map(|(file, _)| sink(file)).collect::<io::Result<Vec<_>>>()?;
+            pcap::Recording::new(setup.scenario, self.snap_length, &about, sinks)
+        };
+        let mut recording = begin().map_err(|error| writing(&files[0].1, &error))?;
+        let mut each = |packet: braid_lab::Packet<'_>| {
+            let braid_lab::Packet { connection, subflow, time_ns, length, bytes } = packet;
+            recording.add(connection, subflow, time_ns, length, bytes);
+        };
+        let finished = work(braid_lab::Capture { snap_length: self.snap_length, each: &mut each })?;
+        if finished.0.status == OK {
+            let sinks = recording.finish().map_err(|error| writing(&files[0].1, &error))?;
+            finish(sinks, files)?;
+        }
+        Ok(finished)
+    }
+
     fn files(&self, plan: &Plan, run: usize) -> Vec<PathBuf> {
         let (setup, _) = plan.get(run);
         let scenario = setup.scenario.name.trim_end_matches(".toml");
@@ -77,20 +105,21 @@ impl Captures {
         pcap.chain(events).collect()
     }
 
+    /// The files of a run, empty, and the names that they are to get.
+    fn begin(&self, plan: &Plan, run: usize) -> Result<Vec<(NamedTempFile, PathBuf)>, Failure> {
+        let begin = |path: PathBuf| {
+            let file = part(&path).map_err(|error| writing(&path, &error))?;
+            Ok((file, path))
+        };
+        self.files(plan, run).into_iter().map(begin).collect()
+    }
+
     fn recorder(&self, plan: &Plan, run: usize) -> Result<Recorder, Failure> {
         let (setup, _) = plan.get(run);
-        let about =
-            format!("{} --cc {} --seeds {seed}..{seed}", setup.scenario.name, setup.cc, seed = setup.seed);
-        let mut files = Vec::new();
-        for path in self.files(plan, run) {
-            let file = part(&path).map_err(|error| writing(&path, &error))?;
-            files.push((file, path));
-        }
+        let about = about(plan, run);
+        let files = self.begin(plan, run)?;
         let begin = || {
-            let mut sinks = Vec::new();
-            for (file, _) in &files {
-                sinks.push(BufWriter::with_capacity(1 << 16, file.as_file().try_clone()?));
-            }
+            let mut sinks = files.iter().map(|(file, _)| sink(file)).collect::<io::Result<Vec<_>>>()?;
             let events = match (&self.events, sinks.len()) {
                 (Some(_), 1..) => {
                     let sink = sinks.pop().expect("there is one");
@@ -123,14 +152,31 @@ impl Recorder {
     fn finish(self) -> Result<(), Failure> {
         let Self { pcap, events, files } = self;
         let place = files[0].1.clone();
-        let flush = || {
+        let sinks = || {
             let mut sinks = pcap.map_or_else(|| Ok(Vec::new()), pcap::Captures::finish)?;
             sinks.extend(events.map(EventLog::finish).transpose()?);
-            sinks.iter_mut().try_for_each(BufWriter::flush)
+            Ok(sinks)
         };
-        flush().map_err(|error| writing(&place, &error))?;
-        files.into_iter().try_for_each(|(file, path)| publish_same(file, &path))
+        finish(sinks().map_err(|error| writing(&place, &error))?, files)
     }
+}
+
+/// What a capture says it is of.
+fn about(plan: &Plan, run: usize) -> String {
+    let (setup, _) = plan.get(run);
+    format!("{} --cc {} --seeds {seed}..{seed}", setup.scenario.name, setup.cc, seed = setup.seed)
+}
+
+fn sink(file: &NamedTempFile) -> io::Result<BufWriter<File>> {
+    Ok(BufWriter::with_capacity(1 << 16, file.as_file().try_clone()?))
+}
+
+/// Everything is written: the files get their names.
+fn finish(sinks: Vec<BufWriter<File>>, files: Vec<(NamedTempFile, PathBuf)>) -> Result<(), Failure> {
+    for (mut sink, (_, path)) in sinks.into_iter().zip(&files) {
+        sink.flush().map_err(|error| writing(path, &error))?;
+    }
+    files.into_iter().try_for_each(|(file, path)| publish_same(file, &path))
 }
 
 impl Observer for Recorder {

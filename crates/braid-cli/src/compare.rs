@@ -299,7 +299,7 @@ fn run_lab(
         let mut failure = None;
         let work = |index: usize| {
             let number = missing[index];
-            let run = lab::execute(&lab, plan, number, true, stop)?;
+            let run = lab::execute(&lab, plan, number, true, None, stop)?;
             if let Some(kept) = kept.filter(|_| run.0.status == OK) {
                 kept.write(plan, number, &run)?;
             }

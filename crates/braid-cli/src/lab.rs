@@ -3,11 +3,12 @@
 use std::env;
 use std::sync::atomic::AtomicBool;
 
-use braid_lab::{Error, Host, Kind, Lab, Start};
+use braid_lab::{Capture, Error, Host, Kind, Lab, Start};
 use braid_scenario::File;
 
 use crate::Failure;
 use crate::args::{Backend, RunArgs};
+use crate::capture::Captures;
 use crate::failure::{BAD_INPUT, FAILED, INTERRUPTED};
 use crate::plan::Plan;
 use crate::unfinished::Finished;
@@ -57,14 +58,29 @@ pub(crate) fn execute(
     plan: &Plan,
     index: usize,
     samples: bool,
+    captures: Option<&Captures>,
+    stop: &AtomicBool,
+) -> Result<Finished, Failure> {
+    match captures {
+        Some(captures) => captures
+            .record(plan, index, |capture| execute_one(machine, plan, index, samples, Some(capture), stop)),
+        None => execute_one(machine, plan, index, samples, None, stop),
+    }
+}
+
+fn execute_one(
+    machine: &Machine,
+    plan: &Plan,
+    index: usize,
+    samples: bool,
+    capture: Option<Capture<'_>>,
     stop: &AtomicBool,
 ) -> Result<Finished, Failure> {
     let (setup, spec) = plan.get(index);
+    let (scenario, seed) = (setup.scenario, setup.seed);
     let (outcome, environment) = match machine {
-        Machine::Guest(lab) => (lab.run(setup.scenario, spec, setup.seed, samples, stop), lab.environment()),
-        Machine::Here(host) => {
-            (host.run(setup.scenario, spec, setup.seed, samples, stop), host.environment())
-        }
+        Machine::Guest(lab) => (lab.run(scenario, spec, seed, samples, capture, stop), lab.environment()),
+        Machine::Here(host) => (host.run(scenario, spec, seed, samples, capture, stop), host.environment()),
     };
     match outcome {
         Ok(outcome) => {

@@ -18,6 +18,9 @@ pub(crate) struct Manifest {
     braid_version: String,
     backend: String,
     scheduler: String,
+    /// [`Plan::disturbed`]
+    #[serde(default, skip_serializing_if = "is_false")]
+    disturbed: bool,
     /// First and last.
     seeds: [u64; 2],
     scenarios: Vec<Entry>,
@@ -44,6 +47,7 @@ impl Manifest {
             braid_version: VERSION.to_owned(),
             backend: setup.backend.to_owned(),
             scheduler: setup.scheduler.to_owned(),
+            disturbed: plan.disturbed,
             seeds: [plan.seeds.first, plan.seeds.last],
             scenarios: scenarios.collect(),
         }
@@ -75,6 +79,9 @@ impl Manifest {
             Some(format!("with seeds {first}..{last}"))
         } else if (&self.backend, &self.scheduler) != (&there.backend, &there.scheduler) {
             Some(format!("with backend {} and scheduler {}", there.backend, there.scheduler))
+        } else if self.disturbed != there.disturbed {
+            let how = if there.disturbed { "with" } else { "without" };
+            Some(format!("{how} --pcap, which takes some of a kernel's time"))
         } else {
             let mut pairs = self.scenarios.iter().zip(&there.scenarios);
             let (asked, there) = pairs.find(|(asked, there)| asked != there)?;
@@ -85,6 +92,11 @@ impl Manifest {
             })
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Of all that a value says of itself.

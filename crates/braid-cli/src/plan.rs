@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) files: Vec<Planned>,
     pub(crate) seeds: Seeds,
     pub(crate) backend: Backend,
+    /// Whether packets are taken down where that takes a kernel's time, and so changes results a little.
+    pub(crate) disturbed: bool,
     /// For each group of runs that differ only in their seed: file, cell and congestion control.
     groups: Vec<(usize, usize, usize)>,
 }
@@ -69,7 +71,8 @@ impl Plan {
                 groups.extend((0..planned.specs.len()).map(|spec| (index, cell, spec)));
             }
         }
-        let plan = Self { files, seeds: args.seeds, backend: args.backend, groups };
+        let disturbed = args.pcap.is_some() && args.backend != Backend::Sim;
+        let plan = Self { files, seeds: args.seeds, backend: args.backend, disturbed, groups };
         match plan.count() {
             Some(..=MOST_RUNS) => Ok(plan),
             _ => Err(Failure::bad_input(
@@ -184,9 +187,9 @@ fn check_backend(args: &RunArgs) -> Result<(), Failure> {
         Backend::Lab | Backend::Host if cfg!(not(target_os = "linux")) => {
             wrong("the backends lab and host need Linux", "use --backend sim, the simulator")
         }
-        Backend::Lab | Backend::Host if args.pcap.is_some() || args.events => wrong(
-            "the backends lab and host write no captures and no events yet",
-            "leave --pcap and --events out, or use --backend sim",
+        Backend::Lab | Backend::Host if args.events => wrong(
+            "the backends lab and host write no events: a kernel does not tell them",
+            "leave --events out, or use --backend sim; --pcap has the packets",
         ),
         Backend::Sim | Backend::Host if args.kernel.is_some() || args.boot => {
             wrong("--kernel and --boot are of the lab", "add --backend lab")

@@ -35,15 +35,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = pool::stop_on_signal()?;
     #[cfg(target_os = "linux")]
     let machine = lab::prepare(args, &stop)?;
+    let mut folder = args.out.as_deref().map(|path| Folder::prepare(path, &plan)).transpose()?;
+    let captures = Captures::prepare(args)?;
     let execute_one = |number: usize, samples: bool| {
         #[cfg(target_os = "linux")]
         if let Some(machine) = &machine {
-            return lab::execute(machine, &plan, number, samples, &stop);
+            return lab::execute(machine, &plan, number, samples, captures.as_ref(), &stop);
         }
-        Ok(plan.execute(number, samples))
+        match &captures {
+            Some(captures) => captures.execute(&plan, number, samples),
+            None => Ok(plan.execute(number, samples)),
+        }
     };
-    let mut folder = args.out.as_deref().map(|path| Folder::prepare(path, &plan)).transpose()?;
-    let captures = Captures::prepare(args)?;
     let mut report = args.report.as_deref().map(|path| ReportFile::prepare(path, &plan)).transpose()?;
     let mut samples = match &folder {
         Some(folder) if args.samples && !folder.has_samples() => Some(folder.samples()?),
@@ -195,10 +198,7 @@ fn execute(
     if go_on {
         let work = |index: usize| {
             let number = n_before + index;
-            match captures {
-                Some(captures) => captures.execute(plan, number, with_counts(number)),
-                None => execute_one(number, with_counts(number)),
-            }
+            execute_one(number, with_counts(number))
         };
         let each = |finished: Result<Finished, Failure>| {
             let (run, counts) = match finished {

@@ -10,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assert_cmd::cargo::cargo_bin;
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Two paths with random loss, and a TCP flow of the kernel's own on one of them.
@@ -141,6 +143,94 @@ fn equal_runs_give_equal_bytes_whatever_the_jobs_restored_or_booted() {
                 let sent = subflow["packets_sent"].as_u64().unwrap();
                 assert!(sent > 50, "{} {} sent {sent} packets", connection["id"], subflow["id"]);
             }
+        }
+    }
+}
+
+/// Interface, nanoseconds, length, and what was kept.
+type Packet = (usize, u128, u32, Vec<u8>);
+
+/// The names of a capture's interfaces, and its packets.
+fn packets(file: &Path) -> (Vec<String>, Vec<Packet>) {
+    let mut reader = PcapNgReader::new(fs::File::open(file).unwrap()).unwrap();
+    let (mut names, mut packets) = (Vec::new(), Vec::new());
+    while let Some(block) = reader.next_block() {
+        match block.unwrap() {
+            Block::InterfaceDescription(interface) => {
+                names.extend(interface.options.iter().filter_map(|option| match option {
+                    InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
+                    _ => None,
+                }));
+            }
+            Block::EnhancedPacket(packet) => {
+                let id = packet.interface_id as usize;
+                packets.push((id, packet.timestamp.as_nanos(), packet.original_len, packet.data.to_vec()));
+            }
+            _ => {}
+        }
+    }
+    (names, packets)
+}
+
+/// Of a packet from its IPv4 header on: the sender's address, flags, bytes of payload.
+fn segment(length: u32, bytes: &[u8]) -> ([u8; 4], u8, u32) {
+    let ip = usize::from(bytes[0] & 15) * 4;
+    let tcp = usize::from(bytes[ip + 12] >> 4) * 4;
+    (bytes[12..16].try_into().unwrap(), bytes[ip + 13], length - (ip + tcp) as u32)
+}
+
+#[test]
+fn the_packets_of_a_run_are_those_that_were_counted_and_the_same_each_time() {
+    if !lab_is_here("packets") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    scenario(folder.path());
+    let run = |name: &str, options: &[&str]| {
+        // All that was sent by then is counted, and has been seen.
+        let line = ["--pcap", name, "--set", "warmup=0s", "--set", "connection.mp0.stop=1.8s"];
+        done(
+            &braid(Path::new("two.toml"))
+                .current_dir(folder.path())
+                .args(line)
+                .args(["--set", "connection.tcp0.stop=1.8s"])
+                .args(options)
+                .output()
+                .unwrap(),
+        )
+    };
+    let document = run("first", &["--snaplen", "96"]);
+    assert!(document == run("second", &["--snaplen", "96", "--boot"]), "captured again");
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let run = &document["runs"][0];
+    assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+    for (number, connection) in ["mp0", "tcp0"].into_iter().enumerate() {
+        let [first, second] = ["first", "second"]
+            .map(|name| folder.path().join(name).join(format!("0000-two-lia-seed1-{connection}.pcapng")));
+        assert!(fs::read(&first).unwrap() == fs::read(second).unwrap(), "{connection}: the same bytes");
+        let (names, packets) = packets(&first);
+        let subflows = run["connections"][number]["subflows"].as_array().unwrap();
+        let expected: Vec<String> =
+            subflows.iter().map(|own| format!("{connection}.{}", own["id"].as_str().unwrap())).collect();
+        assert_eq!(names, expected);
+        let times: Vec<u128> = packets.iter().map(|(_, time, ..)| *time).collect();
+        assert!(
+            times.is_sorted() && *times.last().unwrap() <= 2_000_000_000,
+            "{connection}: in order of time"
+        );
+        for (index, subflow) in subflows.iter().enumerate() {
+            let own = packets.iter().filter(|(id, ..)| *id == index);
+            let own: Vec<_> =
+                own.map(|(_, _, length, bytes)| (segment(*length, bytes), bytes.len())).collect();
+            assert!(own.iter().all(|(_, kept)| *kept <= 96));
+            let ((sender, flags, _), _) = own[0];
+            assert_eq!(flags & 0b1_0010, 0b10, "it begins with a SYN");
+            let sent = own.iter().filter(|((from, _, payload), _)| *from == sender && *payload > 0).count();
+            assert_eq!(sent as u64, subflow["packets_sent"].as_u64().unwrap(), "{connection} {index}");
+            assert!(
+                own.iter().filter(|((from, ..), _)| *from != sender).count() > 20,
+                "and there are answers"
+            );
         }
     }
 }

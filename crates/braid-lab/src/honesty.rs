@@ -51,6 +51,9 @@ pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) ->
         doubts
             .push(format!("something was done {late:.0} ms late: the machine was busy with something else"));
     }
+    if report.missed_packets > 0 {
+        doubts.push(format!("{} packets are missing in the captures", report.missed_packets));
+    }
     absent(scenario, last, &mut doubts);
     packets(scenario, lowered, last, &mut doubts);
     for (number, link) in scenario.links.iter().enumerate() {
@@ -329,6 +332,11 @@ mod tests {
     #[test]
     fn what_was_done_late_is_doubted() {
         is_doubted("11 ms late", |report| report.latest_ns = 11_000_000);
+    }
+
+    #[test]
+    fn a_capture_that_misses_packets_is_doubted() {
+        is_doubted("3 packets are missing", |report| report.missed_packets = 3);
     }
 
     #[test]

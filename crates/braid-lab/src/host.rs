@@ -22,8 +22,8 @@ use braid_scenario::model::Scenario;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 use crate::{
-    Error, Outcome,
-    job::{self, Job, Message, Report},
+    Capture, Error, Outcome,
+    job::{self, Inbox, Job, Packet, Report},
     lower,
 };
 
@@ -73,14 +73,18 @@ impl Host {
         spec: &Spec,
         seed: u64,
         samples: bool,
+        capture: Option<Capture<'_>>,
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
-        let lowered = lower::lower(scenario, spec, seed)?;
-        let report = self.agent(&lowered.job, stop)?;
+        let mut lowered = lower::lower(scenario, spec, seed)?;
+        lowered.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
+        let mut nobody = |_: Packet<'_>| ();
+        let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
+        let report = report(self.agent(&lowered.job, stop)?, each)?;
         Outcome::new(scenario, &lowered, &report, samples)
     }
 
-    fn agent(&self, job: &Job, stop: &AtomicBool) -> Result<Report, Error> {
+    fn agent(&self, job: &Job, stop: &AtomicBool) -> Result<Output, Error> {
         let started = |error| Error::machine(format!("cannot run {}: {error}", self.program.display()));
         let mut command = Command::new(&self.program);
         // In a group of its own: the terminal's Ctrl-C is for this process.
@@ -103,7 +107,7 @@ impl Host {
             scope.spawn(move || sender.send(child.wait_with_output()));
             loop {
                 match ended.recv_timeout(POLL) {
-                    Ok(output) => return report(&output.map_err(started)?),
+                    Ok(output) => return output.map_err(started),
                     Err(RecvTimeoutError::Disconnected) => {
                         return Err(Error::guest("the thread that waits for the run has ended"));
                     }
@@ -124,14 +128,11 @@ impl Host {
     }
 }
 
-fn report(output: &Output) -> Result<Report, Error> {
-    match job::unframe(&output.stdout) {
-        Ok(Some((Message::Done(report), _))) => Ok(report),
-        Ok(Some((Message::Failed(reason), _))) => Err(Error::guest(reason)),
-        Ok(None) | Err(_) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
-            Err(Error::guest(format!("the run ended before its report ({}){said}", output.status)))
-        }
+fn report(output: Output, packets: &mut dyn FnMut(Packet<'_>)) -> Result<Report, Error> {
+    if let Ok(Some(outcome)) = (Inbox { bytes: output.stdout }).outcome(packets) {
+        return outcome.map_err(Error::guest);
     }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
+    Err(Error::guest(format!("the run ended before its report ({}){said}", output.status)))
 }

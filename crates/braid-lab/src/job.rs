@@ -25,6 +25,8 @@ pub(crate) struct Job {
     pub(crate) connections: Vec<Connection>,
     /// What changes during the run, ascending in time.
     pub(crate) changes: Vec<Change>,
+    /// Take down what senders send and get, at most this many bytes of each packet.
+    pub(crate) snap_length: Option<u32>,
 }
 
 /// A network namespace.
@@ -205,6 +207,8 @@ pub(crate) struct Report {
     pub(crate) verdicts: Vec<VerdictAt>,
     /// Packets that something else than a queue or a link has dropped: namespace, counter, number.
     pub(crate) elsewhere: Vec<(String, String, u64)>,
+    /// Packets that should have been taken down and were not.
+    pub(crate) missed_packets: u64,
 }
 
 /// From a certain time on, a detector says this of a subflow.
@@ -319,8 +323,87 @@ pub(crate) struct QueueAt {
 pub(crate) enum Message {
     /// It could not do the job.
     Failed(String),
+    /// Some of the packets that were taken down ([`Packet::write`]), before it says that it is done.
+    Packets(#[serde(with = "serde_bytes")] Vec<u8>),
     /// It has done the job.
     Done(Report),
+}
+
+/// A packet that a sender has sent or got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Its connection, by its place in the scenario.
+    pub connection: usize,
+    /// The subflow, by its place in the connection.
+    pub subflow: usize,
+    /// Since the start of the run.
+    pub time_ns: u64,
+    /// How long it is, from its IP header on.
+    pub length: u32,
+    /// What was kept of it.
+    pub bytes: &'a [u8],
+}
+
+/// Of what is written before a packet's bytes.
+pub(crate) const PACKET_HEADER: usize = 2 + 2 + 8 + 4 + 4;
+
+impl<'a> Packet<'a> {
+    /// Adds it to others.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        to.extend((self.connection as u16).to_le_bytes());
+        to.extend((self.subflow as u16).to_le_bytes());
+        to.extend(self.time_ns.to_le_bytes());
+        to.extend(self.length.to_le_bytes());
+        to.extend((self.bytes.len() as u32).to_le_bytes());
+        to.extend_from_slice(self.bytes);
+    }
+
+    /// Takes the first one off.
+    fn read(from: &mut &'a [u8]) -> Option<Self> {
+        let (header, rest) = from.split_first_chunk::<PACKET_HEADER>()?;
+        let short = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        let time_ns = u64::from_le_bytes(header[4..12].try_into().expect("eight bytes"));
+        let (bytes, rest) = rest.split_at_checked(word(16) as usize)?;
+        *from = rest;
+        Some(Self { connection: short(0), subflow: short(2), time_ns, length: word(12), bytes })
+    }
+}
+
+/// Hears what comes from the guest, piece by piece.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    /// What was not understood yet.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Inbox {
+    /// How the job ended, if that is among it; `each` gets the packets that come before.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub(crate) fn outcome(
+        &mut self,
+        each: &mut dyn FnMut(Packet<'_>),
+    ) -> Result<Option<Result<Report, String>>, String> {
+        loop {
+            let Some((message, length)) = unframe(&self.bytes)? else { return Ok(None) };
+            self.bytes.drain(..length);
+            match message {
+                Message::Failed(reason) => return Ok(Some(Err(reason))),
+                Message::Done(report) => return Ok(Some(Ok(report))),
+                Message::Packets(packets) => {
+                    let mut rest = &packets[..];
+                    while let Some(packet) = Packet::read(&mut rest) {
+                        each(packet);
+                    }
+                    if !rest.is_empty() {
+                        return Err("a packet is cut short".into());
+                    }
+                }
+            }
+        }
+    }
 }
 
 const MAGIC: [u8; 4] = *b"BRD\x01";
@@ -370,6 +453,32 @@ mod tests {
         }
         assert_eq!(unframe(&bytes), Ok(Some((message, first))));
         assert_eq!(unframe::<Message>(&bytes[first..]).unwrap().unwrap().0, second);
+    }
+
+    #[test]
+    fn packets_come_before_the_outcome_and_in_order() {
+        let packet = |time_ns, bytes| Packet { connection: 3, subflow: 1, time_ns, length: 1500, bytes };
+        let packets = [packet(5, &b"one"[..]), packet(1 << 40, b""), packet(7, b"three")];
+        let mut chunk = Vec::new();
+        packets[..2].iter().for_each(|packet| packet.write(&mut chunk));
+        let mut bytes = frame(&Message::Packets(chunk.clone()));
+        chunk.clear();
+        packets[2].write(&mut chunk);
+        bytes.extend(frame(&Message::Packets(chunk.clone())));
+        bytes.extend(frame(&Message::Done(Report::default())));
+        let mut inbox = Inbox::default();
+        let mut heard = Vec::new();
+        for (at, byte) in bytes.iter().enumerate() {
+            inbox.bytes.push(*byte);
+            let outcome = inbox.outcome(&mut |packet| heard.push(format!("{packet:?}")));
+            let is_last = at + 1 == bytes.len();
+            assert_eq!(outcome, Ok(is_last.then(|| Ok(Report::default()))), "byte {at}");
+        }
+        assert_eq!(heard, packets.map(|packet| format!("{packet:?}")));
+
+        chunk.pop();
+        inbox.bytes = frame(&Message::Packets(chunk));
+        assert!(inbox.outcome(&mut |_| ()).unwrap_err().contains("cut short"));
     }
 
     #[test]

@@ -36,6 +36,7 @@ use tempfile::NamedTempFile;
 pub use agent::{agent, agent_here};
 pub use error::{Error, Kind};
 pub use host::Host;
+pub use job::Packet;
 pub use lower::{Unsupported, check};
 
 use job::{Job, Report};
@@ -91,6 +92,14 @@ impl Outcome {
     }
 }
 
+/// Who gets the packets that senders send and get.
+pub struct Capture<'a> {
+    /// Of each packet at most so many bytes are kept.
+    pub snap_length: u32,
+    /// Gets them when the run is done, those of a connection in order of time.
+    pub each: &'a mut dyn FnMut(Packet<'_>),
+}
+
 /// Of images and snapshots, the newest so many are kept.
 const KEPT: usize = 4;
 
@@ -130,7 +139,7 @@ impl Lab {
             let path = folder.join(format!("{}.snapshot", lab.identity));
             whole(&path, |part| {
                 say("booting the guest once");
-                lab.guest(&Begin::Snapshot(part), &Job::default(), stop).map(drop)
+                lab.guest(&Begin::Snapshot(part), &Job::default(), &mut |_| (), stop).map(drop)
             })?;
             lab.snapshot = Some(path);
         }
@@ -143,7 +152,7 @@ impl Lab {
         format!("Linux {}, QEMU {}, image {}", self.kernel.release, self.qemu.version, self.identity)
     }
 
-    /// Runs a scenario in a guest of its own. Set `stop` to end it early.
+    /// Runs a scenario in a guest of its own. Set `stop` to end it early. Taking packets takes the guest some microseconds each.
     ///
     /// # Errors
     /// If the scenario has what the lab cannot do ([`check`] tells beforehand), the guest fails, or `stop` was set.
@@ -153,21 +162,31 @@ impl Lab {
         spec: &Spec,
         seed: u64,
         samples: bool,
+        capture: Option<Capture<'_>>,
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
-        let lowered = lower::lower(scenario, spec, seed)?;
+        let mut lowered = lower::lower(scenario, spec, seed)?;
+        lowered.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
         let begin = self.snapshot.as_deref().map_or(Begin::Boot, Begin::Restore);
-        let report = self.guest(&begin, &lowered.job, stop)?;
+        let mut nobody = |_: Packet<'_>| ();
+        let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
+        let report = self.guest(&begin, &lowered.job, each, stop)?;
         let report = report.ok_or_else(|| Error::guest("the guest made no report"))?;
         Outcome::new(scenario, &lowered, &report, samples)
     }
 
-    fn guest(&self, begin: &Begin<'_>, job: &Job, stop: &AtomicBool) -> Result<Option<Report>, Error> {
+    fn guest(
+        &self,
+        begin: &Begin<'_>,
+        job: &Job,
+        packets: &mut dyn FnMut(Packet<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Option<Report>, Error> {
         let boot = Boot { kernel: &self.kernel.image, image: &self.image };
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let processor = free().pop();
         let place = Place { folder: &self.folder, processor };
-        let done = qemu::run(&self.qemu, &boot, begin, job, &place, stop);
+        let done = qemu::run(&self.qemu, &boot, begin, job, &place, packets, stop);
         free().extend(processor);
         done
     }

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use crate::{
     Error,
     image::PROGRAM,
-    job::{self, JOB_ITEM, Job, Message, Report},
+    job::{self, Inbox, JOB_ITEM, Job, Packet, Report},
     kernels::writing,
 };
 
@@ -155,6 +155,7 @@ pub(crate) fn run(
     begin: &Begin<'_>,
     job: &Job,
     place: &Place<'_>,
+    packets: &mut dyn FnMut(Packet<'_>),
     stop: &AtomicBool,
 ) -> Result<Option<Report>, Error> {
     let folder = tempfile::Builder::new().prefix(TEMPORARY).tempdir_in(place.folder);
@@ -239,7 +240,7 @@ pub(crate) fn run(
         return Ok(None);
     }
     guest.command("cont", &json!({}), stop)?;
-    guest.listen(stop).map(Some)
+    guest.listen(packets, stop).map(Some)
 }
 
 impl Guest {
@@ -330,21 +331,19 @@ impl Guest {
         }
     }
 
-    /// Until the report.
-    fn listen(&mut self, stop: &AtomicBool) -> Result<Report, Error> {
+    /// Until the report, before which the packets come.
+    fn listen(&mut self, packets: &mut dyn FnMut(Packet<'_>), stop: &AtomicBool) -> Result<Report, Error> {
         let path = self.folder.path().join("port");
         let mut file =
             File::open(&path).map_err(|error| Error::machine(format!("the guest's port: {error}")))?;
-        let mut bytes = Vec::new();
+        let mut inbox = Inbox::default();
         let mut over = None;
         loop {
-            file.read_to_end(&mut bytes)
+            file.read_to_end(&mut inbox.bytes)
                 .map_err(|error| Error::machine(format!("the guest's port: {error}")))?;
-            match job::unframe::<Message>(&bytes) {
-                Ok(Some((Message::Done(report), _))) => return Ok(report),
-                Ok(Some((Message::Failed(reason), _))) => {
-                    return Err(Error::guest(format!("in the guest: {reason}")));
-                }
+            match inbox.outcome(packets) {
+                Ok(Some(Ok(report))) => return Ok(report),
+                Ok(Some(Err(reason))) => return Err(Error::guest(format!("in the guest: {reason}"))),
                 Ok(None) => {}
                 Err(reason) => {
                     return Err(Error::guest(format!("the guest speaks nonsense: {reason}{}", self.log())));

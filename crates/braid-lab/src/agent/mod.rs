@@ -1,6 +1,7 @@
 //! What does a job, and reports: in a guest as its first and only process, after it has got the system ready; on this
 //! machine as a process of its own, with which everything it made ends.
 
+mod capture;
 mod counters;
 mod netlink;
 mod network;
@@ -12,7 +13,7 @@ mod verdicts;
 use std::{
     fmt::Display,
     fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _, Write},
     path::Path,
     process, thread,
     time::Duration,
@@ -31,13 +32,8 @@ pub(crate) const JOB_MODULE: &str = "qemu_fw_cfg.ko";
 
 /// Does what the guest is there for. The host ends the guest.
 pub fn agent() -> ! {
-    let outcome = prepare().and_then(|mut port| {
-        let message = match work() {
-            Ok(report) => Message::Done(report),
-            Err(reason) => Message::Failed(reason),
-        };
-        send(&mut port, &message)
-    });
+    let outcome =
+        prepare().and_then(|mut port| send(&mut port, work()).map_err(failed("writing to the host")));
     if let Err(reason) = outcome {
         // The console, which the host shows when nothing else comes.
         eprintln!("braid: {reason}");
@@ -95,8 +91,19 @@ fn port() -> Result<File, String> {
     Err("there is no port to the host".into())
 }
 
-fn send(port: &mut File, message: &Message) -> Result<(), String> {
-    port.write_all(&job::frame(message)).map_err(failed("writing to the host"))
+/// What a run gives: the packets that were asked for, in pieces, and the report.
+type Done = (Vec<Vec<u8>>, Report);
+
+fn send(to: &mut impl Write, outcome: Result<Done, String>) -> io::Result<()> {
+    match outcome {
+        Ok((packets, report)) => {
+            for piece in packets {
+                to.write_all(&job::frame(&Message::Packets(piece)))?;
+            }
+            to.write_all(&job::frame(&Message::Done(report)))
+        }
+        Err(reason) => to.write_all(&job::frame(&Message::Failed(reason))),
+    }
 }
 
 /// Asks QEMU to stop the guest at this very instruction, by its device for guests that panic. The host then takes a
@@ -125,7 +132,7 @@ fn write_port(port: u16, value: u8) {
     }
 }
 
-fn work() -> Result<Report, String> {
+fn work() -> Result<Done, String> {
     load(JOB_MODULE)?;
     let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_ITEM}/raw");
     let bytes = fs::read(&path).map_err(failed(&path))?;
@@ -144,15 +151,12 @@ fn whole(bytes: &[u8]) -> Result<Job, String> {
 /// Does the job on its standard input on the kernel of this machine, and writes the report to its standard output. What it
 /// makes has no names, or its own, and is gone when it ends.
 pub fn agent_here() -> ! {
-    let message = match work_here() {
-        Ok(report) => Message::Done(report),
-        Err(reason) => Message::Failed(reason),
-    };
-    let written = io::stdout().write_all(&job::frame(&message));
+    let outcome = work_here();
+    let written = send(&mut io::stdout(), outcome);
     process::exit(i32::from(written.is_err()));
 }
 
-fn work_here() -> Result<Report, String> {
+fn work_here() -> Result<Done, String> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes).map_err(failed("the job"))?;
     let mut job = whole(&bytes)?;

@@ -19,6 +19,8 @@ use rustix::{
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{
+    Done,
+    capture::Capture,
     counters::Episodes,
     network::{self, Network},
     paths::{Endpoint, Paths},
@@ -36,7 +38,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const LEAD_NS: u64 = 100_000_000;
 /// From one attempt to join to the next, where the first came too early.
 const JOIN_RETRY_NS: u64 = 1_000_000;
-const FIRST_PORT: u16 = 5000;
+const FIRST_PORT: u16 = 5001;
 const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
 
 /// Nanoseconds of the guest's clock.
@@ -109,7 +111,7 @@ impl Counted {
             // Before the first sample the kernel has the highest number there is.
             min_rtt_us: if sender.min_rtt_us == u32::MAX { 0 } else { sender.min_rtt_us },
             in_flight: sender.in_flight,
-            mss: sender.mss,
+            mss: if sender.mss > 0 { sender.mss } else { before.mss },
             sent: before.sent + u64::from(sender.data_packets_out),
             retransmissions: before.retransmissions + u64::from(sender.retransmissions),
             timeouts: before.timeouts + u64::from(sender.timeouts),
@@ -161,6 +163,7 @@ pub(super) struct Run<'a> {
     has_changed: bool,
     zeros: Vec<u8>,
     listener: Option<Listener>,
+    capture: Option<Capture>,
     report: Report,
 }
 
@@ -190,6 +193,7 @@ impl<'a> Run<'a> {
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").map_err(failed("osrelease"))?;
         let mut run = Self {
             job,
+            capture: Capture::begin(job, &network)?,
             network,
             flows,
             epoll,
@@ -223,10 +227,13 @@ impl<'a> Run<'a> {
     }
 
     /// Runs, with a `beat` every second.
-    pub(super) fn run(mut self, beat: impl Fn()) -> Result<Report> {
+    pub(super) fn run(mut self, beat: impl Fn()) -> Result<Done> {
         // Not at an arbitrary place within a tick of the kernel's clock.
         self.start = (now_ns() + LEAD_NS).next_multiple_of(LEAD_NS);
         self.plan(0, Action::Look);
+        if let Some(capture) = &mut self.capture {
+            capture.start(self.start, self.job.duration_ns);
+        }
         let mut events = Vec::with_capacity(64);
         let mut seconds = 0;
         loop {
@@ -241,7 +248,11 @@ impl<'a> Run<'a> {
                 self.act(time, action)?;
                 if time >= self.job.duration_ns && matches!(action, Action::Look) {
                     self.report.elsewhere = self.network.drops(self.job)?;
-                    return Ok(self.report);
+                    let mut packets = Vec::new();
+                    if let Some(capture) = self.capture {
+                        (packets, self.report.missed_packets) = capture.finish()?;
+                    }
+                    return Ok((packets, self.report));
                 }
             }
             if now / SECOND_NS > seconds {
@@ -457,6 +468,9 @@ impl<'a> Run<'a> {
 
     /// Counts, and plans the next time.
     fn look(&mut self, time: u64) -> Result<()> {
+        if let Some(capture) = &mut self.capture {
+            capture.collect()?;
+        }
         self.observe(time)?;
         let is_regular = time % RECORD_NS == 0;
         if is_regular || self.job.moments.contains(&time) || time >= self.job.duration_ns {

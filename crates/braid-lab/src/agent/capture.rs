@@ -1,0 +1,270 @@
+//! The packets of senders, taken down as they leave and arrive: in a ring of memory that the kernel fills (`AF_PACKET`), so
+//! that no system call is needed for a packet. What it takes is the guest's time, some microseconds for each.
+
+use std::{
+    io,
+    mem::offset_of,
+    os::fd::AsRawFd as _,
+    ptr::{self, NonNull},
+    slice,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use rustix::{
+    mm::{MapFlags, ProtFlags, mmap, munmap},
+    time::{ClockId, clock_gettime},
+};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use super::network::{self, Network};
+use crate::job::{Job, PACKET_HEADER, Packet};
+
+/// A ring has room for what comes between two looks, even if the second is late.
+const LEAST_FRAMES: usize = 4096;
+/// Frames are in blocks of memory that is in one piece.
+const BLOCK: usize = 1 << 16;
+/// `TPACKET_ALIGNMENT`
+const ALIGNMENT: usize = 16;
+/// What is before the packet in its frame: the kernel's header, its address, and the room for a link's header.
+const BEFORE: usize = (size_of::<libc::tpacket2_hdr>() + size_of::<libc::sockaddr_ll>())
+    .next_multiple_of(ALIGNMENT)
+    + ALIGNMENT;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Packets are handed on in pieces of about this size.
+const CHUNK: usize = 1 << 20;
+/// All packets of a run are kept in memory until its end.
+const MOST_BYTES: usize = 384 << 20;
+
+/// What all senders of a job send and get.
+pub(super) struct Capture {
+    /// With connection and subflow.
+    rings: Vec<(usize, usize, Ring)>,
+    snap_length: usize,
+    /// What the clock of packets has at the start and at the end of the run.
+    life_ns: (u64, u64),
+    packets: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Capture {
+    /// None if nobody asked for packets.
+    pub(super) fn begin(job: &Job, network: &Network) -> Result<Option<Self>, String> {
+        let Some(snap_length) = job.snap_length else { return Ok(None) };
+        let mut rings = Vec::new();
+        for (number, connection) in job.connections.iter().enumerate() {
+            network.enter(connection.nodes[0])?;
+            for (index, subflow) in connection.subflows.iter().enumerate() {
+                let most = snap_length.min(job.wires[subflow.wire].mtu) as usize;
+                let ring = Ring::open(network::interface(subflow.wire, 0), most);
+                let ring = ring.map_err(|error| {
+                    format!("{}: taking down its packets (needs CAP_NET_RAW): {error}", connection.name)
+                })?;
+                rings.push((number, index, ring));
+            }
+        }
+        let snap_length = snap_length as usize;
+        Ok(Some(Self { rings, snap_length, life_ns: (0, u64::MAX), packets: vec![Vec::new()], bytes: 0 }))
+    }
+
+    /// The run starts when the monotonic clock is there, and has this duration.
+    pub(super) fn start(&mut self, monotonic_ns: u64, duration_ns: u64) {
+        let ns = |clock| {
+            let time = clock_gettime(clock);
+            time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64
+        };
+        let before = ns(ClockId::Monotonic);
+        let real = ns(ClockId::Realtime);
+        let after = ns(ClockId::Monotonic);
+        let start = real - before.midpoint(after) + monotonic_ns;
+        self.life_ns = (start, start + duration_ns);
+    }
+
+    /// Takes what has come since the last time, in order of time.
+    pub(super) fn collect(&mut self) -> Result<(), String> {
+        let mut fresh: Vec<(u64, usize, usize)> = Vec::new();
+        for (number, (.., ring)) in self.rings.iter().enumerate() {
+            fresh.extend(ring.waiting().map(|frame| (ring.stamp(frame), number, frame)));
+        }
+        // Of those at one time, the order of a ring is kept.
+        fresh.sort_by_key(|&(time, number, _)| (time, number));
+        let (start, end) = self.life_ns;
+        for &(time, number, frame) in fresh.iter().filter(|(time, ..)| *time <= end) {
+            let &(connection, subflow, ref ring) = &self.rings[number];
+            let (length, bytes) = ring.content(frame);
+            let bytes = &bytes[..bytes.len().min(self.snap_length)];
+            let time_ns = time.saturating_sub(start);
+            let packet = Packet { connection, subflow, time_ns, length, bytes };
+            self.bytes += PACKET_HEADER + packet.bytes.len();
+            if self.packets.last().is_none_or(|chunk| chunk.len() >= CHUNK) {
+                self.packets.push(Vec::with_capacity(CHUNK + BLOCK));
+            }
+            packet.write(self.packets.last_mut().expect("there is one"));
+        }
+        for (_, number, _) in fresh {
+            self.rings[number].2.give_back();
+        }
+        if self.bytes > MOST_BYTES {
+            return Err(format!(
+                "the packets of this run take more than {} MB of memory: shorten it, or keep less of each with --snaplen",
+                MOST_BYTES >> 20
+            ));
+        }
+        Ok(())
+    }
+
+    /// All packets, and how many are missing.
+    pub(super) fn finish(mut self) -> Result<(Vec<Vec<u8>>, u64), String> {
+        self.collect()?;
+        let missed = self.rings.iter().map(|(.., ring)| ring.missed()).sum::<io::Result<u64>>();
+        Ok((self.packets, missed.map_err(|error| format!("counting packets: {error}"))?))
+    }
+}
+
+/// The packets of an interface.
+struct Ring {
+    socket: Socket,
+    memory: NonNull<u8>,
+    frame_bytes: usize,
+    frames: usize,
+    /// The frame that comes next.
+    next: usize,
+}
+
+impl Ring {
+    /// In the namespace that this thread is in.
+    fn open(interface: u32, snap_length: usize) -> io::Result<Self> {
+        let frame_bytes = (BEFORE + snap_length).next_multiple_of(ALIGNMENT);
+        let of_block = BLOCK / frame_bytes;
+        let blocks = LEAST_FRAMES.div_ceil(of_block);
+        let socket = Socket::new(Domain::PACKET, Type::DGRAM, None)?;
+        set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as i32))?;
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: frame_bytes as u32,
+            tp_frame_nr: (blocks * of_block) as u32,
+        };
+        set(&socket, libc::PACKET_RX_RING, &request)?;
+        // SAFETY: a new mapping; the kernel's, where it wants.
+        let memory = unsafe {
+            mmap(
+                ptr::null_mut(),
+                blocks * BLOCK,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                &socket,
+                0,
+            )
+        }?;
+        let memory = NonNull::new(memory.cast()).expect("a mapping is somewhere");
+        let ring = Self { socket, memory, frame_bytes, frames: blocks * of_block, next: 0 };
+        // SAFETY: an address of this family, all of which is written.
+        let ((), address) = unsafe {
+            SockAddr::try_init(|storage, length| {
+                let address = libc::sockaddr_ll {
+                    sll_family: libc::AF_PACKET as libc::sa_family_t,
+                    sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+                    sll_ifindex: interface as i32,
+                    sll_hatype: 0,
+                    sll_pkttype: 0,
+                    sll_halen: 0,
+                    sll_addr: [0; 8],
+                };
+                storage.cast::<libc::sockaddr_ll>().write(address);
+                *length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+                Ok(())
+            })
+        }?;
+        // From now on packets come.
+        ring.socket.bind(&address)?;
+        Ok(ring)
+    }
+
+    /// The frames that the kernel has filled, in its order.
+    fn waiting(&self) -> impl Iterator<Item = usize> + '_ {
+        let frames = (self.next..self.frames).chain(0..self.next);
+        frames.take_while(|&frame| self.status(frame).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0)
+    }
+
+    /// The next frame that was waiting is the kernel's again.
+    fn give_back(&mut self) {
+        self.status(self.next).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % self.frames;
+    }
+
+    fn frame(&self, frame: usize) -> NonNull<u8> {
+        let of_block = BLOCK / self.frame_bytes;
+        let at = frame / of_block * BLOCK + frame % of_block * self.frame_bytes;
+        // SAFETY: within the mapping.
+        unsafe { self.memory.add(at) }
+    }
+
+    /// Whose the frame is.
+    fn status(&self, frame: usize) -> &AtomicU32 {
+        // SAFETY: an aligned word of the mapping that the kernel writes as a whole.
+        unsafe {
+            AtomicU32::from_ptr(
+                self.frame(frame).byte_add(offset_of!(libc::tpacket2_hdr, tp_status)).cast().as_ptr(),
+            )
+        }
+    }
+
+    fn header(&self, frame: usize) -> &libc::tpacket2_hdr {
+        // SAFETY: a filled frame begins with this, and is not written to until it is given back.
+        unsafe { self.frame(frame).cast().as_ref() }
+    }
+
+    /// When the packet was there, by the clock of days.
+    fn stamp(&self, frame: usize) -> u64 {
+        let header = self.header(frame);
+        u64::from(header.tp_sec) * SECOND_NS + u64::from(header.tp_nsec)
+    }
+
+    /// Length of the packet, and what is there of it.
+    fn content(&self, frame: usize) -> (u32, &[u8]) {
+        let header = self.header(frame);
+        let (at, kept) = (usize::from(header.tp_net), header.tp_snaplen as usize);
+        assert!(at + kept <= self.frame_bytes, "the kernel keeps to the frame");
+        // SAFETY: within the frame, which is not written to until it is given back.
+        (header.tp_len, unsafe { slice::from_raw_parts(self.frame(frame).add(at).as_ptr(), kept) })
+    }
+
+    /// Packets that found no free frame.
+    fn missed(&self) -> io::Result<u64> {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of_val(&statistics) as libc::socklen_t;
+        // SAFETY: an option whose value is this structure.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut length,
+            )
+        };
+        if result == 0 { Ok(statistics.tp_drops.into()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let of_block = BLOCK / self.frame_bytes;
+        // SAFETY: the whole mapping, to which nothing refers any more.
+        let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.frames / of_block * BLOCK) };
+    }
+}
+
+fn set<T>(socket: &Socket, option: i32, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads a plain value of this size.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            option,
+            ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -2,121 +2,17 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
-use std::thread;
-use std::time::{Duration, Instant};
+mod guests;
 
-use assert_cmd::cargo::cargo_bin;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Two paths with random loss, and a TCP flow of the kernel's own on one of them.
-const SCENARIO: &str = r#"
-title = "Two paths"
-duration = "2s"
-warmup = "500ms"
-cc = ["lia"]
-[link.b1]
-rate = "5mbit"
-delay = "5ms"
-queue = "30p"
-loss = "0.5%"
-[link.b2]
-rate = "2mbit"
-delay = "20ms"
-queue = "30p"
-[connection.mp0]
-kind = "mptcp"
-subflow.sf1.route = ["b1"]
-subflow.sf2.route = ["b2"]
-[connection.tcp0]
-kind = "tcp"
-cc = "cubic"
-route = ["b1"]
-"#;
-
-fn scenario(folder: &Path) -> PathBuf {
-    let path = folder.join("two.toml");
-    fs::write(&path, SCENARIO).unwrap();
-    path
-}
-
-fn braid(scenario: &Path) -> Command {
-    let mut command = Command::new(cargo_bin("braid"));
-    command.arg("run").arg(scenario).args(["--backend", "lab", "--format", "json", "--quiet"]);
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Whether this machine can run the lab at all; if not, says why.
-fn lab_is_here(test: &str) -> bool {
-    static REASON: OnceLock<Option<String>> = OnceLock::new();
-    let reason = REASON.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let output = braid(&scenario(folder.path())).args(["--set", "duration=600ms"]).output().unwrap();
-        let report = text(&output.stderr);
-        let is_missing = ["cannot run qemu", "needs QEMU", "cannot fetch", "no apt"];
-        is_missing.iter().any(|sign| report.contains(sign)).then_some(report)
-    });
-    if let Some(reason) = reason {
-        eprintln!("SKIPPED: {test}: {reason}");
-    }
-    reason.is_none()
-}
-
-fn done(output: &Output) -> String {
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-/// The processes whose parent is `parent`.
-fn children(parent: u32) -> Vec<i32> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let is_child = |id: &i32| {
-        fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| {
-            let after_name = stat.rsplit(") ").next().unwrap_or_default();
-            after_name.split(' ').nth(1) == Some(&parent.to_string())
-        })
-    };
-    ids.filter(is_child).collect()
-}
-
-fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < Duration::from_secs(120), "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// A long run that has got a guest.
-fn begin(folder: &Path) -> (Child, i32) {
-    let child = braid(&scenario(folder))
-        .args(["--set", "duration=1000s"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Before that it asks QEMU for its version.
-    let is_guest = |id: &i32| {
-        fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|words| text(&words).contains("-icount"))
-    };
-    let guest = eventually("a guest begins", || children(child.id()).into_iter().find(is_guest));
-    // It is to be in the middle of its run.
-    thread::sleep(Duration::from_secs(3));
-    (child, guest)
-}
+use guests::{SCENARIO, begin, braid, done, eventually, lab_is_here, scenario, text};
 
 #[test]
 fn equal_runs_give_equal_bytes_whatever_the_jobs_restored_or_booted() {
@@ -277,7 +173,7 @@ fn a_guest_that_is_killed_fails_its_run_and_no_other() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (child, guest) = begin(folder.path());
+    let (child, guest) = begin(&mut braid(&scenario(folder.path())));
     kill_process(Pid::from_raw(guest).unwrap(), Signal::KILL).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
@@ -291,7 +187,7 @@ fn an_interrupted_run_ends_at_once_and_leaves_no_guest() {
     }
     let folder = tempfile::tempdir().unwrap();
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
-        let (child, guest) = begin(folder.path());
+        let (child, guest) = begin(&mut braid(&scenario(folder.path())));
         kill_process(Pid::from_child(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(!output.status.success() && output.stdout.is_empty());

@@ -4,16 +4,23 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
     io::{self, Read},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
 };
 
 use liblzma::read::XzDecoder;
 use object::{Object as _, ObjectSection as _};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
 
-use crate::Error;
+use crate::{
+    Error,
+    scratch::{self, Scratch},
+};
 
 /// Name, package within a Debian archive, sha256.
 const PINNED: &str = include_str!("../../../kernel/guests.tsv");
@@ -59,11 +66,17 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str, &'static str)>
 impl Kernel {
     /// The kernel of that name in the list, of that package (`.deb`), or of that file, whose modules are then in
     /// `/lib/modules`. Packages are fetched into `cache` if need be; `say` tells of what takes long.
-    pub(crate) fn find(name: &str, cache: &Path, say: &dyn Fn(&str)) -> Result<Self, Error> {
+    /// Set `stop` to end it early.
+    pub(crate) fn find(
+        name: &str,
+        cache: &Path,
+        stop: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Result<Self, Error> {
         let packages: Vec<_> = entries().filter(|(pinned, ..)| *pinned == name).collect();
         if !packages.is_empty() {
             let files: Result<Vec<PathBuf>, Error> =
-                packages.iter().map(|(_, path, sum)| fetch(path, sum, cache, say)).collect();
+                packages.iter().map(|(_, path, sum)| fetch(path, sum, cache, stop, say)).collect();
             return Self::of_packages(&files?, cache, say);
         }
         let path = Path::new(name);
@@ -107,22 +120,28 @@ impl Kernel {
         }
         let sum = hex(&hash.finalize());
         let folder = cache.join("unpacked").join(&sum[..16]);
-        let done = folder.join("complete");
-        if !done.exists() {
-            say("unpacking the kernel");
-            let parent = folder.parent().expect("it was joined");
-            fs::create_dir_all(parent).map_err(|error| writing(parent, &error))?;
-            let fresh = tempfile::tempdir_in(parent).map_err(|error| writing(parent, &error))?;
-            for package in packages {
-                unpack(package, fresh.path())?;
+        let parent = folder.parent().expect("it was joined");
+        fs::create_dir_all(parent).map_err(|error| writing(parent, &error))?;
+        scratch::sweep(parent);
+        let is_there = folder.exists();
+        if !is_there || !is_sealed(&folder) {
+            if is_there {
+                say(&format!("{} is damaged and made anew", folder.display()));
             }
-            fs::write(fresh.path().join("complete"), "").map_err(|error| writing(fresh.path(), &error))?;
+            say("unpacking the kernel");
+            let scratch = Scratch::new_in(parent)?;
+            let fresh = scratch.path().join("kernel");
+            fs::create_dir(&fresh).map_err(|error| writing(&fresh, &error))?;
+            for package in packages {
+                unpack(package, &fresh)?;
+            }
+            let seal = sum_of(&fresh).map_err(|error| reading(&fresh, &error))?;
+            fs::write(fresh.join(SEAL), seal).map_err(|error| writing(&fresh, &error))?;
             let _ = fs::remove_dir_all(&folder);
-            match fs::rename(fresh.path(), &folder) {
-                Ok(()) => drop(fresh.keep()),
-                // Another braid was faster.
-                Err(_) if done.exists() => {}
-                Err(error) => return Err(writing(&folder, &error)),
+            match fs::rename(&fresh, &folder) {
+                // Or another braid was faster.
+                Err(error) if !is_sealed(&folder) => return Err(writing(&folder, &error)),
+                _ => {}
             }
         }
         let image = folder.join("vmlinuz");
@@ -143,6 +162,27 @@ impl Kernel {
         let modules = in_order(find).map_err(|error| reading(&folder, &error))?;
         Ok(Self { release: release(&image)?, image, modules })
     }
+}
+
+/// What was unpacked has the sum of itself in this file.
+const SEAL: &str = "complete";
+
+fn is_sealed(folder: &Path) -> bool {
+    let seal = fs::read_to_string(folder.join(SEAL));
+    seal.is_ok_and(|seal| sum_of(folder).is_ok_and(|sum| sum == seal))
+}
+
+/// Of all other files of a folder, their names and what is in them.
+fn sum_of(folder: &Path) -> io::Result<String> {
+    let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    let mut hash = Sha256::new();
+    for path in paths.iter().filter(|path| !path.ends_with(SEAL)) {
+        hash.update(file_name(path));
+        hash.update(Sha256::digest(fs::read(path)?));
+    }
+    Ok(hex(&hash.finalize()))
 }
 
 fn file_name(path: &Path) -> String {
@@ -239,7 +279,10 @@ fn release(image: &Path) -> Result<String, Error> {
 
 /// Takes the kernel's image and the modules out of a Debian package.
 fn unpack(package: &Path, to: &Path) -> Result<(), Error> {
-    let failed = |error: io::Error| reading(package, &error);
+    let failed = |error: io::Error| match error.kind() {
+        kind @ (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => writing(to, &kind.into()),
+        _ => reading(package, &error),
+    };
     let file = fs::File::open(package).map_err(failed)?;
     let mut archive = ar::Archive::new(io::BufReader::new(file));
     while let Some(entry) = archive.next_entry() {
@@ -286,7 +329,13 @@ fn is_of_interest(path: &Path, module: &str) -> bool {
 }
 
 /// The package from the cache, or from the archives that apt is configured for, by apt's own means.
-fn fetch(path: &str, sum: &str, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, Error> {
+fn fetch(
+    path: &str,
+    sum: &str,
+    cache: &Path,
+    stop: &AtomicBool,
+    say: &dyn Fn(&str),
+) -> Result<PathBuf, Error> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let file = cache.join(name);
     if file.exists() {
@@ -305,23 +354,22 @@ fn fetch(path: &str, sum: &str, cache: &Path, say: &dyn Fn(&str)) -> Result<Path
         ));
     }
     say(&format!("fetching {name}"));
+    scratch::sweep(cache);
+    let scratch = Scratch::new_in(cache)?;
+    let (part, log) = (scratch.path().join(name), scratch.path().join("log"));
     let mut reports = Vec::new();
     for archive in &archives {
-        let part = NamedTempFile::new_in(cache).map_err(|error| writing(cache, &error))?;
         // A plus sign in a name stands for itself in a path, but not with every server.
         let address = format!("{archive}/{}", path.replace('+', "%2B"));
-        let output = Command::new(helper)
-            .args(["-q", "download-file", &address])
-            .arg(part.path())
-            .arg(format!("SHA256:{sum}"))
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| Error::machine(format!("cannot run {}: {error}", helper.display())))?;
-        if output.status.success() && sha256(part.path())? == sum {
-            part.persist(&file).map_err(|error| writing(&file, &error.error))?;
+        let errors = fs::File::create(&log).map_err(|error| writing(&log, &error))?;
+        let mut command = Command::new(helper);
+        command.args(["-q", "download-file", &address]).arg(&part).arg(format!("SHA256:{sum}"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
+        if run(&mut command, stop)? && sha256(&part)? == sum {
+            fs::rename(&part, &file).map_err(|error| writing(&file, &error))?;
             return Ok(file);
         }
-        let report = String::from_utf8_lossy(&output.stderr);
+        let report = fs::read_to_string(&log).unwrap_or_default();
         let last = report.lines().rfind(|line| line.starts_with("E: ") || line.contains("Failed"));
         reports
             .push(format!("{archive}: {}", last.unwrap_or("not there, or not what the list names").trim()));
@@ -330,6 +378,29 @@ fn fetch(path: &str, sum: &str, cache: &Path, say: &dyn Fn(&str)) -> Result<Path
         format!("cannot fetch {name} from any archive that apt knows:\n  {}", reports.join("\n  ")),
         "try again when the archive can be reached, or give a kernel of yours with --kernel FILE",
     ))
+}
+
+/// Runs a program to its end, and says whether it succeeded. It ends with this one, and when `stop` is set.
+fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let running = |error| Error::machine(format!("cannot run {name}: {error}"));
+    // SAFETY: between fork and exec, one system call.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
+    let mut child = command.spawn().map_err(running)?;
+    loop {
+        if let Some(status) = child.try_wait().map_err(running)? {
+            return Ok(status.success());
+        }
+        if stop.load(Ordering::Relaxed) {
+            // What it has begun is in the scratch folder.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(Error::interrupted());
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The archives that apt is configured for; the pool is the same for all suites.

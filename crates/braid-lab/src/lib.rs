@@ -16,22 +16,24 @@ mod kernels;
 mod lower;
 mod measure;
 mod qemu;
+mod scratch;
 
 use std::{
     env,
     fs::{self, File},
-    io,
+    hash::Hasher as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process,
     sync::{Mutex, PoisonError, atomic::AtomicBool},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
+use twox_hash::XxHash3_64;
 
 pub use agent::{agent, agent_here};
 pub use error::{Error, Kind};
@@ -43,6 +45,7 @@ use job::{Job, Report};
 use kernels::{Kernel, hex, writing};
 use lower::Lowered;
 use qemu::{Begin, Boot, Place, Qemu};
+use scratch::Scratch;
 
 /// The name of the kernel that is used unless another is asked for.
 ///
@@ -118,7 +121,7 @@ impl Lab {
     ) -> Result<Self, Error> {
         let qemu = Qemu::find()?;
         let cache = cache()?;
-        let kernel = Kernel::find(kernel, &cache.join("kernels"), say)?;
+        let kernel = Kernel::find(kernel, &cache.join("kernels"), stop, say)?;
         let image = image::build(&kernel, program)?;
         let mut hash = Sha256::new();
         hash.update(&image);
@@ -130,16 +133,19 @@ impl Lab {
 
         let folder = cache.join("lab");
         fs::create_dir_all(&folder).map_err(|error| writing(&folder, &error))?;
+        scratch::sweep(&folder);
         let path = folder.join(format!("{identity}.cpio"));
-        whole(&path, |part| fs::write(part, &image).map_err(|error| writing(part, &error)))?;
+        let is_whole = |there: &Path| Ok(fs::read(there)? == image);
+        whole(&path, is_whole, say, |part| fs::write(part, &image).map_err(|error| writing(part, &error)))?;
         let free = Mutex::new(processors());
         let mut lab =
             Self { qemu, kernel, image: path, snapshot: None, identity, folder: folder.clone(), free };
         if start == Start::Restored {
             let path = folder.join(format!("{}.snapshot", lab.identity));
-            whole(&path, |part| {
+            whole(&path, is_sealed, say, |part| {
                 say("booting the guest once");
-                lab.guest(&Begin::Snapshot(part), &Job::default(), &mut |_| (), stop).map(drop)
+                lab.guest(&Begin::Snapshot(part), &Job::default(), &mut |_| (), stop)?;
+                seal(part).map_err(|error| writing(part, &error))
             })?;
             lab.snapshot = Some(path);
         }
@@ -212,32 +218,53 @@ fn cache() -> Result<PathBuf, Error> {
     Ok(base.join("braid"))
 }
 
-/// A file that is there whole or not at all. One that is there already is marked as used.
-fn whole(path: &Path, make: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
-    if let Ok(file) = File::open(path) {
-        let _ = file.set_modified(SystemTime::now());
-        return Ok(());
+/// A file that is there whole or not at all. One that is there already, and is as it should be, is marked as used.
+fn whole(
+    path: &Path,
+    is_whole: impl FnOnce(&Path) -> io::Result<bool>,
+    say: &dyn Fn(&str),
+    make: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<(), Error> {
+    match is_whole(path) {
+        Ok(true) => {
+            let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+            return Ok(());
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Ok(false) | Err(_) => say(&format!("{} is damaged and made anew", path.display())),
     }
     let folder = path.parent().expect("it is in the cache");
-    let part = NamedTempFile::new_in(folder).map_err(|error| writing(folder, &error))?;
-    make(part.path())?;
-    part.persist(path).map(drop).map_err(|error| writing(path, &error.error))
+    let scratch = Scratch::new_in(folder)?;
+    let part = scratch.path().join("part");
+    make(&part)?;
+    fs::rename(&part, path).map_err(|error| writing(path, &error))
+}
+
+/// Bytes of the checksum at the end of a sealed file.
+const SEAL: usize = 8;
+
+fn sum(bytes: &[u8]) -> [u8; SEAL] {
+    let mut hash = XxHash3_64::default();
+    hash.write(bytes);
+    hash.finish().to_le_bytes()
+}
+
+/// Adds a checksum. QEMU does not mind something after its own.
+fn seal(file: &Path) -> io::Result<()> {
+    let sum = sum(&fs::read(file)?);
+    File::options().append(true).open(file)?.write_all(&sum)
+}
+
+/// Whether the checksum at the end is that of the rest.
+fn is_sealed(file: &Path) -> io::Result<bool> {
+    let bytes = fs::read(file)?;
+    Ok(bytes.split_last_chunk::<SEAL>().is_some_and(|(rest, seal)| sum(rest) == *seal))
 }
 
 /// Removes images and snapshots that were not used for long. What cannot be removed does no harm.
 fn tidy(folder: &Path) {
     let used = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).ok();
     let entries = || fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_old = |path: &PathBuf| {
-        used(path).and_then(|at| at.elapsed().ok()).is_some_and(|age| age > Duration::from_secs(24 * 3600))
-    };
-    // Of programs that were killed.
-    let left = entries().filter(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(qemu::TEMPORARY))
-    });
-    for folder in left.filter(is_old) {
-        let _: io::Result<()> = fs::remove_dir_all(folder);
-    }
     for kind in ["cpio", "snapshot"] {
         let mut files: Vec<PathBuf> =
             entries().filter(|path| path.extension().is_some_and(|extension| extension == kind)).collect();

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     os::unix::process::CommandExt as _,
     path::Path,
     process::{Child, ChildStdin, Command, Stdio},
@@ -15,17 +15,18 @@ use std::{
 };
 
 use rustix::{
+    fs::statvfs,
     process::{Signal, set_parent_process_death_signal},
     thread::{CpuSet, sched_setaffinity},
 };
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::{
     Error,
     image::PROGRAM,
     job::{self, Inbox, JOB_ITEM, Job, Packet, Report},
     kernels::writing,
+    scratch::Scratch,
 };
 
 /// The name of the snapshot within its file.
@@ -37,6 +38,11 @@ const OLDEST: u32 = 7;
 const PATIENCE_BUSY: Duration = Duration::from_secs(120);
 /// One that does not even compute for so long hangs, too. On a machine with much else to do it still does, if slowly.
 const PATIENCE_IDLE: Duration = Duration::from_secs(90);
+/// What QEMU says when the guest has called its device for guests that panic.
+const PANICKED: &str = "GUEST_PANICKED";
+/// With less room than this for so long, what the guest says is lost.
+const LEAST_ROOM: u64 = 1 << 16;
+const PATIENCE_FULL: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 /// What the guest says to the kernel's log in the end tells why.
 const LOG_LINES: usize = 25;
@@ -123,22 +129,23 @@ pub(crate) struct Place<'a> {
     pub(crate) processor: Option<usize>,
 }
 
-/// What the names of its files' folder begin with.
-pub(crate) const TEMPORARY: &str = "guest-";
-
 /// A guest that runs; it ends with this.
 struct Guest {
     child: Child,
     commands: ChildStdin,
     answers: Receiver<Value>,
-    folder: TempDir,
+    folder: Scratch,
     commands_sent: u32,
+    /// Beats before the run.
+    early: u64,
     /// Beats so far, and what it had computed at the last one.
     heard: u64,
     computed_then: Duration,
     /// What it had computed when it was last seen to compute, and when that was.
     computed: Duration,
     seen: Instant,
+    /// When there was room on the disk.
+    roomy: Instant,
 }
 
 impl Drop for Guest {
@@ -158,11 +165,9 @@ pub(crate) fn run(
     packets: &mut dyn FnMut(Packet<'_>),
     stop: &AtomicBool,
 ) -> Result<Option<Report>, Error> {
-    let folder = tempfile::Builder::new().prefix(TEMPORARY).tempdir_in(place.folder);
-    let folder = folder.map_err(|error| writing(place.folder, &error))?;
+    let folder = Scratch::new_in(place.folder)?;
     let item = folder.path().join("job");
-    fs::write(&item, job::frame(job))
-        .map_err(|error| Error::machine(format!("cannot write {}: {error}", item.display())))?;
+    fs::write(&item, job::frame(job)).map_err(|error| writing(&item, &error))?;
     let mut command = Command::new(BINARY);
     command
         .args(qemu.arguments())
@@ -190,8 +195,8 @@ pub(crate) fn run(
     if let Begin::Restore(_) = begin {
         command.args(["-S", "-loadvm", SNAPSHOT]);
     }
-    let errors = File::create(folder.path().join("errors"))
-        .map_err(|error| Error::machine(format!("cannot make a temporary file: {error}")))?;
+    let errors = folder.path().join("errors");
+    let errors = File::create(&errors).map_err(|error| writing(&errors, &error))?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).process_group(0);
     let processor = place.processor;
     // SAFETY: between fork and exec, system calls and nothing else.
@@ -225,14 +230,16 @@ pub(crate) fn run(
         answers,
         folder,
         commands_sent: 0,
+        early: 0,
         heard: 0,
         computed_then: Duration::ZERO,
         computed: Duration::ZERO,
         seen: Instant::now(),
+        roomy: Instant::now(),
     };
     guest.command("qmp_capabilities", &json!({}), stop)?;
     match begin {
-        Begin::Boot | Begin::Snapshot(_) => guest.wait_for_event("GUEST_PANICKED", stop)?,
+        Begin::Boot | Begin::Snapshot(_) => guest.wait_until_ready(stop)?,
         Begin::Restore(_) => {}
     }
     if let Begin::Snapshot(file) = begin {
@@ -272,7 +279,7 @@ impl Guest {
     }
 
     fn check(&mut self, stop: &AtomicBool) -> Result<(), Error> {
-        let beats = fs::metadata(self.folder.path().join("beats")).map_or(0, |data| data.len());
+        let beats = self.beats();
         let computed = self.computed();
         if beats > self.heard {
             (self.heard, self.computed_then) = (beats, computed);
@@ -284,8 +291,13 @@ impl Guest {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
+        if self.has_room() {
+            self.roomy = Instant::now();
+        } else if self.roomy.elapsed() > PATIENCE_FULL {
+            return Err(writing(self.folder.path(), &io::ErrorKind::StorageFull.into()));
+        }
         if busy > PATIENCE_BUSY || idle > PATIENCE_IDLE {
-            let after = match self.heard {
+            let after = match self.heard - self.early {
                 0 => "before its first second".to_owned(),
                 second => format!("after second {second} of the run"),
             };
@@ -299,6 +311,10 @@ impl Guest {
         Ok(())
     }
 
+    fn has_room(&self) -> bool {
+        statvfs(self.folder.path()).is_ok_and(|disk| disk.f_bavail * disk.f_frsize >= LEAST_ROOM)
+    }
+
     /// Processor time of QEMU.
     fn computed(&self) -> Duration {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
@@ -308,14 +324,22 @@ impl Guest {
         Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
     }
 
-    fn wait_for_event(&mut self, name: &str, stop: &AtomicBool) -> Result<(), Error> {
+    /// Until the guest has stopped itself.
+    fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         loop {
-            if let Some(answer) = self.answer(stop)? {
-                if answer["event"] == name {
-                    return Ok(());
-                }
+            if self.answer(stop)?.is_some_and(|answer| answer["event"] == PANICKED) {
+                self.early = self.beats();
+                return if self.early > 0 { Ok(()) } else { Err(self.panicked()) };
             }
         }
+    }
+
+    fn beats(&self) -> u64 {
+        fs::metadata(self.folder.path().join("beats")).map_or(0, |data| data.len())
+    }
+
+    fn panicked(&self) -> Error {
+        Error::guest(format!("the guest's kernel panicked{}", self.log()))
     }
 
     /// Writes the state of the stopped guest.
@@ -353,9 +377,7 @@ impl Guest {
                 return Err(error);
             }
             match self.answer(stop) {
-                Ok(Some(answer)) if answer["event"] == "GUEST_PANICKED" => {
-                    return Err(Error::guest(format!("the guest's kernel panicked{}", self.log())));
-                }
+                Ok(Some(answer)) if answer["event"] == PANICKED => return Err(self.panicked()),
                 Ok(_) => {}
                 // It may have said something before.
                 Err(error) if self.is_over() => over = Some(error),
@@ -380,7 +402,7 @@ impl Guest {
         Error::guest(format!("the guest ended before its report ({how}){errors}{}", self.log()))
     }
 
-    /// The last lines of its console, if there are some.
+    /// The last lines of its console, if there are some, after the one that says why it panicked, if it did.
     fn log(&self) -> String {
         let text = fs::read(self.folder.path().join("console")).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).replace('\r', "");
@@ -388,8 +410,10 @@ impl Guest {
         if lines.is_empty() {
             return String::new();
         }
-        let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
-        format!("; the last of its log:\n    {}", last.join("\n    "))
+        let (before, last) = lines.split_at(lines.len().saturating_sub(LOG_LINES));
+        let panic = before.iter().find(|line| line.contains("Kernel panic"));
+        let shown: Vec<&str> = panic.into_iter().chain(last).copied().collect();
+        format!("; the last of its log:\n    {}", shown.join("\n    "))
     }
 }
 

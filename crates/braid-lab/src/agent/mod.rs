@@ -58,6 +58,8 @@ fn prepare() -> Result<File, String> {
         load(module)?;
     }
     let port = port()?;
+    // The first beat: it stops because it is ready, and not because it panicked.
+    beat();
     stop_here();
     Ok(port)
 }
@@ -114,7 +116,7 @@ fn stop_here() {
     write_port(PANIC_DEVICE, PANICKED);
 }
 
-/// Tells the host that another second of the run has passed. The port to the host is no way for it: how long that takes
+/// Tells the host that the guest is ready, and then that another second of the run has passed. The port to the host is no way for it: how long that takes
 /// depends on how busy the host is.
 fn beat() {
     const DEBUG_CONSOLE: u16 = 0xe9;

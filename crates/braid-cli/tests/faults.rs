@@ -1,0 +1,381 @@
+//! What goes wrong around a guest: each is one clear message, leaves no guest behind, and nothing half-written in the
+//! cache. Where something is missing that a test needs it says `SKIPPED` and why.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod guests;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+use std::{env, thread};
+
+use assert_cmd::cargo::cargo_bin;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use guests::{begin, braid, done, eventually, guest_of, lab_is_here, scenario, text};
+
+const QEMU: &str = "qemu-system-x86_64";
+
+fn user_cache() -> PathBuf {
+    let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    base.unwrap_or_else(|| Path::new(&env::var_os("HOME").unwrap()).join(".cache")).join("braid")
+}
+
+/// A cache with the kernel and nothing else.
+fn fresh_cache() -> TempDir {
+    let cache = tempfile::tempdir().unwrap();
+    fs::create_dir(cache.path().join("braid")).unwrap();
+    symlink(user_cache().join("kernels"), cache.path().join("braid/kernels")).unwrap();
+    cache
+}
+
+/// A copy of one with a booted guest.
+fn booted_cache() -> TempDir {
+    static BOOTED: OnceLock<TempDir> = OnceLock::new();
+    let booted = BOOTED.get_or_init(|| {
+        let cache = fresh_cache();
+        let folder = tempfile::tempdir().unwrap();
+        let mut run = braid(&scenario(folder.path()));
+        done(&run.env("XDG_CACHE_HOME", cache.path()).args(["--set", "duration=600ms"]).output().unwrap());
+        cache
+    });
+    let copy = fresh_cache();
+    let folder = copy.path().join("braid/lab");
+    fs::create_dir(&folder).unwrap();
+    for entry in fs::read_dir(booted.path().join("braid/lab")).unwrap().flatten() {
+        fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+    }
+    copy
+}
+
+/// What the lab has in a cache.
+fn files(cache: &Path) -> Vec<String> {
+    let entries = fs::read_dir(cache.join("braid/lab")).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn file(cache: &Path, kind: &str) -> PathBuf {
+    let names = files(cache);
+    let mut own = names.iter().filter(|name| name.ends_with(kind));
+    let (Some(name), None) = (own.next(), own.next()) else { panic!("one {kind} is expected: {names:?}") };
+    cache.join("braid/lab").join(name)
+}
+
+fn flip_a_byte(file: &Path, at: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[at] ^= 0x10;
+    fs::write(file, bytes).unwrap();
+}
+
+/// A program of QEMU's name, first in the path; `$real` is QEMU itself.
+fn instead_of_qemu(folder: &Path, script: &str) -> String {
+    let path = env::var("PATH").unwrap();
+    let real = env::split_paths(&path).map(|folder| folder.join(QEMU)).find(|file| file.exists()).unwrap();
+    let wrapper = folder.join(QEMU);
+    fs::write(&wrapper, format!("#!/bin/bash\nreal={}\n{script}\n", real.display())).unwrap();
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{path}", folder.display())
+}
+
+/// The run of a lab that has begun, by the beats of its guest.
+fn wait_for_beats(cache: &Path, beats: u64) {
+    let count = || {
+        let folder = files(cache).into_iter().find(|name| name.starts_with("scratch-"))?;
+        let beats = fs::metadata(cache.join("braid/lab").join(folder).join("beats")).ok()?;
+        Some(beats.len())
+    };
+    eventually("the guest works", || count().filter(|&count| count >= beats));
+}
+
+#[test]
+fn a_guest_whose_kernel_panics_fails_its_run_with_its_last_words() {
+    if !lab_is_here("a panic") {
+        return;
+    }
+    let (folder, cache) = (tempfile::tempdir().unwrap(), fresh_cache());
+    let socket = folder.path().join("qmp");
+    let script = format!(
+        "args=(\"$@\")\n\
+         for i in \"${{!args[@]}}\"; do [[ ${{args[i]}} == -append ]] && args[i+1]=\"unknown_nmi_panic ${{args[i+1]}}\"; done\n\
+         [[ $# -gt 1 ]] && args+=(-qmp unix:{},server=on,wait=off)\n\
+         exec \"$real\" \"${{args[@]}}\"",
+        socket.display()
+    );
+    let child = braid(&scenario(folder.path()))
+        .args(["--boot", "--set", "duration=1000s"])
+        .env("PATH", instead_of_qemu(folder.path(), &script))
+        .env("XDG_CACHE_HOME", cache.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_beats(cache.path(), 4);
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    for command in ["qmp_capabilities", "inject-nmi"] {
+        writeln!(stream, "{{\"execute\": \"{command}\"}}").unwrap();
+        lines.next().unwrap().unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+    assert!(said.contains("the guest") && said.contains("Kernel panic"), "{said}");
+    assert!(!said.contains("goodput_bps"), "half a result is no result: {said}");
+    assert_eq!(
+        files(cache.path()).len(),
+        1,
+        "the image, and nothing of the guest: {:?}",
+        files(cache.path())
+    );
+}
+
+#[test]
+fn a_guest_that_does_not_boot_is_not_kept() {
+    if !lab_is_here("a guest that does not boot") {
+        return;
+    }
+    let (folder, cache) = (tempfile::tempdir().unwrap(), fresh_cache());
+    let script = "args=(\"$@\")\n\
+         for i in \"${!args[@]}\"; do args[i]=${args[i]/rdinit=/rdinit=\\/missing}; done\n\
+         exec \"$real\" \"${args[@]}\"";
+    let output = braid(&scenario(folder.path()))
+        .env("PATH", instead_of_qemu(folder.path(), script))
+        .env("XDG_CACHE_HOME", cache.path())
+        .output()
+        .unwrap();
+    let report = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    assert!(output.stdout.is_empty());
+    assert!(report.contains("the guest") && report.contains("Kernel panic"), "{report}");
+    assert_eq!(files(cache.path()).len(), 1, "the image, and no snapshot: {:?}", files(cache.path()));
+}
+
+#[test]
+fn a_guest_that_hangs_is_given_up() {
+    if !lab_is_here("a guest that hangs") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (child, guest) = begin(&mut braid(&scenario(folder.path())));
+    kill_process(Pid::from_raw(guest).unwrap(), Signal::STOP).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+    assert!(said.contains("the guest hangs"), "{said}");
+    assert!(!Path::new(&format!("/proc/{guest}")).exists(), "it is gone");
+}
+
+#[test]
+fn a_damaged_image_or_snapshot_is_made_anew() {
+    if !lab_is_here("a damaged snapshot") {
+        return;
+    }
+    let (folder, cache) = (tempfile::tempdir().unwrap(), booted_cache());
+    let scenario = scenario(folder.path());
+    let run = || {
+        let mut command = Command::new(cargo_bin("braid"));
+        command.arg("run").arg(&scenario).args(["--backend", "lab", "--format", "json"]);
+        let output = command.env("XDG_CACHE_HOME", cache.path()).output().unwrap();
+        (done(&output), text(&output.stderr))
+    };
+    let (expected, said) = run();
+    assert!(!said.contains("damaged") && !said.contains("booting"), "{said}");
+    let snapshot = file(cache.path(), ".snapshot");
+    let length = fs::metadata(&snapshot).unwrap().len();
+    let damages: [&dyn Fn(); 3] = [
+        &|| fs::File::options().write(true).open(&snapshot).unwrap().set_len(length / 2).unwrap(),
+        &|| flip_a_byte(&snapshot, length as usize / 2),
+        &|| fs::write(&snapshot, "").unwrap(),
+    ];
+    for damage in damages {
+        damage();
+        let (result, said) = run();
+        assert!(said.contains("is damaged") && said.contains("booting the guest once"), "{said}");
+        assert!(result == expected, "as from the one before");
+    }
+    let image = file(cache.path(), ".cpio");
+    flip_a_byte(&image, 1_000_000);
+    fs::remove_file(&snapshot).unwrap();
+    let (result, said) = run();
+    assert!(said.contains("is damaged") && result == expected, "{said}");
+    let (result, said) = run();
+    assert!(!said.contains("damaged") && !said.contains("booting") && result == expected, "{said}");
+}
+
+#[test]
+fn a_damaged_package_is_never_used() {
+    if !lab_is_here("a damaged package") {
+        return;
+    }
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let scenario = scenario(folder.path());
+    let kernels = cache.path().join("braid/kernels");
+    fs::create_dir_all(&kernels).unwrap();
+    let package = package();
+    let copy = kernels.join(package.file_name().unwrap());
+    fs::copy(&package, &copy).unwrap();
+    flip_a_byte(&copy, fs::metadata(&copy).unwrap().len() as usize / 3);
+
+    let run = |options: &[&str]| {
+        let mut command = Command::new(cargo_bin("braid"));
+        command.arg("run").arg(&scenario).args(["--backend", "lab", "--format", "json"]).args(options);
+        let output = command
+            .env("XDG_CACHE_HOME", cache.path())
+            .env("MIRROR", "http://127.0.0.1:9/debian")
+            .output()
+            .unwrap();
+        assert!(output.stdout.is_empty());
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, said) = run(&[]);
+    assert_eq!(code, Some(1), "{said}");
+    for part in ["is damaged", "fetched anew", "cannot fetch linux-image", "--kernel FILE"] {
+        assert!(said.contains(part), "{part} is missing in:\n{said}");
+    }
+    let (code, said) = run(&["--kernel", copy.to_str().unwrap()]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("cannot read") && said.contains("linux-image-6.12"), "{said}");
+    let unpacked = fs::read_dir(kernels.join("unpacked")).unwrap().count();
+    assert_eq!((unpacked, files(cache.path()).len()), (0, 0), "nothing of it is kept");
+}
+
+#[test]
+fn a_qemu_that_is_too_old_is_named_with_what_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrapper = folder.path().join(QEMU);
+    fs::write(&wrapper, "#!/bin/sh\necho 'QEMU emulator version 6.2.0 (Debian 1:6.2)'\n").unwrap();
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), env::var("PATH").unwrap());
+    let output = braid(&scenario(folder.path())).env("PATH", path).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("version 6.2.0") && said.contains("needs QEMU 7 or newer"), "{said}");
+}
+
+#[test]
+fn what_a_killed_program_leaves_goes_at_the_next_start_and_nothing_that_is_in_use() {
+    if !lab_is_here("a killed program") {
+        return;
+    }
+    let (folder, cache) = (tempfile::tempdir().unwrap(), booted_cache());
+    let scenario = scenario(folder.path());
+    let own = || {
+        let mut command = braid(&scenario);
+        command.env("XDG_CACHE_HOME", cache.path());
+        command
+    };
+    let scratch = || files(cache.path()).into_iter().filter(|name| name.starts_with("scratch-")).count();
+    for signal in [Signal::INT, Signal::TERM] {
+        let (child, _) = begin(&mut own());
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+        assert_eq!(scratch(), 0, "{signal:?}");
+    }
+    let (killed, guest) = begin(&mut own());
+    kill_process(Pid::from_child(&killed), Signal::KILL).unwrap();
+    killed.wait_with_output().unwrap();
+    eventually("the guest ends", || (!Path::new(&format!("/proc/{guest}")).exists()).then_some(()));
+    assert_eq!(scratch(), 1, "it could not clean up");
+    let (other, _) = begin(&mut own());
+    assert_eq!(scratch(), 1, "that of the one before is gone, its own is there");
+    done(&own().args(["--set", "duration=600ms"]).output().unwrap());
+    assert_eq!(scratch(), 1, "another run goes on");
+    assert!(guest_of(other.id()).is_some());
+    kill_process(Pid::from_child(&other), Signal::INT).unwrap();
+    assert_eq!(other.wait_with_output().unwrap().status.code(), Some(130));
+    assert_eq!(scratch(), 0);
+}
+
+#[test]
+fn a_program_killed_while_its_guest_boots_leaves_no_snapshot() {
+    if !lab_is_here("a kill while booting") {
+        return;
+    }
+    let (folder, cache) = (tempfile::tempdir().unwrap(), fresh_cache());
+    let scenario = scenario(folder.path());
+    for signal in [Signal::KILL, Signal::INT] {
+        let child = braid(&scenario)
+            .env("XDG_CACHE_HOME", cache.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let guest = eventually("a guest begins", || guest_of(child.id()));
+        thread::sleep(Duration::from_secs(1));
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        child.wait_with_output().unwrap();
+        eventually("the guest ends", || (!Path::new(&format!("/proc/{guest}")).exists()).then_some(()));
+        assert!(
+            !files(cache.path()).iter().any(|name| name.ends_with(".snapshot")),
+            "{:?}",
+            files(cache.path())
+        );
+    }
+    // The second start has removed what the first could not.
+    assert_eq!(files(cache.path()).len(), 1, "the image is left: {:?}", files(cache.path()));
+}
+
+#[test]
+fn a_full_disk_is_named_with_the_place_and_the_remedy() {
+    if !lab_is_here("a full disk") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    let kernels = user_cache().join("kernels");
+    // Too little for the kernel, the image, the snapshot, and for a guest of a run.
+    for (size, with_kernel) in [("1m", false), ("20m", true), ("100m", true), ("230m", true)] {
+        let place = folder.path().join("small");
+        fs::create_dir_all(&place).unwrap();
+        let link = if with_kernel { "mkdir $0/braid && ln -s $2 $0/braid/kernels && " } else { "" };
+        let kernel = if with_kernel { String::new() } else { format!("--kernel {}", package().display()) };
+        let script = format!(
+            "mount -t tmpfs -o size={size} none $0 && {link} \
+             {{ XDG_CACHE_HOME=$0 $1 run $3 --backend lab --format json --quiet {kernel}; code=$?; \
+             find $0/braid/ -type f >&2; exit $code; }}"
+        );
+        let output = Command::new("unshare")
+            .args(["--mount", "sh", "-c", &script])
+            .args([&place, &cargo_bin("braid"), &kernels, &scenario])
+            .output();
+        let output = match output {
+            Ok(output)
+                if !text(&output.stderr).contains("unshare") && !text(&output.stderr).contains("mount:") =>
+            {
+                output
+            }
+            other => {
+                eprintln!("SKIPPED: a full disk: no mount namespace: {other:?}");
+                return;
+            }
+        };
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{size}: {said}");
+        assert!(output.stdout.is_empty(), "{size}");
+        for part in ["cannot write", "small/braid", "make room", "XDG_CACHE_HOME"] {
+            assert!(said.contains(part), "{size}: {part} is missing in:\n{said}");
+        }
+        assert!(
+            !said.contains("scratch-") || said.matches("scratch-").count() == 1,
+            "{size}: nothing half-written stays: {said}"
+        );
+    }
+}
+
+/// The package of the kernel that is the default.
+fn package() -> PathBuf {
+    let list = include_str!("../../../kernel/guests.tsv");
+    let path = list.lines().find(|line| !line.starts_with('#')).and_then(|line| line.split('\t').nth(1));
+    user_cache().join("kernels").join(path.unwrap().rsplit('/').next().unwrap())
+}

@@ -1,0 +1,81 @@
+//! Folders for what is not to stay. The owner of each has it locked; one that nobody has locked is of a program that was
+//! killed, and goes at the next start.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
+
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
+
+use crate::{Error, kernels::writing};
+
+const PREFIX: &str = "scratch-";
+
+/// A folder that goes when this does.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    folder: TempDir,
+    _own: File,
+}
+
+impl Scratch {
+    /// A new one.
+    pub(crate) fn new_in(parent: &Path) -> Result<Self, Error> {
+        let make = || {
+            // Nobody sweeps before it is locked.
+            let _no_sweep = lock(parent, FlockOperation::LockShared)?;
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+            let own = lock(folder.path(), FlockOperation::LockExclusive)?;
+            Ok(Self { folder, _own: own })
+        };
+        make().map_err(|error| writing(parent, &error))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Removes the folders whose owner is gone. What cannot be removed does no harm.
+pub(crate) fn sweep(parent: &Path) {
+    let Ok(_nobody_makes_one) = lock(parent, FlockOperation::LockExclusive) else { return };
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_scratch = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if let Some(Ok(_own)) =
+            is_scratch.then(|| lock(&entry.path(), FlockOperation::NonBlockingLockExclusive))
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn lock(folder: &Path, how: FlockOperation) -> io::Result<File> {
+    let folder = File::open(folder)?;
+    flock(&folder, how)?;
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_owner_goes_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let mine = Scratch::new_in(parent.path()).unwrap();
+        fs::write(mine.path().join("work"), "in progress").unwrap();
+        let dead = parent.path().join("scratch-dead");
+        fs::create_dir(&dead).unwrap();
+        fs::write(dead.join("half"), "written").unwrap();
+        let other = parent.path().join("kernels");
+        fs::create_dir(&other).unwrap();
+        sweep(parent.path());
+        assert!(mine.path().join("work").exists() && other.exists() && !dead.exists());
+        let path = mine.path().to_owned();
+        drop(mine);
+        assert!(!path.exists());
+    }
+}

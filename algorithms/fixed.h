@@ -229,6 +229,24 @@ braid_inline u32 braid_product_below(u64 a, u64 b, u64 c, u64 d)
 	return braid_below(left, right) | (braid_equal(left, right) & braid_below(a * b, c * d));
 }
 
+/* Of a and b: 0 if a < b, 1 if they are equal, 2 if a > b. */
+braid_inline u32 braid_compare(u64 a, u64 b)
+{
+	return 1 + braid_below(b, a) - braid_below(a, b);
+}
+
+/* The same of a * b and c * d, with 128-bit products. */
+braid_inline u32 braid_compare_products(u64 a, u64 b, u64 c, u64 d)
+{
+	u32 high, low = braid_compare(a * b, c * d);
+
+	/* The usual case: products of 64 bits, which BPF has. */
+	if (!((a | b | c | d) >> 32))
+		return low;
+	high = braid_compare(braid_mul_high(a, b), braid_mul_high(c, d));
+	return (u32)braid_select(braid_equal(high, 1), low, high);
+}
+
 /* One 32-bit digit of a long division: (rest * 2^32 + digit) / divisor, where rest < divisor and the divisor's top bit
  * is set. The estimate from the divisor's upper half is at most 2 too large (Knuth, The Art of Computer Programming,
  * vol. 2, 4.3.1, algorithm D). */

@@ -51,32 +51,27 @@ braid_inline u64 olia_bytes(const struct braid_view *view, u32 i)
 
 braid_inline void olia_classify(const struct braid_view *view, struct olia_sets *sets)
 {
+	u32 fastest = braid_fastest_rtt(view, sets->eligible), largest_window = 0, best = 0, i;
 	u64 best_bytes = 0, best_square = 1;
-	u32 largest_window = 0, fastest = BRAID_RTT_MAX, i;
 
 	braid_for_each(i, sets->eligible)
 	{
-		u64 rtt = braid_rtt(&view->subflow[i]), bytes = olia_bytes(view, i);
-
-		if (braid_product_below(best_bytes, rtt * rtt, bytes, best_square)) {
-			best_bytes = bytes;
-			best_square = rtt * rtt;
-		}
-		largest_window = braid_max32(largest_window, braid_rate_window(view, i));
-		fastest = braid_min32(fastest, (u32)rtt);
-	}
-	braid_for_each(i, sets->eligible)
-	{
-		u64 rtt = braid_rtt(&view->subflow[i]);
-		u32 window = braid_rate_window(view, i), largest = braid_equal(window, largest_window);
-		u32 worse = braid_product_below(olia_bytes(view, i), best_square, best_bytes, rtt * rtt);
+		u64 bytes = olia_bytes(view, i), rtt = braid_rtt(&view->subflow[i]);
+		u32 order = braid_compare_products(bytes, best_square, best_bytes, rtt * rtt), is_better = order >> 1;
+		u32 window = braid_rate_window(view, i), is_larger = braid_below32(largest_window, window), is_largest;
 		u64 rate = window * braid_speed(view, i, fastest);
 
+		/* What is better or larger than all before stands alone, what is as good or as large joins them. */
+		best = (best & (is_better - 1)) | ((order + 1) >> 1) << i;
+		best_bytes = braid_select(is_better, bytes, best_bytes);
+		best_square = braid_select(is_better, rtt * rtt, best_square);
+		is_largest = is_larger | braid_equal(window, largest_window);
+		sets->largest = (sets->largest & (is_larger - 1)) | is_largest << i;
+		largest_window = braid_max32(largest_window, window);
 		sets->total += rate;
 		sets->own = braid_select(braid_equal(i, view->self), rate, sets->own);
-		sets->largest |= largest << i;
-		sets->collected |= (1 ^ (largest | worse)) << i;
 	}
+	sets->collected = best & ~sets->largest;
 }
 
 /* 1/alpha: n times the size of self's set, positive in B \ M and negative in M; 0 if alpha is 0. */

@@ -48,7 +48,7 @@ braid_inline u32 braid_is_established(const struct tcp_sock *tp)
 {
 	u32 state = tp->inet_conn.icsk_inet.sk.__sk_common.skc_state;
 
-	return braid_equal(state, TCP_ESTABLISHED) | braid_equal(state, TCP_CLOSE_WAIT);
+	return (1u << TCP_ESTABLISHED | 1u << TCP_CLOSE_WAIT) >> (state & 31) & 1;
 }
 
 /* What every algorithm looks at, self or sibling, added to the flags that the caller has set. */

@@ -101,6 +101,12 @@ FUNCTIONS(DEFINE)
 extern const struct braid_probe_function braid_probe_functions[];
 const struct braid_probe_function braid_probe_functions[] = { FUNCTIONS(ROW){ 0 } };
 
+u32 braid_probe_compare_products(u64 a, u64 b, u64 c, u64 d);
+u32 braid_probe_compare_products(u64 a, u64 b, u64 c, u64 d)
+{
+	return braid_compare_products(a, b, c, d);
+}
+
 u32 braid_probe_product_below(u64 a, u64 b, u64 c, u64 d);
 u32 braid_probe_product_below(u64 a, u64 b, u64 c, u64 d)
 {

@@ -18,6 +18,7 @@ struct Function {
 unsafe extern "C" {
     static braid_probe_functions: Function;
     fn braid_probe_product_below(a: u64, b: u64, c: u64, d: u64) -> u32;
+    fn braid_probe_compare_products(a: u64, b: u64, c: u64, d: u64) -> u32;
 }
 
 /// Every function of fixed.h that native/probe.c lists.
@@ -142,5 +143,10 @@ proptest! {
         prop_assert_eq!(unsafe { braid_probe_product_below(a, b, c, d) } == 1, below);
         // SAFETY: as above.
         prop_assert_eq!(unsafe { braid_probe_product_below(a, b, a, b) }, 0);
+        let order = (u128::from(a) * u128::from(b)).cmp(&(u128::from(c) * u128::from(d)));
+        // SAFETY: as above.
+        prop_assert_eq!(unsafe { braid_probe_compare_products(a, b, c, d) }, (order as i32 + 1) as u32);
+        // SAFETY: as above.
+        prop_assert_eq!(unsafe { braid_probe_compare_products(a, b, b, a) }, 1);
     }
 }

@@ -132,6 +132,31 @@ fn the_packets_of_a_run_are_those_that_were_counted_and_the_same_each_time() {
 }
 
 #[test]
+fn subflows_begin_with_the_threshold_of_the_scenario() {
+    if !lab_is_here("the first threshold") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let largest = |threshold: &str| {
+        let output = braid(&scenario(folder.path()))
+            .args(["--set", "link.b1.loss=0%", "--set", "link.b1.rate=20mbit", "--set", "link.b1.delay=25ms"])
+            .args(["--set", "link.b1.queue=100p", "--set", "connection.tcp0.start=1900ms"])
+            .args(["--set", threshold])
+            .output()
+            .unwrap();
+        let document: serde_json::Value = serde_json::from_str(&done(&output)).unwrap();
+        let run = &document["runs"][0];
+        assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+        run["connections"][0]["subflows"][0]["cwnd_packets"].as_f64().unwrap()
+    };
+    // Ten packets at first, and at most one more per round trip of 50 ms.
+    let limited = largest("connection.mp0.initial-ssthresh=5");
+    assert!((10.0..40.0).contains(&limited), "{limited}");
+    let free = largest("connection.mp0.initial-ssthresh=1000");
+    assert!(free > 60.0, "{free}");
+}
+
+#[test]
 fn what_the_lab_cannot_do_is_refused_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codel.toml");

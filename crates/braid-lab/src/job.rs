@@ -164,6 +164,8 @@ pub(crate) struct Connection {
     pub(crate) stop_ns: Option<u64>,
     /// Receive buffer, bytes of payload.
     pub(crate) receive_buffer: u64,
+    /// Slow start threshold that its subflows begin with, packets; `None`: none.
+    pub(crate) initial_ssthresh: Option<u32>,
     /// In order of creation.
     pub(crate) subflows: Vec<Subflow>,
 }

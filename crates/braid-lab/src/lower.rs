@@ -80,9 +80,6 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
         if connection.ip_header != 20 {
             return refuse(key("ip-version"), "the lab speaks IPv4 only");
         }
-        if connection.initial_ssthresh.is_some() {
-            return refuse(key("initial-ssthresh"), "the kernel has no such setting");
-        }
         for (index, subflow) in connection.subflows.iter().enumerate() {
             if !subflow.reroutes.is_empty() {
                 let own = match connection.kind {
@@ -293,6 +290,7 @@ impl<'a> Builder<'a> {
             start_ns: model.start_ns,
             stop_ns: model.stop_ns,
             receive_buffer: model.receive_buffer,
+            initial_ssthresh: model.initial_ssthresh,
             subflows,
         });
         Ok(())

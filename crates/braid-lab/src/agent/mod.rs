@@ -7,6 +7,7 @@ mod netlink;
 mod network;
 mod paths;
 mod tcp_info;
+mod thresholds;
 mod traffic;
 mod verdicts;
 

@@ -25,6 +25,7 @@ use super::{
     network::{self, Network},
     paths::{Endpoint, Paths},
     tcp_info::{self, TcpInfo},
+    thresholds,
     verdicts::Listener,
 };
 use crate::job::{self, ConnectionAt, Job, Moment, QueueAt, Report, SubflowAt};
@@ -595,6 +596,10 @@ fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) 
     listener.bind(&address.into()).map_err(failed("bind"))?;
     listener.listen(128).map_err(failed("listen"))?;
     network.enter(connection.nodes[0])?;
+    if let Some(packets) = connection.initial_ssthresh {
+        let senders = connection.subflows.iter().map(|subflow| subflow.address);
+        thresholds::remember(senders, connection.server, packets).map_err(failed("initial ssthresh"))?;
+    }
     let paths = connection.multipath.then(Paths::open).transpose().map_err(failed("path manager"))?;
     fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &connection.cc)
         .map_err(failed("setting the default congestion control"))?;

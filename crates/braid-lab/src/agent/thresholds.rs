@@ -1,0 +1,69 @@
+//! Slow start thresholds that connections begin with. The kernel has no setting for one: it takes it from what it remembers
+//! of a pair of addresses, and notes there, at the end of a connection between them, what the route says. So the pair
+//! is made known by a connection that never leaves the sender's namespace.
+
+use std::{
+    fs, io,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener},
+};
+
+use socket2::{Domain, Socket, Type};
+
+use super::netlink::{CREATE, EXCL, Message, Netlink};
+
+const NEW_ROUTE: u16 = 24;
+const DELETE_ROUTE: u16 = 25;
+/// Of the kind of table that is asked first, and of routes in it.
+const LOCAL: u32 = 255;
+const LOOPBACK: u32 = 1;
+const SSTHRESH: u16 = 6;
+
+/// From now on TCP connections and subflows of this namespace from `senders` to `server` begin with `packets`.
+pub(super) fn remember(
+    senders: impl Iterator<Item = Ipv4Addr>,
+    server: Ipv4Addr,
+    packets: u32,
+) -> io::Result<()> {
+    set("tcp_no_ssthresh_metrics_save", "0")?;
+    set("tcp_no_metrics_save", "0")?;
+    let mut netlink = Netlink::route()?;
+    let mut here = to_loopback(NEW_ROUTE, CREATE | EXCL, server);
+    here.nested(8, |metrics| {
+        // Fixed, so that a connection's own does not take its place.
+        metrics.attribute(1, &(1_u32 << SSTHRESH).to_ne_bytes()).attribute(SSTHRESH, &packets.to_ne_bytes());
+    });
+    netlink.request(here)?;
+    let listener = TcpListener::bind((server, 0))?;
+    for sender in senders {
+        visit(sender, &listener)?;
+    }
+    netlink.request(to_loopback(DELETE_ROUTE, 0, server))?;
+    set("tcp_no_metrics_save", "1")
+}
+
+fn set(name: &str, value: &str) -> io::Result<()> {
+    fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
+}
+
+/// About a route by which packets to an address stay here.
+fn to_loopback(kind: u16, flags: u16, address: Ipv4Addr) -> Message {
+    // IPv4, a host, no type of service, table below, static, for this host only, local.
+    let mut message = Message::new(kind, flags, &[2, 32, 0, 0, 0, 4, 254, 2, 0, 0, 0, 0]);
+    message
+        .attribute(1, &address.octets())
+        .attribute(15, &LOCAL.to_ne_bytes())
+        .attribute(4, &LOOPBACK.to_ne_bytes());
+    message
+}
+
+/// Opens a connection and closes it.
+fn visit(sender: Ipv4Addr, listener: &TcpListener) -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.bind(&SocketAddrV4::new(sender, 0).into())?;
+    socket.connect(&listener.local_addr()?.into())?;
+    let (receiver, _) = listener.accept()?;
+    // In this order: it is remembered by who closes first.
+    drop(socket);
+    drop(receiver);
+    Ok(())
+}

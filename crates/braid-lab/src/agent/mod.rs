@@ -58,6 +58,8 @@ fn prepare() -> Result<File, String> {
     for module in list()?.iter().filter(|module| *module != JOB_MODULE) {
         load(module)?;
     }
+    // No connection waits for memory that others have: 512 MB of it, in pages.
+    fs::write("/proc/sys/net/ipv4/tcp_mem", "131072 131072 131072").map_err(failed("tcp_mem"))?;
     let port = port()?;
     // The first beat: it stops because it is ready, and not because it panicked.
     beat();

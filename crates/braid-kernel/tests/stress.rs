@@ -13,11 +13,11 @@ mod common;
 
 use std::{
     env,
-    fs::{File, OpenOptions},
-    io::{Read as _, Seek as _, SeekFrom},
+    fs::OpenOptions,
+    io::{ErrorKind, Read, Seek as _, SeekFrom},
     os::unix::fs::OpenOptionsExt as _,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -36,51 +36,92 @@ const WORKERS: usize = 16;
 /// Among them some that the verifier is done with soon, and one that owns its window.
 const NAMES: [&str; 6] = ["s_lia", "s_ewtcp", "s_olia", "s_bbr", "s_balia", "s_dolia"];
 
-/// The kernel's messages from now on.
-struct KernelLog(File);
+/// Reads the kernel's messages as they come: its log is a ring, and thousands of replacements are more notices than it holds.
+struct KernelLog {
+    is_over: Arc<AtomicBool>,
+    reader: thread::JoinHandle<Vec<String>>,
+}
 
 impl KernelLog {
-    fn open() -> std::io::Result<Self> {
-        let mut file = OpenOptions::new()
+    /// From now on.
+    fn follow() -> std::io::Result<Self> {
+        let mut log = OpenOptions::new()
             .read(true)
             .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
             .open("/dev/kmsg")?;
-        file.seek(SeekFrom::End(0))?;
-        Ok(Self(file))
+        log.seek(SeekFrom::End(0))?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let reader = thread::spawn({
+            let is_over = Arc::clone(&is_over);
+            move || {
+                let mut faults = Vec::new();
+                loop {
+                    let is_last = is_over.load(Ordering::Relaxed);
+                    read_faults(&mut log, &mut faults);
+                    if is_last {
+                        return faults;
+                    }
+                    thread::sleep(Duration::from_millis(20));
+                }
+            }
+        });
+        Ok(Self { is_over, reader })
     }
 
-    /// Those that tell of a fault.
-    fn faults(mut self) -> Vec<String> {
-        const SIGNS: [&str; 9] = [
-            "WARNING:",
-            "BUG:",
-            "Oops",
-            "refcount_t",
-            "general protection",
-            "Call Trace",
-            "rcu_sched",
-            "soft lockup",
-            "INFO: task",
-        ];
-        let mut faults = Vec::new();
-        let mut record = [0; 8192];
-        loop {
-            match self.0.read(&mut record) {
-                Ok(0) => return faults,
-                Ok(n) => {
-                    let text = String::from_utf8_lossy(&record[..n]).into_owned();
-                    if SIGNS.iter().any(|sign| text.contains(sign)) {
-                        faults.push(text);
-                    }
+    /// What came until now that tells of a fault.
+    fn faults(self) -> Vec<String> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.reader.join().expect("no panic")
+    }
+}
+
+/// Reads a log of one record per read as far as it goes, and adds the records that tell of a fault.
+fn read_faults(log: &mut impl Read, faults: &mut Vec<String>) {
+    const SIGNS: [&str; 9] = [
+        "WARNING:",
+        "BUG:",
+        "Oops",
+        "refcount_t",
+        "general protection",
+        "Call Trace",
+        "rcu_sched",
+        "soft lockup",
+        "INFO: task",
+    ];
+    let mut record = [0; 8192];
+    loop {
+        match log.read(&mut record) {
+            Ok(n) => {
+                let text = String::from_utf8_lossy(&record[..n]).into_owned();
+                if SIGNS.iter().any(|sign| text.contains(sign)) {
+                    faults.push(text);
                 }
-                // Records that were overwritten before they were read: the next read goes on behind them.
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                    faults.push("the kernel's log wrapped, so that messages were missed".into());
-                }
-                Err(_) => return faults,
             }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            // Records were overwritten before they were read: the next read goes on behind them.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                faults.push("the kernel's log wrapped, so that messages were missed".into());
+            }
+            Err(error) => panic!("/dev/kmsg: {error}"),
         }
     }
+}
+
+#[test]
+fn messages_that_the_log_lost_are_a_fault_and_those_behind_them_are_read() {
+    struct Log(Vec<Result<&'static str, ErrorKind>>);
+    impl Read for Log {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let record = self.0.pop().unwrap_or(Err(ErrorKind::WouldBlock))?;
+            into[..record.len()].copy_from_slice(record.as_bytes());
+            Ok(record.len())
+        }
+    }
+    let mut log =
+        Log(vec![Ok("4,9,7,-;BUG: ours"), Err(ErrorKind::BrokenPipe), Ok("5,2,6,-;already registered")]);
+    let mut faults = Vec::new();
+    read_faults(&mut log, &mut faults);
+    assert_eq!(faults, ["the kernel's log wrapped, so that messages were missed", "4,9,7,-;BUG: ours"]);
 }
 
 /// Replaces and unloads, over and over. Returns how often. The next one is that which has taken least time so far: what is
@@ -122,7 +163,7 @@ fn connections_survive_algorithms_that_are_replaced_and_unloaded_and_the_kernel_
         env::var("BRAID_STRESS_WORKERS").map_or(WORKERS, |text| text.parse().expect("a number"));
     let _alone = alone();
     let Some(network) = Network::new(TEST) else { return };
-    let Ok(log) = KernelLog::open() else { return skip(TEST, "/dev/kmsg cannot be read") };
+    let Ok(log) = KernelLog::follow() else { return skip(TEST, "/dev/kmsg cannot be read") };
     let objects_before = objects();
     let control = env::var("BRAID_STRESS_WITH").ok();
     let names = if control.is_some() { &[][..] } else { &NAMES[..] };

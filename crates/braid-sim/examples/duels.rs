@@ -22,7 +22,7 @@ only, the connection may take all of the second, and of the first at most half; 
 of it, since it has another path that nobody else uses (resource pooling). Reno is weaker than CUBIC where windows are large, and delay
 gives way to loss: so an algorithm that grows as Reno and one that listens to delay take less from CUBIC than may be taken.
 Detectors of shared bottlenecks couple only what they have detected, and are one TCP on each subflow until then; there are no
-congestion marks here, which `sbcc` lives on.
+congestion marks here, which `sbcc` lives on. wVegas leaves half of a free path idle; its page says why.
 
 **Setting.** Each bottleneck has 20 Mbit/s, 40 ms round trip, a drop-tail queue of one bandwidth-delay product (67 packets) and
 100 us of jitter. 180 s, of which the first 30 s do not count; mean of 5 seeds. Goodput as a share of what the two flows

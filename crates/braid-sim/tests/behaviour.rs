@@ -111,6 +111,21 @@ fn olia_moves_away_from_the_lossy_path() {
 }
 
 #[test]
+fn wvegas_fills_a_free_path_as_far_as_slow_start_went() {
+    // 67 packets fill it.
+    let mut path = link("b1", 20.0, 20.0);
+    path.forward.queue = QueueLimit::Packets(67);
+    for threshold in [20, 30] {
+        let mut flow = connection("tcp0", None, &[&[0]]);
+        flow.initial_ssthresh = Some(threshold);
+        let result = run(&scenario(60.0, vec![path.clone()], vec![flow]), "wvegas", 1);
+        let windows = &result.connections[0].subflows[0].cwnd_samples[20..];
+        let (least, most) = (*windows.iter().min().unwrap(), *windows.iter().max().unwrap());
+        assert!(least < threshold && (threshold..=threshold + 5).contains(&most), "{least} to {most}");
+    }
+}
+
+#[test]
 fn a_failed_path_costs_no_data_and_is_used_again_when_it_returns() {
     let mut failing = link("b1", 10.0, 10.0);
     failing.forward.outages = vec![(10_000_000_000, 30_000_000_000)];

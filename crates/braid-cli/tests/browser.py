@@ -263,6 +263,18 @@ class ReportInABrowser(unittest.TestCase):
                     script = "return document.documentElement.scrollWidth"
                     self.assertLessEqual(self.browser.execute_script(script), width)
 
+    def test_captions_stay_in_sight_where_a_table_is_wider_than_the_screen(self):
+        self.browser.show(self.pages["disjoint"], PHONE)
+        script = (
+            "return [...document.querySelectorAll('.wide')].map((wide) => { wide.scrollLeft = 100;"
+            " const { left, right } = wide.querySelector('caption').getBoundingClientRect();"
+            " return [wide.scrollLeft, left, right]; })"
+        )
+        tables = self.browser.execute_script(script)
+        self.assertGreater(max(scrolled for scrolled, _, _ in tables), 0)
+        for _, left, right in tables:
+            self.assertTrue(0 <= left < right <= PHONE, (left, right))
+
     def test_charts_follow_the_width_of_the_window(self):
         self.browser.show(self.pages["disjoint"])
         self.browser.look(PHONE)

@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use assert_cmd::Command;
-use rustix::net::{AddressFamily, SocketType, ipproto, sockopt};
+use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 
@@ -287,19 +287,19 @@ fn ip(args: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
-fn mptcp_socket() -> OwnedFd {
-    rustix::net::socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::MPTCP)).expect("MPTCP")
-}
-
-/// A connection of MPTCP within the namespace, its client on that congestion control; and the listener, which joins need.
-fn connection(netns: &Netns, algorithm: &str) -> (TcpListener, [TcpStream; 2]) {
+/// A connection of TCP or MPTCP within the namespace, its client on that congestion control; and the listener, which joins
+/// need.
+fn connection(netns: &Netns, protocol: Protocol, algorithm: &str) -> (TcpListener, [TcpStream; 2]) {
+    let socket = || {
+        rustix::net::socket(AddressFamily::INET, SocketType::STREAM, Some(protocol)).expect("the protocol")
+    };
     let connect = || {
         netns.enter();
-        let server = mptcp_socket();
+        let server = socket();
         rustix::net::bind(&server, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
         rustix::net::listen(&server, 16).expect("bound");
         let server = TcpListener::from(server);
-        let client = mptcp_socket();
+        let client = socket();
         sockopt::set_tcp_congestion(&client, algorithm).expect("it is loaded");
         rustix::net::connect(&client, &server.local_addr().expect("bound")).expect("it listens");
         let mut ends = [TcpStream::from(client), server.accept().expect("a client").0];
@@ -322,7 +322,7 @@ fn status_warns_of_a_connection_whose_subflows_run_different_algorithms() {
     netns.ip("mptcp limits set subflows 2 add_addr_accepted 2");
     let output = braid(&["load", "lia", "--as", "cli_mixed"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let _connection = connection(&netns, "braid_cli_mixed");
+    let _connection = connection(&netns, ipproto::MPTCP, "braid_cli_mixed");
     assert!(!stderr(&braid(&["status"])).contains("cli_mixed"), "one subflow cannot differ");
 
     // What joins later finds the name gone.
@@ -347,4 +347,66 @@ fn status_warns_of_a_connection_whose_subflows_run_different_algorithms() {
     let algorithms: Vec<_> = ours["subflows"].as_array().expect("a list").iter().collect();
     assert_eq!(algorithms.len(), 2, "{ours}");
     assert_ne!(algorithms[0]["algorithm"], algorithms[1]["algorithm"], "{ours}");
+}
+
+#[test]
+fn top_shows_the_group_of_subflows_own_for_plain_tcp_and_a_dash_where_nothing_detects() {
+    const TEST: &str = "groups in braid top";
+    if !can_load(TEST) {
+        return;
+    }
+    let Some(netns) = Netns::new(TEST) else { return };
+    netns.ip("link set lo up");
+    netns.ip("mptcp limits set subflows 2 add_addr_accepted 2");
+    netns.ip("mptcp endpoint add 127.0.0.2 dev lo subflow");
+    for (spec, name) in [("split:sbd=all", "cli_group"), ("lia", "cli_lia")] {
+        let output = braid(&["load", spec, "--as", name]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let _mptcp = connection(&netns, ipproto::MPTCP, "braid_cli_group");
+    let _tcp = connection(&netns, ipproto::TCP, "braid_cli_group");
+    let _other = connection(&netns, ipproto::TCP, "braid_cli_lia");
+
+    // What stands in a column, by its title; the first word of it.
+    let cell = |title: &str, line: &str, column: &str| {
+        let words = &line[title.find(column).expect("a column")..];
+        words.split_whitespace().next().unwrap_or_default().to_owned()
+    };
+    let mut groups = Vec::new();
+    for _ in 0..200 {
+        let shown = stdout(&braid(&["top", "--once", "--all", "--filter", &netns.0]));
+        let (title, rows) = shown.split_once('\n').expect("a title");
+        groups = rows
+            .lines()
+            .filter(|row| row.contains("braid_cli_"))
+            .map(|row| {
+                let kind = if row.starts_with("tcp ") { "tcp" } else { "mptcp" };
+                format!("{kind} {} {}", cell(title, row, "ALGORITHM"), cell(title, row, "GROUP"))
+            })
+            .collect();
+        groups.sort();
+        if groups.len() == 4 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    let expected = [
+        "mptcp braid_cli_group 1",
+        "mptcp braid_cli_group 1",
+        "tcp braid_cli_group own",
+        "tcp braid_cli_lia -",
+    ];
+    assert_eq!(groups, expected);
+
+    let document = braid(&["top", "--once", "--json", "--filter", "braid_cli_group"]);
+    let document: Value = serde_json::from_slice(&document.stdout).expect("one document");
+    let connections = document["connections"].as_array().expect("a list");
+    let subflows = connections.iter().flat_map(|own| own["subflows"].as_array().expect("a list"));
+    let mut numbers: Vec<_> = subflows.map(|own| own["group"].as_u64()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [Some(0), Some(1), Some(1)]);
+    for name in ["cli_group", "cli_lia"] {
+        let output = braid(&["unload", name, "--force"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
 }

@@ -54,7 +54,8 @@ impl Subflow {
         }
     }
 
-    /// A number that the connection's subflows with the same bottleneck have in common, or `own`; `-` where nothing is said.
+    /// A number that the connection's subflows with the same bottleneck have in common, or `own`; `-` where nothing is
+    /// said.
     pub(super) fn group(&self) -> String {
         match self.verdict {
             None => "-".into(),
@@ -155,6 +156,11 @@ impl Sampler {
                     _ => flow.delivery_rate as f64 * 8.0,
                 };
                 acked.insert(key, flow.bytes_acked);
+                let mut verdict = verdicts.get(&socket.cookie).copied();
+                // `sbd=all` says of plain TCP, too, that all share a bottleneck: but nobody is there to share with.
+                if let (Some(verdict), None) = (&mut verdict, socket.token) {
+                    verdict.group = 0;
+                }
                 let lone = socket.token.is_none().then_some((socket.local, socket.remote));
                 let connection = connections.entry((name.clone(), socket.token, lone)).or_insert_with(|| {
                     Connection { namespace: name, token: socket.token, subflows: Vec::new() }
@@ -166,7 +172,7 @@ impl Sampler {
                     remote: socket.remote,
                     flow,
                     rate_bps,
-                    verdict: verdicts.get(&socket.cookie).copied(),
+                    verdict,
                 });
             }
         }

@@ -119,8 +119,8 @@ fn stop_here() {
     write_port(PANIC_DEVICE, PANICKED);
 }
 
-/// Tells the host that the guest is ready, and then that another second of the run has passed. The port to the host is no way for it: how long that takes
-/// depends on how busy the host is.
+/// Tells the host that the guest is ready, and then that another second of the run has passed. The port to the host is no
+/// way for it: how long that takes depends on how busy the host is.
 fn beat() {
     const DEBUG_CONSOLE: u16 = 0xe9;
     write_port(DEBUG_CONSOLE, b'.');

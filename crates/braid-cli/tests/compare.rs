@@ -2,12 +2,16 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod guests;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
+
+use guests::{lab_is_missing, text, write};
 
 /// Nothing is random here: there is one run, and its two paths differ.
 const SCENARIO: &str = r#"
@@ -29,32 +33,22 @@ subflow.sf1.route = ["b1"]
 subflow.sf2.route = ["b2"]
 "#;
 
-fn scenario(folder: &Path) -> PathBuf {
-    let path = folder.join("two.toml");
-    fs::write(&path, SCENARIO).unwrap();
-    path
-}
-
 fn compare(scenario: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(cargo_bin("braid"));
     command.arg("compare").arg(scenario).args(["--quiet", "--sim-seeds", "3"]).args(options);
     command.output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 #[test]
 fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = scenario(folder.path());
+    let scenario = write(folder.path(), SCENARIO);
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (out, page, overlay) = (at("out"), at("page.html"), at("overlay"));
     let options = ["--out", &out, "--report", &page, "--overlay", &overlay, "--format", "json"];
     let first = compare(&scenario, &options);
     let report = text(&first.stderr);
-    if ["cannot run qemu", "needs QEMU", "cannot fetch", "no apt"].iter().any(|sign| report.contains(sign)) {
+    if lab_is_missing(&report) {
         eprintln!("SKIPPED: {report}");
         return;
     }
@@ -110,7 +104,7 @@ fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
 #[test]
 fn what_the_lab_cannot_do_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = scenario(folder.path());
+    let scenario = write(folder.path(), SCENARIO);
     let output = compare(&scenario, &["--set", "link.b1.discipline=codel"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("drop-tail"), "{}", text(&output.stderr));

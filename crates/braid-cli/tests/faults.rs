@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 use std::{env, thread};
@@ -326,6 +326,40 @@ fn a_program_killed_while_its_guest_boots_leaves_no_snapshot() {
     assert_eq!(files(cache.path()).len(), 1, "the image is left: {:?}", files(cache.path()));
 }
 
+/// What becomes of a script for which `$0` is the root of a disk of this size, where the program keeps its cache, `$1` the
+/// program, `$2` the folder of kernels and `$3` a scenario. Nothing where such a disk cannot be made.
+fn on_a_disk_of(size: &str, scenario: &Path, script: &str) -> Option<Output> {
+    let place = scenario.with_file_name("small");
+    fs::create_dir_all(&place).unwrap();
+    let script =
+        format!("mount -t tmpfs -o size={size} none $0 && export XDG_CACHE_HOME=$0 && {{ {script} }}");
+    let output = Command::new("unshare")
+        .args(["--mount", "bash", "-c", &script])
+        .args([&place, &cargo_bin("braid"), &user_cache().join("kernels"), scenario])
+        .output();
+    match output {
+        Ok(output)
+            if !text(&output.stderr).contains("unshare") && !text(&output.stderr).contains("mount:") =>
+        {
+            Some(output)
+        }
+        other => {
+            eprintln!("SKIPPED: a full disk: no mount namespace: {other:?}");
+            None
+        }
+    }
+}
+
+/// The command failed, and said with place and remedy that the disk is full.
+fn says_that_the_disk_is_full(output: &Output) -> String {
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in ["cannot write", "small/braid", "make room", "XDG_CACHE_HOME"] {
+        assert!(said.contains(part), "{part} is missing in:\n{said}");
+    }
+    said
+}
+
 #[test]
 fn a_full_disk_is_named_with_the_place_and_the_remedy() {
     if !lab_is_here("a full disk") {
@@ -333,44 +367,77 @@ fn a_full_disk_is_named_with_the_place_and_the_remedy() {
     }
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path());
-    let kernels = user_cache().join("kernels");
     // Too little for the kernel, the image, the snapshot, and for a guest of a run.
     for (size, with_kernel) in [("1m", false), ("20m", true), ("100m", true), ("230m", true)] {
-        let place = folder.path().join("small");
-        fs::create_dir_all(&place).unwrap();
-        let link = if with_kernel { "mkdir $0/braid && ln -s $2 $0/braid/kernels && " } else { "" };
+        let link = if with_kernel { "mkdir $0/braid; ln -s $2 $0/braid/kernels;" } else { "" };
         let kernel = if with_kernel { String::new() } else { format!("--kernel {}", package().display()) };
         let script = format!(
-            "mount -t tmpfs -o size={size} none $0 && {link} \
-             {{ XDG_CACHE_HOME=$0 $1 run $3 --backend lab --format json --quiet {kernel}; code=$?; \
-             find $0/braid/ -type f >&2; exit $code; }}"
+            "{link} $1 run $3 --backend lab --format json --quiet {kernel}; code=$?; \
+             find $0/braid/ -type f >&2; exit $code;"
         );
-        let output = Command::new("unshare")
-            .args(["--mount", "sh", "-c", &script])
-            .args([&place, &cargo_bin("braid"), &kernels, &scenario])
-            .output();
-        let output = match output {
-            Ok(output)
-                if !text(&output.stderr).contains("unshare") && !text(&output.stderr).contains("mount:") =>
-            {
-                output
-            }
-            other => {
-                eprintln!("SKIPPED: a full disk: no mount namespace: {other:?}");
-                return;
-            }
-        };
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{size}: {said}");
+        let Some(output) = on_a_disk_of(size, &scenario, &script) else { return };
+        let said = says_that_the_disk_is_full(&output);
         assert!(output.stdout.is_empty(), "{size}");
-        for part in ["cannot write", "small/braid", "make room", "XDG_CACHE_HOME"] {
-            assert!(said.contains(part), "{size}: {part} is missing in:\n{said}");
-        }
         assert!(
             !said.contains("scratch-") || said.matches("scratch-").count() == 1,
             "{size}: nothing half-written stays: {said}"
         );
     }
+}
+
+#[test]
+fn a_disk_that_fills_in_mid_run_ends_the_run_and_spoils_nothing_for_the_next() {
+    if !lab_is_here("a disk that fills") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    // The guest has beaten three times when all the room that is left is taken.
+    let script = "mkdir $0/braid; ln -s $2 $0/braid/kernels; \
+        run() { $braid run $scenario --backend lab --format json --quiet --set duration=$1; }; \
+        braid=$1 scenario=$3; \
+        run 600ms >$0/before || exit 3; \
+        run 1000s & \
+        until [[ $(cat $0/braid/lab/scratch-*/beats 2>/dev/null) == ...* ]]; do sleep 0.1; done; \
+        cat /dev/zero 2>/dev/null >$0/filler; \
+        wait $!; code=$?; \
+        ls $0/braid/lab >&2; rm $0/filler; \
+        run 600ms >$0/after || exit 4; \
+        cmp $0/before $0/after || exit 5; \
+        exit $code;";
+    let Some(output) = on_a_disk_of("600m", &scenario, script) else { return };
+    let said = says_that_the_disk_is_full(&output);
+    assert!(output.stdout.is_empty(), "no result");
+    assert_eq!(
+        said.matches("scratch-").count(),
+        1,
+        "where it could not write, and nothing of it stays: {said}"
+    );
+}
+
+#[test]
+#[ignore = "slow: two minutes of a processor, for so long a guest may be silent"]
+fn a_guest_that_computes_for_ever_is_given_up() {
+    if !lab_is_here("a guest that computes for ever") {
+        return;
+    }
+    let (folder, cache) = (tempfile::tempdir().unwrap(), booted_cache());
+    // Its beats come to nothing, so for all that is heard of it it is in a loop.
+    let script = "args=(\"$@\")\n\
+         for i in \"${!args[@]}\"; do args[i]=${args[i]/file,id=beats,path=*/null,id=beats}; done\n\
+         exec \"$real\" \"${args[@]}\"";
+    let output = braid(&scenario(folder.path()))
+        .args(["--set", "duration=3000s"])
+        .env("PATH", instead_of_qemu(folder.path(), script))
+        .env("XDG_CACHE_HOME", cache.path())
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+    for part in ["the guest hangs before its first second", "it computed for 12", "\"connections\":[]"] {
+        assert!(said.contains(part), "{part} is missing in:\n{said}");
+    }
+    assert_eq!(files(cache.path()).len(), 2, "image and snapshot: {:?}", files(cache.path()));
 }
 
 /// The package of the kernel that is the default.

@@ -3,6 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod guests;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use assert_cmd::cargo::cargo_bin;
 use rustix::process::{Pid, Signal, kill_process};
+
+use guests::{child_with, packets_are_those_counted, run_on, text, write};
 
 /// Two paths, and a TCP flow of the kernel's own on the first. The algorithm has a detector.
 const SCENARIO: &str = r#"
@@ -38,19 +42,11 @@ route = ["b1"]
 "#;
 
 fn scenario(folder: &Path) -> PathBuf {
-    let path = folder.join("two.toml");
-    fs::write(&path, SCENARIO).unwrap();
-    path
+    write(folder, SCENARIO)
 }
 
 fn braid(scenario: &Path) -> Command {
-    let mut command = Command::new(cargo_bin("braid"));
-    command.arg("run").arg(scenario).args(["--backend", "host", "--format", "json", "--quiet"]);
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    run_on("host", scenario)
 }
 
 /// What a run on this machine gives, unless the machine cannot.
@@ -64,20 +60,6 @@ fn or_skip(test: &str, output: &Output) -> Option<serde_json::Value> {
     }
     assert!(output.status.success(), "{report}");
     Some(serde_json::from_slice(&output.stdout).unwrap())
-}
-
-/// The process that does the job of a run, by its parent.
-fn agent_of(parent: u32) -> Option<i32> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let mut ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    ids.find(|id| {
-        let read = |name: &str| fs::read(format!("/proc/{id}/{name}")).map(|bytes| text(&bytes));
-        let is_child = read("stat").is_ok_and(|stat| {
-            let after_name = stat.rsplit(") ").next().unwrap_or_default();
-            after_name.split(' ').nth(1) == Some(&parent.to_string())
-        });
-        is_child && read("cmdline").is_ok_and(|words| words.contains("--here"))
-    })
 }
 
 /// What is left of runs whose process was `agent`, if something is.
@@ -121,6 +103,24 @@ fn a_scenario_runs_on_this_kernel() {
 }
 
 #[test]
+fn the_packets_of_a_run_on_this_kernel_are_those_that_were_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let packets = folder.path().join("packets");
+    let mut command = braid(&scenario(folder.path()));
+    command.arg("--pcap").arg(&packets).args(["--snaplen", "96", "--set", "warmup=0s"]);
+    for connection in ["mp0", "tcp0"] {
+        command.arg("--set").arg(format!("connection.{connection}.stop=3s"));
+    }
+    let Some(document) = or_skip("packets on this kernel", &command.output().unwrap()) else { return };
+    let run = &document["runs"][0];
+    assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+    for (number, connection) in ["mp0", "tcp0"].into_iter().enumerate() {
+        let name = format!("0000-two-split-sbd=all-seed1-{connection}.pcapng");
+        packets_are_those_counted(&packets.join(name), run, number);
+    }
+}
+
+#[test]
 fn a_run_that_is_interrupted_or_killed_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path());
@@ -138,7 +138,8 @@ fn a_run_that_is_interrupted_or_killed_leaves_nothing() {
         while !watch.is_finished() && agent.is_none() {
             assert!(began.elapsed() < Duration::from_secs(120), "no run begins");
             thread::sleep(Duration::from_millis(20));
-            agent = agent_of(id);
+            // The process that does the job.
+            agent = child_with("--here", id);
         }
         let Some(agent) = agent else {
             assert!(or_skip("an interrupted run", &watch.join().unwrap()).is_none());

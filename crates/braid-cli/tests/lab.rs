@@ -8,11 +8,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
-use pcap_file::pcapng::{Block, PcapNgReader};
 use rustix::process::{Pid, Signal, kill_process};
 
-use guests::{SCENARIO, begin, braid, done, eventually, lab_is_here, scenario, text};
+use guests::{
+    SCENARIO, begin, braid, done, eventually, lab_is_here, packets_are_those_counted, scenario, text,
+};
 
 #[test]
 fn equal_runs_give_equal_bytes_whatever_the_jobs_restored_or_booted() {
@@ -41,38 +41,6 @@ fn equal_runs_give_equal_bytes_whatever_the_jobs_restored_or_booted() {
             }
         }
     }
-}
-
-/// Interface, nanoseconds, length, and what was kept.
-type Packet = (usize, u128, u32, Vec<u8>);
-
-/// The names of a capture's interfaces, and its packets.
-fn packets(file: &Path) -> (Vec<String>, Vec<Packet>) {
-    let mut reader = PcapNgReader::new(fs::File::open(file).unwrap()).unwrap();
-    let (mut names, mut packets) = (Vec::new(), Vec::new());
-    while let Some(block) = reader.next_block() {
-        match block.unwrap() {
-            Block::InterfaceDescription(interface) => {
-                names.extend(interface.options.iter().filter_map(|option| match option {
-                    InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
-                    _ => None,
-                }));
-            }
-            Block::EnhancedPacket(packet) => {
-                let id = packet.interface_id as usize;
-                packets.push((id, packet.timestamp.as_nanos(), packet.original_len, packet.data.to_vec()));
-            }
-            _ => {}
-        }
-    }
-    (names, packets)
-}
-
-/// Of a packet from its IPv4 header on: the sender's address, flags, bytes of payload.
-fn segment(length: u32, bytes: &[u8]) -> ([u8; 4], u8, u32) {
-    let ip = usize::from(bytes[0] & 15) * 4;
-    let tcp = usize::from(bytes[ip + 12] >> 4) * 4;
-    (bytes[12..16].try_into().unwrap(), bytes[ip + 13], length - (ip + tcp) as u32)
 }
 
 /// Two documents are equal; if not, shows where they part.
@@ -112,30 +80,7 @@ fn the_packets_of_a_run_are_those_that_were_counted_and_the_same_each_time() {
         let [first, second] = ["first", "second"]
             .map(|name| folder.path().join(name).join(format!("0000-two-lia-seed1-{connection}.pcapng")));
         assert!(fs::read(&first).unwrap() == fs::read(second).unwrap(), "{connection}: the same bytes");
-        let (names, packets) = packets(&first);
-        let subflows = run["connections"][number]["subflows"].as_array().unwrap();
-        let expected: Vec<String> =
-            subflows.iter().map(|own| format!("{connection}.{}", own["id"].as_str().unwrap())).collect();
-        assert_eq!(names, expected);
-        let times: Vec<u128> = packets.iter().map(|(_, time, ..)| *time).collect();
-        assert!(
-            times.is_sorted() && *times.last().unwrap() <= 2_000_000_000,
-            "{connection}: in order of time"
-        );
-        for (index, subflow) in subflows.iter().enumerate() {
-            let own = packets.iter().filter(|(id, ..)| *id == index);
-            let own: Vec<_> =
-                own.map(|(_, _, length, bytes)| (segment(*length, bytes), bytes.len())).collect();
-            assert!(own.iter().all(|(_, kept)| *kept <= 96));
-            let ((sender, flags, _), _) = own[0];
-            assert_eq!(flags & 0b1_0010, 0b10, "it begins with a SYN");
-            let sent = own.iter().filter(|((from, _, payload), _)| *from == sender && *payload > 0).count();
-            assert_eq!(sent as u64, subflow["packets_sent"].as_u64().unwrap(), "{connection} {index}");
-            assert!(
-                own.iter().filter(|((from, ..), _)| *from != sender).count() > 20,
-                "and there are answers"
-            );
-        }
+        packets_are_those_counted(&first, run, number);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the tests with guests share.
+//! What the tests with guests, and on the kernel of this machine, share.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
@@ -10,6 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assert_cmd::cargo::cargo_bin;
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use serde_json::Value;
 
 /// Two paths with random loss, and a TCP flow of the kernel's own on one of them.
 pub(crate) const SCENARIO: &str = r#"
@@ -36,20 +39,33 @@ cc = "cubic"
 route = ["b1"]
 "#;
 
-pub(crate) fn scenario(folder: &Path) -> PathBuf {
+pub(crate) fn write(folder: &Path, scenario: &str) -> PathBuf {
     let path = folder.join("two.toml");
-    fs::write(&path, SCENARIO).unwrap();
+    fs::write(&path, scenario).unwrap();
     path
 }
 
-pub(crate) fn braid(scenario: &Path) -> Command {
+pub(crate) fn scenario(folder: &Path) -> PathBuf {
+    write(folder, SCENARIO)
+}
+
+pub(crate) fn run_on(backend: &str, scenario: &Path) -> Command {
     let mut command = Command::new(cargo_bin("braid"));
-    command.arg("run").arg(scenario).args(["--backend", "lab", "--format", "json", "--quiet"]);
+    command.arg("run").arg(scenario).args(["--backend", backend, "--format", "json", "--quiet"]);
     command
+}
+
+pub(crate) fn braid(scenario: &Path) -> Command {
+    run_on("lab", scenario)
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether a message says that something is missing that the lab needs.
+pub(crate) fn lab_is_missing(report: &str) -> bool {
+    ["cannot run qemu", "needs QEMU", "cannot fetch", "no apt"].iter().any(|sign| report.contains(sign))
 }
 
 /// Whether this machine can run the lab at all; if not, says why.
@@ -59,8 +75,7 @@ pub(crate) fn lab_is_here(test: &str) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let output = braid(&scenario(folder.path())).args(["--set", "duration=600ms"]).output().unwrap();
         let report = text(&output.stderr);
-        let is_missing = ["cannot run qemu", "needs QEMU", "cannot fetch", "no apt"];
-        is_missing.iter().any(|sign| report.contains(sign)).then_some(report)
+        lab_is_missing(&report).then_some(report)
     });
     if let Some(reason) = reason {
         eprintln!("SKIPPED: {test}: {reason}");
@@ -73,17 +88,18 @@ pub(crate) fn done(output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// The processes whose parent is `parent`.
-fn children(parent: u32) -> Vec<i32> {
+/// The process that `parent` has started with this in its command line.
+pub(crate) fn child_with(word: &str, parent: u32) -> Option<i32> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
-    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let is_child = |id: &i32| {
-        fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| {
+    let mut ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    ids.find(|id| {
+        let read = |name: &str| fs::read(format!("/proc/{id}/{name}")).map(|bytes| text(&bytes));
+        let is_child = read("stat").is_ok_and(|stat| {
             let after_name = stat.rsplit(") ").next().unwrap_or_default();
             after_name.split(' ').nth(1) == Some(&parent.to_string())
-        })
-    };
-    ids.filter(is_child).collect()
+        });
+        is_child && read("cmdline").is_ok_and(|words| words.contains(word))
+    })
 }
 
 pub(crate) fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
@@ -100,10 +116,7 @@ pub(crate) fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
 /// The guest of a program that runs.
 pub(crate) fn guest_of(program: u32) -> Option<i32> {
     // Before that it asks QEMU for its version.
-    let is_guest = |id: &i32| {
-        fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|words| text(&words).contains("-icount"))
-    };
-    children(program).into_iter().find(is_guest)
+    child_with("-icount", program)
 }
 
 /// A long run that has got a guest.
@@ -118,4 +131,61 @@ pub(crate) fn begin(command: &mut Command) -> (Child, i32) {
     // It is to be in the middle of its run.
     thread::sleep(Duration::from_secs(3));
     (child, guest)
+}
+
+/// Interface, nanoseconds, length, and what was kept.
+type Packet = (usize, u128, u32, Vec<u8>);
+
+/// The names of a capture's interfaces, and its packets.
+fn packets(file: &Path) -> (Vec<String>, Vec<Packet>) {
+    let mut reader = PcapNgReader::new(fs::File::open(file).unwrap()).unwrap();
+    let (mut names, mut packets) = (Vec::new(), Vec::new());
+    while let Some(block) = reader.next_block() {
+        match block.unwrap() {
+            Block::InterfaceDescription(interface) => {
+                names.extend(interface.options.iter().filter_map(|option| match option {
+                    InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
+                    _ => None,
+                }));
+            }
+            Block::EnhancedPacket(packet) => {
+                let id = packet.interface_id as usize;
+                packets.push((id, packet.timestamp.as_nanos(), packet.original_len, packet.data.to_vec()));
+            }
+            _ => {}
+        }
+    }
+    (names, packets)
+}
+
+/// Of a packet from its IPv4 header on: the sender's address, flags, bytes of payload.
+fn segment(length: u32, bytes: &[u8]) -> ([u8; 4], u8, u32) {
+    let ip = usize::from(bytes[0] & 15) * 4;
+    let tcp = usize::from(bytes[ip + 12] >> 4) * 4;
+    (bytes[12..16].try_into().unwrap(), bytes[ip + 13], length - (ip + tcp) as u32)
+}
+
+/// The capture of a run's connection, of which at most 96 bytes of each packet were kept, has what the run counted. It ended
+/// some time before the run, so that all that was sent has been seen.
+pub(crate) fn packets_are_those_counted(file: &Path, run: &Value, connection: usize) {
+    let (names, packets) = packets(file);
+    let connection = &run["connections"][connection];
+    let id = connection["id"].as_str().unwrap();
+    let subflows = connection["subflows"].as_array().unwrap();
+    let expected: Vec<String> =
+        subflows.iter().map(|own| format!("{id}.{}", own["id"].as_str().unwrap())).collect();
+    assert_eq!(names, expected);
+    let times: Vec<u128> = packets.iter().map(|(_, time, ..)| *time).collect();
+    let end = (run["duration_s"].as_f64().unwrap() * 1e9) as u128;
+    assert!(times.is_sorted() && *times.last().unwrap() <= end, "{id}: in order of time");
+    for (index, subflow) in subflows.iter().enumerate() {
+        let own = packets.iter().filter(|(id, ..)| *id == index);
+        let own: Vec<_> = own.map(|(_, _, length, bytes)| (segment(*length, bytes), bytes.len())).collect();
+        assert!(own.iter().all(|(_, kept)| *kept <= 96));
+        let ((sender, flags, _), _) = own[0];
+        assert_eq!(flags & 0b1_0010, 0b10, "it begins with a SYN");
+        let sent = own.iter().filter(|((from, _, payload), _)| *from == sender && *payload > 0).count();
+        assert_eq!(sent as u64, subflow["packets_sent"].as_u64().unwrap(), "{id} {index}");
+        assert!(own.iter().filter(|((from, ..), _)| *from != sender).count() > 20, "and there are answers");
+    }
 }

@@ -34,7 +34,7 @@ pub struct Verified {
 /// # Errors
 /// If the machine cannot load programs, or the verifier refuses one.
 pub fn verify(spec: &Spec) -> Result<Vec<Verified>, Error> {
-    Ok(load_algorithm(spec, Some(spec.algorithm().name()), None)?.1)
+    Ok(load_programs(spec, Some(spec.algorithm().name()), None, true)?.1)
 }
 
 /// The algorithm's object with the spec's parameters, loaded, with a name ready to be registered as `braid_NAME`, without
@@ -43,6 +43,16 @@ pub(crate) fn load_algorithm(
     spec: &Spec,
     name: Option<&str>,
     pins: Option<&Path>,
+) -> Result<(Object, Vec<Verified>), Error> {
+    load_programs(spec, name, pins, name.is_none())
+}
+
+/// The same with or without what runs single transitions: what the verifier need not look at costs no time.
+fn load_programs(
+    spec: &Spec,
+    name: Option<&str>,
+    pins: Option<&Path>,
+    single_transitions: bool,
 ) -> Result<(Object, Vec<Verified>), Error> {
     let algorithm = spec.algorithm().name();
     let object = objects()
@@ -64,6 +74,9 @@ pub(crate) fn load_algorithm(
                 open_map(open, map)?.reuse_pinned_map(&path)?;
             }
         }
+        for mut program in open.progs_mut().filter(|program| program.name() == PARITY) {
+            program.set_autoload(single_transitions);
+        }
         // The section is optional, but libbpf takes that for its first map only.
         for mut map in open.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
             let is_wanted = name.is_some() && map.name() == ops;
@@ -75,6 +88,9 @@ pub(crate) fn load_algorithm(
         write(&mut ops, format!("{PREFIX}{name}").as_bytes())
     })
 }
+
+/// The program that runs single transitions, see kernel/host.h.
+pub(crate) const PARITY: &str = "braid_parity";
 
 /// Maps that outlive a replacement, by the name of their pin: counters (`struct braid_counts`), the place for a trace's ring
 /// and the number of calls traced (`struct braid_trace_state`). The last is the size of a value in bytes.

@@ -8,7 +8,7 @@ use braid_algorithms::{
 use crate::{
     Error,
     batch::{Batch, Plain},
-    object::load_algorithm,
+    object::{PARITY, load_algorithm},
 };
 
 /// `BRAID_PRIVATE_BYTES` in words.
@@ -56,6 +56,6 @@ impl Parity {
     /// # Errors
     /// If there are not so many, or the kernel refuses the run.
     pub fn run(&mut self, count: usize) -> Result<(), Error> {
-        self.batch.run("braid_parity", count)
+        self.batch.run(PARITY, count)
     }
 }

@@ -203,6 +203,8 @@ pub(crate) struct Report {
     pub(crate) kernel: String,
     /// How late the latest was of what was to be done at a certain time.
     pub(crate) latest_ns: u64,
+    /// When that was to be done.
+    pub(crate) latest_at_ns: u64,
     /// Every 100 ms and at [`Job::moments`], from 0 to the end of the run.
     pub(crate) moments: Vec<Moment>,
     /// What detectors of shared bottlenecks said, ascending in time for each subflow.
@@ -277,14 +279,14 @@ pub(crate) struct SubflowAt {
     pub(crate) mss: u32,
     /// Data packets sent, again or not.
     pub(crate) sent: u64,
+    /// Their payload.
+    pub(crate) sent_bytes: u64,
     /// Data packets sent again.
     pub(crate) retransmissions: u64,
     /// Retransmission timeouts.
     pub(crate) timeouts: u64,
     /// Data packets that have arrived, duplicates included.
     pub(crate) received: u64,
-    /// Payload that has arrived, once.
-    pub(crate) received_bytes: u64,
     /// Time that it existed.
     pub(crate) active_ns: u64,
     /// Integral of cwnd, packets x nanoseconds.

@@ -63,6 +63,34 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str, &'static str)>
     })
 }
 
+/// What tells a kernel from others of the same name, without getting it: the sums of its packages, or of its file.
+pub(crate) fn identity(name: &str) -> Result<String, Error> {
+    let pinned: Vec<&str> = entries().filter(|(pinned, ..)| *pinned == name).map(|(.., sum)| sum).collect();
+    if !pinned.is_empty() {
+        return Ok(pinned.join(" "));
+    }
+    let path = file(name)?;
+    let mut hash = Sha256::new();
+    let mut file = fs::File::open(path).map_err(|error| reading(path, &error))?;
+    io::copy(&mut file, &mut hash).map_err(|error| reading(path, &error))?;
+    Ok(hex(&hash.finalize()))
+}
+
+/// One that is not in the list.
+fn file(name: &str) -> Result<&Path, Error> {
+    let path = Path::new(name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(Error::input(
+        format!("no kernel is called \"{name}\", and there is no such file"),
+        format!(
+            "--kernel takes {}, a kernel's Debian package, or a file such as /boot/vmlinuz-6.12.0",
+            names().join(", ")
+        ),
+    ))
+}
+
 impl Kernel {
     /// The kernel of that name in the list, of that package (`.deb`), or of that file, whose modules are then in
     /// `/lib/modules`. Packages are fetched into `cache` if need be; `say` tells of what takes long.
@@ -79,16 +107,7 @@ impl Kernel {
                 packages.iter().map(|(_, path, sum)| fetch(path, sum, cache, stop, say)).collect();
             return Self::of_packages(&files?, cache, say);
         }
-        let path = Path::new(name);
-        if !path.is_file() {
-            return Err(Error::input(
-                format!("no kernel is called \"{name}\", and there is no such file"),
-                format!(
-                    "--kernel takes {}, a kernel's Debian package, or a file such as /boot/vmlinuz-6.12.0",
-                    names().join(", ")
-                ),
-            ));
-        }
+        let path = file(name)?;
         if path.extension().is_some_and(|extension| extension == "deb") {
             Self::of_packages(&[path.to_owned()], cache, say)
         } else {
@@ -449,4 +468,26 @@ pub(crate) fn writing(path: &Path, error: &io::Error) -> Error {
         format!("cannot write {}: {error}", path.display()),
         "make room, or name another place for the cache with XDG_CACHE_HOME",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_known_by_what_it_is_and_not_by_its_name() {
+        let of_list: BTreeSet<String> =
+            names().into_iter().map(|name| identity(name).expect("it is in the list")).collect();
+        assert_eq!(of_list.len(), names().len());
+        let folder = tempfile::tempdir().unwrap();
+        let [one, same, other] = [("one", "a"), ("same", "a"), ("other", "b")].map(|(name, content)| {
+            let path = folder.path().join(name);
+            fs::write(&path, content).unwrap();
+            identity(path.to_str().unwrap()).unwrap()
+        });
+        assert_eq!(one, same);
+        assert_ne!(one, other);
+        let refused = identity("6.12.0-none").unwrap_err();
+        assert!(refused.message.contains("no kernel is called \"6.12.0-none\""), "{}", refused.message);
+    }
 }

@@ -26,7 +26,7 @@ use std::{
     path::{Path, PathBuf},
     process,
     sync::{Mutex, PoisonError, atomic::AtomicBool},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use braid_algorithms::Spec;
@@ -53,6 +53,14 @@ use scratch::Scratch;
 /// If the list of kernels is empty.
 pub fn default_kernel() -> &'static str {
     kernels::names().first().expect("there is one in the list")
+}
+
+/// What tells this kernel (by name or file) from others of the same name; it need not have been fetched.
+///
+/// # Errors
+/// If there is no such kernel.
+pub fn kernel_identity(kernel: &str) -> Result<String, Error> {
+    kernels::identity(kernel)
 }
 
 /// How a guest comes to be.
@@ -103,8 +111,10 @@ pub struct Capture<'a> {
     pub each: &'a mut dyn FnMut(Packet<'_>),
 }
 
-/// Of images and snapshots, the newest so many are kept.
+/// Of images and snapshots, the newest so many are kept, and those that were used a short time ago: another braid may be
+/// about to use them again.
 const KEPT: usize = 4;
+const IN_USE: Duration = Duration::from_secs(3600);
 
 impl Lab {
     /// Gets everything ready: the kernel (by name or file), the image around `program`, and the snapshot of a guest that has
@@ -153,9 +163,14 @@ impl Lab {
         Ok(lab)
     }
 
-    /// What results depend on besides scenario and seed: kernel, QEMU, and the image, by its hash.
+    /// What results depend on besides scenario, seed and this program: kernel and QEMU.
+    pub fn machine(&self) -> String {
+        format!("Linux {}, QEMU {}", self.kernel.release, self.qemu.version)
+    }
+
+    /// [`Lab::machine`] and the image, by its hash.
     pub fn environment(&self) -> String {
-        format!("Linux {}, QEMU {}, image {}", self.kernel.release, self.qemu.version, self.identity)
+        format!("{}, image {}", self.machine(), self.identity)
     }
 
     /// Runs a scenario in a guest of its own. Set `stop` to end it early. Taking packets takes the guest some microseconds each.
@@ -188,6 +203,7 @@ impl Lab {
         packets: &mut dyn FnMut(Packet<'_>),
         stop: &AtomicBool,
     ) -> Result<Option<Report>, Error> {
+        [Some(&self.image), self.snapshot.as_ref()].into_iter().flatten().for_each(|path| mark(path));
         let boot = Boot { kernel: &self.kernel.image, image: &self.image };
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let processor = free().pop();
@@ -227,7 +243,7 @@ fn whole(
 ) -> Result<(), Error> {
     match is_whole(path) {
         Ok(true) => {
-            let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+            mark(path);
             return Ok(());
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -238,6 +254,11 @@ fn whole(
     let part = scratch.path().join("part");
     make(&part)?;
     fs::rename(&part, path).map_err(|error| writing(path, &error))
+}
+
+/// Notes that a file is used. It does no harm if that cannot be.
+fn mark(path: &Path) {
+    let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
 /// Bytes of the checksum at the end of a sealed file.
@@ -269,7 +290,9 @@ fn tidy(folder: &Path) {
         let mut files: Vec<PathBuf> =
             entries().filter(|path| path.extension().is_some_and(|extension| extension == kind)).collect();
         files.sort_by_key(used);
-        for file in files.iter().rev().skip(KEPT) {
+        let is_old =
+            |file: &&PathBuf| used(file).and_then(|time| time.elapsed().ok()).is_some_and(|age| age > IN_USE);
+        for file in files.iter().rev().skip(KEPT).filter(is_old) {
             let _: io::Result<()> = fs::remove_file(file);
         }
     }

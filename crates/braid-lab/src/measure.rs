@@ -39,6 +39,11 @@ pub(crate) fn measure(
     Ok(measurements)
 }
 
+/// Of IP and TCP, with timestamps.
+pub(crate) const HEADERS: u32 = 52;
+/// What MPTCP adds to a data packet: a mapping with a sequence number of 64 bits, an acknowledgement of 32.
+const DATA_SEQUENCE_SIGNAL: u32 = 24;
+
 struct Counts<'a> {
     scenario: &'a Scenario,
     lowered: &'a Lowered,
@@ -88,20 +93,23 @@ impl Counts<'_> {
                     reverse: direction(&link.reverse, moments, reverse),
                     samples: Vec::new(),
                 },
-                None => self.passed(number, &connections),
+                None => self.passed(number, start, end),
             });
         let links = links.collect();
         Ok(Measurements { measured_ns: to - from, connections, links, ..Measurements::default() })
     }
 
     /// A link that is only a delay carries what its subflow sends.
-    fn passed(&self, link: usize, counts: &[ConnectionCounts]) -> LinkCounts {
+    fn passed(&self, link: usize, start: &Moment, end: &Moment) -> LinkCounts {
         let mut passed = LinkCounts::default();
-        for (model, counts) in self.scenario.connections.iter().zip(counts) {
-            let own = model.subflows.iter().zip(&counts.subflows);
-            for (_, subflow) in own.filter(|(path, _)| path.route.contains(&link)) {
-                let bytes = subflow.packets_sent * u64::from(model.mss + model.data_header);
-                passed.forward.packets += subflow.packets_sent;
+        for (number, model) in self.scenario.connections.iter().enumerate() {
+            let own = start.connections[number].subflows.iter().zip(&end.connections[number].subflows);
+            for (_, (start, end)) in
+                model.subflows.iter().zip(own).filter(|(path, _)| path.route.contains(&link))
+            {
+                let packets = end.sent - start.sent;
+                let bytes = on_the_wire(model, packets, start, end);
+                passed.forward.packets += packets;
                 passed.forward.bytes += bytes;
                 passed.forward.busy_ns += busy_ns(bytes, self.scenario.links[link].forward.rate_bps);
             }
@@ -115,6 +123,8 @@ impl Counts<'_> {
             let model = &self.scenario.connections[number];
             for (index, subflow) in counts.subflows.iter_mut().enumerate() {
                 let of = |own: &ConnectionAt| own.subflows[index];
+                let last = self.report.moments.last().map(|moment| of(&moment.connections[number]));
+                let last = last.unwrap_or_default();
                 let verdicts = std::mem::take(&mut subflow.verdicts);
                 let group = |time_ns| {
                     let heard = verdicts.partition_point(|verdict| verdict.time_ns <= time_ns);
@@ -128,7 +138,7 @@ impl Counts<'_> {
                         ssthresh: own.ssthresh,
                         srtt_us: (own.srtt_us > 0).then_some(own.srtt_us),
                         in_flight: own.in_flight,
-                        received_bytes: own.received * u64::from(model.mss + model.data_header),
+                        received_bytes: on_the_wire(model, own.received, &SubflowAt::default(), &last),
                         retransmissions: own.retransmissions,
                         // Single samples are not to be had.
                         rtt_samples: 0,
@@ -165,7 +175,7 @@ fn difference(
     let received = end.received - start.received;
     SubflowCounts {
         active_ns: end.active_ns - start.active_ns,
-        received_bytes: received * u64::from(model.mss + model.data_header),
+        received_bytes: on_the_wire(model, received, start, end),
         packets_sent: end.sent - start.sent,
         retransmissions: end.retransmissions - start.retransmissions,
         fast_retransmits: 0,
@@ -180,6 +190,23 @@ fn difference(
         verdicts: Vec::new(),
         samples: Vec::new(),
     }
+}
+
+/// IP bytes of so many of the data packets sent between two moments. Not all of them are full: MPTCP sends what is left of
+/// one piece of memory before it begins with the next.
+pub(crate) fn on_the_wire(
+    model: &model::Connection,
+    packets: u64,
+    start: &SubflowAt,
+    end: &SubflowAt,
+) -> u64 {
+    let headers = u64::from(HEADERS + if model.kind == Kind::Mptcp { DATA_SEQUENCE_SIGNAL } else { 0 });
+    let (sent, payload) = (end.sent - start.sent, end.sent_bytes - start.sent_bytes);
+    let payload = match sent {
+        0 => packets * u64::from(model.mss),
+        _ => (u128::from(packets) * u128::from(payload) / u128::from(sent)) as u64,
+    };
+    packets * headers + payload
 }
 
 fn busy_ns(bytes: u64, rate_bps: u64) -> u64 {

@@ -84,8 +84,9 @@ impl Qemu {
     pub(crate) fn arguments(&self) -> Vec<String> {
         // QEMU 7.2 spoils the flags in cmpxchg16b, which crashes kernels that use it.
         let cpu = if self.major < 8 { "max,cx16=off" } else { "max" };
+        // Without the last two the kernel copies and clears eight bytes per instruction, not one.
         let words = format!(
-            "-machine q35 -accel tcg -cpu {cpu},-rdrand,-rdseed -m 768M -nodefaults -display none -no-reboot -no-user-config \
+            "-machine q35 -accel tcg -cpu {cpu},-rdrand,-rdseed,-erms,-fsrm -m 768M -nodefaults -display none -no-reboot -no-user-config \
              -seed 42 -rtc base=2026-01-01,clock=vm \
              -icount shift=0,sleep=off,rr=record,rrfile=/dev/null \
              -device pvpanic -action panic=pause \
@@ -97,10 +98,12 @@ impl Qemu {
     }
 }
 
-/// What the kernel is told.
+/// What the kernel is told. The second half saves instructions: memory need not be cleared, and there is nothing to be
+/// decided when the guest becomes idle, which it does thousands of times a second.
 pub(crate) fn kernel_arguments() -> String {
     format!(
-        "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off tsc=reliable rdinit={PROGRAM} -- agent"
+        "console=ttyS0 quiet panic=-1 oops=panic nokaslr tsc=reliable \
+         mitigations=off init_on_alloc=0 cpuidle.off=1 nohz=off rdinit={PROGRAM} -- agent"
     )
 }
 

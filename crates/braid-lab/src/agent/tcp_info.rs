@@ -15,10 +15,11 @@ pub(super) struct TcpInfo {
     pub(super) ssthresh: u32,
     pub(super) cwnd: u32,
     pub(super) retransmissions: u32,
-    pub(super) bytes_received: u64,
     pub(super) data_packets_in: u32,
     pub(super) data_packets_out: u32,
     pub(super) delivered: u32,
+    /// Payload, again or not.
+    pub(super) bytes_sent: u64,
     pub(super) timeouts: u16,
 }
 
@@ -40,11 +41,11 @@ impl TcpInfo {
             ssthresh: word(76),
             cwnd: word(80),
             retransmissions: word(100),
-            bytes_received: long(128),
             min_rtt_us: word(148),
             data_packets_in: word(152),
             data_packets_out: word(156),
             delivered: word(192),
+            bytes_sent: long(200),
             timeouts: u16::from_ne_bytes([bytes[240], bytes[241]]),
         }
     }

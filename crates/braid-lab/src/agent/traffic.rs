@@ -114,10 +114,10 @@ impl Counted {
             in_flight: sender.in_flight,
             mss: if sender.mss > 0 { sender.mss } else { before.mss },
             sent: before.sent + u64::from(sender.data_packets_out),
+            sent_bytes: before.sent_bytes + sender.bytes_sent,
             retransmissions: before.retransmissions + u64::from(sender.retransmissions),
             timeouts: before.timeouts + u64::from(sender.timeouts),
             received: before.received + u64::from(receiver.data_packets_in),
-            received_bytes: before.received_bytes + receiver.bytes_received,
             ..self.own
         }
     }
@@ -163,6 +163,7 @@ pub(super) struct Run<'a> {
     /// Whether a queue was changed since the last look.
     has_changed: bool,
     zeros: Vec<u8>,
+    processors: usize,
     listener: Option<Listener>,
     capture: Option<Capture>,
     report: Report,
@@ -205,6 +206,7 @@ impl<'a> Run<'a> {
             queues,
             has_changed: false,
             zeros: vec![0; 1 << 16],
+            processors: processors()?,
             listener: Listener::new(job)?,
             report: Report { kernel: kernel.trim().to_owned(), ..Report::default() },
         };
@@ -245,7 +247,9 @@ impl<'a> Run<'a> {
                     break;
                 }
                 self.agenda.pop_first();
-                self.report.latest_ns = self.report.latest_ns.max(now - time);
+                if now - time > self.report.latest_ns {
+                    (self.report.latest_ns, self.report.latest_at_ns) = (now - time, time);
+                }
                 self.act(time, action)?;
                 if time >= self.job.duration_ns && matches!(action, Action::Look) {
                     self.report.elsewhere = self.network.drops(self.job)?;
@@ -551,8 +555,13 @@ impl<'a> Run<'a> {
                 subflows: flow.subflows.iter().map(Counted::total).collect(),
             });
         }
-        let moment =
-            Moment { time_ns: time, regular, busy_ns: busy_ns()?, connections, queues: self.queues.clone() };
+        let moment = Moment {
+            time_ns: time,
+            regular,
+            busy_ns: busy_ns(self.processors)?,
+            connections,
+            queues: self.queues.clone(),
+        };
         self.report.moments.push(moment);
         Ok(())
     }
@@ -622,11 +631,15 @@ fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) 
     })
 }
 
-/// Time that the processors were not idle since they booted, on average.
-fn busy_ns() -> Result<u64> {
-    let read = |path| fs::read_to_string(path).map_err(failed(path));
-    let processors = read("/proc/stat")?.lines().filter(|line| line.starts_with("cpu")).count() - 1;
-    let text = read("/proc/uptime")?;
+/// How many processors there are. The file is long: it has every interrupt.
+fn processors() -> Result<usize> {
+    let text = fs::read_to_string("/proc/stat").map_err(failed("/proc/stat"))?;
+    Ok(text.lines().filter(|line| line.starts_with("cpu")).count() - 1)
+}
+
+/// Time that so many processors were not idle since they booted, on average.
+fn busy_ns(processors: usize) -> Result<u64> {
+    let text = fs::read_to_string("/proc/uptime").map_err(failed("/proc/uptime"))?;
     let seconds: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     match seconds[..] {
         [up, idle] => Ok(((up - idle / processors as f64) * 1e9) as u64),

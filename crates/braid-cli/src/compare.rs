@@ -38,7 +38,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
             format!("lab:\n{}sim:\n{}", intention(&in_lab), intention(&in_sim)).as_bytes(),
         );
     }
-    let kept = args.out.as_deref().map(|path| Kept::prepare(path, args.kernel.as_deref())).transpose()?;
+    let kept = args.out.as_deref().map(|path| Kept::prepare(path, args)).transpose()?;
     let report = args.report.as_deref().map(|path| ReportFile::prepare(path, &in_sim)).transpose()?;
     let stop = pool::stop_on_signal()?;
     let lab_runs = run_lab(args, &of_lab, &in_lab, kept.as_ref(), &stop)?;
@@ -336,8 +336,8 @@ fn run_lab(
 /// The folder of `--out`: a file for each run of the lab, named after all that it was asked for.
 struct Kept {
     path: PathBuf,
-    /// The one that was asked for.
-    kernel: Option<String>,
+    /// [`braid_lab::kernel_identity`]
+    kernel: String,
 }
 
 /// What such a file holds: JSON, so that it can still be read when a field is added.
@@ -348,11 +348,13 @@ struct Record {
 }
 
 impl Kept {
-    fn prepare(path: &Path, kernel: Option<&str>) -> Result<Self, Failure> {
+    fn prepare(path: &Path, args: &CompareArgs) -> Result<Self, Failure> {
+        let kernel = args.kernel.as_deref().unwrap_or(braid_lab::default_kernel());
+        let kernel = braid_lab::kernel_identity(kernel).map_err(|error| lab::failure(&error))?;
         let writing = |error| Failure::writing(path, &error);
         fs::create_dir_all(path).map_err(writing)?;
         tempfile::tempfile_in(path).map_err(writing)?;
-        Ok(Self { path: path.to_owned(), kernel: kernel.map(str::to_owned) })
+        Ok(Self { path: path.to_owned(), kernel })
     }
 
     fn file(&self, plan: &Plan, number: usize) -> PathBuf {

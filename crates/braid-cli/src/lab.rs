@@ -19,6 +19,16 @@ pub(crate) enum Machine {
     Here(Host),
 }
 
+impl Machine {
+    /// What results depend on besides scenario, seed and this program.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Guest(lab) => lab.machine(),
+            Self::Here(host) => host.environment(),
+        }
+    }
+}
+
 /// Refuses what cannot be done on a kernel, where it stands in the file.
 pub(crate) fn check(file: &File) -> Result<(), Failure> {
     for cell in &file.cells {
@@ -94,7 +104,7 @@ fn execute_one(
     }
 }
 
-fn failure(error: &Error) -> Failure {
+pub(crate) fn failure(error: &Error) -> Failure {
     match (error.kind, &error.hint) {
         (Kind::Interrupted, _) => Failure::new(INTERRUPTED, error.message.clone()),
         (Kind::Input, Some(hint)) => Failure::bad_input(error.message.clone(), hint.clone()),

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::lab::Machine;
 use crate::plan::Plan;
 use crate::run::VERSION;
 
@@ -17,6 +18,9 @@ pub(crate) struct Manifest {
     schema_version: u32,
     braid_version: String,
     backend: String,
+    /// [`Machine::name`]; none of the simulator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
     scheduler: String,
     /// [`Plan::disturbed`]
     #[serde(default, skip_serializing_if = "is_false")]
@@ -35,7 +39,7 @@ struct Entry {
 }
 
 impl Manifest {
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub(crate) fn of(plan: &Plan, machine: Option<&Machine>) -> Self {
         let (setup, _) = plan.get(0);
         let scenarios = plan.files.iter().map(|planned| Entry {
             name: planned.file.cells[0].name.clone(),
@@ -46,6 +50,7 @@ impl Manifest {
             schema_version: SCHEMA_VERSION,
             braid_version: VERSION.to_owned(),
             backend: setup.backend.to_owned(),
+            machine: machine.map(Machine::name),
             scheduler: setup.scheduler.to_owned(),
             disturbed: plan.disturbed,
             seeds: [plan.seeds.first, plan.seeds.last],
@@ -79,6 +84,10 @@ impl Manifest {
             Some(format!("with seeds {first}..{last}"))
         } else if (&self.backend, &self.scheduler) != (&there.backend, &there.scheduler) {
             Some(format!("with backend {} and scheduler {}", there.backend, there.scheduler))
+        } else if self.machine != there.machine {
+            let [own, other] =
+                [self, there].map(|manifest| manifest.machine.as_deref().unwrap_or("another kernel"));
+            Some(format!("on {other}; this is {own}"))
         } else if self.disturbed != there.disturbed {
             let how = if there.disturbed { "with" } else { "without" };
             Some(format!("{how} --pcap, which takes some of a kernel's time"))
@@ -117,4 +126,31 @@ pub(crate) fn hash(value: &impl fmt::Debug) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_on_another_kernel_are_other_runs() {
+        let of = |machine: Option<&str>| Manifest {
+            schema_version: SCHEMA_VERSION,
+            braid_version: VERSION.to_owned(),
+            backend: "lab".to_owned(),
+            machine: machine.map(str::to_owned),
+            scheduler: "minrtt".to_owned(),
+            disturbed: false,
+            seeds: [1, 3],
+            scenarios: Vec::new(),
+        };
+        let (old, new) = (of(Some("Linux 6.12.107, QEMU 7.2")), of(Some("Linux 6.12.117, QEMU 7.2")));
+        let said = new.difference(&old).expect("they differ");
+        assert_eq!(said, "on Linux 6.12.107, QEMU 7.2; this is Linux 6.12.117, QEMU 7.2");
+        let there = Manifest::parse(new.to_json().as_bytes()).expect("it was written so");
+        assert_eq!(new.difference(&there), None);
+        // Written before manifests said so.
+        assert!(new.difference(&of(None)).expect("unknown").contains("another kernel"));
+        assert!(!of(None).to_json().contains("machine"));
+    }
 }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use tempfile::NamedTempFile;
 
 use crate::Failure;
+use crate::lab::Machine;
 use crate::manifest::Manifest;
 use crate::plan::Plan;
 use crate::run::VERSION;
@@ -39,14 +40,14 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// Creates the folder if needed, and checks everything before any time is spent on running.
-    pub(crate) fn prepare(path: &Path, plan: &Plan) -> Result<Self, Failure> {
+    pub(crate) fn prepare(path: &Path, plan: &Plan, machine: Option<&Machine>) -> Result<Self, Failure> {
         let writing = |error| Failure::writing(path, &error);
         fs::create_dir_all(path).map_err(writing)?;
         tempfile::tempfile_in(path).map_err(writing)?;
         let lock = lock(path)?;
         let unfinished = Unfinished::of(path).map_err(writing)?;
         let mut folder = Self { path: path.to_owned(), unfinished, complete: false, _lock: lock };
-        let manifest = Manifest::of(plan);
+        let manifest = Manifest::of(plan, machine);
         if let Some(there) = folder.read(MANIFEST)? {
             let Some(there) = Manifest::parse(&there) else {
                 return Err(folder.taken(&format!("a file {MANIFEST} that Braid did not write")));

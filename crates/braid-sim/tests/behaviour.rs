@@ -6,6 +6,7 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::{
     Change, CoDel, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Loss, QueueLimit,
 };
+use braid_sim::observe::{At, Event, Observer};
 use common::{connection, goodput, link, run, scenario, share};
 use proptest::prelude::*;
 
@@ -35,6 +36,32 @@ fn a_threshold_at_the_initial_window_leaves_no_slow_start() {
     let result = run(&scenario(1.05, vec![link("b1", 1000.0, 50.0)], vec![flow]), "reno", 1);
     let last = *result.connections[0].subflows[0].cwnd_samples.last().unwrap();
     assert!((17..=19).contains(&last), "{last}");
+}
+
+/// What each acknowledgement newly acknowledges, bytes.
+struct Advances(u64, Vec<u64>);
+
+impl Observer for Advances {
+    fn observe(&mut self, _: At, event: &Event) {
+        if let Event::Acknowledgement(acknowledgement) = event {
+            self.1.push(acknowledgement.next - self.0);
+            self.0 = acknowledgement.next;
+        }
+    }
+}
+
+#[test]
+fn each_packet_is_acknowledged_while_the_receivers_window_opens_and_every_second_from_then_on() {
+    let mut flow = connection("tcp0", None, &[&[0]]);
+    flow.receive_buffer = 1280 * 1448;
+    let scenario = scenario(2.0, vec![link("b1", 20.0, 20.0)], vec![flow]);
+    let mut advances = Advances(0, Vec::new());
+    let spec = braid_algorithms::Spec::parse("reno").unwrap();
+    braid_sim::run_observed(&scenario, &spec, 1, braid_sim::Options::default(), &mut advances).unwrap();
+    // 15 of 128 packets of the buffer, and the 16 of the start.
+    let (opening, open) = advances.1[..150 + 16 + 50].split_at(150 + 16);
+    assert!(opening.iter().all(|bytes| *bytes == 1448), "{opening:?}");
+    assert!(open.iter().all(|bytes| *bytes == 2 * 1448), "{open:?}");
 }
 
 #[test]

@@ -191,13 +191,20 @@ fn an_accurate_receiver_echoes_marks_and_a_classic_one_until_it_is_answered() {
     assert!(classic > marks + marks / 4, "{classic} echoes of {marks} marks");
 }
 
-/// Goodputs in Mbit/s, mean of three seeds.
+/// Goodputs in Mbit/s after slow start, mean of ten seeds. Without jitter nothing is random here, and which flow meets the
+/// full queue is an accident that lasts.
 fn goodputs(scenario: &Scenario, cc: &str) -> Vec<f64> {
+    const SEEDS: u64 = 10;
+    let mut scenario = scenario.clone();
+    (scenario.warmup_ns, scenario.duration_ns) = (30_000_000_000, 120_000_000_000);
+    for link in &mut scenario.links {
+        link.forward.jitter_ns = 1_000_000;
+    }
     let mut sums = vec![0.0; scenario.connections.len()];
-    for seed in 1..=3 {
-        let result = run(scenario, cc, seed);
+    for seed in 1..=SEEDS {
+        let result = run(&scenario, cc, seed);
         for (index, sum) in sums.iter_mut().enumerate() {
-            *sum += common::goodput(&result, index) / 3.0;
+            *sum += common::goodput(&result, index) / SEEDS as f64;
         }
     }
     sums
@@ -222,6 +229,6 @@ fn where_its_subflows_share_ba_mpcubic_takes_one_share_as_far_as_its_filters_see
     };
     // With right labels it takes what one flow takes; with its filters' much more, as they see little here.
     let (right, filters, uncoupled) = (ratio("split:sbd=all"), ratio("bampcubic"), ratio("cubic"));
-    assert!((0.7..1.4).contains(&right), "{right}");
+    assert!((0.8..1.25).contains(&right), "{right}");
     assert!(filters > 1.5 && filters < 1.25 * uncoupled, "{filters}, uncoupled {uncoupled}");
 }

@@ -9,6 +9,10 @@ use crate::ranges::Ranges;
 const DELAYED_ACK_NS: u64 = 40_000_000;
 /// Acknowledgements sent at once at the start and after a pause.
 const QUICK_ACKS: u32 = 16;
+/// Linux opens the window by two packets per packet, from the part of the receive buffer that it takes for payload before
+/// it has seen a packet to what it reckons with then (64 and 79 of 128 of its memory, `tcp_scaling_ratio`, with packets of
+/// 1500 bytes), and acknowledges each packet meanwhile: so many per packet of the buffer.
+const OPENING: (u64, u64) = (79 - 64, 128);
 /// Blocks remembered; what no longer fits an acknowledgement is reported in later ones.
 const RECENT: usize = 4;
 
@@ -26,6 +30,8 @@ pub(crate) struct Setup {
     pub(crate) multipath: bool,
     /// Whether acknowledgements may be delayed.
     pub(crate) delayed_ack: bool,
+    /// Receive buffer, packets.
+    pub(crate) buffer: u64,
     /// Whether each mark is echoed for itself (RFC 8257).
     pub(crate) accurate_ecn: bool,
     /// Whether one-way delays are reported.
@@ -46,6 +52,8 @@ pub(crate) struct Receiver {
     timestamp: u32,
     unacknowledged: u32,
     quick_acks: u32,
+    /// Packets during which the window still opens.
+    opening: u32,
     /// A pause longer than this makes the next packets be acknowledged at once.
     pause_ns: u64,
     last_data: u64,
@@ -69,6 +77,7 @@ impl Receiver {
     }
 
     pub(crate) fn new(setup: Setup) -> Self {
+        let opening = u32::try_from(setup.buffer * OPENING.0 / OPENING.1).unwrap_or(u32::MAX);
         Self {
             setup,
             rcv_nxt: 0,
@@ -80,6 +89,7 @@ impl Receiver {
             timestamp: 0,
             unacknowledged: 0,
             quick_acks: QUICK_ACKS,
+            opening,
             pause_ns: 1_000_000_000,
             last_data: 0,
             echo: false,
@@ -157,6 +167,10 @@ impl Receiver {
             data.receive(packet.dsn);
         } else {
             data.follow(self.rcv_nxt, self.held);
+        }
+        if self.opening > 0 && duplicate.is_none() {
+            self.opening -= 1;
+            self.quick_acks |= 1;
         }
         at_once |= !self.out_of_order.is_empty() || self.unacknowledged >= 2;
         if self.quick_acks > 0 {

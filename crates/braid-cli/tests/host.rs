@@ -105,9 +105,10 @@ fn a_scenario_runs_on_this_kernel() {
 #[test]
 fn the_packets_of_a_run_on_this_kernel_are_those_that_were_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let packets = folder.path().join("packets");
-    let mut command = braid(&scenario(folder.path()));
-    command.arg("--pcap").arg(&packets).args(["--snaplen", "96", "--set", "warmup=0s"]);
+    scenario(folder.path());
+    // The names of the files begin with the scenario's as it was given.
+    let mut command = braid(Path::new("two.toml"));
+    command.current_dir(folder.path()).args(["--pcap", "packets", "--snaplen", "96", "--set", "warmup=0s"]);
     for connection in ["mp0", "tcp0"] {
         command.arg("--set").arg(format!("connection.{connection}.stop=3s"));
     }
@@ -116,7 +117,7 @@ fn the_packets_of_a_run_on_this_kernel_are_those_that_were_counted() {
     assert!(run["doubts"].is_null(), "{}", run["doubts"]);
     for (number, connection) in ["mp0", "tcp0"].into_iter().enumerate() {
         let name = format!("0000-two-split-sbd=all-seed1-{connection}.pcapng");
-        packets_are_those_counted(&packets.join(name), run, number);
+        packets_are_those_counted(&folder.path().join("packets").join(name), run, number);
     }
 }
 

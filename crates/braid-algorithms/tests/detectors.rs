@@ -282,7 +282,7 @@ fn a_pair_is_together_after_nine_of_ten_groupings_and_until_then_as_at_the_start
 #[test]
 fn groups_follow_statements_of_either_side_however_long_the_chain() {
     let mut host = host("split:sbd=rfc8382", 5);
-    let ids = |ids: &[u32]| ids.iter().fold(0_u64, |set, id| set | 1 << id);
+    let ids = |ids: &[u32]| ids.iter().fold(0_u64, |set, id| set | (1 << id));
     // 5 says it shares with 4, 4 with 3, and 2 with 3; nobody speaks of 1.
     for (i, names) in [(1, ids(&[3])), (3, ids(&[3])), (4, ids(&[4]))] {
         host.view.subflow[i].public_words[STATISTICS] = names;

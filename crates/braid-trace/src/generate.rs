@@ -38,7 +38,7 @@ impl Random {
     /// A number of so many bytes, if from bytes.
     fn draw(&mut self, bytes: usize) -> u64 {
         if let Some(tape) = &mut self.tape {
-            return (0..bytes).fold(0, |number, _| number << 8 | u64::from(tape.pop().unwrap_or(0)));
+            return (0..bytes).fold(0, |number, _| (number << 8) | u64::from(tape.pop().unwrap_or(0)));
         }
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;

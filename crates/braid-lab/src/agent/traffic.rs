@@ -145,7 +145,7 @@ enum Role {
 }
 
 fn token(flow: usize, role: Role) -> epoll::EventData {
-    epoll::EventData::new_u64((flow as u64) << 2 | role as u64)
+    epoll::EventData::new_u64(((flow as u64) << 2) | role as u64)
 }
 
 /// A run in progress.

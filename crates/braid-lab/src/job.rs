@@ -7,6 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 /// The name of the item of QEMU's firmware configuration that holds the [`Job`].
 pub(crate) const JOB_ITEM: &str = "opt/org.braid/job";
+/// Why a guest fails whose clock did not stand still while it was stopped: it has to begin again.
+pub(crate) const CLOCK_MOVED: &str = "the clock moved on while the guest was stopped";
 
 /// A network and what happens in it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]

@@ -192,7 +192,6 @@ impl Lab {
         let mut nobody = |_: Packet<'_>| ();
         let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
         let report = self.guest(&begin, &lowered.job, each, stop)?;
-        let report = report.ok_or_else(|| Error::guest("the guest made no report"))?;
         Outcome::new(scenario, &lowered, &report, samples)
     }
 
@@ -202,7 +201,7 @@ impl Lab {
         job: &Job,
         packets: &mut dyn FnMut(Packet<'_>),
         stop: &AtomicBool,
-    ) -> Result<Option<Report>, Error> {
+    ) -> Result<Report, Error> {
         [Some(&self.image), self.snapshot.as_ref()].into_iter().flatten().for_each(|path| mark(path));
         let boot = Boot { kernel: &self.kernel.image, image: &self.image };
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);

@@ -24,7 +24,7 @@ use braid_algorithms::Spec;
 use braid_kernel::PREFIX;
 use rustix::mount::{MountFlags, mount};
 
-use crate::job::{self, JOB_ITEM, Job, Message, Report};
+use crate::job::{self, CLOCK_MOVED, JOB_ITEM, Job, Message, Report};
 
 /// Where the image has the modules, and the list of them.
 pub(crate) const MODULES: &str = "/modules";
@@ -33,8 +33,12 @@ pub(crate) const JOB_MODULE: &str = "qemu_fw_cfg.ko";
 
 /// Does what the guest is there for. The host ends the guest.
 pub fn agent() -> ! {
-    let outcome =
-        prepare().and_then(|mut port| send(&mut port, work()).map_err(failed("writing to the host")));
+    let outcome = prepare().and_then(|mut port| {
+        // The first beat: it stops because it is ready, and not because it panicked.
+        beat();
+        let outcome = if stop_here() { work() } else { Err(CLOCK_MOVED.into()) };
+        send(&mut port, outcome).map_err(failed("writing to the host"))
+    });
     if let Err(reason) = outcome {
         // The console, which the host shows when nothing else comes.
         eprintln!("braid: {reason}");
@@ -60,11 +64,7 @@ fn prepare() -> Result<File, String> {
     }
     // No connection waits for memory that others have: 512 MB of it, in pages.
     fs::write("/proc/sys/net/ipv4/tcp_mem", "131072 131072 131072").map_err(failed("tcp_mem"))?;
-    let port = port()?;
-    // The first beat: it stops because it is ready, and not because it panicked.
-    beat();
-    stop_here();
-    Ok(port)
+    port()
 }
 
 fn list() -> Result<Vec<String>, String> {
@@ -112,28 +112,51 @@ fn send(to: &mut impl Write, outcome: Result<Done, String>) -> io::Result<()> {
 }
 
 /// Asks QEMU to stop the guest at this very instruction, by its device for guests that panic. The host then takes a
-/// snapshot, or lets it go on.
-fn stop_here() {
+/// snapshot, or lets it go on. Whether the clock stood still meanwhile: where a busy host is slow to stop QEMU's own clock
+/// after the processor, QEMU takes the guest for idle and moves the clock on to its next timer.
+fn stop_here() -> bool {
     const PANIC_DEVICE: u16 = 0x505;
     const PANICKED: u8 = 1;
+    // A nanosecond per instruction; a timer is due in some hundred thousand.
+    const MOST_NS: u64 = 100;
+    may_use(PANIC_DEVICE);
+    let before = clock_ns();
     write_port(PANIC_DEVICE, PANICKED);
+    clock_ns() - before < MOST_NS
+}
+
+/// The processor's counter, which in the guest counts nanoseconds.
+fn clock_ns() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every such processor has it.
+    return unsafe { std::arch::x86_64::_rdtsc() };
+    #[cfg(not(target_arch = "x86_64"))]
+    return 0;
 }
 
 /// Tells the host that the guest is ready, and then that another second of the run has passed. The port to the host is no
 /// way for it: how long that takes depends on how busy the host is.
 fn beat() {
     const DEBUG_CONSOLE: u16 = 0xe9;
+    may_use(DEBUG_CONSOLE);
     write_port(DEBUG_CONSOLE, b'.');
+}
+
+/// Without it, writing to the port ends the process, and so the guest.
+fn may_use(port: u16) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it gives a right and changes nothing else. What it returns does not matter: the first process has the right to.
+    let _ = unsafe { libc::ioperm(port.into(), 1, 1) };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = port;
 }
 
 /// Writes to a device of QEMU, which has done what it does when this returns.
 fn write_port(port: u16, value: u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the first process may use these ports, which only devices of QEMU listen to.
+    // SAFETY: only devices of QEMU listen to these ports.
     unsafe {
-        if libc::ioperm(port.into(), 1, 1) == 0 {
-            std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags));
-        }
+        std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags));
     }
 }
 

@@ -266,8 +266,9 @@ class ReportInABrowser(unittest.TestCase):
     def test_captions_stay_in_sight_where_a_table_is_wider_than_the_screen(self):
         self.browser.show(self.pages["disjoint"], PHONE)
         script = (
-            "return [...document.querySelectorAll('.wide')].map((wide) => { wide.scrollLeft = 100;"
-            " const { left, right } = wide.querySelector('caption').getBoundingClientRect();"
+            "return [...document.querySelectorAll('.wide caption')].map((caption) => {"
+            " const wide = caption.closest('.wide'); wide.scrollLeft = 100;"
+            " const { left, right } = caption.getBoundingClientRect();"
             " return [wide.scrollLeft, left, right]; })"
         )
         tables = self.browser.execute_script(script)

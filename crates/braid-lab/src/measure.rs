@@ -86,15 +86,16 @@ impl Counts<'_> {
             }
         });
         let connections: Vec<ConnectionCounts> = connections.collect();
-        let links =
-            self.scenario.links.iter().enumerate().map(|(number, link)| match self.lowered.queues[number] {
+        let links = self.scenario.links.iter().zip(&self.lowered.queues).enumerate().map(
+            |(number, (link, queues))| match *queues {
                 Some([forward, reverse]) => LinkCounts {
                     forward: direction(&link.forward, moments, forward),
                     reverse: direction(&link.reverse, moments, reverse),
                     samples: Vec::new(),
                 },
                 None => self.passed(number, start, end),
-            });
+            },
+        );
         let links = links.collect();
         Ok(Measurements { measured_ns: to - from, connections, links, ..Measurements::default() })
     }

@@ -235,7 +235,7 @@ fn an_interrupt_without_out_says_that_nothing_was_written() {
     wait_for("a handler of SIGTERM", || {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-        u64::from_str_radix(caught.trim(), 16).unwrap() >> (15 - 1) & 1 == 1
+        (u64::from_str_radix(caught.trim(), 16).unwrap() >> (15 - 1)) & 1 == 1
     });
     signal(&child, "TERM");
     let output = child.wait_with_output().unwrap();

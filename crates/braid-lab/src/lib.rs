@@ -115,6 +115,8 @@ pub struct Capture<'a> {
 /// about to use them again.
 const KEPT: usize = 4;
 const IN_USE: Duration = Duration::from_secs(3600);
+/// On a busy machine one guest in ten has to begin again.
+const ATTEMPTS: usize = 10;
 
 impl Lab {
     /// Gets everything ready: the kernel (by name or file), the image around `program`, and the snapshot of a guest that has
@@ -207,9 +209,10 @@ impl Lab {
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let processor = free().pop();
         let place = Place { folder: &self.folder, processor };
-        let done = qemu::run(&self.qemu, &boot, begin, job, &place, packets, stop);
+        let mut attempt = || qemu::run(&self.qemu, &boot, begin, job, &place, packets, stop).transpose();
+        let done = (0..ATTEMPTS).find_map(|_| attempt());
         free().extend(processor);
-        done
+        done.unwrap_or_else(|| Err(Error::guest(job::CLOCK_MOVED)))
     }
 }
 

@@ -158,28 +158,9 @@ impl Drop for Guest {
     }
 }
 
-/// Runs a guest to its report. One that leaves a snapshot goes on after it, too: what it reports then tells that the
-/// snapshot is good.
+/// Runs a guest to its report; nothing comes of one that has to begin again ([`CLOCK_MOVED`]). One that leaves a snapshot
+/// goes on after it, too: its report then tells that the snapshot is good.
 pub(crate) fn run(
-    qemu: &Qemu,
-    boot: &Boot<'_>,
-    begin: &Begin<'_>,
-    job: &Job,
-    place: &Place<'_>,
-    packets: &mut dyn FnMut(Packet<'_>),
-    stop: &AtomicBool,
-) -> Result<Report, Error> {
-    // On a busy machine it is one in ten that has to begin again.
-    for _ in 0..10 {
-        if let Some(report) = attempt(qemu, boot, begin, job, place, packets, stop)? {
-            return Ok(report);
-        }
-    }
-    Err(Error::guest(CLOCK_MOVED.to_owned()))
-}
-
-/// The report, unless the guest has to begin again.
-fn attempt(
     qemu: &Qemu,
     boot: &Boot<'_>,
     begin: &Begin<'_>,

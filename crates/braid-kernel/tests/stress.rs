@@ -91,6 +91,7 @@ fn read_faults(log: &mut impl Read, faults: &mut Vec<String>) {
     let mut record = [0; 8192];
     loop {
         match log.read(&mut record) {
+            Ok(0) => return,
             Ok(n) => {
                 let text = String::from_utf8_lossy(&record[..n]).into_owned();
                 if SIGNS.iter().any(|sign| text.contains(sign)) {

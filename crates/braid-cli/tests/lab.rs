@@ -110,15 +110,69 @@ fn subflows_begin_with_the_threshold_of_the_scenario() {
 }
 
 #[test]
+fn queues_that_mark_keep_short_and_drop_nothing_that_can_be_marked() {
+    if !lab_is_here("marks") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("marks.toml");
+    let marks = [
+        "queue = \"60p\"\necn-threshold = \"10p\"",
+        "queue = \"60p\"\ndiscipline = { kind = \"codel\", ecn = true }",
+    ];
+    let text = marks.iter().fold(SCENARIO.to_owned(), |text, own| text.replacen("queue = \"30p\"", own, 1));
+    let text = text.replace("loss = \"0.5%\"\n", "").replace("kind = ", "ecn = true\nkind = ");
+    fs::write(&path, text.replace("{ ecn = true\nkind", "{ kind").replace("2s", "6s")).unwrap();
+    let run = |path: &Path| {
+        let document: serde_json::Value =
+            serde_json::from_str(&done(&braid(path).output().unwrap())).unwrap();
+        let run = document["runs"][0].clone();
+        assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+        run["links"].as_array().unwrap().clone()
+    };
+    let links = run(&path);
+    for (link, longest) in links.iter().zip([12.0, 15.0]) {
+        let number = |key: &str| link[key].as_f64().unwrap();
+        assert!(number("marked_packets") > 5.0, "{link}");
+        assert!(number("drops_packets") < 1.0, "{link}");
+        assert!(number("mean_queue_packets") < longest, "{link}");
+        assert!(number("utilization") > 0.6, "{link}");
+    }
+    // The same queues, and nobody who understands marks.
+    let plain = fs::read_to_string(&path).unwrap().replace("ecn = true\nkind", "kind");
+    fs::write(&path, plain).unwrap();
+    for link in run(&path) {
+        assert_eq!(link["marked_packets"], 0, "{link}");
+        assert!(link["drops_packets"].as_u64().unwrap() > 0, "{link}");
+    }
+    // RED that marks and drops nobody, and every flow of the other link in a queue of its own; losses as they were.
+    let others = [
+        (
+            "ecn-threshold = \"10p\"",
+            "discipline = { kind = \"red\", min = \"5p\", max = \"30p\", gentle = false, ecn = true }",
+        ),
+        ("kind = \"codel\"", "kind = \"fq-codel\""),
+        ("delay = \"5ms\"", "delay = \"5ms\"\nloss = \"1%\""),
+        ("[connection.mp0]\n", "[connection.mp0]\necn = true\n"),
+    ];
+    let text = fs::read_to_string(&path).unwrap();
+    let text = others.iter().fold(text, |text, (own, other)| text.replacen(own, other, 1));
+    fs::write(&path, text).unwrap();
+    let links = run(&path);
+    assert!(links.iter().all(|link| link["marked_packets"].as_u64().unwrap() > 5), "{links:?}");
+    assert!(links[0]["lost_packets"].as_u64().unwrap() > 5, "{links:?}");
+}
+
+#[test]
 fn what_the_lab_cannot_do_is_refused_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("codel.toml");
-    fs::write(&path, SCENARIO.replacen("queue = \"30p\"", "queue = \"30p\"\ndiscipline = \"codel\"", 1))
-        .unwrap();
+    let path = folder.path().join("red.toml");
+    let red = "queue = \"30p\"\ndiscipline = { kind = \"red\", min = \"5p\" }";
+    fs::write(&path, SCENARIO.replacen("queue = \"30p\"", red, 1)).unwrap();
     let output = braid(&path).output().unwrap();
     let report = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{report}");
-    for part in ["codel.toml:10", "link.b1.discipline", "drop-tail", "--backend sim"] {
+    for part in ["red.toml:10", "link.b1.discipline", "gentle = false", "--backend sim"] {
         assert!(report.contains(part), "{part} is missing in:\n{report}");
     }
 }

@@ -1,11 +1,12 @@
 //! Whether a guest's network was what the scenario says, by what was counted within it.
 
 use braid_scenario::{
-    model::{self, Scenario},
+    model::{self, EcnThreshold, Scenario},
     topology::serialisation_ns,
 };
 
 use crate::{
+    aqm::is_managed,
     job::{Loss, Moment, QueueAt, Report, SubflowAt},
     lower::{Lowered, queues_of},
     measure::{HEADERS, on_the_wire},
@@ -37,7 +38,9 @@ pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) ->
         return vec!["the guest counted nothing".to_owned()];
     };
     let mut doubts = Vec::new();
-    let busy = (last.busy_ns - first.busy_ns) as f64 / (last.time_ns - first.time_ns).max(1) as f64;
+    // The kernel counts idle time in ticks: a little of one may be too much.
+    let busy =
+        last.busy_ns.saturating_sub(first.busy_ns) as f64 / (last.time_ns - first.time_ns).max(1) as f64;
     if busy > BUSIEST {
         doubts.push(format!(
             "the processor was busy for {:.0} % of the time, more than {:.0} %: its own slowness may show",
@@ -61,7 +64,9 @@ pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) ->
         for (direction, queue, name) in
             [(&link.forward, queues[0], "forward"), (&link.reverse, queues[1], "reverse")]
         {
-            let own = of_queue(direction, &last.queues[queue]);
+            let counted = &last.queues[queue];
+            let mut own = of_queue(direction, counted);
+            own.extend(marks(direction, counted, name == "forward", all_understand(scenario, number)));
             doubts.extend(own.into_iter().map(|doubt| format!("link {}, {name}: {doubt}", link.name)));
         }
     }
@@ -144,6 +149,28 @@ fn arrivals(scenario: &Scenario, lowered: &Lowered, last: &Moment, doubts: &mut 
     }
 }
 
+/// Whether all who send over a link can be told by marks.
+fn all_understand(scenario: &Scenario, link: usize) -> bool {
+    let sends = |own: &&model::Connection| own.subflows.iter().any(|path| path.route.contains(&link));
+    scenario.connections.iter().filter(sends).all(|own| own.ecn)
+}
+
+/// Marks are where they belong.
+fn marks(model: &model::Direction, counted: &QueueAt, forward: bool, all_understand: bool) -> Option<String> {
+    let QueueAt { marked, most_queued, .. } = *counted;
+    if marked > 0 && !is_managed(model, forward) {
+        return Some(format!("it marked {marked} packets, and should mark none"));
+    }
+    // Who comes after the longest queue that was seen, without it, has found the threshold at least.
+    let from = model.ecn_threshold.filter(|_| forward && all_understand && model.changes.is_empty());
+    match from {
+        Some(EcnThreshold::Packets(from)) if most_queued > from + 1 && marked == 0 => Some(format!(
+            "it marked nothing, though {most_queued} packets waited, from {from} of which it marks"
+        )),
+        _ => None,
+    }
+}
+
 /// Rate, limit and loss of one direction of a link.
 fn of_queue(model: &model::Direction, counted: &QueueAt) -> Vec<String> {
     let mut doubts = Vec::new();
@@ -162,8 +189,8 @@ fn of_queue(model: &model::Direction, counted: &QueueAt) -> Vec<String> {
         }
         let lasting = f64::from(limit) * size * 8e9 / model.rate_bps as f64;
         let least = (f64::from(limit) * (1.0 - TOLERANCE)).min(f64::from(limit) - 2.0);
-        if counted.dropped >= ENOUGH_DROPS && lasting >= LASTING_NS && f64::from(counted.most_queued) < least
-        {
+        let is_full = model.discipline == model::Discipline::DropTail && counted.dropped >= ENOUGH_DROPS;
+        if is_full && lasting >= LASTING_NS && f64::from(counted.most_queued) < least {
             doubts.push(format!(
                 "it dropped {} packets, but never more than {} waited, of {limit}",
                 counted.dropped, counted.most_queued
@@ -201,17 +228,23 @@ fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
             if subflow.min_rtt_us == 0 || !is_constant {
                 continue;
             }
-            // Of links that are only a delay, it holds the sending of a whole packet, too.
+            // Of links that are only a delay and of those that mark, it holds the sending of a whole packet, too.
             let queues = queues_of(scenario, path);
             let fixed: u64 = path
                 .route
                 .iter()
                 .map(|&link| {
                     let (there, back) = (&scenario.links[link].forward, &scenario.links[link].reverse);
-                    let (data, ack) = if queues.contains(&link) {
-                        (HANDSHAKE_BYTES / 2, HANDSHAKE_BYTES / 2)
+                    let is_whole = !queues.contains(&link);
+                    let data = if is_whole || is_managed(there, true) {
+                        model.mss + model.data_header
                     } else {
-                        (model.mss + model.data_header, model.ack_size)
+                        HANDSHAKE_BYTES / 2
+                    };
+                    let ack = if is_whole || is_managed(back, false) {
+                        model.ack_size
+                    } else {
+                        HANDSHAKE_BYTES / 2
                     };
                     there.delay_ns
                         + back.delay_ns
@@ -433,6 +466,21 @@ mod tests {
     fn a_limit_is_reached_before_anything_is_dropped_and_never_passed() {
         is_doubted("101 packets waited", |report| last(report).queues[0].most_queued = 101);
         is_doubted("never more than 90 waited", |report| last(report).queues[0].most_queued = 90);
+    }
+
+    #[test]
+    fn marks_are_doubted_where_there_should_be_none_and_missed_where_there_should_be_some() {
+        is_doubted("marked 3 packets, and should mark none", |report| last(report).queues[0].marked = 3);
+        let mut model = scenario().links.remove(0).forward;
+        model.ecn_threshold = Some(EcnThreshold::Packets(20));
+        let counted = |most_queued, marked| QueueAt { marked, most_queued, ..QueueAt::default() };
+        let doubt = marks(&model, &counted(22, 0), true, true).expect("22 are more than 20");
+        assert!(doubt.contains("marked nothing, though 22"), "{doubt}");
+        for (counted, understand) in [(counted(22, 1), true), (counted(21, 0), true), (counted(99, 0), false)]
+        {
+            assert_eq!(marks(&model, &counted, true, understand), None, "{counted:?}");
+        }
+        assert!(marks(&model, &counted(0, 1), false, true).is_some(), "of acknowledgements");
     }
 
     #[test]

@@ -107,8 +107,62 @@ pub(crate) struct Bottleneck {
     pub(crate) limit_packets: u32,
     /// Nothing enters.
     pub(crate) down: bool,
+    /// Who marks or drops before it is full. Then the packet being sent does not count for the limit.
+    pub(crate) aqm: Option<Aqm>,
+    /// Of the largest packet, bytes.
+    pub(crate) packet_bytes: u32,
     /// Seed of its random decisions.
     pub(crate) seed: u64,
+}
+
+/// What marks or drops packets before a queue is full, as one of the kernel's disciplines does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Aqm {
+    /// `red`
+    Red(Red),
+    /// `codel`
+    CoDel(CoDel),
+    /// `fq_codel`
+    FqCoDel {
+        /// Of each queue.
+        codel: CoDel,
+        /// Number of queues.
+        flows: u32,
+        /// Bytes that a queue may send in a turn.
+        quantum: u32,
+    },
+}
+
+/// Parameters of `red`; bytes are those that wait, without the packet being sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Red {
+    /// Mean from which packets are chosen at random.
+    pub(crate) min_bytes: u32,
+    /// Mean from which all are.
+    pub(crate) max_bytes: u32,
+    /// Each packet's weight in the mean: one half to the power of this.
+    pub(crate) weight_log: u8,
+    /// Of being chosen, just below `max_bytes`, of `u32::MAX`.
+    pub(crate) probability: u32,
+    /// Marks what is chosen, if it can be marked.
+    pub(crate) ecn: bool,
+    /// Drops what is chosen and cannot be marked.
+    pub(crate) drops: bool,
+    /// Drops everything from `max_bytes` on.
+    pub(crate) drops_above: bool,
+}
+
+/// Parameters of `codel`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct CoDel {
+    /// Waiting time to keep to.
+    pub(crate) target_us: u32,
+    /// How long it may be exceeded.
+    pub(crate) interval_us: u32,
+    /// Marks instead of dropping.
+    pub(crate) ecn: bool,
+    /// Marks all that has waited so long.
+    pub(crate) threshold_us: Option<u32>,
 }
 
 /// Delay and loss.
@@ -314,6 +368,8 @@ pub(crate) struct QueueAt {
     pub(crate) dropped: u64,
     /// Packets lost after it.
     pub(crate) lost: u64,
+    /// Packets that got a congestion mark.
+    pub(crate) marked: u64,
     /// Integral of the packets in the queue, packets x nanoseconds.
     pub(crate) queue_integral: u128,
     /// Most packets that were seen in the queue.

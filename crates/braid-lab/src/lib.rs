@@ -7,6 +7,7 @@
 //! this machine, in real time.
 
 mod agent;
+mod aqm;
 mod error;
 mod honesty;
 mod host;

@@ -8,11 +8,12 @@ use std::net::Ipv4Addr;
 
 use braid_algorithms::Spec;
 use braid_scenario::{
-    model::{self, Discipline, Kind, QueueLimit, Scenario, Traffic},
+    model::{self, Kind, QueueLimit, Scenario, Traffic},
     topology::serialisation_ns,
 };
 use sha2::{Digest as _, Sha256};
 
+use crate::aqm::{aqm, refusal};
 use crate::job::{
     Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Route, Subflow, Wire,
 };
@@ -53,11 +54,8 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
             if direction.trace.is_some() {
                 return refuse(key("trace"), "the lab has no links that follow a trace; give a rate");
             }
-            if direction.discipline != Discipline::DropTail {
-                return refuse(key("discipline"), "the lab has drop-tail queues only");
-            }
-            if direction.ecn_threshold.is_some() {
-                return refuse(key("ecn-threshold"), "the lab's queues do not mark packets");
+            if let Some((own, reason)) = refusal(direction) {
+                return refuse(key(own), reason);
             }
             let in_bytes = |limit: QueueLimit| matches!(limit, QueueLimit::Bytes(_));
             if in_bytes(direction.queue) || direction.changes.iter().any(|c| c.queue.is_some_and(in_bytes)) {
@@ -79,6 +77,9 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
         }
         if connection.ip_header != 20 {
             return refuse(key("ip-version"), "the lab speaks IPv4 only");
+        }
+        if connection.accurate_ecn {
+            return refuse(key("accurate-ecn"), "the kernel's receivers repeat a mark until it is answered");
         }
         for (index, subflow) in connection.subflows.iter().enumerate() {
             if !subflow.reroutes.is_empty() {
@@ -197,7 +198,7 @@ impl<'a> Builder<'a> {
         let directions = [("forward", &link.forward), ("reverse", &link.reverse)];
         let ends = [0, 1].map(|end| {
             let (name, direction) = directions[end];
-            let states = self.states(&format!("{}.{name}", link.name), direction);
+            let states = self.states(&format!("{}.{name}", link.name), direction, end == 0);
             let mut states = states.into_iter();
             let (_, first) = states.next().expect("there is a first state");
             let later = states.map(|(at_ns, queue)| Change { at_ns, end: (wire, end), queue });
@@ -209,7 +210,11 @@ impl<'a> Builder<'a> {
     }
 
     /// What a direction is like from each time on; the first from 0.
-    fn states(&self, name: &str, direction: &model::Direction) -> Vec<(u64, Queue)> {
+    fn states(&self, name: &str, direction: &model::Direction, forward: bool) -> Vec<(u64, Queue)> {
+        let largest =
+            |of: fn(&model::Connection) -> u32| self.scenario.connections.iter().map(of).max().unwrap_or(0);
+        let packet_bytes = largest(|own| own.mss + own.data_header);
+        let sent = if forward { packet_bytes } else { largest(|own| own.ack_size) };
         let mut times: Vec<u64> = direction.changes.iter().map(|change| change.at_ns).collect();
         times.extend(direction.outages.iter().flat_map(|&(from, to)| [from, to]));
         times.push(0);
@@ -223,6 +228,8 @@ impl<'a> Builder<'a> {
                 now.delay_ns = change.delay_ns.unwrap_or(now.delay_ns);
                 now.loss = change.loss.unwrap_or(now.loss);
                 now.queue = change.queue.unwrap_or(now.queue);
+                now.discipline = change.discipline.unwrap_or(now.discipline);
+                now.ecn_threshold = change.ecn_threshold.or(now.ecn_threshold);
                 up = change.up.unwrap_or(up);
             }
             let down = !up || direction.outages.iter().any(|&(from, to)| (from..to).contains(&time));
@@ -231,9 +238,16 @@ impl<'a> Builder<'a> {
                 QueueLimit::Bytes(_) => unreachable!("checked before"),
             };
             let seeds = ["queue", "path"].map(|stage| self.seed_of(&format!("{name}.{stage}.{time}")));
-            let bottleneck = Bottleneck { rate_bps: now.rate_bps, limit_packets, down, seed: seeds[0] };
+            let aqm = aqm(&now, forward, packet_bytes);
+            let (limit_packets, sending_ns) = match aqm {
+                // A packet leaves such a queue when its sending begins: its sending is part of the delay.
+                Some(_) => (limit_packets.max(2) - 1, serialisation_ns(sent, now.rate_bps)),
+                None => (limit_packets, 0),
+            };
+            let (rate_bps, seed) = (now.rate_bps, seeds[0]);
+            let bottleneck = Bottleneck { rate_bps, limit_packets, down, aqm, packet_bytes, seed };
             let path = Path {
-                delay_ns: now.delay_ns,
+                delay_ns: now.delay_ns + sending_ns,
                 jitter_ns: now.jitter_ns,
                 reordering: now.reordering,
                 loss: if down { Loss::All } else { loss(now.loss) },

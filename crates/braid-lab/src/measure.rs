@@ -237,7 +237,7 @@ fn direction(model: &model::Direction, moments: &[Moment], queue: usize) -> Dire
         busy_ns: busy.sum(),
         drops_queue: end.dropped - start.dropped,
         drops_wire: end.lost - start.lost,
-        marks: 0,
+        marks: end.marked - start.marked,
         queue_integral: end.queue_integral - start.queue_integral,
     }
 }

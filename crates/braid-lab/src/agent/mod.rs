@@ -1,6 +1,7 @@
 //! What does a job, and reports: in a guest as its first and only process, after it has got the system ready; on this
 //! machine as a process of its own, with which everything it made ends.
 
+mod aqm;
 mod capture;
 mod counters;
 mod netlink;

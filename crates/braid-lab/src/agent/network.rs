@@ -9,10 +9,11 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
+use super::aqm;
 use super::counters::{Counters, Episodes};
 use super::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find};
 use crate::honesty::{Told, agrees, told_loss};
-use crate::job::{Job, Loss, Match, Node, Path, Queue, QueueAt, Route, Wire};
+use crate::job::{Aqm, Bottleneck, Job, Loss, Match, Node, Path, Queue, QueueAt, Route, Wire};
 
 /// Of all namespaces; a job's settings come after these.
 const SETTINGS: [(&str, &str); 8] = [
@@ -29,10 +30,13 @@ const SETTINGS: [(&str, &str); 8] = [
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
 ];
 
-/// Handles of the stages of a queue, in the order that packets pass them.
+/// Handles of the stages of a queue, in the order that packets pass them. Where a discipline marks or drops early, it is
+/// within the bottleneck, and may have a plain queue within itself.
 const PATH: u32 = 0x0001_0000;
 const BOTTLENECK: u32 = 0x0002_0000;
 const LOSS: u32 = 0x0003_0000;
+const DISCIPLINE: u32 = 0x0004_0000;
+const FIFO: u32 = 0x0005_0000;
 const ROOT: u32 = 0xffff_ffff;
 
 /// What is queued and delayed here is never too much.
@@ -139,7 +143,7 @@ impl Network {
 
     /// What every queue has counted, in the order of [`Job::wires`] and their ends; nothing over time.
     pub(super) fn queues(&mut self, job: &Job) -> Result<Vec<QueueAt>, String> {
-        let mut counts = vec![[Stage::default(); 3]; self.queued.len()];
+        let mut counts = vec![[Stage::default(); 4]; self.queued.len()];
         for (number, place) in self.places.iter_mut().enumerate() {
             let here = |&(wire, end): &(usize, usize)| job.wires[wire].ends[end].node == number;
             if !self.queued.iter().any(here) {
@@ -155,20 +159,24 @@ impl Network {
                         PATH => counts[queue][0] = Stage::of(&body[20..]),
                         BOTTLENECK => counts[queue][1] = Stage::of(&body[20..]),
                         LOSS => counts[queue][2] = Stage::of(&body[20..]),
+                        DISCIPLINE => counts[queue][3] = Stage::of(&body[20..]),
                         _ => {}
                     }
                 }
             };
             place.route.dump(dump, each).map_err(|error| format!("reading queues: {error}"))?;
         }
-        // Each stage counts what those after it have, and have dropped.
-        let counted = counts.into_iter().map(|[path, bottleneck, loss]| QueueAt {
+        // Each stage counts what those within it have, and have dropped.
+        let counted = counts.into_iter().map(|[path, bottleneck, loss, discipline]| QueueAt {
             packets: path.packets,
             bytes: path.bytes,
-            queued: bottleneck.queued,
+            // If somebody waits in a discipline, somebody else is being sent, who is not counted there.
+            queued: bottleneck.queued + u32::from(discipline.queued > 0),
             travelling: path.queued - bottleneck.queued,
             dropped: bottleneck.dropped - loss.dropped,
-            lost: loss.dropped,
+            // Before such a queue, or after one without.
+            lost: path.dropped - (bottleneck.dropped - loss.dropped),
+            marked: discipline.marked,
             ..QueueAt::default()
         });
         Ok(counted.collect())
@@ -324,13 +332,9 @@ fn add_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
 fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes: bool) -> io::Result<()> {
     let flags = if changes { 0 } else { CREATE | EXCL };
     let index = interface(wire, end);
-    let request = |handle: u32, parent: u32| {
-        let mut header = [0; 20];
-        header[4..8].copy_from_slice(&index.to_ne_bytes());
-        header[8..12].copy_from_slice(&handle.to_ne_bytes());
-        header[12..16].copy_from_slice(&parent.to_ne_bytes());
-        let mut message = Message::new(36, flags, &header);
-        message.text(1, "netem");
+    let request = |kind: &str, handle: u32, parent: u32, flags: u16| {
+        let mut message = Message::new(36, flags, &queue_header(index, handle, parent));
+        message.text(1, kind);
         if parent == ROOT && !changes {
             // Queues count IP packets, without the 14 bytes of Ethernet.
             message.nested(8, |table| {
@@ -342,19 +346,51 @@ fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes:
         message
     };
     let Path { delay_ns, jitter_ns, reordering, loss, seed } = queue.path;
-    let late = Path { delay_ns, jitter_ns, reordering, loss: Loss::None, seed };
-    let mut message = request(PATH, ROOT);
+    let managed = queue.bottleneck.and_then(|bottleneck| bottleneck.aqm);
+    let on_the_way = if managed.is_some() { loss } else { Loss::None };
+    let late = Path { delay_ns, jitter_ns, reordering, loss: on_the_way, seed };
+    let mut message = request("netem", PATH, ROOT, flags);
     netem(&mut message, &late, NO_LIMIT, path_rate(queue));
     place.route.request(message)?;
     let Some(bottleneck) = queue.bottleneck else { return Ok(()) };
+    if let Some(own) = managed {
+        if !changes {
+            let mut message = request("htb", BOTTLENECK, PATH | 1, flags);
+            aqm::server(&mut message);
+            place.route.request(message)?;
+        }
+        let mut message = Message::new(40, flags, &queue_header(index, aqm::CLASS, BOTTLENECK));
+        aqm::class(message.text(1, "htb"), &bottleneck);
+        place.route.request(message)?;
+        // These take the place of what the ones around them have by themselves.
+        let flags = if changes { 0 } else { CREATE | REPLACE };
+        let mut message = request(aqm::kind(&own), DISCIPLINE, aqm::CLASS, flags);
+        aqm::discipline(&mut message, &own, bottleneck.limit_packets, changes);
+        place.route.request(message)?;
+        if let Aqm::Red(_) = own {
+            let mut message = request("pfifo", FIFO, DISCIPLINE | 1, flags);
+            message.attribute(2, &bottleneck.limit_packets.to_ne_bytes());
+            place.route.request(message)?;
+        }
+        return Ok(());
+    }
     let down = if bottleneck.down { Loss::All } else { Loss::None };
-    let mut message = request(BOTTLENECK, PATH | 1);
+    let mut message = request("netem", BOTTLENECK, PATH | 1, flags);
     let path = Path { loss: down, seed: bottleneck.seed, ..Path::default() };
     netem(&mut message, &path, bottleneck.limit_packets, bottleneck.rate_bps);
     place.route.request(message)?;
-    let mut message = request(LOSS, BOTTLENECK | 1);
+    let mut message = request("netem", LOSS, BOTTLENECK | 1, flags);
     netem(&mut message, &Path { loss, seed, ..Path::default() }, NO_LIMIT, 0);
     place.route.request(message)
+}
+
+/// `struct tcmsg`
+fn queue_header(index: u32, handle: u32, parent: u32) -> [u8; 20] {
+    let mut header = [0; 20];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&handle.to_ne_bytes());
+    header[12..16].copy_from_slice(&parent.to_ne_bytes());
+    header
 }
 
 fn rate(queue: &Queue) -> u64 {
@@ -365,21 +401,39 @@ fn rate(queue: &Queue) -> u64 {
 fn verify(place: &mut Place, wire: usize, end: usize, queue: &Queue) -> Result<(), String> {
     let nothing = Told { limit: NO_LIMIT, ..Told::default() };
     let delay_ns = queue.path.delay_ns + queue.path.jitter_ns / 2;
-    let mut given = vec![(PATH, Told { rate_bps: path_rate(queue), delay_ns, ..nothing })];
+    let loss = told_loss(queue.path.loss);
+    let managed = queue.bottleneck.and_then(|bottleneck| bottleneck.aqm);
+    let lost_before = if managed.is_some() { loss } else { 0.0 };
+    let path = Told { rate_bps: path_rate(queue), delay_ns, loss: lost_before, ..nothing };
+    let mut given = vec![(PATH, path)];
     if let Some(bottleneck) = queue.bottleneck {
-        let loss = if bottleneck.down { 1.0 } else { 0.0 };
-        let (limit, rate_bps) = (bottleneck.limit_packets, bottleneck.rate_bps);
-        given.push((BOTTLENECK, Told { limit, rate_bps, delay_ns: 0, loss }));
-        given.push((LOSS, Told { loss: told_loss(queue.path.loss), ..nothing }));
+        let Bottleneck { limit_packets: limit, rate_bps, .. } = bottleneck;
+        if let Some(own) = managed {
+            given.push((aqm::CLASS, Told { rate_bps, ..Told::default() }));
+            let holds = if let Aqm::Red(_) = own { FIFO } else { DISCIPLINE };
+            given.push((holds, Told { limit, ..Told::default() }));
+        } else {
+            let down = if bottleneck.down { 1.0 } else { 0.0 };
+            given.push((BOTTLENECK, Told { limit, rate_bps, delay_ns: 0, loss: down }));
+            given.push((LOSS, Told { loss, ..nothing }));
+        }
     }
     let mut taken = Vec::new();
-    let each = |body: &[u8]| {
+    let mut each = |body: &[u8]| {
         let word = |at: usize| u32::from_ne_bytes(body[at..at + 4].try_into().expect("four bytes"));
         if word(4) == interface(wire, end) {
-            taken.push((word(8), find(&body[20..], 2).and_then(told)));
+            let (kind, options) = (find(&body[20..], 1), find(&body[20..], 2));
+            let told = options.and_then(|options| match kind {
+                Some(b"netem\0") => told(options),
+                Some(kind) => aqm::told(kind, options),
+                None => None,
+            });
+            taken.push((word(8), told));
         }
     };
-    place.route.dump(Message::new(38, 0, &[0; 20]), each).map_err(|error| error.to_string())?;
+    place.route.dump(Message::new(38, 0, &[0; 20]), &mut each).map_err(|error| error.to_string())?;
+    let classes = Message::new(42, 0, &queue_header(interface(wire, end), 0, 0));
+    place.route.dump(classes, &mut each).map_err(|error| error.to_string())?;
     for (handle, given) in given {
         let taken = taken.iter().find(|(own, _)| *own == handle).and_then(|(_, told)| *told);
         agrees(given, taken.ok_or("the kernel does not have it")?)?;
@@ -451,6 +505,7 @@ struct Stage {
     bytes: u64,
     queued: u32,
     dropped: u64,
+    marked: u64,
 }
 
 impl Stage {
@@ -465,6 +520,7 @@ impl Stage {
                     stage.packets = stage.packets.max(u64::from(word(8)));
                 }
                 3 => (stage.queued, stage.dropped) = (word(0), u64::from(word(8))),
+                4 => stage.marked = aqm::marks(find(attributes_of_queue, 1).unwrap_or_default(), value),
                 _ => {}
             }
         }

@@ -1,0 +1,168 @@
+//! Queues that mark or drop before they are full: which of the kernel's disciplines does what a scenario wants.
+
+use braid_scenario::model::{self, Direction, Discipline, EcnThreshold};
+
+use crate::job::{Aqm, CoDel, Red};
+
+/// Whether a queue is more than drop-tail. RED and thresholds matter to data only: a queue of acknowledgements is short, and
+/// they cannot be marked.
+pub(crate) fn is_managed(direction: &Direction, forward: bool) -> bool {
+    let by_time = matches!(direction.discipline, Discipline::CoDel(_) | Discipline::FqCoDel(_));
+    let by_length = matches!(direction.discipline, Discipline::Red(_)) || direction.ecn_threshold.is_some();
+    by_time || (forward && by_length)
+}
+
+/// What the lab cannot do of it: the key within the link, and why not.
+pub(crate) fn refusal(direction: &Direction) -> Option<(&'static str, &'static str)> {
+    let mut disciplines =
+        direction.changes.iter().filter_map(|change| change.discipline).chain([direction.discipline]);
+    let mut thresholds =
+        direction.changes.iter().filter_map(|change| change.ecn_threshold).chain(direction.ecn_threshold);
+    let is_too_gentle = |discipline: Discipline| {
+        // The kernel's RED marks or drops all from `max` on.
+        let Discipline::Red(red) = discipline else { return false };
+        let reaches_twice = match direction.queue {
+            model::QueueLimit::Packets(limit) => 2 * red.max <= limit,
+            model::QueueLimit::Bytes(_) => true,
+        };
+        red.gentle && (red.probability < 1.0 || reaches_twice)
+    };
+    if disciplines.any(is_too_gentle) {
+        return Some(("discipline", "the kernel's RED is not gentle; give gentle = false"));
+    }
+    let kind = |threshold: &EcnThreshold| std::mem::discriminant(threshold);
+    let first = direction.ecn_threshold.as_ref().map(kind);
+    if thresholds.clone().any(|threshold| Some(kind(&threshold)) != first) {
+        return Some(("ecn-threshold", "thresholds of the lab do not come or change their unit"));
+    }
+    if thresholds.any(|threshold| matches!(threshold, EcnThreshold::Packets(..=1))) {
+        return Some(("ecn-threshold", "the kernel does not count the packet being sent: at least \"2p\""));
+    }
+    let managed = is_managed(direction, true);
+    if managed && direction.changes.iter().any(|change| change.up.is_some()) {
+        return Some(("change", "queues of the lab that mark, or drop early, are not cut off"));
+    }
+    if managed && !direction.outages.is_empty() {
+        return Some(("outages", "queues of the lab that mark, or drop early, are not cut off"));
+    }
+    if managed && matches!(direction.queue, model::QueueLimit::Bytes(_)) {
+        return Some(("queue", "queues of the lab that mark, or drop early, are limited in packets"));
+    }
+    None
+}
+
+/// The kernel's discipline for it, as it is now; none if drop-tail does.
+pub(crate) fn aqm(direction: &Direction, forward: bool, packet_bytes: u32) -> Option<Aqm> {
+    if !is_managed(direction, forward) {
+        return None;
+    }
+    let us = |ns: u64| (ns / 1000) as u32;
+    let threshold_us = match direction.ecn_threshold {
+        Some(EcnThreshold::Wait(ns)) => Some(us(ns)),
+        _ => None,
+    };
+    let codel = |own: model::CoDel| CoDel {
+        target_us: us(own.target_ns),
+        interval_us: us(own.interval_ns),
+        ecn: own.ecn,
+        threshold_us,
+    };
+    Some(match direction.discipline {
+        Discipline::CoDel(own) => Aqm::CoDel(codel(own)),
+        Discipline::FqCoDel(own) => {
+            Aqm::FqCoDel { codel: codel(own.codel), flows: own.flows, quantum: own.quantum }
+        }
+        Discipline::Red(own) => Aqm::Red(red(&own, packet_bytes)),
+        Discipline::DropTail => match direction.ecn_threshold? {
+            EcnThreshold::Packets(from) => Aqm::Red(threshold((from - 1) * packet_bytes)),
+            EcnThreshold::Bytes(from) => Aqm::Red(threshold((from as u32).saturating_sub(packet_bytes))),
+            EcnThreshold::Wait(_) => {
+                // Never too long for CoDel itself.
+                const FOREVER_NS: u64 = 1_000_000_000_000;
+                let never = model::CoDel { target_ns: FOREVER_NS, interval_ns: FOREVER_NS, ecn: false };
+                Aqm::CoDel(codel(never))
+            }
+        },
+    })
+}
+
+/// Marks by what waits now, not by its mean, and lets pass what cannot be marked.
+fn threshold(bytes: u32) -> Red {
+    Red {
+        min_bytes: bytes,
+        max_bytes: bytes,
+        weight_log: 0,
+        probability: u32::MAX,
+        ecn: true,
+        drops: false,
+        drops_above: false,
+    }
+}
+
+/// The packet being sent, which the scenario counts, is not in the kernel's queue.
+fn red(own: &model::Red, packet_bytes: u32) -> Red {
+    Red {
+        min_bytes: (own.min - 1) * packet_bytes,
+        max_bytes: (own.max - 1) * packet_bytes,
+        weight_log: (-own.weight.log2()).round() as u8,
+        probability: (own.probability * f64::from(u32::MAX)) as u32,
+        ecn: own.ecn,
+        drops: true,
+        drops_above: !own.gentle,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use braid_scenario::Source;
+
+    use super::*;
+
+    const PACKET: u32 = 1500;
+
+    /// A link of 40 packets with these keys.
+    fn direction(keys: &str) -> Direction {
+        let text = format!(
+            "title = \"t\"\nduration = \"10s\"\n[link.b]\nrate = \"10mbit\"\ndelay = \"10ms\"\nqueue = \"40p\"\n{keys}\n\
+             [connection.t]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"b\"]\n"
+        );
+        let source = Source { name: "t".into(), text };
+        braid_scenario::load(&source, &[]).expect("valid").cells.remove(0).links.remove(0).forward
+    }
+
+    #[test]
+    fn a_threshold_is_red_that_marks_by_what_waits_besides_the_packet_being_sent() {
+        let own = aqm(&direction("ecn-threshold = \"20p\""), true, PACKET);
+        assert_eq!(own, Some(Aqm::Red(threshold(19 * PACKET))));
+        assert_eq!(aqm(&direction("ecn-threshold = \"20p\""), false, PACKET), None, "acknowledgements");
+        assert_eq!(aqm(&direction(""), true, PACKET), None);
+    }
+
+    #[test]
+    fn red_has_the_next_power_of_one_half_as_its_weight() {
+        let keys = "discipline = { kind = \"red\", min = \"5p\", max = \"15p\", probability = \"10%\", weight = 0.002, \
+            gentle = false, ecn = true }";
+        let Some(Aqm::Red(own)) = aqm(&direction(keys), true, PACKET) else { panic!("no RED") };
+        assert_eq!((own.min_bytes, own.max_bytes, own.weight_log), (4 * PACKET, 14 * PACKET, 9));
+        assert_eq!(own.probability, u32::MAX / 10);
+        assert!(own.ecn && own.drops && own.drops_above);
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_mark_or_drop_is_refused() {
+        let red = |more: &str| format!("discipline = {{ kind = \"red\", min = \"5p\", {more} }}");
+        let codel = "discipline = \"codel\"";
+        for (keys, refused) in [
+            (red("max = \"15p\", gentle = true"), Some("discipline")),
+            (red("max = \"15p\", probability = \"100%\", gentle = true"), Some("discipline")),
+            (red("max = \"21p\", probability = \"100%\", gentle = true"), None),
+            (red("max = \"15p\", gentle = false"), None),
+            ("ecn-threshold = \"1p\"".into(), Some("ecn-threshold")),
+            ("ecn-threshold = \"2p\"".into(), None),
+            (format!("{codel}\necn-threshold = \"2ms\""), None),
+            (format!("{codel}\noutages = [\"1s..2s\"]"), Some("outages")),
+        ] {
+            assert_eq!(refusal(&direction(&keys)).map(|(key, _)| key), refused, "{keys}");
+        }
+    }
+}

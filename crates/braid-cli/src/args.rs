@@ -99,9 +99,9 @@ pub(crate) struct RunArgs {
     /// the scenario names.
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
     pub(crate) cc: Vec<String>,
-    /// Packet scheduler of MPTCP connections.
-    #[arg(long, value_name = "NAME", default_value = "minrtt")]
-    pub(crate) scheduler: String,
+    /// Packet scheduler of MPTCP connections: the simulator has minrtt, a kernel its own, linux.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scheduler: Option<String>,
     /// Run every combination with these seeds: N means 1 to N, A..B means A to B, both included.
     #[arg(long, value_name = "N|A..B", default_value = "1")]
     pub(crate) seeds: Seeds,
@@ -290,6 +290,15 @@ impl Backend {
             Self::Sim => "sim",
             Self::Lab => "lab",
             Self::Host => "host",
+        }
+    }
+
+    /// The packet scheduler of its MPTCP connections, as results call it.
+    pub(crate) fn scheduler(self) -> &'static str {
+        match self {
+            Self::Sim => "minrtt",
+            // What unmodified kernels have.
+            Self::Lab | Self::Host => "linux",
         }
     }
 }

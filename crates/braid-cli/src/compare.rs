@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Backend, CompareArgs, CompareFormat, Format, RunArgs, Seeds};
 use crate::failure::{FAILED, INTERRUPTED};
 use crate::manifest;
-use crate::plan::{Plan, Planned, SCHEDULER};
+use crate::plan::{Plan, Planned};
 use crate::progress::Progress;
 use crate::report::{self, ReportFile};
 use crate::run::{VERSION, intention, quoted};
@@ -238,7 +238,7 @@ fn run_args(args: &CompareArgs, backend: Backend, seeds: Seeds) -> RunArgs {
     RunArgs {
         scenarios: args.scenarios.clone(),
         cc: args.cc.clone(),
-        scheduler: SCHEDULER.to_owned(),
+        scheduler: None,
         seeds,
         backend,
         kernel: args.kernel.clone().filter(|_| backend == Backend::Lab),

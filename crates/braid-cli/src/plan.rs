@@ -16,8 +16,6 @@ use crate::unfinished::Finished;
 
 /// More runs than this at once would not fit into memory.
 const MOST_RUNS: usize = 1_000_000;
-/// The only scheduler there is.
-pub(crate) const SCHEDULER: &str = "minrtt";
 
 /// Everything that is to be run.
 pub(crate) struct Plan {
@@ -40,10 +38,11 @@ impl Plan {
     /// Reads and checks everything that `args` names.
     pub(crate) fn new(args: &RunArgs) -> Result<Self, Failure> {
         check_backend(args)?;
-        if args.scheduler != SCHEDULER {
+        let scheduler = args.backend.scheduler();
+        if let Some(asked) = args.scheduler.as_deref().filter(|&asked| asked != scheduler) {
             return Err(Failure::bad_input(
-                format!("no scheduler is called \"{}\"", args.scheduler),
-                format!("there is {SCHEDULER}"),
+                format!("no scheduler of --backend {} is called \"{asked}\"", args.backend.name()),
+                format!("there is {scheduler}"),
             ));
         }
         let asked = specs(&args.cc)?;
@@ -112,7 +111,7 @@ impl Plan {
             scenario: &planned.file.cells[cell],
             backend: self.backend.name(),
             cc: spec.text(),
-            scheduler: SCHEDULER,
+            scheduler: self.backend.scheduler(),
             seed: self.seeds.first + (index % seeds) as u64,
         };
         (setup, spec)

@@ -19,9 +19,9 @@ use braid_scenario::File;
 use indexmap::IndexMap;
 
 use crate::Failure;
-use crate::args::{ReproArgs, ReproFormat, Seeds};
+use crate::args::{Backend, ReproArgs, ReproFormat, Seeds};
 use crate::failure::{BAD_INPUT, FAILED, INTERRUPTED};
-use crate::plan::{SCHEDULER, load};
+use crate::plan::load;
 use crate::progress::Progress;
 use crate::run::VERSION;
 use crate::{pool, terminal};
@@ -334,7 +334,8 @@ impl Work {
     fn run(&self, unit: &Unit, seed: u64) -> Result<Vec<f64>, String> {
         let scenario = &self.files[unit.file].cells[unit.cell];
         let cc = unit.spec.text();
-        let setup = Setup { scenario, backend: "sim", cc, scheduler: SCHEDULER, seed };
+        let setup =
+            Setup { scenario, backend: Backend::Sim.name(), cc, scheduler: Backend::Sim.scheduler(), seed };
         let samples = unit.figures.iter().any(Figure::needs_samples);
         let run = || braid_sim::run_with(scenario, &unit.spec, seed, braid_sim::Options { samples });
         let counts = pool::caught(run).and_then(|done| done.map_err(|error| error.to_string()));

@@ -77,10 +77,7 @@ impl Qemu {
     }
 
     /// What all guests have in common; part of what a snapshot depends on.
-    ///
-    /// Recording is for what else it does: the thread that moves the clock on while the guest is idle then waits until the
-    /// guest's instructions are counted. Without it a busy host makes the clock wrong by some of them, now and then. The
-    /// record itself nobody needs. Random numbers of the processor would go on differently after a snapshot.
+    /// Random numbers of the processor would go on differently after a snapshot.
     pub(crate) fn arguments(&self) -> Vec<String> {
         // QEMU 7.2 spoils the flags in cmpxchg16b, which crashes kernels that use it.
         let cpu = if self.major < 8 { "max,cx16=off" } else { "max" };
@@ -88,7 +85,7 @@ impl Qemu {
         let words = format!(
             "-machine q35 -accel tcg -cpu {cpu},-rdrand,-rdseed,-erms,-fsrm -m 768M -nodefaults -display none -no-reboot -no-user-config \
              -seed 42 -rtc base=2026-01-01,clock=vm \
-             -icount shift=0,sleep=off,rr=record,rrfile=/dev/null \
+             -icount shift=0,sleep=off \
              -device pvpanic -action panic=pause \
              -device virtio-serial-pci,ioeventfd=off -device virtserialport,chardev=port \
              -device isa-serial,chardev=console \
@@ -98,12 +95,12 @@ impl Qemu {
     }
 }
 
-/// What the kernel is told. The second half saves instructions: memory need not be cleared, and there is nothing to be
-/// decided when the guest becomes idle, which it does thousands of times a second.
+/// What the kernel is told. It never waits for an interrupt, not even before the agent keeps it from being idle: QEMU's other
+/// thread, which then moves the clock on, may do so before the last instructions are counted. Memory need not be cleared.
 pub(crate) fn kernel_arguments() -> String {
     format!(
         "console=ttyS0 quiet panic=-1 oops=panic nokaslr tsc=reliable \
-         mitigations=off init_on_alloc=0 cpuidle.off=1 nohz=off rdinit={PROGRAM} -- agent"
+         mitigations=off init_on_alloc=0 idle=poll rdinit={PROGRAM} -- agent"
     )
 }
 

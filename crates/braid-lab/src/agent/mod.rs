@@ -7,6 +7,7 @@ mod counters;
 mod netlink;
 mod network;
 mod paths;
+mod processors;
 mod tcp_info;
 mod thresholds;
 mod traffic;
@@ -25,6 +26,8 @@ use braid_algorithms::Spec;
 use braid_kernel::PREFIX;
 use rustix::mount::{MountFlags, mount};
 
+use processors::Processors;
+
 use crate::job::{self, CLOCK_MOVED, JOB_ITEM, Job, Message, Report};
 
 /// Where the image has the modules, and the list of them.
@@ -34,10 +37,10 @@ pub(crate) const JOB_MODULE: &str = "qemu_fw_cfg.ko";
 
 /// Does what the guest is there for. The host ends the guest.
 pub fn agent() -> ! {
-    let outcome = prepare().and_then(|mut port| {
+    let outcome = prepare().and_then(|(mut port, processors)| {
         // The first beat: it stops because it is ready, and not because it panicked.
         beat();
-        let outcome = if stop_here() { work() } else { Err(CLOCK_MOVED.into()) };
+        let outcome = if stop_here() { work(processors) } else { Err(CLOCK_MOVED.into()) };
         send(&mut port, outcome).map_err(failed("writing to the host"))
     });
     if let Err(reason) = outcome {
@@ -53,7 +56,8 @@ fn failed<E: Display>(what: impl Display) -> impl Fn(E) -> String {
     move |error| format!("{what}: {error}")
 }
 
-fn prepare() -> Result<File, String> {
+fn prepare() -> Result<(File, Processors), String> {
+    let processors = Processors::fill()?;
     for (kind, place) in
         [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp"), ("tmpfs", "/run")]
     {
@@ -65,7 +69,7 @@ fn prepare() -> Result<File, String> {
     }
     // No connection waits for memory that others have: 512 MB of it, in pages.
     fs::write("/proc/sys/net/ipv4/tcp_mem", "131072 131072 131072").map_err(failed("tcp_mem"))?;
-    port()
+    Ok((port()?, processors))
 }
 
 fn list() -> Result<Vec<String>, String> {
@@ -161,7 +165,7 @@ fn write_port(port: u16, value: u8) {
     }
 }
 
-fn work() -> Result<Done, String> {
+fn work(processors: Processors) -> Result<Done, String> {
     load(JOB_MODULE)?;
     let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_ITEM}/raw");
     let bytes = fs::read(&path).map_err(failed(&path))?;
@@ -170,7 +174,7 @@ fn work() -> Result<Done, String> {
         let spec = Spec::parse(spec).map_err(failed(spec))?;
         braid_kernel::load(&spec, name).map_err(failed(format!("loading {}", spec.text())))?;
     }
-    traffic::Run::prepare(&job)?.run(beat)
+    traffic::Run::prepare(&job, processors)?.run(beat)
 }
 
 fn whole(bytes: &[u8]) -> Result<Job, String> {
@@ -202,5 +206,5 @@ fn work_here() -> Result<Done, String> {
         }
         *name = own;
     }
-    traffic::Run::prepare(&job)?.run(|| ())
+    traffic::Run::prepare(&job, Processors::shared()?)?.run(|| ())
 }

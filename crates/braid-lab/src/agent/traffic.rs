@@ -24,6 +24,7 @@ use super::{
     counters::Episodes,
     network::{self, Network},
     paths::{Endpoint, Paths},
+    processors::Processors,
     tcp_info::{self, TcpInfo},
     thresholds,
     verdicts::Listener,
@@ -163,7 +164,7 @@ pub(super) struct Run<'a> {
     /// Whether a queue was changed since the last look.
     has_changed: bool,
     zeros: Vec<u8>,
-    processors: usize,
+    processors: Processors,
     listener: Option<Listener>,
     capture: Option<Capture>,
     report: Report,
@@ -177,7 +178,7 @@ fn failed(what: &str) -> impl Fn(io::Error) -> String + '_ {
 
 impl<'a> Run<'a> {
     /// Builds the network and everything that listens.
-    pub(super) fn prepare(job: &'a Job) -> Result<Self> {
+    pub(super) fn prepare(job: &'a Job, processors: Processors) -> Result<Self> {
         let mut network = Network::build(job)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| format!("epoll: {e}"))?;
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)
@@ -206,7 +207,7 @@ impl<'a> Run<'a> {
             queues,
             has_changed: false,
             zeros: vec![0; 1 << 16],
-            processors: processors()?,
+            processors,
             listener: Listener::new(job)?,
             report: Report { kernel: kernel.trim().to_owned(), ..Report::default() },
         };
@@ -317,10 +318,6 @@ impl<'a> Run<'a> {
         let name = &connection.name;
         let failed = |what: &'static str| move |error: io::Error| format!("{name}: {what}: {error}");
         let socket = socket(connection.multipath).map_err(failed("socket"))?;
-        // The kernel's own choice, twice the windows, is too little where a fast path waits for a slow one. The receive buffer
-        // is four times what all paths hold unless the scenario says otherwise, and the kernel doubles this.
-        force_buffer(&socket, libc::SO_SNDBUFFORCE, connection.receive_buffer / 4)
-            .map_err(failed("send buffer"))?;
         socket
             .set_tcp_congestion(connection.cc.as_bytes())
             .map_err(failed("setting its congestion control"))?;
@@ -558,7 +555,7 @@ impl<'a> Run<'a> {
         let moment = Moment {
             time_ns: time,
             regular,
-            busy_ns: busy_ns(self.processors)?,
+            busy_ns: self.processors.busy_ns()?,
             connections,
             queues: self.queues.clone(),
         };
@@ -629,20 +626,4 @@ fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) 
         reinjected_bytes: 0,
         subflows: vec![Counted::default(); connection.subflows.len()],
     })
-}
-
-/// How many processors there are. The file is long: it has every interrupt.
-fn processors() -> Result<usize> {
-    let text = fs::read_to_string("/proc/stat").map_err(failed("/proc/stat"))?;
-    Ok(text.lines().filter(|line| line.starts_with("cpu")).count() - 1)
-}
-
-/// Time that so many processors were not idle since they booted, on average.
-fn busy_ns(processors: usize) -> Result<u64> {
-    let text = fs::read_to_string("/proc/uptime").map_err(failed("/proc/uptime"))?;
-    let seconds: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    match seconds[..] {
-        [up, idle] => Ok(((up - idle / processors as f64) * 1e9) as u64),
-        _ => Err(format!("/proc/uptime says {text}")),
-    }
 }

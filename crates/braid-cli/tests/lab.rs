@@ -164,6 +164,49 @@ fn queues_that_mark_keep_short_and_drop_nothing_that_can_be_marked() {
 }
 
 #[test]
+fn packets_take_the_route_that_the_scenario_has_at_the_time() {
+    if !lab_is_here("routes that change") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = |change: &str| {
+        let text = SCENARIO
+            .replace("loss = \"0.5%\"\n", "")
+            .replace("warmup = \"500ms\"", "warmup = \"0s\"\nperiods = [\"500ms..1s\", \"1500ms..2s\"]")
+            .replace("[connection.mp0]", "[connection.tcp1]\nkind = \"tcp\"\nroute = [\"b1\"]\nCHANGE\n#")
+            .replace("kind = \"mptcp\"\nsubflow.sf1.route = [\"b1\"]\nsubflow.sf2.route = [\"b2\"]\n", "")
+            .replace("CHANGE", change);
+        let path = folder.path().join("moves.toml");
+        fs::write(&path, text).unwrap();
+        let document: serde_json::Value =
+            serde_json::from_str(&done(&braid(&path).output().unwrap())).unwrap();
+        let run = &document["runs"][0];
+        assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+        [0, 1].map(|period| {
+            [0, 1].map(|link| {
+                let link = &run["periods"][period]["links"][link];
+                let packets = |own: &serde_json::Value| own["packets"].as_u64().unwrap();
+                [packets(link), packets(&link["reverse"])]
+            })
+        })
+    };
+    // The other flow stays on b1.
+    let [before, after] = run("change = [{ at = \"1s\", route = [\"b2\"] }]");
+    assert_eq!(before[1], [0, 0]);
+    assert!(after[1][0] > 70 && after[1][1] > 30, "2 Mbit/s and acknowledgements: {after:?}");
+    assert!(after[0][0] > 100, "{after:?}");
+    // There and back again.
+    let [before, after] =
+        run("change = [{ at = \"200ms\", route = [\"b2\"] }, { at = \"1200ms\", route = [\"b1\"] }]");
+    assert!(before[1][0] > 70 && before[1][1] > 30, "{before:?}");
+    assert_eq!(after[1], [0, 0]);
+    // Only what comes back.
+    let [before, after] = run("change = [{ at = \"1s\", return-route = [\"b2\"] }]");
+    assert_eq!(before[1], [0, 0]);
+    assert!(after[1][0] == 0 && after[1][1] > 30, "{after:?}");
+}
+
+#[test]
 fn what_the_lab_cannot_do_is_refused_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("red.toml");

@@ -129,10 +129,12 @@ fn arrivals(scenario: &Scenario, lowered: &Lowered, last: &Moment, doubts: &mut 
         let mut is_comparable = packets >= ENOUGH_PACKETS;
         for (model, own) in scenario.connections.iter().zip(&last.connections) {
             for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
-                let queues = queues_of(scenario, path);
-                if queues.contains(&number) {
-                    // What is under way when a subflow ends arrives nowhere.
-                    let is_whole = model.stop_ns.is_none() && path.up.is_empty();
+                let queues = queues_of(scenario, path, &path.route);
+                let later = path.reroutes.iter().flat_map(|change| [&change.forward, &change.reverse]);
+                let comes_later = later.flatten().any(|route| route.contains(&number));
+                if queues.contains(&number) || comes_later {
+                    // What is under way when a subflow ends or moves is counted elsewhere, or nowhere.
+                    let is_whole = model.stop_ns.is_none() && path.up.is_empty() && path.reroutes.is_empty();
                     is_comparable &= is_whole && queues.last() == Some(&number);
                     arrived += on_the_wire(model, subflow.received, &SubflowAt::default(), subflow);
                 }
@@ -151,7 +153,12 @@ fn arrivals(scenario: &Scenario, lowered: &Lowered, last: &Moment, doubts: &mut 
 
 /// Whether all who send over a link can be told by marks.
 fn all_understand(scenario: &Scenario, link: usize) -> bool {
-    let sends = |own: &&model::Connection| own.subflows.iter().any(|path| path.route.contains(&link));
+    let sends = |own: &&model::Connection| {
+        own.subflows.iter().any(|path| {
+            let later = path.reroutes.iter().filter_map(|change| change.forward.as_ref());
+            later.chain([&path.route]).any(|route| route.contains(&link))
+        })
+    };
     scenario.connections.iter().filter(sends).all(|own| own.ecn)
 }
 
@@ -225,11 +232,11 @@ fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
                 links.flat_map(|link| [&link.forward, &link.reverse])
             };
             let is_constant = directions().all(|own| own.changes.is_empty() && own.outages.is_empty());
-            if subflow.min_rtt_us == 0 || !is_constant {
+            if subflow.min_rtt_us == 0 || !is_constant || !path.reroutes.is_empty() {
                 continue;
             }
             // Of links that are only a delay and of those that mark, it holds the sending of a whole packet, too.
-            let queues = queues_of(scenario, path);
+            let queues = queues_of(scenario, path, &path.route);
             let fixed: u64 = path
                 .route
                 .iter()

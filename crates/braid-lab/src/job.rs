@@ -27,6 +27,8 @@ pub(crate) struct Job {
     pub(crate) connections: Vec<Connection>,
     /// What changes during the run, ascending in time.
     pub(crate) changes: Vec<Change>,
+    /// Routes that change during the run, ascending in time.
+    pub(crate) reroutes: Vec<Reroute>,
     /// Take down what senders send and get, at most this many bytes of each packet.
     pub(crate) snap_length: Option<u32>,
 }
@@ -250,6 +252,19 @@ pub(crate) struct Change {
     pub(crate) end: (usize, usize),
     /// All of it.
     pub(crate) queue: Queue,
+}
+
+/// A route from a certain time on.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Reroute {
+    /// When.
+    pub(crate) at_ns: u64,
+    /// Index into [`Job::nodes`].
+    pub(crate) node: usize,
+    /// Index into [`Node::routes`].
+    pub(crate) index: usize,
+    /// What takes its place, for the same packets.
+    pub(crate) route: Route,
 }
 
 /// What was counted.

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::aqm::{aqm, refusal};
 use crate::job::{
-    Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Route, Subflow, Wire,
+    Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route, Subflow, Wire,
 };
 
 /// A key of a scenario that the lab cannot do.
@@ -82,13 +82,6 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
             return refuse(key("accurate-ecn"), "the kernel's receivers repeat a mark until it is answered");
         }
         for (index, subflow) in connection.subflows.iter().enumerate() {
-            if !subflow.reroutes.is_empty() {
-                let own = match connection.kind {
-                    Kind::Tcp => key("change"),
-                    Kind::Mptcp => key(&format!("subflow.{}.change", subflow.name)),
-                };
-                return refuse(own, "the lab's routes do not change");
-            }
             let sub = |name: &str| key(&format!("subflow.{}.{name}", subflow.name));
             if index == 0 && subflow.backup {
                 return refuse(sub("backup"), "the kernel opens a connection on a path that is no backup");
@@ -120,9 +113,14 @@ pub(crate) fn lower(scenario: &Scenario, spec: &Spec, seed: u64) -> Result<Lower
     job.moments =
         [scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns, scenario.duration_ns].into();
     job.moments.extend(periods);
+    // What private links carry is known by their subflow's routes.
+    let subflows = scenario.connections.iter().flat_map(|connection| &connection.subflows);
+    let times = subflows.flat_map(|subflow| &subflow.reroutes).map(|reroute| reroute.at_ns);
+    job.moments.extend(times.filter(|&time| time < scenario.duration_ns));
     job.moments.sort_unstable();
     job.moments.dedup();
     job.changes.sort_by_key(|change| change.at_ns);
+    job.reroutes.sort_by_key(|change| change.at_ns);
     // Queues are counted in the order of their wires.
     let mut order: Vec<(usize, usize)> = Vec::new();
     for (number, wire) in job.wires.iter().enumerate() {
@@ -150,20 +148,22 @@ impl<'a> Builder<'a> {
         // Ends that meet, by the smallest of them.
         let mut meets: Vec<usize> = (0..2 * links).collect();
         let mut used = vec![false; links];
-        let routes: Vec<Vec<usize>> = scenario
-            .connections
-            .iter()
-            .flat_map(|connection| &connection.subflows)
-            .map(|subflow| queues_of(scenario, subflow))
-            .collect();
-        for route in &routes {
-            for pair in route.windows(2) {
-                let (a, b) = (meets[2 * pair[0] + 1], meets[2 * pair[1]]);
-                let (least, most) = (a.min(b), a.max(b));
-                meets.iter_mut().filter(|end| **end == most).for_each(|end| *end = least);
-            }
-            for &link in route {
-                used[link] = true;
+        let mut meet = |a: usize, b: usize| {
+            let (least, most) = (meets[a].min(meets[b]), meets[a].max(meets[b]));
+            meets.iter_mut().filter(|end| **end == most).for_each(|end| *end = least);
+        };
+        for subflow in scenario.connections.iter().flat_map(|connection| &connection.subflows) {
+            let routes = || legs(subflow).into_iter().flat_map(|leg| [leg.forward, leg.reverse]);
+            let mut first = None;
+            for route in routes().map(|route| queues_of(scenario, subflow, route)) {
+                // The sender's cable leads to where all its routes begin.
+                meet(2 * *first.get_or_insert(route[0]), 2 * route[0]);
+                for pair in route.windows(2) {
+                    meet(2 * pair[0] + 1, 2 * pair[1]);
+                }
+                for link in route {
+                    used[link] = true;
+                }
             }
         }
         // Where nothing but the receivers follows, the end is on their node.
@@ -338,38 +338,83 @@ impl<'a> Builder<'a> {
         address: Ipv4Addr,
         first: bool,
     ) -> Result<usize, Unsupported> {
-        let links = queues_of(self.scenario, subflow);
         let wire = self.job.wires.len();
-        let delay_ns = subflow.route.iter().filter(|link| !links.contains(link)).map(|&link| {
-            let (there, back) = (&self.scenario.links[link].forward, &self.scenario.links[link].reverse);
-            let packet = model.mss + model.data_header;
-            there.delay_ns
-                + serialisation_ns(packet, there.rate_bps)
-                + back.delay_ns
-                + serialisation_ns(model.ack_size, back.rate_bps)
-        });
+        let legs = legs(subflow);
+        let paths =
+            legs.iter().map(|leg| Path { delay_ns: self.delay_ns(model, subflow, leg), ..Path::default() });
+        let paths: Vec<Path> = paths.collect();
         // Where the acknowledgements leave the network: a queue on the sending host would be a signal to it.
-        let path = Path { delay_ns: delay_ns.sum(), ..Path::default() };
-        let queue = (!path.is_nothing()).then_some(Queue { bottleneck: None, path });
-        let entry = self.ends[2 * links[0]];
+        let queue = |path: &Path| Queue { bottleneck: None, path: *path };
+        let has_delay = paths.iter().any(|path| !path.is_nothing());
+        let entry = self.ends[2 * queues_of(self.scenario, subflow, &subflow.route)[0]];
         self.job.wires.push(Wire {
             mtu: model.mss + model.data_header,
             ends: [
                 End { node: client, address: Some(address), queue: None },
-                End { node: entry, address: None, queue },
+                End { node: entry, address: None, queue: has_delay.then(|| queue(&paths[0])) },
             ],
         });
-        let mut hops = vec![(client, (wire, 0)), (entry, (wire, 1))];
+        for (pair, leg) in paths.windows(2).zip(&legs[1..]).filter(|(pair, _)| pair[0] != pair[1]) {
+            let change = Change { at_ns: leg.at_ns, end: (wire, 1), queue: queue(&pair[1]) };
+            self.job.changes.push(change);
+        }
+        for (number, leg) in legs.iter().enumerate() {
+            let hops = |builder: &mut Self, route| builder.hops(model, subflow, (client, wire), route);
+            for [(near, out), (far, back)] in hops(self, leg.forward)? {
+                let plain = |of, by| Route { of, by, initial_window: None, quick_ack: false };
+                let initial_window = (near == client).then_some(model.initial_window);
+                let own = Route { initial_window, ..plain(Match::From(address), out) };
+                if number == 0 && near == client && first {
+                    self.job.nodes[near].routes.push(Route { of: Match::All, ..own.clone() });
+                }
+                self.route(near, leg.at_ns, own);
+                if leg.reverse == leg.forward {
+                    self.route(far, leg.at_ns, acknowledgements(model, address, far, back));
+                }
+            }
+            if leg.reverse != leg.forward {
+                for [_, (far, back)] in hops(self, leg.reverse)? {
+                    self.route(far, leg.at_ns, acknowledgements(model, address, far, back));
+                }
+            }
+        }
+        Ok(wire)
+    }
+
+    /// What a round trip takes on links that are only a delay.
+    fn delay_ns(&self, model: &model::Connection, subflow: &model::Subflow, leg: &Leg) -> u64 {
+        let delay = |route: &[usize], packet: u32, direction: fn(&model::Link) -> &model::Direction| {
+            let queues = queues_of(self.scenario, subflow, route);
+            let links = route.iter().filter(|link| !queues.contains(link));
+            let own = links.map(|&link| direction(&self.scenario.links[link]));
+            own.map(|own| own.delay_ns + serialisation_ns(packet, own.rate_bps)).sum::<u64>()
+        };
+        delay(leg.forward, model.mss + model.data_header, |link| &link.forward)
+            + delay(leg.reverse, model.ack_size, |link| &link.reverse)
+    }
+
+    /// From each node on the way to the next one: the nodes, and by which end of which wire they are joined. The first
+    /// hop is the sender's cable.
+    fn hops(
+        &mut self,
+        model: &model::Connection,
+        subflow: &model::Subflow,
+        (client, cable): (usize, usize),
+        route: &[usize],
+    ) -> Result<Vec<[Place; 2]>, Unsupported> {
+        let links = queues_of(self.scenario, subflow, route);
+        let entry = self.ends[2 * links[0]];
+        let mut hops = vec![[(client, (cable, 0)), (entry, (cable, 1))]];
+        let mut last = entry;
         for &link in &links {
             let own = self.queues[link].expect("links of routes have wires");
             let nodes = [self.ends[2 * link], self.ends[2 * link + 1]];
-            if hops.last().is_some_and(|&(node, _)| node != nodes[0]) {
+            if last != nodes[0] {
                 return Err(crossing(model, subflow));
             }
-            hops.push((nodes[0], (own, 0)));
-            hops.push((nodes[1], (own, 1)));
+            hops.push([(nodes[0], (own, 0)), (nodes[1], (own, 1))]);
+            last = nodes[1];
         }
-        let last = hops.last().expect("there are links").0;
         if last != 0 {
             let known = self.job.wires.iter().position(|wire| {
                 wire.ends[0].node == last && wire.ends[1].node == 0 && wire.ends[0].queue.is_none()
@@ -379,32 +424,59 @@ impl<'a> Builder<'a> {
                 self.job.wires.push(Wire { mtu: self.mtu(), ends: [end(last), end(0)] });
                 self.job.wires.len() - 1
             });
-            hops.extend([(last, (exit, 0)), (0, (exit, 1))]);
+            hops.push([(last, (exit, 0)), (0, (exit, 1))]);
         }
-        let mut seen: Vec<usize> = hops.iter().step_by(2).map(|&(node, _)| node).collect();
+        let mut seen: Vec<usize> = hops.iter().map(|[(node, _), _]| *node).collect();
         seen.sort_unstable();
         seen.dedup();
-        if seen.len() != hops.len() / 2 {
+        if seen.len() != hops.len() {
             return Err(crossing(model, subflow));
         }
-        for hop in hops.chunks_exact(2) {
-            let [(near, out), (far, back)] = [hop[0], hop[1]];
-            let plain = |of, by| Route { of, by, initial_window: None, quick_ack: false };
-            if near == client {
-                let own =
-                    Route { initial_window: Some(model.initial_window), ..plain(Match::From(address), out) };
-                if first {
-                    self.job.nodes[near].routes.push(Route { of: Match::All, ..own.clone() });
-                }
-                self.job.nodes[near].routes.push(own);
-            } else {
-                self.job.nodes[near].routes.push(plain(Match::From(address), out));
-            }
-            let quick_ack = far == 0 && !model.delayed_ack;
-            self.job.nodes[far].routes.push(Route { quick_ack, ..plain(Match::To(address), back) });
-        }
-        Ok(wire)
+        Ok(hops)
     }
+
+    /// From a time on, a node sends these packets that way. Where they have not come before, it can know so from the
+    /// beginning.
+    fn route(&mut self, node: usize, at_ns: u64, route: Route) {
+        let Job { nodes, reroutes, .. } = &mut self.job;
+        let routes = &mut nodes[node].routes;
+        let Some(index) = routes.iter().position(|known| known.of == route.of) else {
+            routes.push(route);
+            return;
+        };
+        let latest = reroutes.iter().rev().find(|change| (change.node, change.index) == (node, index));
+        if latest.map_or(&routes[index], |change| &change.route) != &route {
+            reroutes.push(Reroute { at_ns, node, index, route });
+        }
+    }
+}
+
+/// A node, and an end of a wire that is there.
+type Place = (usize, (usize, usize));
+
+/// How a node sends acknowledgements to a sender.
+fn acknowledgements(model: &model::Connection, sender: Ipv4Addr, node: usize, by: (usize, usize)) -> Route {
+    let quick_ack = node == 0 && !model.delayed_ack;
+    Route { of: Match::To(sender), by, initial_window: None, quick_ack }
+}
+
+/// The routes of a subflow from a time on.
+struct Leg<'a> {
+    at_ns: u64,
+    forward: &'a [usize],
+    reverse: &'a [usize],
+}
+
+/// All that it ever has, the first from the start.
+fn legs(subflow: &model::Subflow) -> Vec<Leg<'_>> {
+    let (mut forward, mut reverse) = (&subflow.route[..], &subflow.route[..]);
+    let mut legs = vec![Leg { at_ns: 0, forward, reverse }];
+    for change in &subflow.reroutes {
+        forward = change.forward.as_deref().unwrap_or(forward);
+        reverse = change.reverse.as_deref().unwrap_or(reverse);
+        legs.push(Leg { at_ns: change.at_ns, forward, reverse });
+    }
+    legs
 }
 
 fn crossing(model: &model::Connection, subflow: &model::Subflow) -> Unsupported {
@@ -427,10 +499,13 @@ fn loss(loss: model::Loss) -> Loss {
     }
 }
 
-/// The links of a route that have queues of their own. The others can neither queue nor lose anything.
-pub(crate) fn queues_of(scenario: &Scenario, subflow: &model::Subflow) -> Vec<usize> {
+/// The links of a route that have queues of their own. The others, by all routes of its subflow, can neither queue nor lose
+/// anything.
+pub(crate) fn queues_of(scenario: &Scenario, subflow: &model::Subflow, route: &[usize]) -> Vec<usize> {
     let rate = |link: usize| scenario.links[link].forward.rate_bps;
-    let slowest = subflow.route.iter().map(|&link| rate(link)).min().unwrap_or(0);
+    let slowest = |route: &[usize]| route.iter().map(|&link| rate(link)).min().unwrap_or(0);
+    let legs = legs(subflow);
+    let slowest = legs.iter().flat_map(|leg| [slowest(leg.forward), slowest(leg.reverse)]).max().unwrap_or(0);
     let is_delay = |link: usize| {
         let model::Link { private, forward, reverse, .. } = &scenario.links[link];
         let plain = |direction: &model::Direction| {
@@ -442,5 +517,5 @@ pub(crate) fn queues_of(scenario: &Scenario, subflow: &model::Subflow) -> Vec<us
         let fast = rate(link).min(reverse.rate_bps) >= MUCH_FASTER * slowest;
         *private && plain(forward) && plain(reverse) && fast
     };
-    subflow.route.iter().copied().filter(|&link| !is_delay(link)).collect()
+    route.iter().copied().filter(|&link| !is_delay(link)).collect()
 }

@@ -93,26 +93,28 @@ impl Counts<'_> {
                     reverse: direction(&link.reverse, moments, reverse),
                     samples: Vec::new(),
                 },
-                None => self.passed(number, start, end),
+                None => self.passed(number, moments),
             },
         );
         let links = links.collect();
         Ok(Measurements { measured_ns: to - from, connections, links, ..Measurements::default() })
     }
 
-    /// A link that is only a delay carries what its subflow sends.
-    fn passed(&self, link: usize, start: &Moment, end: &Moment) -> LinkCounts {
+    /// A link that is only a delay carries what its subflow sends while its route has it.
+    fn passed(&self, link: usize, moments: &[Moment]) -> LinkCounts {
         let mut passed = LinkCounts::default();
-        for (number, model) in self.scenario.connections.iter().enumerate() {
-            let own = start.connections[number].subflows.iter().zip(&end.connections[number].subflows);
-            for (_, (start, end)) in
-                model.subflows.iter().zip(own).filter(|(path, _)| path.route.contains(&link))
-            {
-                let packets = end.sent - start.sent;
-                let bytes = on_the_wire(model, packets, start, end);
-                passed.forward.packets += packets;
-                passed.forward.bytes += bytes;
-                passed.forward.busy_ns += busy_ns(bytes, self.scenario.links[link].forward.rate_bps);
+        for pair in moments.windows(2) {
+            for (number, model) in self.scenario.connections.iter().enumerate() {
+                let own =
+                    pair[0].connections[number].subflows.iter().zip(&pair[1].connections[number].subflows);
+                let takes_it = |path: &model::Subflow| path.route_at(pair[0].time_ns).contains(&link);
+                for (_, (start, end)) in model.subflows.iter().zip(own).filter(|(path, _)| takes_it(path)) {
+                    let packets = end.sent - start.sent;
+                    let bytes = on_the_wire(model, packets, start, end);
+                    passed.forward.packets += packets;
+                    passed.forward.bytes += bytes;
+                    passed.forward.busy_ns += busy_ns(bytes, self.scenario.links[link].forward.rate_bps);
+                }
             }
         }
         passed

@@ -13,7 +13,7 @@ use super::aqm;
 use super::counters::{Counters, Episodes};
 use super::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find};
 use crate::honesty::{Told, agrees, told_loss};
-use crate::job::{Aqm, Bottleneck, Job, Loss, Match, Node, Path, Queue, QueueAt, Route, Wire};
+use crate::job::{Aqm, Bottleneck, Job, Loss, Match, Node, Path, Queue, QueueAt, Reroute, Route, Wire};
 
 /// Of all namespaces; a job's settings come after these.
 const SETTINGS: [(&str, &str); 8] = [
@@ -89,7 +89,8 @@ impl Network {
         for (number, node) in job.nodes.iter().enumerate() {
             let place = &mut network.places[number];
             for (index, route) in node.routes.iter().enumerate() {
-                add_route(place, index, route)
+                set_route(place, index, route)
+                    .and_then(|()| add_rule(place, index, route))
                     .map_err(|error| format!("route {index} of {}: {error}", node.name))?;
             }
         }
@@ -139,6 +140,12 @@ impl Network {
             self.rates[at] = rate(queue);
         }
         set_queue(place, wire, end, queue, true).map_err(|error| format!("changing a queue: {error}"))
+    }
+
+    /// Packets take another route from now on.
+    pub(super) fn reroute(&mut self, change: &Reroute) -> Result<(), String> {
+        set_route(&mut self.places[change.node], change.index, &change.route)
+            .map_err(|error| format!("changing a route: {error}"))
     }
 
     /// What every queue has counted, in the order of [`Job::wires`] and their ends; nothing over time.
@@ -289,12 +296,13 @@ fn add_address(place: &mut Place, index: u32, address: Ipv4Addr) -> io::Result<(
     place.route.request(message)
 }
 
-fn add_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
+/// Sets a route, in the place of one for the same packets that is there.
+fn set_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
     const MAIN: u32 = 254;
     let (wire, end) = route.by;
     let table = match route.of {
         // A table of its own, which a rule points to.
-        Match::From(_) => 1000 + index as u32,
+        Match::From(_) => own_table(index),
         Match::To(_) | Match::All => MAIN,
     };
     let prefix = if matches!(route.of, Match::To(_)) { 32 } else { 0 };
@@ -317,15 +325,23 @@ fn add_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
                 metrics.attribute(15, &1_u32.to_ne_bytes());
             }
         });
-    place.route.request(message)?;
-    if let Match::From(address) = route.of {
-        let mut rule = Message::new(32, CREATE | EXCL, &[AF_INET, 0, 32, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
-        rule.attribute(2, &address.octets())
-            .attribute(6, &(1000 + index as u32).to_ne_bytes())
-            .attribute(15, &table.to_ne_bytes());
-        place.route.request(rule)?;
-    }
-    Ok(())
+    place.route.request(message)
+}
+
+/// Leads packets to the table of their route.
+fn add_rule(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
+    let Match::From(address) = route.of else { return Ok(()) };
+    let table = own_table(index);
+    let mut rule = Message::new(32, CREATE | EXCL, &[AF_INET, 0, 32, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+    rule.attribute(2, &address.octets())
+        .attribute(6, &table.to_ne_bytes())
+        .attribute(15, &table.to_ne_bytes());
+    place.route.request(rule)
+}
+
+/// Of a route for packets from somewhere.
+fn own_table(index: usize) -> u32 {
+    1000 + index as u32
 }
 
 /// Sets up a queue, or changes one that is there.

@@ -53,6 +53,7 @@ fn now_ns() -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
     Change(usize),
+    Reroute(usize),
     Close(usize),
     Leave(usize, usize),
     /// Counts.
@@ -220,6 +221,9 @@ impl<'a> Run<'a> {
         for (number, change) in job.changes.iter().enumerate() {
             run.plan(change.at_ns, Action::Change(number));
         }
+        for (number, change) in job.reroutes.iter().enumerate() {
+            run.plan(change.at_ns, Action::Reroute(number));
+        }
         for &moment in &job.moments {
             run.plan(moment, Action::Look);
         }
@@ -309,6 +313,7 @@ impl<'a> Run<'a> {
                 self.has_changed = true;
                 self.network.change(self.job, change.end, &change.queue)
             }
+            Action::Reroute(number) => self.network.reroute(&self.job.reroutes[number]),
         }
     }
 

@@ -109,7 +109,7 @@ pub(crate) struct Bottleneck {
     pub(crate) limit_packets: u32,
     /// Nothing enters.
     pub(crate) down: bool,
-    /// Who marks or drops before it is full. Then the packet being sent does not count for the limit.
+    /// Who marks or drops before it is full. Then the packet being sent does not count for the limit, and losses come before it.
     pub(crate) aqm: Option<Aqm>,
     /// Of the largest packet, bytes.
     pub(crate) packet_bytes: u32,
@@ -375,13 +375,15 @@ pub(crate) struct QueueAt {
     pub(crate) packets: u64,
     /// Their IP bytes.
     pub(crate) bytes: u64,
+    /// Packets that the queue has sent.
+    pub(crate) served: u64,
     /// Packets in the queue.
     pub(crate) queued: u32,
     /// Packets on the way to it.
     pub(crate) travelling: u32,
     /// Packets that found the queue full.
     pub(crate) dropped: u64,
-    /// Packets lost after it.
+    /// Packets lost after it, or on the way to it.
     pub(crate) lost: u64,
     /// Packets that got a congestion mark.
     pub(crate) marked: u64,

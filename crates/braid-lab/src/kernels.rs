@@ -29,7 +29,7 @@ const PINNED: &str = include_str!("../../../kernel/guests.tsv");
 const MODULES: [&str; 9] = [
     "veth",
     "sch_netem",
-    "sch_htb",
+    "sch_cbs",
     "sch_red",
     "sch_codel",
     "sch_fq_codel",

@@ -219,8 +219,7 @@ fn busy_ns(bytes: u64, rate_bps: u64) -> u64 {
 /// What a queue did, and what was lost after it.
 fn direction(model: &model::Direction, moments: &[Moment], queue: usize) -> DirectionCounts {
     let (start, end) = (&moments[0].queues[queue], &moments[moments.len() - 1].queues[queue]);
-    let served = |at: &QueueAt| at.packets + at.lost;
-    let entered = |at: &QueueAt| served(at) + u64::from(at.queued);
+    let entered = |at: &QueueAt| at.served + u64::from(at.queued);
     let packets = entered(end) - entered(start);
     // What was lost is known by its number only; it was as large as the others.
     let left = end.packets - start.packets;
@@ -228,7 +227,7 @@ fn direction(model: &model::Direction, moments: &[Moment], queue: usize) -> Dire
     let bytes =
         |packets: u64| (u128::from(bytes_left) * u128::from(packets) / u128::from(left.max(1))) as u64;
     let busy = moments.windows(2).map(|pair| {
-        let served = served(&pair[1].queues[queue]) - served(&pair[0].queues[queue]);
+        let served = pair[1].queues[queue].served - pair[0].queues[queue].served;
         let changes = model.changes.iter().filter(|change| change.at_ns <= pair[0].time_ns);
         let rate_bps = changes.filter_map(|change| change.rate_bps).next_back().unwrap_or(model.rate_bps);
         busy_ns(bytes(served), rate_bps)

@@ -1,13 +1,11 @@
 //! Queues that mark or drop packets before they are full: the kernel's own disciplines, behind a server that takes the next
-//! packet out when the one before it has been sent. That is htb with one class: it dequeues at the very time and owes what
-//! it has sent, where tbf would take each packet out, and let `CoDel` judge it, when the one before it has only begun.
+//! packet out when the one before it has been sent. That is cbs, whose credit is what may be sent now. It asks the
+//! discipline at the very time, so that `CoDel` judges a packet then, where tbf would take it out when the one before it has
+//! only begun; and it asks one that is empty, so that RED knows when the link is idle, where htb would not.
 
 use super::netlink::{Message, find};
 use crate::honesty::Told;
 use crate::job::{Aqm, Bottleneck, CoDel, Red};
-
-/// htb's only class.
-pub(super) const CLASS: u32 = 0x0002_0001;
 
 /// What the kernel calls it.
 pub(super) fn kind(aqm: &Aqm) -> &'static str {
@@ -18,45 +16,29 @@ pub(super) fn kind(aqm: &Aqm) -> &'static str {
     }
 }
 
-/// All packets are of that class.
-pub(super) fn server(message: &mut Message) {
-    const VERSION: u32 = 3;
-    message.nested(2, |options| {
-        // `struct tc_htb_glob`
-        let words = [VERSION, 1, CLASS & 0xffff, 0, 0].map(u32::to_ne_bytes);
-        options.attribute(2, words.as_flattened());
-    });
-}
+/// Credit per byte: it is counted in whole numbers, rounded down at each look, of which there are several per packet.
+const PER_BYTE: i32 = 100;
 
-/// Its rate.
-pub(super) fn class(message: &mut Message, bottleneck: &Bottleneck) {
-    const ETHERNET: u8 = 1;
-    const TICK_NS: u64 = 64;
+/// A packet costs its bytes, and the rate brings them back.
+pub(super) fn server(message: &mut Message, bottleneck: &Bottleneck) {
+    // What a cable of this kind says its rate is: credit sinks in proportion to it.
+    const VETH_KBPS: i32 = 10_000_000;
+    const NO_LIMIT: i32 = i32::MIN / 2;
     // By so much it may be late without losing time; after an idle time the second packet may go so much too early.
     const LATE_NS: u64 = 100_000;
-    let rate = bottleneck.rate_bps / 8;
-    let packet_ns = u64::from(bottleneck.packet_bytes) * 1_000_000_000 / rate.max(1);
-    let late = (LATE_NS.min(packet_ns / 2) / TICK_NS) as u32;
+    let Bottleneck { rate_bps, packet_bytes, .. } = *bottleneck;
+    let late = (rate_bps / 8 * LATE_NS / 1_000_000_000).min(u64::from(packet_bytes / 2)) as i32;
+    let gain_kbps = (rate_bps * PER_BYTE as u64 / 1000) as i32;
     message.nested(2, |options| {
-        // `struct tc_htb_opt`: twice a `struct tc_ratespec`, then words.
-        let mut parameters = [0; 44];
-        for at in [0, 12] {
-            parameters[at + 1] = ETHERNET;
-            let small = u32::try_from(rate).unwrap_or(u32::MAX);
-            parameters[at + 8..at + 12].copy_from_slice(&small.to_ne_bytes());
-        }
-        for (at, word) in [(24, late), (28, late), (32, bottleneck.packet_bytes)] {
-            parameters[at..at + 4].copy_from_slice(&u32::to_ne_bytes(word));
-        }
-        options.attribute(1, &parameters);
-        if rate > u64::from(u32::MAX) {
-            options.attribute(6, &rate.to_ne_bytes()).attribute(7, &rate.to_ne_bytes());
-        }
+        // `struct tc_cbs_qopt`, the first word being that nothing is left to hardware.
+        let words = [0, PER_BYTE * late, NO_LIMIT, gain_kbps, -PER_BYTE * VETH_KBPS].map(i32::to_ne_bytes);
+        options.attribute(1, words.as_flattened());
     });
 }
 
 /// Who marks or drops, and the limit, which RED leaves to the queue within it.
-pub(super) fn discipline(message: &mut Message, aqm: &Aqm, limit_packets: u32, changes: bool) {
+pub(super) fn discipline(message: &mut Message, aqm: &Aqm, bottleneck: &Bottleneck, changes: bool) {
+    let limit_packets = bottleneck.limit_packets;
     // The numbers of their attributes differ only from the fourth on.
     let codel = |options: &mut Message, own: &CoDel, threshold: u16| {
         for (number, value) in
@@ -69,7 +51,7 @@ pub(super) fn discipline(message: &mut Message, aqm: &Aqm, limit_packets: u32, c
         }
     };
     message.nested(2, |options| match aqm {
-        Aqm::Red(own) => red(options, own),
+        Aqm::Red(own) => red(options, own, bottleneck),
         Aqm::CoDel(own) => codel(options, own, 5),
         Aqm::FqCoDel { codel: own, flows, quantum } => {
             codel(options, own, 7);
@@ -81,7 +63,7 @@ pub(super) fn discipline(message: &mut Message, aqm: &Aqm, limit_packets: u32, c
     });
 }
 
-fn red(options: &mut Message, own: &Red) {
+fn red(options: &mut Message, own: &Red, bottleneck: &Bottleneck) {
     const ECN: u32 = 1;
     const HARD_DROP: u32 = 2;
     const NO_DROP: u32 = 8;
@@ -90,8 +72,9 @@ fn red(options: &mut Message, own: &Red) {
     parameters[4..8].copy_from_slice(&own.min_bytes.to_ne_bytes());
     parameters[8..12].copy_from_slice(&own.max_bytes.to_ne_bytes());
     parameters[12] = own.weight_log;
-    // How an idle time lowers the mean. htb never asks an empty queue, so there is none.
-    let halvings = [31; 256];
+    let packet_us = f64::from(bottleneck.packet_bytes) * 8e6 / bottleneck.rate_bps as f64;
+    let (cell_log, halvings) = idle(own.weight_log, packet_us);
+    parameters[14] = cell_log;
     let flags = [(own.ecn, ECN), (own.drops_above, HARD_DROP), (!own.drops, NO_DROP)];
     let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     options
@@ -101,14 +84,30 @@ fn red(options: &mut Message, own: &Red) {
         .attribute(4, [flags, ECN | HARD_DROP | NO_DROP].map(u32::to_ne_bytes).as_flattened());
 }
 
-/// What the kernel says of a class (its rate), a discipline or a plain queue (its limit).
+/// How an idle time lowers the mean, as if that many packets had found an empty queue: the cells that the kernel counts it in, two to
+/// the power of this microseconds, and by how many of them the mean is halved how often. Within the first the kernel lowers it
+/// in proportion, at most to a half; so a cell is the time of two halvings.
+fn idle(weight_log: u8, packet_us: f64) -> (u8, [u8; 256]) {
+    const MOST: f64 = 31.0;
+    if weight_log == 0 {
+        return (0, [31; 256]);
+    }
+    let halving_us = packet_us / -(1.0 - 0.5_f64.powi(weight_log.into())).log2();
+    let cell_log = (2.0 * halving_us).log2().round().clamp(0.0, MOST);
+    let in_cell = cell_log.exp2() / halving_us;
+    let mut halvings = [0; 256];
+    for (cells, own) in halvings.iter_mut().enumerate() {
+        *own = (cells as f64 * in_cell).round().min(MOST) as u8;
+    }
+    (cell_log as u8, halvings)
+}
+
+/// What the kernel says of a server (its rate), a discipline or a plain queue (its limit).
 pub(super) fn told(kind: &[u8], options: &[u8]) -> Option<Told> {
-    let long = |bytes: &[u8]| Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?));
     match kind {
-        b"htb\0" => {
-            let large = find(options, 6).and_then(long);
-            let rate = large.or_else(|| word(find(options, 1)?, 8).map(u64::from))?;
-            Some(Told { rate_bps: 8 * rate, ..Told::default() })
+        b"cbs\0" => {
+            let gain_kbps = u64::from(word(find(options, 1)?, 12)?);
+            Some(Told { rate_bps: gain_kbps * 1000 / PER_BYTE as u64, ..Told::default() })
         }
         b"pfifo\0" => Some(Told { limit: word(options, 0)?, ..Told::default() }),
         _ => Some(Told { limit: word(find(options, 2)?, 0)?, ..Told::default() }),
@@ -128,4 +127,25 @@ pub(super) fn marks(kind: &[u8], statistics: &[u8]) -> u64 {
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::idle;
+
+    #[test]
+    fn an_idle_time_lowers_the_mean_as_empty_arrivals_would() {
+        for (weight_log, packet_us) in [(9, 1200.0), (9, 120.0), (2, 1200.0), (5, 10_000.0)] {
+            let (cell_log, halvings) = idle(weight_log, packet_us);
+            let cell_us = f64::from(cell_log).exp2();
+            let weight = 0.5_f64.powi(weight_log.into());
+            for (cells, &own) in halvings.iter().enumerate().take(10) {
+                let arrivals = cells as f64 * cell_us / packet_us;
+                let expected = (1.0 - weight).powf(arrivals);
+                let ratio = 0.5_f64.powi(own.into()) / expected;
+                assert!((0.7..1.42).contains(&ratio), "{weight_log} {packet_us} {cells}: {ratio}");
+            }
+        }
+        assert_eq!(idle(0, 1200.0).1, [31; 256], "nothing is left of a mean that is no mean");
+    }
 }

@@ -174,17 +174,22 @@ impl Network {
             place.route.dump(dump, each).map_err(|error| format!("reading queues: {error}"))?;
         }
         // Each stage counts what those within it have, and have dropped.
-        let counted = counts.into_iter().map(|[path, bottleneck, loss, discipline]| QueueAt {
-            packets: path.packets,
-            bytes: path.bytes,
-            // If somebody waits in a discipline, somebody else is being sent, who is not counted there.
-            queued: bottleneck.queued + u32::from(discipline.queued > 0),
-            travelling: path.queued - bottleneck.queued,
-            dropped: bottleneck.dropped - loss.dropped,
-            // Before such a queue, or after one without.
-            lost: path.dropped - (bottleneck.dropped - loss.dropped),
-            marked: discipline.marked,
-            ..QueueAt::default()
+        let counted = counts.into_iter().map(|[path, bottleneck, loss, discipline]| {
+            // cbs does not count those that its discipline does not let in.
+            let dropped = discipline.dropped.max(bottleneck.dropped - loss.dropped);
+            QueueAt {
+                packets: path.packets,
+                bytes: path.bytes,
+                served: path.packets + loss.dropped,
+                // If somebody waits in a discipline, somebody else is being sent, who is not counted there.
+                queued: bottleneck.queued + u32::from(discipline.queued > 0),
+                travelling: path.queued - bottleneck.queued,
+                dropped,
+                // Before the queue or after it.
+                lost: path.dropped - dropped,
+                marked: discipline.marked,
+                ..QueueAt::default()
+            }
         });
         Ok(counted.collect())
     }
@@ -349,7 +354,11 @@ fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes:
     let flags = if changes { 0 } else { CREATE | EXCL };
     let index = interface(wire, end);
     let request = |kind: &str, handle: u32, parent: u32, flags: u16| {
-        let mut message = Message::new(36, flags, &queue_header(index, handle, parent));
+        let mut header = [0; 20];
+        header[4..8].copy_from_slice(&index.to_ne_bytes());
+        header[8..12].copy_from_slice(&handle.to_ne_bytes());
+        header[12..16].copy_from_slice(&parent.to_ne_bytes());
+        let mut message = Message::new(36, flags, &header);
         message.text(1, kind);
         if parent == ROOT && !changes {
             // Queues count IP packets, without the 14 bytes of Ethernet.
@@ -370,18 +379,13 @@ fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes:
     place.route.request(message)?;
     let Some(bottleneck) = queue.bottleneck else { return Ok(()) };
     if let Some(own) = managed {
-        if !changes {
-            let mut message = request("htb", BOTTLENECK, PATH | 1, flags);
-            aqm::server(&mut message);
-            place.route.request(message)?;
-        }
-        let mut message = Message::new(40, flags, &queue_header(index, aqm::CLASS, BOTTLENECK));
-        aqm::class(message.text(1, "htb"), &bottleneck);
+        let mut message = request("cbs", BOTTLENECK, PATH | 1, flags);
+        aqm::server(&mut message, &bottleneck);
         place.route.request(message)?;
         // These take the place of what the ones around them have by themselves.
         let flags = if changes { 0 } else { CREATE | REPLACE };
-        let mut message = request(aqm::kind(&own), DISCIPLINE, aqm::CLASS, flags);
-        aqm::discipline(&mut message, &own, bottleneck.limit_packets, changes);
+        let mut message = request(aqm::kind(&own), DISCIPLINE, BOTTLENECK | 1, flags);
+        aqm::discipline(&mut message, &own, &bottleneck, changes);
         place.route.request(message)?;
         if let Aqm::Red(_) = own {
             let mut message = request("pfifo", FIFO, DISCIPLINE | 1, flags);
@@ -400,15 +404,6 @@ fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes:
     place.route.request(message)
 }
 
-/// `struct tcmsg`
-fn queue_header(index: u32, handle: u32, parent: u32) -> [u8; 20] {
-    let mut header = [0; 20];
-    header[4..8].copy_from_slice(&index.to_ne_bytes());
-    header[8..12].copy_from_slice(&handle.to_ne_bytes());
-    header[12..16].copy_from_slice(&parent.to_ne_bytes());
-    header
-}
-
 fn rate(queue: &Queue) -> u64 {
     queue.bottleneck.map_or(0, |bottleneck| bottleneck.rate_bps)
 }
@@ -425,7 +420,7 @@ fn verify(place: &mut Place, wire: usize, end: usize, queue: &Queue) -> Result<(
     if let Some(bottleneck) = queue.bottleneck {
         let Bottleneck { limit_packets: limit, rate_bps, .. } = bottleneck;
         if let Some(own) = managed {
-            given.push((aqm::CLASS, Told { rate_bps, ..Told::default() }));
+            given.push((BOTTLENECK, Told { rate_bps, ..Told::default() }));
             let holds = if let Aqm::Red(_) = own { FIFO } else { DISCIPLINE };
             given.push((holds, Told { limit, ..Told::default() }));
         } else {
@@ -435,7 +430,7 @@ fn verify(place: &mut Place, wire: usize, end: usize, queue: &Queue) -> Result<(
         }
     }
     let mut taken = Vec::new();
-    let mut each = |body: &[u8]| {
+    let each = |body: &[u8]| {
         let word = |at: usize| u32::from_ne_bytes(body[at..at + 4].try_into().expect("four bytes"));
         if word(4) == interface(wire, end) {
             let (kind, options) = (find(&body[20..], 1), find(&body[20..], 2));
@@ -447,9 +442,7 @@ fn verify(place: &mut Place, wire: usize, end: usize, queue: &Queue) -> Result<(
             taken.push((word(8), told));
         }
     };
-    place.route.dump(Message::new(38, 0, &[0; 20]), &mut each).map_err(|error| error.to_string())?;
-    let classes = Message::new(42, 0, &queue_header(interface(wire, end), 0, 0));
-    place.route.dump(classes, &mut each).map_err(|error| error.to_string())?;
+    place.route.dump(Message::new(38, 0, &[0; 20]), each).map_err(|error| error.to_string())?;
     for (handle, given) in given {
         let taken = taken.iter().find(|(own, _)| *own == handle).and_then(|(_, told)| *told);
         agrees(given, taken.ok_or("the kernel does not have it")?)?;

@@ -534,7 +534,7 @@ impl<'a> Run<'a> {
             let bits = (u128::from(self.network.rate(number)) * u128::from(elapsed) / 1_000_000_000) as u64;
             let waiting = u64::from(before.queued) * 8 * before.bytes / before.packets.max(1);
             if bits > 0 && waiting >= bits && !self.has_changed {
-                now.backlogged_packets += served(&now) - served(before);
+                now.backlogged_packets += now.served - before.served;
                 now.backlogged_bits += bits;
             }
             *before = now;
@@ -567,11 +567,6 @@ impl<'a> Run<'a> {
         self.report.moments.push(moment);
         Ok(())
     }
-}
-
-/// Packets that a queue has sent.
-fn served(queue: &QueueAt) -> u64 {
-    queue.packets + queue.lost
 }
 
 fn port(flow: usize) -> u16 {

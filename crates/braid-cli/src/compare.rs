@@ -292,7 +292,7 @@ fn run_lab(
     let mut missing: Vec<usize> = (0..plan.len()).filter(|&number| finished[number].is_none()).collect();
     missing.sort_by_key(|number| number % of_each);
     if !missing.is_empty() {
-        let lab = lab::prepare(run_args, stop)?.expect("a lab was asked for");
+        let lab = lab::prepare(run_args, plan, stop)?.expect("a lab was asked for");
         let mut progress = Progress::new(plan.len(), args.quiet);
         let before = plan.len() - missing.len();
         let mut done = before;

@@ -5,12 +5,13 @@ use std::sync::atomic::AtomicBool;
 
 use braid_lab::{Capture, Error, Host, Kind, Lab, Start};
 use braid_scenario::File;
+use braid_scenario::model::Scenario;
 
 use crate::Failure;
 use crate::args::{Backend, RunArgs};
 use crate::capture::Captures;
 use crate::failure::{BAD_INPUT, FAILED, INTERRUPTED};
-use crate::plan::Plan;
+use crate::plan::{Plan, without_programs};
 use crate::unfinished::Finished;
 
 /// A kernel that runs scenarios.
@@ -27,21 +28,33 @@ impl Machine {
             Self::Here(host) => host.environment(),
         }
     }
+
+    /// What tells the programs of a scenario, and all they need, from others of the same names.
+    pub(crate) fn programs(&self, scenario: &Scenario) -> Option<&str> {
+        match self {
+            Self::Guest(lab) => lab.programs(scenario),
+            Self::Here(_) => None,
+        }
+    }
 }
 
 /// Refuses what cannot be done on a kernel, where it stands in the file.
-pub(crate) fn check(file: &File) -> Result<(), Failure> {
+pub(crate) fn check(file: &File, backend: Backend) -> Result<(), Failure> {
     for cell in &file.cells {
+        if backend == Backend::Host {
+            without_programs(file, cell, "programs run in the lab's guests only")?;
+        }
         braid_lab::check(cell).map_err(|unsupported| {
             let hint = "use --backend sim, the simulator, or change the scenario with --set";
-            file.error(&unsupported.key, unsupported.reason, Some(hint.to_owned()))
+            let hint = unsupported.remedy.unwrap_or_else(|| hint.to_owned());
+            file.error(&unsupported.key, unsupported.reason, Some(hint))
         })?;
     }
     Ok(())
 }
 
 /// Gets ready what runs for this backend, unless it is the simulator.
-pub(crate) fn prepare(args: &RunArgs, stop: &AtomicBool) -> Result<Option<Machine>, Failure> {
+pub(crate) fn prepare(args: &RunArgs, plan: &Plan, stop: &AtomicBool) -> Result<Option<Machine>, Failure> {
     if args.backend == Backend::Sim {
         return Ok(None);
     }
@@ -58,7 +71,8 @@ pub(crate) fn prepare(args: &RunArgs, stop: &AtomicBool) -> Result<Option<Machin
             eprintln!("lab: {what}");
         }
     };
-    let lab = Lab::prepare(kernel, &program, start, stop, &say).map_err(|error| failure(&error))?;
+    let lab = Lab::prepare(kernel, &program, start, plan.group_scenarios(), stop, &say)
+        .map_err(|error| failure(&error))?;
     Ok(Some(Machine::Guest(Box::new(lab))))
 }
 
@@ -89,7 +103,9 @@ fn execute_one(
     let (setup, spec) = plan.get(index);
     let (scenario, seed) = (setup.scenario, setup.seed);
     let (outcome, environment) = match machine {
-        Machine::Guest(lab) => (lab.run(scenario, spec, seed, samples, capture, stop), lab.environment()),
+        Machine::Guest(lab) => {
+            (lab.run(scenario, spec, seed, samples, capture, stop), lab.environment(scenario))
+        }
         Machine::Here(host) => (host.run(scenario, spec, seed, samples, capture, stop), host.environment()),
     };
     match outcome {

@@ -35,6 +35,9 @@ struct Entry {
     name: String,
     /// Of what the file says once it is resolved, `--set` and parameters included; comments do not count.
     sha256: String,
+    /// [`Machine::programs`] of each cell that has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    programs: Vec<String>,
     cc: Vec<String>,
 }
 
@@ -44,6 +47,9 @@ impl Manifest {
         let scenarios = plan.files.iter().map(|planned| Entry {
             name: planned.file.cells[0].name.clone(),
             sha256: hash(&(&planned.file.title, &planned.file.cells)),
+            programs: machine
+                .map(|machine| planned.file.cells.iter().filter_map(|cell| machine.programs(cell)))
+                .map_or_else(Vec::new, |programs| programs.map(str::to_owned).collect()),
             cc: planned.specs.iter().map(|spec| spec.text().to_owned()).collect(),
         });
         Self {
@@ -94,7 +100,9 @@ impl Manifest {
         } else {
             let mut pairs = self.scenarios.iter().zip(&there.scenarios);
             let (asked, there) = pairs.find(|(asked, there)| asked != there)?;
-            Some(if asked.cc == there.cc {
+            Some(if asked.sha256 == there.sha256 && asked.programs != there.programs {
+                format!("of {} with other versions of its programs", there.name)
+            } else if asked.cc == there.cc {
                 format!("of {} before it has changed, or with another --set", there.name)
             } else {
                 format!("of {} with --cc {}", there.name, there.cc.join(","))

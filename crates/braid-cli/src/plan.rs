@@ -3,7 +3,7 @@
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_results::{Setup, Summary, theory};
-use braid_scenario::model::Scenario;
+use braid_scenario::model::{Connection, Scenario, Traffic};
 use braid_scenario::{File, Source};
 use braid_sim::Options;
 use braid_sim::observe::Observer;
@@ -59,7 +59,12 @@ impl Plan {
             let specs = choose(&file, name, &asked)?;
             #[cfg(target_os = "linux")]
             if args.backend != Backend::Sim {
-                crate::lab::check(&file)?;
+                crate::lab::check(&file, args.backend)?;
+            }
+            if args.backend == Backend::Sim {
+                for cell in &file.cells {
+                    without_programs(&file, cell, "the simulator cannot run programs")?;
+                }
             }
             files.push(Planned { file, specs });
         }
@@ -177,6 +182,14 @@ pub(crate) fn load(name: &str, set: &[String]) -> Result<File, Failure> {
         }
     }
     Ok(file)
+}
+
+/// Refuses traffic of programs, where it stands in the file.
+pub(crate) fn without_programs(file: &File, cell: &Scenario, why: &str) -> Result<(), Failure> {
+    let is_program = |connection: &&Connection| matches!(connection.traffic, Traffic::Program(_));
+    let Some(connection) = cell.connections.iter().find(is_program) else { return Ok(()) };
+    let hint = "use braid run --backend lab, or give the connection another kind of traffic".to_owned();
+    Err(file.error(&format!("connection.{}.traffic", connection.name), why, Some(hint)).into())
 }
 
 /// Whether the backend is there and can do what else is asked for.

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let stop = pool::stop_on_signal()?;
     #[cfg(target_os = "linux")]
-    let machine = lab::prepare(args, &stop)?;
+    let machine = lab::prepare(args, &plan, &stop)?;
     let mut folder =
         args.out.as_deref().map(|path| Folder::prepare(path, &plan, machine.as_ref())).transpose()?;
     let captures = Captures::prepare(args)?;

@@ -63,7 +63,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl From<Unsupported> for Error {
-    fn from(Unsupported { key, reason }: Unsupported) -> Self {
-        Self::input(format!("{key}: {reason}"), "use --backend sim")
+    fn from(Unsupported { key, reason, remedy }: Unsupported) -> Self {
+        Self::input(format!("{key}: {reason}"), remedy.unwrap_or_else(|| "use --backend sim".to_owned()))
     }
 }

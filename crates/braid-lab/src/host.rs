@@ -4,6 +4,7 @@
 //! and eBPF programs. The kernel takes them away when it ends, however it ends: nothing can be left over.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::Write as _,
     os::unix::process::CommandExt as _,
@@ -76,7 +77,7 @@ impl Host {
         capture: Option<Capture<'_>>,
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
-        let mut lowered = lower::lower(scenario, spec, seed)?;
+        let mut lowered = lower::lower(scenario, spec, seed, &BTreeMap::new())?;
         lowered.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
         let mut nobody = |_: Packet<'_>| ();
         let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);

@@ -4,8 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Write},
-    path::{Path, PathBuf},
-    process::Command,
+    path::Path,
 };
 
 use cpio::newc::{Builder, ModeFileType, trailer};
@@ -15,20 +14,23 @@ use object::{
     read::elf::{FileHeader as _, ProgramHeader as _},
 };
 
-use crate::{Error, agent, kernels::Kernel};
+use crate::{Error, agent, kernels::Kernel, programs::needed};
 
 /// Where this program is in the guest.
 pub(crate) const PROGRAM: &str = "/braid";
 
-/// Builds the archive for this kernel around `program`, with what the program needs to start.
-pub(crate) fn build(kernel: &Kernel, program: &Path) -> Result<Vec<u8>, Error> {
+/// By path: mode and content.
+pub(crate) type Files = BTreeMap<String, (u32, Vec<u8>)>;
+
+/// Builds the archive for this kernel around `program`, with what the program needs to start, and with `others`.
+pub(crate) fn build(kernel: &Kernel, program: &Path, others: &Files) -> Result<Vec<u8>, Error> {
     let reading = |path: &Path| {
         let path = path.display().to_string();
         move |error: io::Error| Error::machine(format!("cannot read {path}: {error}"))
     };
-    let mut files: BTreeMap<String, (u32, Vec<u8>)> = BTreeMap::new();
+    let mut files = others.clone();
     files.insert(PROGRAM.into(), (0o755, loaded_part(fs::read(program).map_err(reading(program))?)));
-    for library in libraries(program)? {
+    for library in needed(program)? {
         let bytes = loaded_part(fs::read(&library).map_err(reading(&library))?);
         files.insert(library.display().to_string(), (0o755, bytes));
     }
@@ -41,7 +43,7 @@ pub(crate) fn build(kernel: &Kernel, program: &Path) -> Result<Vec<u8>, Error> {
     archive(&files).map_err(|error| Error::machine(format!("cannot build the guest's image: {error}")))
 }
 
-fn archive(files: &BTreeMap<String, (u32, Vec<u8>)>) -> io::Result<Vec<u8>> {
+fn archive(files: &Files) -> io::Result<Vec<u8>> {
     let mut folders = BTreeSet::new();
     for path in files.keys() {
         for folder in Path::new(path).ancestors().skip(1).filter(|folder| folder.as_os_str() != "/") {
@@ -85,16 +87,6 @@ fn inode_of_console(out: &mut Vec<u8>) -> io::Result<()> {
     builder.write(out, 0).finish().map(drop)
 }
 
-/// The shared libraries that a program needs, its loader among them; none if it is static.
-fn libraries(program: &Path) -> Result<Vec<PathBuf>, Error> {
-    let output = Command::new("ldd").arg(program).output().map_err(|error| {
-        Error::machine(format!("cannot run ldd to find the libraries of {}: {error}", program.display()))
-    })?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let paths = text.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
-    Ok(paths.map(PathBuf::from).collect())
-}
-
 /// Of a program, what is loaded to run it, without what follows: sections for debuggers, mostly.
 fn loaded_part(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = FileHeader64::<Endianness>::parse(&bytes[..]).ok().and_then(|header| {
@@ -114,6 +106,8 @@ fn loaded_part(mut bytes: Vec<u8>) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]

@@ -226,6 +226,49 @@ pub(crate) struct Connection {
     pub(crate) initial_ssthresh: Option<u32>,
     /// In order of creation.
     pub(crate) subflows: Vec<Subflow>,
+    /// Whose traffic it is; `None`: a bulk transfer.
+    pub(crate) programs: Option<Programs>,
+}
+
+/// A server and a client.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Programs {
+    /// That of the server, then that of the client; with addresses filled in.
+    pub(crate) commands: [Command; 2],
+    /// Whether the server is where the sender is; else the client.
+    pub(crate) server_sends: bool,
+    /// Where they begin.
+    pub(crate) folder: String,
+    /// Folders of shared libraries, as `LD_LIBRARY_PATH` has them.
+    pub(crate) libraries: String,
+    /// A library that is loaded before all others.
+    pub(crate) preload: Option<String>,
+}
+
+/// A program and its arguments.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Command {
+    /// Its file.
+    pub(crate) path: String,
+    /// Its name and its arguments.
+    pub(crate) words: Vec<String>,
+}
+
+/// What came of a program.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Ended {
+    /// Index into [`Job::connections`].
+    pub(crate) connection: usize,
+    /// Index into [`Programs::commands`].
+    pub(crate) which: usize,
+    /// When it began, since the start of the run; 0 for what began before.
+    pub(crate) start_ns: u64,
+    /// When it ended by itself, and its exit code.
+    pub(crate) end: Option<(u64, i32)>,
+    /// The end of what it wrote to its standard output.
+    pub(crate) stdout: String,
+    /// And to its standard error.
+    pub(crate) stderr: String,
 }
 
 /// A path of a connection.
@@ -284,6 +327,8 @@ pub(crate) struct Report {
     pub(crate) elsewhere: Vec<(String, String, u64)>,
     /// Packets that should have been taken down and were not.
     pub(crate) missed_packets: u64,
+    /// What came of the programs.
+    pub(crate) programs: Vec<Ended>,
 }
 
 /// From a certain time on, a detector says this of a subflow.
@@ -319,6 +364,8 @@ pub(crate) struct Moment {
 pub(crate) struct ConnectionAt {
     /// Whether it has been opened and not closed.
     pub(crate) open: bool,
+    /// Of programs: time that one of their sockets was connected.
+    pub(crate) active_ns: u64,
     /// Payload that the receiving application has read.
     pub(crate) delivered_bytes: u64,
     /// Payload sent again on another subflow.

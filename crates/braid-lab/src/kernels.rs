@@ -26,7 +26,7 @@ use crate::{
 const PINNED: &str = include_str!("../../../kernel/guests.tsv");
 
 /// What the guest needs of a kernel beyond what is built in, as far as it exists as modules. Dependencies come along.
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 10] = [
     "veth",
     "sch_netem",
     "sch_cbs",
@@ -36,6 +36,7 @@ const MODULES: [&str; 9] = [
     "qemu_fw_cfg",
     "virtio_console",
     "mptcp_diag",
+    "tcp_diag",
 ];
 
 /// A kernel, ready to be booted.

@@ -16,10 +16,12 @@ mod job;
 mod kernels;
 mod lower;
 mod measure;
+mod programs;
 mod qemu;
 mod scratch;
 
 use std::{
+    collections::BTreeMap,
     env,
     fs::{self, File},
     hash::Hasher as _,
@@ -45,6 +47,7 @@ pub use lower::{Unsupported, check};
 use job::{Job, Report};
 use kernels::{Kernel, hex, writing};
 use lower::Lowered;
+use programs::{Named, Pack};
 use qemu::{Begin, Boot, Place, Qemu};
 use scratch::Scratch;
 
@@ -78,14 +81,27 @@ pub enum Start {
 pub struct Lab {
     qemu: Qemu,
     kernel: Kernel,
-    image: PathBuf,
+    /// One for scenarios without programs, if there are some, and one for each choice of programs.
+    images: Vec<Image>,
+    folder: PathBuf,
+    /// Processors without a guest.
+    free: Mutex<Vec<usize>>,
+}
+
+/// What a guest boots from, and what it has booted to.
+#[derive(Debug)]
+struct Image {
+    /// For scenarios with these programs.
+    programs: Named,
+    /// How they are run.
+    runs: BTreeMap<String, job::Programs>,
+    /// Hash of the programs and all they need.
+    contents: String,
+    file: PathBuf,
     /// Of the booted guest.
     snapshot: Option<PathBuf>,
     /// Hash of all that the guest is made of.
     identity: String,
-    folder: PathBuf,
-    /// Processors without a guest.
-    free: Mutex<Vec<usize>>,
 }
 
 /// What came of a run.
@@ -120,50 +136,76 @@ const IN_USE: Duration = Duration::from_secs(3600);
 const ATTEMPTS: usize = 10;
 
 impl Lab {
-    /// Gets everything ready: the kernel (by name or file), the image around `program`, and the snapshot of a guest that has
-    /// booted. What takes long is told to `say`, and is in the user's cache the next time.
+    /// Gets everything ready for these scenarios: the kernel (by name or file), images around `program`, and the snapshots of
+    /// guests that have booted. What takes long is told to `say`, and is in the user's cache the next time.
     ///
     /// # Errors
     /// If something is missing or cannot be written, or the guest does not boot.
-    pub fn prepare(
+    pub fn prepare<'a>(
         kernel: &str,
         program: &Path,
         start: Start,
+        scenarios: impl Iterator<Item = &'a Scenario>,
         stop: &AtomicBool,
         say: &dyn Fn(&str),
     ) -> Result<Self, Error> {
         let qemu = Qemu::find()?;
         let cache = cache()?;
         let kernel = Kernel::find(kernel, &cache.join("kernels"), stop, say)?;
-        let image = image::build(&kernel, program)?;
-        let mut hash = Sha256::new();
-        hash.update(&image);
-        let boots = fs::read(&kernel.image)
-            .map_err(|error| Error::machine(format!("cannot read {}: {error}", kernel.image.display())))?;
-        hash.update(boots);
-        hash.update(format!("{} {:?} {}", qemu.version, qemu.arguments(), qemu::kernel_arguments()));
-        let identity = hex(&hash.finalize()[..12]);
-
         let folder = cache.join("lab");
         fs::create_dir_all(&folder).map_err(|error| writing(&folder, &error))?;
         scratch::sweep(&folder);
-        let path = folder.join(format!("{identity}.cpio"));
-        let is_whole = |there: &Path| Ok(fs::read(there)? == image);
-        whole(&path, is_whole, say, |part| fs::write(part, &image).map_err(|error| writing(part, &error)))?;
         let free = Mutex::new(processors());
-        let mut lab =
-            Self { qemu, kernel, image: path, snapshot: None, identity, folder: folder.clone(), free };
+        let mut lab = Self { qemu, kernel, images: Vec::new(), folder, free };
+        for scenario in scenarios {
+            let programs = programs::named(scenario);
+            if !lab.images.iter().any(|image| image.programs == programs) {
+                let image = lab.image(program, programs, start, stop, say)?;
+                lab.images.push(image);
+            }
+        }
+        tidy(&lab.folder);
+        Ok(lab)
+    }
+
+    fn image(
+        &self,
+        program: &Path,
+        programs: Named,
+        start: Start,
+        stop: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Result<Image, Error> {
+        let pack = Pack::of(&programs)?;
+        let bytes = image::build(&self.kernel, program, &pack.files)?;
+        let mut hash = Sha256::new();
+        hash.update(&bytes);
+        let boots = fs::read(&self.kernel.image).map_err(|error| {
+            Error::machine(format!("cannot read {}: {error}", self.kernel.image.display()))
+        })?;
+        hash.update(boots);
+        hash.update(format!(
+            "{} {:?} {}",
+            self.qemu.version,
+            self.qemu.arguments(),
+            qemu::kernel_arguments()
+        ));
+        let identity = hex(&hash.finalize()[..12]);
+        let file = self.folder.join(format!("{identity}.cpio"));
+        let is_whole = |there: &Path| Ok(fs::read(there)? == bytes);
+        whole(&file, is_whole, say, |part| fs::write(part, &bytes).map_err(|error| writing(part, &error)))?;
+        let contents = pack.identity();
+        let mut image = Image { programs, runs: pack.runs, contents, file, snapshot: None, identity };
         if start == Start::Restored {
-            let path = folder.join(format!("{}.snapshot", lab.identity));
+            let path = self.folder.join(format!("{}.snapshot", image.identity));
             whole(&path, is_sealed, say, |part| {
                 say("booting the guest once");
-                lab.guest(&Begin::Snapshot(part), &Job::default(), &mut |_| (), stop)?;
+                self.guest(&image, &Begin::Snapshot(part), &Job::default(), &mut |_| (), stop)?;
                 seal(part).map_err(|error| writing(part, &error))
             })?;
-            lab.snapshot = Some(path);
+            image.snapshot = Some(path);
         }
-        tidy(&folder);
-        Ok(lab)
+        Ok(image)
     }
 
     /// What results depend on besides scenario, seed and this program: kernel and QEMU.
@@ -171,15 +213,36 @@ impl Lab {
         format!("Linux {}, QEMU {}", self.kernel.release, self.qemu.version)
     }
 
+    /// What the programs of a scenario, with all they need, are told apart by; none if it has none.
+    ///
+    /// # Panics
+    /// If the lab was not prepared for this scenario.
+    pub fn programs(&self, scenario: &Scenario) -> Option<&str> {
+        let image = self.image_of(scenario);
+        (!image.programs.is_empty()).then_some(&*image.contents)
+    }
+
     /// [`Lab::machine`] and the image, by its hash.
-    pub fn environment(&self) -> String {
-        format!("{}, image {}", self.machine(), self.identity)
+    ///
+    /// # Panics
+    /// If the lab was not prepared for this scenario.
+    pub fn environment(&self, scenario: &Scenario) -> String {
+        format!("{}, image {}", self.machine(), self.image_of(scenario).identity)
+    }
+
+    fn image_of(&self, scenario: &Scenario) -> &Image {
+        let programs = programs::named(scenario);
+        let image = self.images.iter().find(|image| image.programs == programs);
+        image.expect("it was prepared for this scenario")
     }
 
     /// Runs a scenario in a guest of its own. Set `stop` to end it early. Taking packets takes the guest some microseconds each.
     ///
     /// # Errors
     /// If the scenario has what the lab cannot do ([`check`] tells beforehand), the guest fails, or `stop` was set.
+    ///
+    /// # Panics
+    /// If the lab was not prepared for this scenario.
     pub fn run(
         &self,
         scenario: &Scenario,
@@ -189,24 +252,26 @@ impl Lab {
         capture: Option<Capture<'_>>,
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
-        let mut lowered = lower::lower(scenario, spec, seed)?;
+        let image = self.image_of(scenario);
+        let mut lowered = lower::lower(scenario, spec, seed, &image.runs)?;
         lowered.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
-        let begin = self.snapshot.as_deref().map_or(Begin::Boot, Begin::Restore);
+        let begin = image.snapshot.as_deref().map_or(Begin::Boot, Begin::Restore);
         let mut nobody = |_: Packet<'_>| ();
         let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
-        let report = self.guest(&begin, &lowered.job, each, stop)?;
+        let report = self.guest(image, &begin, &lowered.job, each, stop)?;
         Outcome::new(scenario, &lowered, &report, samples)
     }
 
     fn guest(
         &self,
+        image: &Image,
         begin: &Begin<'_>,
         job: &Job,
         packets: &mut dyn FnMut(Packet<'_>),
         stop: &AtomicBool,
     ) -> Result<Report, Error> {
-        [Some(&self.image), self.snapshot.as_ref()].into_iter().flatten().for_each(|path| mark(path));
-        let boot = Boot { kernel: &self.kernel.image, image: &self.image };
+        [Some(&image.file), image.snapshot.as_ref()].into_iter().flatten().for_each(|path| mark(path));
+        let boot = Boot { kernel: &self.kernel.image, image: &image.file };
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let processor = free().pop();
         let place = Place { folder: &self.folder, processor };

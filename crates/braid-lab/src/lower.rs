@@ -4,7 +4,7 @@
 //! their ends meet in a router. Every connection has a namespace for its sender, joined by a plain cable per subflow to
 //! the router where the subflow's route begins, so that no queue is on the sending host; all receivers share one.
 
-use std::net::Ipv4Addr;
+use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use braid_algorithms::Spec;
 use braid_scenario::{
@@ -13,9 +13,13 @@ use braid_scenario::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::aqm::{aqm, refusal};
-use crate::job::{
-    Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route, Subflow, Wire,
+use crate::{
+    aqm::{aqm, refusal},
+    job::{
+        self, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route,
+        Subflow, Wire,
+    },
+    programs,
 };
 
 /// A key of a scenario that the lab cannot do.
@@ -25,6 +29,8 @@ pub struct Unsupported {
     pub key: String,
     /// Why not.
     pub reason: String,
+    /// What to do about it, if something else than using the simulator or changing the scenario.
+    pub remedy: Option<String>,
 }
 
 /// A job, and how its counts belong to the scenario.
@@ -46,7 +52,8 @@ const ETHERNET_MTU: u32 = 1500;
 /// # Errors
 /// That thing.
 pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
-    let refuse = |key: String, reason: &str| Err(Unsupported { key, reason: reason.to_owned() });
+    let refuse =
+        |key: String, reason: &str| Err(Unsupported { key, reason: reason.to_owned(), remedy: None });
     for link in &scenario.links {
         let base = link.name.split('@').next().unwrap_or_default();
         for direction in [&link.forward, &link.reverse] {
@@ -72,9 +79,11 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
     }
     for connection in &scenario.connections {
         let key = |name: &str| format!("connection.{}.{name}", connection.name);
-        if connection.traffic != Traffic::Bulk {
-            return refuse(key("traffic"), "the lab's applications are bulk transfers only");
+        let is_program = matches!(connection.traffic, Traffic::Program(_));
+        if connection.traffic != Traffic::Bulk && !is_program {
+            return refuse(key("traffic"), "the lab's applications are bulk transfers and programs only");
         }
+        programs::check(connection)?;
         if connection.ip_header != 20 {
             return refuse(key("ip-version"), "the lab speaks IPv4 only");
         }
@@ -83,6 +92,18 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
         }
         for (index, subflow) in connection.subflows.iter().enumerate() {
             let sub = |name: &str| key(&format!("subflow.{}.{name}", subflow.name));
+            if is_program && subflow.join_delay_ns.is_some() {
+                return refuse(
+                    sub("join-delay"),
+                    "the subflows of a program join as soon as the kernel lets them",
+                );
+            }
+            if is_program && index == 0 && !subflow.up.is_empty() {
+                return refuse(
+                    sub("up"),
+                    "a program's first address is always there; give this to another subflow",
+                );
+            }
             if index == 0 && subflow.backup {
                 return refuse(sub("backup"), "the kernel opens a connection on a path that is no backup");
             }
@@ -97,13 +118,18 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// The job of a run.
+/// The job of a run; `programs` are those of the scenario by their connections.
 ///
 /// # Errors
 /// What the lab cannot do, see [`check`].
-pub(crate) fn lower(scenario: &Scenario, spec: &Spec, seed: u64) -> Result<Lowered, Unsupported> {
+pub(crate) fn lower(
+    scenario: &Scenario,
+    spec: &Spec,
+    seed: u64,
+    programs: &BTreeMap<String, job::Programs>,
+) -> Result<Lowered, Unsupported> {
     check(scenario)?;
-    let mut builder = Builder::new(scenario, seed);
+    let mut builder = Builder::new(scenario, seed, programs);
     for (number, connection) in scenario.connections.iter().enumerate() {
         builder.connection(number, connection, spec)?;
     }
@@ -134,6 +160,7 @@ pub(crate) fn lower(scenario: &Scenario, spec: &Spec, seed: u64) -> Result<Lower
 struct Builder<'a> {
     scenario: &'a Scenario,
     seed: u64,
+    programs: &'a BTreeMap<String, job::Programs>,
     job: Job,
     /// For each link, its wire.
     queues: Vec<Option<usize>>,
@@ -143,7 +170,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(scenario: &'a Scenario, seed: u64) -> Self {
+    fn new(scenario: &'a Scenario, seed: u64, programs: &'a BTreeMap<String, job::Programs>) -> Self {
         let links = scenario.links.len();
         // Ends that meet, by the smallest of them.
         let mut meets: Vec<usize> = (0..2 * links).collect();
@@ -180,7 +207,8 @@ impl<'a> Builder<'a> {
                 });
             }
         }
-        let mut builder = Self { scenario, seed, job, queues: vec![None; links], ends, addresses: 0 };
+        let mut builder =
+            Self { scenario, seed, programs, job, queues: vec![None; links], ends, addresses: 0 };
         for link in (0..links).filter(|&link| used[link]) {
             builder.link(link);
         }
@@ -280,13 +308,22 @@ impl<'a> Builder<'a> {
             self.job.nodes[client].settings.push(("ipv4/tcp_ecn".into(), "1".into()));
         }
         let server = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 128, 0, 0)) + number as u32 + 1);
-        self.job.nodes[0].addresses.push(server);
+        // Programs have a namespace of their own: what they listen to and how they are set up concerns nobody else.
+        let programs = self.programs.get(&model.name);
+        let receiver = programs.map_or(0, |_| self.node(format!("{}.receiver", model.name)));
+        self.job.nodes[receiver].addresses.push(server);
+        if programs.is_some() {
+            let most = 2 * model.receive_buffer.min(1 << 30);
+            let buffer = ("ipv4/tcp_rmem".into(), format!("4096 131072 {}", most.max(131_072)));
+            let ecn = model.ecn.then(|| ("ipv4/tcp_ecn".into(), "1".into()));
+            self.job.nodes[receiver].settings.extend([buffer].into_iter().chain(ecn));
+        }
         let cc = self.congestion_control(model, spec);
         let mut subflows = Vec::new();
         for (index, subflow) in model.subflows.iter().enumerate() {
             self.addresses += 1;
             let address = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) + self.addresses);
-            let wire = self.subflow(model, subflow, client, address, index == 0)?;
+            let wire = self.subflow(model, subflow, [client, receiver], address, index == 0)?;
             subflows.push(Subflow {
                 address,
                 wire,
@@ -295,17 +332,27 @@ impl<'a> Builder<'a> {
                 backup: subflow.backup,
             });
         }
+        let programs = programs.map(|programs| {
+            let (first, other) = (subflows[0].address.to_string(), server.to_string());
+            let [server, client] = if programs.server_sends { [first, other] } else { [other, first] };
+            let mut programs = programs.clone();
+            for word in programs.commands.iter_mut().flat_map(|command| &mut command.words) {
+                *word = word.replace("{server}", &server).replace("{client}", &client);
+            }
+            programs
+        });
         self.job.connections.push(Connection {
             name: model.name.clone(),
             multipath: model.kind == Kind::Mptcp,
             cc,
-            nodes: [client, 0],
+            nodes: [client, receiver],
             server,
             start_ns: model.start_ns,
             stop_ns: model.stop_ns,
             receive_buffer: model.receive_buffer,
             initial_ssthresh: model.initial_ssthresh,
             subflows,
+            programs,
         });
         Ok(())
     }
@@ -334,7 +381,7 @@ impl<'a> Builder<'a> {
         &mut self,
         model: &model::Connection,
         subflow: &model::Subflow,
-        client: usize,
+        [client, receiver]: [usize; 2],
         address: Ipv4Addr,
         first: bool,
     ) -> Result<usize, Unsupported> {
@@ -359,7 +406,8 @@ impl<'a> Builder<'a> {
             self.job.changes.push(change);
         }
         for (number, leg) in legs.iter().enumerate() {
-            let hops = |builder: &mut Self, route| builder.hops(model, subflow, (client, wire), route);
+            let hops =
+                |builder: &mut Self, route| builder.hops(model, subflow, ([client, receiver], wire), route);
             for [(near, out), (far, back)] in hops(self, leg.forward)? {
                 let plain = |of, by| Route { of, by, initial_window: None, quick_ack: false };
                 let initial_window = (near == client).then_some(model.initial_window);
@@ -369,12 +417,12 @@ impl<'a> Builder<'a> {
                 }
                 self.route(near, leg.at_ns, own);
                 if leg.reverse == leg.forward {
-                    self.route(far, leg.at_ns, acknowledgements(model, address, far, back));
+                    self.route(far, leg.at_ns, acknowledgements(model, address, (far, back), receiver));
                 }
             }
             if leg.reverse != leg.forward {
                 for [_, (far, back)] in hops(self, leg.reverse)? {
-                    self.route(far, leg.at_ns, acknowledgements(model, address, far, back));
+                    self.route(far, leg.at_ns, acknowledgements(model, address, (far, back), receiver));
                 }
             }
         }
@@ -399,7 +447,7 @@ impl<'a> Builder<'a> {
         &mut self,
         model: &model::Connection,
         subflow: &model::Subflow,
-        (client, cable): (usize, usize),
+        ([client, receiver], cable): ([usize; 2], usize),
         route: &[usize],
     ) -> Result<Vec<[Place; 2]>, Unsupported> {
         let links = queues_of(self.scenario, subflow, route);
@@ -415,16 +463,16 @@ impl<'a> Builder<'a> {
             hops.push([(nodes[0], (own, 0)), (nodes[1], (own, 1))]);
             last = nodes[1];
         }
-        if last != 0 {
+        if last != receiver {
             let known = self.job.wires.iter().position(|wire| {
-                wire.ends[0].node == last && wire.ends[1].node == 0 && wire.ends[0].queue.is_none()
+                wire.ends[0].node == last && wire.ends[1].node == receiver && wire.ends[0].queue.is_none()
             });
             let exit = known.unwrap_or_else(|| {
                 let end = |node| End { node, address: None, queue: None };
-                self.job.wires.push(Wire { mtu: self.mtu(), ends: [end(last), end(0)] });
+                self.job.wires.push(Wire { mtu: self.mtu(), ends: [end(last), end(receiver)] });
                 self.job.wires.len() - 1
             });
-            hops.push([(last, (exit, 0)), (0, (exit, 1))]);
+            hops.push([(last, (exit, 0)), (receiver, (exit, 1))]);
         }
         let mut seen: Vec<usize> = hops.iter().map(|[(node, _), _]| *node).collect();
         seen.sort_unstable();
@@ -455,8 +503,13 @@ impl<'a> Builder<'a> {
 type Place = (usize, (usize, usize));
 
 /// How a node sends acknowledgements to a sender.
-fn acknowledgements(model: &model::Connection, sender: Ipv4Addr, node: usize, by: (usize, usize)) -> Route {
-    let quick_ack = node == 0 && !model.delayed_ack;
+fn acknowledgements(
+    model: &model::Connection,
+    sender: Ipv4Addr,
+    (node, by): Place,
+    receiver: usize,
+) -> Route {
+    let quick_ack = node == receiver && !model.delayed_ack;
     Route { of: Match::To(sender), by, initial_window: None, quick_ack }
 }
 
@@ -486,7 +539,7 @@ fn crossing(model: &model::Connection, subflow: &model::Subflow) -> Unsupported 
     };
     let reason =
         "the routes of this scenario meet so that this one would pass a router twice; the lab cannot do that";
-    Unsupported { key, reason: reason.into() }
+    Unsupported { key, reason: reason.into(), remedy: None }
 }
 
 fn loss(loss: model::Loss) -> Loss {

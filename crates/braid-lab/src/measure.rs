@@ -1,10 +1,10 @@
 //! From what the guest has counted to measurements of the scenario.
 
 use braid_results::measure::{
-    ConnectionCounts, DirectionCounts, LinkCounts, LinkSample, Measurements, SubflowCounts, SubflowSample,
-    VerdictChange,
+    ConnectionCounts, DirectionCounts, LinkCounts, LinkSample, Measurements, Program, SubflowCounts,
+    SubflowSample, Transfer, VerdictChange,
 };
-use braid_scenario::model::{self, Kind, Scenario};
+use braid_scenario::model::{self, Kind, Scenario, Traffic};
 
 use crate::{
     job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt},
@@ -33,12 +33,35 @@ pub(crate) fn measure(
     if samples {
         counts.add_samples(&mut measurements);
     }
+    for ended in &report.programs {
+        let command = lowered.job.connections[ended.connection].programs.as_ref();
+        let command =
+            command.ok_or("the guest ran a program that nobody named")?.commands[ended.which].words.clone();
+        let own = &mut measurements.connections[ended.connection];
+        own.programs.push(Program {
+            role: ["server", "client"][ended.which].to_owned(),
+            command,
+            exit_code: ended.end.map(|(_, code)| code),
+            stdout: ended.stdout.clone(),
+            stderr: ended.stderr.clone(),
+        });
+        if ended.which == CLIENT {
+            let last = report
+                .moments
+                .last()
+                .map_or(0, |moment| moment.connections[ended.connection].delivered_bytes);
+            let end_ns = ended.end.map(|(time, _)| time);
+            own.transfers.push(Transfer { start_ns: ended.start_ns, end_ns, bytes: last });
+        }
+    }
     let last = report.moments.last().ok_or("the guest counted nothing")?;
     let received = last.connections.iter().flat_map(|own| &own.subflows).map(|subflow| subflow.received);
     measurements.packets_delivered = received.sum();
     Ok(measurements)
 }
 
+/// Of the programs of a connection.
+const CLIENT: usize = 1;
 /// Of IP and TCP, with timestamps.
 pub(crate) const HEADERS: u32 = 52;
 /// What MPTCP adds to a data packet: a mapping with a sequence number of 64 bits, an acknowledgement of 32.
@@ -71,18 +94,22 @@ impl Counts<'_> {
                 let cwnd_samples = cwnd.filter(|subflow| subflow.established).map(|subflow| subflow.cwnd);
                 let counts = difference(model, &of(start), &of(end), cwnd_samples.collect());
                 // Counters of episodes are of the namespace; subflows and ECN's reductions are not told apart.
-                if model.kind == Kind::Mptcp || model.ecn {
+                if model.kind == Kind::Mptcp || model.ecn || matches!(model.traffic, Traffic::Program(_)) {
                     return SubflowCounts { causes_unknown: true, ..counts };
                 }
                 let fast_retransmits = after.recoveries - before.recoveries;
                 SubflowCounts { fast_retransmits, undos: after.undos - before.undos, ..counts }
             });
             ConnectionCounts {
-                active_ns: life.1.saturating_sub(life.0),
+                active_ns: match model.traffic {
+                    Traffic::Program(_) => after.active_ns - before.active_ns,
+                    _ => life.1.saturating_sub(life.0),
+                },
                 goodput_bytes: after.delivered_bytes - before.delivered_bytes,
                 reinjections: reinjected.div_ceil(u64::from(model.mss)),
                 subflows: subflows.collect(),
                 transfers: Vec::new(),
+                programs: Vec::new(),
             }
         });
         let connections: Vec<ConnectionCounts> = connections.collect();

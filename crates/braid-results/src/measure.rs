@@ -39,6 +39,23 @@ pub struct ConnectionCounts {
     pub subflows: Vec<SubflowCounts>,
     /// Of the whole run, in the order of their beginnings; none of a bulk transfer, and none in periods.
     pub transfers: Vec<Transfer>,
+    /// The programs whose traffic it was, the server first; none in periods.
+    pub programs: Vec<Program>,
+}
+
+/// A program and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Program {
+    /// `server` or `client`.
+    pub role: String,
+    /// Its name and arguments, with addresses in place of `{server}` and `{client}`.
+    pub command: Vec<String>,
+    /// `None`: it had not ended by itself when the connection, or the run, was over.
+    pub exit_code: Option<i32>,
+    /// What it wrote, the last mebibyte of it.
+    pub stdout: String,
+    /// What it wrote for people, the last mebibyte of it.
+    pub stderr: String,
 }
 
 /// What an application counts: an object, a response, a burst or a write of a constant rate.

@@ -6,7 +6,9 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{self, Detection};
-use crate::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts, Transfer};
+use crate::measure::{
+    ConnectionCounts, DirectionCounts, LinkCounts, Measurements, Program, SubflowCounts, Transfer,
+};
 use crate::metrics::{crosses, fair_shares_within, jain, measured, path_capacity, payload_fraction};
 
 /// [`Run::status`] of a run that succeeded.
@@ -105,6 +107,9 @@ pub struct Connection {
     pub timeouts: u64,
     /// What its application saw; absent for a bulk transfer.
     pub application: Option<Application>,
+    /// The programs whose traffic it was, and what they wrote; absent if there are none, and in periods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Program>,
     /// In order of creation.
     pub subflows: Vec<Subflow>,
 }
@@ -139,8 +144,8 @@ pub struct Times {
 }
 
 impl Application {
-    fn of(traffic: Traffic, transfers: &[Transfer], (from, to): (u64, u64)) -> Option<Self> {
-        if traffic == Traffic::Bulk {
+    fn of(traffic: &Traffic, transfers: &[Transfer], (from, to): (u64, u64)) -> Option<Self> {
+        if *traffic == Traffic::Bulk {
             return None;
         }
         let first = transfers.partition_point(|transfer| transfer.start_ns < from);
@@ -345,7 +350,7 @@ impl Setup<'_> {
         let connections = scenario.connections.iter().zip(&counts.connections).zip(&run.connections);
         let connections: Vec<Connection> = connections
             .map(|((model, counts), run)| Connection {
-                application: Application::of(model.traffic, &run.transfers, stretch),
+                application: Application::of(&model.traffic, &run.transfers, stretch),
                 ..self.connection(model, counts)
             })
             .collect();
@@ -399,6 +404,7 @@ impl Setup<'_> {
             reinjections: counts.reinjections,
             timeouts: sum(|subflow| subflow.timeouts),
             application: None,
+            programs: counts.programs.clone(),
             subflows: model
                 .subflows
                 .iter()

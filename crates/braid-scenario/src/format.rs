@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
-pub use crate::traffic::{Pattern, Spread, SpreadKeys, SpreadKind, Traffic};
+pub use crate::traffic::{Pattern, Side, Spread, SpreadKeys, SpreadKind, Traffic};
 use crate::units::{
     Chance, Duration, Packets, Probability, Quantity as _, Queue, Rate, Size, Threshold, Window,
 };

@@ -2,6 +2,7 @@
 //!
 //! Times are integer nanoseconds from the start of the run, rates bits per second, sizes bytes.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -261,7 +262,7 @@ pub struct Connection {
 }
 
 /// What an application sends and when.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
     /// Always more than the network takes.
     Bulk,
@@ -299,6 +300,21 @@ pub enum Traffic {
     },
     /// Writes at regular times.
     Cbr(ConstantRate),
+    /// Programs of this machine, on a real kernel.
+    Program(Arc<Programs>),
+}
+
+/// Two programs that talk to each other. In their arguments `{server}` and `{client}` stand for addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Programs {
+    /// The program that listens, and its arguments.
+    pub server: Vec<String>,
+    /// The program that connects, and its arguments. It starts with the connection.
+    pub client: Vec<String>,
+    /// Whether the server is at the sender's end of the routes; else the client is.
+    pub server_sends: bool,
+    /// Files that both need: by which name, and where they are on this machine.
+    pub files: Vec<(String, PathBuf)>,
 }
 
 impl Traffic {
@@ -311,6 +327,7 @@ impl Traffic {
             Self::OnOff { .. } => "on-off",
             Self::RequestResponse { .. } => "request-response",
             Self::Cbr(_) => "cbr",
+            Self::Program(_) => "program",
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use crate::units::{Duration, Number, Quantity, Rate, Size};
 
 /// What an application sends and when.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Traffic {
     /// Its pattern.
@@ -38,6 +38,27 @@ pub struct Traffic {
     /// Of `request-response`: how long the client waits between a response and its next request, fixed or drawn at
     /// random; default `"0s"`.
     pub think: Option<Spread<Duration>>,
+    /// Of `program`: the program that listens, and its arguments. `{server}` and `{client}` in an argument stand for
+    /// addresses.
+    pub server: Option<Vec<String>>,
+    /// Of `program`: the program that connects, and its arguments.
+    pub client: Option<Vec<String>>,
+    /// Of `program`: which of the two is at the sender's end of the route and has the addresses of all subflows; default
+    /// `"client"`.
+    pub sender: Option<Side>,
+    /// Of `program`: files that the programs find under these names in the folder where they begin. Paths start where the
+    /// scenario's file is; an absolute one is the same for the programs. Default none.
+    pub files: Option<Vec<String>>,
+}
+
+/// An end of what two programs do.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// Connects.
+    Client,
+    /// Listens.
+    Server,
 }
 
 /// Names of patterns of traffic.
@@ -57,6 +78,8 @@ pub enum Pattern {
     RequestResponse,
     /// A constant bit rate: the application writes at regular times on one connection.
     Cbr,
+    /// Two programs of this machine, a server and a client, with as many connections as they open. Only on a real kernel.
+    Program,
 }
 
 /// An amount that is always the same, or a table that says how it is drawn.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::{fs, iter};
 
 use braid_scenario::model::{
-    Change, CoDel, ConstantRate, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Kind, Loss, QueueLimit,
-    Red, Reroute, Scenario, Spread, Traffic,
+    Change, CoDel, ConstantRate, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Kind, Loss, Programs,
+    QueueLimit, Red, Reroute, Scenario, Spread, Traffic,
 };
 use braid_scenario::{File, Source, embedded, load, topology};
 
@@ -264,7 +264,7 @@ fn ipv6_takes_twenty_bytes_more_of_every_packet() {
 
 fn traffic(value: &str) -> Traffic {
     let text = SMALL.replacen("kind = \"tcp\"", &format!("kind = \"tcp\"\ntraffic = {value}"), 1);
-    parse(&text).connections[0].traffic
+    parse(&text).connections[0].traffic.clone()
 }
 
 #[test]
@@ -297,6 +297,28 @@ fn an_application_has_the_pattern_and_the_defaults_of_the_manual() {
         ),
         Traffic::RequestResponse { request: 2_000, response: pareto, think: Spread::Fixed(S) }
     );
+}
+
+#[test]
+fn programs_are_taken_as_they_are_named_and_the_client_sends() {
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let programs = |value: &str| match traffic(value) {
+        Traffic::Program(programs) => (*programs).clone(),
+        other => panic!("{other:?}"),
+    };
+    let both = "server = [\"iperf3\", \"-s\"], client = [\"iperf3\", \"-c\", \"{server}\"]";
+    let mut expected = Programs {
+        server: words(&["iperf3", "-s"]),
+        client: words(&["iperf3", "-c", "{server}"]),
+        server_sends: false,
+        files: Vec::new(),
+    };
+    assert_eq!(programs(&format!("{{ kind = \"program\", {both} }}")), expected);
+    expected.server_sends = true;
+    let here = format!("{}/Cargo.toml", env!("CARGO_MANIFEST_DIR"));
+    expected.files = vec![(here.clone(), here.clone().into())];
+    let value = format!("{{ kind = \"program\", {both}, sender = \"server\", files = [\"{here}\"] }}");
+    assert_eq!(programs(&value), expected);
 }
 
 #[test]

@@ -99,6 +99,16 @@ kind = "tcp"
 route = ["b2"]
 traffic = { kind = "object", size = { kind = "lognormal", median = "1kB", sigma = 0.5 } }
 
+[connection.web]
+kind = "mptcp"
+subflow.sf1.route = ["b1"]
+[connection.web.traffic]
+kind = "program"
+server = ["nginx", "-c", "nginx.conf"]
+client = ["curl", "http://{server}/"]
+sender = "server"
+files = []
+
 [connection.tcp0]
 kind = "tcp"
 cc = "cubic"

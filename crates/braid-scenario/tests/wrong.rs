@@ -382,6 +382,41 @@ pub(crate) const FILES: &[(&str, &str, &str)] = &[
         "kind = \"tcp\"\ntraffic = { kind = \"cbr\", rate = \"100gbit\" }",
     ),
     (
+        "a client without a server",
+        "kind = \"tcp\"",
+        "kind = \"tcp\"\ntraffic = { kind = \"program\", client = [\"curl\", \"{server}\"] }",
+    ),
+    (
+        "a server without a name",
+        "kind = \"tcp\"",
+        "kind = \"tcp\"\ntraffic = { kind = \"program\", server = [], client = [\"curl\", \"{server}\"] }",
+    ),
+    (
+        "a program that is no list of words",
+        "kind = \"tcp\"",
+        "kind = \"tcp\"\ntraffic = { kind = \"program\", server = \"iperf3 -s\", client = [\"iperf3\"] }",
+    ),
+    (
+        "a sender that is neither of the two",
+        "kind = \"tcp\"",
+        "kind = \"tcp\"\ntraffic = { kind = \"program\", server = [\"a\"], client = [\"b\"], sender = \"both\" }",
+    ),
+    (
+        "a file for programs that is not there",
+        "kind = \"tcp\"",
+        "kind = \"tcp\"\ntraffic = { kind = \"program\", server = [\"a\"], client = [\"b\"], files = [\"no-such.conf\"] }",
+    ),
+    (
+        "a file for programs from elsewhere",
+        "kind = \"tcp\"",
+        "kind = \"tcp\"\ntraffic = { kind = \"program\", server = [\"a\"], client = [\"b\"], files = [\"../x.conf\"] }",
+    ),
+    (
+        "a program for a bulk transfer",
+        "kind = \"tcp\"",
+        "kind = \"tcp\"\ntraffic = { kind = \"bulk\", server = [\"a\"] }",
+    ),
+    (
         "an unknown distribution",
         "kind = \"tcp\"",
         "kind = \"tcp\"\ntraffic = { kind = \"object\", size = { kind = \"normal\", mean = \"1MB\" } }",

@@ -71,7 +71,7 @@ impl Application {
     pub(crate) fn new(model: &Connection, first: usize, n: usize, seed: u64) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("traffic {} {what}", model.name));
         Self {
-            traffic: model.traffic,
+            traffic: model.traffic.clone(),
             first,
             n,
             times: stream("times"),

@@ -137,6 +137,13 @@ impl<'a> Run<'a> {
                 MAX_TIME / 2_000_000_000
             )));
         }
+        let programs = |model: &&model::Connection| matches!(model.traffic, model::Traffic::Program(_));
+        if let Some(connection) = scenario.connections.iter().find(programs) {
+            return Err(Error(format!(
+                "the traffic of {} is of programs, which only a kernel runs",
+                connection.name
+            )));
+        }
         let mut links = Vec::with_capacity(2 * scenario.links.len());
         for link in &scenario.links {
             for (direction, name) in [(&link.forward, "forward"), (&link.reverse, "reverse")] {
@@ -785,6 +792,7 @@ impl<'a> Run<'a> {
                     + own.iter().map(|own| own.data.reinjections).sum::<u64>(),
                 subflows: figures.by_ref().take(model.subflows.len()).collect(),
                 transfers: Vec::new(),
+                programs: Vec::new(),
             });
         }
         let links = self

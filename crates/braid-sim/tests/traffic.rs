@@ -286,6 +286,8 @@ proptest! {
             first.reverse.outages = first.forward.outages.clone();
         }
         let routes: &[&[usize]] = if multipath { &[&[0], &[1]] } else { &[&[0]] };
+        // A burst is counted when it is over.
+        let bursts = matches!(traffic, Traffic::OnOff { .. });
         let mut flow = Connection { traffic, ..connection("c0", None, routes) };
         (flow.start_ns, flow.stop_ns) = (start * S, stop.map(|stop| stop * S));
         if multipath {
@@ -301,8 +303,6 @@ proptest! {
         let complete: u64 = counts.transfers.iter().filter(|t| t.end_ns.is_some()).map(|t| t.bytes).sum();
         prop_assert!(complete <= counts.goodput_bytes);
         let asked: u64 = counts.transfers.iter().map(|t| t.bytes).sum();
-        // A burst is counted when it is over.
-        let bursts = matches!(traffic, Traffic::OnOff { .. });
         prop_assert!(counts.goodput_bytes <= asked || bursts);
         prop_assert!(counts.transfers.is_sorted_by_key(|transfer| transfer.start_ns));
         let until = stop.map_or(8 * S, |stop| stop * S);

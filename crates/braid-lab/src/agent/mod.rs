@@ -8,6 +8,8 @@ mod netlink;
 mod network;
 mod paths;
 mod processors;
+mod programs;
+mod sockets;
 mod tcp_info;
 mod thresholds;
 mod traffic;

@@ -5,7 +5,7 @@ use std::io;
 
 use netlink_sys::{
     Socket,
-    protocols::{NETLINK_GENERIC, NETLINK_ROUTE},
+    protocols::{NETLINK_GENERIC, NETLINK_ROUTE, NETLINK_SOCK_DIAG},
 };
 
 const HEADER: usize = 16;
@@ -82,6 +82,18 @@ pub(super) fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
 }
 
+/// The messages of a datagram: their type, and what follows their header if it is whole.
+pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, Option<&[u8]>)> {
+    let mut rest = datagram;
+    std::iter::from_fn(move || {
+        let header = rest.get(..HEADER)?;
+        let length = u32::from_ne_bytes(header[..4].try_into().expect("four bytes")) as usize;
+        let message = (u16::from_ne_bytes([header[4], header[5]]), rest.get(HEADER..length));
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(message)
+    })
+}
+
 /// A connection to the networking of the namespace in which it was opened.
 pub(super) struct Netlink {
     socket: Socket,
@@ -98,6 +110,11 @@ impl Netlink {
     /// To everything else.
     pub(super) fn generic() -> io::Result<Self> {
         Self::open(NETLINK_GENERIC)
+    }
+
+    /// To sockets.
+    pub(super) fn sockets() -> io::Result<Self> {
+        Self::open(NETLINK_SOCK_DIAG)
     }
 
     fn open(protocol: isize) -> io::Result<Self> {
@@ -132,11 +149,8 @@ impl Netlink {
         self.socket.send(bytes, 0)?;
         loop {
             let length = self.socket.recv(&mut &mut self.buffer[..], 0)?;
-            let mut rest = &self.buffer[..length];
-            while rest.len() >= HEADER {
-                let length = u32::from_ne_bytes(rest[..4].try_into().expect("four bytes")) as usize;
-                let kind = u16::from_ne_bytes([rest[4], rest[5]]);
-                let Some(body) = rest.get(HEADER..length) else {
+            for (kind, body) in messages(&self.buffer[..length]) {
+                let Some(body) = body else {
                     return Err(io::Error::other("the kernel's answer is cut short"));
                 };
                 match kind {
@@ -147,7 +161,6 @@ impl Netlink {
                     }
                     _ => each(body),
                 }
-                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
             }
         }
     }

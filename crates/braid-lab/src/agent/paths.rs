@@ -29,6 +29,8 @@ pub(super) struct Endpoint {
     pub(super) address: Ipv4Addr,
     pub(super) interface: u32,
     pub(super) backup: bool,
+    /// The peer opens the connections, and is to be told of the address.
+    pub(super) announced: bool,
 }
 
 impl Paths {
@@ -51,9 +53,11 @@ impl Paths {
 
     /// From now on every connection of the namespace has a subflow from there.
     pub(super) fn add(&mut self, endpoint: &Endpoint) -> io::Result<()> {
+        const SIGNAL: u32 = 1;
         const SUBFLOW: u32 = 2;
         const BACKUP: u32 = 4;
-        let flags = if endpoint.backup { SUBFLOW | BACKUP } else { SUBFLOW };
+        let kind = if endpoint.announced { SIGNAL } else { SUBFLOW };
+        let flags = if endpoint.backup { kind | BACKUP } else { kind };
         self.command(ADD, endpoint, |address| {
             address.attribute(6, &flags.to_ne_bytes()).attribute(7, &endpoint.interface.to_ne_bytes());
         })

@@ -8,6 +8,8 @@ pub(super) struct TcpInfo {
     /// Identifier of the subflow; 0 for TCP.
     pub(super) id: u32,
     pub(super) established: bool,
+    /// Something may still be sent or sent again.
+    pub(super) sends: bool,
     pub(super) mss: u32,
     pub(super) in_flight: u32,
     pub(super) srtt_us: u32,
@@ -20,14 +22,29 @@ pub(super) struct TcpInfo {
     pub(super) delivered: u32,
     /// Payload, again or not.
     pub(super) bytes_sent: u64,
+    /// Payload that has come, each byte once; an end of the connection counts as a byte.
+    pub(super) bytes_received: u64,
     pub(super) timeouts: u16,
 }
 
 const TCP_INFO_BYTES: usize = 248;
+const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
 const ESTABLISHED: u8 = 1;
 const CLOSE_WAIT: u8 = 8;
+/// `TCP_FIN_WAIT1`, `TCP_LAST_ACK`, `TCP_CLOSING`
+const CLOSED_TO_MORE: [u8; 3] = [4, 9, 11];
 
 impl TcpInfo {
+    /// What `sock_diag` tells of a TCP socket; none if it is too little.
+    pub(super) fn of(info: &[u8]) -> Option<Self> {
+        info.get(..TCP_INFO_BYTES).map(|bytes| Self::parse(0, bytes))
+    }
+
+    /// Packets; none before the first reduction.
+    pub(super) fn known_ssthresh(&self) -> Option<u32> {
+        (self.ssthresh < SSTHRESH_INFINITE && self.ssthresh > 0).then_some(self.ssthresh)
+    }
+
     fn parse(id: u32, bytes: &[u8]) -> Self {
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -35,6 +52,7 @@ impl TcpInfo {
         Self {
             id,
             established: [ESTABLISHED, CLOSE_WAIT].contains(&bytes[0]),
+            sends: [ESTABLISHED, CLOSE_WAIT].contains(&bytes[0]) || CLOSED_TO_MORE.contains(&bytes[0]),
             mss: word(16),
             in_flight: (unacked + retrans).saturating_sub(sacked + lost),
             srtt_us: word(68),
@@ -46,6 +64,7 @@ impl TcpInfo {
             data_packets_out: word(156),
             delivered: word(192),
             bytes_sent: long(200),
+            bytes_received: long(128),
             timeouts: u16::from_ne_bytes([bytes[240], bytes[241]]),
         }
     }
@@ -56,6 +75,12 @@ pub(super) fn tcp(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
     let mut bytes = [0; TCP_INFO_BYTES];
     get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
     Ok(TcpInfo::parse(0, &bytes))
+}
+
+/// Payload that an MPTCP socket has sent again on another subflow, from its `struct mptcp_info`.
+pub(super) fn sent_again(info: &[u8]) -> Option<u64> {
+    let bytes = info.get(48..56)?;
+    Some(u64::from_ne_bytes(bytes.try_into().expect("eight bytes")))
 }
 
 /// Of an MPTCP socket and its subflows.

@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{self, ErrorKind},
     net::{Ipv4Addr, SocketAddrV4},
-    os::fd::AsRawFd as _,
+    os::fd::{AsFd as _, AsRawFd as _},
 };
 
 use rustix::{
@@ -25,6 +25,8 @@ use super::{
     network::{self, Network},
     paths::{Endpoint, Paths},
     processors::Processors,
+    programs::Programs,
+    sockets::Sockets,
     tcp_info::{self, TcpInfo},
     thresholds,
     verdicts::Listener,
@@ -41,7 +43,6 @@ const LEAD_NS: u64 = 100_000_000;
 /// From one attempt to join to the next, where the first came too early.
 const JOIN_RETRY_NS: u64 = 1_000_000;
 const FIRST_PORT: u16 = 5001;
-const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
 
 /// Nanoseconds of the guest's clock.
 fn now_ns() -> u64 {
@@ -58,6 +59,7 @@ enum Action {
     Leave(usize, usize),
     /// Counts.
     Look,
+    Kill(usize),
     Open(usize),
     Join(usize, usize),
 }
@@ -109,7 +111,7 @@ impl Counted {
         SubflowAt {
             established: self.id.is_some(),
             cwnd: sender.cwnd,
-            ssthresh: (sender.ssthresh < SSTHRESH_INFINITE && sender.ssthresh > 0).then_some(sender.ssthresh),
+            ssthresh: sender.known_ssthresh(),
             srtt_us: sender.srtt_us,
             // Before the first sample the kernel has the highest number there is.
             min_rtt_us: if sender.min_rtt_us == u32::MAX { 0 } else { sender.min_rtt_us },
@@ -127,7 +129,9 @@ impl Counted {
 
 /// A connection as it is.
 struct Flow {
-    listener: Socket,
+    /// Of our own; then there are no programs.
+    listener: Option<Socket>,
+    programs: Option<Programs>,
     sender: Option<Socket>,
     receiver: Option<Socket>,
     paths: Option<Paths>,
@@ -135,6 +139,11 @@ struct Flow {
     delivered_bytes: u64,
     reinjected_bytes: u64,
     subflows: Vec<Counted>,
+    /// Instead of these, where the traffic is of programs: counts of their sockets, by subflow, and payload that they got on all
+    /// subflows.
+    of_programs: Vec<SubflowAt>,
+    active_ns: u64,
+    received_bytes: u64,
 }
 
 /// Which socket an event is about.
@@ -144,10 +153,12 @@ enum Role {
     Listener,
     Sender,
     Receiver,
+    Server,
+    Client,
 }
 
 fn token(flow: usize, role: Role) -> epoll::EventData {
-    epoll::EventData::new_u64(((flow as u64) << 2) | role as u64)
+    epoll::EventData::new_u64(((flow as u64) << 3) | role as u64)
 }
 
 /// A run in progress.
@@ -189,9 +200,13 @@ impl<'a> Run<'a> {
         let mut flows = Vec::new();
         for (number, connection) in job.connections.iter().enumerate() {
             flows.push(prepare_flow(&network, number, connection)?);
-            let listener = &flows[number].listener;
-            epoll::add(&epoll, listener, token(number, Role::Listener), epoll::EventFlags::IN)
-                .map_err(|e| format!("epoll: {e}"))?;
+            let flow = &flows[number];
+            let server = flow.programs.as_ref().and_then(|programs| programs.end_of(0));
+            let listener = flow.listener.as_ref().map(|listener| (listener.as_fd(), Role::Listener));
+            for (file, role) in listener.into_iter().chain(server.map(|end| (end.as_fd(), Role::Server))) {
+                epoll::add(&epoll, file, token(number, role), epoll::EventFlags::IN)
+                    .map_err(|e| format!("epoll: {e}"))?;
+            }
         }
         let queues = network.queues(job)?;
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").map_err(failed("osrelease"))?;
@@ -258,6 +273,10 @@ impl<'a> Run<'a> {
                 self.act(time, action)?;
                 if time >= self.job.duration_ns && matches!(action, Action::Look) {
                     self.report.elsewhere = self.network.drops(self.job)?;
+                    for (number, flow) in self.flows.iter_mut().enumerate() {
+                        let ended = flow.programs.take().map(|programs| programs.finish(number));
+                        self.report.programs.extend(ended.into_iter().flatten());
+                    }
                     let mut packets = Vec::new();
                     if let Some(capture) = self.capture {
                         (packets, self.report.missed_packets) = capture.finish()?;
@@ -278,15 +297,16 @@ impl<'a> Run<'a> {
                 .map_err(|e| format!("epoll: {e}"))?;
             for event in &events {
                 let data = event.data.u64();
-                let flow = (data >> 2) as usize;
-                match data & 3 {
+                let flow = (data >> 3) as usize;
+                match data & 7 {
                     0 => {
                         let mut expirations = [0; 8];
                         let _ = rustix::io::read(&self.timer, &mut expirations);
                     }
                     1 => self.accept(flow)?,
                     2 => self.send(flow)?,
-                    _ => self.receive(flow)?,
+                    3 => self.receive(flow)?,
+                    role => self.ended(flow, role as usize - Role::Server as usize)?,
                 }
             }
         }
@@ -306,6 +326,10 @@ impl<'a> Run<'a> {
             Action::Look => self.look(time),
             Action::Open(flow) => self.open(flow),
             Action::Close(flow) => self.close(flow, time),
+            Action::Kill(flow) => {
+                self.flows[flow].programs.iter_mut().for_each(Programs::kill);
+                Ok(())
+            }
             Action::Join(flow, subflow) => self.change_path(flow, subflow, true),
             Action::Leave(flow, subflow) => self.change_path(flow, subflow, false),
             Action::Change(number) => {
@@ -319,6 +343,9 @@ impl<'a> Run<'a> {
 
     fn open(&mut self, number: usize) -> Result<()> {
         let connection = &self.job.connections[number];
+        if self.flows[number].programs.is_some() {
+            return self.open_program(number);
+        }
         self.network.enter(connection.nodes[0])?;
         let name = &connection.name;
         let failed = |what: &'static str| move |error: io::Error| format!("{name}: {what}: {error}");
@@ -342,9 +369,47 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// The client starts, and what it opens has all subflows.
+    fn open_program(&mut self, number: usize) -> Result<()> {
+        let connection = &self.job.connections[number];
+        let now = now_ns() - self.start;
+        for (index, subflow) in connection.subflows.iter().enumerate().skip(1) {
+            if subflow.up.is_empty() {
+                self.change_path(number, index, true)?;
+            }
+            for &(from, to) in &subflow.up {
+                self.plan(from.max(now), Action::Join(number, index));
+                self.plan(to.max(now), Action::Leave(number, index));
+            }
+        }
+        let Some(programs) = &mut self.flows[number].programs else { return Ok(()) };
+        let server_sends = connection.programs.as_ref().is_some_and(|programs| programs.server_sends);
+        self.network.enter(connection.nodes[usize::from(server_sends)])?;
+        programs.start(1, now).map_err(|error| format!("{}: {error}", connection.name))?;
+        if let Some(end) = programs.end_of(1) {
+            epoll::add(&self.epoll, end, token(number, Role::Client), epoll::EventFlags::IN)
+                .map_err(|e| format!("epoll: {e}"))?;
+        }
+        Ok(())
+    }
+
+    /// A program has ended.
+    fn ended(&mut self, number: usize, which: usize) -> Result<()> {
+        let name = &self.job.connections[number].name;
+        let Some(programs) = &mut self.flows[number].programs else { return Ok(()) };
+        let now = now_ns().saturating_sub(self.start);
+        if programs.ended(which, now).map_err(|error| format!("{name}: {error}"))? {
+            if let Some(end) = programs.end_of(which) {
+                let _ = epoll::delete(&self.epoll, end);
+            }
+        }
+        Ok(())
+    }
+
     fn accept(&mut self, number: usize) -> Result<()> {
         let flow = &mut self.flows[number];
-        let (socket, _) = flow.listener.accept().map_err(failed("accept"))?;
+        let Some(listener) = &flow.listener else { return Ok(()) };
+        let (socket, _) = listener.accept().map_err(failed("accept"))?;
         socket.set_nonblocking(true).map_err(failed("accept"))?;
         epoll::add(&self.epoll, &socket, token(number, Role::Receiver), epoll::EventFlags::IN)
             .map_err(|e| format!("epoll: {e}"))?;
@@ -399,13 +464,16 @@ impl<'a> Run<'a> {
         let connection = &self.job.connections[number];
         let subflow = &connection.subflows[index];
         let flow = &mut self.flows[number];
-        let (Some(paths), Some(sender)) = (&mut flow.paths, &flow.sender) else { return Ok(()) };
-        let info = tcp_info::mptcp(sender).map_err(failed("MPTCP_FULL_INFO"))?;
-        if join && info.bytes_acknowledged == 0 {
-            // Until the peer has acknowledged data it takes no joins (RFC 8684 sect. 3.1).
-            let again = now_ns() - self.start + JOIN_RETRY_NS;
-            self.plan(again, Action::Join(number, index));
-            return Ok(());
+        let Some(paths) = &mut flow.paths else { return Ok(()) };
+        if flow.programs.is_none() {
+            let Some(sender) = &flow.sender else { return Ok(()) };
+            let info = tcp_info::mptcp(sender).map_err(failed("MPTCP_FULL_INFO"))?;
+            if join && info.bytes_acknowledged == 0 {
+                // Until the peer has acknowledged data it takes no joins (RFC 8684 sect. 3.1).
+                let again = now_ns() - self.start + JOIN_RETRY_NS;
+                self.plan(again, Action::Join(number, index));
+                return Ok(());
+            }
         }
         let endpoint = Endpoint {
             // The first one is not an endpoint, at least at first; the kernel calls it 0.
@@ -413,6 +481,7 @@ impl<'a> Run<'a> {
             address: subflow.address,
             interface: network::interface(subflow.wire, 0),
             backup: subflow.backup,
+            announced: connection.programs.as_ref().is_some_and(|programs| programs.server_sends),
         };
         let done = if join { paths.add(&endpoint) } else { paths.remove(&endpoint) };
         done.map_err(|error| {
@@ -455,6 +524,11 @@ impl<'a> Run<'a> {
 
     fn close(&mut self, number: usize, time: u64) -> Result<()> {
         self.observe(time)?;
+        if let Some(programs) = &mut self.flows[number].programs {
+            programs.tell_to_end();
+            self.plan(time + SECOND_NS, Action::Kill(number));
+            return Ok(());
+        }
         let flow = &mut self.flows[number];
         if let Some(socket) = flow.sender.take() {
             let _ = epoll::delete(&self.epoll, &socket);
@@ -497,6 +571,19 @@ impl<'a> Run<'a> {
         let elapsed = time - self.last_look;
         self.last_look = time;
         for (number, (connection, flow)) in self.job.connections.iter().zip(&mut self.flows).enumerate() {
+            if let Some(programs) = &mut flow.programs {
+                let addresses: Vec<Ipv4Addr> =
+                    connection.subflows.iter().map(|subflow| subflow.address).collect();
+                let moved = programs.look(&addresses, &mut flow.of_programs, elapsed);
+                let moved = moved.map_err(failed("listing sockets"))?;
+                if flow.of_programs.iter().any(|subflow| subflow.established) {
+                    flow.active_ns += elapsed;
+                }
+                flow.reinjected_bytes += moved.again;
+                flow.received_bytes += moved.bytes;
+                flow.delivered_bytes = flow.received_bytes.saturating_sub(flow.reinjected_bytes);
+                continue;
+            }
             let Some(sender) = flow.sender.as_ref().filter(|_| flow.established) else { continue };
             if connection.multipath {
                 let sent = tcp_info::mptcp(sender).map_err(failed("MPTCP_FULL_INFO"))?;
@@ -550,11 +637,15 @@ impl<'a> Run<'a> {
             let episodes = if counts { self.network.episodes(model.nodes[0])? } else { Episodes::default() };
             connections.push(ConnectionAt {
                 open: flow.sender.is_some(),
+                active_ns: flow.active_ns,
                 delivered_bytes: flow.delivered_bytes,
                 reinjected_bytes: flow.reinjected_bytes,
                 recoveries: episodes.recoveries,
                 undos: episodes.undos,
-                subflows: flow.subflows.iter().map(Counted::total).collect(),
+                subflows: match flow.programs {
+                    Some(_) => flow.of_programs.clone(),
+                    None => flow.subflows.iter().map(Counted::total).collect(),
+                },
             });
         }
         let moment = Moment {
@@ -602,12 +693,16 @@ fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) 
     if connection.multipath {
         Paths::open().map_err(failed("path manager"))?;
     }
-    let listener = socket(connection.multipath).map_err(failed("socket"))?;
-    force_buffer(&listener, libc::SO_RCVBUFFORCE, connection.receive_buffer)
-        .map_err(failed("receive buffer"))?;
-    let address = SocketAddrV4::new(connection.server, port(number));
-    listener.bind(&address.into()).map_err(failed("bind"))?;
-    listener.listen(128).map_err(failed("listen"))?;
+    let mut listener = None;
+    if connection.programs.is_none() {
+        let own = socket(connection.multipath).map_err(failed("socket"))?;
+        force_buffer(&own, libc::SO_RCVBUFFORCE, connection.receive_buffer)
+            .map_err(failed("receive buffer"))?;
+        let address = SocketAddrV4::new(connection.server, port(number));
+        own.bind(&address.into()).map_err(failed("bind"))?;
+        own.listen(128).map_err(failed("listen"))?;
+        listener = Some(own);
+    }
     network.enter(connection.nodes[0])?;
     if let Some(packets) = connection.initial_ssthresh {
         let senders = connection.subflows.iter().map(|subflow| subflow.address);
@@ -616,8 +711,10 @@ fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) 
     let paths = connection.multipath.then(Paths::open).transpose().map_err(failed("path manager"))?;
     fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &connection.cc)
         .map_err(failed("setting the default congestion control"))?;
+    let programs = connection.programs.as_ref().map(|model| prepare_programs(network, connection, model));
     Ok(Flow {
         listener,
+        programs: programs.transpose()?,
         sender: None,
         receiver: None,
         paths,
@@ -625,5 +722,31 @@ fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) 
         delivered_bytes: 0,
         reinjected_bytes: 0,
         subflows: vec![Counted::default(); connection.subflows.len()],
+        of_programs: vec![SubflowAt::default(); connection.subflows.len()],
+        active_ns: 0,
+        received_bytes: 0,
     })
+}
+
+/// The server listens.
+fn prepare_programs(
+    network: &Network,
+    connection: &job::Connection,
+    model: &job::Programs,
+) -> Result<Programs> {
+    let name = &connection.name;
+    let failed = |error: String| format!("{name}: {error}");
+    let mut sockets = Vec::new();
+    for node in connection.nodes {
+        network.enter(node)?;
+        fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &connection.cc)
+            .map_err(|error| failed(format!("setting the default congestion control: {error}")))?;
+        sockets.push(Sockets::open().map_err(|error| failed(format!("listing sockets: {error}")))?);
+    }
+    let sockets = sockets.try_into().map_err(|_| failed("a connection has two ends".into()))?;
+    let mut programs = Programs::new(model, sockets).map_err(|error| failed(error.to_string()))?;
+    network.enter(connection.nodes[usize::from(!model.server_sends)])?;
+    programs.start(0, 0).map_err(failed)?;
+    programs.wait_for_listener().map_err(failed)?;
+    Ok(programs)
 }

@@ -75,6 +75,7 @@ pub(crate) fn connection(goodput_mbit: f64, subflows: Vec<SubflowCounts>) -> Con
         reinjections: 3,
         subflows,
         transfers: vec![],
+        programs: vec![],
     }
 }
 

@@ -1,9 +1,13 @@
 //! Checks `traffic`: which keys a pattern has, and their ranges.
 
+use std::path::{self, Component};
+use std::sync::Arc;
+
 use super::{LONGEST_RUN, Resolver};
 use crate::document::Path;
-use crate::format::{self, Pattern, SpreadKeys, SpreadKind};
-use crate::model::{ConstantRate, Spread, Traffic};
+use crate::error::quote;
+use crate::format::{self, Pattern, Side, SpreadKeys, SpreadKind};
+use crate::model::{ConstantRate, Programs, Spread, Traffic};
 use crate::units::{Duration, Number, Rate, Size};
 
 /// The largest object.
@@ -79,11 +83,59 @@ impl Resolver<'_> {
                 });
                 Traffic::Cbr(self.constant_rate(place, rate, keys.every, mss))
             }
+            Pattern::Program => Traffic::Program(Arc::new(Programs {
+                server: self.command(place, "server", keys.server.as_ref(), r#"["iperf3", "-s", "-1"]"#),
+                client: self.command(
+                    place,
+                    "client",
+                    keys.client.as_ref(),
+                    r#"["iperf3", "-c", "{server}"]"#,
+                ),
+                server_sends: keys.sender == Some(Side::Server),
+                files: self.files(&place.key("files"), keys.files.as_deref().unwrap_or_default()),
+            })),
         }
     }
 
+    fn command(
+        &mut self,
+        place: &Path,
+        key: &str,
+        given: Option<&Vec<String>>,
+        example: &str,
+    ) -> Vec<String> {
+        let Some(words) = given else {
+            self.missing(place, key, example);
+            return Vec::new();
+        };
+        if words.first().is_none_or(String::is_empty) {
+            let hint = Some(format!("write the program and its arguments, such as {example}"));
+            self.fail(&place.key(key), "expected the name of a program first", hint);
+        }
+        words.clone()
+    }
+
+    /// Files by the names that the programs know them by.
+    fn files(&mut self, place: &Path, names: &[String]) -> Vec<(String, path::PathBuf)> {
+        let folder = path::Path::new(&self.source.name).parent().unwrap_or(path::Path::new(""));
+        let files: Vec<_> = names.iter().map(|name| (name.clone(), folder.join(name))).collect();
+        for (number, (name, path)) in files.iter().enumerate() {
+            let place = place.index(number);
+            let goes_up = path::Path::new(name).components().any(|part| part == Component::ParentDir);
+            if goes_up {
+                let hint = Some("put it beside the scenario, or give its absolute path".to_owned());
+                self.fail(&place, "a path with \"..\" has no place among the programs' files", hint);
+            } else if !path.is_file() {
+                let message = format!("no such file: {}", quote(&path.display().to_string()));
+                let hint = Some("paths start where the scenario's file is".to_owned());
+                self.fail(&place, message, hint);
+            }
+        }
+        files
+    }
+
     fn only_own_keys(&mut self, place: &Path, keys: &format::Traffic) {
-        let uses: [Use<'_>; 9] = [
+        let uses: [Use<'_>; 13] = [
             ("size", keys.size.is_some(), &[Pattern::Object, Pattern::Poisson]),
             ("every", keys.every.is_some(), &[Pattern::Poisson, Pattern::Cbr]),
             ("at-once", keys.at_once.is_some(), &[Pattern::Poisson]),
@@ -93,6 +145,10 @@ impl Resolver<'_> {
             ("request", keys.request.is_some(), &[Pattern::RequestResponse]),
             ("response", keys.response.is_some(), &[Pattern::RequestResponse]),
             ("think", keys.think.is_some(), &[Pattern::RequestResponse]),
+            ("server", keys.server.is_some(), &[Pattern::Program]),
+            ("client", keys.client.is_some(), &[Pattern::Program]),
+            ("sender", keys.sender.is_some(), &[Pattern::Program]),
+            ("files", keys.files.is_some(), &[Pattern::Program]),
         ];
         for (key, given, owners) in uses {
             if given && !owners.contains(&keys.kind) {
@@ -246,6 +302,7 @@ impl Pattern {
             Self::OnOff => "on-off",
             Self::RequestResponse => "request-response",
             Self::Cbr => "cbr",
+            Self::Program => "program",
         }
     }
 }

@@ -21,7 +21,11 @@ impl Run<'_> {
                 let mss = self.model(connection).mss;
                 self.connections[connection].data.write(bytes, mss, Some(transfer));
             }
-            Traffic::Bulk | Traffic::OnOff { .. } | Traffic::RequestResponse { .. } | Traffic::Cbr(_) => {}
+            Traffic::Bulk
+            | Traffic::OnOff { .. }
+            | Traffic::RequestResponse { .. }
+            | Traffic::Cbr(_)
+            | Traffic::Program(_) => {}
         }
         self.open(self.connections[connection].first);
     }
@@ -41,7 +45,7 @@ impl Run<'_> {
     pub(super) fn established(&mut self, connection: usize) {
         let number = self.connections[connection].number;
         match self.applications[number].traffic {
-            Traffic::Bulk | Traffic::Object { .. } | Traffic::Poisson { .. } => {}
+            Traffic::Bulk | Traffic::Object { .. } | Traffic::Poisson { .. } | Traffic::Program(_) => {}
             Traffic::OnOff { .. } => self.turn(number),
             Traffic::RequestResponse { .. } => self.request(number),
             Traffic::Cbr(_) => {
@@ -261,7 +265,7 @@ impl Run<'_> {
                     let wait = application.draw_time(think);
                     self.plan(now + wait, Plan::Request(number));
                 }
-                Traffic::Bulk | Traffic::OnOff { .. } | Traffic::Cbr(_) => {}
+                Traffic::Bulk | Traffic::OnOff { .. } | Traffic::Cbr(_) | Traffic::Program(_) => {}
             }
         }
     }

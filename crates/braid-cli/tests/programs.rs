@@ -1,0 +1,202 @@
+//! Traffic of programs, in the lab. Where iperf3, nginx, curl or mptcpize are missing, the tests say `SKIPPED` and why.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod guests;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use guests::{braid, done, lab_is_here, run_on, text, write};
+use serde_json::Value;
+
+const LINKS: &str = r#"
+title = "Programs"
+duration = "3s"
+cc = ["lia"]
+[link.b1]
+rate = "5mbit"
+delay = "5ms"
+queue = "30p"
+[link.b2]
+rate = "2mbit"
+delay = "20ms"
+queue = "30p"
+[connection.web]
+kind = "mptcp"
+subflow.sf1.route = ["b1"]
+subflow.sf2.route = ["b2"]
+"#;
+
+const IPERF: &str = r#"
+[connection.web.traffic]
+kind = "program"
+server = ["iperf3", "-s", "-1"]
+client = ["iperf3", "-c", "{server}", "-n", "1M"]
+"#;
+
+const NGINX: &str = r#"
+[connection.web.traffic]
+kind = "program"
+server = ["nginx", "-e", "stderr", "-p", ".", "-c", "nginx.conf"]
+client = ["curl", "-sS", "-o", "/dev/null", "-w", "%{size_download} bytes in %{time_total} s", "http://{server}/object"]
+sender = "server"
+files = ["nginx.conf", "object"]
+"#;
+
+const NGINX_CONF: &str = "daemon off;
+master_process off;
+pid nginx.pid;
+events {}
+http {
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    server {
+        listen 80;
+        root .;
+    }
+}
+";
+
+const OBJECT_BYTES: usize = 1_000_000;
+
+/// The scenario with this traffic, and the files that it names.
+fn scenario(folder: &Path, traffic: &str) -> PathBuf {
+    fs::write(folder.join("nginx.conf"), NGINX_CONF).unwrap();
+    fs::write(folder.join("object"), vec![0; OBJECT_BYTES]).unwrap();
+    write(folder, &format!("{LINKS}{traffic}"))
+}
+
+/// With another client; the guest is the same.
+fn with_client(client: &str) -> String {
+    let (before, rest) = NGINX.split_once("client = ").unwrap();
+    let (_, after) = rest.split_once('\n').unwrap();
+    format!("{before}client = {client}\n{after}")
+}
+
+/// Whether the programs and the lab are here; if not, says so. One test at a time: the second needs not boot.
+fn are_here(test: &str) -> Option<MutexGuard<'static, ()>> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    for traffic in [IPERF, NGINX] {
+        let output = braid(&scenario(folder.path(), traffic)).arg("--dry-run").output().unwrap();
+        let report = text(&output.stderr);
+        if report.contains("on this machine") {
+            eprintln!("SKIPPED: {test}: {report}");
+            return None;
+        }
+        assert!(output.status.success(), "{report}");
+    }
+    lab_is_here(test).then_some(guard)
+}
+
+fn run(command: &mut Command) -> Value {
+    let document: Value = serde_json::from_str(&done(&command.output().unwrap())).unwrap();
+    document["runs"][0].clone()
+}
+
+#[test]
+fn what_programs_send_is_measured_and_the_same_each_time() {
+    let Some(_only) = are_here("what programs send") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (traffic, bytes, said) in
+        [(IPERF, 1 << 20, "iperf Done."), (NGINX, OBJECT_BYTES, "1000000 bytes in ")]
+    {
+        let path = scenario(folder.path(), traffic);
+        let first = done(&braid(&path).output().unwrap());
+        let again =
+            done(&braid(&path).args(if traffic == NGINX { &["--boot"][..] } else { &[] }).output().unwrap());
+        assert!(first == again, "other bytes: {first}\n{again}");
+
+        let document: Value = serde_json::from_str(&first).unwrap();
+        let run = &document["runs"][0];
+        assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+        let web = &run["connections"][0];
+        let [server, client] = [0, 1].map(|which| &web["programs"][which]);
+        assert_eq!((server["role"].as_str(), client["role"].as_str()), (Some("server"), Some("client")));
+        assert_eq!(client["exit_code"], 0, "{client}");
+        assert!(client["stdout"].as_str().unwrap().contains(said), "{client}");
+        assert_eq!(web["application"]["transfers"], 1);
+        let seconds = web["application"]["time_ms"]["max"].as_f64().unwrap() / 1e3;
+        // 7 Mbit/s at most.
+        assert!((bytes as f64 * 8.0 / 7e6..3.0).contains(&seconds), "{seconds} s");
+        let mut sent = 0.0;
+        for subflow in web["subflows"].as_array().unwrap() {
+            let of = |key: &str| subflow[key].as_f64().unwrap();
+            sent += of("packets_sent") - of("retransmissions");
+            assert!(of("packets_sent") > 100.0 && of("mean_cwnd") > 1.0, "{subflow}");
+        }
+        let packets = bytes as f64 / 1420.0;
+        assert!((packets..1.1 * packets).contains(&sent), "{sent} packets, {packets} at least");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_end_is_ended_with_the_run() {
+    let Some(_only) = are_here("a program that does not end") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let client = r#"["curl", "-sS", "--limit-rate", "10k", "-o", "/dev/null", "http://{server}/object"]"#;
+    let run = run(&mut braid(&scenario(folder.path(), &with_client(client))));
+    let web = &run["connections"][0];
+    assert!(web["programs"][1]["exit_code"].is_null(), "{web}");
+    assert_eq!(web["application"]["unfinished"], 1);
+}
+
+#[test]
+fn a_program_that_fails_fails_the_run_and_says_why() {
+    let Some(_only) = are_here("a program that fails") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let failure = |traffic: &str| {
+        let output = braid(&scenario(folder.path(), traffic)).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let report = failure(&with_client(r#"["curl", "-sS", "http://{server}:81/"]"#));
+    for part in ["web: the client curl", "10.0.0.1:81", "exit status: 7", "it said: curl: (7)"] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+    let (before, after) = NGINX.split_once("server = ").unwrap();
+    let (_, after) = after.split_once('\n').unwrap();
+    let silent = format!("{before}server = [\"curl\", \"--version\"]\n{after}");
+    let report = failure(&silent.replace("\"curl\", \"-sS\"", "\"nginx\""));
+    for part in ["web: the server curl --version listens to nothing 10 s", "it said:", "libcurl"] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_with_programs_is_refused_where_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |output: Output| {
+        let report = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{report}");
+        assert!(output.stdout.is_empty());
+        report
+    };
+    let traffic = IPERF.replace("\"iperf3\", \"-s\"", "\"no-such-server\"");
+    let report = refused(braid(&scenario(folder.path(), &traffic)).output().unwrap());
+    for part in ["two.toml:20", "connection.web.traffic.server", "no program no-such-server", "install it"] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+    let traffic = IPERF.replace("\"iperf3\", \"-s\"", "\"mptcpize\", \"run\", \"iperf3\", \"-s\"");
+    let report = refused(braid(&scenario(folder.path(), &traffic)).output().unwrap());
+    assert!(report.contains("remove \"mptcpize\""), "{report}");
+    let traffic = IPERF.replace("\"iperf3\", \"-s\"", "\"./server\"");
+    let report = refused(braid(&scenario(folder.path(), &traffic)).output().unwrap());
+    assert!(report.contains("add it to files"), "{report}");
+
+    let path = scenario(folder.path(), IPERF);
+    let report = refused(run_on("sim", &path).output().unwrap());
+    for part in ["two.toml:18", "connection.web.traffic", "simulator cannot run programs", "--backend lab"] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+    let report = refused(run_on("host", &path).output().unwrap());
+    assert!(report.contains("in the lab's guests only"), "{report}");
+}

@@ -1,0 +1,266 @@
+//! Programs of the host as traffic: they run in the namespaces of their connection, and what their sockets do is counted.
+
+use std::{
+    fs::{self, File},
+    io,
+    net::{IpAddr, Ipv4Addr},
+    os::unix::{fs::FileExt as _, process::CommandExt as _},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    fd::OwnedFd,
+    fs::{MemfdFlags, memfd_create},
+    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
+};
+
+use super::sockets::{Seen, Sockets};
+use crate::job::{self, Ended, SubflowAt};
+
+/// A server that does not listen after so many milliseconds never will.
+const SLOWEST_SERVER_MS: u32 = 10_000;
+/// What a program gets to end when it is told to, milliseconds.
+const GRACE_MS: u32 = 1000;
+/// Of what a program writes, so much is kept.
+const MOST_BYTES: u64 = 1 << 20;
+/// Of what it wrote before it failed, people get so many lines.
+const LAST_LINES: usize = 5;
+const ROLES: [&str; 2] = ["server", "client"];
+
+/// A server and a client.
+pub(super) struct Programs {
+    model: job::Programs,
+    /// By their place in [`job::Programs::commands`].
+    running: [Option<Running>; 2],
+    /// Those of the sender's and of the receiver's namespace.
+    sockets: [Sockets; 2],
+    /// They have been told to end.
+    is_over: bool,
+}
+
+struct Running {
+    child: Child,
+    /// Becomes readable when it ends.
+    end: OwnedFd,
+    start_ns: u64,
+    ended: Option<(u64, ExitStatus)>,
+    stdout: File,
+    stderr: File,
+}
+
+/// What the sockets of both namespaces have done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    /// Payload that has arrived.
+    pub(super) bytes: u64,
+    /// Payload sent again on another subflow.
+    pub(super) again: u64,
+}
+
+impl Programs {
+    /// With the sockets of the two namespaces.
+    pub(super) fn new(model: &job::Programs, sockets: [Sockets; 2]) -> io::Result<Self> {
+        fs::create_dir_all(&model.folder)?;
+        Ok(Self { model: model.clone(), running: [None, None], sockets, is_over: false })
+    }
+
+    /// Starts a program in the namespace that this thread is in.
+    pub(super) fn start(&mut self, which: usize, start_ns: u64) -> Result<(), String> {
+        let command = &self.model.commands[which];
+        let failed = |error: io::Error| format!("{}: cannot run {}: {error}", ROLES[which], command.path);
+        let output =
+            || memfd_create("output", MemfdFlags::CLOEXEC).map(File::from).map_err(|e| failed(e.into()));
+        let (stdout, stderr) = (output()?, output()?);
+        let mut program = Command::new(&command.path);
+        program.arg0(&command.words[0]).args(&command.words[1..]).current_dir(&self.model.folder).env_clear();
+        program.envs([
+            ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+            ("HOME", "/"),
+            ("LANG", "C"),
+            ("LD_LIBRARY_PATH", &self.model.libraries),
+        ]);
+        program.envs(self.model.preload.iter().map(|library| ("LD_PRELOAD", library)));
+        program
+            .stdin(Stdio::null())
+            .stdout(stdout.try_clone().map_err(failed)?)
+            .stderr(stderr.try_clone().map_err(failed)?)
+            // With what it starts itself, it is ended as one.
+            .process_group(0);
+        let child = program.spawn().map_err(failed)?;
+        let end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(|e| failed(e.into()))?;
+        self.running[which] = Some(Running { child, end, start_ns, ended: None, stdout, stderr });
+        Ok(())
+    }
+
+    /// What tells that a program has ended.
+    pub(super) fn end_of(&self, which: usize) -> Option<&OwnedFd> {
+        self.running[which].as_ref().map(|running| &running.end)
+    }
+
+    /// Waits until the server listens, in whose namespace this thread is.
+    pub(super) fn wait_for_listener(&mut self) -> Result<(), String> {
+        let place = usize::from(!self.model.server_sends);
+        for _ in 0..SLOWEST_SERVER_MS {
+            let listens = self.sockets[place].is_there_a_listener();
+            if listens.map_err(|error| format!("listing sockets: {error}"))? {
+                return Ok(());
+            }
+            self.ended(0, 0)?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        Err(format!(
+            "the server {} listens to nothing {} s after its start{}",
+            self.model.commands[0].words.join(" "),
+            SLOWEST_SERVER_MS / 1000,
+            self.running[0].as_ref().map(last_words).unwrap_or_default()
+        ))
+    }
+
+    /// Looks whether a program has ended by itself. One that has failed is an error.
+    pub(super) fn ended(&mut self, which: usize, time_ns: u64) -> Result<bool, String> {
+        let is_over = self.is_over;
+        let command = &self.model.commands[which];
+        let Some(running) = self.running[which].as_mut().filter(|running| running.ended.is_none()) else {
+            return Ok(false);
+        };
+        let status = running.child.try_wait().map_err(|error| format!("waiting for a program: {error}"))?;
+        let Some(status) = status else { return Ok(false) };
+        if !is_over {
+            running.ended = Some((time_ns, status));
+            if !status.success() {
+                return Err(format!(
+                    "the {} {} failed after {:.3} s ({status}){}",
+                    ROLES[which],
+                    command.words.join(" "),
+                    (time_ns.saturating_sub(running.start_ns)) as f64 / 1e9,
+                    last_words(running)
+                ));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells both to end.
+    pub(super) fn tell_to_end(&mut self) {
+        self.is_over = true;
+        self.signal(Signal::TERM);
+    }
+
+    /// Ends both at once.
+    pub(super) fn kill(&mut self) {
+        self.is_over = true;
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        for running in self.running.iter_mut().flatten().filter(|running| running.ended.is_none()) {
+            // The group goes with its last process, whoever has ended already.
+            let _ = kill_process_group(Pid::from_child(&running.child), signal);
+        }
+    }
+
+    /// The run is over: what came of both.
+    pub(super) fn finish(mut self, connection: usize) -> Vec<Ended> {
+        self.tell_to_end();
+        let is_alive = |running: &mut Running| matches!(running.child.try_wait(), Ok(None));
+        for _ in 0..GRACE_MS {
+            if !self.running.iter_mut().flatten().any(is_alive) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.kill();
+        for running in self.running.iter_mut().flatten() {
+            let _ = running.child.wait();
+        }
+        let ended = self.running.iter().enumerate().filter_map(|(which, running)| {
+            let running = running.as_ref()?;
+            Some(Ended {
+                connection,
+                which,
+                start_ns: running.start_ns,
+                end: running.ended.map(|(time, status)| (time, status.code().unwrap_or(-1))),
+                stdout: written(&running.stdout),
+                stderr: written(&running.stderr),
+            })
+        });
+        ended.collect()
+    }
+
+    /// What the sockets have done since the last time, `elapsed_ns` ago: added to the subflows by the sender's addresses.
+    pub(super) fn look(
+        &mut self,
+        addresses: &[Ipv4Addr],
+        subflows: &mut [SubflowAt],
+        elapsed_ns: u64,
+    ) -> io::Result<Moved> {
+        let [sender, receiver] = &mut self.sockets;
+        let (sent, received) = (sender.look()?, receiver.look()?);
+        let mut moved = Moved { bytes: 0, again: sender.sent_again()? };
+        for (address, subflow) in addresses.iter().zip(subflows) {
+            let address = IpAddr::from(*address);
+            let here: Vec<&Seen> = sent.iter().filter(|own| own.local == address).collect();
+            add_sent(subflow, &here, elapsed_ns);
+            for own in received.iter().filter(|own| own.remote == address) {
+                subflow.received += since(own, |info| info.data_packets_in.into());
+                moved.bytes += since(own, |info| info.bytes_received);
+            }
+        }
+        Ok(moved)
+    }
+}
+
+/// How much a count has grown since the last look.
+fn since(own: &Seen, count: impl Fn(&super::tcp_info::TcpInfo) -> u64) -> u64 {
+    count(&own.now).saturating_sub(count(&own.before))
+}
+
+/// Counts are of all sockets of a path; window, round trip and the like of the one that has sent the most.
+fn add_sent(subflow: &mut SubflowAt, sockets: &[&Seen], elapsed_ns: u64) {
+    for own in sockets {
+        let delivered = since(own, |info| info.delivered.into());
+        subflow.sent += since(own, |info| info.data_packets_out.into());
+        subflow.sent_bytes += since(own, |info| info.bytes_sent);
+        subflow.retransmissions += since(own, |info| info.retransmissions.into());
+        subflow.timeouts += since(own, |info| info.timeouts.into());
+        subflow.rtt_samples += delivered;
+        subflow.rtt_sum_us += delivered * u64::from(own.now.srtt_us);
+        let least = own.now.min_rtt_us;
+        if least != u32::MAX && least > 0 && (subflow.min_rtt_us == 0 || least < subflow.min_rtt_us) {
+            subflow.min_rtt_us = least;
+        }
+    }
+    let main = sockets.iter().filter(|own| own.now.sends).max_by_key(|own| own.now.bytes_sent);
+    subflow.established = main.is_some();
+    let Some(Seen { now, .. }) = main else { return };
+    subflow.active_ns += elapsed_ns;
+    subflow.cwnd_integral += u128::from(now.cwnd) * u128::from(elapsed_ns);
+    subflow.cwnd = now.cwnd;
+    subflow.ssthresh = now.known_ssthresh();
+    subflow.srtt_us = now.srtt_us;
+    subflow.in_flight = now.in_flight;
+    subflow.mss = now.mss;
+}
+
+/// The end of what a program has written.
+fn written(file: &File) -> String {
+    let length = file.metadata().map_or(0, |data| data.len());
+    let from = length.saturating_sub(MOST_BYTES);
+    let mut bytes = vec![0; (length - from) as usize];
+    let read = file.read_exact_at(&mut bytes, from);
+    if read.is_err() {
+        bytes.clear();
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What a program said last, for people.
+fn last_words(running: &Running) -> String {
+    let (errors, output) = (written(&running.stderr), written(&running.stdout));
+    let text = if errors.trim().is_empty() { output } else { errors };
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    if last.is_empty() { "; it said nothing".to_owned() } else { format!("; it said: {}", last.join(" | ")) }
+}

@@ -99,7 +99,8 @@ pub(crate) struct RunArgs {
     /// the scenario names.
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
     pub(crate) cc: Vec<String>,
-    /// Packet scheduler of MPTCP connections: the simulator has minrtt, a kernel its own, linux.
+    /// Packet scheduler of MPTCP connections: minrtt, that of the papers, or linux, that of unmodified kernels. Default:
+    /// minrtt in the simulator; the others have linux only.
     #[arg(long, value_name = "NAME")]
     pub(crate) scheduler: Option<String>,
     /// Run every combination with these seeds: N means 1 to N, A..B means A to B, both included.
@@ -290,15 +291,6 @@ impl Backend {
             Self::Sim => "sim",
             Self::Lab => "lab",
             Self::Host => "host",
-        }
-    }
-
-    /// The packet scheduler of its MPTCP connections, as results call it.
-    pub(crate) fn scheduler(self) -> &'static str {
-        match self {
-            Self::Sim => "minrtt",
-            // What unmodified kernels have.
-            Self::Lab | Self::Host => "linux",
         }
     }
 }

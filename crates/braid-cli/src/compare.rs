@@ -16,6 +16,7 @@ use braid_results::measure::{Measurements, SAMPLE_INTERVAL_NS};
 use braid_results::summary::summarize;
 use braid_results::{OK, Run, json};
 use braid_scenario::model::Scenario;
+use braid_sim::Scheduler;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Backend, CompareArgs, CompareFormat, Format, RunArgs, Seeds};
@@ -238,7 +239,8 @@ fn run_args(args: &CompareArgs, backend: Backend, seeds: Seeds) -> RunArgs {
     RunArgs {
         scenarios: args.scenarios.clone(),
         cc: args.cc.clone(),
-        scheduler: None,
+        // Both have it.
+        scheduler: Some(Scheduler::Linux.name().to_owned()),
         seeds,
         backend,
         kernel: args.kernel.clone().filter(|_| backend == Backend::Lab),

@@ -5,8 +5,8 @@ use braid_results::measure::Measurements;
 use braid_results::{Setup, Summary, theory};
 use braid_scenario::model::{Connection, Scenario, Traffic};
 use braid_scenario::{File, Source};
-use braid_sim::Options;
 use braid_sim::observe::Observer;
+use braid_sim::{Options, Scheduler};
 
 use crate::Failure;
 use crate::args::{Backend, RunArgs, Seeds};
@@ -22,6 +22,7 @@ pub(crate) struct Plan {
     pub(crate) files: Vec<Planned>,
     pub(crate) seeds: Seeds,
     pub(crate) backend: Backend,
+    scheduler: Scheduler,
     /// Whether packets are taken down where that takes a kernel's time, and so changes results a little.
     pub(crate) disturbed: bool,
     /// For each group of runs that differ only in their seed: file, cell and congestion control.
@@ -38,13 +39,7 @@ impl Plan {
     /// Reads and checks everything that `args` names.
     pub(crate) fn new(args: &RunArgs) -> Result<Self, Failure> {
         check_backend(args)?;
-        let scheduler = args.backend.scheduler();
-        if let Some(asked) = args.scheduler.as_deref().filter(|&asked| asked != scheduler) {
-            return Err(Failure::bad_input(
-                format!("no scheduler of --backend {} is called \"{asked}\"", args.backend.name()),
-                format!("there is {scheduler}"),
-            ));
-        }
+        let scheduler = scheduler(args)?;
         let asked = specs(&args.cc)?;
 
         let mut names: Vec<&String> = Vec::new();
@@ -76,7 +71,7 @@ impl Plan {
             }
         }
         let disturbed = args.pcap.is_some() && args.backend != Backend::Sim;
-        let plan = Self { files, seeds: args.seeds, backend: args.backend, disturbed, groups };
+        let plan = Self { files, seeds: args.seeds, backend: args.backend, scheduler, disturbed, groups };
         match plan.count() {
             Some(..=MOST_RUNS) => Ok(plan),
             _ => Err(Failure::bad_input(
@@ -116,7 +111,7 @@ impl Plan {
             scenario: &planned.file.cells[cell],
             backend: self.backend.name(),
             cc: spec.text(),
-            scheduler: self.backend.scheduler(),
+            scheduler: self.scheduler.name(),
             seed: self.seeds.first + (index % seeds) as u64,
         };
         (setup, spec)
@@ -158,7 +153,7 @@ impl Plan {
     ) -> Finished {
         let (setup, _) = self.get(index);
         let run = || {
-            let counts = run(Options { samples })?;
+            let counts = run(Options { samples, scheduler: self.scheduler })?;
             Ok::<_, braid_sim::Error>((setup.measured(&counts), samples.then_some(counts)))
         };
         match pool::caught(run) {
@@ -166,6 +161,25 @@ impl Plan {
             Ok(Err(error)) => (setup.failed(error.to_string()), None),
             Err(panic) => (setup.failed(panic), None),
         }
+    }
+}
+
+/// The scheduler asked for, or the usual one of the backend.
+fn scheduler(args: &RunArgs) -> Result<Scheduler, Failure> {
+    let is_simulated = args.backend == Backend::Sim;
+    let Some(name) = &args.scheduler else {
+        return Ok(if is_simulated { Scheduler::MinRtt } else { Scheduler::Linux });
+    };
+    match Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name) {
+        Some(scheduler) if is_simulated || scheduler == Scheduler::Linux => Ok(scheduler),
+        Some(_) => Err(Failure::bad_input(
+            format!("--backend {} cannot have the scheduler {name}", args.backend.name()),
+            "leave out --scheduler: there the kernel's own schedules, linux",
+        )),
+        None => Err(Failure::bad_input(
+            format!("no scheduler is called \"{name}\""),
+            format!("there are {}", Scheduler::ALL.map(Scheduler::name).join(" and ")),
+        )),
     }
 }
 

@@ -16,6 +16,7 @@ use braid_results::claims::{
     self, Cell, Document, ExperimentResult, Figure, Names, Paper, Reproduction, Varied, Verdict,
 };
 use braid_scenario::File;
+use braid_sim::{Options, Scheduler};
 use indexmap::IndexMap;
 
 use crate::Failure;
@@ -335,9 +336,10 @@ impl Work {
         let scenario = &self.files[unit.file].cells[unit.cell];
         let cc = unit.spec.text();
         let setup =
-            Setup { scenario, backend: Backend::Sim.name(), cc, scheduler: Backend::Sim.scheduler(), seed };
+            Setup { scenario, backend: Backend::Sim.name(), cc, scheduler: Scheduler::MinRtt.name(), seed };
         let samples = unit.figures.iter().any(Figure::needs_samples);
-        let run = || braid_sim::run_with(scenario, &unit.spec, seed, braid_sim::Options { samples });
+        let run =
+            || braid_sim::run_with(scenario, &unit.spec, seed, Options { samples, ..Options::default() });
         let counts = pool::caught(run).and_then(|done| done.map_err(|error| error.to_string()));
         let counts =
             counts.map_err(|why| format!("{} --cc {cc} --seeds {seed}..{seed}: {why}", scenario.name))?;

@@ -5,6 +5,7 @@ use braid_scenario::model;
 
 use crate::data::{DataLevel, Reinjection};
 use crate::network::Network;
+use crate::schedule::{Backlog, Scheduler};
 use crate::tcp::sender::{Phase, Sender};
 
 /// The index of no subflow.
@@ -14,6 +15,8 @@ pub(crate) struct Connection {
     /// Subflow state as algorithms see it: the live values, never a copy.
     pub(crate) view: View,
     pub(crate) data: DataLevel,
+    /// One per subflow, if the scheduler gives packets to subflows before they can send them.
+    pub(crate) backlogs: Vec<Backlog>,
     /// MPTCP: packets have numbers of their own at the data level.
     multipath: bool,
     /// Its number in the scenario.
@@ -29,7 +32,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(number: usize, model: &model::Connection, first: usize) -> Self {
+    pub(crate) fn new(number: usize, model: &model::Connection, first: usize, scheduler: Scheduler) -> Self {
         let mut view = View {
             connection: number as u64,
             n: model.subflows.len().min(MAX_SUBFLOWS) as u32,
@@ -39,10 +42,14 @@ impl Connection {
             view.subflow[index] = fresh(model.mss, index, subflow.backup);
         }
         let buffer = (model.receive_buffer / u64::from(model.mss)).clamp(1, u64::from(u32::MAX / 4)) as u32;
+        let multipath = model.kind == model::Kind::Mptcp;
+        let gives_ahead = multipath && scheduler == Scheduler::Linux;
+        let backlogs = if gives_ahead { model.subflows.len() } else { 0 };
         Self {
             view,
+            backlogs: (0..backlogs).map(|_| Backlog::default()).collect(),
             data: DataLevel::new(buffer, model.traffic == model::Traffic::Bulk),
-            multipath: model.kind == model::Kind::Mptcp,
+            multipath,
             number,
             first,
             n: model.subflows.len(),
@@ -56,6 +63,9 @@ impl Connection {
     pub(crate) fn renew(&mut self, index: usize) {
         let old = self.subflow(index);
         *self.subflow_mut(index) = fresh(old.mss, index, old.flags & subflow_flags::BACKUP != 0);
+        if let Some(backlog) = self.backlogs.get_mut(index) {
+            *backlog = Backlog::default();
+        }
         for given in self.data.reinject.iter_mut().filter(|given| given.from == index) {
             given.from = NOBODY;
         }
@@ -87,14 +97,20 @@ impl Connection {
         &mut self.view.subflow[index % MAX_SUBFLOWS]
     }
 
-    /// Whether a subflow may take new data by itself. Under MPTCP the scheduler decides, and it leaves a subflow in
-    /// the Loss state alone.
-    pub(crate) fn has_new_data(&self) -> bool {
-        !self.multipath && self.data.may_send_new()
+    /// Whether subflow `index` may take new data by itself. Under MPTCP the scheduler decides; minRTT leaves a subflow
+    /// in the Loss state alone.
+    pub(crate) fn has_new_data(&self, index: usize) -> bool {
+        match self.backlogs.get(index) {
+            Some(backlog) => !backlog.is_empty(),
+            None => !self.multipath && self.data.may_send_new(),
+        }
     }
 
     /// The next new packet, for a tail loss probe of subflow `index`.
-    pub(crate) fn take_new_data(&mut self, _index: usize) -> Option<u32> {
+    pub(crate) fn take_new_data(&mut self, index: usize) -> Option<u32> {
+        if let Some(backlog) = self.backlogs.get_mut(index) {
+            return backlog.pop();
+        }
         if self.closed || !self.data.may_send_new() {
             return None;
         }
@@ -109,7 +125,9 @@ impl Connection {
         if self.closed {
             return;
         }
-        if self.multipath {
+        if !self.backlogs.is_empty() {
+            self.hand_out(senders, network);
+        } else if self.multipath {
             self.schedule(senders, network);
         } else {
             self.send_burst(&mut senders[0], network);
@@ -195,10 +213,14 @@ impl Connection {
         if !self.multipath || self.n < 2 {
             return;
         }
+        if !self.backlogs.is_empty() {
+            return self.offer(senders, index);
+        }
         let Self { data, .. } = self;
         let acknowledged = data.snd_una;
         let queue = &mut data.reinject;
-        senders[index].give_away(acknowledged, |dsn| queue.push_back(Reinjection { dsn, from: index }));
+        senders[index]
+            .give_away(acknowledged..u32::MAX, |dsn| queue.push_back(Reinjection { dsn, from: index }));
     }
 }
 

@@ -210,6 +210,11 @@ impl DataLevel {
         self.limit = self.written.min(end);
     }
 
+    /// Sender: how many new packets there are that fit the receive window, and are less than so many beyond what has arrived.
+    pub(crate) fn sendable(&self, ahead: u32) -> u32 {
+        self.limit.min(self.snd_una.saturating_add(ahead)).saturating_sub(self.snd_nxt)
+    }
+
     /// Sender: whether there is a new packet and it fits the receive window.
     #[inline]
     pub(crate) fn may_send_new(&self) -> bool {

@@ -16,6 +16,7 @@ mod random;
 mod ranges;
 mod ring;
 mod run;
+mod schedule;
 mod tcp;
 
 use std::fmt;
@@ -23,6 +24,8 @@ use std::fmt;
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
+
+pub use schedule::Scheduler;
 
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,14 +47,16 @@ pub fn run(scenario: &Scenario, cc: &Spec, seed: u64) -> Result<Measurements, Er
     run_with(scenario, cc, seed, Options::default())
 }
 
-/// What is kept of a run. Nothing here changes what happens in it.
+/// How a run is done, and what is kept of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Keep the state of every subflow and every shared link each 100 ms of the run.
     pub samples: bool,
+    /// Which packet scheduler MPTCP connections have.
+    pub scheduler: Scheduler,
 }
 
-/// As [`run`], with a choice of what is kept.
+/// As [`run`], with a choice of how.
 ///
 /// # Errors
 /// As [`run`].

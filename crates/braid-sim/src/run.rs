@@ -22,7 +22,7 @@ use crate::packet::{Packet, Sacks, flags};
 use crate::tcp::receiver::{self, Receiver};
 use crate::tcp::sender::{self, Phase, Sender};
 use crate::tcp::timers::Expired;
-use crate::{Error, Options};
+use crate::{Error, Options, Scheduler};
 
 /// The calendar's number in the agenda: what it holds happens before anything else of the same instant.
 const CALENDAR: Element = 0;
@@ -101,6 +101,7 @@ impl Path {
 /// A run in progress.
 pub(crate) struct Run<'a> {
     scenario: &'a Scenario,
+    scheduler: Scheduler,
     pub(crate) network: Network,
     calendar: BinaryHeap<Reverse<(u64, Plan)>>,
     /// One per connection of the scenario.
@@ -164,6 +165,7 @@ impl<'a> Run<'a> {
         let first_sender = FIRST_LINK + links.len() as Element;
         let mut run = Self {
             scenario,
+            scheduler: options.scheduler,
             network: Network {
                 now: 0,
                 agenda: Agenda::default(),
@@ -230,7 +232,7 @@ impl<'a> Run<'a> {
             }
         }
         for connection in self.connections.len()..self.connections.len() + n {
-            self.connections.push(Connection::new(number, model, self.senders.len()));
+            self.connections.push(Connection::new(number, model, self.senders.len(), self.scheduler));
             for (index, &(forward_hop, reverse_hop)) in hops.iter().enumerate() {
                 self.paths.push(Path {
                     live: NOBODY,
@@ -667,12 +669,19 @@ impl<'a> Run<'a> {
         if connection.closed || connection.life != life {
             return;
         }
-        let senders = &mut self.senders[connection.first..connection.first + connection.n];
-        if senders[index].phase == Phase::Established {
-            connection.reinject_from(senders, index);
-        }
+        let was_established = self.senders[subflow].phase == Phase::Established;
         self.close_subflow(subflow);
+        if was_established {
+            self.reinject_from(number, index);
+        }
         self.push_written(number);
+    }
+
+    /// Offers what a subflow had under way to the others.
+    fn reinject_from(&mut self, number: usize, index: usize) {
+        let connection = &mut self.connections[number];
+        let senders = &mut self.senders[connection.first..connection.first + connection.n];
+        connection.reinject_from(senders, index);
     }
 
     /// Sends what may be sent now.
@@ -738,8 +747,8 @@ impl<'a> Run<'a> {
                     connection.push(senders, index, &mut self.network);
                 }
                 Expired::GivenUp => {
-                    connection.reinject_from(senders, index);
                     self.close_subflow(subflow);
+                    self.reinject_from(number, index);
                     self.push_written(number);
                 }
             }

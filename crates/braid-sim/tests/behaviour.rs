@@ -6,8 +6,9 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::{
     Change, CoDel, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Loss, QueueLimit,
 };
+use braid_sim::Scheduler;
 use braid_sim::observe::{At, Event, Observer};
-use common::{connection, goodput, link, run, scenario, share};
+use common::{connection, goodput, link, run, run_scheduled, scenario, share};
 use proptest::prelude::*;
 
 #[test]
@@ -375,6 +376,8 @@ proptest! {
         ecn in any::<bool>(),
         discipline in 0..3_u8,
         changes in prop::collection::vec((0.1..50.0_f64, 0..100_000_000_u64), 0..3),
+        scheduler in prop::sample::select(Scheduler::ALL.to_vec()),
+        leaves in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let mut first = link("b1", rate, delay);
@@ -402,11 +405,12 @@ proptest! {
         let mut multipath = connection("mp0", None, &[&[0], &[1], &[0, 1]]);
         multipath.receive_buffer = buffer;
         multipath.ecn = ecn;
+        if leaves { multipath.subflows[2].up = vec![(1_000_000_000, 3_000_000_000), (5_000_000_000, 8_000_000_000)]; }
         let mut plain = connection("tcp0", Some("cubic"), &[&[0]]);
         plain.start_ns = 500_000_000;
         plain.stop_ns = Some(6_000_000_000);
         let scenario = scenario(8.0, vec![first, link("b2", 7.0, 15.0)], vec![multipath, plain]);
-        let result = run(&scenario, cc, seed);
+        let result = run_scheduled(&scenario, cc, seed, scheduler);
         for link in &result.links {
             for direction in [&link.forward, &link.reverse] {
                 prop_assert!(direction.drops_wire <= direction.packets);
@@ -421,6 +425,6 @@ proptest! {
             }
             prop_assert!(goodput(&result, index) <= rate + 7.0);
         }
-        prop_assert_eq!(&result, &run(&scenario, cc, seed));
+        prop_assert_eq!(&result, &run_scheduled(&scenario, cc, seed, scheduler));
     }
 }

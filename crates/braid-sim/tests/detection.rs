@@ -153,7 +153,7 @@ fn samples_show_the_group() {
     let scenario = situation(true, false);
     let samples = |cc: &str| {
         let spec = braid_algorithms::Spec::parse(cc).unwrap();
-        let options = braid_sim::Options { samples: true };
+        let options = braid_sim::Options { samples: true, ..Default::default() };
         let result = braid_sim::run_with(&scenario, &spec, 1, options).unwrap();
         result.connections[0].subflows[1].samples.clone()
     };

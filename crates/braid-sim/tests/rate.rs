@@ -36,7 +36,13 @@ fn mean_queue(result: &Measurements) -> f64 {
 fn alone_it_fills_a_link_with_less_than_one_bandwidth_delay_product_queued() {
     for (rate, delay) in [(10.0, 10.0), (10.0, 25.0), (100.0, 10.0), (100.0, 50.0), (1000.0, 5.0)] {
         let scenario = alone("bbr", 35.0, buffered(rate, delay, u32::MAX));
-        let result = run_with(&scenario, &Spec::parse("bbr").unwrap(), 1, Options { samples: true }).unwrap();
+        let result = run_with(
+            &scenario,
+            &Spec::parse("bbr").unwrap(),
+            1,
+            Options { samples: true, ..Options::default() },
+        )
+        .unwrap();
         let used = goodput(&result, 0) / (rate * 1448.0 / 1500.0);
         assert!((0.96..=1.0).contains(&used), "{rate} Mbit/s, {delay} ms: {used}");
         let held = bandwidth_delay(rate, delay);

@@ -11,7 +11,7 @@ use common::{connection, link, run, scenario};
 
 fn sampled(scenario: &Scenario) -> Measurements {
     let spec = Spec::parse("lia").unwrap();
-    run_with(scenario, &spec, 1, Options { samples: true }).unwrap()
+    run_with(scenario, &spec, 1, Options { samples: true, ..Options::default() }).unwrap()
 }
 
 /// A connection over two links, and TCP on the first from 3 s to 7 s of 10 s.

@@ -91,7 +91,7 @@ impl Run<'_> {
         let model = &self.scenario.connections[number];
         application.retired_bytes += old.data.delivered_bytes(model.mss);
         application.retired_reinjections += old.data.reinjections;
-        self.connections[connection] = Connection::new(number, model, first);
+        self.connections[connection] = Connection::new(number, model, first, self.scheduler);
         self.connections[connection].life = life;
         for subflow in first..first + n {
             self.renew(subflow);

@@ -1,5 +1,7 @@
 //! The sending end of a subflow: transmission, and the order of work per acknowledgement (Linux `tcp_ack`).
 
+use std::ops::Range;
+
 use braid_algorithms::layout::{Event, SSTHRESH_INFINITE, ca_state, event_flags, event_type, subflow_flags};
 use braid_algorithms::{Algorithm, Controller};
 use braid_results::measure::VerdictChange;
@@ -118,7 +120,7 @@ pub(crate) struct Sender {
     pub(super) first_retransmission: Option<u32>,
     pub(super) frto: bool,
     /// Expiries since the last advance of `snd_una`.
-    pub(super) expiries: u32,
+    pub(crate) expiries: u32,
     /// Say CWR on the next new packet.
     pub(super) say_cwr: bool,
     /// The latest packet that said it.
@@ -305,6 +307,11 @@ impl Sender {
         let old = view.cwnd;
         view.cwnd = cwnd.max(1).min(view.cwnd_clamp);
         self.integrate(old, now);
+    }
+
+    /// Packets sent and not acknowledged.
+    pub(crate) fn packets_out(&self) -> u32 {
+        self.board.packets_out()
     }
 
     /// Packets believed to be in the network.
@@ -808,12 +815,11 @@ impl Sender {
         }
     }
 
-    /// Data of this subflow that may be given to another one: not yet acknowledged at the data level and not given
-    /// away before.
-    pub(crate) fn give_away(&mut self, data_acknowledged: u32, mut take: impl FnMut(u32)) {
+    /// Data of this subflow, of these numbers, that may be given to another one: not given away before.
+    pub(crate) fn give_away(&mut self, numbers: Range<u32>, mut take: impl FnMut(u32)) {
         for seq in self.board.snd_una..self.board.snd_nxt {
             let record = self.board.get_mut(seq);
-            if record.state & segment::REINJECTED == 0 && record.dsn >= data_acknowledged {
+            if record.state & segment::REINJECTED == 0 && numbers.contains(&record.dsn) {
                 record.state |= segment::REINJECTED;
                 take(record.dsn);
             }

@@ -290,7 +290,7 @@ impl Sender {
                 }
             } else if news.una_advanced && !recovered {
                 self.high_seq = self.board.snd_nxt;
-                if connection.has_new_data() {
+                if connection.has_new_data(self.setup.index) {
                     // Step 2b: new data instead of retransmissions, to tell the two apart.
                     return;
                 }

@@ -11,6 +11,7 @@ use crate::connection::Connection;
 use crate::link::Link;
 use crate::network::{END, Network};
 use crate::packet::{Packet, Sack, Sacks, flags};
+use crate::schedule::Scheduler;
 
 const MS: u64 = 1_000_000;
 
@@ -75,7 +76,7 @@ impl Bench {
         };
         let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
         let mut bench = Self {
-            connection: Connection::new(0, &model, 0),
+            connection: Connection::new(0, &model, 0, Scheduler::MinRtt),
             senders: [Sender::new(setup, Controller::new(&spec))],
             network: Network {
                 now: 1_000 * MS,

@@ -6,6 +6,7 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::{
     Connection, Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario, Subflow, Traffic,
 };
+use braid_sim::{Options, Scheduler};
 
 /// A link of this rate and one-way delay with a queue of 100 packets and a clean way back.
 pub(crate) fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
@@ -81,6 +82,12 @@ pub(crate) fn scenario(seconds: f64, links: Vec<Link>, connections: Vec<Connecti
 pub(crate) fn run(scenario: &Scenario, cc: &str, seed: u64) -> Measurements {
     let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
     braid_sim::run(scenario, &spec, seed).unwrap()
+}
+
+/// With a packet scheduler other than the usual one.
+pub(crate) fn run_scheduled(scenario: &Scenario, cc: &str, seed: u64, scheduler: Scheduler) -> Measurements {
+    let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
+    braid_sim::run_with(scenario, &spec, seed, Options { scheduler, ..Options::default() }).unwrap()
 }
 
 /// Goodput of a connection in Mbit/s.

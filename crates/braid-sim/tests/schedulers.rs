@@ -1,0 +1,85 @@
+//! Packet schedulers: which subflow carries what, and what that does to the others.
+
+mod common;
+
+use braid_results::measure::Measurements;
+use braid_scenario::model::{Link, QueueLimit, Scenario};
+use braid_sim::Scheduler;
+use common::{connection, goodput, link, run_scheduled, scenario};
+
+const S: u64 = 1_000_000_000;
+/// Payload of a packet, of its size.
+const PAYLOAD: f64 = 1420.0 / 1500.0;
+
+fn run(scenario: &Scenario, cc: &str, scheduler: Scheduler) -> Measurements {
+    run_scheduled(scenario, cc, 1, scheduler)
+}
+
+/// A 10 Mbit/s path of 20 ms and a 5 Mbit/s path of 40 ms.
+fn paths() -> Vec<Link> {
+    vec![link("b1", 10.0, 10.0), link("b2", 5.0, 20.0)]
+}
+
+#[test]
+fn each_scheduler_fills_two_free_paths() {
+    let scenario = scenario(60.0, paths(), vec![connection("mp0", None, &[&[0], &[1]])]);
+    for scheduler in Scheduler::ALL {
+        let result = run(&scenario, "cubic", scheduler);
+        let used = goodput(&result, 0) / (15.0 * PAYLOAD);
+        assert!((0.95..=1.0).contains(&used), "{}: {used}", scheduler.name());
+    }
+}
+
+#[test]
+fn a_path_with_a_small_window_keeps_another_waiting_under_linux_alone() {
+    // OLIA keeps few packets on the longer way through the same bottleneck. Linux gives it 64 KB nevertheless, and until they have
+    // arrived the connection's memory is full.
+    let mut bottleneck = link("b1", 12.0, 0.0);
+    bottleneck.forward.jitter_ns = 1_000_000;
+    let mut short = link("a1", 100.0, 25.0);
+    let mut long = link("a2", 100.0, 75.0);
+    for access in [&mut short, &mut long] {
+        access.forward.queue = QueueLimit::Packets(1_000);
+    }
+    let flows =
+        vec![connection("mp0", None, &[&[1, 0], &[2, 0]]), connection("tcp0", Some("reno"), &[&[1, 0]])];
+    let scenario = scenario(120.0, vec![bottleneck, short, long], flows);
+    let ratio = |scheduler| {
+        let result = run(&scenario, "olia", scheduler);
+        goodput(&result, 0) / goodput(&result, 1)
+    };
+    let (minrtt, linux) = (ratio(Scheduler::MinRtt), ratio(Scheduler::Linux));
+    assert!(minrtt > 0.8 && linux < 0.7 * minrtt, "{minrtt} {linux}");
+}
+
+#[test]
+fn a_path_that_fails_is_given_up_and_used_again_when_it_returns() {
+    let mut links = paths();
+    links[0].forward.outages = vec![(10 * S, 40 * S)];
+    links[0].reverse.outages = links[0].forward.outages.clone();
+    let mut scenario = scenario(120.0, links, vec![connection("mp0", None, &[&[0], &[1]])]);
+    scenario.periods = vec![(25 * S, 40 * S), (100 * S, 120 * S)];
+    for scheduler in Scheduler::ALL {
+        let result = run(&scenario, "lia", scheduler);
+        let rate = |period: usize| {
+            let counts = &result.periods[period];
+            counts.connections[0].goodput_bytes as f64 * 8e3 / counts.measured_ns as f64
+        };
+        assert!(rate(0) > 0.9 * 5.0 * PAYLOAD, "{}: {} without it", scheduler.name(), rate(0));
+        assert!(rate(1) > 0.9 * 15.0 * PAYLOAD, "{}: {} after it", scheduler.name(), rate(1));
+    }
+}
+
+#[test]
+fn what_a_subflow_was_given_and_leaves_behind_is_sent_by_another() {
+    let mut flow = connection("mp0", None, &[&[0], &[1]]);
+    flow.subflows[1].up = vec![(2 * S, 5 * S)];
+    let mut scenario = scenario(20.0, paths(), vec![flow]);
+    scenario.periods = vec![(8 * S, 20 * S)];
+    for scheduler in Scheduler::ALL {
+        let result = run(&scenario, "lia", scheduler);
+        let alone = result.periods[0].connections[0].goodput_bytes as f64 * 8e3 / (12 * S) as f64;
+        assert!((0.97..=1.01).contains(&(alone / (10.0 * PAYLOAD))), "{}: {alone}", scheduler.name());
+        assert!(result.connections[0].reinjections > 0, "{}", scheduler.name());
+    }
+}

@@ -11,7 +11,7 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process};
 
 use guests::{
-    SCENARIO, begin, braid, done, eventually, lab_is_here, packets_are_those_counted, scenario, text,
+    SCENARIO, begin, braid, done, eventually, lab_is_here, packets_are_those_counted, scenario, text, write,
 };
 
 #[test]
@@ -204,6 +204,28 @@ fn packets_take_the_route_that_the_scenario_has_at_the_time() {
     let [before, after] = run("change = [{ at = \"1s\", return-route = [\"b2\"] }]");
     assert_eq!(before[1], [0, 0]);
     assert!(after[1][0] == 0 && after[1][1] > 30, "{after:?}");
+}
+
+#[test]
+fn a_limit_in_bytes_is_that_of_as_many_whole_packets() {
+    if !lab_is_here("a limit in bytes") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lossless = SCENARIO.replace("loss = \"0.5%\"\n", "").replace("2s", "10s");
+    // 30 packets of 1500 bytes.
+    let [in_packets, in_bytes] = ["30p", "45kB"].map(|limit| {
+        let scenario = write(folder.path(), &lossless.replace("30p", limit));
+        let document: serde_json::Value =
+            serde_json::from_str(&done(&braid(&scenario).output().unwrap())).unwrap();
+        let run = &document["runs"][0];
+        assert!(run["doubts"].is_null(), "{limit}: {}", run["doubts"]);
+        let link = &run["links"][0];
+        assert!(link["drops_packets"].as_f64().unwrap() > 5.0, "{link}");
+        assert!(link["utilization"].as_f64().unwrap() > 0.9, "{link}");
+        link["mean_queue_packets"].as_f64().unwrap()
+    });
+    assert!((in_bytes / in_packets - 1.0).abs() < 0.15, "{in_packets} and {in_bytes} packets");
 }
 
 #[test]

@@ -1,15 +1,24 @@
-//! Queues that mark or drop before they are full: which of the kernel's disciplines does what a scenario wants.
+//! Queues that mark or drop before they are full, or are limited in bytes: which of the kernel's disciplines does what a scenario wants.
 
-use braid_scenario::model::{self, Direction, Discipline, EcnThreshold};
+use braid_scenario::model::{self, Direction, Discipline, EcnThreshold, QueueLimit};
 
 use crate::job::{Aqm, CoDel, Red};
 
-/// Whether a queue is more than drop-tail. RED and thresholds matter to data only: a queue of acknowledgements is short, and
+/// Whether a queue is more than drop-tail with a limit in packets. RED and thresholds matter to data only: a queue of acknowledgements is short, and
 /// they cannot be marked.
 pub(crate) fn is_managed(direction: &Direction, forward: bool) -> bool {
     let by_time = matches!(direction.discipline, Discipline::CoDel(_) | Discipline::FqCoDel(_));
     let by_length = matches!(direction.discipline, Discipline::Red(_)) || direction.ecn_threshold.is_some();
-    by_time || (forward && by_length)
+    by_time || (forward && by_length) || in_bytes(direction).next().is_some()
+}
+
+/// The limits in bytes that it has at some time.
+fn in_bytes(direction: &Direction) -> impl Iterator<Item = u64> + '_ {
+    let limits = direction.changes.iter().filter_map(|change| change.queue).chain([direction.queue]);
+    limits.filter_map(|limit| match limit {
+        QueueLimit::Bytes(bytes) => Some(bytes),
+        QueueLimit::Packets(_) => None,
+    })
 }
 
 /// What the lab cannot do of it: the key within the link, and why not.
@@ -22,8 +31,8 @@ pub(crate) fn refusal(direction: &Direction) -> Option<(&'static str, &'static s
         // The kernel's RED marks or drops all from `max` on.
         let Discipline::Red(red) = discipline else { return false };
         let reaches_twice = match direction.queue {
-            model::QueueLimit::Packets(limit) => 2 * red.max <= limit,
-            model::QueueLimit::Bytes(_) => true,
+            QueueLimit::Packets(limit) => 2 * red.max <= limit,
+            QueueLimit::Bytes(_) => true,
         };
         red.gentle && (red.probability < 1.0 || reaches_twice)
     };
@@ -40,21 +49,37 @@ pub(crate) fn refusal(direction: &Direction) -> Option<(&'static str, &'static s
     }
     let managed = is_managed(direction, true);
     if managed && direction.changes.iter().any(|change| change.up.is_some()) {
-        return Some(("change", "queues of the lab that mark, or drop early, are not cut off"));
+        return Some((
+            "change",
+            "queues of the lab that mark, drop early or are limited in bytes are not cut off",
+        ));
     }
     if managed && !direction.outages.is_empty() {
-        return Some(("outages", "queues of the lab that mark, or drop early, are not cut off"));
+        return Some((
+            "outages",
+            "queues of the lab that mark, drop early or are limited in bytes are not cut off",
+        ));
     }
-    if managed && matches!(direction.queue, model::QueueLimit::Bytes(_)) {
-        return Some(("queue", "queues of the lab that mark, or drop early, are limited in packets"));
+    let limits = 1 + direction.changes.iter().filter(|change| change.queue.is_some()).count();
+    match in_bytes(direction).count() {
+        0 => {}
+        _ if direction.discipline != Discipline::DropTail || direction.ecn_threshold.is_some() => {
+            return Some(("queue", "queues of the lab that mark, or drop early, are limited in packets"));
+        }
+        own if own < limits => return Some(("queue", "limits of the lab do not change their unit")),
+        _ => {}
     }
     None
 }
 
-/// The kernel's discipline for it, as it is now; none if drop-tail does.
-pub(crate) fn aqm(direction: &Direction, forward: bool, packet_bytes: u32) -> Option<Aqm> {
+/// The kernel's discipline for it, as it is now; none if drop-tail does. What is `sent` here has so many bytes.
+pub(crate) fn aqm(direction: &Direction, forward: bool, packet_bytes: u32, sent: u32) -> Option<Aqm> {
     if !is_managed(direction, forward) {
         return None;
+    }
+    if let QueueLimit::Bytes(bytes) = direction.queue {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        return Some(Aqm::Bytes(bytes.saturating_sub(sent).max(sent)));
     }
     let us = |ns: u64| (ns / 1000) as u32;
     let threshold_us = match direction.ecn_threshold {
@@ -119,6 +144,7 @@ mod tests {
     use super::*;
 
     const PACKET: u32 = 1500;
+    const ACK: u32 = 64;
 
     /// A link of 40 packets with these keys.
     fn direction(keys: &str) -> Direction {
@@ -132,17 +158,28 @@ mod tests {
 
     #[test]
     fn a_threshold_is_red_that_marks_by_what_waits_besides_the_packet_being_sent() {
-        let own = aqm(&direction("ecn-threshold = \"20p\""), true, PACKET);
+        let own = aqm(&direction("ecn-threshold = \"20p\""), true, PACKET, PACKET);
         assert_eq!(own, Some(Aqm::Red(threshold(19 * PACKET))));
-        assert_eq!(aqm(&direction("ecn-threshold = \"20p\""), false, PACKET), None, "acknowledgements");
-        assert_eq!(aqm(&direction(""), true, PACKET), None);
+        assert_eq!(aqm(&direction("ecn-threshold = \"20p\""), false, PACKET, ACK), None, "acknowledgements");
+        assert_eq!(aqm(&direction(""), true, PACKET, PACKET), None);
+    }
+
+    #[test]
+    fn a_limit_in_bytes_is_that_of_what_waits_besides_the_packet_being_sent() {
+        let own = direction("reverse.queue = \"64kB\"");
+        assert_eq!(aqm(&own, true, PACKET, PACKET), None, "the limit of this way is in packets");
+        let own = Direction { queue: QueueLimit::Bytes(64_000), ..own };
+        assert_eq!(aqm(&own, true, PACKET, PACKET), Some(Aqm::Bytes(62_500)));
+        assert_eq!(aqm(&own, false, PACKET, ACK), Some(Aqm::Bytes(63_936)));
+        let smallest = Direction { queue: QueueLimit::Bytes(1500), ..own };
+        assert_eq!(aqm(&smallest, true, PACKET, PACKET), Some(Aqm::Bytes(PACKET)), "one has to get in");
     }
 
     #[test]
     fn red_has_the_next_power_of_one_half_as_its_weight() {
         let keys = "discipline = { kind = \"red\", min = \"5p\", max = \"15p\", probability = \"10%\", weight = 0.002, \
             gentle = false, ecn = true }";
-        let Some(Aqm::Red(own)) = aqm(&direction(keys), true, PACKET) else { panic!("no RED") };
+        let Some(Aqm::Red(own)) = aqm(&direction(keys), true, PACKET, PACKET) else { panic!("no RED") };
         assert_eq!((own.min_bytes, own.max_bytes, own.weight_log), (4 * PACKET, 14 * PACKET, 9));
         assert_eq!(own.probability, u32::MAX / 10);
         assert!(own.ecn && own.drops && own.drops_above);
@@ -160,6 +197,8 @@ mod tests {
             ("ecn-threshold = \"1p\"".into(), Some("ecn-threshold")),
             ("ecn-threshold = \"2p\"".into(), None),
             (format!("{codel}\necn-threshold = \"2ms\""), None),
+            ("change = [{ at = \"1s\", queue = \"64kB\" }]".into(), Some("queue")),
+            (format!("{codel}\nchange = [{{ at = \"1s\", queue = \"64kB\" }}]"), Some("queue")),
             (format!("{codel}\noutages = [\"1s..2s\"]"), Some("outages")),
         ] {
             assert_eq!(refusal(&direction(&keys)).map(|(key, _)| key), refused, "{keys}");

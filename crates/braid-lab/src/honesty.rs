@@ -193,17 +193,24 @@ fn of_queue(model: &model::Direction, counted: &QueueAt) -> Vec<String> {
             doubts.push(format!("it sends at {:.1} % of its rate while packets wait", 100.0 * ratio));
         }
     }
-    let model::QueueLimit::Packets(limit) = model.queue else { return doubts };
-    if is_constant {
-        if counted.most_queued > limit {
-            doubts.push(format!("{} packets waited, more than the limit of {limit}", counted.most_queued));
+    let (limit, most) = match model.queue {
+        model::QueueLimit::Packets(limit) => (f64::from(limit), f64::from(limit)),
+        // Those that waited just then may be smaller than the mean.
+        model::QueueLimit::Bytes(bytes) => {
+            let packets = bytes as f64 / size.max(1.0);
+            (packets, packets * (1.0 + TOLERANCE) + 2.0)
         }
-        let lasting = f64::from(limit) * size * 8e9 / model.rate_bps as f64;
-        let least = (f64::from(limit) * (1.0 - TOLERANCE)).min(f64::from(limit) - 2.0);
+    };
+    if is_constant {
+        if f64::from(counted.most_queued) > most {
+            doubts.push(format!("{} packets waited, more than the limit of {limit:.0}", counted.most_queued));
+        }
+        let lasting = limit * size * 8e9 / model.rate_bps as f64;
+        let least = (limit * (1.0 - TOLERANCE)).min(limit - 2.0);
         let is_full = model.discipline == model::Discipline::DropTail && counted.dropped >= ENOUGH_DROPS;
         if is_full && lasting >= LASTING_NS && f64::from(counted.most_queued) < least {
             doubts.push(format!(
-                "it dropped {} packets, but never more than {} waited, of {limit}",
+                "it dropped {} packets, but never more than {} waited, of {limit:.0}",
                 counted.dropped, counted.most_queued
             ));
         }

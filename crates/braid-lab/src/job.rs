@@ -117,9 +117,11 @@ pub(crate) struct Bottleneck {
     pub(crate) seed: u64,
 }
 
-/// What marks or drops packets before a queue is full, as one of the kernel's disciplines does it.
+/// What marks or drops packets before a queue is full, or when its bytes are too many, as one of the kernel's disciplines does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Aqm {
+    /// `bfifo`: drops only what does not fit into so many bytes, the packet being sent not counted.
+    Bytes(u32),
     /// `red`
     Red(Red),
     /// `codel`

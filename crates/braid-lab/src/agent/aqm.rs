@@ -10,6 +10,7 @@ use crate::job::{Aqm, Bottleneck, CoDel, Red};
 /// What the kernel calls it.
 pub(super) fn kind(aqm: &Aqm) -> &'static str {
     match aqm {
+        Aqm::Bytes(_) => "bfifo",
         Aqm::Red(_) => "red",
         Aqm::CoDel(_) => "codel",
         Aqm::FqCoDel { .. } => "fq_codel",
@@ -50,7 +51,12 @@ pub(super) fn discipline(message: &mut Message, aqm: &Aqm, bottleneck: &Bottlene
             options.attribute(threshold, &us.to_ne_bytes());
         }
     };
+    if let Aqm::Bytes(limit) = aqm {
+        message.attribute(2, &limit.to_ne_bytes());
+        return;
+    }
     message.nested(2, |options| match aqm {
+        Aqm::Bytes(_) => {}
         Aqm::Red(own) => red(options, own, bottleneck),
         Aqm::CoDel(own) => codel(options, own, 5),
         Aqm::FqCoDel { codel: own, flows, quantum } => {
@@ -109,7 +115,7 @@ pub(super) fn told(kind: &[u8], options: &[u8]) -> Option<Told> {
             let gain_kbps = u64::from(word(find(options, 1)?, 12)?);
             Some(Told { rate_bps: gain_kbps * 1000 / PER_BYTE as u64, ..Told::default() })
         }
-        b"pfifo\0" => Some(Told { limit: word(options, 0)?, ..Told::default() }),
+        b"pfifo\0" | b"bfifo\0" => Some(Told { limit: word(options, 0)?, ..Told::default() }),
         _ => Some(Told { limit: word(find(options, 2)?, 0)?, ..Told::default() }),
     }
 }

@@ -422,6 +422,7 @@ fn verify(place: &mut Place, wire: usize, end: usize, queue: &Queue) -> Result<(
         if let Some(own) = managed {
             given.push((BOTTLENECK, Told { rate_bps, ..Told::default() }));
             let holds = if let Aqm::Red(_) = own { FIFO } else { DISCIPLINE };
+            let limit = if let Aqm::Bytes(bytes) = own { bytes } else { limit };
             given.push((holds, Told { limit, ..Told::default() }));
         } else {
             let down = if bottleneck.down { 1.0 } else { 0.0 };

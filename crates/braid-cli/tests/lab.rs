@@ -229,6 +229,32 @@ fn a_limit_in_bytes_is_that_of_as_many_whole_packets() {
 }
 
 #[test]
+fn connections_speak_ipv6_where_the_scenario_says_so() {
+    if !lab_is_here("IPv6") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = SCENARIO.replace("kind = \"mptcp\"", "ip-version = 6\nkind = \"mptcp\"").replace("2s", "4s");
+    write(folder.path(), &text);
+    let scenario = Path::new("two.toml");
+    let document =
+        done(&braid(scenario).args(["--pcap", "pcap"]).current_dir(folder.path()).output().unwrap());
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let run = &document["runs"][0];
+    assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+    for subflow in run["connections"][0]["subflows"].as_array().unwrap() {
+        assert!(subflow["packets_sent"].as_u64().unwrap() > 100, "{subflow}");
+    }
+    let packets = fs::read(folder.path().join("pcap/0000-two-lia-seed1-mp0.pcapng")).unwrap();
+    // From fd00::1 to fd00::80:1.
+    let from = [
+        0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0,
+        1,
+    ];
+    assert!(packets.windows(from.len()).any(|bytes| bytes == from), "packets of IPv6");
+}
+
+#[test]
 fn what_the_lab_cannot_do_is_refused_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("red.toml");

@@ -9,7 +9,7 @@ use crate::{
     aqm::is_managed,
     job::{Loss, Moment, QueueAt, Report, SubflowAt},
     lower::{Lowered, queues_of},
-    measure::{HEADERS, on_the_wire},
+    measure::{headers, on_the_wire},
 };
 
 /// Above this a guest is too busy for its clock to be that of a network.
@@ -102,7 +102,7 @@ fn packets(scenario: &Scenario, lowered: &Lowered, last: &Moment, doubts: &mut V
     for (model, own) in scenario.connections.iter().zip(&last.connections) {
         for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
             // What the kernel calls MSS leaves no room for the options of MPTCP.
-            let whole = subflow.mss + HEADERS;
+            let whole = subflow.mss + headers(model);
             if subflow.sent > 0 && whole != model.mss + model.data_header {
                 doubts.push(format!(
                     "{} {}: packets of {whole} bytes, not of {}",

@@ -1,6 +1,6 @@
 //! What the host tells the guest to do, and what the guest answers: plain data, `postcard` on the way.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest as _, Sha256};
@@ -39,7 +39,7 @@ pub(crate) struct Node {
     /// For messages.
     pub(crate) name: String,
     /// Its own addresses, besides those of its interfaces.
-    pub(crate) addresses: Vec<Ipv4Addr>,
+    pub(crate) addresses: Vec<IpAddr>,
     /// What it does with packets, first match first.
     pub(crate) routes: Vec<Route>,
     /// `net.` settings, such as (`ipv4/tcp_ecn`, `1`).
@@ -62,12 +62,15 @@ pub(crate) struct Route {
 /// Packets by their addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Match {
-    /// All that no other route is for.
-    All,
+    /// All that no other route is for: of IPv6, or of IPv4.
+    All {
+        /// Which of the two.
+        ipv6: bool,
+    },
     /// By the sender's address.
-    From(Ipv4Addr),
+    From(IpAddr),
     /// By the receiver's address.
-    To(Ipv4Addr),
+    To(IpAddr),
 }
 
 /// A veth pair.
@@ -85,7 +88,7 @@ pub(crate) struct End {
     /// Index into [`Job::nodes`].
     pub(crate) node: usize,
     /// Its address.
-    pub(crate) address: Option<Ipv4Addr>,
+    pub(crate) address: Option<IpAddr>,
     /// What happens to the packets that leave by it.
     pub(crate) queue: Option<Queue>,
 }
@@ -217,7 +220,7 @@ pub(crate) struct Connection {
     /// Namespaces of sender and receiver.
     pub(crate) nodes: [usize; 2],
     /// The receiver.
-    pub(crate) server: Ipv4Addr,
+    pub(crate) server: IpAddr,
     /// When it is opened.
     pub(crate) start_ns: u64,
     /// When it ends.
@@ -277,7 +280,7 @@ pub(crate) struct Ended {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Subflow {
     /// The sender's address on it.
-    pub(crate) address: Ipv4Addr,
+    pub(crate) address: IpAddr,
     /// The wire it begins with; the sender has its end 0.
     pub(crate) wire: usize,
     /// How long after the first is established it joins; `None`: one round trip of the first.

@@ -4,7 +4,10 @@
 //! their ends meet in a router. Every connection has a namespace for its sender, joined by a plain cable per subflow to
 //! the router where the subflow's route begins, so that no queue is on the sending host; all receivers share one.
 
-use std::{collections::BTreeMap, net::Ipv4Addr};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 use braid_algorithms::Spec;
 use braid_scenario::{
@@ -80,8 +83,8 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
             return refuse(key("traffic"), "the lab's applications are bulk transfers and programs only");
         }
         programs::check(connection)?;
-        if connection.ip_header != 20 {
-            return refuse(key("ip-version"), "the lab speaks IPv4 only");
+        if is_ipv6(connection) && connection.initial_ssthresh.is_some() {
+            return refuse(key("initial-ssthresh"), "the lab has thresholds to begin with for IPv4 only");
         }
         if connection.accurate_ecn {
             return refuse(key("accurate-ecn"), "the kernel's receivers repeat a mark until it is answered");
@@ -304,7 +307,7 @@ impl<'a> Builder<'a> {
         if model.ecn {
             self.job.nodes[client].settings.push(("ipv4/tcp_ecn".into(), "1".into()));
         }
-        let server = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 128, 0, 0)) + number as u32 + 1);
+        let server = address(model, 0x80_0000 + number as u32 + 1);
         // Programs have a namespace of their own: what they listen to and how they are set up concerns nobody else.
         let programs = self.programs.get(&model.name);
         let receiver = programs.map_or(0, |_| self.node(format!("{}.receiver", model.name)));
@@ -319,7 +322,7 @@ impl<'a> Builder<'a> {
         let mut subflows = Vec::new();
         for (index, subflow) in model.subflows.iter().enumerate() {
             self.addresses += 1;
-            let address = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) + self.addresses);
+            let address = address(model, self.addresses);
             let wire = self.subflow(model, subflow, [client, receiver], address, index == 0)?;
             subflows.push(Subflow {
                 address,
@@ -379,7 +382,7 @@ impl<'a> Builder<'a> {
         model: &model::Connection,
         subflow: &model::Subflow,
         [client, receiver]: [usize; 2],
-        address: Ipv4Addr,
+        address: IpAddr,
         first: bool,
     ) -> Result<usize, Unsupported> {
         let wire = self.job.wires.len();
@@ -410,7 +413,9 @@ impl<'a> Builder<'a> {
                 let initial_window = (near == client).then_some(model.initial_window);
                 let own = Route { initial_window, ..plain(Match::From(address), out) };
                 if number == 0 && near == client && first {
-                    self.job.nodes[near].routes.push(Route { of: Match::All, ..own.clone() });
+                    self.job.nodes[near]
+                        .routes
+                        .push(Route { of: Match::All { ipv6: address.is_ipv6() }, ..own.clone() });
                 }
                 self.route(near, leg.at_ns, own);
                 if leg.reverse == leg.forward {
@@ -500,12 +505,7 @@ impl<'a> Builder<'a> {
 type Place = (usize, (usize, usize));
 
 /// How a node sends acknowledgements to a sender.
-fn acknowledgements(
-    model: &model::Connection,
-    sender: Ipv4Addr,
-    (node, by): Place,
-    receiver: usize,
-) -> Route {
+fn acknowledgements(model: &model::Connection, sender: IpAddr, (node, by): Place, receiver: usize) -> Route {
     let quick_ack = node == receiver && !model.delayed_ack;
     Route { of: Match::To(sender), by, initial_window: None, quick_ack }
 }
@@ -527,6 +527,19 @@ fn legs(subflow: &model::Subflow) -> Vec<Leg<'_>> {
         legs.push(Leg { at_ns: change.at_ns, forward, reverse });
     }
     legs
+}
+
+fn is_ipv6(connection: &model::Connection) -> bool {
+    connection.ip_header == 40
+}
+
+/// 10.0.0.0 or fd00::, and so many more.
+fn address(connection: &model::Connection, number: u32) -> IpAddr {
+    if is_ipv6(connection) {
+        Ipv6Addr::from(u128::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)) + u128::from(number)).into()
+    } else {
+        Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) + number).into()
+    }
 }
 
 fn crossing(model: &model::Connection, subflow: &model::Subflow) -> Unsupported {

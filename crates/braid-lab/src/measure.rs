@@ -62,10 +62,15 @@ pub(crate) fn measure(
 
 /// Of the programs of a connection.
 const CLIENT: usize = 1;
-/// Of IP and TCP, with timestamps.
-pub(crate) const HEADERS: u32 = 52;
+/// Of TCP, with timestamps.
+const TCP_HEADER: u32 = 32;
 /// What MPTCP adds to a data packet: a mapping with a sequence number of 64 bits, an acknowledgement of 32.
 const DATA_SEQUENCE_SIGNAL: u32 = 24;
+
+/// Bytes of IP's and TCP's headers, with timestamps.
+pub(crate) fn headers(model: &model::Connection) -> u32 {
+    model.ip_header + TCP_HEADER
+}
 
 struct Counts<'a> {
     scenario: &'a Scenario,
@@ -230,7 +235,8 @@ pub(crate) fn on_the_wire(
     start: &SubflowAt,
     end: &SubflowAt,
 ) -> u64 {
-    let headers = u64::from(HEADERS + if model.kind == Kind::Mptcp { DATA_SEQUENCE_SIGNAL } else { 0 });
+    let of_mptcp = if model.kind == Kind::Mptcp { DATA_SEQUENCE_SIGNAL } else { 0 };
+    let headers = u64::from(headers(model) + of_mptcp);
     let (sent, payload) = (end.sent - start.sent, end.sent_bytes - start.sent_bytes);
     let payload = match sent {
         0 => packets * u64::from(model.mss),

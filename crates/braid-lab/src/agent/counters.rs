@@ -18,6 +18,14 @@ const DROPS: [&str; 13] = [
     "TCPOFODrop",
     "TCPZeroWindowDrop",
 ];
+const DROPS_OF_IPV6: [&str; 6] = [
+    "Ip6InHdrErrors",
+    "Ip6InAddrErrors",
+    "Ip6InDiscards",
+    "Ip6OutDiscards",
+    "Ip6InNoRoutes",
+    "Ip6OutNoRoutes",
+];
 /// Times that a window was reduced because of losses that later arrivals showed.
 const RECOVERIES: [&str; 2] = ["TCPRenoRecovery", "TCPSackRecovery"];
 /// Times that a reduction was taken back.
@@ -27,6 +35,8 @@ const UNDOS: [&str; 4] = ["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPL
 pub(super) struct Counters {
     netstat: File,
     snmp: File,
+    /// Where the kernel has IPv6.
+    snmp6: Option<File>,
     devices: File,
 }
 
@@ -43,7 +53,8 @@ impl Counters {
             let path = format!("/proc/thread-self/net/{name}");
             File::open(&path).map_err(|error| format!("{path}: {error}"))
         };
-        Ok(Self { netstat: open("netstat")?, snmp: open("snmp")?, devices: open("dev")? })
+        let snmp6 = open("snmp6").ok();
+        Ok(Self { netstat: open("netstat")?, snmp: open("snmp")?, snmp6, devices: open("dev")? })
     }
 
     pub(super) fn episodes(&self) -> Result<Episodes, String> {
@@ -56,8 +67,11 @@ impl Counters {
     /// Packets that were dropped by the stack or by an interface, by counter.
     pub(super) fn drops(&self) -> Result<Vec<(String, u64)>, String> {
         let (netstat, snmp, devices) = (read(&self.netstat)?, read(&self.snmp)?, read(&self.devices)?);
+        let snmp6 = self.snmp6.as_ref().map(read).transpose()?.unwrap_or_default();
         let of_stack = counters(&netstat).chain(counters(&snmp)).filter(|(name, _)| DROPS.contains(name));
-        let all = of_stack.map(|(name, count)| (name.to_owned(), count)).chain(of_devices(&devices));
+        let of_ipv6 = counters_of_ipv6(&snmp6).filter(|(name, _)| DROPS_OF_IPV6.contains(name));
+        let of_stack = of_stack.chain(of_ipv6).map(|(name, count)| (name.to_owned(), count));
+        let all = of_stack.chain(of_devices(&devices));
         Ok(all.filter(|(_, count)| *count > 0).collect())
     }
 }
@@ -81,6 +95,14 @@ fn counters(text: &str) -> impl Iterator<Item = (&str, u64)> {
     let names = text.lines().step_by(2).flat_map(|line| line.split_whitespace().skip(1));
     let values = text.lines().skip(1).step_by(2).flat_map(|line| line.split_whitespace().skip(1));
     names.zip(values).filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+}
+
+/// Of lines with a name and a value each.
+fn counters_of_ipv6(text: &str) -> impl Iterator<Item = (&str, u64)> {
+    text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?, words.next()?.parse().ok()?))
+    })
 }
 
 /// Errors and drops of each interface.

@@ -1,7 +1,7 @@
 //! Messages to the kernel's networking (rtnetlink and generic netlink): what typed crates do not cover (netem's and the
 //! path manager's attributes) is most of it here, so all of it is written as bytes.
 
-use std::io;
+use std::{io, net::IpAddr};
 
 use netlink_sys::{
     Socket,
@@ -63,6 +63,24 @@ impl Message {
         self.bytes.extend(bytes);
         self
     }
+}
+
+/// `AF_INET6` or `AF_INET`
+pub(super) fn family(ipv6: bool) -> u8 {
+    if ipv6 { libc::AF_INET6 as u8 } else { libc::AF_INET as u8 }
+}
+
+/// Of an address, as the kernel takes them.
+pub(super) fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+/// Bits of an address.
+pub(super) fn bits(address: IpAddr) -> u8 {
+    if address.is_ipv6() { 128 } else { 32 }
 }
 
 /// The attributes in a piece of a message.

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io,
-    net::Ipv4Addr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::fd::{AsFd as _, AsRawFd as _},
 };
 
@@ -11,7 +11,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 
 use super::aqm;
 use super::counters::{Counters, Episodes};
-use super::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find};
+use super::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, bits, family, find, octets};
 use crate::honesty::{Told, agrees, told_loss};
 use crate::job::{Aqm, Bottleneck, Job, Loss, Match, Node, Path, Queue, QueueAt, Reroute, Route, Wire};
 
@@ -30,6 +30,18 @@ const SETTINGS: [(&str, &str); 8] = [
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
 ];
 
+/// Where a connection speaks IPv6; no addresses or routes but those of the job.
+const IPV6_SETTINGS: [(&str, &str); 7] = [
+    ("ipv6/conf/all/disable_ipv6", "0"),
+    ("ipv6/conf/default/disable_ipv6", "0"),
+    ("ipv6/conf/all/forwarding", "1"),
+    ("ipv6/conf/default/accept_dad", "0"),
+    ("ipv6/conf/default/accept_ra", "0"),
+    ("ipv6/conf/default/router_solicitations", "0"),
+    // No link-local ones either.
+    ("ipv6/conf/default/addr_gen_mode", "1"),
+];
+
 /// Handles of the stages of a queue, in the order that packets pass them. Where a discipline marks or drops early, it is
 /// within the bottleneck, and may have a plain queue within itself.
 const PATH: u32 = 0x0001_0000;
@@ -42,7 +54,10 @@ const ROOT: u32 = 0xffff_ffff;
 /// What is queued and delayed here is never too much.
 const NO_LIMIT: u32 = 1_000_000;
 
-const AF_INET: u8 = 2;
+/// Flags of an interface.
+const UP: u32 = 1;
+const NO_ARP: u32 = 0x80;
+const MULTICAST: u32 = 0x1000;
 
 /// A namespace and ways into it.
 struct Place {
@@ -67,11 +82,12 @@ impl Network {
     pub(super) fn build(job: &Job) -> Result<Self, String> {
         let mut network =
             Self { places: Vec::new(), queued: Vec::new(), rates: Vec::new(), drops_before: Vec::new() };
+        let ipv6 = job.connections.iter().any(|connection| connection.server.is_ipv6());
         for node in &job.nodes {
-            network.places.push(place(node)?);
+            network.places.push(place(node, ipv6)?);
         }
         for (number, wire) in job.wires.iter().enumerate() {
-            network.add_wire(number, wire).map_err(|error| format!("wire {number}: {error}"))?;
+            network.add_wire(number, wire, ipv6).map_err(|error| format!("wire {number}: {error}"))?;
         }
         for (number, wire) in job.wires.iter().enumerate() {
             for (end, own) in wire.ends.iter().enumerate() {
@@ -194,7 +210,7 @@ impl Network {
         Ok(counted.collect())
     }
 
-    fn add_wire(&mut self, number: usize, wire: &Wire) -> io::Result<()> {
+    fn add_wire(&mut self, number: usize, wire: &Wire, ipv6: bool) -> io::Result<()> {
         let [near, far] = &wire.ends;
         let mut link = Message::new(16, CREATE | EXCL, &interface_header(interface(number, 0)));
         let describe = |message: &mut Message, end: usize| {
@@ -222,20 +238,25 @@ impl Network {
             let index = interface(number, end);
             let mut up = [0; 16];
             up[4..8].copy_from_slice(&index.to_ne_bytes());
-            up[8..12].copy_from_slice(&1_u32.to_ne_bytes());
-            up[12..16].copy_from_slice(&1_u32.to_ne_bytes());
+            // With IPv6 nobody looks for neighbours, or tells of the groups that it listens to.
+            let (flags, changes) = if ipv6 { (UP | NO_ARP, UP | NO_ARP | MULTICAST) } else { (UP, UP) };
+            up[8..12].copy_from_slice(&flags.to_ne_bytes());
+            up[12..16].copy_from_slice(&changes.to_ne_bytes());
             place.route.request(Message::new(16, 0, &up))?;
             if let Some(address) = own.address {
                 add_address(place, index, address)?;
             }
             // Addresses are resolved beforehand, so that nobody has to ask for them.
-            let mut neighbour = [0; 12];
-            neighbour[0] = AF_INET;
-            neighbour[4..8].copy_from_slice(&index.to_ne_bytes());
-            neighbour[8..10].copy_from_slice(&0x80_u16.to_ne_bytes());
-            let mut message = Message::new(28, CREATE | REPLACE, &neighbour);
-            message.attribute(1, &gateway(number, 1 - end).octets()).attribute(2, &hardware(number, 1 - end));
-            place.route.request(message)?;
+            for ipv6 in [false, true].into_iter().take(1 + usize::from(ipv6)) {
+                let mut neighbour = [0; 12];
+                neighbour[0] = family(ipv6);
+                neighbour[4..8].copy_from_slice(&index.to_ne_bytes());
+                neighbour[8..10].copy_from_slice(&0x80_u16.to_ne_bytes());
+                let mut message = Message::new(28, CREATE | REPLACE, &neighbour);
+                let address = octets(gateway(number, 1 - end, ipv6));
+                message.attribute(1, &address).attribute(2, &hardware(number, 1 - end));
+                place.route.request(message)?;
+            }
         }
         Ok(())
     }
@@ -247,8 +268,13 @@ pub(super) fn interface(wire: usize, end: usize) -> u32 {
 }
 
 /// The address by which the routes of one end name the other.
-fn gateway(wire: usize, end: usize) -> Ipv4Addr {
-    Ipv4Addr::from(u32::from(Ipv4Addr::new(100, 64, 0, 0)) + interface(wire, end))
+fn gateway(wire: usize, end: usize, ipv6: bool) -> IpAddr {
+    let number = interface(wire, end);
+    if ipv6 {
+        Ipv6Addr::from(u128::from(Ipv6Addr::new(0xfd64, 0, 0, 0, 0, 0, 0, 0)) + u128::from(number)).into()
+    } else {
+        Ipv4Addr::from(u32::from(Ipv4Addr::new(100, 64, 0, 0)) + number).into()
+    }
 }
 
 fn hardware(wire: usize, end: usize) -> [u8; 6] {
@@ -268,7 +294,7 @@ fn enter(file: &File) -> Result<(), String> {
 }
 
 /// A new namespace with a node's settings and addresses; this thread is in it afterwards.
-fn place(node: &Node) -> Result<Place, String> {
+fn place(node: &Node, ipv6: bool) -> Result<Place, String> {
     let failed = |error: &dyn std::fmt::Display| format!("namespace of {}: {error}", node.name);
     // SAFETY: only the network namespace changes, on which no memory depends.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| failed(&error))?;
@@ -276,7 +302,8 @@ fn place(node: &Node) -> Result<Place, String> {
     let own = node.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     // A kernel may do without IPv6.
     let is_there = |key: &str| !key.starts_with("ipv6/") || fs::exists("/proc/sys/net/ipv6").unwrap_or(true);
-    for (key, value) in SETTINGS.into_iter().filter(|(key, _)| is_there(key)).chain(own) {
+    let of_ipv6 = IPV6_SETTINGS.into_iter().filter(|_| ipv6);
+    for (key, value) in SETTINGS.into_iter().filter(|(key, _)| is_there(key)).chain(of_ipv6).chain(own) {
         fs::write(format!("/proc/sys/net/{key}"), value)
             .map_err(|error| failed(&format!("setting net/{key} to {value}: {error}")))?;
     }
@@ -293,11 +320,14 @@ fn place(node: &Node) -> Result<Place, String> {
     Ok(place)
 }
 
-fn add_address(place: &mut Place, index: u32, address: Ipv4Addr) -> io::Result<()> {
-    let mut header = [AF_INET, 32, 0, 0, 0, 0, 0, 0];
+fn add_address(place: &mut Place, index: u32, address: IpAddr) -> io::Result<()> {
+    // Nobody else has it: no need to ask.
+    const NO_DETECTION: u8 = 2;
+    let flags = if address.is_ipv6() { NO_DETECTION } else { 0 };
+    let mut header = [family(address.is_ipv6()), bits(address), flags, 0, 0, 0, 0, 0];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
     let mut message = Message::new(20, CREATE | EXCL, &header);
-    message.attribute(1, &address.octets()).attribute(2, &address.octets());
+    message.attribute(1, &octets(address)).attribute(2, &octets(address));
     place.route.request(message)
 }
 
@@ -308,20 +338,24 @@ fn set_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
     let table = match route.of {
         // A table of its own, which a rule points to.
         Match::From(_) => own_table(index),
-        Match::To(_) | Match::All => MAIN,
+        Match::To(_) | Match::All { .. } => MAIN,
     };
-    let prefix = if matches!(route.of, Match::To(_)) { 32 } else { 0 };
+    let ipv6 = match route.of {
+        Match::All { ipv6 } => ipv6,
+        Match::From(address) | Match::To(address) => address.is_ipv6(),
+    };
+    let prefix = if let Match::To(address) = route.of { bits(address) } else { 0 };
     // Unicast, static, whole universe; the gateway is on the link whatever its address.
-    let mut header = [AF_INET, prefix, 0, 0, 0, 4, 0, 1, 0, 0, 0, 0];
+    let mut header = [family(ipv6), prefix, 0, 0, 0, 4, 0, 1, 0, 0, 0, 0];
     header[8..12].copy_from_slice(&4_u32.to_ne_bytes());
     let mut message = Message::new(24, CREATE | REPLACE, &header);
     if let Match::To(address) = route.of {
-        message.attribute(1, &address.octets());
+        message.attribute(1, &octets(address));
     }
     message
         .attribute(15, &table.to_ne_bytes())
         .attribute(4, &interface(wire, end).to_ne_bytes())
-        .attribute(5, &gateway(wire, 1 - end).octets())
+        .attribute(5, &octets(gateway(wire, 1 - end, ipv6)))
         .nested(8, |metrics| {
             if let Some(packets) = route.initial_window {
                 metrics.attribute(11, &packets.to_ne_bytes());
@@ -337,8 +371,9 @@ fn set_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
 fn add_rule(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
     let Match::From(address) = route.of else { return Ok(()) };
     let table = own_table(index);
-    let mut rule = Message::new(32, CREATE | EXCL, &[AF_INET, 0, 32, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
-    rule.attribute(2, &address.octets())
+    let header = [family(address.is_ipv6()), 0, bits(address), 0, 0, 0, 0, 1, 0, 0, 0, 0];
+    let mut rule = Message::new(32, CREATE | EXCL, &header);
+    rule.attribute(2, &octets(address))
         .attribute(6, &table.to_ne_bytes())
         .attribute(15, &table.to_ne_bytes());
     place.route.request(rule)

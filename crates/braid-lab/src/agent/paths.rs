@@ -1,8 +1,8 @@
 //! MPTCP's path manager in the kernel (generic netlink `mptcp_pm`).
 
-use std::{io, net::Ipv4Addr};
+use std::{io, net::IpAddr};
 
-use super::netlink::{Message, Netlink, find};
+use super::netlink::{Message, Netlink, family, find, octets};
 
 const CONTROL: u16 = 16;
 const GET_FAMILY: u8 = 3;
@@ -26,7 +26,7 @@ pub(super) struct Paths {
 /// A path that the sender may use.
 pub(super) struct Endpoint {
     pub(super) id: u8,
-    pub(super) address: Ipv4Addr,
+    pub(super) address: IpAddr,
     pub(super) interface: u32,
     pub(super) backup: bool,
     /// The peer opens the connections, and is to be told of the address.
@@ -74,12 +74,13 @@ impl Paths {
         endpoint: &Endpoint,
         more: impl FnOnce(&mut Message),
     ) -> io::Result<()> {
+        let ipv6 = endpoint.address.is_ipv6();
         let mut message = Message::new(self.family, 0, &[command, 1, 0, 0]);
         message.nested(1 | NESTED, |address| {
             address
-                .attribute(1, &2_u16.to_ne_bytes())
+                .attribute(1, &u16::from(family(ipv6)).to_ne_bytes())
                 .attribute(2, &[endpoint.id])
-                .attribute(3, &endpoint.address.octets());
+                .attribute(if ipv6 { 4 } else { 3 }, &octets(endpoint.address));
             more(address);
         });
         self.netlink.request(message)

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io,
-    net::{IpAddr, Ipv4Addr},
+    net::IpAddr,
     os::unix::{fs::FileExt as _, process::CommandExt as _},
     process::{Child, Command, ExitStatus, Stdio},
     thread,
@@ -192,7 +192,7 @@ impl Programs {
     /// What the sockets have done since the last time, `elapsed_ns` ago: added to the subflows by the sender's addresses.
     pub(super) fn look(
         &mut self,
-        addresses: &[Ipv4Addr],
+        addresses: &[IpAddr],
         subflows: &mut [SubflowAt],
         elapsed_ns: u64,
     ) -> io::Result<Moved> {
@@ -200,10 +200,9 @@ impl Programs {
         let (sent, received) = (sender.look()?, receiver.look()?);
         let mut moved = Moved { bytes: 0, again: sender.sent_again()? };
         for (address, subflow) in addresses.iter().zip(subflows) {
-            let address = IpAddr::from(*address);
-            let here: Vec<&Seen> = sent.iter().filter(|own| own.local == address).collect();
+            let here: Vec<&Seen> = sent.iter().filter(|own| own.local == *address).collect();
             add_sent(subflow, &here, elapsed_ns);
-            for own in received.iter().filter(|own| own.remote == address) {
+            for own in received.iter().filter(|own| own.remote == *address) {
                 subflow.received += since(own, |info| info.data_packets_in.into());
                 moved.bytes += since(own, |info| info.bytes_received);
             }

@@ -1,6 +1,10 @@
 //! What the kernel says of a TCP or MPTCP socket (`linux/tcp.h`, `linux/mptcp.h`).
 
-use std::{io, net::Ipv4Addr, os::fd::AsRawFd};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    os::fd::AsRawFd,
+};
 
 /// Of `struct tcp_info`, what is used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,7 +97,7 @@ pub(super) struct MptcpInfo {
     /// Payload acknowledged at the data level.
     pub(super) bytes_acknowledged: u64,
     /// With own and peer's address.
-    pub(super) subflows: Vec<(Ipv4Addr, Ipv4Addr, TcpInfo)>,
+    pub(super) subflows: Vec<(IpAddr, IpAddr, TcpInfo)>,
 }
 
 const SOL_MPTCP: i32 = 284;
@@ -122,10 +126,16 @@ pub(super) fn mptcp(socket: &impl AsRawFd) -> io::Result<MptcpInfo> {
     let subflows = addresses.chunks_exact(SUBFLOW_BYTES).zip(infos.chunks_exact(TCP_INFO_BYTES));
     let subflows = subflows.take(count).map(|(addresses, info)| {
         let id = u32::from_ne_bytes(addresses[..4].try_into().expect("four bytes"));
-        // The address within a `sockaddr_in`.
+        // The address within a `sockaddr_in` or `sockaddr_in6`.
         let address = |at: usize| {
-            let octets: [u8; 4] = addresses[at + 4..at + 8].try_into().expect("four bytes");
-            Ipv4Addr::from(octets)
+            let family = u16::from_ne_bytes([addresses[at], addresses[at + 1]]);
+            if i32::from(family) == libc::AF_INET6 {
+                let octets: [u8; 16] = addresses[at + 8..at + 24].try_into().expect("sixteen bytes");
+                IpAddr::from(Ipv6Addr::from(octets))
+            } else {
+                let octets: [u8; 4] = addresses[at + 4..at + 8].try_into().expect("four bytes");
+                IpAddr::from(Ipv4Addr::from(octets))
+            }
         };
         (address(8), address(136), TcpInfo::parse(id, info))
     });

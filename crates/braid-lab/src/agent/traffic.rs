@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     fs,
     io::{self, ErrorKind},
-    net::{Ipv4Addr, SocketAddrV4},
+    net::{IpAddr, SocketAddr},
     os::fd::{AsFd as _, AsRawFd as _},
 };
 
@@ -349,14 +349,14 @@ impl<'a> Run<'a> {
         self.network.enter(connection.nodes[0])?;
         let name = &connection.name;
         let failed = |what: &'static str| move |error: io::Error| format!("{name}: {what}: {error}");
-        let socket = socket(connection.multipath).map_err(failed("socket"))?;
+        let socket = socket(connection.multipath, connection.server).map_err(failed("socket"))?;
         socket
             .set_tcp_congestion(connection.cc.as_bytes())
             .map_err(failed("setting its congestion control"))?;
         socket.set_nonblocking(true).map_err(failed("socket"))?;
-        let local = SocketAddrV4::new(connection.subflows[0].address, 0);
+        let local = SocketAddr::new(connection.subflows[0].address, 0);
         socket.bind(&local.into()).map_err(failed("bind"))?;
-        let remote = SocketAddrV4::new(connection.server, port(number));
+        let remote = SocketAddr::new(connection.server, port(number));
         match socket.connect(&remote.into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
                 return Err(failed("connect")(error));
@@ -572,7 +572,7 @@ impl<'a> Run<'a> {
         self.last_look = time;
         for (number, (connection, flow)) in self.job.connections.iter().zip(&mut self.flows).enumerate() {
             if let Some(programs) = &mut flow.programs {
-                let addresses: Vec<Ipv4Addr> =
+                let addresses: Vec<IpAddr> =
                     connection.subflows.iter().map(|subflow| subflow.address).collect();
                 let moved = programs.look(&addresses, &mut flow.of_programs, elapsed);
                 let moved = moved.map_err(failed("listing sockets"))?;
@@ -596,7 +596,7 @@ impl<'a> Run<'a> {
                     self.report.verdicts.extend(changes);
                 }
                 for (model, subflow) in connection.subflows.iter().zip(&mut flow.subflows) {
-                    let of = |address: Ipv4Addr| address == model.address;
+                    let of = |address: IpAddr| address == model.address;
                     let here = sent.subflows.iter().find(|(local, ..)| of(*local)).map(|&(.., info)| info);
                     let there = got.subflows.iter().find(|(_, peer, _)| of(*peer)).map(|&(.., info)| info);
                     subflow.see(here, there, elapsed);
@@ -664,9 +664,9 @@ fn port(flow: usize) -> u16 {
     FIRST_PORT + flow as u16
 }
 
-fn socket(multipath: bool) -> io::Result<Socket> {
+fn socket(multipath: bool, of: IpAddr) -> io::Result<Socket> {
     let protocol = if multipath { Protocol::from(libc::IPPROTO_MPTCP) } else { Protocol::TCP };
-    Socket::new(Domain::IPV4, Type::STREAM, Some(protocol))
+    Socket::new(Domain::for_address(SocketAddr::new(of, 0)), Type::STREAM, Some(protocol))
 }
 
 /// Sets the size of a buffer, whatever the limit for all sockets is.
@@ -695,18 +695,24 @@ fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) 
     }
     let mut listener = None;
     if connection.programs.is_none() {
-        let own = socket(connection.multipath).map_err(failed("socket"))?;
+        let own = socket(connection.multipath, connection.server).map_err(failed("socket"))?;
         force_buffer(&own, libc::SO_RCVBUFFORCE, connection.receive_buffer)
             .map_err(failed("receive buffer"))?;
-        let address = SocketAddrV4::new(connection.server, port(number));
+        let address = SocketAddr::new(connection.server, port(number));
         own.bind(&address.into()).map_err(failed("bind"))?;
         own.listen(128).map_err(failed("listen"))?;
         listener = Some(own);
     }
     network.enter(connection.nodes[0])?;
     if let Some(packets) = connection.initial_ssthresh {
-        let senders = connection.subflows.iter().map(|subflow| subflow.address);
-        thresholds::remember(senders, connection.server, packets).map_err(failed("initial ssthresh"))?;
+        let IpAddr::V4(server) = connection.server else {
+            return Err(format!("{name}: thresholds to begin with are for IPv4 only"));
+        };
+        let senders = connection.subflows.iter().filter_map(|subflow| match subflow.address {
+            IpAddr::V4(address) => Some(address),
+            IpAddr::V6(_) => None,
+        });
+        thresholds::remember(senders, server, packets).map_err(failed("initial ssthresh"))?;
     }
     let paths = connection.multipath.then(Paths::open).transpose().map_err(failed("path manager"))?;
     fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &connection.cc)

@@ -533,7 +533,7 @@ fn is_ipv6(connection: &model::Connection) -> bool {
     connection.ip_header == 40
 }
 
-/// 10.0.0.0 or fd00::, and so many more.
+/// `10.0.0.0` or `fd00::`, and so many more.
 fn address(connection: &model::Connection, number: u32) -> IpAddr {
     if is_ipv6(connection) {
         Ipv6Addr::from(u128::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)) + u128::from(number)).into()

@@ -246,6 +246,7 @@ pub(crate) fn run(
     if let Begin::Snapshot(file) = begin {
         guest.save(file, stop)?;
     }
+    guest.lets_nobody_interrupt();
     guest.command("cont", &json!({}), stop)?;
     guest.listen(packets, stop)
 }
@@ -309,6 +310,17 @@ impl Guest {
             )));
         }
         Ok(())
+    }
+
+    /// Each timer of the guest wakes another thread of QEMU, which has nothing to do: it can wait for its turn. Not before, while
+    /// the guest boots: when that stops, another thread has to stop its clock at once.
+    fn lets_nobody_interrupt(&self) {
+        let parameters = libc::sched_param { sched_priority: 0 };
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        for id in threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()) {
+            // SAFETY: it concerns these threads only. It works without, too.
+            let _ = unsafe { libc::sched_setscheduler(id, libc::SCHED_BATCH, &raw const parameters) };
+        }
     }
 
     fn has_room(&self) -> bool {

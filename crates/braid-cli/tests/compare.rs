@@ -5,33 +5,18 @@
 mod guests;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
-use guests::{lab_is_missing, text, write};
+use guests::{lab_is_missing, text, two_paths, write};
 
 /// Nothing is random here: there is one run, and its two paths differ.
-const SCENARIO: &str = r#"
-title = "Two paths"
-duration = "3s"
-warmup = "1s"
-cc = ["reno"]
-[link.b1]
-rate = "5mbit"
-delay = "5ms"
-queue = "30p"
-[link.b2]
-rate = "2mbit"
-delay = "20ms"
-queue = "30p"
-[connection.mp0]
-kind = "mptcp"
-subflow.sf1.route = ["b1"]
-subflow.sf2.route = ["b2"]
-"#;
+fn scenario(folder: &Path) -> PathBuf {
+    write(folder, &two_paths("warmup = \"1s\"\ncc = [\"reno\"]", "mp0"))
+}
 
 fn compare(scenario: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(cargo_bin("braid"));
@@ -42,7 +27,7 @@ fn compare(scenario: &Path, options: &[&str]) -> Output {
 #[test]
 fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = write(folder.path(), SCENARIO);
+    let scenario = scenario(folder.path());
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (out, page, overlay) = (at("out"), at("page.html"), at("overlay"));
     let options = ["--out", &out, "--report", &page, "--overlay", &overlay, "--format", "json"];
@@ -104,7 +89,7 @@ fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
 #[test]
 fn what_the_lab_cannot_do_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = write(folder.path(), SCENARIO);
+    let scenario = scenario(folder.path());
     let output = compare(&scenario, &["--set", "link.b1.drop-every=100"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("at random"), "{}", text(&output.stderr));

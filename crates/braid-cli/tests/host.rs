@@ -117,7 +117,8 @@ fn the_packets_of_a_run_on_this_kernel_are_those_that_were_counted() {
     assert!(run["doubts"].is_null(), "{}", run["doubts"]);
     for (number, connection) in ["mp0", "tcp0"].into_iter().enumerate() {
         let name = format!("0000-two-split-sbd=all-seed1-{connection}.pcapng");
-        packets_are_those_counted(&folder.path().join("packets").join(name), run, number);
+        let capture = folder.path().join("packets").join(name);
+        packets_are_those_counted(&capture, run, number, Duration::from_secs(3));
     }
 }
 

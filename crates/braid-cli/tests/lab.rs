@@ -7,11 +7,13 @@ mod guests;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use guests::{
-    SCENARIO, begin, braid, done, eventually, lab_is_here, packets_are_those_counted, scenario, text, write,
+    SCENARIO, begin, braid, done, eventually, lab_is_here, only_run, packets_are_those_counted, scenario,
+    text, write,
 };
 
 #[test]
@@ -80,7 +82,7 @@ fn the_packets_of_a_run_are_those_that_were_counted_and_the_same_each_time() {
         let [first, second] = ["first", "second"]
             .map(|name| folder.path().join(name).join(format!("0000-two-lia-seed1-{connection}.pcapng")));
         assert!(fs::read(&first).unwrap() == fs::read(second).unwrap(), "{connection}: the same bytes");
-        packets_are_those_counted(&first, run, number);
+        packets_are_those_counted(&first, run, number, Duration::from_millis(1800));
     }
 }
 
@@ -91,15 +93,12 @@ fn subflows_begin_with_the_threshold_of_the_scenario() {
     }
     let folder = tempfile::tempdir().unwrap();
     let largest = |threshold: &str| {
-        let output = braid(&scenario(folder.path()))
+        let mut command = braid(&scenario(folder.path()));
+        command
             .args(["--set", "link.b1.loss=0%", "--set", "link.b1.rate=20mbit", "--set", "link.b1.delay=25ms"])
             .args(["--set", "link.b1.queue=100p", "--set", "connection.tcp0.start=1900ms"])
-            .args(["--set", threshold])
-            .output()
-            .unwrap();
-        let document: serde_json::Value = serde_json::from_str(&done(&output)).unwrap();
-        let run = &document["runs"][0];
-        assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+            .args(["--set", threshold]);
+        let run = only_run(&mut command);
         run["connections"][0]["subflows"][0]["mean_cwnd"].as_f64().unwrap()
     };
     // Ten packets at first, and at most one more per round trip of 50 ms.
@@ -124,10 +123,7 @@ fn queues_that_mark_keep_short_and_drop_nothing_that_can_be_marked() {
     let text = text.replace("loss = \"0.5%\"\n", "").replace("kind = ", "ecn = true\nkind = ");
     fs::write(&path, text.replace("{ ecn = true\nkind", "{ kind").replace("2s", "6s")).unwrap();
     let run = |path: &Path| {
-        let document: serde_json::Value =
-            serde_json::from_str(&done(&braid(path).output().unwrap())).unwrap();
-        let run = document["runs"][0].clone();
-        assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+        let run = only_run(&mut braid(path));
         run["links"].as_array().unwrap().clone()
     };
     let links = run(&path);
@@ -178,10 +174,7 @@ fn packets_take_the_route_that_the_scenario_has_at_the_time() {
             .replace("CHANGE", change);
         let path = folder.path().join("moves.toml");
         fs::write(&path, text).unwrap();
-        let document: serde_json::Value =
-            serde_json::from_str(&done(&braid(&path).output().unwrap())).unwrap();
-        let run = &document["runs"][0];
-        assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+        let run = only_run(&mut braid(&path));
         [0, 1].map(|period| {
             [0, 1].map(|link| {
                 let link = &run["periods"][period]["links"][link];
@@ -207,6 +200,32 @@ fn packets_take_the_route_that_the_scenario_has_at_the_time() {
 }
 
 #[test]
+fn a_queue_waits_or_is_lost_while_its_link_is_down_as_the_scenario_says() {
+    if !lab_is_here("links that are down") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let change = "change = [{ at = \"1s\", state = \"down\" }, { at = \"1200ms\", state = \"up\" }]\n";
+    for (keys, waits) in [
+        (format!("when-down = \"keep\"\n{change}"), true),
+        (format!("when-down = \"keep\"\necn-threshold = \"10p\"\n{change}"), true),
+        (change.to_owned(), false),
+        ("ecn-threshold = \"10p\"\noutages = [\"1s..1200ms\"]\n".to_owned(), false),
+    ] {
+        let text = SCENARIO
+            .replace("loss = \"0.5%\"\n", &keys)
+            .replace("warmup = \"500ms\"", "warmup = \"0s\"\nperiods = [\"1100ms..1200ms\"]");
+        let run = only_run(&mut braid(&write(folder.path(), &text)));
+        let (link, down) = (&run["links"][0], &run["periods"][0]["links"][0]);
+        let of = |link: &serde_json::Value, key: &str| link[key].as_f64().unwrap();
+        assert!(of(down, "utilization") < 0.01, "{keys}{down}");
+        assert_eq!(of(down, "mean_queue_packets") > 0.5, waits, "{keys}{down}");
+        assert_eq!(of(link, "lost_packets") > 0.0, !waits, "{keys}{link}");
+        assert!(of(link, "utilization") > 0.5, "{keys}{link}");
+    }
+}
+
+#[test]
 fn a_limit_in_bytes_is_that_of_as_many_whole_packets() {
     if !lab_is_here("a limit in bytes") {
         return;
@@ -216,10 +235,7 @@ fn a_limit_in_bytes_is_that_of_as_many_whole_packets() {
     // 30 packets of 1500 bytes.
     let [in_packets, in_bytes] = ["30p", "45kB"].map(|limit| {
         let scenario = write(folder.path(), &lossless.replace("30p", limit));
-        let document: serde_json::Value =
-            serde_json::from_str(&done(&braid(&scenario).output().unwrap())).unwrap();
-        let run = &document["runs"][0];
-        assert!(run["doubts"].is_null(), "{limit}: {}", run["doubts"]);
+        let run = only_run(&mut braid(&scenario));
         let link = &run["links"][0];
         assert!(link["drops_packets"].as_f64().unwrap() > 5.0, "{link}");
         assert!(link["utilization"].as_f64().unwrap() > 0.9, "{link}");
@@ -237,11 +253,7 @@ fn connections_speak_ipv6_where_the_scenario_says_so() {
     let text = SCENARIO.replace("kind = \"mptcp\"", "ip-version = 6\nkind = \"mptcp\"").replace("2s", "4s");
     write(folder.path(), &text);
     let scenario = Path::new("two.toml");
-    let document =
-        done(&braid(scenario).args(["--pcap", "pcap"]).current_dir(folder.path()).output().unwrap());
-    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
-    let run = &document["runs"][0];
-    assert!(run["doubts"].is_null(), "{}", run["doubts"]);
+    let run = only_run(braid(scenario).args(["--pcap", "pcap"]).current_dir(folder.path()));
     for subflow in run["connections"][0]["subflows"].as_array().unwrap() {
         assert!(subflow["packets_sent"].as_u64().unwrap() > 100, "{subflow}");
     }

@@ -6,29 +6,11 @@ mod guests;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use guests::{braid, done, lab_is_here, run_on, text, write};
+use guests::{braid, done, lab_is_here, only_run, run_on, text, two_paths, write};
 use serde_json::Value;
-
-const LINKS: &str = r#"
-title = "Programs"
-duration = "3s"
-cc = ["lia"]
-[link.b1]
-rate = "5mbit"
-delay = "5ms"
-queue = "30p"
-[link.b2]
-rate = "2mbit"
-delay = "20ms"
-queue = "30p"
-[connection.web]
-kind = "mptcp"
-subflow.sf1.route = ["b1"]
-subflow.sf2.route = ["b2"]
-"#;
 
 const IPERF: &str = r#"
 [connection.web.traffic]
@@ -70,7 +52,7 @@ const OBJECT_BYTES: usize = 1_000_000;
 fn scenario(folder: &Path, traffic: &str) -> PathBuf {
     fs::write(folder.join("nginx.conf"), NGINX_CONF).unwrap();
     fs::write(folder.join("object"), vec![0; OBJECT_BYTES]).unwrap();
-    write(folder, &format!("{LINKS}{traffic}"))
+    write(folder, &(two_paths("cc = [\"lia\"]", "web") + traffic))
 }
 
 /// With another client; the guest is the same.
@@ -95,11 +77,6 @@ fn are_here(test: &str) -> Option<MutexGuard<'static, ()>> {
         assert!(output.status.success(), "{report}");
     }
     lab_is_here(test).then_some(guard)
-}
-
-fn run(command: &mut Command) -> Value {
-    let document: Value = serde_json::from_str(&done(&command.output().unwrap())).unwrap();
-    document["runs"][0].clone()
 }
 
 #[test]
@@ -143,7 +120,7 @@ fn a_program_that_does_not_end_is_ended_with_the_run() {
     let Some(_only) = are_here("a program that does not end") else { return };
     let folder = tempfile::tempdir().unwrap();
     let client = r#"["curl", "-sS", "--limit-rate", "10k", "-o", "/dev/null", "http://{server}/object"]"#;
-    let run = run(&mut braid(&scenario(folder.path(), &with_client(client))));
+    let run = only_run(&mut braid(&scenario(folder.path(), &with_client(client))));
     let web = &run["connections"][0];
     assert!(web["programs"][1]["exit_code"].is_null(), "{web}");
     assert_eq!(web["application"]["unfinished"], 1);
@@ -167,6 +144,24 @@ fn a_program_that_fails_fails_the_run_and_says_why() {
     let silent = format!("{before}server = [\"curl\", \"--version\"]\n{after}");
     let report = failure(&silent.replace("\"curl\", \"-sS\"", "\"nginx\""));
     for part in ["web: the server curl --version listens to nothing 10 s", "it said:", "libcurl"] {
+        assert!(report.contains(part), "{part} is missing in:\n{report}");
+    }
+}
+
+/// A program of the highest priority that the kernel lets have all the time: nobody else in the guest gets any.
+#[test]
+#[ignore = "it takes two minutes of processor time to be sure that a guest hangs"]
+fn a_guest_that_computes_for_ever_is_given_up() {
+    let Some(_only) = are_here("a guest that computes for ever") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (before, _) = IPERF.split_once("client = ").unwrap();
+    let endless = "echo -1 > /proc/sys/kernel/sched_rt_runtime_us; while :; do :; done";
+    let client = format!(r#"client = ["chrt", "--fifo", "99", "/bin/sh", "-c", "{endless}"]"#);
+    let path = scenario(folder.path(), &format!("{before}{client}\nfiles = [\"/bin/sh\"]\n"));
+    let output = braid(&path).output().unwrap();
+    let report = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    for part in ["the guest hangs", "computed for 120 s since without a sign of life"] {
         assert!(report.contains(part), "{part} is missing in:\n{report}");
     }
 }

@@ -1,15 +1,21 @@
-//! Queues that mark or drop before they are full, or are limited in bytes: which of the kernel's disciplines does what a scenario wants.
+//! Queues that mark or drop before they are full, are limited in bytes, or outlive that their link is down: which of the
+//! kernel's disciplines does what a scenario wants.
 
 use braid_scenario::model::{self, Direction, Discipline, EcnThreshold, QueueLimit};
 
 use crate::job::{Aqm, CoDel, Red};
 
-/// Whether a queue is more than drop-tail with a limit in packets. RED and thresholds matter to data only: a queue of acknowledgements is short, and
-/// they cannot be marked.
+/// Whether a queue is more than netem can do: drop-tail with a limit in packets. RED and thresholds matter to data only: a
+/// queue of acknowledgements is short, and they cannot be marked.
 pub(crate) fn is_managed(direction: &Direction, forward: bool) -> bool {
     let by_time = matches!(direction.discipline, Discipline::CoDel(_) | Discipline::FqCoDel(_));
     let by_length = matches!(direction.discipline, Discipline::Red(_)) || direction.ecn_threshold.is_some();
-    by_time || (forward && by_length) || in_bytes(direction).next().is_some()
+    by_time || (forward && by_length) || in_bytes(direction).next().is_some() || pauses(direction)
+}
+
+/// Whether it waits while its link is down.
+fn pauses(direction: &Direction) -> bool {
+    direction.keeps_queue && direction.changes.iter().any(|change| change.up.is_some())
 }
 
 /// The limits in bytes that it has at some time.
@@ -46,19 +52,6 @@ pub(crate) fn refusal(direction: &Direction) -> Option<(&'static str, &'static s
     }
     if thresholds.any(|threshold| matches!(threshold, EcnThreshold::Packets(..=1))) {
         return Some(("ecn-threshold", "the kernel does not count the packet being sent: at least \"2p\""));
-    }
-    let managed = is_managed(direction, true);
-    if managed && direction.changes.iter().any(|change| change.up.is_some()) {
-        return Some((
-            "change",
-            "queues of the lab that mark, drop early or are limited in bytes are not cut off",
-        ));
-    }
-    if managed && !direction.outages.is_empty() {
-        return Some((
-            "outages",
-            "queues of the lab that mark, drop early or are limited in bytes are not cut off",
-        ));
     }
     let limits = 1 + direction.changes.iter().filter(|change| change.queue.is_some()).count();
     match in_bytes(direction).count() {
@@ -97,11 +90,14 @@ pub(crate) fn aqm(direction: &Direction, forward: bool, packet_bytes: u32, sent:
         Discipline::FqCoDel(own) => {
             Aqm::FqCoDel { codel: codel(own.codel), flows: own.flows, quantum: own.quantum }
         }
-        Discipline::Red(own) => Aqm::Red(red(&own, packet_bytes)),
-        Discipline::DropTail => match direction.ecn_threshold? {
-            EcnThreshold::Packets(from) => Aqm::Red(threshold((from - 1) * packet_bytes)),
-            EcnThreshold::Bytes(from) => Aqm::Red(threshold((from as u32).saturating_sub(packet_bytes))),
-            EcnThreshold::Wait(_) => {
+        Discipline::Red(own) if forward => Aqm::Red(red(&own, packet_bytes)),
+        Discipline::Red(_) | Discipline::DropTail => match direction.ecn_threshold.filter(|_| forward) {
+            None => Aqm::Packets,
+            Some(EcnThreshold::Packets(from)) => Aqm::Red(threshold((from - 1) * packet_bytes)),
+            Some(EcnThreshold::Bytes(from)) => {
+                Aqm::Red(threshold((from as u32).saturating_sub(packet_bytes)))
+            }
+            Some(EcnThreshold::Wait(_)) => {
                 // Never too long for CoDel itself.
                 const FOREVER_NS: u64 = 1_000_000_000_000;
                 let never = model::CoDel { target_ns: FOREVER_NS, interval_ns: FOREVER_NS, ecn: false };
@@ -176,6 +172,19 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_outlives_that_its_link_is_down_is_one_that_can_pause() {
+        let keys = "when-down = \"keep\"\nchange = [{ at = \"1s\", state = \"down\" }]";
+        for forward in [true, false] {
+            assert_eq!(aqm(&direction(keys), forward, PACKET, PACKET), Some(Aqm::Packets));
+        }
+        let drops = direction("change = [{ at = \"1s\", state = \"down\" }]");
+        assert_eq!(aqm(&drops, true, PACKET, PACKET), None);
+        let marks = direction(&format!("ecn-threshold = \"20p\"\n{keys}"));
+        assert_eq!(aqm(&marks, true, PACKET, PACKET), Some(Aqm::Red(threshold(19 * PACKET))));
+        assert_eq!(aqm(&marks, false, PACKET, ACK), Some(Aqm::Packets), "acknowledgements");
+    }
+
+    #[test]
     fn red_has_the_next_power_of_one_half_as_its_weight() {
         let keys = "discipline = { kind = \"red\", min = \"5p\", max = \"15p\", probability = \"10%\", weight = 0.002, \
             gentle = false, ecn = true }";
@@ -199,7 +208,7 @@ mod tests {
             (format!("{codel}\necn-threshold = \"2ms\""), None),
             ("change = [{ at = \"1s\", queue = \"64kB\" }]".into(), Some("queue")),
             (format!("{codel}\nchange = [{{ at = \"1s\", queue = \"64kB\" }}]"), Some("queue")),
-            (format!("{codel}\noutages = [\"1s..2s\"]"), Some("outages")),
+            (format!("{codel}\noutages = [\"1s..2s\"]"), None),
         ] {
             assert_eq!(refusal(&direction(&keys)).map(|(key, _)| key), refused, "{keys}");
         }

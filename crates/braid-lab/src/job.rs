@@ -112,7 +112,9 @@ pub(crate) struct Bottleneck {
     pub(crate) limit_packets: u32,
     /// Nothing enters.
     pub(crate) down: bool,
-    /// Who marks or drops before it is full. Then the packet being sent does not count for the limit, and losses come before it.
+    /// Nothing leaves; only where another discipline than netem does it.
+    pub(crate) paused: bool,
+    /// Who does it instead of netem, if that cannot. Then the packet being sent does not count for the limit, and losses come before it.
     pub(crate) aqm: Option<Aqm>,
     /// Of the largest packet, bytes.
     pub(crate) packet_bytes: u32,
@@ -120,9 +122,11 @@ pub(crate) struct Bottleneck {
     pub(crate) seed: u64,
 }
 
-/// What marks or drops packets before a queue is full, or when its bytes are too many, as one of the kernel's disciplines does it.
+/// A queue that marks or drops packets before it is full, or when its bytes are too many, or pauses, as one of the kernel's disciplines does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Aqm {
+    /// `pfifo`: drops only what does not fit.
+    Packets,
     /// `bfifo`: drops only what does not fit into so many bytes, the packet being sent not counted.
     Bytes(u32),
     /// `red`

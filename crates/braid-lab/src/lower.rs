@@ -71,9 +71,6 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
             if losses.into_iter().any(|loss| matches!(loss, model::Loss::Periodic(_))) {
                 return refuse(key("drop-every"), "the lab loses packets at random only; give a loss");
             }
-            if direction.keeps_queue && direction.changes.iter().any(|change| change.up.is_some()) {
-                return refuse(key("when-down"), "a queue of the lab does not outlive that its link is down");
-            }
         }
     }
     for connection in &scenario.connections {
@@ -259,7 +256,9 @@ impl<'a> Builder<'a> {
                 now.ecn_threshold = change.ecn_threshold.or(now.ecn_threshold);
                 up = change.up.unwrap_or(up);
             }
-            let down = !up || direction.outages.iter().any(|&(from, to)| (from..to).contains(&time));
+            let paused = !up && direction.keeps_queue;
+            let down =
+                (!up && !paused) || direction.outages.iter().any(|&(from, to)| (from..to).contains(&time));
             let limit_packets = match now.queue {
                 QueueLimit::Packets(packets) => packets,
                 // Of a discipline that counts bytes.
@@ -273,7 +272,7 @@ impl<'a> Builder<'a> {
                 None => (limit_packets, 0),
             };
             let (rate_bps, seed) = (now.rate_bps, seeds[0]);
-            let bottleneck = Bottleneck { rate_bps, limit_packets, down, aqm, packet_bytes, seed };
+            let bottleneck = Bottleneck { rate_bps, limit_packets, down, paused, aqm, packet_bytes, seed };
             let path = Path {
                 delay_ns: now.delay_ns + sending_ns,
                 jitter_ns: now.jitter_ns,

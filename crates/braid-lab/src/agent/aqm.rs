@@ -1,4 +1,4 @@
-//! Queues that mark or drop packets before they are full: the kernel's own disciplines, behind a server that takes the next
+//! Queues that do more than netem can: the kernel's own disciplines, behind a server that takes the next
 //! packet out when the one before it has been sent. That is cbs, whose credit is what may be sent now. It asks the
 //! discipline at the very time, so that `CoDel` judges a packet then, where tbf would take it out when the one before it has
 //! only begun; and it asks one that is empty, so that RED knows when the link is idle, where htb would not.
@@ -10,6 +10,7 @@ use crate::job::{Aqm, Bottleneck, CoDel, Red};
 /// What the kernel calls it.
 pub(super) fn kind(aqm: &Aqm) -> &'static str {
     match aqm {
+        Aqm::Packets => "pfifo",
         Aqm::Bytes(_) => "bfifo",
         Aqm::Red(_) => "red",
         Aqm::CoDel(_) => "codel",
@@ -20,21 +21,36 @@ pub(super) fn kind(aqm: &Aqm) -> &'static str {
 /// Credit per byte: it is counted in whole numbers, rounded down at each look, of which there are several per packet.
 const PER_BYTE: i32 = 100;
 
-/// A packet costs its bytes, and the rate brings them back.
+/// A packet costs its bytes, and the rate brings them back; never so much, while it pauses, that it may send.
 pub(super) fn server(message: &mut Message, bottleneck: &Bottleneck) {
     // What a cable of this kind says its rate is: credit sinks in proportion to it.
     const VETH_KBPS: i32 = 10_000_000;
     const NO_LIMIT: i32 = i32::MIN / 2;
     // By so much it may be late without losing time; after an idle time the second packet may go so much too early.
     const LATE_NS: u64 = 100_000;
-    let Bottleneck { rate_bps, packet_bytes, .. } = *bottleneck;
+    let Bottleneck { packet_bytes, paused, .. } = *bottleneck;
+    let rate_bps = server_bps(bottleneck);
     let late = (rate_bps / 8 * LATE_NS / 1_000_000_000).min(u64::from(packet_bytes / 2)) as i32;
+    let most = if paused { -PER_BYTE * PAUSE_BYTES } else { PER_BYTE * late };
     let gain_kbps = (rate_bps * PER_BYTE as u64 / 1000) as i32;
     message.nested(2, |options| {
         // `struct tc_cbs_qopt`, the first word being that nothing is left to hardware.
-        let words = [0, PER_BYTE * late, NO_LIMIT, gain_kbps, -PER_BYTE * VETH_KBPS].map(i32::to_ne_bytes);
+        let words = [0, most, NO_LIMIT, gain_kbps, -PER_BYTE * VETH_KBPS].map(i32::to_ne_bytes);
         options.attribute(1, words.as_flattened());
     });
+}
+
+/// While it pauses it looks as often as these bytes take at this rate whether it still does: within a millisecond.
+const PAUSE_BYTES: i32 = 10;
+const PAUSE_BPS: u64 = 80_000;
+
+fn server_bps(bottleneck: &Bottleneck) -> u64 {
+    if bottleneck.paused { PAUSE_BPS } else { bottleneck.rate_bps }
+}
+
+/// What cbs is to say of itself.
+pub(super) fn server_told(bottleneck: &Bottleneck) -> Told {
+    Told { rate_bps: server_bps(bottleneck), ..Told::default() }
 }
 
 /// Who marks or drops, and the limit, which RED leaves to the queue within it.
@@ -51,12 +67,17 @@ pub(super) fn discipline(message: &mut Message, aqm: &Aqm, bottleneck: &Bottlene
             options.attribute(threshold, &us.to_ne_bytes());
         }
     };
-    if let Aqm::Bytes(limit) = aqm {
+    let fifo = match aqm {
+        Aqm::Packets => Some(limit_packets),
+        Aqm::Bytes(limit) => Some(*limit),
+        _ => None,
+    };
+    if let Some(limit) = fifo {
         message.attribute(2, &limit.to_ne_bytes());
         return;
     }
     message.nested(2, |options| match aqm {
-        Aqm::Bytes(_) => {}
+        Aqm::Packets | Aqm::Bytes(_) => {}
         Aqm::Red(own) => red(options, own, bottleneck),
         Aqm::CoDel(own) => codel(options, own, 5),
         Aqm::FqCoDel { codel: own, flows, quantum } => {

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, ErrorKind},
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::fd::{AsFd as _, AsRawFd as _},
 };
@@ -71,7 +71,7 @@ pub(super) struct Network {
     places: Vec<Place>,
     /// For every end that has a queue: wire and end.
     queued: Vec<(usize, usize)>,
-    /// What they send at, bits per second; 0: at once.
+    /// What they send at, bits per second; 0: at once, or not at all.
     rates: Vec<u64>,
     /// What was dropped before the run.
     drops_before: Vec<(String, String, u64)>,
@@ -114,7 +114,7 @@ impl Network {
         Ok(network)
     }
 
-    /// What a queue sends at, bits per second; 0: at once.
+    /// What a queue sends at, bits per second; 0: at once, or not at all.
     pub(super) fn rate(&self, queue: usize) -> u64 {
         self.rates[queue]
     }
@@ -405,27 +405,34 @@ fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes:
         }
         message
     };
+    // A kernel without a discipline says that there is no such file.
+    let mut ask = |kind: &str, message: Message| match place.route.request(message) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(io::Error::other(format!("the kernel has no queueing discipline {kind} (module sch_{kind})")))
+        }
+        done => done,
+    };
     let Path { delay_ns, jitter_ns, reordering, loss, seed } = queue.path;
     let managed = queue.bottleneck.and_then(|bottleneck| bottleneck.aqm);
     let on_the_way = if managed.is_some() { loss } else { Loss::None };
     let late = Path { delay_ns, jitter_ns, reordering, loss: on_the_way, seed };
     let mut message = request("netem", PATH, ROOT, flags);
     netem(&mut message, &late, NO_LIMIT, path_rate(queue));
-    place.route.request(message)?;
+    ask("netem", message)?;
     let Some(bottleneck) = queue.bottleneck else { return Ok(()) };
     if let Some(own) = managed {
         let mut message = request("cbs", BOTTLENECK, PATH | 1, flags);
         aqm::server(&mut message, &bottleneck);
-        place.route.request(message)?;
+        ask("cbs", message)?;
         // These take the place of what the ones around them have by themselves.
         let flags = if changes { 0 } else { CREATE | REPLACE };
         let mut message = request(aqm::kind(&own), DISCIPLINE, BOTTLENECK | 1, flags);
         aqm::discipline(&mut message, &own, &bottleneck, changes);
-        place.route.request(message)?;
+        ask(aqm::kind(&own), message)?;
         if let Aqm::Red(_) = own {
             let mut message = request("pfifo", FIFO, DISCIPLINE | 1, flags);
             message.attribute(2, &bottleneck.limit_packets.to_ne_bytes());
-            place.route.request(message)?;
+            ask("pfifo", message)?;
         }
         return Ok(());
     }
@@ -433,14 +440,14 @@ fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes:
     let mut message = request("netem", BOTTLENECK, PATH | 1, flags);
     let path = Path { loss: down, seed: bottleneck.seed, ..Path::default() };
     netem(&mut message, &path, bottleneck.limit_packets, bottleneck.rate_bps);
-    place.route.request(message)?;
+    ask("netem", message)?;
     let mut message = request("netem", LOSS, BOTTLENECK | 1, flags);
     netem(&mut message, &Path { loss, seed, ..Path::default() }, NO_LIMIT, 0);
-    place.route.request(message)
+    ask("netem", message)
 }
 
 fn rate(queue: &Queue) -> u64 {
-    queue.bottleneck.map_or(0, |bottleneck| bottleneck.rate_bps)
+    queue.bottleneck.filter(|bottleneck| !bottleneck.paused).map_or(0, |bottleneck| bottleneck.rate_bps)
 }
 
 /// Asks the kernel what it has made of a queue.
@@ -455,7 +462,7 @@ fn verify(place: &mut Place, wire: usize, end: usize, queue: &Queue) -> Result<(
     if let Some(bottleneck) = queue.bottleneck {
         let Bottleneck { limit_packets: limit, rate_bps, .. } = bottleneck;
         if let Some(own) = managed {
-            given.push((BOTTLENECK, Told { rate_bps, ..Told::default() }));
+            given.push((BOTTLENECK, aqm::server_told(&bottleneck)));
             let holds = if let Aqm::Red(_) = own { FIFO } else { DISCIPLINE };
             let limit = if let Aqm::Bytes(bytes) = own { bytes } else { limit };
             given.push((holds, Told { limit, ..Told::default() }));

@@ -44,8 +44,9 @@ const PIECE: u32 = 32_768;
 const WRITE: u64 = 65_536;
 /// Memory that a packet takes besides its payload, bytes (`SKB_TRUESIZE` of a segment without data).
 const OVERHEAD: u64 = 896;
-/// Memory that the send buffer reckons with for a packet of up to 3456 bytes (`tcp_sndbuf_expand`).
-const RECKONED: u64 = 4_352;
+/// Memory that the send buffer reckons with for a packet of up to 1512 bytes (`tcp_sndbuf_expand`) in kernels without drivers for
+/// wireless networks, such as Debian's for clouds. Those with them reserve some more for headers, which makes it 4352.
+const RECKONED: u64 = 2_304;
 /// It is for two windows, of so many packets at least.
 const LEAST_WINDOW: u32 = 10;
 /// `tcp_wmem[0]`: what the connection has beyond the buffers of its subflows.

@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::args::{Backend, RunArgs};
 use crate::capture::Captures;
 use crate::failure::{BAD_INPUT, FAILED, INTERRUPTED};
-use crate::plan::{Plan, without_programs};
+use crate::plan::Plan;
 use crate::unfinished::Finished;
 
 /// A kernel that runs scenarios.
@@ -30,20 +30,17 @@ impl Machine {
     }
 
     /// What tells the programs of a scenario, and all they need, from others of the same names.
-    pub(crate) fn programs(&self, scenario: &Scenario) -> Option<&str> {
+    pub(crate) fn programs(&self, scenario: &Scenario) -> Option<String> {
         match self {
             Self::Guest(lab) => lab.programs(scenario),
-            Self::Here(_) => None,
+            Self::Here(host) => host.programs(scenario),
         }
     }
 }
 
 /// Refuses what cannot be done on a kernel, where it stands in the file.
-pub(crate) fn check(file: &File, backend: Backend) -> Result<(), Failure> {
+pub(crate) fn check(file: &File) -> Result<(), Failure> {
     for cell in &file.cells {
-        if backend == Backend::Host {
-            without_programs(file, cell, "programs run in the lab's guests only")?;
-        }
         braid_lab::check(cell).map_err(|unsupported| {
             let hint = "use --backend sim, the simulator, or change the scenario with --set";
             let hint = unsupported.remedy.unwrap_or_else(|| hint.to_owned());
@@ -61,7 +58,7 @@ pub(crate) fn prepare(args: &RunArgs, plan: &Plan, stop: &AtomicBool) -> Result<
     let program = env::current_exe()
         .map_err(|error| Failure::new(FAILED, format!("cannot find this program itself: {error}")))?;
     if args.backend == Backend::Host {
-        let host = Host::prepare(&program).map_err(|error| failure(&error))?;
+        let host = Host::prepare(&program, plan.group_scenarios()).map_err(|error| failure(&error))?;
         return Ok(Some(Machine::Here(host)));
     }
     let kernel = args.kernel.as_deref().unwrap_or(braid_lab::default_kernel());

@@ -49,7 +49,7 @@ impl Manifest {
             sha256: hash(&(&planned.file.title, &planned.file.cells)),
             programs: machine
                 .map(|machine| planned.file.cells.iter().filter_map(|cell| machine.programs(cell)))
-                .map_or_else(Vec::new, |programs| programs.map(str::to_owned).collect()),
+                .map_or_else(Vec::new, Iterator::collect),
             cc: planned.specs.iter().map(|spec| spec.text().to_owned()).collect(),
         });
         Self {

@@ -54,7 +54,7 @@ impl Plan {
             let specs = choose(&file, name, &asked)?;
             #[cfg(target_os = "linux")]
             if args.backend != Backend::Sim {
-                crate::lab::check(&file, args.backend)?;
+                crate::lab::check(&file)?;
             }
             if args.backend == Backend::Sim {
                 for cell in &file.cells {
@@ -199,7 +199,7 @@ pub(crate) fn load(name: &str, set: &[String]) -> Result<File, Failure> {
 }
 
 /// Refuses traffic of programs, where it stands in the file.
-pub(crate) fn without_programs(file: &File, cell: &Scenario, why: &str) -> Result<(), Failure> {
+fn without_programs(file: &File, cell: &Scenario, why: &str) -> Result<(), Failure> {
     let is_program = |connection: &&Connection| matches!(connection.traffic, Traffic::Program(_));
     let Some(connection) = cell.connections.iter().find(is_program) else { return Ok(()) };
     let hint = "use braid run --backend lab, or give the connection another kind of traffic".to_owned();

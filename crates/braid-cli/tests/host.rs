@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use assert_cmd::cargo::cargo_bin;
 use rustix::process::{Pid, Signal, kill_process};
 
-use guests::{child_with, packets_are_those_counted, run_on, text, write};
+use guests::{IPERF, child_with, packets_are_those_counted, run_on, text, two_paths, write};
 
 /// Two paths, and a TCP flow of the kernel's own on the first. The algorithm has a detector.
 const SCENARIO: &str = r#"
@@ -62,8 +62,17 @@ fn or_skip(test: &str, output: &Output) -> Option<serde_json::Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
+/// What is in the command line of a process that a program of a run has started, and in no other.
+const OFFSPRING: &str = "12345678";
+
 /// What is left of runs whose process was `agent`, if something is.
 fn left_of(agent: i32) -> Option<String> {
+    let offspring = fs::read_dir("/proc").unwrap().flatten().find(|entry| {
+        fs::read(entry.path().join("cmdline")).is_ok_and(|words| text(&words).contains(OFFSPRING))
+    });
+    if let Some(process) = offspring {
+        return Some(format!("{}, which a program has started", process.path().display()));
+    }
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
     let own = format!("braid_h{agent:x}");
     if Path::new(&format!("/proc/{agent}")).exists() {
@@ -123,11 +132,123 @@ fn the_packets_of_a_run_on_this_kernel_are_those_that_were_counted() {
 }
 
 #[test]
+fn queues_outages_routes_and_ipv6_are_those_of_the_scenario_on_this_kernel_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), EVERYTHING);
+    let Some(document) = or_skip("queues of this kernel", &braid(&path).output().unwrap()) else { return };
+    let run = &document["runs"][0];
+    assert_eq!(run["status"], "ok", "{run}");
+    let of = |link: &serde_json::Value, key: &str| link[key].as_f64().unwrap();
+    let [b1, b2, b3, b4] = [0, 1, 2, 3].map(|link| &run["links"][link]);
+    for marks in [b1, b2] {
+        assert!(of(marks, "marked_packets") > 3.0 && of(marks, "utilization") > 0.3, "{marks}");
+    }
+    assert!(of(b3, "utilization") > 0.5, "{b3}");
+    let in_period = |period: usize, link: usize| of(&run["periods"][period]["links"][link], "packets");
+    assert!(in_period(0, 2) < 3.0, "the link is down: {b3}");
+    assert!(in_period(1, 2) > 30.0, "it is up again: {b3}");
+    assert!(in_period(0, 3) > 30.0 && in_period(1, 3) == 0.0, "the route leaves it: {b4}");
+}
+
+/// Queues that mark, of two kinds, one that is limited in bytes and waits while its link is down, and a route that changes.
+const EVERYTHING: &str = r#"
+title = "Everything"
+duration = "6s"
+warmup = "1s"
+periods = ["2100ms..2900ms", "4s..6s"]
+cc = ["lia"]
+[link.b1]
+rate = "4mbit"
+delay = "10ms"
+queue = "60p"
+discipline = { kind = "codel", ecn = true }
+[link.b2]
+rate = "2mbit"
+delay = "20ms"
+queue = "60p"
+discipline = { kind = "red", min = "5p", max = "30p", gentle = false, ecn = true }
+[link.b3]
+rate = "2mbit"
+delay = "20ms"
+queue = "45kB"
+when-down = "keep"
+change = [{ at = "2s", state = "down" }, { at = "3s", state = "up" }]
+[link.b4]
+rate = "1mbit"
+delay = "10ms"
+queue = "30p"
+[connection.mp0]
+kind = "mptcp"
+ip-version = 6
+ecn = true
+subflow.sf1.route = ["b1"]
+subflow.sf2.route = ["b2"]
+[connection.mp1]
+kind = "mptcp"
+subflow.sf1.route = ["b3"]
+[connection.tcp0]
+kind = "tcp"
+cc = "reno"
+route = ["b4"]
+change = [{ at = "3500ms", route = ["b3"] }]
+"#;
+
+/// Whether the programs of a scenario are here; if not, says so.
+fn has_programs(test: &str, output: &Output) -> bool {
+    let report = text(&output.stderr);
+    if report.contains("on this machine") {
+        eprintln!("SKIPPED: {test}: {report}");
+    }
+    !report.contains("on this machine")
+}
+
+#[test]
+fn programs_are_traffic_on_this_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    // The client is a file of the scenario.
+    fs::write(folder.path().join("client.sh"), "#!/bin/sh\nexec iperf3 -c $1 -n 1M").unwrap();
+    let traffic =
+        IPERF.replace("\"iperf3\", \"-c\", \"{server}\", \"-n\", \"1M\"", "\"./client.sh\", \"{server}\"");
+    let traffic = format!("{traffic}files = [\"client.sh\"]\n");
+    let path = write(folder.path(), &(two_paths("cc = [\"lia\"]", "web") + &traffic));
+    let output = braid(&path).output().unwrap();
+    if !has_programs("programs on this kernel", &output) {
+        return;
+    }
+    let Some(document) = or_skip("programs on this kernel", &output) else { return };
+    let run = &document["runs"][0];
+    let web = &run["connections"][0];
+    assert_eq!((&run["status"], &web["programs"][1]["exit_code"]), (&"ok".into(), &0.into()), "{run}");
+    assert!(web["programs"][1]["stdout"].as_str().unwrap().contains("iperf Done."), "{web}");
+    for subflow in web["subflows"].as_array().unwrap() {
+        assert!(subflow["packets_sent"].as_u64().unwrap() > 100, "{subflow}");
+    }
+    let left: Vec<_> = fs::read_dir("/run/braid").unwrap().flatten().collect();
+    assert!(left.is_empty() || env::var_os("BRAID_GUEST").is_none(), "{left:?}");
+}
+
+#[test]
 fn a_run_that_is_interrupted_or_killed_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = scenario(folder.path());
+    leaves_nothing(&scenario(folder.path()));
+}
+
+#[test]
+fn neither_do_its_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    // What the client starts knows nothing of it, and does not listen to what it is told.
+    let client = format!("trap '' TERM; setsid sleep {OFFSPRING} & sleep {OFFSPRING}");
+    let (before, _) = IPERF.split_once("client = ").unwrap();
+    let traffic = format!("{before}client = [\"sh\", \"-c\", \"{client}\"]\n");
+    let path = write(folder.path(), &(two_paths("cc = [\"lia\"]", "web") + &traffic));
+    if has_programs("programs of an interrupted run", &braid(&path).arg("--dry-run").output().unwrap()) {
+        leaves_nothing(&path);
+    }
+}
+
+fn leaves_nothing(scenario: &Path) {
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
-        let child = braid(&scenario)
+        let child = braid(scenario)
             .args(["--set", "duration=1000s"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,13 +1,14 @@
 //! Scenarios on the kernel of this machine, in real time.
 //!
-//! All of a run belongs to one process, [`crate::agent_here`]: network namespaces without names, the cables in them, sockets
-//! and eBPF programs. The kernel takes them away when it ends, however it ends: nothing can be left over.
+//! All of a run belongs to one process, [`crate::agent_here`]: network namespaces without names, the cables in them, sockets,
+//! eBPF programs, and the programs that are its traffic. The kernel takes them away when it ends, however it ends: nothing can be
+//! left over, but the files of such programs, until the next start.
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, Permissions},
     io::Write as _,
-    os::unix::process::CommandExt as _,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::{
@@ -25,26 +26,33 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 use crate::{
     Capture, Error, Outcome,
     job::{self, Inbox, Job, Packet, Report},
+    kernels::writing,
     lower,
+    programs::{self, At, Named, Pack},
+    scratch::{self, Scratch},
 };
 
 /// How much longer than the scenario a run may take: algorithms are loaded before it.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
+/// What runs have in files: the folders of their programs. Root's alone, and nothing of it outlives the machine.
+const FOLDERS: &str = "/run/braid";
 
 /// This machine, which has all that runs need.
 #[derive(Debug)]
 pub struct Host {
     program: PathBuf,
     kernel: String,
+    /// One for each choice of programs.
+    packs: Vec<(Named, Pack)>,
 }
 
 impl Host {
-    /// Looks whether everything is there; `program` is this very program.
+    /// Looks whether everything is there that these scenarios need; `program` is this very program.
     ///
     /// # Errors
     /// If something is missing.
-    pub fn prepare(program: &Path) -> Result<Self, Error> {
+    pub fn prepare<'a>(program: &Path, scenarios: impl Iterator<Item = &'a Scenario>) -> Result<Self, Error> {
         let here = ["root or CAP_NET_ADMIN", "CAP_SYS_ADMIN", "MPTCP", "netem"];
         let requirements = braid_kernel::doctor();
         let needed = requirements.iter().filter(|own| own.is_essential || here.contains(&own.what));
@@ -56,7 +64,27 @@ impl Host {
         }
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
             .map_err(|error| Error::machine(format!("cannot read /proc/sys/kernel/osrelease: {error}")))?;
-        Ok(Self { program: program.to_owned(), kernel: kernel.trim().to_owned() })
+        let mut packs: Vec<(Named, Pack)> = Vec::new();
+        for named in scenarios.map(programs::named).filter(|named| !named.is_empty()) {
+            if !packs.iter().any(|(other, _)| *other == named) {
+                packs.push((named.clone(), Pack::of(&named, At::Here)?));
+            }
+        }
+        if !packs.is_empty() {
+            fs::create_dir_all(FOLDERS).map_err(|error| writing(Path::new(FOLDERS), &error))?;
+            scratch::sweep(Path::new(FOLDERS));
+        }
+        Ok(Self { program: program.to_owned(), kernel: kernel.trim().to_owned(), packs })
+    }
+
+    fn pack(&self, scenario: &Scenario) -> Option<&Pack> {
+        let named = programs::named(scenario);
+        self.packs.iter().find(|(other, _)| *other == named).map(|(_, pack)| pack)
+    }
+
+    /// What the programs of a scenario, with all they need, are told apart by; none if it has none.
+    pub fn programs(&self, scenario: &Scenario) -> Option<String> {
+        self.pack(scenario).map(Pack::identity)
     }
 
     /// What results depend on besides scenario and seed, as far as it has a name.
@@ -77,7 +105,18 @@ impl Host {
         capture: Option<Capture<'_>>,
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
-        let mut lowered = lower::lower(scenario, spec, seed, &BTreeMap::new())?;
+        // It is there until the run is over.
+        let mut _folders = None;
+        let mut runs = BTreeMap::new();
+        if let Some(pack) = self.pack(scenario) {
+            let folders = Scratch::new_in(Path::new(FOLDERS))?;
+            // Servers look into it as another user.
+            fs::set_permissions(folders.path(), Permissions::from_mode(0o755))
+                .map_err(|error| writing(folders.path(), &error))?;
+            runs = pack.place(folders.path())?;
+            _folders = Some(folders);
+        }
+        let mut lowered = lower::lower(scenario, spec, seed, &runs)?;
         lowered.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
         let mut nobody = |_: Packet<'_>| ();
         let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);

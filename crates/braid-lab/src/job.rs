@@ -248,8 +248,8 @@ pub(crate) struct Programs {
     pub(crate) server_sends: bool,
     /// Where they begin.
     pub(crate) folder: String,
-    /// Folders of shared libraries, as `LD_LIBRARY_PATH` has them.
-    pub(crate) libraries: String,
+    /// Folders of shared libraries, as `LD_LIBRARY_PATH` has them, if they are not found without.
+    pub(crate) libraries: Option<String>,
     /// A library that is loaded before all others.
     pub(crate) preload: Option<String>,
 }

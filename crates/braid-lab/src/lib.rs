@@ -47,7 +47,7 @@ pub use lower::{Unsupported, check};
 use job::{Job, Report};
 use kernels::{Kernel, hex, writing};
 use lower::Lowered;
-use programs::{Named, Pack};
+use programs::{At, Named, Pack};
 use qemu::{Begin, Boot, Place, Qemu};
 use scratch::Scratch;
 
@@ -176,7 +176,7 @@ impl Lab {
         stop: &AtomicBool,
         say: &dyn Fn(&str),
     ) -> Result<Image, Error> {
-        let pack = Pack::of(&programs)?;
+        let pack = Pack::of(&programs, At::Guest)?;
         let bytes = image::build(&self.kernel, program, &pack.files)?;
         let mut hash = Sha256::new();
         hash.update(&bytes);
@@ -217,9 +217,9 @@ impl Lab {
     ///
     /// # Panics
     /// If the lab was not prepared for this scenario.
-    pub fn programs(&self, scenario: &Scenario) -> Option<&str> {
+    pub fn programs(&self, scenario: &Scenario) -> Option<String> {
         let image = self.image_of(scenario);
-        (!image.programs.is_empty()).then_some(&*image.contents)
+        (!image.programs.is_empty()).then(|| image.contents.clone())
     }
 
     /// [`Lab::machine`] and the image, by its hash.

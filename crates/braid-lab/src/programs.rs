@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs, io,
+    env,
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,7 +14,12 @@ use braid_scenario::model::{self, Kind, Programs, Scenario, Traffic};
 use lddtree::{DependencyAnalyzer, Library};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Error, Unsupported, image::Files, job, kernels::hex};
+use crate::{
+    Error, Unsupported,
+    image::Files,
+    job,
+    kernels::{hex, writing},
+};
 
 /// What makes TCP sockets of a program those of MPTCP, and where distributions have it.
 const WRAPPER: &str = "libmptcpwrap.so.0";
@@ -19,7 +27,7 @@ const WRAPPER: &str = "libmptcpwrap.so.0";
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// Each connection's folder in the guest is in here.
 const FOLDERS: &str = "/programs";
-/// All of it is in the guest's memory.
+/// All of it is in memory, the guest's or this machine's.
 const MOST_BYTES: usize = 256 << 20;
 /// Who there is in the guest: servers change to one of these.
 const PASSWD: &str =
@@ -40,9 +48,19 @@ pub(crate) fn named(scenario: &Scenario) -> Named {
     scenario.connections.iter().filter_map(of).collect()
 }
 
-/// Programs and all they need, ready for a guest.
-#[derive(Clone, Debug, Default)]
+/// Where programs are to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// In a guest, which has nothing but what it is given.
+    Guest,
+    /// On this machine, which has all but the files that the scenario names.
+    Here,
+}
+
+/// Programs and all they need.
+#[derive(Clone, Debug)]
 pub(crate) struct Pack {
+    at: At,
     /// By path in the guest.
     pub(crate) files: Files,
     /// How they are run, by the name of the connection.
@@ -103,12 +121,12 @@ fn wrapper() -> Option<PathBuf> {
 }
 
 impl Pack {
-    /// All that the programs of a scenario need.
+    /// All that the programs of a scenario need there.
     ///
     /// # Errors
-    /// If something is missing, cannot be read, or is too much for a guest.
-    pub(crate) fn of(named: &Named) -> Result<Self, Error> {
-        let mut pack = Self::default();
+    /// If something is missing, cannot be read, or is too much.
+    pub(crate) fn of(named: &Named, at: At) -> Result<Self, Error> {
+        let mut pack = Self { at, files: Files::default(), runs: BTreeMap::new() };
         for (name, multipath, programs) in named {
             pack.add(name, *multipath, programs)?;
         }
@@ -123,7 +141,7 @@ impl Pack {
         if bytes > MOST_BYTES {
             return Err(Error::input(
                 format!(
-                    "the programs and their files have {} MB; a guest has room for {}",
+                    "the programs and their files have {} MB; there is room for {}",
                     bytes >> 20,
                     MOST_BYTES >> 20
                 ),
@@ -131,6 +149,29 @@ impl Pack {
             ));
         }
         Ok(pack)
+    }
+
+    /// Puts the folders of the connections into one of this machine. How the programs are run there.
+    pub(crate) fn place(&self, parent: &Path) -> Result<BTreeMap<String, job::Programs>, Error> {
+        for (path, (mode, bytes)) in &self.files {
+            let Ok(within) = Path::new(path).strip_prefix(FOLDERS) else { continue };
+            let to = parent.join(within);
+            fs::create_dir_all(to.parent().expect("it is in a folder"))
+                .and_then(|()| fs::write(&to, bytes))
+                .and_then(|()| fs::set_permissions(&to, Permissions::from_mode(*mode)))
+                .map_err(|error| writing(&to, &error))?;
+        }
+        let place = |path: &mut String| {
+            if let Ok(within) = Path::new(&*path).strip_prefix(FOLDERS) {
+                *path = parent.join(within).display().to_string();
+            }
+        };
+        let mut runs = self.runs.clone();
+        for run in runs.values_mut() {
+            place(&mut run.folder);
+            run.commands.iter_mut().for_each(|command| place(&mut command.path));
+        }
+        Ok(runs)
     }
 
     /// Of everything in it.
@@ -173,14 +214,14 @@ impl Pack {
             self.file(&wrapper, &wrapper, &mut libraries)?;
             preload = Some(wrapper.display().to_string());
         }
-        // The guest has no cache of where libraries are.
         libraries.sort();
         libraries.dedup();
         let run = job::Programs {
             commands,
             server_sends: programs.server_sends,
             folder,
-            libraries: libraries.join(":"),
+            // The guest has no cache of where they are.
+            libraries: (self.at == At::Guest).then(|| libraries.join(":")),
             preload,
         };
         self.runs.insert(name.to_owned(), run);
@@ -200,6 +241,9 @@ impl Pack {
         let script = script.map(|line| String::from_utf8_lossy(line).into_owned());
         let mode = if is_elf || script.is_some() { 0o755 } else { 0o644 };
         self.files.insert(to, (mode, bytes));
+        if self.at == At::Here {
+            return Ok(());
+        }
         if is_elf {
             for library in needed(from)? {
                 libraries.extend(library.parent().map(|folder| folder.display().to_string()));

@@ -16,7 +16,7 @@ use std::{
 
 use rustix::{
     fs::statvfs,
-    process::{Signal, set_parent_process_death_signal},
+    process::{Signal, set_parent_process_death_signal, setsid},
     thread::{CpuSet, sched_setaffinity},
 };
 use serde_json::{Value, json};
@@ -198,7 +198,7 @@ pub(crate) fn run(
     }
     let errors = folder.path().join("errors");
     let errors = File::create(&errors).map_err(|error| writing(&errors, &error))?;
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
     let processor = place.processor;
     // SAFETY: between fork and exec, system calls and nothing else.
     unsafe {
@@ -209,6 +209,9 @@ pub(crate) fn run(
                 // It works without, too.
                 let _ = sched_setaffinity(None, &only);
             }
+            // A session is what Linux shares processors among. In one with another guest each would
+            // change the other's share whenever one of its threads wakes, and be interrupted by that.
+            let _ = setsid();
             // The guest must not outlive the thread that waits for it.
             Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
         });

@@ -62,6 +62,14 @@ subflow.sf2.route = ["b2"]
     )
 }
 
+/// What follows [`two_paths`] with a connection `web`, if that is to carry what iperf3 sends.
+pub(crate) const IPERF: &str = r#"
+[connection.web.traffic]
+kind = "program"
+server = ["iperf3", "-s", "-1"]
+client = ["iperf3", "-c", "{server}", "-n", "1M"]
+"#;
+
 pub(crate) fn write(folder: &Path, scenario: &str) -> PathBuf {
     let path = folder.join("two.toml");
     fs::write(&path, scenario).unwrap();

@@ -67,27 +67,19 @@ pub(super) fn discipline(message: &mut Message, aqm: &Aqm, bottleneck: &Bottlene
             options.attribute(threshold, &us.to_ne_bytes());
         }
     };
-    let fifo = match aqm {
-        Aqm::Packets => Some(limit_packets),
-        Aqm::Bytes(limit) => Some(*limit),
-        _ => None,
-    };
-    if let Some(limit) = fifo {
-        message.attribute(2, &limit.to_ne_bytes());
-        return;
-    }
-    message.nested(2, |options| match aqm {
-        Aqm::Packets | Aqm::Bytes(_) => {}
-        Aqm::Red(own) => red(options, own, bottleneck),
-        Aqm::CoDel(own) => codel(options, own, 5),
-        Aqm::FqCoDel { codel: own, flows, quantum } => {
+    match aqm {
+        Aqm::Packets => message.attribute(2, &limit_packets.to_ne_bytes()),
+        Aqm::Bytes(limit) => message.attribute(2, &limit.to_ne_bytes()),
+        Aqm::Red(own) => message.nested(2, |options| red(options, own, bottleneck)),
+        Aqm::CoDel(own) => message.nested(2, |options| codel(options, own, 5)),
+        Aqm::FqCoDel { codel: own, flows, quantum } => message.nested(2, |options| {
             codel(options, own, 7);
             options.attribute(6, &quantum.to_ne_bytes());
             if !changes {
                 options.attribute(5, &flows.to_ne_bytes());
             }
-        }
-    });
+        }),
+    };
 }
 
 fn red(options: &mut Message, own: &Red, bottleneck: &Bottleneck) {

@@ -1,4 +1,4 @@
-//! Programs of the host as traffic: they run in the namespaces of their connection, and what their sockets do is counted.
+//! Programs as traffic: they run in the namespaces of their connection, and what their sockets do is counted.
 
 use std::{
     fs::{self, File},
@@ -14,6 +14,7 @@ use rustix::{
     fd::OwnedFd,
     fs::{MemfdFlags, memfd_create},
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
+    thread::{UnshareFlags, unshare_unsafe},
 };
 
 use super::sockets::{Seen, Sockets};
@@ -50,6 +51,29 @@ struct Running {
     stderr: File,
 }
 
+/// From now on what this process starts, and what that starts, ends with this process, however it ends: it is in a
+/// namespace of processes, which the kernel ends with its first one. No thread can be started any more.
+pub(super) fn end_with_this() -> io::Result<()> {
+    // SAFETY: it concerns processes that are yet to come.
+    unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?;
+    // SAFETY: this process has one thread only.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => loop {
+            // SAFETY: system calls.
+            unsafe {
+                // Whose parents have ended are its children now, and nobody waits for them.
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // Pipes and sockets would stay open with it.
+                libc::close_range(0, libc::c_uint::MAX, 0);
+                libc::pause();
+            }
+        },
+        _ => Ok(()),
+    }
+}
+
 /// What the sockets of both namespaces have done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moved {
@@ -79,8 +103,8 @@ impl Programs {
             ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
             ("HOME", "/"),
             ("LANG", "C"),
-            ("LD_LIBRARY_PATH", &self.model.libraries),
         ]);
+        program.envs(self.model.libraries.iter().map(|folders| ("LD_LIBRARY_PATH", folders)));
         program.envs(self.model.preload.iter().map(|library| ("LD_PRELOAD", library)));
         program
             .stdin(Stdio::null())

@@ -11,7 +11,7 @@ use braid_report::compare::{markdown, text};
 use braid_report::html::{Part, Report, Selection, Series};
 use braid_report::overlay::{Panel, svg};
 use braid_report::{Cell, Table};
-use braid_results::compare::{Comparison, Curve, curves, differences, parting};
+use braid_results::compare::{Comparison, Curve, Side, curves, differences, parting};
 use braid_results::measure::{Measurements, SAMPLE_INTERVAL_NS};
 use braid_results::summary::summarize;
 use braid_results::{OK, Run, json};
@@ -33,7 +33,12 @@ use crate::{Failure, lab, list, out, pool, terminal};
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let of_lab = run_args(args, Backend::Lab, args.seeds);
     let of_sim = run_args(args, Backend::Sim, args.sim_seeds);
-    let (in_lab, in_sim) = (Plan::new(&of_lab)?, Plan::new(&of_sim)?);
+    let (in_lab, mut in_sim) = (Plan::new(&of_lab)?, Plan::new(&of_sim)?);
+    for connection in in_sim.connections_mut() {
+        if let Some(same) = braid_lab::own_of_the_kernel(connection) {
+            connection.cc = Some(same.to_owned());
+        }
+    }
     if args.dry_run {
         return terminal::print(
             format!("lab:\n{}sim:\n{}", intention(&in_lab), intention(&in_sim)).as_bytes(),
@@ -54,6 +59,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         let (of_lab, of_sim) = (summarize(&runs(in_lab)).remove(0), summarize(&runs(in_sim)).remove(0));
         let of_lab_runs: Vec<(u64, &Measurements)> =
             in_lab.iter().filter_map(|(run, counts)| Some((run.seed, counts.as_ref()?))).collect();
+        let counted: Vec<&Measurements> = of_lab_runs.iter().map(|&(_, counts)| counts).collect();
         let of_sim_runs: Vec<&Measurements> =
             in_sim.iter().filter_map(|(_, counts)| counts.as_ref()).collect();
         let mut doubts: Vec<String> = in_lab.iter().flat_map(|(run, _)| run.doubts.clone()).collect();
@@ -69,7 +75,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
             sim_runs: of_sim.runs - of_sim.failed,
             lab_runs: of_lab.runs - of_lab.failed,
             doubts,
-            differences: differences(scenario, &of_sim, &of_lab),
+            differences: differences(
+                scenario,
+                Side { summary: &of_sim, counts: &of_sim_runs },
+                Side { summary: &of_lab, counts: &counted },
+            ),
             parting: parting(scenario, &of_sim_runs, &of_lab_runs),
         });
     }

@@ -101,6 +101,12 @@ impl Plan {
         self.groups.iter().map(|&(file, cell, _)| &self.files[file].file.cells[cell])
     }
 
+    /// Those of all cells.
+    pub(crate) fn connections_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
+        let cells = self.files.iter_mut().flat_map(|planned| &mut planned.file.cells);
+        cells.flat_map(|cell| &mut cell.connections)
+    }
+
     /// A run: by file, cell, congestion control and seed.
     pub(crate) fn get(&self, index: usize) -> (Setup<'_>, &Spec) {
         let seeds = self.seeds_of_each();

@@ -20,7 +20,7 @@ fn scenario(folder: &Path) -> PathBuf {
 
 fn compare(scenario: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(cargo_bin("braid"));
-    command.arg("compare").arg(scenario).args(["--quiet", "--sim-seeds", "3"]).args(options);
+    command.arg("compare").arg(scenario).arg("--quiet").args(options);
     command.output().unwrap()
 }
 
@@ -30,7 +30,8 @@ fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
     let scenario = scenario(folder.path());
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (out, page, overlay) = (at("out"), at("page.html"), at("overlay"));
-    let options = ["--out", &out, "--report", &page, "--overlay", &overlay, "--format", "json"];
+    let options =
+        ["--sim-seeds", "3", "--out", &out, "--report", &page, "--overlay", &overlay, "--format", "json"];
     let first = compare(&scenario, &options);
     let report = text(&first.stderr);
     if lab_is_missing(&report) {
@@ -84,6 +85,25 @@ fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
     let missing = missing.env("PATH", "").output().unwrap();
     assert_eq!(missing.status.code(), Some(1), "{}", text(&missing.stderr));
     assert!(text(&missing.stderr).contains("cannot run qemu-system-x86_64"), "{}", text(&missing.stderr));
+}
+
+#[test]
+fn a_flow_on_the_kernels_own_cubic_has_it_in_the_simulator_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let flows = "[connection.tcp0]\nkind = \"tcp\"\ncc = \"cubic\"\nroute = [\"b1\"]\n\
+                 [connection.tcp1]\nkind = \"tcp\"\ncc = \"lia\"\nroute = [\"b2\"]\n";
+    let path = write(folder.path(), &(two_paths("cc = [\"cubic\"]", "mp0") + flows));
+    let output = compare(&path, &["--sim-seeds", "1", "--format", "json"]);
+    let report = text(&output.stderr);
+    if lab_is_missing(&report) {
+        eprintln!("SKIPPED: {report}");
+        return;
+    }
+    assert!(output.status.success(), "{report}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |run: usize| [0, 1, 2].map(|flow| document["runs"][run]["connections"][flow]["cc"].clone());
+    assert_eq!(of(0), ["cubic", "cubic", "lia"], "the lab");
+    assert_eq!(of(1), ["cubic", "cubic:alpha=constant:rounding=linux", "lia"], "the simulator");
 }
 
 #[test]

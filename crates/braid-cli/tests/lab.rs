@@ -7,6 +7,7 @@ mod guests;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -313,6 +314,27 @@ fn a_guest_that_is_killed_fails_its_run_and_no_other() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("the guest ended before its report"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn guests_of_two_commands_have_a_processor_each() {
+    if !lab_is_here("two commands") || thread::available_parallelism().unwrap().get() < 2 {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    let runs = [(); 2].map(|()| begin(&mut braid(&scenario)));
+    let [first, second] = runs.each_ref().map(|(_, guest)| {
+        let status = fs::read_to_string(format!("/proc/{guest}/status")).unwrap();
+        let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).map(str::to_owned);
+        allowed.unwrap()
+    });
+    for (child, _) in runs {
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        child.wait_with_output().unwrap();
+    }
+    // Other tests may have guests at the same time, and those that find no free processor are anywhere.
+    assert!(first != second || first.contains(['-', ',']), "{first} and {second}");
 }
 
 #[test]

@@ -27,14 +27,17 @@ use std::{
     hash::Hasher as _,
     io::{self, Write as _},
     path::{Path, PathBuf},
-    process,
-    sync::{Mutex, PoisonError, atomic::AtomicBool},
+    sync::atomic::AtomicBool,
     time::{Duration, SystemTime},
 };
 
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
+use rustix::{
+    fs::{FlockOperation, flock},
+    thread::{CpuSet, sched_getaffinity},
+};
 use sha2::{Digest as _, Sha256};
 use twox_hash::XxHash3_64;
 
@@ -42,7 +45,7 @@ pub use agent::{agent, agent_here};
 pub use error::{Error, Kind};
 pub use host::Host;
 pub use job::Packet;
-pub use lower::{Unsupported, check};
+pub use lower::{Unsupported, check, own_of_the_kernel};
 
 use job::{Job, Report};
 use kernels::{Kernel, hex, writing};
@@ -84,8 +87,8 @@ pub struct Lab {
     /// One for scenarios without programs, if there are some, and one for each choice of programs.
     images: Vec<Image>,
     folder: PathBuf,
-    /// Processors without a guest.
-    free: Mutex<Vec<usize>>,
+    /// Those that this process may use.
+    processors: Vec<usize>,
 }
 
 /// What a guest boots from, and what it has booted to.
@@ -155,8 +158,7 @@ impl Lab {
         let folder = cache.join("lab");
         fs::create_dir_all(&folder).map_err(|error| writing(&folder, &error))?;
         scratch::sweep(&folder);
-        let free = Mutex::new(processors());
-        let mut lab = Self { qemu, kernel, images: Vec::new(), folder, free };
+        let mut lab = Self { qemu, kernel, images: Vec::new(), folder, processors: processors() };
         for scenario in scenarios {
             let programs = programs::named(scenario);
             if !lab.images.iter().any(|image| image.programs == programs) {
@@ -272,24 +274,27 @@ impl Lab {
     ) -> Result<Report, Error> {
         [Some(&image.file), image.snapshot.as_ref()].into_iter().flatten().for_each(|path| mark(path));
         let boot = Boot { kernel: &self.kernel.image, image: &image.file };
-        let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let processor = free().pop();
+        let (processor, _mine) = self.free_processor().unzip();
         let place = Place { folder: &self.folder, processor };
         let mut attempt = || qemu::run(&self.qemu, &boot, begin, job, &place, packets, stop).transpose();
         let done = (0..ATTEMPTS).find_map(|_| attempt());
-        free().extend(processor);
         done.unwrap_or_else(|| Err(Error::guest(job::CLOCK_MOVED)))
+    }
+
+    /// One without a guest, of this braid or of another, while the file is open.
+    fn free_processor(&self) -> Option<(usize, File)> {
+        self.processors.iter().find_map(|&processor| {
+            let file = File::create(self.folder.join(format!("processor-{processor}"))).ok()?;
+            flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+            Some((processor, file))
+        })
     }
 }
 
-/// Those that this process may use. Not every braid begins with the same one.
+/// Those that this process may use.
 fn processors() -> Vec<usize> {
-    let Ok(usable) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
-    let mut all: Vec<usize> =
-        (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| usable.is_set(cpu)).collect();
-    let first = process::id() as usize % all.len().max(1);
-    all.rotate_left(first);
-    all
+    let Ok(usable) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|&cpu| usable.is_set(cpu)).collect()
 }
 
 /// The folder for what need not be made again.

@@ -114,6 +114,16 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
     Ok(())
 }
 
+/// Plain TCP on reno or cubic, where the scenario says so, is the kernel's own in the lab. Which of ours is as that is: Linux
+/// 6.12's CUBIC has not the slope of RFC 9438.
+pub fn own_of_the_kernel(connection: &model::Connection) -> Option<&'static str> {
+    match connection.cc.as_deref().filter(|_| connection.kind == Kind::Tcp)? {
+        "reno" => Some("reno"),
+        "cubic" => Some("cubic:alpha=constant:rounding=linux"),
+        _ => None,
+    }
+}
+
 /// The job of a run; `programs` are those of the scenario by their connections.
 ///
 /// # Errors
@@ -356,11 +366,10 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The kernel's name of a connection's congestion control, which is loaded if it is one of ours. Plain TCP on reno or
-    /// cubic, where the scenario says so, is the kernel's own.
+    /// The kernel's name of a connection's congestion control, which is loaded if it is one of ours.
     fn congestion_control(&mut self, model: &model::Connection, spec: &Spec) -> String {
         let text = model.cc.as_deref().unwrap_or(spec.text());
-        if model.kind == Kind::Tcp && model.cc.is_some() && ["reno", "cubic"].contains(&text) {
+        if own_of_the_kernel(model).is_some() {
             return text.to_owned();
         }
         let loaded = self.job.algorithms.iter().position(|(_, other)| other == text);

@@ -195,7 +195,7 @@ fn score(comparisons: &[Comparison]) -> String {
 
 fn legend() -> String {
     format!(
-        "rate: IP bytes of a subflow. RTT: mean. \u{b1}: half the 95 % confidence interval of the difference. Targets: rate \
+        "rate: IP bytes of a subflow. RTT: mean of the smoothed RTT. \u{b1}: half the 95 % confidence interval of the difference. Targets: rate \
          within {:.0} % of the slowest link's or that interval, RTT within {:.0} % of the lab's, Jain's index within \
          {JAIN_TARGET}; outside: what misses them. They part where {}.",
         100.0 * THROUGHPUT_TARGET,

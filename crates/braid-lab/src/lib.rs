@@ -87,8 +87,8 @@ pub struct Lab {
     /// One for scenarios without programs, if there are some, and one for each choice of programs.
     images: Vec<Image>,
     folder: PathBuf,
-    /// Those that this process may use.
-    processors: Vec<usize>,
+    /// Those that this process may use, each with the file that is locked by whoever has a guest there.
+    processors: Vec<(usize, PathBuf)>,
 }
 
 /// What a guest boots from, and what it has booted to.
@@ -158,7 +158,7 @@ impl Lab {
         let folder = cache.join("lab");
         fs::create_dir_all(&folder).map_err(|error| writing(&folder, &error))?;
         scratch::sweep(&folder);
-        let mut lab = Self { qemu, kernel, images: Vec::new(), folder, processors: processors() };
+        let mut lab = Self { qemu, kernel, images: Vec::new(), folder, processors: processors(&cache) };
         for scenario in scenarios {
             let programs = programs::named(scenario);
             if !lab.images.iter().any(|image| image.programs == programs) {
@@ -283,18 +283,21 @@ impl Lab {
 
     /// One without a guest, of this braid or of another, while the file is open.
     fn free_processor(&self) -> Option<(usize, File)> {
-        self.processors.iter().find_map(|&processor| {
-            let file = File::create(self.folder.join(format!("processor-{processor}"))).ok()?;
+        self.processors.iter().find_map(|(processor, path)| {
+            let file = File::create(path).ok()?;
             flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-            Some((processor, file))
+            Some((*processor, file))
         })
     }
 }
 
-/// Those that this process may use.
-fn processors() -> Vec<usize> {
+/// Those that this process may use, and their files in the cache. Guests run without, too.
+fn processors(cache: &Path) -> Vec<(usize, PathBuf)> {
+    let folder = cache.join("processors");
+    let _ = fs::create_dir_all(&folder);
     let Ok(usable) = sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|&cpu| usable.is_set(cpu)).collect()
+    let all = (0..CpuSet::MAX_CPU).filter(|&processor| usable.is_set(processor));
+    all.map(|processor| (processor, folder.join(processor.to_string()))).collect()
 }
 
 /// The folder for what need not be made again.

@@ -2,7 +2,8 @@
 
 use std::{
     fs,
-    io::ErrorKind,
+    io::{self, ErrorKind},
+    iter,
     path::{Path, PathBuf},
 };
 
@@ -56,6 +57,14 @@ pub(crate) fn names() -> Result<Vec<String>, Error> {
         .collect();
     names.sort();
     Ok(names)
+}
+
+/// Makes the folder of an algorithm. Another braid removes the one that it is in when that is empty, perhaps just now.
+pub(crate) fn make(pins: &Path) -> io::Result<()> {
+    let is_gone =
+        |made: &io::Result<()>| made.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let mut tries = iter::repeat_with(|| fs::create_dir_all(pins)).take(100);
+    tries.find(|made| !is_gone(made)).unwrap_or_else(|| fs::create_dir_all(pins))
 }
 
 /// Removes a folder of pins, and the one above it if that was the last.

@@ -66,7 +66,7 @@ pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     let before = match map(&mut object, ops)?.attach_struct_ops() {
         Ok(mut link) => {
             bpffs::remove(&pins);
-            fs::create_dir_all(&pins).map_err(|error| pinning(&pins, &error))?;
+            bpffs::make(&pins).map_err(|error| pinning(&pins, &error))?;
             link.pin(pins.join("link")).map_err(failed("pinning"))?;
             None
         }

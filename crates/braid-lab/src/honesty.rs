@@ -73,9 +73,7 @@ pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) ->
     arrivals(scenario, lowered, last, &mut doubts);
     delays(scenario, last, &mut doubts);
     for (node, counter, count) in &report.elsewhere {
-        doubts.push(format!(
-            "{count} packets were dropped where none should be: {node} counts them as {counter}"
-        ));
+        doubts.push(format!("{count} packets where none should be: {node} counts them as {counter}"));
     }
     doubts
 }

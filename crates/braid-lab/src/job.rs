@@ -332,7 +332,8 @@ pub(crate) struct Report {
     pub(crate) moments: Vec<Moment>,
     /// What detectors of shared bottlenecks said, ascending in time for each subflow.
     pub(crate) verdicts: Vec<VerdictAt>,
-    /// Packets that something else than a queue or a link has dropped: namespace, counter, number.
+    /// Packets that something else than a queue or a link has dropped, or that no traffic has asked for: namespace, counter,
+    /// number.
     pub(crate) elsewhere: Vec<(String, String, u64)>,
     /// Packets that should have been taken down and were not.
     pub(crate) missed_packets: u64,

@@ -253,7 +253,8 @@ fn busy_ns(bytes: u64, rate_bps: u64) -> u64 {
 fn direction(model: &model::Direction, moments: &[Moment], queue: usize) -> DirectionCounts {
     let (start, end) = (&moments[0].queues[queue], &moments[moments.len() - 1].queues[queue]);
     let entered = |at: &QueueAt| at.served + u64::from(at.queued);
-    let packets = entered(end) - entered(start);
+    // One may have left while the queue was read.
+    let packets = entered(end).saturating_sub(entered(start));
     // What was lost is known by its number only; it was as large as the others.
     let left = end.packets - start.packets;
     let bytes_left = end.bytes - start.bytes;

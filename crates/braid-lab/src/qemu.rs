@@ -422,7 +422,7 @@ impl Guest {
         Error::guest(format!("the guest ended before its report ({how}){errors}{}", self.log()))
     }
 
-    /// The last lines of its console, if there are some, after the one that says why it panicked, if it did.
+    /// The last lines of its console, if there are some, after those that say who panicked and why, if somebody did.
     fn log(&self) -> String {
         let text = fs::read(self.folder.path().join("console")).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).replace('\r', "");
@@ -431,8 +431,8 @@ impl Guest {
             return String::new();
         }
         let (before, last) = lines.split_at(lines.len().saturating_sub(LOG_LINES));
-        let panic = before.iter().find(|line| line.contains("Kernel panic"));
-        let shown: Vec<&str> = panic.into_iter().chain(last).copied().collect();
+        let tells = |line: &&&str| line.contains("Kernel panic") || line.contains("panicked at");
+        let shown: Vec<&str> = before.iter().filter(tells).chain(last).copied().collect();
         format!("; the last of its log:\n    {}", shown.join("\n    "))
     }
 }

@@ -18,13 +18,17 @@ const DROPS: [&str; 13] = [
     "TCPOFODrop",
     "TCPZeroWindowDrop",
 ];
-const DROPS_OF_IPV6: [&str; 6] = [
+/// Also of those that a stack sends by itself, to find or to tell its neighbours.
+const DROPS_OF_IPV6: [&str; 9] = [
     "Ip6InHdrErrors",
     "Ip6InAddrErrors",
     "Ip6InDiscards",
     "Ip6OutDiscards",
     "Ip6InNoRoutes",
     "Ip6OutNoRoutes",
+    "Icmp6OutMLDv2Reports",
+    "Icmp6OutNeighborSolicits",
+    "Icmp6OutRouterSolicits",
 ];
 /// Times that a window was reduced because of losses that later arrivals showed.
 const RECOVERIES: [&str; 2] = ["TCPRenoRecovery", "TCPSackRecovery"];
@@ -64,7 +68,7 @@ impl Counters {
         Ok(Episodes { recoveries: sum(&RECOVERIES), undos: sum(&UNDOS) })
     }
 
-    /// Packets that were dropped by the stack or by an interface, by counter.
+    /// Packets that were dropped by the stack or by an interface, or that no traffic has asked for, by counter.
     pub(super) fn drops(&self) -> Result<Vec<(String, u64)>, String> {
         let (netstat, snmp, devices) = (read(&self.netstat)?, read(&self.snmp)?, read(&self.devices)?);
         let snmp6 = self.snmp6.as_ref().map(read).transpose()?.unwrap_or_default();

@@ -31,10 +31,9 @@ const SETTINGS: [(&str, &str); 8] = [
 ];
 
 /// Where a connection speaks IPv6; no addresses or routes but those of the job.
-const IPV6_SETTINGS: [(&str, &str); 7] = [
+const IPV6_SETTINGS: [(&str, &str); 6] = [
     ("ipv6/conf/all/disable_ipv6", "0"),
     ("ipv6/conf/default/disable_ipv6", "0"),
-    ("ipv6/conf/all/forwarding", "1"),
     ("ipv6/conf/default/accept_dad", "0"),
     ("ipv6/conf/default/accept_ra", "0"),
     ("ipv6/conf/default/router_solicitations", "0"),
@@ -88,6 +87,14 @@ impl Network {
         }
         for (number, wire) in job.wires.iter().enumerate() {
             network.add_wire(number, wire, ipv6).map_err(|error| format!("wire {number}: {error}"))?;
+        }
+        if ipv6 {
+            // A router listens to the group of all routers at every interface that is for groups when it comes into being,
+            // and tells its neighbours so: not before its interfaces are no more for groups.
+            for number in 0..network.places.len() {
+                network.enter(number)?;
+                write_setting("ipv6/conf/all/forwarding", "1")?;
+            }
         }
         for (number, wire) in job.wires.iter().enumerate() {
             for (end, own) in wire.ends.iter().enumerate() {
@@ -166,7 +173,7 @@ impl Network {
 
     /// What every queue has counted, in the order of [`Job::wires`] and their ends; nothing over time.
     pub(super) fn queues(&mut self, job: &Job) -> Result<Vec<QueueAt>, String> {
-        let mut counts = vec![[Stage::default(); 4]; self.queued.len()];
+        let mut counts = vec![Stages::default(); self.queued.len()];
         for (number, place) in self.places.iter_mut().enumerate() {
             let here = |&(wire, end): &(usize, usize)| job.wires[wire].ends[end].node == number;
             if !self.queued.iter().any(here) {
@@ -179,35 +186,17 @@ impl Network {
                 let queue = self.queued.iter().position(|&(wire, end)| interface(wire, end) == index);
                 if let Some(queue) = queue {
                     match handle {
-                        PATH => counts[queue][0] = Stage::of(&body[20..]),
-                        BOTTLENECK => counts[queue][1] = Stage::of(&body[20..]),
-                        LOSS => counts[queue][2] = Stage::of(&body[20..]),
-                        DISCIPLINE => counts[queue][3] = Stage::of(&body[20..]),
+                        PATH => counts[queue].path = Stage::of(&body[20..]),
+                        BOTTLENECK => counts[queue].bottleneck = Stage::of(&body[20..]),
+                        LOSS => counts[queue].loss = Stage::of(&body[20..]),
+                        DISCIPLINE => counts[queue].discipline = Stage::of(&body[20..]),
                         _ => {}
                     }
                 }
             };
             place.route.dump(dump, each).map_err(|error| format!("reading queues: {error}"))?;
         }
-        // Each stage counts what those within it have, and have dropped.
-        let counted = counts.into_iter().map(|[path, bottleneck, loss, discipline]| {
-            // cbs does not count those that its discipline does not let in.
-            let dropped = discipline.dropped.max(bottleneck.dropped - loss.dropped);
-            QueueAt {
-                packets: path.packets,
-                bytes: path.bytes,
-                served: path.packets + loss.dropped,
-                // If somebody waits in a discipline, somebody else is being sent, who is not counted there.
-                queued: bottleneck.queued + u32::from(discipline.queued > 0),
-                travelling: path.queued - bottleneck.queued,
-                dropped,
-                // Before the queue or after it.
-                lost: path.dropped - dropped,
-                marked: discipline.marked,
-                ..QueueAt::default()
-            }
-        });
-        Ok(counted.collect())
+        Ok(counts.iter().map(Stages::queue).collect())
     }
 
     fn add_wire(&mut self, number: usize, wire: &Wire, ipv6: bool) -> io::Result<()> {
@@ -238,7 +227,7 @@ impl Network {
             let index = interface(number, end);
             let mut up = [0; 16];
             up[4..8].copy_from_slice(&index.to_ne_bytes());
-            // With IPv6 nobody looks for neighbours, or tells of the groups that it listens to.
+            // With IPv6 nobody looks for neighbours, or listens to groups and tells of it.
             let (flags, changes) = if ipv6 { (UP | NO_ARP, UP | NO_ARP | MULTICAST) } else { (UP, UP) };
             up[8..12].copy_from_slice(&flags.to_ne_bytes());
             up[12..16].copy_from_slice(&changes.to_ne_bytes());
@@ -293,6 +282,12 @@ fn enter(file: &File) -> Result<(), String> {
         .map_err(|error| format!("entering a namespace: {error}"))
 }
 
+/// In the namespace that this thread is in.
+fn write_setting(key: &str, value: &str) -> Result<(), String> {
+    fs::write(format!("/proc/sys/net/{key}"), value)
+        .map_err(|error| format!("setting net/{key} to {value}: {error}"))
+}
+
 /// A new namespace with a node's settings and addresses; this thread is in it afterwards.
 fn place(node: &Node, ipv6: bool) -> Result<Place, String> {
     let failed = |error: &dyn std::fmt::Display| format!("namespace of {}: {error}", node.name);
@@ -304,8 +299,7 @@ fn place(node: &Node, ipv6: bool) -> Result<Place, String> {
     let is_there = |key: &str| !key.starts_with("ipv6/") || fs::exists("/proc/sys/net/ipv6").unwrap_or(true);
     let of_ipv6 = IPV6_SETTINGS.into_iter().filter(|_| ipv6);
     for (key, value) in SETTINGS.into_iter().filter(|(key, _)| is_there(key)).chain(of_ipv6).chain(own) {
-        fs::write(format!("/proc/sys/net/{key}"), value)
-            .map_err(|error| failed(&format!("setting net/{key} to {value}: {error}")))?;
+        write_setting(key, value).map_err(|error| failed(&error))?;
     }
     let route = Netlink::route().map_err(|error| failed(&error))?;
     let mut place = Place { file, route, counters: Counters::open()? };
@@ -550,6 +544,38 @@ fn netem(message: &mut Message, path: &Path, limit: u32, rate_bps: u64) {
     });
 }
 
+/// What the stages of a queue have counted. Each counts what those within it have, and have dropped.
+#[derive(Clone, Copy, Default)]
+struct Stages {
+    path: Stage,
+    bottleneck: Stage,
+    loss: Stage,
+    discipline: Stage,
+}
+
+impl Stages {
+    /// All but what is over time. The kernel tells of the outer stages first, and a packet may come, or be dropped, before it
+    /// tells of the inner ones: these may then have what those around them have not.
+    fn queue(&self) -> QueueAt {
+        let Self { path, bottleneck, loss, discipline } = self;
+        // cbs does not count those that its discipline does not let in.
+        let dropped = discipline.dropped.max(bottleneck.dropped.saturating_sub(loss.dropped));
+        QueueAt {
+            packets: path.packets,
+            bytes: path.bytes,
+            served: path.packets + loss.dropped,
+            // If somebody waits in a discipline, somebody else is being sent, who is not counted there.
+            queued: bottleneck.queued + u32::from(discipline.queued > 0),
+            travelling: path.queued.saturating_sub(bottleneck.queued),
+            dropped,
+            // Before the queue or after it.
+            lost: path.dropped.saturating_sub(dropped),
+            marked: discipline.marked,
+            ..QueueAt::default()
+        }
+    }
+}
+
 /// What a queueing discipline has counted.
 #[derive(Clone, Copy, Default)]
 struct Stage {
@@ -577,5 +603,32 @@ impl Stage {
             }
         }
         stage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_or_is_dropped_while_a_queue_is_read_is_no_less_than_nothing() {
+        let quiet = Stages {
+            path: Stage { dropped: 12, queued: 3, packets: 100, ..Stage::default() },
+            bottleneck: Stage { dropped: 12, queued: 1, ..Stage::default() },
+            loss: Stage { dropped: 5, ..Stage::default() },
+            ..Stages::default()
+        };
+        let counted = |stages: Stages| {
+            let QueueAt { dropped, lost, queued, travelling, served, .. } = stages.queue();
+            (dropped, lost, queued, travelling, served)
+        };
+        assert_eq!(counted(quiet), (7, 5, 1, 2, 105));
+        let empty = Stages { path: Stage { queued: 0, ..quiet.path }, ..quiet };
+        assert_eq!(counted(empty), (7, 5, 1, 0, 105));
+        let none_lost = Stages { loss: Stage::default(), ..quiet };
+        let bottleneck = Stage { dropped: 13, ..quiet.bottleneck };
+        assert_eq!(counted(Stages { bottleneck, ..none_lost }), (13, 0, 1, 2, 100));
+        let all_lost = Stages { loss: Stage { dropped: 13, ..Stage::default() }, ..quiet };
+        assert_eq!(counted(all_lost), (0, 12, 1, 2, 113));
     }
 }

@@ -611,7 +611,13 @@ impl<'a> Run<'a> {
         let queues = self.network.queues(self.job)?;
         for (number, now) in queues.into_iter().enumerate() {
             let before = &mut self.queues[number];
-            let mut now = QueueAt { most_queued: before.most_queued.max(now.queued), ..now };
+            let mut now = QueueAt {
+                most_queued: before.most_queued.max(now.queued),
+                // One less than before is one that was dropped while the queue was read.
+                dropped: before.dropped.max(now.dropped),
+                lost: before.lost.max(now.lost),
+                ..now
+            };
             // Between two looks the length is taken to change evenly.
             now.queue_integral =
                 before.queue_integral + u128::from(before.queued + now.queued) * u128::from(elapsed) / 2;

@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::{self, ErrorKind},
-    iter,
     path::{Path, PathBuf},
 };
 
@@ -61,10 +60,13 @@ pub(crate) fn names() -> Result<Vec<String>, Error> {
 
 /// Makes the folder of an algorithm. Another braid removes the one that it is in when that is empty, perhaps just now.
 pub(crate) fn make(pins: &Path) -> io::Result<()> {
-    let is_gone =
-        |made: &io::Result<()>| made.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    let mut tries = iter::repeat_with(|| fs::create_dir_all(pins)).take(100);
-    tries.find(|made| !is_gone(made)).unwrap_or_else(|| fs::create_dir_all(pins))
+    for _ in 0..100 {
+        match fs::create_dir_all(pins) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            made => return made,
+        }
+    }
+    fs::create_dir_all(pins)
 }
 
 /// Removes a folder of pins, and the one above it if that was the last.
@@ -76,4 +78,39 @@ pub(crate) fn remove(pins: &Path) {
     }
     let _ = fs::remove_dir(pins);
     let _ = fs::remove_dir(folder());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+        time::Duration,
+    };
+
+    use super::*;
+
+    #[test]
+    fn folders_are_made_while_another_removes_the_empty_one_above_them() {
+        let place = tempfile::tempdir().unwrap();
+        let above = place.path().join("braid");
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let _ = fs::remove_dir(&above);
+                    thread::sleep(Duration::from_micros(10));
+                }
+            });
+            let mut made = Vec::new();
+            for _ in 0..10_000 {
+                let pins = above.join("lia");
+                made.push(make(&pins));
+                let _ = fs::remove_dir(pins);
+            }
+            is_over.store(true, Ordering::Relaxed);
+            let failed: Vec<_> = made.into_iter().filter_map(Result::err).collect();
+            assert!(failed.is_empty(), "{} of 10000: {:?}", failed.len(), failed[0]);
+        });
+    }
 }

@@ -105,18 +105,8 @@ impl Host {
         capture: Option<Capture<'_>>,
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
-        // It is there until the run is over.
-        let mut _folders = None;
-        let mut runs = BTreeMap::new();
-        if let Some(pack) = self.pack(scenario) {
-            let folders = Scratch::new_in(Path::new(FOLDERS))?;
-            // Servers look into it as another user.
-            fs::set_permissions(folders.path(), Permissions::from_mode(0o755))
-                .map_err(|error| writing(folders.path(), &error))?;
-            runs = pack.place(folders.path())?;
-            _folders = Some(folders);
-        }
-        let mut lowered = lower::lower(scenario, spec, seed, &runs)?;
+        let (_folder, runs) = self.pack(scenario).map(placed).transpose()?.unzip();
+        let mut lowered = lower::lower(scenario, spec, seed, &runs.unwrap_or_default())?;
         lowered.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
         let mut nobody = |_: Packet<'_>| ();
         let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
@@ -166,6 +156,16 @@ impl Host {
             }
         })
     }
+}
+
+/// The files of programs, in a folder that is there as long as the first of these.
+fn placed(pack: &Pack) -> Result<(Scratch, BTreeMap<String, job::Programs>), Error> {
+    let folder = Scratch::new_in(Path::new(FOLDERS))?;
+    // Servers look into it as another user.
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755))
+        .map_err(|error| writing(folder.path(), &error))?;
+    let runs = pack.place(folder.path())?;
+    Ok((folder, runs))
 }
 
 fn report(output: Output, packets: &mut dyn FnMut(Packet<'_>)) -> Result<Report, Error> {

@@ -35,7 +35,7 @@ use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 use rustix::{
-    fs::{FlockOperation, flock},
+    fs::FlockOperation,
     thread::{CpuSet, sched_getaffinity},
 };
 use sha2::{Digest as _, Sha256};
@@ -281,23 +281,25 @@ impl Lab {
         done.unwrap_or_else(|| Err(Error::guest(job::CLOCK_MOVED)))
     }
 
-    /// One without a guest, of this braid or of another, while the file is open.
+    /// One without a guest, of this braid or of another, while its lock is held.
     fn free_processor(&self) -> Option<(usize, File)> {
-        self.processors.iter().find_map(|(processor, path)| {
-            let file = File::create(path).ok()?;
-            flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-            Some((*processor, file))
+        self.processors.iter().find_map(|(processor, folder)| {
+            let lock = scratch::lock(folder, FlockOperation::NonBlockingLockExclusive).ok()?;
+            Some((*processor, lock))
         })
     }
 }
 
-/// Those that this process may use, and their files in the cache. Guests run without, too.
+/// Those that this process may use, and what is locked for them in the cache. Guests run without, too.
 fn processors(cache: &Path) -> Vec<(usize, PathBuf)> {
-    let folder = cache.join("processors");
-    let _ = fs::create_dir_all(&folder);
     let Ok(usable) = sched_getaffinity(None) else { return Vec::new() };
     let all = (0..CpuSet::MAX_CPU).filter(|&processor| usable.is_set(processor));
-    all.map(|processor| (processor, folder.join(processor.to_string()))).collect()
+    let locked = |processor: usize| {
+        let folder = cache.join(format!("processors/{processor}"));
+        let _ = fs::create_dir_all(&folder);
+        (processor, folder)
+    };
+    all.map(locked).collect()
 }
 
 /// The folder for what need not be made again.

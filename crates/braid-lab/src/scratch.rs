@@ -52,10 +52,11 @@ pub(crate) fn sweep(parent: &Path) {
     }
 }
 
-fn lock(folder: &Path, how: FlockOperation) -> io::Result<File> {
-    let folder = File::open(folder)?;
-    flock(&folder, how)?;
-    Ok(folder)
+/// Locks a folder, or a file, while what this gives is there.
+pub(crate) fn lock(path: &Path, how: FlockOperation) -> io::Result<File> {
+    let file = File::open(path)?;
+    flock(&file, how)?;
+    Ok(file)
 }
 
 #[cfg(test)]

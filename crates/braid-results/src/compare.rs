@@ -157,9 +157,11 @@ pub fn differences(scenario: &Scenario, sim: Side<'_>, lab: Side<'_>) -> Vec<Dif
 
 /// Mean in the measured time, weighted by what arrived between one sample and the next.
 fn smoothed_rtt_ms(scenario: &Scenario, samples: &[SubflowSample]) -> Option<f64> {
-    let measured = scenario.warmup_ns..=scenario.duration_ns - scenario.cooldown_ns;
+    let end_ns = scenario.duration_ns - scenario.cooldown_ns;
+    let is_measured =
+        |pair: &&[SubflowSample]| pair[0].time_ns >= scenario.warmup_ns && pair[1].time_ns <= end_ns;
     let (mut bytes, mut sum) = (0, 0.0);
-    for pair in samples.windows(2).filter(|pair| measured.contains(&pair[1].time_ns)) {
+    for pair in samples.windows(2).filter(is_measured) {
         let Some(srtt_us) = pair[1].srtt_us else { continue };
         let arrived = pair[1].received_bytes.saturating_sub(pair[0].received_bytes);
         bytes += arrived;
@@ -350,7 +352,7 @@ mod tests {
         scenario.warmup_ns = 200_000_000;
         let samples =
             [sample(0, 0, 1), sample(1, 500, 90_000), sample(2, 1500, 10_000), sample(3, 4500, 30_000)];
-        assert_eq!(smoothed_rtt_ms(&scenario, &samples), Some(25.0));
+        assert_eq!(smoothed_rtt_ms(&scenario, &samples), Some(30.0));
         assert_eq!(smoothed_rtt_ms(&scenario, &samples[..1]), None);
     }
 

@@ -59,14 +59,14 @@ pub(super) fn end_with_this() -> io::Result<()> {
     // SAFETY: this process has one thread only.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => loop {
-            // SAFETY: system calls.
-            unsafe {
-                // Whose parents have ended are its children now, and nobody waits for them.
-                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // Pipes and sockets would stay open with it.
-                libc::close_range(0, libc::c_uint::MAX, 0);
+        // SAFETY: system calls.
+        0 => unsafe {
+            // Whose parents have ended are its children now, and nobody waits for them.
+            libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // Pipes and sockets would stay open with it.
+            libc::close_range(0, libc::c_uint::MAX, 0);
+            loop {
                 libc::pause();
             }
         },

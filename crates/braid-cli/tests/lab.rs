@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use guests::{
     SCENARIO, begin, braid, done, eventually, lab_is_here, only_run, packets_are_those_counted, scenario,
-    text, write,
+    text, two_paths, write,
 };
 
 #[test]
@@ -243,6 +243,20 @@ fn a_limit_in_bytes_is_that_of_as_many_whole_packets() {
         link["mean_queue_packets"].as_f64().unwrap()
     });
     assert!((in_bytes / in_packets - 1.0).abs() < 0.15, "{in_packets} and {in_bytes} packets");
+}
+
+#[test]
+fn a_run_that_keeps_the_guest_busy_is_doubtful() {
+    if !lab_is_here("a busy guest") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // Most of the work is done in interrupts, of whoever has the processor.
+    let paths = two_paths("cc = [\"lia\"]", "mp0").replace("5mbit", "130mbit").replace("2mbit", "130mbit");
+    let path = write(folder.path(), &paths.replace("30p", "300p").replace("3s", "1s"));
+    let document: serde_json::Value = serde_json::from_str(&done(&braid(&path).output().unwrap())).unwrap();
+    let doubts = document["runs"][0]["doubts"].to_string();
+    assert!(doubts.contains("the processor was busy for"), "{doubts}");
 }
 
 #[test]

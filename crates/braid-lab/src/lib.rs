@@ -135,8 +135,8 @@ pub struct Capture<'a> {
 /// about to use them again.
 const KEPT: usize = 4;
 const IN_USE: Duration = Duration::from_secs(3600);
-/// On a busy machine one guest in ten has to begin again.
-const ATTEMPTS: usize = 10;
+/// On a busy machine one guest in ten has to begin again; where there are two guests for each processor, two in three.
+const ATTEMPTS: usize = 30;
 
 impl Lab {
     /// Gets everything ready for these scenarios: the kernel (by name or file), images around `program`, and the snapshots of

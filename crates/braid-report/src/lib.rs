@@ -9,6 +9,7 @@ mod layout;
 pub mod overlay;
 pub mod repro;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use braid_results::Summary;
@@ -83,10 +84,11 @@ fn circumstances(table: &Table) -> String {
         let end = scenario.duration_ns - scenario.cooldown_ns;
         parts.push(format!("measured from {} s to {} s", scenario.warmup_ns as f64 / 1e9, end as f64 / 1e9));
     }
-    if let Some(summary) = table.cells.iter().find_map(|cell| cell.summaries.first()) {
-        let seeds = summary.runs;
-        parts.push(if seeds == 1 { "1 seed".to_owned() } else { format!("{seeds} seeds") });
-        parts.push(format!("backend {}", summary.backend));
+    let mut seen = BTreeSet::new();
+    let summaries = table.cells.iter().flat_map(|cell| cell.summaries);
+    for Summary { runs, backend, .. } in summaries.filter(|summary| seen.insert(&summary.backend)) {
+        parts.push(if *runs == 1 { "1 seed".to_owned() } else { format!("{runs} seeds") });
+        parts.push(format!("backend {backend}"));
     }
     if table.cells.len() == 1 {
         parts.extend(scenario.parameters.iter().map(|(name, value)| format!("{name} {value}")));
@@ -116,6 +118,9 @@ fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
         notes.push(
             "benefit: 0 is as good as the best single path with its fair share, 1 is the fair share of all paths.",
         );
+    }
+    if summaries().any(|row| row.backend == "sim") && summaries().any(|row| row.backend != "sim") {
+        notes.push("RTT: with backend sim the mean over the newest packets that acknowledgements cover; else the kernel's smoothed RTT, of the oldest.");
     }
     if has("metrics.jain_connections") {
         notes.push("Jain: fairness between the connections on that link, 1 is even.");

@@ -95,7 +95,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 /// Whether a message says that something is missing that the lab needs.
-pub(crate) fn lab_is_missing(report: &str) -> bool {
+fn lab_is_missing(report: &str) -> bool {
     ["cannot run qemu", "needs QEMU", "cannot fetch", "no apt"].iter().any(|sign| report.contains(sign))
 }
 

@@ -1,5 +1,7 @@
 //! The sections of the page, top to bottom.
 
+use std::collections::BTreeSet;
+
 use braid_results::theory::Theory;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -58,6 +60,9 @@ fn head(report: &Report) -> Markup {
     let mut seeds: Vec<u64> = first.runs.iter().map(|run| run.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
+    let mut backends: Vec<&str> = first.runs.iter().map(|run| run.backend.as_str()).collect();
+    let mut seen = BTreeSet::new();
+    backends.retain(|backend| seen.insert(*backend));
     html! {
         header.page {
             p.eyebrow { "Braid report" }
@@ -76,8 +81,8 @@ fn head(report: &Report) -> Markup {
                     dd { (report.parts.iter().map(|part| part.runs.len()).sum::<usize>()) }
                 }
                 div {
-                    dt { "Backend" }
-                    dd { (joined(first.runs.iter().take(1).map(|run| run.backend.clone()))) }
+                    dt { @if backends.len() > 1 { "Backends" } @else { "Backend" } }
+                    dd { (backends.join(", ")) }
                 }
                 div { dt { "Version" } dd { "braid " (report.version) } }
             }

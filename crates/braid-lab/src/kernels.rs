@@ -102,15 +102,15 @@ impl Kernel {
         stop: &AtomicBool,
         say: &dyn Fn(&str),
     ) -> Result<Self, Error> {
-        let packages: Vec<_> = entries().filter(|(pinned, ..)| *pinned == name).collect();
-        if !packages.is_empty() {
-            let files: Result<Vec<PathBuf>, Error> =
-                packages.iter().map(|(_, path, sum)| fetch(path, sum, cache, stop, say)).collect();
-            return Self::of_packages(&files?, cache, say);
+        let identity = identity(name)?;
+        let pinned: Vec<_> = entries().filter(|(pinned, ..)| *pinned == name).collect();
+        if !pinned.is_empty() {
+            let fetched = || pinned.iter().map(|(_, path, sum)| fetch(path, sum, cache, stop, say)).collect();
+            return Self::of_packages(&identity, fetched, cache, say);
         }
-        let path = file(name)?;
+        let path = Path::new(name);
         if path.extension().is_some_and(|extension| extension == "deb") {
-            Self::of_packages(&[path.to_owned()], cache, say)
+            Self::of_packages(&identity, || Ok(vec![path.to_owned()]), cache, say)
         } else {
             Self::installed(path)
         }
@@ -131,15 +131,15 @@ impl Kernel {
         Ok(Self { release, image: image.to_owned(), modules })
     }
 
-    /// From packages that hold `vmlinuz` and the modules. What is needed of them is kept unpacked beside them.
-    fn of_packages(packages: &[PathBuf], cache: &Path, say: &dyn Fn(&str)) -> Result<Self, Error> {
-        let mut hash = Sha256::new();
-        for package in packages {
-            let mut file = fs::File::open(package).map_err(|error| reading(package, &error))?;
-            io::copy(&mut file, &mut hash).map_err(|error| reading(package, &error))?;
-        }
-        let sum = hex(&hash.finalize());
-        let folder = cache.join("unpacked").join(&sum[..16]);
+    /// From packages that hold `vmlinuz` and the modules. What is needed of them is kept unpacked beside them, and
+    /// they are only looked for where it is not there.
+    fn of_packages(
+        identity: &str,
+        packages: impl FnOnce() -> Result<Vec<PathBuf>, Error>,
+        cache: &Path,
+        say: &dyn Fn(&str),
+    ) -> Result<Self, Error> {
+        let folder = cache.join("unpacked").join(&hex(&Sha256::digest(identity))[..16]);
         let parent = folder.parent().expect("it was joined");
         fs::create_dir_all(parent).map_err(|error| writing(parent, &error))?;
         scratch::sweep(parent);
@@ -148,12 +148,19 @@ impl Kernel {
             if is_there {
                 say(&format!("{} is damaged and made anew", folder.display()));
             }
+            let packages = packages()?;
             say("unpacking the kernel");
             let scratch = Scratch::new_in(parent)?;
             let fresh = scratch.path().join("kernel");
             fs::create_dir(&fresh).map_err(|error| writing(&fresh, &error))?;
-            for package in packages {
+            for package in &packages {
                 unpack(package, &fresh)?;
+            }
+            if !fresh.join("vmlinuz").exists() {
+                return Err(Error::input(
+                    format!("{} holds no kernel image", packages[0].display()),
+                    "name a package such as linux-image-6.12.0-amd64.deb",
+                ));
             }
             let seal = sum_of(&fresh).map_err(|error| reading(&fresh, &error))?;
             fs::write(fresh.join(SEAL), seal).map_err(|error| writing(&fresh, &error))?;
@@ -165,12 +172,6 @@ impl Kernel {
             }
         }
         let image = folder.join("vmlinuz");
-        if !image.exists() {
-            return Err(Error::input(
-                format!("{} holds no kernel image", packages[0].display()),
-                "name a package such as linux-image-6.12.0-amd64.deb",
-            ));
-        }
         let find = |name: &str| {
             let path = folder.join(format!("{name}.ko"));
             if path.exists() {

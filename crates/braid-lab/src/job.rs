@@ -399,7 +399,7 @@ pub(crate) struct SubflowAt {
     pub(crate) ssthresh: Option<u32>,
     /// 0 before the first sample.
     pub(crate) srtt_us: u32,
-    /// 0 before the first sample.
+    /// The lowest so far; 0 before the first sample.
     pub(crate) min_rtt_us: u32,
     /// Packets.
     pub(crate) in_flight: u32,
@@ -423,6 +423,17 @@ pub(crate) struct SubflowAt {
     pub(crate) rtt_sum_us: u64,
     /// These packets.
     pub(crate) rtt_samples: u64,
+}
+
+impl SubflowAt {
+    /// What the kernel says is the lowest RTT. It forgets after five minutes (`tcp_min_rtt_wlen`), and before the first
+    /// sample it has the highest number there is.
+    pub(crate) fn see_min_rtt(&mut self, kernels_us: u32) {
+        let is_lower = self.min_rtt_us == 0 || kernels_us < self.min_rtt_us;
+        if is_lower && (1..u32::MAX).contains(&kernels_us) {
+            self.min_rtt_us = kernels_us;
+        }
+    }
 }
 
 /// A queue and the path to it at one moment.
@@ -576,6 +587,16 @@ pub(crate) fn unframe<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<(T, us
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lowest_rtt_is_remembered_for_longer_than_the_kernel_does() {
+        let mut subflow = SubflowAt::default();
+        let lowest = [u32::MAX, 0, 10_050, 44_061, 10_000].map(|kernels_us| {
+            subflow.see_min_rtt(kernels_us);
+            subflow.min_rtt_us
+        });
+        assert_eq!(lowest, [0, 0, 10_050, 10_050, 10_000]);
+    }
 
     #[test]
     fn a_message_arrives_as_it_was_sent_and_not_before_it_is_whole() {

@@ -250,10 +250,7 @@ fn add_sent(subflow: &mut SubflowAt, sockets: &[&Seen], elapsed_ns: u64) {
         subflow.timeouts += since(own, |info| info.timeouts.into());
         subflow.rtt_samples += delivered;
         subflow.rtt_sum_us += delivered * u64::from(own.now.srtt_us);
-        let least = own.now.min_rtt_us;
-        if least != u32::MAX && least > 0 && (subflow.min_rtt_us == 0 || least < subflow.min_rtt_us) {
-            subflow.min_rtt_us = least;
-        }
+        subflow.see_min_rtt(own.now.min_rtt_us);
     }
     let main = sockets.iter().filter(|own| own.now.sends).max_by_key(|own| own.now.bytes_sent);
     subflow.established = main.is_some();

@@ -100,6 +100,7 @@ impl Counted {
         self.own.cwnd_integral += u128::from(sender.cwnd) * u128::from(elapsed_ns);
         self.own.rtt_sum_us += delivered * u64::from(sender.srtt_us);
         self.own.rtt_samples += delivered;
+        self.own.see_min_rtt(sender.min_rtt_us);
         self.sender = sender;
         if let Some(receiver) = receiver {
             self.receiver = receiver;
@@ -113,8 +114,6 @@ impl Counted {
             cwnd: sender.cwnd,
             ssthresh: sender.known_ssthresh(),
             srtt_us: sender.srtt_us,
-            // Before the first sample the kernel has the highest number there is.
-            min_rtt_us: if sender.min_rtt_us == u32::MAX { 0 } else { sender.min_rtt_us },
             in_flight: sender.in_flight,
             mss: if sender.mss > 0 { sender.mss } else { before.mss },
             sent: before.sent + u64::from(sender.data_packets_out),

@@ -132,7 +132,7 @@ fn samples_may_be_asked_for_later() {
 #[test]
 fn a_run_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
     let place = Place::new();
-    let line = "run small.toml --seeds 1000 --samples --jobs 2 --quiet --out";
+    let line = "run small.toml --seeds 4000 --samples --jobs 2 --quiet --out";
     place.stdout(&format!("{line} undisturbed"));
     let (mut kills, mut progress) = (0, 0);
     // Any sequence will do as long as the next execution of the test has the same.

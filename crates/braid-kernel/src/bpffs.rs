@@ -97,9 +97,13 @@ mod tests {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
+                // With rests, so that where making is slow not each of its attempts meets a removal.
+                for pause_us in [10; 19].into_iter().chain([2000]).cycle() {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
                     let _ = fs::remove_dir(&above);
-                    thread::sleep(Duration::from_micros(10));
+                    thread::sleep(Duration::from_micros(pause_us));
                 }
             });
             let mut made = Vec::new();

@@ -4,7 +4,7 @@
 //! only begun; and it asks one that is empty, so that RED knows when the link is idle, where htb would not.
 
 use super::netlink::{Message, find};
-use crate::honesty::Told;
+use super::told::Told;
 use crate::job::{Aqm, Bottleneck, CoDel, Red};
 
 /// What the kernel calls it.

@@ -16,7 +16,7 @@ use rustix::{
 };
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use super::network::{self, Network};
+use super::{interfaces::interface, network::Network};
 use crate::job::{Job, PACKET_HEADER, Packet};
 
 /// A ring has room for what comes between two looks, even if the second is late.
@@ -55,7 +55,7 @@ impl Capture {
             network.enter(connection.nodes[0])?;
             for (index, subflow) in connection.subflows.iter().enumerate() {
                 let most = snap_length.min(job.wires[subflow.wire].mtu) as usize;
-                let ring = Ring::open(network::interface(subflow.wire, 0), most);
+                let ring = Ring::open(interface(subflow.wire, 0), most);
                 let ring = ring.map_err(|error| {
                     format!("{}: taking down its packets (needs CAP_NET_RAW): {error}", connection.name)
                 })?;

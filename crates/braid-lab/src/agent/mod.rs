@@ -1,215 +1,27 @@
-//! What does a job, and reports: in a guest as its first and only process, after it has got the system ready; on this
-//! machine as a process of its own, with which everything it made ends.
+//! What does a job, and reports: in a guest, or on this machine.
 
 mod aqm;
 mod capture;
+mod clock;
+mod counted;
 mod counters;
+mod flow;
+mod guest;
+mod here;
+mod interfaces;
 mod netlink;
 mod network;
+mod outcome;
 mod paths;
 mod processors;
 mod programs;
+mod queue;
+mod run;
 mod sockets;
 mod tcp_info;
 mod thresholds;
-mod traffic;
+mod told;
 mod verdicts;
 
-use std::{
-    fmt::Display,
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write},
-    path::Path,
-    process, thread,
-    time::Duration,
-};
-
-use braid_algorithms::Spec;
-use braid_kernel::PREFIX;
-use rustix::mount::{MountFlags, mount};
-
-use processors::Processors;
-
-use crate::job::{self, CLOCK_MOVED, JOB_ITEM, Job, Message, Report};
-
-/// Where the image has the modules, and the list of them.
-pub(crate) const MODULES: &str = "/modules";
-/// What gives access to the job; it comes last, so that the job is looked for after the snapshot.
-pub(crate) const JOB_MODULE: &str = "qemu_fw_cfg.ko";
-
-/// Does what the guest is there for. The host ends the guest.
-pub fn agent() -> ! {
-    let outcome = prepare().and_then(|(mut port, processors)| {
-        // The first beat: it stops because it is ready, and not because it panicked.
-        beat();
-        let outcome = if stop_here() { work(processors) } else { Err(CLOCK_MOVED.into()) };
-        send(&mut port, outcome).map_err(failed("writing to the host"))
-    });
-    if let Err(reason) = outcome {
-        // The console, which the host shows when nothing else comes.
-        eprintln!("braid: {reason}");
-    }
-    loop {
-        thread::sleep(Duration::from_secs(3600));
-    }
-}
-
-fn failed<E: Display>(what: impl Display) -> impl Fn(E) -> String {
-    move |error| format!("{what}: {error}")
-}
-
-fn prepare() -> Result<(File, Processors), String> {
-    let processors = Processors::fill()?;
-    for (kind, place) in
-        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp"), ("tmpfs", "/run")]
-    {
-        fs::create_dir_all(place).map_err(failed(place))?;
-        mount(kind, place, kind, MountFlags::empty(), None).map_err(failed(place))?;
-    }
-    for module in list()?.iter().filter(|module| *module != JOB_MODULE) {
-        load(module)?;
-    }
-    // No connection waits for memory that others have: 512 MB of it, in pages.
-    fs::write("/proc/sys/net/ipv4/tcp_mem", "131072 131072 131072").map_err(failed("tcp_mem"))?;
-    Ok((port()?, processors))
-}
-
-fn list() -> Result<Vec<String>, String> {
-    let list = fs::read_to_string(Path::new(MODULES).join("list")).map_err(failed("the list of modules"))?;
-    Ok(list.lines().map(str::to_owned).collect())
-}
-
-fn load(module: &str) -> Result<(), String> {
-    let file = File::open(Path::new(MODULES).join(module)).map_err(failed(module))?;
-    match rustix::system::finit_module(&file, c"", 0) {
-        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
-        Err(error) => Err(format!("loading {module}: {error}")),
-    }
-}
-
-/// The way to the host: a port of virtio-serial.
-fn port() -> Result<File, String> {
-    for _ in 0..1000 {
-        for entry in fs::read_dir("/dev").map_err(failed("/dev"))?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with("vport") {
-                return OpenOptions::new()
-                    .write(true)
-                    .open(entry.path())
-                    .map_err(failed("the port to the host"));
-            }
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    Err("there is no port to the host".into())
-}
-
-/// What a run gives: the packets that were asked for, in pieces, and the report.
-type Done = (Vec<Vec<u8>>, Report);
-
-fn send(to: &mut impl Write, outcome: Result<Done, String>) -> io::Result<()> {
-    match outcome {
-        Ok((packets, report)) => {
-            for piece in packets {
-                to.write_all(&job::frame(&Message::Packets(piece)))?;
-            }
-            to.write_all(&job::frame(&Message::Done(report)))
-        }
-        Err(reason) => to.write_all(&job::frame(&Message::Failed(reason))),
-    }
-}
-
-/// Asks QEMU to stop the guest at this very instruction, by its device for guests that panic. The host then takes a
-/// snapshot, or lets it go on. Whether the clock stood still meanwhile: where a busy host is slow to stop QEMU's own clock
-/// after the processor, QEMU takes the guest for idle and moves the clock on to its next timer.
-fn stop_here() -> bool {
-    const PANIC_DEVICE: u16 = 0x505;
-    const PANICKED: u8 = 1;
-    // A nanosecond per instruction; a timer is due in some hundred thousand.
-    const MOST_NS: u64 = 100;
-    may_use(PANIC_DEVICE);
-    let before = clock_ns();
-    write_port(PANIC_DEVICE, PANICKED);
-    clock_ns() - before < MOST_NS
-}
-
-/// The processor's counter, which in the guest counts nanoseconds.
-fn clock_ns() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every such processor has it.
-    return unsafe { std::arch::x86_64::_rdtsc() };
-    #[cfg(not(target_arch = "x86_64"))]
-    return 0;
-}
-
-/// Tells the host that the guest is ready, and then that another second of the run has passed. The port to the host is no
-/// way for it: how long that takes depends on how busy the host is.
-fn beat() {
-    const DEBUG_CONSOLE: u16 = 0xe9;
-    may_use(DEBUG_CONSOLE);
-    write_port(DEBUG_CONSOLE, b'.');
-}
-
-/// Without it, writing to the port ends the process, and so the guest.
-fn may_use(port: u16) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: it gives a right and changes nothing else. What it returns does not matter: the first process has the right to.
-    let _ = unsafe { libc::ioperm(port.into(), 1, 1) };
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = port;
-}
-
-/// Writes to a device of QEMU, which has done what it does when this returns.
-fn write_port(port: u16, value: u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: only devices of QEMU listen to these ports.
-    unsafe {
-        std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags));
-    }
-}
-
-fn work(processors: Processors) -> Result<Done, String> {
-    load(JOB_MODULE)?;
-    let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_ITEM}/raw");
-    let bytes = fs::read(&path).map_err(failed(&path))?;
-    let job = whole(&bytes)?;
-    for (name, spec) in &job.algorithms {
-        let spec = Spec::parse(spec).map_err(failed(spec))?;
-        braid_kernel::load(&spec, name).map_err(failed(format!("loading {}", spec.text())))?;
-    }
-    traffic::Run::prepare(&job, processors)?.run(beat)
-}
-
-fn whole(bytes: &[u8]) -> Result<Job, String> {
-    Ok(job::unframe(bytes)?.ok_or("the job is not whole")?.0)
-}
-
-/// Does the job on its standard input on the kernel of this machine, and writes the report to its standard output. What it
-/// makes has no names, or its own, and is gone when it ends.
-pub fn agent_here() -> ! {
-    let outcome = work_here();
-    let written = send(&mut io::stdout(), outcome);
-    process::exit(i32::from(written.is_err()));
-}
-
-fn work_here() -> Result<Done, String> {
-    let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes).map_err(failed("the job"))?;
-    let mut job = whole(&bytes)?;
-    let mut held = Vec::new();
-    let Job { algorithms, connections, .. } = &mut job;
-    for (number, (name, spec)) in algorithms.iter_mut().enumerate() {
-        // What others have loaded, and other runs load, has other names.
-        let own = format!("h{:x}{number}", process::id());
-        let spec = Spec::parse(spec).map_err(failed(spec))?;
-        held.push(braid_kernel::hold(&spec, &own).map_err(failed(format!("loading {}", spec.text())))?);
-        let in_kernel = format!("{PREFIX}{name}");
-        for connection in connections.iter_mut().filter(|connection| connection.cc == in_kernel) {
-            connection.cc = format!("{PREFIX}{own}");
-        }
-        *name = own;
-    }
-    if job.connections.iter().any(|connection| connection.programs.is_some()) {
-        programs::end_with_this().map_err(failed("a namespace for the programs"))?;
-    }
-    traffic::Run::prepare(&job, Processors::shared()?)?.run(|| ())
-}
+pub use guest::agent;
+pub use here::agent_here;

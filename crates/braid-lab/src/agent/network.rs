@@ -2,18 +2,20 @@
 
 use std::{
     fs::{self, File},
-    io::{self, ErrorKind},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    io,
+    net::IpAddr,
     os::fd::{AsFd as _, AsRawFd as _},
 };
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use super::aqm;
-use super::counters::{Counters, Episodes};
-use super::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, bits, family, find, octets};
-use crate::honesty::{Told, agrees, told_loss};
-use crate::job::{Aqm, Bottleneck, Job, Loss, Match, Node, Path, Queue, QueueAt, Reroute, Route, Wire};
+use super::{
+    counters::{Counters, Episodes},
+    interfaces::{gateway, hardware, interface, interface_header},
+    netlink::{CREATE, EXCL, Message, Netlink, REPLACE, bits, family, octets},
+    queue::{BOTTLENECK, DISCIPLINE, LOSS, PATH, Stage, Stages, rate, set_queue, verify},
+};
+use crate::job::{Job, Match, Node, Queue, QueueAt, Reroute, Route, Wire};
 
 /// Of all namespaces; a job's settings come after these.
 const SETTINGS: [(&str, &str); 8] = [
@@ -40,18 +42,6 @@ const IPV6_SETTINGS: [(&str, &str); 6] = [
     // No link-local ones either.
     ("ipv6/conf/default/addr_gen_mode", "1"),
 ];
-
-/// Handles of the stages of a queue, in the order that packets pass them. Where a discipline marks or drops early, it is
-/// within the bottleneck, and may have a plain queue within itself.
-const PATH: u32 = 0x0001_0000;
-const BOTTLENECK: u32 = 0x0002_0000;
-const LOSS: u32 = 0x0003_0000;
-const DISCIPLINE: u32 = 0x0004_0000;
-const FIFO: u32 = 0x0005_0000;
-const ROOT: u32 = 0xffff_ffff;
-
-/// What is queued and delayed here is never too much.
-const NO_LIMIT: u32 = 1_000_000;
 
 /// Flags of an interface.
 const UP: u32 = 1;
@@ -100,9 +90,9 @@ impl Network {
             for (end, own) in wire.ends.iter().enumerate() {
                 if let Some(queue) = &own.queue {
                     let place = &mut network.places[own.node];
-                    set_queue(place, number, end, queue, false)
+                    set_queue(&mut place.route, number, end, queue, false)
                         .map_err(|error| format!("queue at end {end} of wire {number}: {error}"))?;
-                    verify(place, number, end, queue)
+                    verify(&mut place.route, number, end, queue)
                         .map_err(|error| format!("queue at end {end} of wire {number}: {error}"))?;
                     network.queued.push((number, end));
                     network.rates.push(rate(queue));
@@ -162,7 +152,8 @@ impl Network {
         if let Some(at) = self.queued.iter().position(|&queued| queued == (wire, end)) {
             self.rates[at] = rate(queue);
         }
-        set_queue(place, wire, end, queue, true).map_err(|error| format!("changing a queue: {error}"))
+        set_queue(&mut place.route, wire, end, queue, true)
+            .map_err(|error| format!("changing a queue: {error}"))
     }
 
     /// Packets take another route from now on.
@@ -249,32 +240,6 @@ impl Network {
         }
         Ok(())
     }
-}
-
-/// The number of a wire's interface; every namespace has its own, but these are unique.
-pub(super) fn interface(wire: usize, end: usize) -> u32 {
-    (100 + 2 * wire + end) as u32
-}
-
-/// The address by which the routes of one end name the other.
-fn gateway(wire: usize, end: usize, ipv6: bool) -> IpAddr {
-    let number = interface(wire, end);
-    if ipv6 {
-        Ipv6Addr::from(u128::from(Ipv6Addr::new(0xfd64, 0, 0, 0, 0, 0, 0, 0)) + u128::from(number)).into()
-    } else {
-        Ipv4Addr::from(u32::from(Ipv4Addr::new(100, 64, 0, 0)) + number).into()
-    }
-}
-
-fn hardware(wire: usize, end: usize) -> [u8; 6] {
-    let [a, b, c, d] = interface(wire, end).to_be_bytes();
-    [2, 0, a, b, c, d]
-}
-
-fn interface_header(index: u32) -> [u8; 16] {
-    let mut header = [0; 16];
-    header[4..8].copy_from_slice(&index.to_ne_bytes());
-    header
 }
 
 fn enter(file: &File) -> Result<(), String> {
@@ -376,259 +341,4 @@ fn add_rule(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
 /// Of a route for packets from somewhere.
 fn own_table(index: usize) -> u32 {
     1000 + index as u32
-}
-
-/// Sets up a queue, or changes one that is there.
-fn set_queue(place: &mut Place, wire: usize, end: usize, queue: &Queue, changes: bool) -> io::Result<()> {
-    let flags = if changes { 0 } else { CREATE | EXCL };
-    let index = interface(wire, end);
-    let request = |kind: &str, handle: u32, parent: u32, flags: u16| {
-        let mut header = [0; 20];
-        header[4..8].copy_from_slice(&index.to_ne_bytes());
-        header[8..12].copy_from_slice(&handle.to_ne_bytes());
-        header[12..16].copy_from_slice(&parent.to_ne_bytes());
-        let mut message = Message::new(36, flags, &header);
-        message.text(1, kind);
-        if parent == ROOT && !changes {
-            // Queues count IP packets, without the 14 bytes of Ethernet.
-            message.nested(8, |table| {
-                let mut spec = [0; 24];
-                spec[4..8].copy_from_slice(&(-14_i32).to_ne_bytes());
-                table.attribute(1, &spec);
-            });
-        }
-        message
-    };
-    // A kernel without a discipline says that there is no such file.
-    let mut ask = |kind: &str, message: Message| match place.route.request(message) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(io::Error::other(format!("the kernel has no queueing discipline {kind} (module sch_{kind})")))
-        }
-        done => done,
-    };
-    let Path { delay_ns, jitter_ns, reordering, loss, seed } = queue.path;
-    let managed = queue.bottleneck.and_then(|bottleneck| bottleneck.aqm);
-    let on_the_way = if managed.is_some() { loss } else { Loss::None };
-    let late = Path { delay_ns, jitter_ns, reordering, loss: on_the_way, seed };
-    let mut message = request("netem", PATH, ROOT, flags);
-    netem(&mut message, &late, NO_LIMIT, path_rate(queue));
-    ask("netem", message)?;
-    let Some(bottleneck) = queue.bottleneck else { return Ok(()) };
-    if let Some(own) = managed {
-        let mut message = request("cbs", BOTTLENECK, PATH | 1, flags);
-        aqm::server(&mut message, &bottleneck);
-        ask("cbs", message)?;
-        // These take the place of what the ones around them have by themselves.
-        let flags = if changes { 0 } else { CREATE | REPLACE };
-        let mut message = request(aqm::kind(&own), DISCIPLINE, BOTTLENECK | 1, flags);
-        aqm::discipline(&mut message, &own, &bottleneck, changes);
-        ask(aqm::kind(&own), message)?;
-        if let Aqm::Red(_) = own {
-            let mut message = request("pfifo", FIFO, DISCIPLINE | 1, flags);
-            message.attribute(2, &bottleneck.limit_packets.to_ne_bytes());
-            ask("pfifo", message)?;
-        }
-        return Ok(());
-    }
-    let down = if bottleneck.down { Loss::All } else { Loss::None };
-    let mut message = request("netem", BOTTLENECK, PATH | 1, flags);
-    let path = Path { loss: down, seed: bottleneck.seed, ..Path::default() };
-    netem(&mut message, &path, bottleneck.limit_packets, bottleneck.rate_bps);
-    ask("netem", message)?;
-    let mut message = request("netem", LOSS, BOTTLENECK | 1, flags);
-    netem(&mut message, &Path { loss, seed, ..Path::default() }, NO_LIMIT, 0);
-    ask("netem", message)
-}
-
-fn rate(queue: &Queue) -> u64 {
-    queue.bottleneck.filter(|bottleneck| !bottleneck.paused).map_or(0, |bottleneck| bottleneck.rate_bps)
-}
-
-/// Asks the kernel what it has made of a queue.
-fn verify(place: &mut Place, wire: usize, end: usize, queue: &Queue) -> Result<(), String> {
-    let nothing = Told { limit: NO_LIMIT, ..Told::default() };
-    let delay_ns = queue.path.delay_ns + queue.path.jitter_ns / 2;
-    let loss = told_loss(queue.path.loss);
-    let managed = queue.bottleneck.and_then(|bottleneck| bottleneck.aqm);
-    let lost_before = if managed.is_some() { loss } else { 0.0 };
-    let path = Told { rate_bps: path_rate(queue), delay_ns, loss: lost_before, ..nothing };
-    let mut given = vec![(PATH, path)];
-    if let Some(bottleneck) = queue.bottleneck {
-        let Bottleneck { limit_packets: limit, rate_bps, .. } = bottleneck;
-        if let Some(own) = managed {
-            given.push((BOTTLENECK, aqm::server_told(&bottleneck)));
-            let holds = if let Aqm::Red(_) = own { FIFO } else { DISCIPLINE };
-            let limit = if let Aqm::Bytes(bytes) = own { bytes } else { limit };
-            given.push((holds, Told { limit, ..Told::default() }));
-        } else {
-            let down = if bottleneck.down { 1.0 } else { 0.0 };
-            given.push((BOTTLENECK, Told { limit, rate_bps, delay_ns: 0, loss: down }));
-            given.push((LOSS, Told { loss, ..nothing }));
-        }
-    }
-    let mut taken = Vec::new();
-    let each = |body: &[u8]| {
-        let word = |at: usize| u32::from_ne_bytes(body[at..at + 4].try_into().expect("four bytes"));
-        if word(4) == interface(wire, end) {
-            let (kind, options) = (find(&body[20..], 1), find(&body[20..], 2));
-            let told = options.and_then(|options| match kind {
-                Some(b"netem\0") => told(options),
-                Some(kind) => aqm::told(kind, options),
-                None => None,
-            });
-            taken.push((word(8), told));
-        }
-    };
-    place.route.dump(Message::new(38, 0, &[0; 20]), each).map_err(|error| error.to_string())?;
-    for (handle, given) in given {
-        let taken = taken.iter().find(|(own, _)| *own == handle).and_then(|(_, told)| *told);
-        agrees(given, taken.ok_or("the kernel does not have it")?)?;
-    }
-    Ok(())
-}
-
-/// From what netem says of itself.
-fn told(options: &[u8]) -> Option<Told> {
-    let word = |at: usize| Some(u32::from_ne_bytes(options.get(at..at + 4)?.try_into().ok()?));
-    let long = |bytes: &[u8]| Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?));
-    let more = options.get(24..)?;
-    let small = find(more, 6).and_then(|rate| Some(u32::from_ne_bytes(rate.get(..4)?.try_into().ok()?)));
-    let bytes = find(more, 8).and_then(long).unwrap_or(u64::from(small.unwrap_or(0)));
-    Some(Told {
-        limit: word(4)?,
-        rate_bps: 8 * bytes,
-        delay_ns: find(more, 10).and_then(long)?,
-        loss: f64::from(word(8)?) / f64::from(u32::MAX),
-    })
-}
-
-/// With a rate, even one that takes no time, jitter does not reorder.
-fn path_rate(queue: &Queue) -> u64 {
-    if queue.path.jitter_ns > 0 && !queue.path.reordering { 8_000_000_000_000 } else { 0 }
-}
-
-/// A probability as netem wants it.
-fn probability(p: f64) -> u32 {
-    (p * 4_294_967_296.0).round().clamp(0.0, 4_294_967_295.0) as u32
-}
-
-fn netem(message: &mut Message, path: &Path, limit: u32, rate_bps: u64) {
-    // Uniform between mean - deviation and mean + deviation.
-    let deviation = path.jitter_ns / 2;
-    let loss = match path.loss {
-        Loss::None | Loss::GilbertElliott(_) => 0,
-        Loss::Bernoulli(p) => probability(p),
-        Loss::All => u32::MAX,
-    };
-    message.nested(2, |options| {
-        for word in [0, limit, loss, 0, 0, 0] {
-            options.raw(&word.to_ne_bytes());
-        }
-        let rate = rate_bps / 8;
-        let mut spec = [0; 16];
-        spec[..4].copy_from_slice(&u32::try_from(rate).unwrap_or(u32::MAX).to_ne_bytes());
-        options
-            .attribute(10, &(path.delay_ns + deviation).to_ne_bytes())
-            .attribute(11, &deviation.to_ne_bytes())
-            .attribute(6, &spec)
-            .attribute(14, &path.seed.to_ne_bytes());
-        if rate > u64::from(u32::MAX) {
-            options.attribute(8, &rate.to_ne_bytes());
-        }
-        if let Loss::GilbertElliott([to_bad, to_good, good, bad]) = path.loss {
-            options.nested(5, |model| {
-                let words = [to_bad, to_good, 1.0 - bad, good].map(|p| probability(p).to_ne_bytes());
-                model.attribute(2, words.as_flattened());
-            });
-        }
-    });
-}
-
-/// What the stages of a queue have counted. Each counts what those within it have, and have dropped.
-#[derive(Clone, Copy, Default)]
-struct Stages {
-    path: Stage,
-    bottleneck: Stage,
-    loss: Stage,
-    discipline: Stage,
-}
-
-impl Stages {
-    /// All but what is over time. The kernel tells of the outer stages first, and a packet may come, or be dropped, before it
-    /// tells of the inner ones: these may then have what those around them have not.
-    fn queue(&self) -> QueueAt {
-        let Self { path, bottleneck, loss, discipline } = self;
-        // cbs does not count those that its discipline does not let in.
-        let dropped = discipline.dropped.max(bottleneck.dropped.saturating_sub(loss.dropped));
-        QueueAt {
-            packets: path.packets,
-            bytes: path.bytes,
-            served: path.packets + loss.dropped,
-            // If somebody waits in a discipline, somebody else is being sent, who is not counted there.
-            queued: bottleneck.queued + u32::from(discipline.queued > 0),
-            travelling: path.queued.saturating_sub(bottleneck.queued),
-            dropped,
-            // Before the queue or after it.
-            lost: path.dropped.saturating_sub(dropped),
-            marked: discipline.marked,
-            ..QueueAt::default()
-        }
-    }
-}
-
-/// What a queueing discipline has counted.
-#[derive(Clone, Copy, Default)]
-struct Stage {
-    packets: u64,
-    bytes: u64,
-    queued: u32,
-    dropped: u64,
-    marked: u64,
-}
-
-impl Stage {
-    fn of(attributes_of_queue: &[u8]) -> Self {
-        let mut stage = Self::default();
-        let Some(statistics) = find(attributes_of_queue, 7) else { return stage };
-        for (kind, value) in attributes(statistics) {
-            let word = |at: usize| u32::from_ne_bytes(value[at..at + 4].try_into().expect("four bytes"));
-            match kind {
-                1 => {
-                    stage.bytes = u64::from_ne_bytes(value[..8].try_into().expect("eight bytes"));
-                    stage.packets = stage.packets.max(u64::from(word(8)));
-                }
-                3 => (stage.queued, stage.dropped) = (word(0), u64::from(word(8))),
-                4 => stage.marked = aqm::marks(find(attributes_of_queue, 1).unwrap_or_default(), value),
-                _ => {}
-            }
-        }
-        stage
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_comes_or_is_dropped_while_a_queue_is_read_is_no_less_than_nothing() {
-        let quiet = Stages {
-            path: Stage { dropped: 12, queued: 3, packets: 100, ..Stage::default() },
-            bottleneck: Stage { dropped: 12, queued: 1, ..Stage::default() },
-            loss: Stage { dropped: 5, ..Stage::default() },
-            ..Stages::default()
-        };
-        let counted = |stages: Stages| {
-            let QueueAt { dropped, lost, queued, travelling, served, .. } = stages.queue();
-            (dropped, lost, queued, travelling, served)
-        };
-        assert_eq!(counted(quiet), (7, 5, 1, 2, 105));
-        let empty = Stages { path: Stage { queued: 0, ..quiet.path }, ..quiet };
-        assert_eq!(counted(empty), (7, 5, 1, 0, 105));
-        let none_lost = Stages { loss: Stage::default(), ..quiet };
-        let bottleneck = Stage { dropped: 13, ..quiet.bottleneck };
-        assert_eq!(counted(Stages { bottleneck, ..none_lost }), (13, 0, 1, 2, 100));
-        let all_lost = Stages { loss: Stage { dropped: 13, ..Stage::default() }, ..quiet };
-        assert_eq!(counted(all_lost), (0, 12, 1, 2, 113));
-    }
 }

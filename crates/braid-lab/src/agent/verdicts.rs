@@ -3,7 +3,7 @@
 use braid_algorithms::{Algorithm, Spec};
 use braid_kernel::{Namespace, Verdicts};
 
-use super::{failed, tcp_info::MptcpInfo};
+use super::{outcome::failed, tcp_info::MptcpInfo};
 use crate::job::{Job, VerdictAt};
 
 /// Listens to the connections that have a detector.

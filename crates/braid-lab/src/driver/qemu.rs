@@ -21,13 +21,8 @@ use rustix::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    Error,
-    image::PROGRAM,
-    job::{self, CLOCK_MOVED, Inbox, JOB_ITEM, Job, Packet, Report},
-    kernels::writing,
-    scratch::Scratch,
-};
+use super::{error::Error, image::PROGRAM, scratch::Scratch};
+use crate::job::{self, CLOCK_MOVED, Inbox, JOB_ITEM, Job, Packet, Report};
 
 /// The name of the snapshot within its file.
 const SNAPSHOT: &str = "booted";
@@ -168,7 +163,7 @@ pub(crate) fn run(
 ) -> Result<Option<Report>, Error> {
     let folder = Scratch::new_in(place.folder)?;
     let item = folder.path().join("job");
-    fs::write(&item, job::frame(job)).map_err(|error| writing(&item, &error))?;
+    fs::write(&item, job::frame(job)).map_err(|error| Error::writing(&item, &error))?;
     let mut command = Command::new(BINARY);
     command
         .args(qemu.arguments())
@@ -191,13 +186,13 @@ pub(crate) fn run(
         Begin::Restore(snapshot) => fs::copy(snapshot, &disk).map(drop),
         Begin::Boot | Begin::Snapshot(_) => fs::write(&disk, empty_disk()),
     }
-    .map_err(|error| writing(&disk, &error))?;
+    .map_err(|error| Error::writing(&disk, &error))?;
     command.args(["-drive", &format!("if=none,format=qcow2,id=disk,file={}", disk.display())]);
     if let Begin::Restore(_) = begin {
         command.args(["-S", "-loadvm", SNAPSHOT]);
     }
     let errors = folder.path().join("errors");
-    let errors = File::create(&errors).map_err(|error| writing(&errors, &error))?;
+    let errors = File::create(&errors).map_err(|error| Error::writing(&errors, &error))?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
     let processor = place.processor;
     // SAFETY: between fork and exec, system calls and nothing else.
@@ -298,7 +293,7 @@ impl Guest {
         if self.has_room() {
             self.roomy = Instant::now();
         } else if self.roomy.elapsed() > PATIENCE_FULL {
-            return Err(writing(self.folder.path(), &io::ErrorKind::StorageFull.into()));
+            return Err(Error::writing(self.folder.path(), &io::ErrorKind::StorageFull.into()));
         }
         if busy > PATIENCE_BUSY || idle > PATIENCE_IDLE {
             let after = match self.heard - self.early {

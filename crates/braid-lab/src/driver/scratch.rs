@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
-use crate::{Error, kernels::writing};
+use super::error::Error;
 
 const PREFIX: &str = "scratch-";
 
@@ -31,7 +31,7 @@ impl Scratch {
             let own = lock(folder.path(), FlockOperation::LockExclusive)?;
             Ok(Self { folder, _own: own })
         };
-        make().map_err(|error| writing(parent, &error))
+        make().map_err(|error| Error::writing(parent, &error))
     }
 
     pub(crate) fn path(&self) -> &Path {

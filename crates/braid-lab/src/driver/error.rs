@@ -1,8 +1,17 @@
 //! Why there is no result.
 
-use std::fmt;
+use std::{fmt, io, path::Path};
 
-use crate::Unsupported;
+/// A key of a scenario that the lab cannot do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// Where it stands, such as `link.b1.trace`.
+    pub key: String,
+    /// Why not.
+    pub reason: String,
+    /// What to do about it, if something else than using the simulator or changing the scenario.
+    pub remedy: Option<String>,
+}
 
 /// What went wrong.
 #[derive(Clone, Debug)]
@@ -39,6 +48,14 @@ impl Error {
 
     pub(crate) fn machine_with(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { kind: Kind::Machine, message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// A file could not be written.
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+        Self::machine_with(
+            format!("cannot write {}: {error}", path.display()),
+            "make room, or name another place for the cache with XDG_CACHE_HOME",
+        )
     }
 
     pub(crate) fn guest(message: impl Into<String>) -> Self {

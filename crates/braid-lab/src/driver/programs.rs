@@ -11,15 +11,15 @@ use std::{
 };
 
 use braid_scenario::model::{self, Kind, Programs, Scenario, Traffic};
-use lddtree::{DependencyAnalyzer, Library};
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    Error, Unsupported,
+use super::{
+    error::{Error, Unsupported},
     image::Files,
-    job,
-    kernels::{hex, writing},
+    kernels::hex,
+    libraries::needed,
 };
+use crate::job;
 
 /// What makes TCP sockets of a program those of MPTCP, and where distributions have it.
 const WRAPPER: &str = "libmptcpwrap.so.0";
@@ -159,7 +159,7 @@ impl Pack {
             fs::create_dir_all(to.parent().expect("it is in a folder"))
                 .and_then(|()| fs::write(&to, bytes))
                 .and_then(|()| fs::set_permissions(&to, Permissions::from_mode(*mode)))
-                .map_err(|error| writing(&to, &error))?;
+                .map_err(|error| Error::writing(&to, &error))?;
         }
         let place = |path: &mut String| {
             if let Ok(within) = Path::new(&*path).strip_prefix(FOLDERS) {
@@ -268,24 +268,4 @@ impl Pack {
 fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
     let path = path.display().to_string();
     move |error| Error::machine(format!("cannot read {path}: {error}"))
-}
-
-/// The shared libraries that a program needs, its loader among them; none if it is static.
-pub(crate) fn needed(program: &Path) -> Result<Vec<PathBuf>, Error> {
-    let shown = program.display();
-    let tree = DependencyAnalyzer::default()
-        .analyze(program)
-        .map_err(|error| Error::machine(format!("cannot find the libraries of {shown}: {error}")))?;
-    let libraries: BTreeMap<String, Library> = tree.libraries.into_iter().collect();
-    if let Some(missing) = libraries.values().find(|library| library.realpath.is_none()) {
-        return Err(Error::machine_with(
-            format!("{shown} needs the library {}, which is not on this machine", missing.name),
-            "install it",
-        ));
-    }
-    let mut paths: Vec<PathBuf> = libraries.into_values().map(|library| library.path).collect();
-    paths.extend(tree.interpreter.map(PathBuf::from));
-    paths.sort();
-    paths.dedup();
-    Ok(paths)
 }

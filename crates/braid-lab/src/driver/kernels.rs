@@ -17,13 +17,13 @@ use object::{Object as _, ObjectSection as _};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    Error,
+use super::{
+    error::Error,
     scratch::{self, Scratch},
 };
 
 /// Name, package within a Debian archive, sha256.
-const PINNED: &str = include_str!("../../../kernel/guests.tsv");
+const PINNED: &str = include_str!("../../../../kernel/guests.tsv");
 
 /// What the guest needs of a kernel beyond what is built in, as far as it exists as modules. Dependencies come along.
 const MODULES: [&str; 10] = [
@@ -48,6 +48,22 @@ pub(crate) struct Kernel {
     pub(crate) image: PathBuf,
     /// Names and contents of modules, in an order in which they can be loaded.
     pub(crate) modules: Vec<Module>,
+}
+
+/// The name of the kernel that is used unless another is asked for.
+///
+/// # Panics
+/// If the list of kernels is empty.
+pub fn default_kernel() -> &'static str {
+    names().first().expect("there is one in the list")
+}
+
+/// What tells this kernel (by name or file) from others of the same name; it need not have been fetched.
+///
+/// # Errors
+/// If there is no such kernel.
+pub fn kernel_identity(kernel: &str) -> Result<String, Error> {
+    identity(kernel)
 }
 
 /// The names of the pinned kernels, the first being the default.
@@ -141,7 +157,7 @@ impl Kernel {
     ) -> Result<Self, Error> {
         let folder = cache.join("unpacked").join(&hex(&Sha256::digest(identity))[..16]);
         let parent = folder.parent().expect("it was joined");
-        fs::create_dir_all(parent).map_err(|error| writing(parent, &error))?;
+        fs::create_dir_all(parent).map_err(|error| Error::writing(parent, &error))?;
         scratch::sweep(parent);
         let is_there = folder.exists();
         if !is_there || !is_sealed(&folder) {
@@ -152,7 +168,7 @@ impl Kernel {
             say("unpacking the kernel");
             let scratch = Scratch::new_in(parent)?;
             let fresh = scratch.path().join("kernel");
-            fs::create_dir(&fresh).map_err(|error| writing(&fresh, &error))?;
+            fs::create_dir(&fresh).map_err(|error| Error::writing(&fresh, &error))?;
             for package in &packages {
                 unpack(package, &fresh)?;
             }
@@ -163,11 +179,11 @@ impl Kernel {
                 ));
             }
             let seal = sum_of(&fresh).map_err(|error| reading(&fresh, &error))?;
-            fs::write(fresh.join(SEAL), seal).map_err(|error| writing(&fresh, &error))?;
+            fs::write(fresh.join(SEAL), seal).map_err(|error| Error::writing(&fresh, &error))?;
             let _ = fs::remove_dir_all(&folder);
             match fs::rename(&fresh, &folder) {
                 // Or another braid was faster.
-                Err(error) if !is_sealed(&folder) => return Err(writing(&folder, &error)),
+                Err(error) if !is_sealed(&folder) => return Err(Error::writing(&folder, &error)),
                 _ => {}
             }
         }
@@ -301,7 +317,9 @@ fn release(image: &Path) -> Result<String, Error> {
 /// Takes the kernel's image and the modules out of a Debian package.
 fn unpack(package: &Path, to: &Path) -> Result<(), Error> {
     let failed = |error: io::Error| match error.kind() {
-        kind @ (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => writing(to, &kind.into()),
+        kind @ (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+            Error::writing(to, &kind.into())
+        }
         _ => reading(package, &error),
     };
     let file = fs::File::open(package).map_err(failed)?;
@@ -365,7 +383,7 @@ fn fetch(
         }
         say(&format!("{} is damaged and fetched anew", file.display()));
     }
-    fs::create_dir_all(cache).map_err(|error| writing(cache, &error))?;
+    fs::create_dir_all(cache).map_err(|error| Error::writing(cache, &error))?;
     let helper = Path::new("/usr/lib/apt/apt-helper");
     let archives = archives();
     if !helper.exists() || archives.is_empty() {
@@ -382,12 +400,12 @@ fn fetch(
     for archive in &archives {
         // A plus sign in a name stands for itself in a path, but not with every server.
         let address = format!("{archive}/{}", path.replace('+', "%2B"));
-        let errors = fs::File::create(&log).map_err(|error| writing(&log, &error))?;
+        let errors = fs::File::create(&log).map_err(|error| Error::writing(&log, &error))?;
         let mut command = Command::new(helper);
         command.args(["-q", "download-file", &address]).arg(&part).arg(format!("SHA256:{sum}"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
         if run(&mut command, stop)? && sha256(&part)? == sum {
-            fs::rename(&part, &file).map_err(|error| writing(&file, &error))?;
+            fs::rename(&part, &file).map_err(|error| Error::writing(&file, &error))?;
             return Ok(file);
         }
         let report = fs::read_to_string(&log).unwrap_or_default();
@@ -463,13 +481,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 fn reading(path: &Path, error: &io::Error) -> Error {
     Error::machine(format!("cannot read {}: {error}", path.display()))
-}
-
-pub(crate) fn writing(path: &Path, error: &io::Error) -> Error {
-    Error::machine_with(
-        format!("cannot write {}: {error}", path.display()),
-        "make room, or name another place for the cache with XDG_CACHE_HOME",
-    )
 }
 
 #[cfg(test)]

@@ -6,10 +6,8 @@ use braid_results::measure::{
 };
 use braid_scenario::model::{self, Kind, Scenario, Traffic};
 
-use crate::{
-    job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt},
-    lower::Lowered,
-};
+use super::translate::Translated;
+use crate::job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt};
 
 /// The measurements of a run.
 ///
@@ -17,11 +15,11 @@ use crate::{
 /// If the guest did not count when it should have.
 pub(crate) fn measure(
     scenario: &Scenario,
-    lowered: &Lowered,
+    translated: &Translated,
     report: &Report,
     samples: bool,
 ) -> Result<Measurements, String> {
-    let counts = Counts { scenario, lowered, report };
+    let counts = Counts { scenario, translated, report };
     let whole = (scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns);
     let mut measurements = counts.stretch(whole)?;
     let periods = scenario.periods.iter().map(|&stretch| counts.stretch(stretch));
@@ -34,7 +32,7 @@ pub(crate) fn measure(
         counts.add_samples(&mut measurements);
     }
     for ended in &report.programs {
-        let command = lowered.job.connections[ended.connection].programs.as_ref();
+        let command = translated.job.connections[ended.connection].programs.as_ref();
         let command =
             command.ok_or("the guest ran a program that nobody named")?.commands[ended.which].words.clone();
         let own = &mut measurements.connections[ended.connection];
@@ -74,7 +72,7 @@ pub(crate) fn headers(model: &model::Connection) -> u32 {
 
 struct Counts<'a> {
     scenario: &'a Scenario,
-    lowered: &'a Lowered,
+    translated: &'a Translated,
     report: &'a Report,
 }
 
@@ -118,7 +116,7 @@ impl Counts<'_> {
             }
         });
         let connections: Vec<ConnectionCounts> = connections.collect();
-        let links = self.scenario.links.iter().zip(&self.lowered.queues).enumerate().map(
+        let links = self.scenario.links.iter().zip(&self.translated.queues).enumerate().map(
             |(number, (link, queues))| match *queues {
                 Some([forward, reverse]) => LinkCounts {
                     forward: direction(&link.forward, moments, forward),
@@ -185,7 +183,7 @@ impl Counts<'_> {
             }
         }
         for (number, counts) in measurements.links.iter_mut().enumerate() {
-            let Some([forward, _]) = self.lowered.queues[number] else { continue };
+            let Some([forward, _]) = self.translated.queues[number] else { continue };
             if self.scenario.links[number].private {
                 continue;
             }

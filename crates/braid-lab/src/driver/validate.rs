@@ -5,12 +5,13 @@ use braid_scenario::{
     topology::serialisation_ns,
 };
 
-use crate::{
-    aqm::is_managed,
-    job::{Loss, Moment, QueueAt, Report, SubflowAt},
-    lower::{Lowered, queues_of},
+use super::{
+    discipline::is_managed,
     measure::{headers, on_the_wire},
+    routes::queues_of,
+    translate::Translated,
 };
+use crate::job::{Moment, QueueAt, Report, SubflowAt};
 
 /// Above this a guest is too busy for its clock to be that of a network.
 const BUSIEST: f64 = 0.6;
@@ -33,7 +34,7 @@ const ENOUGH_DROPS: u64 = 20;
 const LASTING_NS: f64 = 40e6;
 
 /// What makes a run doubtful, for people.
-pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) -> Vec<String> {
+pub(crate) fn doubts(scenario: &Scenario, translated: &Translated, report: &Report) -> Vec<String> {
     let (Some(first), Some(last)) = (report.moments.first(), report.moments.last()) else {
         return vec!["the guest counted nothing".to_owned()];
     };
@@ -58,9 +59,9 @@ pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) ->
         doubts.push(format!("{} packets are missing in the captures", report.missed_packets));
     }
     absent(scenario, last, &mut doubts);
-    packets(scenario, lowered, last, &mut doubts);
+    packets(scenario, translated, last, &mut doubts);
     for (number, link) in scenario.links.iter().enumerate() {
-        let Some(queues) = lowered.queues[number] else { continue };
+        let Some(queues) = translated.queues[number] else { continue };
         for (direction, queue, name) in
             [(&link.forward, queues[0], "forward"), (&link.reverse, queues[1], "reverse")]
         {
@@ -70,7 +71,7 @@ pub(crate) fn doubts(scenario: &Scenario, lowered: &Lowered, report: &Report) ->
             doubts.extend(own.into_iter().map(|doubt| format!("link {}, {name}: {doubt}", link.name)));
         }
     }
-    arrivals(scenario, lowered, last, &mut doubts);
+    arrivals(scenario, translated, last, &mut doubts);
     delays(scenario, last, &mut doubts);
     for (node, counter, count) in &report.elsewhere {
         doubts.push(format!("{count} packets where none should be: {node} counts them as {counter}"));
@@ -96,7 +97,7 @@ fn absent(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
 }
 
 /// Packets have the scenario's size, and each is one.
-fn packets(scenario: &Scenario, lowered: &Lowered, last: &Moment, doubts: &mut Vec<String>) {
+fn packets(scenario: &Scenario, translated: &Translated, last: &Moment, doubts: &mut Vec<String>) {
     for (model, own) in scenario.connections.iter().zip(&last.connections) {
         for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
             // What the kernel calls MSS leaves no room for the options of MPTCP.
@@ -112,20 +113,20 @@ fn packets(scenario: &Scenario, lowered: &Lowered, last: &Moment, doubts: &mut V
         }
     }
     // A packet that is larger than the link allows is several that were not taken apart.
-    let most = lowered.job.wires.iter().map(|wire| wire.mtu).max().unwrap_or(0);
+    let most = translated.job.wires.iter().map(|wire| wire.mtu).max().unwrap_or(0);
     let is_larger = |queue: &usize| {
         let QueueAt { packets, bytes, .. } = last.queues[*queue];
         bytes > packets * u64::from(most)
     };
-    if lowered.queues.iter().flatten().flatten().any(is_larger) {
+    if translated.queues.iter().flatten().flatten().any(is_larger) {
         doubts.push("a link carried packets larger than it allows: segmentation offload was on".to_owned());
     }
 }
 
 /// The bytes that connections got over the last link of their routes are those that it carried.
-fn arrivals(scenario: &Scenario, lowered: &Lowered, last: &Moment, doubts: &mut Vec<String>) {
+fn arrivals(scenario: &Scenario, translated: &Translated, last: &Moment, doubts: &mut Vec<String>) {
     for (number, link) in scenario.links.iter().enumerate() {
-        let Some([forward, _]) = lowered.queues[number] else { continue };
+        let Some([forward, _]) = translated.queues[number] else { continue };
         let QueueAt { packets, bytes, .. } = last.queues[forward];
         let mut arrived = 0;
         let mut is_comparable = packets >= ENOUGH_PACKETS;
@@ -296,42 +297,6 @@ fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
     }
 }
 
-/// What the kernel says a queue does, as far as it can be asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Told {
-    pub(crate) limit: u32,
-    pub(crate) rate_bps: u64,
-    pub(crate) delay_ns: u64,
-    /// Of each packet by itself.
-    pub(crate) loss: f64,
-}
-
-/// Whether the kernel took what it was given.
-///
-/// # Errors
-/// What it took otherwise.
-pub(crate) fn agrees(given: Told, taken: Told) -> Result<(), String> {
-    let pairs = [
-        ("limit", f64::from(given.limit), f64::from(taken.limit)),
-        ("rate", given.rate_bps as f64, taken.rate_bps as f64),
-        ("delay", given.delay_ns as f64, taken.delay_ns as f64),
-        ("loss", given.loss, taken.loss),
-    ];
-    match pairs.into_iter().find(|(_, given, taken)| (given - taken).abs() > TOLERANCE * given) {
-        None => Ok(()),
-        Some((what, given, taken)) => Err(format!("the kernel took {taken} for a {what} of {given}")),
-    }
-}
-
-/// Whether this loss is one that [`Told::loss`] tells.
-pub(crate) fn told_loss(loss: Loss) -> f64 {
-    match loss {
-        Loss::None | Loss::GilbertElliott(_) => 0.0,
-        Loss::Bernoulli(p) => p,
-        Loss::All => 1.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -340,7 +305,7 @@ mod tests {
     use braid_scenario::Source;
 
     use super::*;
-    use crate::{job::ConnectionAt, lower::lower};
+    use crate::{driver::translate::translate, job::ConnectionAt};
 
     fn scenario() -> Scenario {
         let text = "title = \"t\"\nduration = \"10s\"\n\
@@ -384,11 +349,11 @@ mod tests {
 
     fn doubts_of(change: impl FnOnce(&mut Report)) -> Vec<String> {
         let scenario = scenario();
-        let lowered =
-            lower(&scenario, &Spec::parse("reno").expect("known"), 1, &BTreeMap::new()).expect("the lab can");
+        let translated = translate(&scenario, &Spec::parse("reno").expect("known"), 1, &BTreeMap::new())
+            .expect("the lab can");
         let mut report = report();
         change(&mut report);
-        doubts(&scenario, &lowered, &report)
+        doubts(&scenario, &translated, &report)
     }
 
     fn last(report: &mut Report) -> &mut Moment {
@@ -518,20 +483,5 @@ mod tests {
         is_doubted("t counts them as tx_dropped", |report| {
             report.elsewhere.push(("t".into(), "tx_dropped".into(), 3));
         });
-    }
-
-    #[test]
-    fn a_kernel_that_takes_another_value_is_found_out() {
-        let given = Told { limit: 100, rate_bps: 10_000_000, delay_ns: 5_000_000, loss: 0.001 };
-        assert_eq!(agrees(given, given), Ok(()));
-        assert_eq!(agrees(given, Told { rate_bps: 9_950_000, ..given }), Ok(()));
-        for (what, taken) in [
-            ("limit", Told { limit: 98, ..given }),
-            ("rate", Told { rate_bps: 9_800_000, ..given }),
-            ("delay", Told { delay_ns: 0, ..given }),
-            ("loss", Told { loss: 0.01, ..given }),
-        ] {
-            assert!(agrees(given, taken).unwrap_err().contains(what));
-        }
     }
 }

@@ -23,14 +23,14 @@ use braid_algorithms::Spec;
 use braid_scenario::model::Scenario;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
-use crate::{
-    Capture, Error, Outcome,
-    job::{self, Inbox, Job, Packet, Report},
-    kernels::writing,
-    lower,
+use super::{
+    error::Error,
+    outcome::{Capture, Outcome},
     programs::{self, At, Named, Pack},
     scratch::{self, Scratch},
+    translate,
 };
+use crate::job::{self, Inbox, Job, Packet, Report};
 
 /// How much longer than the scenario a run may take: algorithms are loaded before it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -71,7 +71,7 @@ impl Host {
             }
         }
         if !packs.is_empty() {
-            fs::create_dir_all(FOLDERS).map_err(|error| writing(Path::new(FOLDERS), &error))?;
+            fs::create_dir_all(FOLDERS).map_err(|error| Error::writing(Path::new(FOLDERS), &error))?;
             scratch::sweep(Path::new(FOLDERS));
         }
         Ok(Self { program: program.to_owned(), kernel: kernel.trim().to_owned(), packs })
@@ -106,12 +106,12 @@ impl Host {
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
         let (_folder, runs) = self.pack(scenario).map(placed).transpose()?.unzip();
-        let mut lowered = lower::lower(scenario, spec, seed, &runs.unwrap_or_default())?;
-        lowered.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
+        let mut translated = translate::translate(scenario, spec, seed, &runs.unwrap_or_default())?;
+        translated.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
         let mut nobody = |_: Packet<'_>| ();
         let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
-        let report = report(self.agent(&lowered.job, stop)?, each)?;
-        Outcome::new(scenario, &lowered, &report, samples)
+        let report = report(self.agent(&translated.job, stop)?, each)?;
+        Outcome::new(scenario, &translated, &report, samples)
     }
 
     fn agent(&self, job: &Job, stop: &AtomicBool) -> Result<Output, Error> {
@@ -163,7 +163,7 @@ fn placed(pack: &Pack) -> Result<(Scratch, BTreeMap<String, job::Programs>), Err
     let folder = Scratch::new_in(Path::new(FOLDERS))?;
     // Servers look into it as another user.
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755))
-        .map_err(|error| writing(folder.path(), &error))?;
+        .map_err(|error| Error::writing(folder.path(), &error))?;
     let runs = pack.place(folder.path())?;
     Ok((folder, runs))
 }

@@ -11,108 +11,33 @@ use std::{
 
 use braid_algorithms::Spec;
 use braid_scenario::{
-    model::{self, Kind, QueueLimit, Scenario, Traffic},
+    model::{self, Kind, QueueLimit, Scenario},
     topology::serialisation_ns,
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    aqm::{aqm, refusal},
-    job::{
-        self, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route,
-        Subflow, Wire,
-    },
-    programs,
+use super::{
+    check::check,
+    discipline::aqm,
+    error::Unsupported,
+    routes::{Leg, is_ipv6, legs, queues_of},
 };
-
-/// A key of a scenario that the lab cannot do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsupported {
-    /// Where it stands, such as `link.b1.trace`.
-    pub key: String,
-    /// Why not.
-    pub reason: String,
-    /// What to do about it, if something else than using the simulator or changing the scenario.
-    pub remedy: Option<String>,
-}
+use crate::job::{
+    self, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route, Subflow,
+    Wire,
+};
 
 /// A job, and how its counts belong to the scenario.
 #[derive(Clone, Debug)]
-pub(crate) struct Lowered {
+pub(crate) struct Translated {
     pub(crate) job: Job,
     /// For each link of the scenario, the places of its forward and reverse queue in [`crate::job::Moment::queues`];
     /// none of a link that is only a delay, or that no route has.
     pub(crate) queues: Vec<Option<[usize; 2]>>,
 }
 
-/// A link this many times faster than the slowest of its route, on which nobody else is, is only a delay.
-const MUCH_FASTER: u64 = 4;
 const SERVER: &str = "server";
 const ETHERNET_MTU: u32 = 1500;
-
-/// What the lab cannot do of a scenario, the first such thing.
-///
-/// # Errors
-/// That thing.
-pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
-    let refuse =
-        |key: String, reason: &str| Err(Unsupported { key, reason: reason.to_owned(), remedy: None });
-    for link in &scenario.links {
-        let base = link.name.split('@').next().unwrap_or_default();
-        for direction in [&link.forward, &link.reverse] {
-            let key = |name: &str| format!("link.{base}.{name}");
-            if direction.trace.is_some() {
-                return refuse(key("trace"), "the lab has no links that follow a trace; give a rate");
-            }
-            if let Some((own, reason)) = refusal(direction) {
-                return refuse(key(own), reason);
-            }
-            let losses = direction.changes.iter().filter_map(|change| change.loss).chain([direction.loss]);
-            if losses.into_iter().any(|loss| matches!(loss, model::Loss::Periodic(_))) {
-                return refuse(key("drop-every"), "the lab loses packets at random only; give a loss");
-            }
-        }
-    }
-    for connection in &scenario.connections {
-        let key = |name: &str| format!("connection.{}.{name}", connection.name);
-        let is_program = matches!(connection.traffic, Traffic::Program(_));
-        if connection.traffic != Traffic::Bulk && !is_program {
-            return refuse(key("traffic"), "the lab's applications are bulk transfers and programs only");
-        }
-        programs::check(connection)?;
-        if is_ipv6(connection) && connection.initial_ssthresh.is_some() {
-            return refuse(key("initial-ssthresh"), "the lab has thresholds to begin with for IPv4 only");
-        }
-        if connection.accurate_ecn {
-            return refuse(key("accurate-ecn"), "the kernel's receivers repeat a mark until it is answered");
-        }
-        for (index, subflow) in connection.subflows.iter().enumerate() {
-            let sub = |name: &str| key(&format!("subflow.{}.{name}", subflow.name));
-            if is_program && subflow.join_delay_ns.is_some() {
-                return refuse(
-                    sub("join-delay"),
-                    "the subflows of a program join as soon as the kernel lets them",
-                );
-            }
-            if is_program && index == 0 && !subflow.up.is_empty() {
-                return refuse(
-                    sub("up"),
-                    "a program's first address is always there; give this to another subflow",
-                );
-            }
-            if index == 0 && subflow.backup {
-                return refuse(sub("backup"), "the kernel opens a connection on a path that is no backup");
-            }
-            if index == 0 && subflow.up.first().is_some_and(|&(from, _)| from > connection.start_ns) {
-                return refuse(
-                    sub("up"),
-                    "the first subflow opens the connection, and so is there from its start",
-                );
-            }
-        }
-    }
-    Ok(())
-}
 
 /// Plain TCP on reno or cubic, where the scenario says so, is the kernel's own in the lab. Which of ours is as that is: Linux
 /// 6.12's CUBIC has not the slope of RFC 9438.
@@ -128,12 +53,12 @@ pub fn own_of_the_kernel(connection: &model::Connection) -> Option<&'static str>
 ///
 /// # Errors
 /// What the lab cannot do, see [`check`].
-pub(crate) fn lower(
+pub(crate) fn translate(
     scenario: &Scenario,
     spec: &Spec,
     seed: u64,
     programs: &BTreeMap<String, job::Programs>,
-) -> Result<Lowered, Unsupported> {
+) -> Result<Translated, Unsupported> {
     check(scenario)?;
     let mut builder = Builder::new(scenario, seed, programs);
     for (number, connection) in scenario.connections.iter().enumerate() {
@@ -160,7 +85,7 @@ pub(crate) fn lower(
     }
     let place = |end| order.iter().position(|&queued| queued == end).expect("links have queues");
     let queues = queues.into_iter().map(|wire| wire.map(|wire| [place((wire, 0)), place((wire, 1))]));
-    Ok(Lowered { queues: queues.collect(), job })
+    Ok(Translated { queues: queues.collect(), job })
 }
 
 struct Builder<'a> {
@@ -518,29 +443,6 @@ fn acknowledgements(model: &model::Connection, sender: IpAddr, (node, by): Place
     Route { of: Match::To(sender), by, initial_window: None, quick_ack }
 }
 
-/// The routes of a subflow from a time on.
-struct Leg<'a> {
-    at_ns: u64,
-    forward: &'a [usize],
-    reverse: &'a [usize],
-}
-
-/// All that it ever has, the first from the start.
-fn legs(subflow: &model::Subflow) -> Vec<Leg<'_>> {
-    let (mut forward, mut reverse) = (&subflow.route[..], &subflow.route[..]);
-    let mut legs = vec![Leg { at_ns: 0, forward, reverse }];
-    for change in &subflow.reroutes {
-        forward = change.forward.as_deref().unwrap_or(forward);
-        reverse = change.reverse.as_deref().unwrap_or(reverse);
-        legs.push(Leg { at_ns: change.at_ns, forward, reverse });
-    }
-    legs
-}
-
-fn is_ipv6(connection: &model::Connection) -> bool {
-    connection.ip_header == 40
-}
-
 /// `10.0.0.0` or `fd00::`, and so many more.
 fn address(connection: &model::Connection, number: u32) -> IpAddr {
     if is_ipv6(connection) {
@@ -568,25 +470,4 @@ fn loss(loss: model::Loss) -> Loss {
             Loss::GilbertElliott([chain.to_bad, chain.to_good, chain.loss_good, chain.loss_bad])
         }
     }
-}
-
-/// The links of a route that have queues of their own. The others, by all routes of its subflow, can neither queue nor lose
-/// anything.
-pub(crate) fn queues_of(scenario: &Scenario, subflow: &model::Subflow, route: &[usize]) -> Vec<usize> {
-    let rate = |link: usize| scenario.links[link].forward.rate_bps;
-    let slowest = |route: &[usize]| route.iter().map(|&link| rate(link)).min().unwrap_or(0);
-    let legs = legs(subflow);
-    let slowest = legs.iter().flat_map(|leg| [slowest(leg.forward), slowest(leg.reverse)]).max().unwrap_or(0);
-    let is_delay = |link: usize| {
-        let model::Link { private, forward, reverse, .. } = &scenario.links[link];
-        let plain = |direction: &model::Direction| {
-            direction.loss == model::Loss::None
-                && direction.jitter_ns == 0
-                && direction.outages.is_empty()
-                && direction.changes.is_empty()
-        };
-        let fast = rate(link).min(reverse.rate_bps) >= MUCH_FASTER * slowest;
-        *private && plain(forward) && plain(reverse) && fast
-    };
-    route.iter().copied().filter(|&link| !is_delay(link)).collect()
 }

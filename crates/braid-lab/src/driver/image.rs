@@ -14,7 +14,8 @@ use object::{
     read::elf::{FileHeader as _, ProgramHeader as _},
 };
 
-use crate::{Error, agent, kernels::Kernel, programs::needed};
+use super::{error::Error, kernels::Kernel, libraries::needed};
+use crate::job::MODULES;
 
 /// Where this program is in the guest.
 pub(crate) const PROGRAM: &str = "/braid";
@@ -36,10 +37,10 @@ pub(crate) fn build(kernel: &Kernel, program: &Path, others: &Files) -> Result<V
     }
     let mut list = String::new();
     for (name, bytes) in &kernel.modules {
-        files.insert(format!("{}/{name}", agent::MODULES), (0o644, bytes.clone()));
+        files.insert(format!("{MODULES}/{name}"), (0o644, bytes.clone()));
         list.extend([name, "\n"]);
     }
-    files.insert(format!("{}/list", agent::MODULES), (0o644, list.into_bytes()));
+    files.insert(format!("{MODULES}/list"), (0o644, list.into_bytes()));
     archive(&files).map_err(|error| Error::machine(format!("cannot build the guest's image: {error}")))
 }
 

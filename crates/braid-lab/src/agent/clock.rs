@@ -1,0 +1,11 @@
+//! The clock of a run.
+
+use rustix::time::{ClockId, clock_gettime};
+
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
+
+/// Nanoseconds of the guest's clock.
+pub(super) fn now_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64
+}

@@ -1,0 +1,66 @@
+//! What is counted of a subflow that may come and go.
+
+use super::tcp_info::TcpInfo;
+use crate::job::SubflowAt;
+
+/// A subflow's counts: those of its present incarnation, and the sums of earlier ones.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counted {
+    id: Option<u32>,
+    sender: TcpInfo,
+    receiver: TcpInfo,
+    before: SubflowAt,
+    /// Integrals and sums so far.
+    own: SubflowAt,
+}
+
+impl Counted {
+    /// The present incarnation is over.
+    pub(super) fn retire(&mut self) {
+        if self.id.take().is_some() {
+            let sum = self.total();
+            self.before = SubflowAt { active_ns: 0, cwnd_integral: 0, rtt_sum_us: 0, rtt_samples: 0, ..sum };
+            (self.sender, self.receiver) = (TcpInfo::default(), TcpInfo::default());
+        }
+    }
+
+    /// After another `elapsed_ns`.
+    pub(super) fn see(&mut self, sender: Option<TcpInfo>, receiver: Option<TcpInfo>, elapsed_ns: u64) {
+        let Some(sender) = sender.filter(|sender| sender.established) else {
+            self.retire();
+            return;
+        };
+        if self.id != Some(sender.id) {
+            self.retire();
+            self.id = Some(sender.id);
+        }
+        let delivered = u64::from(sender.delivered.saturating_sub(self.sender.delivered));
+        self.own.active_ns += elapsed_ns;
+        self.own.cwnd_integral += u128::from(sender.cwnd) * u128::from(elapsed_ns);
+        self.own.rtt_sum_us += delivered * u64::from(sender.srtt_us);
+        self.own.rtt_samples += delivered;
+        self.own.see_min_rtt(sender.min_rtt_us);
+        self.sender = sender;
+        if let Some(receiver) = receiver {
+            self.receiver = receiver;
+        }
+    }
+
+    pub(super) fn total(&self) -> SubflowAt {
+        let (sender, receiver, before) = (&self.sender, &self.receiver, &self.before);
+        SubflowAt {
+            established: self.id.is_some(),
+            cwnd: sender.cwnd,
+            ssthresh: sender.known_ssthresh(),
+            srtt_us: sender.srtt_us,
+            in_flight: sender.in_flight,
+            mss: if sender.mss > 0 { sender.mss } else { before.mss },
+            sent: before.sent + u64::from(sender.data_packets_out),
+            sent_bytes: before.sent_bytes + sender.bytes_sent,
+            retransmissions: before.retransmissions + u64::from(sender.retransmissions),
+            timeouts: before.timeouts + u64::from(sender.timeouts),
+            received: before.received + u64::from(receiver.data_packets_in),
+            ..self.own
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A connection of a run: its sockets, or its programs, and what they have counted.
+
+use std::{
+    fs, io,
+    net::{IpAddr, SocketAddr},
+    os::fd::AsRawFd as _,
+};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::{
+    counted::Counted, network::Network, paths::Paths, programs::Programs, sockets::Sockets, thresholds,
+};
+use crate::job::{self, SubflowAt};
+
+const FIRST_PORT: u16 = 5001;
+
+type Result<T> = std::result::Result<T, String>;
+
+/// A connection as it is.
+pub(super) struct Flow {
+    /// Of our own; then there are no programs.
+    pub(super) listener: Option<Socket>,
+    pub(super) programs: Option<Programs>,
+    pub(super) sender: Option<Socket>,
+    pub(super) receiver: Option<Socket>,
+    pub(super) paths: Option<Paths>,
+    pub(super) established: bool,
+    pub(super) delivered_bytes: u64,
+    pub(super) reinjected_bytes: u64,
+    pub(super) subflows: Vec<Counted>,
+    /// Instead of these, where the traffic is of programs: counts of their sockets, by subflow, and payload that they got on all
+    /// subflows.
+    pub(super) of_programs: Vec<SubflowAt>,
+    pub(super) active_ns: u64,
+    pub(super) received_bytes: u64,
+}
+
+pub(super) fn port(flow: usize) -> u16 {
+    FIRST_PORT + flow as u16
+}
+
+pub(super) fn socket(multipath: bool, of: IpAddr) -> io::Result<Socket> {
+    let protocol = if multipath { Protocol::from(libc::IPPROTO_MPTCP) } else { Protocol::TCP };
+    Socket::new(Domain::for_address(SocketAddr::new(of, 0)), Type::STREAM, Some(protocol))
+}
+
+/// Sets the size of a buffer, whatever the limit for all sockets is.
+fn force_buffer(socket: &Socket, option: libc::c_int, bytes: u64) -> io::Result<()> {
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 2);
+    // SAFETY: an option whose value is an int.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            (&raw const bytes).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The receiver listens, and the path managers of both sides are ready.
+pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) -> Result<Flow> {
+    let name = &connection.name;
+    let failed = |what: &'static str| move |error: io::Error| format!("{name}: {what}: {error}");
+    network.enter(connection.nodes[1])?;
+    if connection.multipath {
+        Paths::open().map_err(failed("path manager"))?;
+    }
+    let mut listener = None;
+    if connection.programs.is_none() {
+        let own = socket(connection.multipath, connection.server).map_err(failed("socket"))?;
+        force_buffer(&own, libc::SO_RCVBUFFORCE, connection.receive_buffer)
+            .map_err(failed("receive buffer"))?;
+        let address = SocketAddr::new(connection.server, port(number));
+        own.bind(&address.into()).map_err(failed("bind"))?;
+        own.listen(128).map_err(failed("listen"))?;
+        listener = Some(own);
+    }
+    network.enter(connection.nodes[0])?;
+    if let Some(packets) = connection.initial_ssthresh {
+        let IpAddr::V4(server) = connection.server else {
+            return Err(format!("{name}: thresholds to begin with are for IPv4 only"));
+        };
+        let senders = connection.subflows.iter().filter_map(|subflow| match subflow.address {
+            IpAddr::V4(address) => Some(address),
+            IpAddr::V6(_) => None,
+        });
+        thresholds::remember(senders, server, packets).map_err(failed("initial ssthresh"))?;
+    }
+    let paths = connection.multipath.then(Paths::open).transpose().map_err(failed("path manager"))?;
+    fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &connection.cc)
+        .map_err(failed("setting the default congestion control"))?;
+    let programs = connection.programs.as_ref().map(|model| prepare_programs(network, connection, model));
+    Ok(Flow {
+        listener,
+        programs: programs.transpose()?,
+        sender: None,
+        receiver: None,
+        paths,
+        established: false,
+        delivered_bytes: 0,
+        reinjected_bytes: 0,
+        subflows: vec![Counted::default(); connection.subflows.len()],
+        of_programs: vec![SubflowAt::default(); connection.subflows.len()],
+        active_ns: 0,
+        received_bytes: 0,
+    })
+}
+
+/// The server listens.
+fn prepare_programs(
+    network: &Network,
+    connection: &job::Connection,
+    model: &job::Programs,
+) -> Result<Programs> {
+    let name = &connection.name;
+    let failed = |error: String| format!("{name}: {error}");
+    let mut sockets = Vec::new();
+    for node in connection.nodes {
+        network.enter(node)?;
+        fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &connection.cc)
+            .map_err(|error| failed(format!("setting the default congestion control: {error}")))?;
+        sockets.push(Sockets::open().map_err(|error| failed(format!("listing sockets: {error}")))?);
+    }
+    let sockets = sockets.try_into().map_err(|_| failed("a connection has two ends".into()))?;
+    let mut programs = Programs::new(model, sockets).map_err(|error| failed(error.to_string()))?;
+    network.enter(connection.nodes[usize::from(!model.server_sends)])?;
+    programs.start(0, 0).map_err(failed)?;
+    programs.wait_for_listener().map_err(failed)?;
+    Ok(programs)
+}

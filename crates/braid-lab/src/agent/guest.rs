@@ -1,0 +1,141 @@
+//! A run in a guest, as its first and only process, after it has got the system ready.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use braid_algorithms::Spec;
+use rustix::mount::{MountFlags, mount};
+
+use super::{
+    outcome::{Done, failed, send, whole},
+    processors::Processors,
+    run::Run,
+};
+use crate::job::{CLOCK_MOVED, JOB_ITEM, JOB_MODULE, MODULES};
+
+/// Does what the guest is there for. The host ends the guest.
+pub fn agent() -> ! {
+    let outcome = prepare().and_then(|(mut port, processors)| {
+        // The first beat: it stops because it is ready, and not because it panicked.
+        beat();
+        let outcome = if stop_here() { work(processors) } else { Err(CLOCK_MOVED.into()) };
+        send(&mut port, outcome).map_err(failed("writing to the host"))
+    });
+    if let Err(reason) = outcome {
+        // The console, which the host shows when nothing else comes.
+        eprintln!("braid: {reason}");
+    }
+    loop {
+        thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+fn prepare() -> Result<(File, Processors), String> {
+    let processors = Processors::fill()?;
+    for (kind, place) in
+        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp"), ("tmpfs", "/run")]
+    {
+        fs::create_dir_all(place).map_err(failed(place))?;
+        mount(kind, place, kind, MountFlags::empty(), None).map_err(failed(place))?;
+    }
+    for module in list()?.iter().filter(|module| *module != JOB_MODULE) {
+        load(module)?;
+    }
+    // No connection waits for memory that others have: 512 MB of it, in pages.
+    fs::write("/proc/sys/net/ipv4/tcp_mem", "131072 131072 131072").map_err(failed("tcp_mem"))?;
+    Ok((port()?, processors))
+}
+
+fn list() -> Result<Vec<String>, String> {
+    let list = fs::read_to_string(Path::new(MODULES).join("list")).map_err(failed("the list of modules"))?;
+    Ok(list.lines().map(str::to_owned).collect())
+}
+
+fn load(module: &str) -> Result<(), String> {
+    let file = File::open(Path::new(MODULES).join(module)).map_err(failed(module))?;
+    match rustix::system::finit_module(&file, c"", 0) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(error) => Err(format!("loading {module}: {error}")),
+    }
+}
+
+/// The way to the host: a port of virtio-serial.
+fn port() -> Result<File, String> {
+    for _ in 0..1000 {
+        for entry in fs::read_dir("/dev").map_err(failed("/dev"))?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with("vport") {
+                return OpenOptions::new()
+                    .write(true)
+                    .open(entry.path())
+                    .map_err(failed("the port to the host"));
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Err("there is no port to the host".into())
+}
+
+/// Asks QEMU to stop the guest at this very instruction, by its device for guests that panic. The host then takes a
+/// snapshot, or lets it go on. Whether the clock stood still meanwhile: where a busy host is slow to stop QEMU's own clock
+/// after the processor, QEMU takes the guest for idle and moves the clock on to its next timer.
+fn stop_here() -> bool {
+    const PANIC_DEVICE: u16 = 0x505;
+    const PANICKED: u8 = 1;
+    // A nanosecond per instruction; a timer is due in some hundred thousand.
+    const MOST_NS: u64 = 100;
+    may_use(PANIC_DEVICE);
+    let before = clock_ns();
+    write_port(PANIC_DEVICE, PANICKED);
+    clock_ns() - before < MOST_NS
+}
+
+/// The processor's counter, which in the guest counts nanoseconds.
+fn clock_ns() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every such processor has it.
+    return unsafe { std::arch::x86_64::_rdtsc() };
+    #[cfg(not(target_arch = "x86_64"))]
+    return 0;
+}
+
+/// Tells the host that the guest is ready, and then that another second of the run has passed. The port to the host is no
+/// way for it: how long that takes depends on how busy the host is.
+fn beat() {
+    const DEBUG_CONSOLE: u16 = 0xe9;
+    may_use(DEBUG_CONSOLE);
+    write_port(DEBUG_CONSOLE, b'.');
+}
+
+/// Without it, writing to the port ends the process, and so the guest.
+fn may_use(port: u16) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it gives a right and changes nothing else. What it returns does not matter: the first process has the right to.
+    let _ = unsafe { libc::ioperm(port.into(), 1, 1) };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = port;
+}
+
+/// Writes to a device of QEMU, which has done what it does when this returns.
+fn write_port(port: u16, value: u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: only devices of QEMU listen to these ports.
+    unsafe {
+        std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags));
+    }
+}
+
+fn work(processors: Processors) -> Result<Done, String> {
+    load(JOB_MODULE)?;
+    let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_ITEM}/raw");
+    let bytes = fs::read(&path).map_err(failed(&path))?;
+    let job = whole(&bytes)?;
+    for (name, spec) in &job.algorithms {
+        let spec = Spec::parse(spec).map_err(failed(spec))?;
+        braid_kernel::load(&spec, name).map_err(failed(format!("loading {}", spec.text())))?;
+    }
+    Run::prepare(&job, processors)?.run(beat)
+}

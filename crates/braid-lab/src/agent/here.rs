@@ -1,0 +1,48 @@
+//! A run on this machine: in a process of its own, with which everything it made ends.
+
+use std::{
+    io::{self, Read as _},
+    process,
+};
+
+use braid_algorithms::Spec;
+use braid_kernel::PREFIX;
+
+use super::{
+    outcome::{Done, failed, send, whole},
+    processors::Processors,
+    programs,
+    run::Run,
+};
+use crate::job::Job;
+
+/// Does the job on its standard input on the kernel of this machine, and writes the report to its standard output. What it
+/// makes has no names, or its own, and is gone when it ends.
+pub fn agent_here() -> ! {
+    let outcome = work_here();
+    let written = send(&mut io::stdout(), outcome);
+    process::exit(i32::from(written.is_err()));
+}
+
+fn work_here() -> Result<Done, String> {
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes).map_err(failed("the job"))?;
+    let mut job = whole(&bytes)?;
+    let mut held = Vec::new();
+    let Job { algorithms, connections, .. } = &mut job;
+    for (number, (name, spec)) in algorithms.iter_mut().enumerate() {
+        // What others have loaded, and other runs load, has other names.
+        let own = format!("h{:x}{number}", process::id());
+        let spec = Spec::parse(spec).map_err(failed(spec))?;
+        held.push(braid_kernel::hold(&spec, &own).map_err(failed(format!("loading {}", spec.text())))?);
+        let in_kernel = format!("{PREFIX}{name}");
+        for connection in connections.iter_mut().filter(|connection| connection.cc == in_kernel) {
+            connection.cc = format!("{PREFIX}{own}");
+        }
+        *name = own;
+    }
+    if job.connections.iter().any(|connection| connection.programs.is_some()) {
+        programs::end_with_this().map_err(failed("a namespace for the programs"))?;
+    }
+    Run::prepare(&job, Processors::shared()?)?.run(|| ())
+}

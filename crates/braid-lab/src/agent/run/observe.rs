@@ -1,0 +1,131 @@
+//! What is counted during a run, and when.
+
+use std::net::IpAddr;
+
+use super::{Action, Result, Run, failed};
+use crate::{
+    agent::{counted::Counted, counters::Episodes, tcp_info},
+    job::{ConnectionAt, Moment, QueueAt},
+};
+
+/// Between two looks at everything; means over time are made of these.
+const LOOK_NS: u64 = 20_000_000;
+/// Between two records.
+const RECORD_NS: u64 = 100_000_000;
+
+impl Run<'_> {
+    /// Counts, and plans the next time.
+    pub(super) fn look(&mut self, time: u64) -> Result<()> {
+        if let Some(capture) = &mut self.capture {
+            capture.collect()?;
+        }
+        self.observe(time)?;
+        let is_regular = time % RECORD_NS == 0;
+        if is_regular || self.job.moments.contains(&time) || time >= self.job.duration_ns {
+            self.record(time, is_regular)?;
+        }
+        let next = (time + 1).next_multiple_of(LOOK_NS).min(self.job.duration_ns);
+        if time < self.job.duration_ns {
+            self.plan(next, Action::Look);
+        }
+        Ok(())
+    }
+
+    pub(super) fn observe(&mut self, time: u64) -> Result<()> {
+        let elapsed = time - self.last_look;
+        self.last_look = time;
+        for (number, (connection, flow)) in self.job.connections.iter().zip(&mut self.flows).enumerate() {
+            if let Some(programs) = &mut flow.programs {
+                let addresses: Vec<IpAddr> =
+                    connection.subflows.iter().map(|subflow| subflow.address).collect();
+                let moved = programs.look(&addresses, &mut flow.of_programs, elapsed);
+                let moved = moved.map_err(failed("listing sockets"))?;
+                if flow.of_programs.iter().any(|subflow| subflow.established) {
+                    flow.active_ns += elapsed;
+                }
+                flow.reinjected_bytes += moved.again;
+                flow.received_bytes += moved.bytes;
+                flow.delivered_bytes = flow.received_bytes.saturating_sub(flow.reinjected_bytes);
+                continue;
+            }
+            let Some(sender) = flow.sender.as_ref().filter(|_| flow.established) else { continue };
+            if connection.multipath {
+                let sent = tcp_info::mptcp(sender).map_err(failed("MPTCP_FULL_INFO"))?;
+                let got = flow.receiver.as_ref().map(tcp_info::mptcp).transpose();
+                let got = got.map_err(failed("MPTCP_FULL_INFO"))?.unwrap_or_default();
+                flow.reinjected_bytes = sent.bytes_retransmitted;
+                if let Some(listener) = self.listener.as_mut().filter(|listener| listener.hears(number)) {
+                    self.network.enter(connection.nodes[0])?;
+                    let changes = listener.listen(number, self.job, &sent, (self.start, time))?;
+                    self.report.verdicts.extend(changes);
+                }
+                for (model, subflow) in connection.subflows.iter().zip(&mut flow.subflows) {
+                    let of = |address: IpAddr| address == model.address;
+                    let here = sent.subflows.iter().find(|(local, ..)| of(*local)).map(|&(.., info)| info);
+                    let there = got.subflows.iter().find(|(_, peer, _)| of(*peer)).map(|&(.., info)| info);
+                    subflow.see(here, there, elapsed);
+                }
+            } else {
+                let here = tcp_info::tcp(sender).map_err(failed("TCP_INFO"))?;
+                let there =
+                    flow.receiver.as_ref().map(tcp_info::tcp).transpose().map_err(failed("TCP_INFO"))?;
+                flow.subflows[0].see(Some(here), there, elapsed);
+            }
+        }
+        let queues = self.network.queues(self.job)?;
+        for (number, now) in queues.into_iter().enumerate() {
+            let before = &mut self.queues[number];
+            let mut now = QueueAt {
+                most_queued: before.most_queued.max(now.queued),
+                // One less than before is one that was dropped while the queue was read.
+                dropped: before.dropped.max(now.dropped),
+                lost: before.lost.max(now.lost),
+                ..now
+            };
+            // Between two looks the length is taken to change evenly.
+            now.queue_integral =
+                before.queue_integral + u128::from(before.queued + now.queued) * u128::from(elapsed) / 2;
+            (now.backlogged_packets, now.backlogged_bits) =
+                (before.backlogged_packets, before.backlogged_bits);
+            // What was queued then alone has taken longer to send.
+            let bits = (u128::from(self.network.rate(number)) * u128::from(elapsed) / 1_000_000_000) as u64;
+            let waiting = u64::from(before.queued) * 8 * before.bytes / before.packets.max(1);
+            if bits > 0 && waiting >= bits && !self.has_changed {
+                now.backlogged_packets += now.served - before.served;
+                now.backlogged_bits += bits;
+            }
+            *before = now;
+        }
+        self.has_changed = false;
+        Ok(())
+    }
+
+    pub(super) fn record(&mut self, time: u64, regular: bool) -> Result<()> {
+        let mut connections = Vec::new();
+        for (model, flow) in self.job.connections.iter().zip(&self.flows) {
+            let counts = !model.multipath && self.job.moments.contains(&time);
+            let episodes = if counts { self.network.episodes(model.nodes[0])? } else { Episodes::default() };
+            connections.push(ConnectionAt {
+                open: flow.sender.is_some(),
+                active_ns: flow.active_ns,
+                delivered_bytes: flow.delivered_bytes,
+                reinjected_bytes: flow.reinjected_bytes,
+                recoveries: episodes.recoveries,
+                undos: episodes.undos,
+                subflows: match flow.programs {
+                    Some(_) => flow.of_programs.clone(),
+                    None => flow.subflows.iter().map(Counted::total).collect(),
+                },
+            });
+        }
+        let moment = Moment {
+            time_ns: time,
+            regular,
+            busy_ns: self.processors.busy_ns()?,
+            connections,
+            queues: self.queues.clone(),
+        };
+        self.report.moments.push(moment);
+        Ok(())
+    }
+}

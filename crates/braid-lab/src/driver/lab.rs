@@ -1,0 +1,234 @@
+//! Guests that run scenarios.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
+
+use braid_algorithms::Spec;
+use braid_scenario::model::Scenario;
+use rustix::{
+    fs::FlockOperation,
+    thread::{CpuSet, sched_getaffinity},
+};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    cache::{cache, is_sealed, mark, seal, tidy, whole},
+    error::Error,
+    image,
+    kernels::{Kernel, hex},
+    outcome::{Capture, Outcome},
+    programs::{self, At, Named, Pack},
+    qemu::{self, Begin, Boot, Place, Qemu},
+    scratch, translate,
+};
+use crate::job::{self, Job, Packet, Report};
+
+/// How a guest comes to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// From the snapshot of one that has booted.
+    Restored,
+    /// It boots for every run: slow, and the same.
+    Booted,
+}
+
+/// Everything that runs in a guest need.
+#[derive(Debug)]
+pub struct Lab {
+    qemu: Qemu,
+    kernel: Kernel,
+    /// One for scenarios without programs, if there are some, and one for each choice of programs.
+    images: Vec<Image>,
+    folder: PathBuf,
+    /// Those that this process may use, each with the file that is locked by whoever has a guest there.
+    processors: Vec<(usize, PathBuf)>,
+}
+
+/// What a guest boots from, and what it has booted to.
+#[derive(Debug)]
+struct Image {
+    /// For scenarios with these programs.
+    programs: Named,
+    /// How they are run.
+    runs: BTreeMap<String, job::Programs>,
+    /// Hash of the programs and all they need.
+    contents: String,
+    file: PathBuf,
+    /// Of the booted guest.
+    snapshot: Option<PathBuf>,
+    /// Hash of all that the guest is made of.
+    identity: String,
+}
+
+/// On a busy machine one guest in ten has to begin again; where there are two guests for each processor, two in three.
+const ATTEMPTS: usize = 30;
+
+impl Lab {
+    /// Gets everything ready for these scenarios: the kernel (by name or file), images around `program`, and the snapshots of
+    /// guests that have booted. What takes long is told to `say`, and is in the user's cache the next time.
+    ///
+    /// # Errors
+    /// If something is missing or cannot be written, or the guest does not boot.
+    pub fn prepare<'a>(
+        kernel: &str,
+        program: &Path,
+        start: Start,
+        scenarios: impl Iterator<Item = &'a Scenario>,
+        stop: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Result<Self, Error> {
+        let qemu = Qemu::find()?;
+        let cache = cache()?;
+        let kernel = Kernel::find(kernel, &cache.join("kernels"), stop, say)?;
+        let folder = cache.join("lab");
+        fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, &error))?;
+        scratch::sweep(&folder);
+        let mut lab = Self { qemu, kernel, images: Vec::new(), folder, processors: processors(&cache) };
+        for scenario in scenarios {
+            let programs = programs::named(scenario);
+            if !lab.images.iter().any(|image| image.programs == programs) {
+                let image = lab.image(program, programs, start, stop, say)?;
+                lab.images.push(image);
+            }
+        }
+        tidy(&lab.folder);
+        Ok(lab)
+    }
+
+    fn image(
+        &self,
+        program: &Path,
+        programs: Named,
+        start: Start,
+        stop: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Result<Image, Error> {
+        let pack = Pack::of(&programs, At::Guest)?;
+        let bytes = image::build(&self.kernel, program, &pack.files)?;
+        let mut hash = Sha256::new();
+        hash.update(&bytes);
+        let boots = fs::read(&self.kernel.image).map_err(|error| {
+            Error::machine(format!("cannot read {}: {error}", self.kernel.image.display()))
+        })?;
+        hash.update(boots);
+        hash.update(format!(
+            "{} {:?} {}",
+            self.qemu.version,
+            self.qemu.arguments(),
+            qemu::kernel_arguments()
+        ));
+        let identity = hex(&hash.finalize()[..12]);
+        let file = self.folder.join(format!("{identity}.cpio"));
+        let is_whole = |there: &Path| Ok(fs::read(there)? == bytes);
+        whole(&file, is_whole, say, |part| {
+            fs::write(part, &bytes).map_err(|error| Error::writing(part, &error))
+        })?;
+        let contents = pack.identity();
+        let mut image = Image { programs, runs: pack.runs, contents, file, snapshot: None, identity };
+        if start == Start::Restored {
+            let path = self.folder.join(format!("{}.snapshot", image.identity));
+            whole(&path, is_sealed, say, |part| {
+                say("booting the guest once");
+                self.guest(&image, &Begin::Snapshot(part), &Job::default(), &mut |_| (), stop)?;
+                seal(part).map_err(|error| Error::writing(part, &error))
+            })?;
+            image.snapshot = Some(path);
+        }
+        Ok(image)
+    }
+
+    /// What results depend on besides scenario, seed and this program: kernel and QEMU.
+    pub fn machine(&self) -> String {
+        format!("Linux {}, QEMU {}", self.kernel.release, self.qemu.version)
+    }
+
+    /// What the programs of a scenario, with all they need, are told apart by; none if it has none.
+    ///
+    /// # Panics
+    /// If the lab was not prepared for this scenario.
+    pub fn programs(&self, scenario: &Scenario) -> Option<String> {
+        let image = self.image_of(scenario);
+        (!image.programs.is_empty()).then(|| image.contents.clone())
+    }
+
+    /// [`Lab::machine`] and the image, by its hash.
+    ///
+    /// # Panics
+    /// If the lab was not prepared for this scenario.
+    pub fn environment(&self, scenario: &Scenario) -> String {
+        format!("{}, image {}", self.machine(), self.image_of(scenario).identity)
+    }
+
+    fn image_of(&self, scenario: &Scenario) -> &Image {
+        let programs = programs::named(scenario);
+        let image = self.images.iter().find(|image| image.programs == programs);
+        image.expect("it was prepared for this scenario")
+    }
+
+    /// Runs a scenario in a guest of its own. Set `stop` to end it early. Taking packets takes the guest some microseconds each.
+    ///
+    /// # Errors
+    /// If the scenario has what the lab cannot do ([`check`] tells beforehand), the guest fails, or `stop` was set.
+    ///
+    /// # Panics
+    /// If the lab was not prepared for this scenario.
+    pub fn run(
+        &self,
+        scenario: &Scenario,
+        spec: &Spec,
+        seed: u64,
+        samples: bool,
+        capture: Option<Capture<'_>>,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, Error> {
+        let image = self.image_of(scenario);
+        let mut translated = translate::translate(scenario, spec, seed, &image.runs)?;
+        translated.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
+        let begin = image.snapshot.as_deref().map_or(Begin::Boot, Begin::Restore);
+        let mut nobody = |_: Packet<'_>| ();
+        let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
+        let report = self.guest(image, &begin, &translated.job, each, stop)?;
+        Outcome::new(scenario, &translated, &report, samples)
+    }
+
+    fn guest(
+        &self,
+        image: &Image,
+        begin: &Begin<'_>,
+        job: &Job,
+        packets: &mut dyn FnMut(Packet<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Report, Error> {
+        [Some(&image.file), image.snapshot.as_ref()].into_iter().flatten().for_each(|path| mark(path));
+        let boot = Boot { kernel: &self.kernel.image, image: &image.file };
+        let (processor, _mine) = self.free_processor().unzip();
+        let place = Place { folder: &self.folder, processor };
+        let mut attempt = || qemu::run(&self.qemu, &boot, begin, job, &place, packets, stop).transpose();
+        let done = (0..ATTEMPTS).find_map(|_| attempt());
+        done.unwrap_or_else(|| Err(Error::guest(job::CLOCK_MOVED)))
+    }
+
+    /// One without a guest, of this braid or of another, while its lock is held.
+    fn free_processor(&self) -> Option<(usize, File)> {
+        self.processors.iter().find_map(|(processor, folder)| {
+            let lock = scratch::lock(folder, FlockOperation::NonBlockingLockExclusive).ok()?;
+            Some((*processor, lock))
+        })
+    }
+}
+
+/// Those that this process may use, and what is locked for them in the cache. Guests run without, too.
+fn processors(cache: &Path) -> Vec<(usize, PathBuf)> {
+    let Ok(usable) = sched_getaffinity(None) else { return Vec::new() };
+    let all = (0..CpuSet::MAX_CPU).filter(|&processor| usable.is_set(processor));
+    let locked = |processor: usize| {
+        let folder = cache.join(format!("processors/{processor}"));
+        let _ = fs::create_dir_all(&folder);
+        (processor, folder)
+    };
+    all.map(locked).collect()
+}

@@ -1,0 +1,30 @@
+//! The shared libraries of a program.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use lddtree::{DependencyAnalyzer, Library};
+
+use super::error::Error;
+
+/// The shared libraries that a program needs, its loader among them; none if it is static.
+pub(crate) fn needed(program: &Path) -> Result<Vec<PathBuf>, Error> {
+    let shown = program.display();
+    let tree = DependencyAnalyzer::default()
+        .analyze(program)
+        .map_err(|error| Error::machine(format!("cannot find the libraries of {shown}: {error}")))?;
+    let libraries: BTreeMap<String, Library> = tree.libraries.into_iter().collect();
+    if let Some(missing) = libraries.values().find(|library| library.realpath.is_none()) {
+        return Err(Error::machine_with(
+            format!("{shown} needs the library {}, which is not on this machine", missing.name),
+            "install it",
+        ));
+    }
+    let mut paths: Vec<PathBuf> = libraries.into_values().map(|library| library.path).collect();
+    paths.extend(tree.interpreter.map(PathBuf::from));
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}

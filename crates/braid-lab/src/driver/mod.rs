@@ -1,0 +1,28 @@
+//! What drives a run from outside: it makes a job of a scenario, has it done in a guest or on this machine, judges whether the
+//! network was the scenario's, and makes measurements of the report.
+
+mod cache;
+mod check;
+mod discipline;
+mod error;
+mod host;
+mod image;
+mod kernels;
+mod lab;
+mod libraries;
+mod measure;
+mod outcome;
+mod programs;
+mod qemu;
+mod routes;
+mod scratch;
+mod translate;
+mod validate;
+
+pub use check::check;
+pub use error::{Error, Kind, Unsupported};
+pub use host::Host;
+pub use kernels::{default_kernel, kernel_identity};
+pub use lab::{Lab, Start};
+pub use outcome::{Capture, Outcome};
+pub use translate::own_of_the_kernel;

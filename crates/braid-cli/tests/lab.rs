@@ -13,8 +13,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use guests::{
-    SCENARIO, begin, braid, done, eventually, lab_is_here, only_run, packets_are_those_counted, scenario,
-    text, two_paths, write,
+    SCENARIO, begin, braid, done, eventually, lab_is_here, only_run, packets_are_those_counted, run_on,
+    scenario, text, two_paths, write,
 };
 
 #[test]
@@ -243,6 +243,22 @@ fn a_limit_in_bytes_is_that_of_as_many_whole_packets() {
         link["mean_queue_packets"].as_f64().unwrap()
     });
     assert!((in_bytes / in_packets - 1.0).abs() < 0.15, "{in_packets} and {in_bytes} packets");
+}
+
+#[test]
+fn a_link_that_follows_a_trace_carries_what_it_carries_in_the_simulator() {
+    if !lab_is_here("a trace") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = "title = \"t\"\nduration = \"12s\"\nwarmup = \"2s\"\ncc = [\"cubic\"]\n\
+        [link.l]\ntrace = \"lte-drive\"\nrtt = \"50ms\"\nqueue = \"100p\"\n\
+        [link.l.reverse]\nrate = \"5mbit\"\n[connection.t]\nkind = \"tcp\"\nroute = [\"l\"]\n";
+    let path = write(folder.path(), text);
+    let goodput = |run: &serde_json::Value| run["connections"][0]["goodput_bps"].as_f64().unwrap();
+    let lab = goodput(&only_run(&mut braid(&path)));
+    let sim = goodput(&only_run(&mut run_on("sim", &path)));
+    assert!((lab / sim - 1.0).abs() < 0.05, "{lab} in the lab, {sim} in the simulator");
 }
 
 #[test]

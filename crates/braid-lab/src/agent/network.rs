@@ -60,8 +60,8 @@ pub(super) struct Network {
     places: Vec<Place>,
     /// For every end that has a queue: wire and end.
     queued: Vec<(usize, usize)>,
-    /// What they send at, bits per second; 0: at once, or not at all.
-    rates: Vec<u64>,
+    /// What they are now.
+    queues: Vec<Queue>,
     /// What was dropped before the run.
     drops_before: Vec<(String, String, u64)>,
 }
@@ -70,7 +70,7 @@ impl Network {
     /// Builds it.
     pub(super) fn build(job: &Job) -> Result<Self, String> {
         let mut network =
-            Self { places: Vec::new(), queued: Vec::new(), rates: Vec::new(), drops_before: Vec::new() };
+            Self { places: Vec::new(), queued: Vec::new(), queues: Vec::new(), drops_before: Vec::new() };
         let ipv6 = job.connections.iter().any(|connection| connection.server.is_ipv6());
         for node in &job.nodes {
             network.places.push(place(node, ipv6)?);
@@ -90,12 +90,12 @@ impl Network {
             for (end, own) in wire.ends.iter().enumerate() {
                 if let Some(queue) = &own.queue {
                     let place = &mut network.places[own.node];
-                    set_queue(&mut place.route, number, end, queue, false)
+                    set_queue(&mut place.route, number, end, queue, None)
                         .map_err(|error| format!("queue at end {end} of wire {number}: {error}"))?;
                     verify(&mut place.route, number, end, queue)
                         .map_err(|error| format!("queue at end {end} of wire {number}: {error}"))?;
                     network.queued.push((number, end));
-                    network.rates.push(rate(queue));
+                    network.queues.push(queue.clone());
                 }
             }
         }
@@ -113,7 +113,7 @@ impl Network {
 
     /// What a queue sends at, bits per second; 0: at once, or not at all.
     pub(super) fn rate(&self, queue: usize) -> u64 {
-        self.rates[queue]
+        rate(&self.queues[queue])
     }
 
     /// Congestion episodes of the TCP connections of a node.
@@ -149,11 +149,11 @@ impl Network {
         queue: &Queue,
     ) -> Result<(), String> {
         let place = &mut self.places[job.wires[wire].ends[end].node];
-        if let Some(at) = self.queued.iter().position(|&queued| queued == (wire, end)) {
-            self.rates[at] = rate(queue);
-        }
-        set_queue(&mut place.route, wire, end, queue, true)
-            .map_err(|error| format!("changing a queue: {error}"))
+        let at = self.queued.iter().position(|&queued| queued == (wire, end)).ok_or("no queue is there")?;
+        set_queue(&mut place.route, wire, end, queue, Some(&self.queues[at]))
+            .map_err(|error| format!("changing a queue: {error}"))?;
+        self.queues[at] = queue.clone();
+        Ok(())
     }
 
     /// Packets take another route from now on.

@@ -22,14 +22,15 @@ const ROOT: u32 = 0xffff_ffff;
 /// What is queued and delayed here is never too much.
 const NO_LIMIT: u32 = 1_000_000;
 
-/// Sets up a queue, or changes one that is there.
+/// Sets up a queue, or changes what is different in one that is there.
 pub(super) fn set_queue(
     route: &mut Netlink,
     wire: usize,
     end: usize,
     queue: &Queue,
-    changes: bool,
+    before: Option<&Queue>,
 ) -> io::Result<()> {
+    let changes = before.is_some();
     let flags = if changes { 0 } else { CREATE | EXCL };
     let index = interface(wire, end);
     let request = |kind: &str, handle: u32, parent: u32, flags: u16| {
@@ -60,14 +61,25 @@ pub(super) fn set_queue(
     let managed = queue.bottleneck.and_then(|bottleneck| bottleneck.aqm);
     let on_the_way = if managed.is_some() { loss } else { Loss::None };
     let late = Path { delay_ns, jitter_ns, reordering, loss: on_the_way, seed };
-    let mut message = request("netem", PATH, ROOT, flags);
-    netem(&mut message, &late, NO_LIMIT, path_rate(queue));
-    ask("netem", message)?;
+    if before.is_none_or(|before| before.path != queue.path) {
+        let mut message = request("netem", PATH, ROOT, flags);
+        netem(&mut message, &late, NO_LIMIT, path_rate(queue));
+        ask("netem", message)?;
+    }
     let Some(bottleneck) = queue.bottleneck else { return Ok(()) };
+    let former = before.and_then(|before| before.bottleneck);
+    if former == Some(bottleneck) && before.is_some_and(|before| before.path.loss == loss) {
+        return Ok(());
+    }
     if let Some(own) = managed {
         let mut message = request("cbs", BOTTLENECK, PATH | 1, flags);
         aqm::server(&mut message, &bottleneck);
         ask("cbs", message)?;
+        // Only RED has to know the rate.
+        let others = |own: Bottleneck| (own.aqm, own.limit_packets);
+        if !matches!(own, Aqm::Red(_)) && former.map(others) == Some(others(bottleneck)) {
+            return Ok(());
+        }
         // These take the place of what the ones around them have by themselves.
         let flags = if changes { 0 } else { CREATE | REPLACE };
         let mut message = request(aqm::kind(&own), DISCIPLINE, BOTTLENECK | 1, flags);

@@ -5,12 +5,13 @@ use braid_scenario::model::{self, Direction, Discipline, EcnThreshold, QueueLimi
 
 use crate::job::{Aqm, CoDel, Red};
 
-/// Whether a queue is more than netem can do: drop-tail with a limit in packets. RED and thresholds matter to data only: a
+/// Whether a queue is more than netem can do: drop-tail with a limit in packets, at a rate that is known when a packet comes. RED and thresholds matter to data only: a
 /// queue of acknowledgements is short, and they cannot be marked.
 pub(crate) fn is_managed(direction: &Direction, forward: bool) -> bool {
     let by_time = matches!(direction.discipline, Discipline::CoDel(_) | Discipline::FqCoDel(_));
     let by_length = matches!(direction.discipline, Discipline::Red(_)) || direction.ecn_threshold.is_some();
-    by_time || (forward && by_length) || in_bytes(direction).next().is_some() || pauses(direction)
+    let varies = direction.trace.is_some() || pauses(direction);
+    by_time || (forward && by_length) || in_bytes(direction).next().is_some() || varies
 }
 
 /// Whether it waits while its link is down.

@@ -13,6 +13,7 @@ use braid_algorithms::Spec;
 use braid_scenario::{
     model::{self, Kind, QueueLimit, Scenario},
     topology::serialisation_ns,
+    trace::Trace,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -177,9 +178,13 @@ impl<'a> Builder<'a> {
         let mut times: Vec<u64> = direction.changes.iter().map(|change| change.at_ns).collect();
         times.extend(direction.outages.iter().flat_map(|&(from, to)| [from, to]));
         times.push(0);
+        let given = times.clone();
+        times.extend(direction.trace.iter().flat_map(|trace| steps(trace, self.scenario.duration_ns)));
         times.sort_unstable();
         times.dedup();
         let state = |time: u64| {
+            // What a trace changes is no new beginning for random decisions.
+            let since = given.iter().copied().filter(|&own| own <= time).max().unwrap_or(0);
             let mut now = direction.clone();
             let mut up = true;
             for change in direction.changes.iter().filter(|change| change.at_ns <= time) {
@@ -191,7 +196,7 @@ impl<'a> Builder<'a> {
                 now.ecn_threshold = change.ecn_threshold.or(now.ecn_threshold);
                 up = change.up.unwrap_or(up);
             }
-            let paused = !up && direction.keeps_queue;
+            let mut paused = !up && direction.keeps_queue;
             let down =
                 (!up && !paused) || direction.outages.iter().any(|&(from, to)| (from..to).contains(&time));
             let limit_packets = match now.queue {
@@ -199,14 +204,22 @@ impl<'a> Builder<'a> {
                 // Of a discipline that counts bytes.
                 QueueLimit::Bytes(_) => u32::MAX,
             };
-            let seeds = ["queue", "path"].map(|stage| self.seed_of(&format!("{name}.{stage}.{time}")));
+            let seeds = ["queue", "path"].map(|stage| self.seed_of(&format!("{name}.{stage}.{since}")));
             let aqm = aqm(&now, forward, packet_bytes, sent);
             let (limit_packets, sending_ns) = match aqm {
+                // At an opportunity of a trace a packet is sent at once.
+                Some(_) if direction.trace.is_some() => (limit_packets.max(2) - 1, 0),
                 // A packet leaves such a queue when its sending begins: its sending is part of the delay.
                 Some(_) => (limit_packets.max(2) - 1, serialisation_ns(sent, now.rate_bps)),
                 None => (limit_packets, 0),
             };
-            let (rate_bps, seed) = (now.rate_bps, seeds[0]);
+            let (mut rate_bps, seed) = (now.rate_bps, seeds[0]);
+            if let Some(trace) = &direction.trace {
+                match step_bps(trace, time / STEP_NS) {
+                    0 => paused = true,
+                    own => rate_bps = own,
+                }
+            }
             let bottleneck = Bottleneck { rate_bps, limit_packets, down, paused, aqm, packet_bytes, seed };
             let path = Path {
                 delay_ns: now.delay_ns + sending_ns,
@@ -284,11 +297,20 @@ impl<'a> Builder<'a> {
             start_ns: model.start_ns,
             stop_ns: model.stop_ns,
             receive_buffer: model.receive_buffer,
+            hold_ns: self.hold_ns(model),
             initial_ssthresh: model.initial_ssthresh,
             subflows,
             programs,
         });
         Ok(())
+    }
+
+    /// Where data may overtake what ends the handshake, the kernel takes a connection for one that does not speak MPTCP: data
+    /// wait until they cannot.
+    fn hold_ns(&self, model: &model::Connection) -> u64 {
+        let route = if model.kind == Kind::Mptcp { &model.subflows[0].route[..] } else { &[] };
+        let directions = route.iter().map(|&link| &self.scenario.links[link].forward);
+        directions.filter(|direction| direction.reordering).map(|direction| direction.jitter_ns).sum()
     }
 
     /// The kernel's name of a connection's congestion control, which is loaded if it is one of ours.
@@ -432,6 +454,22 @@ impl<'a> Builder<'a> {
             reroutes.push(Reroute { at_ns, node, index, route });
         }
     }
+}
+
+/// A trace is a rate that is constant for so long.
+const STEP_NS: u64 = 10_000_000;
+
+/// What a trace delivers in a step, bits per second of packets of 1500 bytes.
+fn step_bps(trace: &Trace, step: u64) -> u64 {
+    let until = |time: u64| time.checked_sub(1).map_or(0, |last| trace.until(last));
+    let opportunities = until((step + 1) * STEP_NS) - until(step * STEP_NS);
+    opportunities * u64::from(8 * (Trace::OPPORTUNITY - Trace::OVERHEAD)) * 1_000_000_000 / STEP_NS
+}
+
+/// When a step begins whose rate is not that of the one before.
+fn steps(trace: &Trace, duration_ns: u64) -> impl Iterator<Item = u64> + '_ {
+    let changes = |step: &u64| step_bps(trace, *step) != step_bps(trace, step - 1);
+    (1..duration_ns.div_ceil(STEP_NS)).filter(changes).map(|step| step * STEP_NS)
 }
 
 /// A node, and an end of a wire that is there.

@@ -181,10 +181,15 @@ fn marks(model: &model::Direction, counted: &QueueAt, forward: bool, all_underst
     }
 }
 
+/// Whether a direction is the same all the time.
+fn is_constant(model: &model::Direction) -> bool {
+    model.changes.is_empty() && model.outages.is_empty() && model.trace.is_none()
+}
+
 /// Rate, limit and loss of one direction of a link.
 fn of_queue(model: &model::Direction, counted: &QueueAt) -> Vec<String> {
     let mut doubts = Vec::new();
-    let is_constant = model.changes.is_empty() && model.outages.is_empty();
+    let is_constant = is_constant(model);
     let size = counted.bytes as f64 / counted.packets.max(1) as f64;
     if counted.backlogged_packets >= ENOUGH_PACKETS {
         let ratio = counted.backlogged_packets as f64 * size * 8.0 / counted.backlogged_bits.max(1) as f64;
@@ -241,7 +246,7 @@ fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
                 let links = path.route.iter().map(|&link| &scenario.links[link]);
                 links.flat_map(|link| [&link.forward, &link.reverse])
             };
-            let is_constant = directions().all(|own| own.changes.is_empty() && own.outages.is_empty());
+            let is_constant = directions().all(is_constant);
             if subflow.min_rtt_us == 0 || !is_constant || !path.reroutes.is_empty() {
                 continue;
             }

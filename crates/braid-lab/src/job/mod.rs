@@ -234,6 +234,8 @@ pub(crate) struct Connection {
     pub(crate) stop_ns: Option<u64>,
     /// Receive buffer, bytes of payload.
     pub(crate) receive_buffer: u64,
+    /// How long after it is established it sends its first data.
+    pub(crate) hold_ns: u64,
     /// Slow start threshold that its subflows begin with, packets; `None`: none.
     pub(crate) initial_ssthresh: Option<u32>,
     /// In order of creation.

@@ -106,7 +106,15 @@ impl Run<'_> {
                 return Err(format!("{}: connect: {error}", self.job.connections[number].name));
             }
             flow.established = true;
+            let hold_ns = self.job.connections[number].hold_ns;
+            if hold_ns > 0 {
+                let _ = epoll::delete(&self.epoll, socket);
+                self.plan(now_ns() - self.start + hold_ns, Action::Send(number));
+            }
             self.established(number)?;
+            if hold_ns > 0 {
+                return Ok(());
+            }
         }
         let socket = self.flows[number].sender.as_ref().expect("it was there");
         // Once, and again when it is asked for again: to fill a send buffer takes long.
@@ -115,6 +123,13 @@ impl Run<'_> {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
             Err(error) => Err(format!("{}: send: {error}", self.job.connections[number].name)),
         }
+    }
+
+    /// From now on the connection sends.
+    pub(super) fn begin(&mut self, number: usize) -> Result<()> {
+        let Some(socket) = &self.flows[number].sender else { return Ok(()) };
+        epoll::add(&self.epoll, socket, token(number, Role::Sender), epoll::EventFlags::OUT)
+            .map_err(|e| format!("epoll: {e}"))
     }
 
     /// Plans when the other subflows come, and who goes.

@@ -39,6 +39,7 @@ enum Action {
     Look,
     Kill(usize),
     Open(usize),
+    Send(usize),
     Join(usize, usize),
 }
 
@@ -221,6 +222,7 @@ impl<'a> Run<'a> {
         match action {
             Action::Look => self.look(time),
             Action::Open(flow) => self.open(flow),
+            Action::Send(flow) => self.begin(flow),
             Action::Close(flow) => self.close(flow, time),
             Action::Kill(flow) => {
                 self.flows[flow].programs.iter_mut().for_each(Programs::kill);

@@ -19,9 +19,9 @@ use crate::link::Link;
 use crate::network::Network;
 use crate::observe::{Concerned, Observer, Watcher};
 use crate::packet::{Packet, Sacks, flags};
+use crate::tcp::expiry::Expired;
 use crate::tcp::receiver::{self, Receiver};
 use crate::tcp::sender::{self, Phase, Sender};
-use crate::tcp::timers::Expired;
 use crate::{Error, Options, Scheduler};
 
 /// The calendar's number in the agenda: what it holds happens before anything else of the same instant.

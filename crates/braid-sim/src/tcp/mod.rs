@@ -4,12 +4,22 @@
 //! - [`rtt`] — smoothed RTT, minimum RTT, retransmission timeout;
 //! - [`rack`] — which segments are lost (RFC 8985);
 //! - [`rate`] — delivery-rate samples;
-//! - [`sender`] — transmission and the order of work per acknowledgement;
+//! - [`sender`] — the sending end, and how it talks to its algorithm;
+//! - [`timer`] — its one timer: RTO, tail loss probe, reordering;
+//! - [`usage`] — whether window or application limits it;
+//! - [`transmit`] — new packets, retransmissions, pacing;
+//! - [`ack_information`] — what one acknowledgement has told;
 //! - [`state`] — congestion states, proportional rate reduction, undo;
-//! - [`timers`] — RTO, tail loss probe, reordering timer;
+//! - [`ack`] — the order of work per acknowledgement;
+//! - [`expiry`] — what happens when the timer expires;
+//! - [`lifecycle`] — its beginning and end;
 //! - [`receiver`] — acknowledgements;
 //! - [`watch`] — what an observer may see of a sender.
 
+mod ack;
+mod ack_information;
+pub(crate) mod expiry;
+mod lifecycle;
 pub(crate) mod rack;
 mod rate;
 pub(crate) mod receiver;
@@ -19,5 +29,7 @@ pub(crate) mod sender;
 mod state;
 #[cfg(test)]
 mod tests;
-pub(crate) mod timers;
+mod timer;
+mod transmit;
+mod usage;
 mod watch;

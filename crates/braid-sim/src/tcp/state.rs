@@ -3,9 +3,10 @@
 
 use braid_algorithms::layout::{Event, ca_state, cause, event_type};
 
+use super::ack_information::News;
 use super::rack::REORDERING;
 use super::scoreboard::segment;
-use super::sender::{News, Sender};
+use super::sender::Sender;
 use crate::connection::Connection;
 use crate::network::Network;
 
@@ -17,10 +18,6 @@ impl Sender {
 
     fn set_ca_state(&self, connection: &mut Connection, state: u32) {
         connection.subflow_mut(self.setup.index).ca_state = state;
-    }
-
-    pub(super) fn owns_cwnd(&self) -> bool {
-        self.controller.flags() & braid_algorithms::Algorithm::OWNS_CWND != 0
     }
 
     /// Something about this acknowledgement is out of the ordinary, or has been before.

@@ -5,11 +5,9 @@
 
 use braid_algorithms::layout::ca_state;
 
-use super::scoreboard::segment;
-use super::sender::{Phase, Sender, Timer};
+use super::sender::{Sender, Timer};
 use crate::agenda::NEVER;
 use crate::connection::Connection;
-use crate::network::Network;
 
 const MILLISECOND: u64 = 1_000_000;
 /// Linux adds this to reordering and probe timers.
@@ -19,26 +17,10 @@ const LONE_PACKET_NS: u64 = 200 * MILLISECOND;
 /// Handshake: linear retries at this interval, then doubling.
 const OPENING_TIMEOUT_NS: u64 = 1_000 * MILLISECOND;
 const OPENING_LINEAR: u32 = 4;
-/// Expiries after which a subflow gives up.
-const MAX_EXPIRIES: u32 = 15;
-
-/// What an expiry asks of the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expired {
-    Nothing,
-    /// Repeat the handshake's step.
-    Opening(u32),
-    /// The subflow may have failed: offer its data to others.
-    Timeout,
-    /// New data was or may be sent.
-    MayPush,
-    /// Too many timeouts: the subflow is over.
-    GivenUp,
-}
 
 impl Sender {
     #[inline]
-    fn set_timer(&mut self, timer: Timer, deadline: u64) {
+    pub(super) fn set_timer(&mut self, timer: Timer, deadline: u64) {
         self.timer = timer;
         self.deadline = deadline;
     }
@@ -73,7 +55,7 @@ impl Sender {
     }
 
     /// The retransmission timer's own deadline while another timer runs: the head's transmission + RTO.
-    fn retransmission_deadline(&self, now: u64) -> u64 {
+    pub(super) fn retransmission_deadline(&self, now: u64) -> u64 {
         (self.board.get(self.board.snd_una).sent + self.rtt.rto_ns()).max(now + 1_000)
     }
 
@@ -113,76 +95,5 @@ impl Sender {
         };
         self.set_timer(Timer::Probe, (now + wait).min(timeout));
         true
-    }
-
-    /// The deadline has come.
-    pub(crate) fn expire(&mut self, connection: &mut Connection, network: &mut Network) -> Expired {
-        if self.held_until <= network.now {
-            self.held_until = NEVER;
-            self.may_send = true;
-            self.retransmit(connection, network);
-            return Expired::MayPush;
-        }
-        let timer = self.timer;
-        self.stop_timer();
-        if let Phase::Opening(step) = self.phase {
-            self.expiries += 1;
-            self.counts.timeouts += 1;
-            self.start_opening_timer(network.now);
-            return Expired::Opening(step);
-        }
-        match timer {
-            Timer::Off => Expired::Nothing,
-            Timer::Reordering => {
-                self.reordering_timeout(connection, network);
-                Expired::MayPush
-            }
-            Timer::Probe => {
-                self.send_probe(connection, network);
-                Expired::MayPush
-            }
-            Timer::Retransmission => self.retransmission_timeout(connection, network),
-        }
-    }
-
-    /// One packet beyond the window, to turn a lost tail into selective acknowledgements.
-    fn send_probe(&mut self, connection: &mut Connection, network: &mut Network) {
-        if self.board.packets_out() == 0 {
-            return;
-        }
-        if self.probe.is_none() {
-            let new = connection.take_new_data(self.setup.index);
-            if let Some(dsn) = new {
-                self.send_new(connection, network, dsn);
-            } else {
-                let last = self.board.snd_nxt - 1;
-                // A packet that has arrived or awaits its turn is no probe.
-                let state = self.board.get(last).state;
-                if state & segment::SACKED == 0 {
-                    self.send_again(connection, network, last);
-                }
-            }
-            self.probe = Some((self.board.snd_nxt, new.is_none()));
-        }
-        let deadline = self.retransmission_deadline(network.now);
-        self.set_timer(Timer::Retransmission, deadline);
-    }
-
-    fn retransmission_timeout(&mut self, connection: &mut Connection, network: &mut Network) -> Expired {
-        if self.board.packets_out() == 0 {
-            return Expired::Nothing;
-        }
-        if self.expiries >= MAX_EXPIRIES {
-            return Expired::GivenUp;
-        }
-        self.enter_loss(connection, network);
-        self.expiries += 1;
-        self.potentially_failed = true;
-        if let Some(head) = self.board.next_to_retransmit() {
-            self.send_again(connection, network, head);
-        }
-        self.rtt.back_off();
-        self.start_retransmission_timer(network.now);
-        Expired::Timeout
     }
 }

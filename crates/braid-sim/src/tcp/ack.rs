@@ -1,0 +1,315 @@
+//! The order of work per acknowledgement (Linux `tcp_ack`).
+
+use braid_algorithms::layout::{Event, ca_state, event_flags, event_type};
+
+use super::ack_information::News;
+use super::rack::REORDERING;
+use super::scoreboard::segment;
+use super::sender::Sender;
+use crate::connection::Connection;
+use crate::network::Network;
+use crate::packet::{Packet, Sacks, flags};
+
+/// Transmission times from which RTT samples are taken, nanoseconds; 0: none, as nothing is sent before the handshake.
+/// Only of packets never retransmitted.
+#[derive(Default)]
+struct Samples {
+    first_acknowledged: u64,
+    first_sacked: u64,
+    latest: u64,
+    any_retransmitted: bool,
+}
+
+impl Sender {
+    /// An acknowledgement arrives.
+    pub(crate) fn receive(&mut self, connection: &mut Connection, network: &mut Network, packet: &Packet) {
+        let now = network.now;
+        let index = self.setup.index;
+        let prior_una = self.board.snd_una;
+        let prior_in_flight = self.board.in_flight();
+        let prior_highest = self.board.highest_sacked();
+        let mut news =
+            News { ece: packet.flags & flags::ECE != 0, echo: packet.timestamp, ..News::default() };
+        connection.data.acknowledged(packet.dsn, packet.window_end);
+        self.potentially_failed = false;
+
+        // What arrived, newest sample and all.
+        let mut samples = Samples::default();
+        if packet.sack != Sacks::NONE {
+            self.take_sack(connection, network, packet, prior_highest, &mut news, &mut samples);
+        }
+        let ack = packet.seq.min(self.board.snd_nxt);
+        if ack > prior_una {
+            news.una_advanced = true;
+            news.restart_timer = true;
+            self.expiries = 0;
+            self.take_acknowledged(connection, ack, now, prior_highest, &mut news, &mut samples);
+        }
+
+        let rtt_us = self.take_samples(connection, network, &news, &samples);
+        if self.probe.is_some() {
+            self.take_probe_answer(connection, network, packet.seq, &news);
+        }
+        self.rack.adapt(self.board.snd_una, self.board.snd_nxt);
+
+        // Loss, recovery, undo; then the window.
+        self.repair = false;
+        let view = connection.subflow_mut(index);
+        view.delivered = view.delivered.wrapping_add(news.delivered);
+        if news.delivered > 0 {
+            view.last_ack_us = network.now_us();
+        }
+        if news.ece {
+            view.delivered_ce = view.delivered_ce.wrapping_add(news.delivered);
+        }
+        if view.ca_state != ca_state::OPEN
+            || news.ece
+            || news.sacked
+            || news.duplicate
+            || self.board.sacked_out > 0
+            || !news.una_advanced
+        {
+            self.alert(connection, network, prior_una, &mut news);
+        }
+        if self.is_rate_based {
+            self.control_rate(connection, network, prior_in_flight, prior_una, &news, rtt_us);
+        } else {
+            self.control_window::<false>(connection, network, prior_in_flight, prior_una, &news, rtt_us);
+        }
+
+        if news.restart_timer {
+            self.restart_timer(connection, network.now);
+        }
+        if self.repair {
+            self.retransmit(connection, network);
+        }
+    }
+
+    /// Marks what an acknowledgement reports selectively.
+    fn take_sack(
+        &mut self,
+        connection: &Connection,
+        network: &mut Network,
+        packet: &Packet,
+        prior_highest: u32,
+        news: &mut News,
+        samples: &mut Samples,
+    ) {
+        let sack = network.sacks.take(packet.sack);
+        news.one_way_us = sack.one_way_us;
+        let mut blocks = &sack.blocks[..usize::from(sack.n)];
+        if sack.duplicate {
+            let (start, _) = blocks[0];
+            blocks = &blocks[1..];
+            self.take_duplicate(start, news);
+        }
+        let now = network.now;
+        let min_rtt = connection.subflow(self.setup.index).min_rtt_us;
+        let high_seq = self.high_seq;
+        let (rack, board, rate) = (&mut self.rack, &mut self.board, &mut self.rate);
+        let head_sent = (board.packets_out() > 0).then(|| board.get(board.snd_una).sent);
+        let mut reordered = u32::MAX;
+        for &(start, end) in blocks {
+            board.acknowledge_range(start, end, |seq, record| {
+                news.sacked = true;
+                news.delivered += 1;
+                let retransmitted = record.state & segment::EVER_RETRANS != 0;
+                rack.arrived(now, record.sent, seq, retransmitted, min_rtt);
+                if let Some(rate) = rate {
+                    rate.delivered(seq, record.sent);
+                }
+                if !retransmitted {
+                    if seq < prior_highest {
+                        reordered = reordered.min(seq);
+                    }
+                    news.original_arrived |= seq < high_seq;
+                    if samples.first_sacked == 0 {
+                        samples.first_sacked = record.sent;
+                    }
+                    samples.latest = samples.latest.max(record.sent);
+                }
+                news.restart_timer |= head_sent.is_some_and(|head| record.sent > head);
+            });
+        }
+        if reordered < prior_highest {
+            rack.reordered(reordered, prior_highest);
+        }
+    }
+
+    /// The receiver got a packet twice.
+    fn take_duplicate(&mut self, seq: u32, news: &mut News) {
+        news.duplicate = true;
+        if self.probe == Some((seq + 1, true)) {
+            news.probe_duplicate = true;
+        } else {
+            self.rack.duplicate();
+        }
+        if self.undo_marker.is_some_and(|marker| seq >= marker) {
+            if let Some(retransmissions) = &mut self.undo_retrans {
+                *retransmissions = retransmissions.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Removes what is acknowledged cumulatively.
+    #[inline]
+    fn take_acknowledged(
+        &mut self,
+        connection: &Connection,
+        ack: u32,
+        now: u64,
+        prior_highest: u32,
+        news: &mut News,
+        samples: &mut Samples,
+    ) {
+        let min_rtt = connection.subflow(self.setup.index).min_rtt_us;
+        let una = self.board.snd_una;
+        if let Some((first, last)) = self.board.acknowledge_unmarked(ack) {
+            news.delivered += ack - una;
+            self.rack.arrived(now, last, ack - 1, false, min_rtt);
+            if let Some(rate) = &mut self.rate {
+                rate.delivered_below(ack, last);
+            }
+            samples.first_acknowledged = first;
+            samples.latest = samples.latest.max(last);
+            news.original_arrived |= una < self.high_seq;
+            return;
+        }
+        let mut reordered = u32::MAX;
+        while self.board.snd_una < ack {
+            let seq = self.board.snd_una;
+            let record = self.board.acknowledge_first();
+            let retransmitted = record.state & segment::EVER_RETRANS != 0;
+            samples.any_retransmitted |= retransmitted;
+            if record.state & segment::SACKED != 0 {
+                continue;
+            }
+            news.delivered += 1;
+            self.rack.arrived(now, record.sent, seq, retransmitted, min_rtt);
+            if let Some(rate) = &mut self.rate {
+                rate.delivered(seq, record.sent);
+            }
+            if !retransmitted {
+                if samples.first_acknowledged == 0 {
+                    samples.first_acknowledged = record.sent;
+                }
+                samples.latest = samples.latest.max(record.sent);
+                news.original_arrived |= seq < self.high_seq;
+                if seq < prior_highest {
+                    reordered = reordered.min(seq);
+                }
+            }
+        }
+        self.board.trim();
+        if let Some(rate) = &mut self.rate {
+            rate.forget_below(ack);
+        }
+        if reordered < prior_highest {
+            self.rack.reordered(reordered, prior_highest);
+        }
+    }
+
+    /// RTT: for the timeout the earliest packet acknowledged, for algorithm and minimum the latest one delivered, which
+    /// is returned; 0 if there is none.
+    #[inline]
+    fn take_samples(
+        &mut self,
+        connection: &mut Connection,
+        network: &Network,
+        news: &News,
+        samples: &Samples,
+    ) -> u32 {
+        let now = network.now;
+        let age_us = |sent: u64| ((now - sent) / 1_000) as u32;
+        let for_timeout = if samples.first_acknowledged > 0 && !samples.any_retransmitted {
+            Some(age_us(samples.first_acknowledged))
+        } else if samples.first_sacked > 0 {
+            Some(age_us(samples.first_sacked))
+        } else if news.una_advanced {
+            Some(network.timestamp().wrapping_sub(news.echo))
+        } else {
+            None
+        };
+        let mut rtt_us = 0;
+        let view = connection.subflow_mut(self.setup.index);
+        if samples.latest > 0 {
+            rtt_us = age_us(samples.latest).max(1);
+            if self.counts.rtt_samples > 0 {
+                self.counts.rtt_steps_us += u64::from(rtt_us.abs_diff(view.last_rtt_us));
+            }
+            view.last_rtt_us = rtt_us;
+            view.min_rtt_us = self.rtt.sample_minimum(now / 1_000, rtt_us);
+            self.counts.rtt_sum_us += u64::from(rtt_us);
+            self.counts.rtt_samples += 1;
+        }
+        if let Some(rtt_us) = for_timeout {
+            self.rtt.sample(rtt_us, self.board.snd_una, self.board.snd_nxt);
+            view.srtt_us = self.rtt.srtt_us();
+        }
+        rtt_us
+    }
+
+    /// PRR or the algorithm, as the state demands (Linux `tcp_cong_control`); the algorithm hears of every ACK.
+    #[inline]
+    fn control_window<const SAMPLES: bool>(
+        &mut self,
+        connection: &mut Connection,
+        network: &mut Network,
+        prior_in_flight: u32,
+        prior_una: u32,
+        news: &News,
+        rtt_us: u32,
+    ) {
+        let view = connection.subflow(self.setup.index);
+        let reducing = view.ca_state == ca_state::CWR || view.ca_state == ca_state::RECOVERY;
+        if reducing && !self.owns_cwnd() {
+            self.reduce_proportionally(connection, network.now, news);
+        }
+        let may_grow = if self.rack.reordering > REORDERING {
+            news.una_advanced || news.sacked
+        } else {
+            news.una_advanced
+        };
+        let view = connection.subflow(self.setup.index);
+        let mut event = Event {
+            kind: event_type::ON_ACK,
+            acked: news.delivered,
+            grow: if may_grow && !reducing { news.delivered } else { 0 },
+            acked_bytes: (self.board.snd_una - prior_una).saturating_mul(view.mss),
+            rtt_us,
+            rate_losses: news.lost,
+            prior_in_flight,
+            ..Event::default()
+        };
+        if news.ece {
+            event.flags |= event_flags::ECE;
+        }
+        if let Some(one_way_us) = news.one_way_us {
+            event.flags |= event_flags::HAS_OWD;
+            event.owd_us = one_way_us as i32;
+        }
+        if self.is_cwnd_limited(connection) {
+            event.flags |= event_flags::CWND_LIMITED;
+        }
+        if SAMPLES {
+            if let Some(rate) = &mut self.rate {
+                rate.sample(network.now_us(), view.delivered, view.min_rtt_us, &mut event);
+            }
+        }
+        self.deliver(connection, network, event);
+    }
+
+    /// The same with a rate sample.
+    #[cold]
+    fn control_rate(
+        &mut self,
+        connection: &mut Connection,
+        network: &mut Network,
+        prior_in_flight: u32,
+        prior_una: u32,
+        news: &News,
+        rtt_us: u32,
+    ) {
+        self.control_window::<true>(connection, network, prior_in_flight, prior_una, news, rtt_us);
+    }
+}

@@ -1,0 +1,48 @@
+//! The beginning and the end of a subflow.
+
+use braid_algorithms::layout::{Event, SSTHRESH_INFINITE, event_type, subflow_flags};
+
+use super::sender::{Phase, Sender};
+use crate::agenda::NEVER;
+use crate::connection::Connection;
+use crate::network::Network;
+
+impl Sender {
+    /// The handshake is done and took this long: the algorithm takes over.
+    pub(crate) fn establish(&mut self, connection: &mut Connection, network: &mut Network, rtt_us: u32) {
+        let now_us = network.now_us();
+        self.phase = Phase::Established;
+        self.may_send = true;
+        self.rtt.sample(rtt_us, 0, 0);
+        let minimum = self.rtt.sample_minimum(now_us, rtt_us);
+        let timeouts = self.counts.timeouts;
+        let view = connection.subflow_mut(self.setup.index);
+        view.srtt_us = self.rtt.srtt_us();
+        view.min_rtt_us = minimum;
+        view.last_rtt_us = rtt_us;
+        // RFC 6928: one packet if the opening had to be sent more than twice.
+        view.cwnd = if timeouts > 1 { 1 } else { self.setup.initial_window };
+        view.ssthresh = self.setup.initial_ssthresh.unwrap_or(SSTHRESH_INFINITE);
+        view.flags |= subflow_flags::ELIGIBLE | subflow_flags::SAME_ALGORITHM;
+        view.last_ack_us = now_us;
+        self.counts.integrated_until = network.now;
+        self.last_send = network.now;
+        self.used_since = network.now;
+        let event = Event { kind: event_type::INIT, ..Event::default() };
+        self.deliver(connection, network, event);
+        self.note_application_limit(connection);
+    }
+
+    /// The subflow ends now.
+    pub(crate) fn close(&mut self, connection: &mut Connection, network: &mut Network) {
+        if self.phase == Phase::Established {
+            self.integrate(connection.subflow(self.setup.index).cwnd, network.now);
+            self.deliver(connection, network, Event { kind: event_type::RELEASE, ..Event::default() });
+        }
+        connection.subflow_mut(self.setup.index).flags &= !subflow_flags::ELIGIBLE;
+        self.phase = Phase::Closed;
+        self.stop_timer();
+        self.may_send = false;
+        self.held_until = NEVER;
+    }
+}

@@ -1,0 +1,138 @@
+//! Transmission: new packets, retransmissions, pacing.
+
+use std::ops::Range;
+
+use braid_algorithms::layout::ca_state;
+
+use super::scoreboard::segment;
+use super::sender::Sender;
+use crate::agenda::NEVER;
+use crate::connection::Connection;
+use crate::network::Network;
+use crate::packet::{Packet, Sacks, flags};
+
+/// Packets that leave before pacing begins.
+const UNPACED: u64 = 10;
+
+impl Sender {
+    /// What is sent from now on takes the way there that begins at this hop.
+    pub(crate) fn set_route(&mut self, hop: u32) {
+        self.setup.hop = hop;
+    }
+
+    /// Sends a packet of new data of this subflow.
+    #[inline]
+    pub(crate) fn send_new(&mut self, connection: &mut Connection, network: &mut Network, dsn: u32) {
+        if self.board.packets_out() == 0 {
+            self.restart_after_idle(connection, network);
+        }
+        if self.is_rate_based {
+            self.note_rate(connection, network.now, self.board.snd_nxt, dsn);
+        }
+        let was_idle = self.board.packets_out() == 0;
+        let seq = self.board.send_new(network.now, dsn);
+        let mut packet_flags = flags::DATA;
+        if self.setup.ecn {
+            packet_flags |= flags::ECT;
+            if self.say_cwr {
+                self.say_cwr = false;
+                self.cwr_said = Some(seq);
+                packet_flags |= flags::CWR;
+            }
+        }
+        self.transmit(connection, network, seq, dsn, packet_flags);
+        if was_idle {
+            self.start_retransmission_timer(network.now);
+        }
+    }
+
+    /// Sends a packet once more.
+    pub(super) fn send_again(&mut self, connection: &mut Connection, network: &mut Network, seq: u32) {
+        self.board.send_again(network.now, seq);
+        self.counts.retransmissions += 1;
+        self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
+        self.first_retransmission.get_or_insert(network.timestamp());
+        let dsn = self.board.get(seq).dsn;
+        if self.is_rate_based {
+            self.note_rate(connection, network.now, seq, dsn);
+        }
+        self.transmit(connection, network, seq, dsn, flags::DATA);
+    }
+
+    #[inline]
+    fn transmit(&mut self, connection: &Connection, network: &mut Network, seq: u32, dsn: u32, flags: u16) {
+        let state = connection.subflow(self.setup.index).ca_state;
+        if state == ca_state::CWR || state == ca_state::RECOVERY {
+            self.prr_out += 1;
+        }
+        self.counts.packets_sent += 1;
+        self.last_send = network.now;
+        let full = self.setup.data_size;
+        let mss = connection.subflow(self.setup.index).mss as u16;
+        let size = connection.data.short(dsn).map_or(full, |payload| full - mss + payload);
+        network.send(Packet {
+            departure: 0,
+            arrival: 0,
+            subflow: self.setup.subflow,
+            hop: self.setup.hop,
+            size,
+            flags,
+            seq,
+            dsn,
+            timestamp: network.timestamp(),
+            window_end: 0,
+            sack: Sacks::NONE,
+        });
+    }
+
+    /// Packet `seq` is about to leave, for the first time or again. Cold, so that it costs nothing where nothing is
+    /// rate-based.
+    #[cold]
+    fn note_rate(&mut self, connection: &Connection, now: u64, seq: u32, dsn: u32) {
+        let view = connection.subflow(self.setup.index);
+        if let Some(rate) = &mut self.rate {
+            rate.sent(now / 1_000, seq, self.board.packets_out() == 0, view.delivered);
+        }
+        if self.owns_cwnd() {
+            let payload = connection.data.short(dsn).map_or(view.mss, u32::from);
+            self.pace(view.pacing_rate, u64::from(payload), now);
+        }
+    }
+
+    /// A packet of so many bytes leaves: when the next one may (Linux `tcp_update_skb_after_send`). What was sent too
+    /// late is made up for, by half a gap at most; the first ten packets go out at once.
+    fn pace(&mut self, rate: u64, payload: u64, now: u64) {
+        let late = now.saturating_sub(self.next_send);
+        self.next_send = self.next_send.max(now);
+        if rate > 0 && self.counts.packets_sent + 1 >= UNPACED {
+            let gap = payload * 1_000_000_000 / rate;
+            self.next_send += gap - late.min(gap / 2);
+        }
+        self.may_send = self.next_send <= now;
+        self.held_until = if self.may_send { NEVER } else { self.next_send };
+    }
+
+    /// Retransmits what is marked lost, lowest first, as far as the window allows.
+    pub(super) fn retransmit(&mut self, connection: &mut Connection, network: &mut Network) {
+        let mut any = false;
+        while self.may_send && self.board.in_flight() < connection.subflow(self.setup.index).cwnd {
+            let Some(seq) = self.board.next_to_retransmit() else { break };
+            any |= seq == self.board.snd_una;
+            self.send_again(connection, network, seq);
+        }
+        if any {
+            self.start_retransmission_timer(network.now);
+        }
+    }
+
+    /// Data of this subflow, of these numbers, that may be given to another one: not given away before.
+    pub(crate) fn give_away(&mut self, numbers: Range<u32>, mut take: impl FnMut(u32)) {
+        for seq in self.board.snd_una..self.board.snd_nxt {
+            let record = self.board.get_mut(seq);
+            if record.state & segment::REINJECTED == 0 && numbers.contains(&record.dsn) {
+                record.state |= segment::REINJECTED;
+                take(record.dsn);
+            }
+        }
+    }
+}

@@ -3,10 +3,9 @@
 use braid_algorithms::layout::{MAX_SUBFLOWS, SSTHRESH_INFINITE, Subflow, View, ca_state, subflow_flags};
 use braid_scenario::model;
 
-use crate::data::{DataLevel, Reinjection};
-use crate::network::Network;
-use crate::schedule::{Backlog, Scheduler};
-use crate::tcp::sender::{Phase, Sender};
+use crate::backlog::Backlog;
+use crate::data::DataLevel;
+use crate::scheduler::Scheduler;
 
 /// The index of no subflow.
 const NOBODY: usize = usize::MAX;
@@ -18,7 +17,7 @@ pub(crate) struct Connection {
     /// One per subflow, if the scheduler gives packets to subflows before they can send them.
     pub(crate) backlogs: Vec<Backlog>,
     /// MPTCP: packets have numbers of their own at the data level.
-    multipath: bool,
+    pub(crate) multipath: bool,
     /// Its number in the scenario.
     pub(crate) number: usize,
     /// Its subflows among all of the run.
@@ -71,22 +70,6 @@ impl Connection {
         }
     }
 
-    /// The application is about to write.
-    pub(crate) fn note_application_limit(&self, senders: &mut [Sender]) {
-        if self.data.all_sent() {
-            for sender in senders {
-                sender.note_application_limit(self);
-            }
-        }
-    }
-
-    /// Sends what the application has just written.
-    pub(crate) fn push_written(&mut self, senders: &mut [Sender], network: &mut Network) {
-        if let Some(index) = senders.iter().position(|sender| sender.phase == Phase::Established) {
-            self.push(senders, index, network);
-        }
-    }
-
     #[inline]
     pub(crate) fn subflow(&self, index: usize) -> &Subflow {
         &self.view.subflow[index % MAX_SUBFLOWS]
@@ -117,110 +100,6 @@ impl Connection {
         let dsn = self.data.snd_nxt;
         self.data.snd_nxt += 1;
         Some(dsn)
-    }
-
-    /// Sends all that may be sent now. `senders` are those of this connection.
-    #[inline]
-    pub(crate) fn push(&mut self, senders: &mut [Sender], acknowledged: usize, network: &mut Network) {
-        if self.closed {
-            return;
-        }
-        if !self.backlogs.is_empty() {
-            self.hand_out(senders, network);
-        } else if self.multipath {
-            self.schedule(senders, network);
-        } else {
-            self.send_burst(&mut senders[0], network);
-        }
-        senders[acknowledged].note_usage(self, network);
-    }
-
-    /// Sends new data on this subflow until its window or the receiver's is full.
-    #[inline]
-    fn send_burst(&mut self, sender: &mut Sender, network: &mut Network) {
-        let before = self.data.snd_nxt;
-        while sender.has_room(self) && self.data.may_send_new() {
-            let dsn = self.data.snd_nxt;
-            self.data.snd_nxt += 1;
-            sender.send_new(self, network, dsn);
-        }
-        if self.data.snd_nxt != before {
-            sender.restart_probe(self, network.now);
-        }
-    }
-
-    /// The minRTT scheduler: reinjections first, then new data, each on the usable subflow with the smallest srtt.
-    fn schedule(&mut self, senders: &mut [Sender], network: &mut Network) {
-        loop {
-            while self.data.reinject.front().is_some_and(|head| head.dsn < self.data.snd_una) {
-                self.data.reinject.pop_front();
-            }
-            if let Some(&Reinjection { dsn, from }) = self.data.reinject.front() {
-                if let Some(index) = self.choose(senders, Some(from)) {
-                    self.data.reinject.pop_front();
-                    self.data.reinjections += 1;
-                    senders[index].send_new(self, network, dsn);
-                    senders[index].restart_probe(self, network.now);
-                    senders[index].note_usage(self, network);
-                    continue;
-                }
-            }
-            if !self.data.may_send_new() {
-                return;
-            }
-            let Some(index) = self.choose(senders, None) else { return };
-            // Sending changes neither an srtt nor another's room: the choice stands until it is full.
-            self.send_burst(&mut senders[index], network);
-            senders[index].note_usage(self, network);
-        }
-    }
-
-    /// The subflow with room and the smallest srtt, not `except`. A backup subflow only if no other is usable in
-    /// principle, that is, if all others are closed or have failed.
-    #[inline]
-    fn choose(&self, senders: &[Sender], except: Option<usize>) -> Option<usize> {
-        let mut chosen = [None; 2];
-        let mut regular_usable = false;
-        for (index, sender) in senders.iter().enumerate() {
-            if except == Some(index) || !sender.is_usable() {
-                continue;
-            }
-            let view = self.subflow(index);
-            let backup = view.flags & subflow_flags::BACKUP != 0;
-            regular_usable |= !backup;
-            if view.ca_state == ca_state::LOSS || !sender.has_room(self) {
-                continue;
-            }
-            let best = &mut chosen[usize::from(backup)];
-            if best.is_none_or(|(srtt, _)| view.srtt_us < srtt) {
-                *best = Some((view.srtt_us, index));
-            }
-        }
-        let [regular, backup] = chosen;
-        if regular_usable { regular } else { backup }.map(|(_, index)| index)
-    }
-
-    /// The established subflows, smallest srtt first.
-    pub(crate) fn by_srtt(&self, senders: &[Sender]) -> Vec<usize> {
-        let established = |&index: &usize| senders[index].phase == Phase::Established;
-        let mut order: Vec<usize> = (0..self.n).filter(established).collect();
-        order.sort_by_key(|&index| (!senders[index].is_usable(), self.subflow(index).srtt_us));
-        order
-    }
-
-    /// Offers what subflow `index` has outstanding to the others.
-    pub(crate) fn reinject_from(&mut self, senders: &mut [Sender], index: usize) {
-        if !self.multipath || self.n < 2 {
-            return;
-        }
-        if !self.backlogs.is_empty() {
-            return self.offer(senders, index);
-        }
-        let Self { data, .. } = self;
-        let acknowledged = data.snd_una;
-        let queue = &mut data.reinject;
-        senders[index]
-            .give_away(acknowledged..u32::MAX, |dsn| queue.push_back(Reinjection { dsn, from: index }));
     }
 }
 

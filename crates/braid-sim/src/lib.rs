@@ -6,6 +6,7 @@
 
 mod agenda;
 mod application;
+mod backlog;
 mod connection;
 mod data;
 mod link;
@@ -17,6 +18,7 @@ mod ranges;
 mod ring;
 mod run;
 mod schedule;
+mod scheduler;
 mod tcp;
 
 use std::fmt;
@@ -25,7 +27,7 @@ use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 
-pub use schedule::Scheduler;
+pub use scheduler::Scheduler;
 
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::link::Link;
 use crate::network::{END, Network};
 use crate::packet::{Packet, Sack, Sacks, flags};
-use crate::schedule::Scheduler;
+use crate::scheduler::Scheduler;
 
 const MS: u64 = 1_000_000;
 

@@ -20,6 +20,20 @@ impl Sender {
         self.setup.hop = hop;
     }
 
+    /// Sends new data until its window or the receiver's is full.
+    #[inline]
+    pub(crate) fn send_burst(&mut self, connection: &mut Connection, network: &mut Network) {
+        let before = connection.data.snd_nxt;
+        while self.has_room(connection) && connection.data.may_send_new() {
+            let dsn = connection.data.snd_nxt;
+            connection.data.snd_nxt += 1;
+            self.send_new(connection, network, dsn);
+        }
+        if connection.data.snd_nxt != before {
+            self.restart_probe(connection, network.now);
+        }
+    }
+
     /// Sends a packet of new data of this subflow.
     #[inline]
     pub(crate) fn send_new(&mut self, connection: &mut Connection, network: &mut Network, dsn: u32) {

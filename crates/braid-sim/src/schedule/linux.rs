@@ -1,6 +1,5 @@
-//! Packet schedulers of MPTCP connections, and that of Linux. The other one, minRTT, is with the connection.
-
-use std::collections::VecDeque;
+//! The scheduler of unmodified kernels: to the subflow that will have sent first what it already has, up to 64 KB at a
+//! time, whether its congestion window has room or not.
 
 use braid_algorithms::layout::{SSTHRESH_INFINITE, Subflow, subflow_flags};
 
@@ -8,32 +7,6 @@ use crate::connection::Connection;
 use crate::data::Reinjection;
 use crate::network::Network;
 use crate::tcp::sender::{Phase, Sender};
-
-/// Who decides which subflow carries a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scheduler {
-    /// The subflow with the smallest srtt that has room in its congestion window, packet by packet: the default of the
-    /// multipath-tcp.org kernels, with which the papers were made.
-    #[default]
-    MinRtt,
-    /// The subflow that will have sent first what it already has, up to 64 KB at a time, whether its congestion window has
-    /// room or not: that of unmodified kernels.
-    Linux,
-}
-
-impl Scheduler {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::MinRtt, Self::Linux];
-
-    /// As it is called on the command line and in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MinRtt => "minrtt",
-            Self::Linux => "linux",
-        }
-    }
-}
 
 /// Most that a subflow is given at a time, bytes: 64 KiB less the largest headers (`MPTCP_SEND_BURST_SIZE`).
 const BURST: u64 = 65_428;
@@ -53,44 +26,6 @@ const LEAST_WINDOW: u32 = 10;
 const LEAST_BUFFER: u64 = 4_096;
 /// Timeouts in a row after which a subflow is given nothing more.
 const STALE: u32 = 5;
-
-/// What a subflow has been given and has not sent, and its send buffer.
-#[derive(Default)]
-pub(crate) struct Backlog {
-    /// Runs of consecutive packets, each from the first to before the last.
-    runs: VecDeque<(u32, u32)>,
-    packets: u32,
-    /// Mean rate at which it was to send when it was given something, weighted by how much that was, bytes per second. 0:
-    /// it was given nothing yet.
-    pace: u64,
-    /// Bytes.
-    buffer: u64,
-}
-
-impl Backlog {
-    fn push(&mut self, from: u32, to: u32) {
-        self.packets += to - from;
-        match self.runs.back_mut() {
-            Some((_, end)) if *end == from => *end = to,
-            _ => self.runs.push_back((from, to)),
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.packets == 0
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<u32> {
-        let (from, to) = self.runs.front_mut()?;
-        let next = *from;
-        *from += 1;
-        if from == to {
-            self.runs.pop_front();
-        }
-        self.packets -= 1;
-        Some(next)
-    }
-}
 
 /// Linux's `tcp_update_pacing_rate`, bytes per second; algorithms that pace have their own.
 fn pacing_rate(view: &Subflow, packets_out: u32) -> u64 {

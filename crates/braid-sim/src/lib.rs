@@ -12,6 +12,7 @@ mod data;
 mod link;
 mod network;
 pub mod observe;
+mod options;
 mod packet;
 mod random;
 mod ranges;
@@ -21,25 +22,12 @@ mod schedule;
 mod scheduler;
 mod tcp;
 
-use std::fmt;
-
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 
+pub use options::{Error, Options};
 pub use scheduler::Scheduler;
-
-/// Why a scenario cannot be simulated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(String);
-
-impl fmt::Display for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Runs `scenario` once. Connections that name no congestion control use `cc`.
 ///
@@ -47,15 +35,6 @@ impl std::error::Error for Error {}
 /// If a connection's congestion control cannot be understood, or the scenario is too long or too large.
 pub fn run(scenario: &Scenario, cc: &Spec, seed: u64) -> Result<Measurements, Error> {
     run_with(scenario, cc, seed, Options::default())
-}
-
-/// How a run is done, and what is kept of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Keep the state of every subflow and every shared link each 100 ms of the run.
-    pub samples: bool,
-    /// Which packet scheduler MPTCP connections have.
-    pub scheduler: Scheduler,
 }
 
 /// As [`run`], with a choice of how.

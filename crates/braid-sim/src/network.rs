@@ -23,6 +23,16 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// Adds the route that data takes over these links of the scenario. Returns where it begins.
+    pub(crate) fn add_route_there(&mut self, links: &[usize]) -> u32 {
+        self.add_route(links.iter().map(|&link| 2 * link as u32))
+    }
+
+    /// Adds the route that acknowledgements take where data takes these links. Returns where it begins.
+    pub(crate) fn add_route_back(&mut self, links: &[usize]) -> u32 {
+        self.add_route(links.iter().rev().map(|&link| 2 * link as u32 + 1))
+    }
+
     /// Adds a route over these directions of links. Returns where it begins.
     pub(crate) fn add_route(&mut self, links: impl Iterator<Item = u32>) -> u32 {
         let first = self.hops.len() as u32;

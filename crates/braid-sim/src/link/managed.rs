@@ -9,19 +9,13 @@ use braid_scenario::trace::Trace;
 use super::codel::CoDel;
 use super::opportunities::{Opportunities, Sending};
 use super::red::{Red, Verdict};
+use super::waiting::Waiting;
 use super::wire::{NEVER, Wire};
 use crate::packet::{Packet, flags};
 use crate::random::Stream;
 
 /// On overflow the fullest queue loses half its packets, at most this many.
 const OVERFLOW_BATCH: usize = 64;
-
-/// A packet and when it came.
-#[derive(Clone, Copy)]
-pub(super) struct Waiting {
-    pub(super) packet: Packet,
-    pub(super) came: u64,
-}
 
 /// Which list of queues to be served a queue is in.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ mod opportunities;
 mod red;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod wire;
 
 use braid_results::measure::DirectionCounts;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use braid_scenario::trace::Trace;
 
-use super::managed::Waiting;
+use super::waiting::Waiting;
 
 /// A packet that needs more opportunities.
 pub(super) struct Sending {

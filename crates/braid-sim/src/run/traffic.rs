@@ -2,7 +2,8 @@
 
 use braid_scenario::model::{Spread, Traffic};
 
-use super::{Plan, Run};
+use super::calendar::Plan;
+use super::state::Run;
 use crate::application::Request;
 use crate::connection::Connection;
 use crate::packet::{Packet, Sacks, flags};

@@ -32,4 +32,4 @@ mod tests;
 mod timer;
 mod transmit;
 mod usage;
-mod watch;
+pub(crate) mod watch;

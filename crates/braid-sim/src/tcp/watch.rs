@@ -1,9 +1,57 @@
 //! What an observer may see of a sender.
 
+use braid_algorithms::layout::{SSTHRESH_INFINITE, Subflow, ca_state};
+
 use super::scoreboard::segment;
-use super::sender::Sender;
+use super::sender::{Phase, Sender};
 use crate::connection::Connection;
-use crate::observe::{Seen, Transmission, metrics};
+use crate::observe::Metrics;
+
+/// What a sender was when it was last looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) phase: Phase,
+    pub(crate) state: u32,
+    pub(crate) metrics: Metrics,
+    pub(crate) packets_sent: u64,
+    pub(crate) fast_retransmits: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) ecn_reductions: u64,
+    pub(crate) undos: u64,
+    pub(crate) expiries: u32,
+    pub(crate) probing: bool,
+}
+
+impl Seen {
+    /// Of a sender that has done nothing yet.
+    pub(crate) const NOTHING: Self = Self {
+        phase: Phase::Idle,
+        state: ca_state::OPEN,
+        metrics: Metrics {
+            cwnd: 0,
+            ssthresh: None,
+            in_flight: 0,
+            srtt_us: 0,
+            min_rtt_us: 0,
+            latest_rtt_us: 0,
+        },
+        packets_sent: 0,
+        fast_retransmits: 0,
+        timeouts: 0,
+        ecn_reductions: 0,
+        undos: 0,
+        expiries: 0,
+        probing: false,
+    };
+}
+
+/// A transmission that a sender's records still show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transmission {
+    pub(crate) packet: u32,
+    pub(crate) data: u32,
+    pub(crate) retransmission: bool,
+}
 
 impl Sender {
     /// From now on losses are written down for [`Sender::take_losses`].
@@ -55,5 +103,17 @@ impl Sender {
     /// Whether this packet was the latest to say that the window was reduced.
     pub(crate) fn said_cwr(&self, packet: u32) -> bool {
         self.cwr_said == Some(packet)
+    }
+}
+
+/// What congestion control knows, from the view of an algorithm.
+fn metrics(view: &Subflow, in_flight: u32) -> Metrics {
+    Metrics {
+        cwnd: view.cwnd,
+        ssthresh: (view.ssthresh != SSTHRESH_INFINITE).then_some(view.ssthresh),
+        in_flight,
+        srtt_us: view.srtt_us,
+        min_rtt_us: view.min_rtt_us,
+        latest_rtt_us: view.last_rtt_us,
     }
 }

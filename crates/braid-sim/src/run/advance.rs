@@ -1,0 +1,90 @@
+//! One event after the other.
+
+use std::cmp::Reverse;
+
+use super::calendar::Plan;
+use super::state::{FIRST_LINK, Run};
+use crate::application::Application;
+
+/// Windows are sampled this often.
+const SAMPLE_NS: u64 = braid_results::measure::SAMPLE_INTERVAL_NS;
+
+impl Run<'_> {
+    /// Handles all events before `limit`, a [`moment`]. Never inlined: the compiler makes one loop of it, whoever calls.
+    #[inline(never)]
+    pub(super) fn advance(&mut self, limit: u64) {
+        while let Some((time, element)) = self.network.agenda.next_before(limit) {
+            debug_assert!(time >= self.network.now, "time never goes back");
+            self.network.now = time;
+            self.events += 1;
+            if element < FIRST_LINK {
+                self.follow_calendar();
+            } else if element < self.first_sender {
+                if let Some(packet) = self.network.arrive(element - FIRST_LINK) {
+                    self.receive(&packet);
+                }
+            } else if element < self.first_receiver {
+                self.sender_timer((element - self.first_sender) as usize);
+            } else {
+                self.receiver_timer((element - self.first_receiver) as usize);
+            }
+        }
+    }
+
+    pub(super) fn follow_calendar(&mut self) {
+        while let Some(&Reverse((time, plan))) = self.calendar.peek() {
+            if time > self.network.now {
+                break;
+            }
+            self.calendar.pop();
+            match plan {
+                Plan::Open(number) => self.begin(number),
+                Plan::Join(subflow, life) => self.join(subflow, life),
+                Plan::Leave(subflow, life) => self.leave(subflow, life),
+                Plan::Close(number) => self.stop(number),
+                Plan::Arrive(number) => self.arrive(number),
+                Plan::Turn(number) => self.turn(number),
+                Plan::Write(number, turn) => self.write(number, turn),
+                Plan::Request(number) => self.request(number),
+                Plan::Repeat(number, transfer) => self.repeat_request(number, transfer),
+                Plan::Change(link, nth) => self.network.change(link, &self.direction(link).changes[nth]),
+                Plan::Reroute(number, index, nth) => self.reroute(number, index, nth),
+                Plan::Measure => {
+                    self.at_start = Some(self.totals());
+                    self.plan(time, Plan::Sample);
+                }
+                Plan::Mark => {
+                    let totals = self.totals();
+                    self.marks.insert(time, totals);
+                }
+                Plan::Sample => {
+                    self.sample();
+                    self.plan(time + SAMPLE_NS, Plan::Sample);
+                }
+                Plan::Observe => {
+                    self.observe();
+                    self.plan(time + SAMPLE_NS, Plan::Observe);
+                }
+            }
+        }
+    }
+
+    /// What a subflow of these connections sends from now on takes another route.
+    pub(super) fn reroute(&mut self, number: usize, index: usize, nth: usize) {
+        let change = &self.scenario.connections[number].subflows[index].reroutes[nth];
+        let forward = change.forward.as_ref().map(|route| self.network.add_route_there(route));
+        let reverse = change.reverse.as_ref().map(|route| self.network.add_route_back(route));
+        let Application { first, n, .. } = self.applications[number];
+        for connection in first..first + n {
+            let subflow = self.connections[connection].first + index;
+            if let Some(hop) = forward {
+                self.paths[subflow].forward_hop = hop;
+                self.senders[subflow].set_route(hop);
+            }
+            if let Some(hop) = reverse {
+                self.paths[subflow].reverse_hop = hop;
+                self.receivers[subflow].set_route(hop);
+            }
+        }
+    }
+}

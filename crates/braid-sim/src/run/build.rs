@@ -1,0 +1,147 @@
+//! A run as it is before anything happens.
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use braid_algorithms::Spec;
+use braid_scenario::model::{self, Scenario};
+
+use super::calendar::Plan;
+use super::retired::Retired;
+use super::state::{FIRST_LINK, NOBODY, Path, Run};
+use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME};
+use crate::application::Application;
+use crate::connection::Connection;
+use crate::link::Link;
+use crate::network::Network;
+use crate::options::{Error, Options};
+use crate::packet::Sacks;
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, cc: &Spec, seed: u64, options: Options) -> Result<Self, Error> {
+        let end = scenario.duration_ns - scenario.cooldown_ns;
+        if scenario.duration_ns > MAX_TIME / 2 {
+            return Err(Error(format!(
+                "a run of {} s is too long for the simulator; the longest is {} s",
+                scenario.duration_ns / 1_000_000_000,
+                MAX_TIME / 2_000_000_000
+            )));
+        }
+        let programs = |model: &&model::Connection| matches!(model.traffic, model::Traffic::Program(_));
+        if let Some(connection) = scenario.connections.iter().find(programs) {
+            return Err(Error(format!(
+                "the traffic of {} is of programs, which only a kernel runs",
+                connection.name
+            )));
+        }
+        let mut links = Vec::with_capacity(2 * scenario.links.len());
+        for link in &scenario.links {
+            for (direction, name) in [(&link.forward, "forward"), (&link.reverse, "reverse")] {
+                links.push(Link::new(direction, seed, &format!("link {} {name}", link.name)));
+            }
+        }
+        let n_figures: usize = scenario.connections.iter().map(|connection| connection.subflows.len()).sum();
+        let of_connection =
+            |model: &model::Connection| Application::connections(model) * model.subflows.len();
+        let n_subflows: usize = scenario.connections.iter().map(of_connection).sum();
+        let elements = FIRST_LINK as usize + links.len() + 2 * n_subflows;
+        if elements > MAX_ELEMENTS as usize {
+            return Err(Error(format!(
+                "{} links and {n_subflows} subflows are more than the simulator can hold",
+                scenario.links.len()
+            )));
+        }
+        let first_sender = FIRST_LINK + links.len() as Element;
+        let mut run = Self {
+            scenario,
+            scheduler: options.scheduler,
+            network: Network {
+                now: 0,
+                agenda: Agenda::default(),
+                links,
+                first_element: FIRST_LINK,
+                hops: Vec::new(),
+                sacks: Sacks::default(),
+            },
+            calendar: BinaryHeap::new(),
+            applications: Vec::new(),
+            specs: Vec::new(),
+            connections: Vec::new(),
+            paths: Vec::new(),
+            number_mask: (n_subflows as u32).next_power_of_two() - 1,
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            first_sender,
+            first_receiver: first_sender + n_subflows as Element,
+            end,
+            at_start: None,
+            marks: BTreeMap::new(),
+            retired: vec![Retired::default(); n_figures],
+            cwnd_samples: vec![Vec::new(); n_figures],
+            subflow_samples: vec![Vec::new(); n_figures],
+            link_samples: vec![Vec::new(); scenario.links.len()],
+            events: 0,
+        };
+        for number in 0..scenario.connections.len() {
+            run.add_connection(number, cc, seed)?;
+        }
+        for link in 0..run.network.links.len() as u32 {
+            for (nth, change) in run.direction(link).changes.iter().enumerate() {
+                run.plan(change.at_ns, Plan::Change(link, nth));
+            }
+        }
+        run.plan(scenario.warmup_ns, Plan::Measure);
+        let marks: BTreeSet<u64> = scenario.periods.iter().flat_map(|&(from, to)| [from, to]).collect();
+        for time in marks {
+            run.plan(time, Plan::Mark);
+        }
+        if options.samples {
+            run.plan(0, Plan::Observe);
+        }
+        Ok(run)
+    }
+
+    fn add_connection(&mut self, number: usize, cc: &Spec, seed: u64) -> Result<(), Error> {
+        let model = &self.scenario.connections[number];
+        let own = model.cc.as_deref().map(Spec::parse).transpose();
+        let own = own.map_err(|error| Error(format!("connection {}: {}", model.name, error.0)))?;
+        self.specs.push(own.unwrap_or_else(|| cc.clone()));
+        let figure = self.applications.iter().map(|other| self.connections[other.first].n).sum::<usize>();
+        let n = Application::connections(model);
+        self.applications.push(Application::new(model, self.connections.len(), n, seed));
+        let mut hops = Vec::with_capacity(model.subflows.len());
+        for subflow in &model.subflows {
+            let forward_hop = self.network.add_route_there(&subflow.route);
+            let reverse_hop = self.network.add_route_back(&subflow.route);
+            hops.push((forward_hop, reverse_hop));
+        }
+        for (index, subflow) in model.subflows.iter().enumerate() {
+            for (nth, reroute) in subflow.reroutes.iter().enumerate() {
+                self.plan(reroute.at_ns, Plan::Reroute(number, index, nth));
+            }
+        }
+        for connection in self.connections.len()..self.connections.len() + n {
+            self.connections.push(Connection::new(number, model, self.senders.len(), self.scheduler));
+            for (index, &(forward_hop, reverse_hop)) in hops.iter().enumerate() {
+                self.paths.push(Path {
+                    live: NOBODY,
+                    id: self.senders.len() as u32,
+                    connection,
+                    index,
+                    figure: figure + index,
+                    forward_hop,
+                    reverse_hop,
+                    established: None,
+                    closed: None,
+                });
+                let subflow = self.senders.len();
+                self.senders.push(self.sender(subflow));
+                self.receivers.push(self.receiver(subflow));
+            }
+        }
+        self.plan(model.start_ns, Plan::Open(number));
+        if let Some(stop) = model.stop_ns {
+            self.plan(stop, Plan::Close(number));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! What has been counted so far.
+
+use braid_results::measure::{ConnectionCounts, LinkCounts, Measurements, SubflowCounts};
+
+use super::state::{NOBODY, Run};
+use crate::connection::Connection;
+
+impl Run<'_> {
+    /// Everything counted from the start of the run until now.
+    pub(super) fn totals(&mut self) -> Measurements {
+        let now = self.network.now;
+        for (sender, path) in self.senders.iter_mut().zip(&self.paths) {
+            if path.live != NOBODY {
+                let cwnd = self.connections[path.connection].subflow(path.index).cwnd;
+                sender.integrate(cwnd, now);
+            }
+        }
+        let mut figures = self.retired.clone();
+        for (subflow, path) in self.paths.iter().enumerate() {
+            let figure = &mut figures[path.figure];
+            figure.packets += self.receivers[subflow].received_packets;
+            figure.add(&self.counts(subflow));
+        }
+        let packets_delivered = figures.iter().map(|figure| figure.packets).sum();
+        let mut figures = figures.into_iter().map(|figure| figure.counts);
+        let lasted = |from: u64, to: Option<u64>| to.unwrap_or(now).min(now).saturating_sub(from);
+        let mut connections = Vec::with_capacity(self.applications.len());
+        for (model, application) in self.scenario.connections.iter().zip(&self.applications) {
+            let own = &self.connections[application.first..application.first + application.n];
+            let bytes = |own: &Connection| own.data.delivered_bytes(model.mss);
+            connections.push(ConnectionCounts {
+                active_ns: lasted(model.start_ns, application.ended),
+                goodput_bytes: application.retired_bytes + own.iter().map(bytes).sum::<u64>(),
+                reinjections: application.retired_reinjections
+                    + own.iter().map(|own| own.data.reinjections).sum::<u64>(),
+                subflows: figures.by_ref().take(model.subflows.len()).collect(),
+                transfers: Vec::new(),
+                programs: Vec::new(),
+            });
+        }
+        let links = self
+            .network
+            .links
+            .chunks_exact(2)
+            .map(|pair| LinkCounts {
+                forward: pair[0].counts().clone(),
+                reverse: pair[1].counts().clone(),
+                samples: Vec::new(),
+            })
+            .collect();
+        Measurements { connections, links, packets_delivered, ..Measurements::default() }
+    }
+
+    /// What was counted in the present life of a subflow; its integrals as of the latest change.
+    pub(super) fn counts(&self, subflow: usize) -> SubflowCounts {
+        let now = self.network.now;
+        let (path, receiver) = (&self.paths[subflow], &self.receivers[subflow]);
+        let counts = &self.senders[subflow].counts;
+        SubflowCounts {
+            active_ns: path.established.map_or(0, |from| path.closed.unwrap_or(now) - from),
+            received_bytes: receiver.received_bytes,
+            packets_sent: counts.packets_sent,
+            retransmissions: counts.retransmissions,
+            causes_unknown: false,
+            fast_retransmits: counts.fast_retransmits,
+            timeouts: counts.timeouts,
+            ecn_reductions: counts.ecn_reductions,
+            undos: counts.undos,
+            rtt_sum_us: counts.rtt_sum_us,
+            rtt_samples: counts.rtt_samples,
+            cwnd_integral: u128::from(counts.cwnd_integral),
+            cwnd_samples: Vec::new(),
+            samples: Vec::new(),
+            verdicts: Vec::new(),
+        }
+    }
+}
+
+/// What was counted between two snapshots.
+pub(super) fn difference(end: &Measurements, start: &Measurements) -> Measurements {
+    let mut end = end.clone();
+    for (end, start) in end.connections.iter_mut().zip(&start.connections) {
+        end.active_ns -= start.active_ns;
+        end.goodput_bytes -= start.goodput_bytes;
+        end.reinjections -= start.reinjections;
+        for (end, start) in end.subflows.iter_mut().zip(&start.subflows) {
+            end.active_ns -= start.active_ns;
+            end.received_bytes -= start.received_bytes;
+            end.packets_sent -= start.packets_sent;
+            end.retransmissions -= start.retransmissions;
+            end.fast_retransmits -= start.fast_retransmits;
+            end.timeouts -= start.timeouts;
+            end.ecn_reductions -= start.ecn_reductions;
+            end.undos -= start.undos;
+            end.rtt_sum_us -= start.rtt_sum_us;
+            end.rtt_samples -= start.rtt_samples;
+            end.cwnd_integral -= start.cwnd_integral;
+        }
+    }
+    for (end, start) in end.links.iter_mut().zip(&start.links) {
+        for (end, start) in [(&mut end.forward, &start.forward), (&mut end.reverse, &start.reverse)] {
+            end.packets -= start.packets;
+            end.bytes -= start.bytes;
+            end.busy_ns -= start.busy_ns;
+            end.drops_queue -= start.drops_queue;
+            end.drops_wire -= start.drops_wire;
+            end.marks -= start.marks;
+            end.queue_integral -= start.queue_integral;
+        }
+    }
+    end
+}

@@ -1,0 +1,29 @@
+//! A run from the first event to the last. Each file uses those above it:
+//!
+//! - [`calendar`] — what is planned for certain times;
+//! - [`retired`] — what was counted in lives that are over;
+//! - [`state`] — all that a run consists of;
+//! - [`counts`], [`samples`] — what is measured;
+//! - [`subflows`] — they come and go;
+//! - [`traffic`] — what applications do;
+//! - [`arrivals`], [`timers`] — what packets and timers do;
+//! - [`advance`] — one event after the other;
+//! - [`build`], [`finish`] — beginning and end;
+//! - [`watch`] — a run that is observed, with [`offsets`].
+
+mod advance;
+mod arrivals;
+mod build;
+mod calendar;
+mod counts;
+mod finish;
+mod offsets;
+mod retired;
+mod samples;
+mod state;
+mod subflows;
+mod timers;
+mod traffic;
+mod watch;
+
+pub(crate) use state::Run;

@@ -1,0 +1,150 @@
+//! All that a run consists of, and what every part of it needs.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use braid_algorithms::Spec;
+use braid_results::measure::{LinkSample, Measurements, SubflowSample};
+use braid_scenario::model::{self, Direction, Scenario};
+
+use super::calendar::Plan;
+use super::retired::Retired;
+use crate::agenda::Element;
+use crate::application::Application;
+use crate::connection::Connection;
+use crate::network::Network;
+use crate::scheduler::Scheduler;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
+
+/// The calendar's number in the agenda: what it holds happens before anything else of the same instant.
+pub(super) const CALENDAR: Element = 0;
+pub(super) const FIRST_LINK: Element = 1;
+/// No subflow is marked with this.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// What a subflow's route and life say.
+pub(crate) struct Path {
+    /// Whose packets are taken: those of its present life, once it is established; else [`NOBODY`].
+    pub(super) live: u32,
+    /// What its packets are marked with: its number, and above that of its life.
+    pub(super) id: u32,
+    pub(super) connection: usize,
+    pub(super) index: usize,
+    /// Its number among the subflows of the scenario: short flows count together.
+    pub(super) figure: usize,
+    pub(super) forward_hop: u32,
+    pub(super) reverse_hop: u32,
+    pub(super) established: Option<u64>,
+    pub(super) closed: Option<u64>,
+}
+
+impl Path {
+    /// What its packets are marked with.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Connection, and index in it.
+    pub(crate) fn place(&self) -> (usize, usize) {
+        (self.connection, self.index)
+    }
+}
+
+/// A run in progress.
+pub(crate) struct Run<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) scheduler: Scheduler,
+    pub(crate) network: Network,
+    pub(super) calendar: BinaryHeap<Reverse<(u64, Plan)>>,
+    /// One per connection of the scenario.
+    pub(crate) applications: Vec<Application>,
+    pub(super) specs: Vec<Spec>,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) paths: Vec<Path>,
+    /// The part of a packet's mark that is the number of its subflow.
+    pub(crate) number_mask: u32,
+    pub(crate) senders: Vec<Sender>,
+    pub(super) receivers: Vec<Receiver>,
+    pub(super) first_sender: Element,
+    pub(super) first_receiver: Element,
+    pub(super) end: u64,
+    pub(super) at_start: Option<Measurements>,
+    /// What had been counted at the beginnings and ends of periods.
+    pub(super) marks: BTreeMap<u64, Measurements>,
+    /// What was counted in lives that are over, one per subflow of the scenario.
+    pub(super) retired: Vec<Retired>,
+    pub(super) cwnd_samples: Vec<Vec<u32>>,
+    pub(super) subflow_samples: Vec<Vec<SubflowSample>>,
+    /// One list per link of the scenario.
+    pub(super) link_samples: Vec<Vec<LinkSample>>,
+    pub(super) events: u64,
+}
+
+impl<'a> Run<'a> {
+    /// The model of a connection.
+    pub(crate) fn model(&self, connection: usize) -> &'a model::Connection {
+        &self.scenario.connections[self.connections[connection].number]
+    }
+
+    /// The model of one direction of a link.
+    pub(super) fn direction(&self, link: u32) -> &'a Direction {
+        let both = &self.scenario.links[link as usize / 2];
+        if link % 2 == 0 { &both.forward } else { &both.reverse }
+    }
+
+    pub(super) fn plan(&mut self, time: u64, plan: Plan) {
+        if time >= self.end {
+            return;
+        }
+        self.calendar.push(Reverse((time, plan)));
+        self.network.agenda.schedule(time, CALENDAR);
+    }
+
+    /// Offers what a subflow had under way to the others.
+    pub(super) fn reinject_from(&mut self, number: usize, index: usize) {
+        let connection = &mut self.connections[number];
+        let senders = &mut self.senders[connection.first..connection.first + connection.n];
+        connection.reinject_from(senders, index);
+    }
+
+    /// Sends what may be sent now.
+    pub(super) fn push_written(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        let first = connection.first;
+        let senders = &mut self.senders[first..first + connection.n];
+        connection.push_written(senders, &mut self.network);
+        self.plan_senders(first);
+    }
+
+    #[inline]
+    pub(super) fn plan_senders(&mut self, subflow: usize) {
+        let connection = &self.connections[self.paths[subflow].connection];
+        let (first, n) = (connection.first, connection.n);
+        for subflow in first..first + n {
+            self.plan_sender(subflow);
+        }
+    }
+
+    /// Sees to it that the agenda has an entry no later than the timer's deadline.
+    #[inline]
+    pub(super) fn plan_sender(&mut self, subflow: usize) {
+        let sender = &mut self.senders[subflow];
+        let deadline = sender.deadline();
+        if deadline < sender.planned {
+            sender.planned = deadline;
+            self.network.agenda.schedule(deadline, self.first_sender + subflow as Element);
+        }
+    }
+
+    #[inline]
+    pub(super) fn plan_receiver(&mut self, subflow: usize) {
+        let receiver = &mut self.receivers[subflow];
+        if let Some(due) = receiver.due {
+            if receiver.planned.is_none_or(|planned| planned > due) {
+                receiver.planned = Some(due);
+                self.network.agenda.schedule(due, self.first_receiver + subflow as Element);
+            }
+        }
+    }
+}

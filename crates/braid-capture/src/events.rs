@@ -130,7 +130,7 @@ pub struct EventLog<W: Write> {
 
 struct Subflow {
     group: String,
-    life: u32,
+    incarnation: u32,
     mss: u32,
     multipath: bool,
     metrics: Metrics,
@@ -144,7 +144,7 @@ impl Subflow {
         };
         Self {
             group: format!("{}{flow}/{}", connection.name, connection.subflows[at.subflow].name),
-            life: at.life,
+            incarnation: at.incarnation,
             mss: connection.mss,
             multipath: connection.kind == Kind::Mptcp,
             metrics: Metrics::default(),
@@ -198,7 +198,7 @@ impl<W: Write> EventLog<W> {
         let connection = &self.connections[at.connection];
         let key = (at.connection, at.flow, at.subflow);
         let subflow = self.subflows.entry(key).or_insert_with(|| Subflow::new(connection, at));
-        if subflow.life != at.life {
+        if subflow.incarnation != at.incarnation {
             *subflow = Subflow::new(connection, at);
         }
         subflow
@@ -286,8 +286,8 @@ impl<W: Write> Observer for EventLog<W> {
                 ("tcp:congestion_episode_started", Data::Reduction { trigger })
             }
             Event::Undo => ("tcp:congestion_episode_undone", Data::Undo {}),
-            Event::Timeout { expiries } => {
-                ("tcp:timer_expired", Data::Timer { timer_type: "retransmission", count: Some(expiries) })
+            Event::Timeout { rto_backoffs } => {
+                ("tcp:timer_expired", Data::Timer { timer_type: "retransmission", count: Some(rto_backoffs) })
             }
             Event::Probe => ("tcp:timer_expired", Data::Timer { timer_type: "tail_loss_probe", count: None }),
             Event::State { from, to } => {

@@ -99,7 +99,7 @@ struct Pair {
     /// It opened the connection, and did not join it.
     first: bool,
     id: u8,
-    life: u32,
+    incarnation: u32,
     /// Bytes that the server knows to have arrived, and the latest timestamp it echoed.
     acknowledged: u64,
     echoed_us: u32,
@@ -111,14 +111,14 @@ struct Pair {
 
 impl Pair {
     fn new(model: &Connection, number: usize, seed: u64, at: At) -> Self {
-        let At { flow, subflow: index, life, .. } = at;
+        let At { flow, subflow: index, incarnation, .. } = at;
         let end = |side: u8| {
             let mut what = format!("{index} {side}");
-            if (flow, life) != (0, 0) {
-                what = format!("{what} {flow} {life}");
+            if (flow, incarnation) != (0, 0) {
+                what = format!("{what} {flow} {incarnation}");
             }
             let random = random(model, number, seed, &what);
-            let nth = (flow + life).wrapping_mul(model.subflows.len() as u32) + index as u32;
+            let nth = (flow + incarnation).wrapping_mul(model.subflows.len() as u32) + index as u32;
             End {
                 address: address(model.ip_header == 40, number, index, side),
                 port: if side == 1 { FIRST_CLIENT_PORT + (nth % CLIENT_PORTS) as u16 } else { SERVER_PORT },
@@ -133,9 +133,9 @@ impl Pair {
             backup: model.subflows[index].backup,
             opened_us: 0,
             received_us: 0,
-            first: index == 0 && life == 0,
+            first: index == 0 && incarnation == 0,
             id: index as u8,
-            life,
+            incarnation,
             acknowledged: 0,
             echoed_us: 0,
             requested: 0,
@@ -175,7 +175,7 @@ impl Ends {
             let what = if at.flow == 0 { format!("{side} key") } else { format!("{side} key {}", at.flow) };
             Key::new(first(&random(model, number, seed, &what)))
         };
-        let pair = |index| Pair::new(model, number, seed, At { subflow: index, life: 0, ..at });
+        let pair = |index| Pair::new(model, number, seed, At { subflow: index, incarnation: 0, ..at });
         Self {
             multipath: model.kind == Kind::Mptcp,
             ipv6: model.ip_header == 40,
@@ -194,7 +194,7 @@ impl Ends {
 
     /// The subflow may have gone and come back.
     pub(crate) fn renew(&mut self, model: &Connection, seed: u64, at: At) {
-        if self.subflows[at.subflow].life != at.life {
+        if self.subflows[at.subflow].incarnation != at.incarnation {
             self.subflows[at.subflow] = Pair::new(model, at.connection, seed, at);
         }
     }

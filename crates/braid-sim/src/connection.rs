@@ -24,7 +24,7 @@ pub(crate) struct Connection {
     pub(crate) first: usize,
     pub(crate) n: usize,
     /// How often it has begun: short flows use a connection one after the other.
-    pub(crate) life: u32,
+    pub(crate) incarnation: u32,
     /// A subflow was established.
     pub(crate) established: bool,
     pub(crate) closed: bool,
@@ -52,7 +52,7 @@ impl Connection {
             number,
             first,
             n: model.subflows.len(),
-            life: 0,
+            incarnation: 0,
             established: false,
             closed: false,
         }

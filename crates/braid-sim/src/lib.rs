@@ -4,11 +4,11 @@
 //! Same scenario, seed and binary: same result, to the last bit. What is modelled and what is left out is listed in
 //! `docs/tcp-model.md`.
 
-mod agenda;
 mod application;
 mod backlog;
 mod connection;
 mod data;
+mod event_queue;
 mod link;
 mod network;
 pub mod observe;

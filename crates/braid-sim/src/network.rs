@@ -2,7 +2,7 @@
 
 use braid_scenario::model::Change;
 
-use crate::agenda::{Agenda, Element};
+use crate::event_queue::{Element, EventQueue};
 use crate::link::Link;
 use crate::packet::{Packet, Sacks, flags};
 
@@ -13,9 +13,9 @@ pub(crate) const END: u32 = u32::MAX;
 pub(crate) struct Network {
     /// Nanoseconds since the start of the run.
     pub(crate) now: u64,
-    pub(crate) agenda: Agenda,
+    pub(crate) events: EventQueue,
     pub(crate) links: Vec<Link>,
-    /// Number of the first link in the agenda.
+    /// Number of the first link in the event queue.
     pub(crate) first_element: Element,
     /// All routes one after another, each ended by [`END`].
     pub(crate) hops: Vec<u32>,
@@ -24,12 +24,12 @@ pub(crate) struct Network {
 
 impl Network {
     /// Adds the route that data takes over these links of the scenario. Returns where it begins.
-    pub(crate) fn add_route_there(&mut self, links: &[usize]) -> u32 {
+    pub(crate) fn add_forward_route(&mut self, links: &[usize]) -> u32 {
         self.add_route(links.iter().map(|&link| 2 * link as u32))
     }
 
     /// Adds the route that acknowledgements take where data takes these links. Returns where it begins.
-    pub(crate) fn add_route_back(&mut self, links: &[usize]) -> u32 {
+    pub(crate) fn add_reverse_route(&mut self, links: &[usize]) -> u32 {
         self.add_route(links.iter().rev().map(|&link| 2 * link as u32 + 1))
     }
 
@@ -59,7 +59,7 @@ impl Network {
         let link = self.hops[packet.hop as usize];
         let Self { now, links, sacks, .. } = self;
         if let Some(time) = links[link as usize].offer(*now, &mut packet, |dropped| forget(sacks, dropped)) {
-            self.agenda.schedule(time, self.first_element + link);
+            self.events.schedule(time, self.first_element + link);
         }
     }
 
@@ -69,7 +69,7 @@ impl Network {
         let Self { now, links, sacks, .. } = self;
         let (packet, next) = links[link as usize].arrive(*now, |dropped| forget(sacks, dropped));
         if let Some(time) = next {
-            self.agenda.schedule(time, self.first_element + link);
+            self.events.schedule(time, self.first_element + link);
         }
         let mut packet = packet?;
         if packet.flags & flags::LOST != 0 {
@@ -95,7 +95,7 @@ impl Network {
     pub(crate) fn change(&mut self, link: u32, change: &Change) {
         let Self { now, links, sacks, .. } = self;
         if let Some(time) = links[link as usize].change(*now, change, |dropped| forget(sacks, dropped)) {
-            self.agenda.schedule(time, self.first_element + link);
+            self.events.schedule(time, self.first_element + link);
         }
     }
 }

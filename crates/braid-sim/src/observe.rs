@@ -15,10 +15,10 @@ pub struct At {
     /// Index in the connection's subflows.
     pub subflow: usize,
     /// How often this subflow of this flow was there before.
-    pub life: u32,
+    pub incarnation: u32,
 }
 
-/// What happens. Packets count from 0 on each life of a subflow, at the data level on each flow, and so do bytes.
+/// What happens. Packets count from 0 on each incarnation of a subflow, at the data level on each flow, and so do bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A packet of the handshake leaves. Step 0 opens; step 1, of joins only, confirms (RFC 8684 sect. 3.2).
@@ -60,7 +60,7 @@ pub enum Event {
     /// The retransmission timer has expired.
     Timeout {
         /// How often in a row.
-        expiries: u32,
+        rto_backoffs: u32,
     },
     /// A tail loss probe was sent.
     Probe,

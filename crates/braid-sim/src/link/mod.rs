@@ -29,7 +29,7 @@ use wire::{NEVER, Wire};
 pub(crate) struct Link {
     wire: Wire,
     queue: Queue,
-    /// The agenda's entry that is still meant; [`NEVER`] if none is.
+    /// The event queue's entry that is still meant; [`NEVER`] if none is.
     planned: u64,
 }
 
@@ -51,7 +51,7 @@ impl Link {
 
     /// Offers a packet to the queue. One that the wire will lose is accepted: it takes its turn like any other.
     /// `dropped` gets what leaves the queue unsent instead, this packet or others. Returns the time of a new entry in
-    /// the agenda, if one is needed.
+    /// the event queue, if one is needed.
     #[inline]
     pub(crate) fn offer(
         &mut self,
@@ -78,7 +78,7 @@ impl Link {
         }
     }
 
-    /// The agenda's entry for `now` has come up: the packet that arrives, if one does, and the time of a new entry, if
+    /// The event queue's entry for `now` has come up: the packet that arrives, if one does, and the time of a new entry, if
     /// one is needed.
     #[inline]
     pub(crate) fn arrive(
@@ -112,7 +112,7 @@ impl Link {
         packets.take_while(move |packet| due && packet.arrival <= now)
     }
 
-    /// The time of a new entry in the agenda, if one is needed.
+    /// The time of a new entry in the event queue, if one is needed.
     fn replan(&mut self) -> Option<u64> {
         let departure = match &self.queue {
             Queue::Fifo(_) => NEVER,
@@ -126,7 +126,7 @@ impl Link {
         (next != NEVER).then_some(next)
     }
 
-    /// Something changes now. `dropped` gets what leaves the queue unsent. Returns the time of a new entry in the agenda,
+    /// Something changes now. `dropped` gets what leaves the queue unsent. Returns the time of a new entry in the event queue,
     /// if one is needed.
     pub(crate) fn change(
         &mut self,

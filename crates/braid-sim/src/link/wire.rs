@@ -3,7 +3,7 @@
 use braid_results::measure::DirectionCounts;
 use braid_scenario::model::{Change, Direction, GilbertElliott, Loss};
 
-pub(super) use crate::agenda::NEVER;
+pub(super) use crate::event_queue::NEVER;
 use crate::packet::{Packet, flags};
 use crate::random::{Stream, threshold};
 use crate::ring::Ring;

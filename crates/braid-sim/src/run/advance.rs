@@ -13,7 +13,7 @@ impl Run<'_> {
     /// Handles all events before `limit`, a [`moment`]. Never inlined: the compiler makes one loop of it, whoever calls.
     #[inline(never)]
     pub(super) fn advance(&mut self, limit: u64) {
-        while let Some((time, element)) = self.network.agenda.next_before(limit) {
+        while let Some((time, element)) = self.network.events.next_before(limit) {
             debug_assert!(time >= self.network.now, "time never goes back");
             self.network.now = time;
             self.events += 1;
@@ -39,11 +39,11 @@ impl Run<'_> {
             self.calendar.pop();
             match plan {
                 Plan::Open(number) => self.begin(number),
-                Plan::Join(subflow, life) => self.join(subflow, life),
-                Plan::Leave(subflow, life) => self.leave(subflow, life),
+                Plan::Join(subflow, incarnation) => self.join(subflow, incarnation),
+                Plan::Leave(subflow, incarnation) => self.leave(subflow, incarnation),
                 Plan::Close(number) => self.stop(number),
                 Plan::Arrive(number) => self.arrive(number),
-                Plan::Turn(number) => self.turn(number),
+                Plan::Toggle(number) => self.toggle(number),
                 Plan::Write(number, turn) => self.write(number, turn),
                 Plan::Request(number) => self.request(number),
                 Plan::Repeat(number, transfer) => self.repeat_request(number, transfer),
@@ -72,8 +72,8 @@ impl Run<'_> {
     /// What a subflow of these connections sends from now on takes another route.
     pub(super) fn reroute(&mut self, number: usize, index: usize, nth: usize) {
         let change = &self.scenario.connections[number].subflows[index].reroutes[nth];
-        let forward = change.forward.as_ref().map(|route| self.network.add_route_there(route));
-        let reverse = change.reverse.as_ref().map(|route| self.network.add_route_back(route));
+        let forward = change.forward.as_ref().map(|route| self.network.add_forward_route(route));
+        let reverse = change.reverse.as_ref().map(|route| self.network.add_reverse_route(route));
         let Application { first, n, .. } = self.applications[number];
         for connection in first..first + n {
             let subflow = self.connections[connection].first + index;

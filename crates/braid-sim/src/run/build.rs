@@ -8,9 +8,9 @@ use braid_scenario::model::{self, Scenario};
 use super::calendar::Plan;
 use super::retired::Retired;
 use super::state::{FIRST_LINK, NOBODY, Path, Run};
-use crate::agenda::{Agenda, Element, MAX_ELEMENTS, MAX_TIME};
 use crate::application::Application;
 use crate::connection::Connection;
+use crate::event_queue::{Element, EventQueue, MAX_ELEMENTS, MAX_TIME};
 use crate::link::Link;
 use crate::network::Network;
 use crate::options::{Error, Options};
@@ -39,7 +39,8 @@ impl<'a> Run<'a> {
                 links.push(Link::new(direction, seed, &format!("link {} {name}", link.name)));
             }
         }
-        let n_figures: usize = scenario.connections.iter().map(|connection| connection.subflows.len()).sum();
+        let n_scenario_subflows: usize =
+            scenario.connections.iter().map(|connection| connection.subflows.len()).sum();
         let of_connection =
             |model: &model::Connection| Application::connections(model) * model.subflows.len();
         let n_subflows: usize = scenario.connections.iter().map(of_connection).sum();
@@ -56,7 +57,7 @@ impl<'a> Run<'a> {
             scheduler: options.scheduler,
             network: Network {
                 now: 0,
-                agenda: Agenda::default(),
+                events: EventQueue::default(),
                 links,
                 first_element: FIRST_LINK,
                 hops: Vec::new(),
@@ -75,9 +76,9 @@ impl<'a> Run<'a> {
             end,
             at_start: None,
             marks: BTreeMap::new(),
-            retired: vec![Retired::default(); n_figures],
-            cwnd_samples: vec![Vec::new(); n_figures],
-            subflow_samples: vec![Vec::new(); n_figures],
+            retired: vec![Retired::default(); n_scenario_subflows],
+            cwnd_samples: vec![Vec::new(); n_scenario_subflows],
+            subflow_samples: vec![Vec::new(); n_scenario_subflows],
             link_samples: vec![Vec::new(); scenario.links.len()],
             events: 0,
         };
@@ -105,13 +106,14 @@ impl<'a> Run<'a> {
         let own = model.cc.as_deref().map(Spec::parse).transpose();
         let own = own.map_err(|error| Error(format!("connection {}: {}", model.name, error.0)))?;
         self.specs.push(own.unwrap_or_else(|| cc.clone()));
-        let figure = self.applications.iter().map(|other| self.connections[other.first].n).sum::<usize>();
+        let scenario_subflow =
+            self.applications.iter().map(|other| self.connections[other.first].n).sum::<usize>();
         let n = Application::connections(model);
         self.applications.push(Application::new(model, self.connections.len(), n, seed));
         let mut hops = Vec::with_capacity(model.subflows.len());
         for subflow in &model.subflows {
-            let forward_hop = self.network.add_route_there(&subflow.route);
-            let reverse_hop = self.network.add_route_back(&subflow.route);
+            let forward_hop = self.network.add_forward_route(&subflow.route);
+            let reverse_hop = self.network.add_reverse_route(&subflow.route);
             hops.push((forward_hop, reverse_hop));
         }
         for (index, subflow) in model.subflows.iter().enumerate() {
@@ -127,7 +129,7 @@ impl<'a> Run<'a> {
                     id: self.senders.len() as u32,
                     connection,
                     index,
-                    figure: figure + index,
+                    scenario_subflow: scenario_subflow + index,
                     forward_hop,
                     reverse_hop,
                     established: None,

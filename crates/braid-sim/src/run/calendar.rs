@@ -5,7 +5,7 @@
 pub(super) enum Plan {
     /// A connection is opened.
     Open(usize),
-    /// A further subflow of a connection in its n-th life is opened.
+    /// A further subflow of a connection in its n-th incarnation is opened.
     Join(usize, u32),
     /// The same is removed.
     Leave(usize, u32),
@@ -14,7 +14,7 @@ pub(super) enum Plan {
     /// A short flow arrives.
     Arrive(usize),
     /// An application that sends and pauses does the other.
-    Turn(usize),
+    Toggle(usize),
     /// An application writes at its constant rate, unless its turn, counted in transfers, is over.
     Write(usize, usize),
     /// The next request is made.

@@ -15,14 +15,14 @@ impl Run<'_> {
                 sender.integrate(cwnd, now);
             }
         }
-        let mut figures = self.retired.clone();
+        let mut sums = self.retired.clone();
         for (subflow, path) in self.paths.iter().enumerate() {
-            let figure = &mut figures[path.figure];
-            figure.packets += self.receivers[subflow].received_packets;
-            figure.add(&self.counts(subflow));
+            let scenario_subflow = &mut sums[path.scenario_subflow];
+            scenario_subflow.packets += self.receivers[subflow].received_packets;
+            scenario_subflow.add(&self.counts(subflow));
         }
-        let packets_delivered = figures.iter().map(|figure| figure.packets).sum();
-        let mut figures = figures.into_iter().map(|figure| figure.counts);
+        let packets_delivered = sums.iter().map(|scenario_subflow| scenario_subflow.packets).sum();
+        let mut sums = sums.into_iter().map(|scenario_subflow| scenario_subflow.counts);
         let lasted = |from: u64, to: Option<u64>| to.unwrap_or(now).min(now).saturating_sub(from);
         let mut connections = Vec::with_capacity(self.applications.len());
         for (model, application) in self.scenario.connections.iter().zip(&self.applications) {
@@ -33,7 +33,7 @@ impl Run<'_> {
                 goodput_bytes: application.retired_bytes + own.iter().map(bytes).sum::<u64>(),
                 reinjections: application.retired_reinjections
                     + own.iter().map(|own| own.data.reinjections).sum::<u64>(),
-                subflows: figures.by_ref().take(model.subflows.len()).collect(),
+                subflows: sums.by_ref().take(model.subflows.len()).collect(),
                 transfers: Vec::new(),
                 programs: Vec::new(),
             });
@@ -51,7 +51,7 @@ impl Run<'_> {
         Measurements { connections, links, packets_delivered, ..Measurements::default() }
     }
 
-    /// What was counted in the present life of a subflow; its integrals as of the latest change.
+    /// What was counted in the present incarnation of a subflow; its integrals as of the latest change.
     pub(super) fn counts(&self, subflow: usize) -> SubflowCounts {
         let now = self.network.now;
         let (path, receiver) = (&self.paths[subflow], &self.receivers[subflow]);

@@ -4,7 +4,7 @@ use braid_results::measure::Measurements;
 
 use super::counts::difference;
 use super::state::{CALENDAR, Run};
-use crate::agenda::moment;
+use crate::event_queue::moment;
 
 impl Run<'_> {
     /// Runs to the end and returns what was measured.
@@ -34,7 +34,7 @@ impl Run<'_> {
         for (sender, path) in self.senders.iter_mut().zip(&self.paths) {
             let number = self.connections[path.connection].number;
             if self.applications[number].n == 1 {
-                let verdicts = &mut self.retired[path.figure].verdicts;
+                let verdicts = &mut self.retired[path.scenario_subflow].verdicts;
                 verdicts.append(&mut sender.verdicts);
                 measured.connections[number].subflows[path.index].verdicts = std::mem::take(verdicts);
             }

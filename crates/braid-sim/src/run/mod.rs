@@ -1,7 +1,7 @@
 //! A run from the first event to the last. Each file uses those above it:
 //!
 //! - [`calendar`] — what is planned for certain times;
-//! - [`retired`] — what was counted in lives that are over;
+//! - [`retired`] — what was counted in past incarnations;
 //! - [`state`] — all that a run consists of;
 //! - [`counts`], [`samples`] — what is measured;
 //! - [`subflows`] — they come and go;

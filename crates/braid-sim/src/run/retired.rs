@@ -1,4 +1,4 @@
-//! What was counted in lives that are over.
+//! What was counted in past incarnations.
 
 use braid_results::measure::{SubflowCounts, VerdictChange};
 

@@ -8,7 +8,8 @@ use super::state::{NOBODY, Run};
 impl Run<'_> {
     pub(super) fn sample(&mut self) {
         for path in self.paths.iter().filter(|path| path.live != NOBODY) {
-            self.cwnd_samples[path.figure].push(self.connections[path.connection].subflow(path.index).cwnd);
+            self.cwnd_samples[path.scenario_subflow]
+                .push(self.connections[path.connection].subflow(path.index).cwnd);
         }
     }
 
@@ -20,8 +21,8 @@ impl Run<'_> {
             if self.applications[connection.number].n == 1 {
                 let sender = &self.senders[subflow];
                 let view = connection.subflow(path.index);
-                let earlier = &self.retired[path.figure].counts;
-                self.subflow_samples[path.figure].push(SubflowSample {
+                let earlier = &self.retired[path.scenario_subflow].counts;
+                self.subflow_samples[path.scenario_subflow].push(SubflowSample {
                     time_ns,
                     cwnd: view.cwnd,
                     ssthresh: (view.ssthresh != SSTHRESH_INFINITE).then_some(view.ssthresh),

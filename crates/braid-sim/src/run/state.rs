@@ -9,30 +9,30 @@ use braid_scenario::model::{self, Direction, Scenario};
 
 use super::calendar::Plan;
 use super::retired::Retired;
-use crate::agenda::Element;
 use crate::application::Application;
 use crate::connection::Connection;
+use crate::event_queue::Element;
 use crate::network::Network;
 use crate::scheduler::Scheduler;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 
-/// The calendar's number in the agenda: what it holds happens before anything else of the same instant.
+/// The calendar's number in the event queue: what it holds happens before anything else of the same instant.
 pub(super) const CALENDAR: Element = 0;
 pub(super) const FIRST_LINK: Element = 1;
 /// No subflow is marked with this.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// What a subflow's route and life say.
+/// The routes of a subflow and its present incarnation.
 pub(crate) struct Path {
-    /// Whose packets are taken: those of its present life, once it is established; else [`NOBODY`].
+    /// Whose packets are taken: those of its present incarnation, once it is established; else [`NOBODY`].
     pub(super) live: u32,
-    /// What its packets are marked with: its number, and above that of its life.
+    /// What its packets are marked with: its number, and above that of its incarnation.
     pub(super) id: u32,
     pub(super) connection: usize,
     pub(super) index: usize,
     /// Its number among the subflows of the scenario: short flows count together.
-    pub(super) figure: usize,
+    pub(super) scenario_subflow: usize,
     pub(super) forward_hop: u32,
     pub(super) reverse_hop: u32,
     pub(super) established: Option<u64>,
@@ -72,7 +72,7 @@ pub(crate) struct Run<'a> {
     pub(super) at_start: Option<Measurements>,
     /// What had been counted at the beginnings and ends of periods.
     pub(super) marks: BTreeMap<u64, Measurements>,
-    /// What was counted in lives that are over, one per subflow of the scenario.
+    /// What was counted in past incarnations, one per subflow of the scenario.
     pub(super) retired: Vec<Retired>,
     pub(super) cwnd_samples: Vec<Vec<u32>>,
     pub(super) subflow_samples: Vec<Vec<SubflowSample>>,
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
             return;
         }
         self.calendar.push(Reverse((time, plan)));
-        self.network.agenda.schedule(time, CALENDAR);
+        self.network.events.schedule(time, CALENDAR);
     }
 
     /// Offers what a subflow had under way to the others.
@@ -126,14 +126,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Sees to it that the agenda has an entry no later than the timer's deadline.
+    /// Sees to it that the event queue has an entry no later than the timer's deadline.
     #[inline]
     pub(super) fn plan_sender(&mut self, subflow: usize) {
         let sender = &mut self.senders[subflow];
         let deadline = sender.deadline();
         if deadline < sender.planned {
             sender.planned = deadline;
-            self.network.agenda.schedule(deadline, self.first_sender + subflow as Element);
+            self.network.events.schedule(deadline, self.first_sender + subflow as Element);
         }
     }
 
@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
         if let Some(due) = receiver.due {
             if receiver.planned.is_none_or(|planned| planned > due) {
                 receiver.planned = Some(due);
-                self.network.agenda.schedule(due, self.first_receiver + subflow as Element);
+                self.network.events.schedule(due, self.first_receiver + subflow as Element);
             }
         }
     }

@@ -50,11 +50,11 @@ impl Run<'_> {
         })
     }
 
-    /// A subflow begins another life: what still travels of the old one means nothing to it.
+    /// A subflow begins another incarnation: what still travels of the old one means nothing to it.
     pub(super) fn renew(&mut self, subflow: usize) {
         let counts = self.counts(subflow);
         let path = &mut self.paths[subflow];
-        let retired = &mut self.retired[path.figure];
+        let retired = &mut self.retired[path.scenario_subflow];
         retired.packets += self.receivers[subflow].received_packets;
         retired.verdicts.append(&mut self.senders[subflow].verdicts);
         retired.add(&counts);
@@ -63,7 +63,7 @@ impl Run<'_> {
             path.id &= self.number_mask;
         }
         (path.live, path.established, path.closed) = (NOBODY, None, None);
-        // Their entries in the agenda remain.
+        // Their entries in the event queue remain.
         let (mut sender, mut receiver) = (self.sender(subflow), self.receiver(subflow));
         sender.planned = self.senders[subflow].planned;
         receiver.planned = self.receivers[subflow].planned;
@@ -115,25 +115,25 @@ impl Run<'_> {
     /// The first subflow is established: plans when the others join, and who leaves.
     pub(super) fn plan_subflows(&mut self, number: usize, rtt_ns: u64) {
         let now = self.network.now;
-        let Connection { first, life, .. } = self.connections[number];
+        let Connection { first, incarnation, .. } = self.connections[number];
         for (index, model) in self.model(number).subflows.iter().enumerate() {
             let subflow = first + index;
             if model.up.is_empty() && index > 0 {
-                self.plan(now + model.join_delay_ns.unwrap_or(rtt_ns), Plan::Join(subflow, life));
+                self.plan(now + model.join_delay_ns.unwrap_or(rtt_ns), Plan::Join(subflow, incarnation));
             }
             for &(from, to) in model.up.iter().filter(|&&(_, to)| to > now) {
                 if index > 0 || from > now {
-                    self.plan(from.max(now + rtt_ns), Plan::Join(subflow, life));
+                    self.plan(from.max(now + rtt_ns), Plan::Join(subflow, incarnation));
                 }
-                self.plan(to, Plan::Leave(subflow, life));
+                self.plan(to, Plan::Leave(subflow, incarnation));
             }
         }
     }
 
     /// A subflow joins, or joins again.
-    pub(super) fn join(&mut self, subflow: usize, life: u32) {
+    pub(super) fn join(&mut self, subflow: usize, incarnation: u32) {
         let Path { connection, index, .. } = self.paths[subflow];
-        if self.connections[connection].closed || self.connections[connection].life != life {
+        if self.connections[connection].closed || self.connections[connection].incarnation != incarnation {
             return;
         }
         if self.senders[subflow].phase != Phase::Idle {
@@ -144,10 +144,10 @@ impl Run<'_> {
     }
 
     /// A subflow is removed; what it had under way is sent on the others.
-    pub(super) fn leave(&mut self, subflow: usize, life: u32) {
+    pub(super) fn leave(&mut self, subflow: usize, incarnation: u32) {
         let Path { connection: number, index, .. } = self.paths[subflow];
         let connection = &mut self.connections[number];
-        if connection.closed || connection.life != life {
+        if connection.closed || connection.incarnation != incarnation {
             return;
         }
         let was_established = self.senders[subflow].phase == Phase::Established;

@@ -1,7 +1,7 @@
 //! The timers of senders and receivers.
 
 use super::state::{Path, Run};
-use crate::agenda::NEVER;
+use crate::event_queue::NEVER;
 use crate::tcp::expiry::Expired;
 
 impl Run<'_> {

@@ -47,7 +47,7 @@ impl Run<'_> {
         let number = self.connections[connection].number;
         match self.applications[number].traffic {
             Traffic::Bulk | Traffic::Object { .. } | Traffic::Poisson { .. } | Traffic::Program(_) => {}
-            Traffic::OnOff { .. } => self.turn(number),
+            Traffic::OnOff { .. } => self.toggle(number),
             Traffic::RequestResponse { .. } => self.request(number),
             Traffic::Cbr(_) => {
                 self.applications[number].since = self.network.now;
@@ -88,12 +88,12 @@ impl Run<'_> {
         let Some(connection) = application.free.pop_front() else { return };
         let bytes = application.transfers[transfer as usize].bytes;
         let old = &self.connections[connection];
-        let (first, n, life) = (old.first, old.n, old.life + 1);
+        let (first, n, incarnation) = (old.first, old.n, old.incarnation + 1);
         let model = &self.scenario.connections[number];
         application.retired_bytes += old.data.delivered_bytes(model.mss);
         application.retired_reinjections += old.data.reinjections;
         self.connections[connection] = Connection::new(number, model, first, self.scheduler);
-        self.connections[connection].life = life;
+        self.connections[connection].incarnation = incarnation;
         for subflow in first..first + n {
             self.renew(subflow);
         }
@@ -102,7 +102,7 @@ impl Run<'_> {
     }
 
     /// An on-off application begins to send, or to pause.
-    pub(super) fn turn(&mut self, number: usize) {
+    pub(super) fn toggle(&mut self, number: usize) {
         let now = self.network.now;
         let application = &mut self.applications[number];
         let Traffic::OnOff { on, off, rate } = application.traffic else { return };
@@ -118,7 +118,7 @@ impl Run<'_> {
             let turn = application.begin(now, 0) as usize;
             (application.since, application.writes) = (now, 0);
             application.first_packet = data.written();
-            self.plan(now + lasts, Plan::Turn(number));
+            self.plan(now + lasts, Plan::Toggle(number));
             if rate.is_some() {
                 self.write(number, turn);
             } else {
@@ -134,7 +134,7 @@ impl Run<'_> {
                 Some(rate) => application.writes * u64::from(rate.write),
                 None => u64::from(data.written() - application.first_packet) * u64::from(mss),
             };
-            self.plan(now + lasts, Plan::Turn(number));
+            self.plan(now + lasts, Plan::Toggle(number));
             self.deliver(connection);
         }
     }

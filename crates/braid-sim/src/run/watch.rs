@@ -7,7 +7,7 @@ use braid_results::measure::Measurements;
 
 use super::offsets::Offsets;
 use super::state::{FIRST_LINK, Run};
-use crate::agenda::moment;
+use crate::event_queue::moment;
 use crate::observe::{Acknowledgement, At, Event, LossCause, Observer, ReductionCause, Sent, State};
 use crate::packet::flags;
 use crate::tcp::sender::Phase;
@@ -17,7 +17,7 @@ impl Run<'_> {
     /// As [`Run::finish`], telling what happens: one event at a time, with a look before and after it.
     pub(crate) fn finish_observed(mut self, observer: &mut dyn Observer) -> Measurements {
         let mut watcher = Watcher::new(&mut self, observer);
-        while let Some((time, element)) = self.network.agenda.peek().filter(|(time, _)| *time < self.end) {
+        while let Some((time, element)) = self.network.events.peek().filter(|(time, _)| *time < self.end) {
             let concerned = if element < FIRST_LINK {
                 Concerned::All
             } else if element < self.first_sender {
@@ -44,7 +44,7 @@ enum Concerned {
 
 /// One per connection of the run.
 struct SeenConnection {
-    life: u32,
+    incarnation: u32,
     flow: u32,
     /// The next number at the data level.
     next_data: u32,
@@ -55,7 +55,7 @@ struct SeenConnection {
 struct SeenSubflow {
     /// What its packets are marked with.
     id: u32,
-    life: u32,
+    incarnation: u32,
     seen: Seen,
     offsets: Offsets,
 }
@@ -73,7 +73,7 @@ impl<'o> Watcher<'o> {
     fn new(run: &mut Run, observer: &'o mut dyn Observer) -> Self {
         let mss = |run: &Run, connection: usize| run.model(connection).mss;
         let connections = (0..run.connections.len()).map(|connection| SeenConnection {
-            life: run.connections[connection].life,
+            incarnation: run.connections[connection].incarnation,
             flow: 0,
             next_data: 0,
             data: Offsets::new(mss(run, connection)),
@@ -81,7 +81,7 @@ impl<'o> Watcher<'o> {
         let connections = connections.collect();
         let subflows = run.paths.iter().map(|path| SeenSubflow {
             id: path.id(),
-            life: 0,
+            incarnation: 0,
             seen: Seen::NOTHING,
             offsets: Offsets::new(mss(run, path.place().0)),
         });
@@ -99,15 +99,15 @@ impl<'o> Watcher<'o> {
             connection: run.connections[connection].number,
             flow: self.connections[connection].flow,
             subflow,
-            life: self.subflows[number].life,
+            incarnation: self.subflows[number].incarnation,
         }
     }
 
     /// The connection may be another one than before, and so may its subflows.
     fn renew(&mut self, run: &mut Run, connection: usize) {
         let now = &run.connections[connection];
-        let (first, n, life, number) = (now.first, now.n, now.life, now.number);
-        let is_new = self.connections[connection].life != life;
+        let (first, n, incarnation, number) = (now.first, now.n, now.incarnation, now.number);
+        let is_new = self.connections[connection].incarnation != incarnation;
         for subflow in first..first + n {
             let id = run.paths[subflow].id();
             if self.subflows[subflow].id == id {
@@ -118,14 +118,15 @@ impl<'o> Watcher<'o> {
                 self.observer.observe(at, &Event::Closed);
             }
             let was = &mut self.subflows[subflow];
-            let life = if is_new { 0 } else { was.life + 1 };
-            *was = SeenSubflow { id, life, seen: Seen::NOTHING, offsets: Offsets::new(was.offsets.mss) };
+            let incarnation = if is_new { 0 } else { was.incarnation + 1 };
+            *was =
+                SeenSubflow { id, incarnation, seen: Seen::NOTHING, offsets: Offsets::new(was.offsets.mss) };
             run.senders[subflow].keep_journal();
         }
         if is_new {
             let was = &mut self.connections[connection];
             *was = SeenConnection {
-                life,
+                incarnation,
                 flow: self.flows[number],
                 next_data: 0,
                 data: Offsets::new(was.data.mss),
@@ -155,7 +156,7 @@ impl<'o> Watcher<'o> {
         let sender = &mut run.senders[number];
         let timed_out = was.phase == Phase::Established && now.timeouts > was.timeouts;
         if timed_out {
-            tell(Event::Timeout { expiries: now.expiries });
+            tell(Event::Timeout { rto_backoffs: now.rto_backoffs });
         }
         let cause = if timed_out { LossCause::Timeout } else { LossCause::Later };
         for (packet, data) in sender.take_losses() {
@@ -192,7 +193,7 @@ impl<'o> Watcher<'o> {
                 retransmission,
                 reinjection: !retransmission && data < *next_data,
                 ect: sender.is_ecn() && !retransmission,
-                cwr: sender.said_cwr(packet) && !retransmission,
+                cwr: sender.sent_cwr(packet) && !retransmission,
             }));
         }
         if now.metrics != was.metrics && now.phase == Phase::Established {

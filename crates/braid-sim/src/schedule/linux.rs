@@ -40,7 +40,7 @@ fn pacing_rate(view: &Subflow, packets_out: u32) -> u64 {
 
 /// Whether a subflow is given anything (`mptcp_subflow_active`).
 fn is_usable(sender: &Sender) -> bool {
-    sender.phase == Phase::Established && sender.expiries < STALE
+    sender.phase == Phase::Established && sender.rto_backoffs < STALE
 }
 
 impl Connection {

@@ -2,7 +2,7 @@
 
 use braid_algorithms::layout::{Event, ca_state, event_flags, event_type};
 
-use super::ack_information::News;
+use super::ack_information::AckInformation;
 use super::rack::REORDERING;
 use super::scoreboard::segment;
 use super::sender::Sender;
@@ -28,56 +28,59 @@ impl Sender {
         let prior_una = self.board.snd_una;
         let prior_in_flight = self.board.in_flight();
         let prior_highest = self.board.highest_sacked();
-        let mut news =
-            News { ece: packet.flags & flags::ECE != 0, echo: packet.timestamp, ..News::default() };
+        let mut info = AckInformation {
+            ece: packet.flags & flags::ECE != 0,
+            echo: packet.timestamp,
+            ..AckInformation::default()
+        };
         connection.data.acknowledged(packet.dsn, packet.window_end);
         self.potentially_failed = false;
 
         // What arrived, newest sample and all.
         let mut samples = Samples::default();
         if packet.sack != Sacks::NONE {
-            self.take_sack(connection, network, packet, prior_highest, &mut news, &mut samples);
+            self.take_sack(connection, network, packet, prior_highest, &mut info, &mut samples);
         }
         let ack = packet.seq.min(self.board.snd_nxt);
         if ack > prior_una {
-            news.una_advanced = true;
-            news.restart_timer = true;
-            self.expiries = 0;
-            self.take_acknowledged(connection, ack, now, prior_highest, &mut news, &mut samples);
+            info.una_advanced = true;
+            info.restart_timer = true;
+            self.rto_backoffs = 0;
+            self.take_acknowledged(connection, ack, now, prior_highest, &mut info, &mut samples);
         }
 
-        let rtt_us = self.take_samples(connection, network, &news, &samples);
+        let rtt_us = self.take_samples(connection, network, &info, &samples);
         if self.probe.is_some() {
-            self.take_probe_answer(connection, network, packet.seq, &news);
+            self.take_probe_answer(connection, network, packet.seq, &info);
         }
         self.rack.adapt(self.board.snd_una, self.board.snd_nxt);
 
         // Loss, recovery, undo; then the window.
         self.repair = false;
         let view = connection.subflow_mut(index);
-        view.delivered = view.delivered.wrapping_add(news.delivered);
-        if news.delivered > 0 {
+        view.delivered = view.delivered.wrapping_add(info.delivered);
+        if info.delivered > 0 {
             view.last_ack_us = network.now_us();
         }
-        if news.ece {
-            view.delivered_ce = view.delivered_ce.wrapping_add(news.delivered);
+        if info.ece {
+            view.delivered_ce = view.delivered_ce.wrapping_add(info.delivered);
         }
         if view.ca_state != ca_state::OPEN
-            || news.ece
-            || news.sacked
-            || news.duplicate
+            || info.ece
+            || info.sacked
+            || info.duplicate
             || self.board.sacked_out > 0
-            || !news.una_advanced
+            || !info.una_advanced
         {
-            self.alert(connection, network, prior_una, &mut news);
+            self.fastretrans_alert(connection, network, prior_una, &mut info);
         }
         if self.is_rate_based {
-            self.control_rate(connection, network, prior_in_flight, prior_una, &news, rtt_us);
+            self.control_rate(connection, network, prior_in_flight, prior_una, &info, rtt_us);
         } else {
-            self.control_window::<false>(connection, network, prior_in_flight, prior_una, &news, rtt_us);
+            self.control_window::<false>(connection, network, prior_in_flight, prior_una, &info, rtt_us);
         }
 
-        if news.restart_timer {
+        if info.restart_timer {
             self.restart_timer(connection, network.now);
         }
         if self.repair {
@@ -92,27 +95,27 @@ impl Sender {
         network: &mut Network,
         packet: &Packet,
         prior_highest: u32,
-        news: &mut News,
+        info: &mut AckInformation,
         samples: &mut Samples,
     ) {
         let sack = network.sacks.take(packet.sack);
-        news.one_way_us = sack.one_way_us;
+        info.one_way_us = sack.one_way_us;
         let mut blocks = &sack.blocks[..usize::from(sack.n)];
         if sack.duplicate {
             let (start, _) = blocks[0];
             blocks = &blocks[1..];
-            self.take_duplicate(start, news);
+            self.take_duplicate(start, info);
         }
         let now = network.now;
         let min_rtt = connection.subflow(self.setup.index).min_rtt_us;
-        let high_seq = self.high_seq;
+        let recovery_point = self.recovery_point;
         let (rack, board, rate) = (&mut self.rack, &mut self.board, &mut self.rate);
         let head_sent = (board.packets_out() > 0).then(|| board.get(board.snd_una).sent);
         let mut reordered = u32::MAX;
         for &(start, end) in blocks {
             board.acknowledge_range(start, end, |seq, record| {
-                news.sacked = true;
-                news.delivered += 1;
+                info.sacked = true;
+                info.delivered += 1;
                 let retransmitted = record.state & segment::EVER_RETRANS != 0;
                 rack.arrived(now, record.sent, seq, retransmitted, min_rtt);
                 if let Some(rate) = rate {
@@ -122,13 +125,13 @@ impl Sender {
                     if seq < prior_highest {
                         reordered = reordered.min(seq);
                     }
-                    news.original_arrived |= seq < high_seq;
+                    info.original_arrived |= seq < recovery_point;
                     if samples.first_sacked == 0 {
                         samples.first_sacked = record.sent;
                     }
                     samples.latest = samples.latest.max(record.sent);
                 }
-                news.restart_timer |= head_sent.is_some_and(|head| record.sent > head);
+                info.restart_timer |= head_sent.is_some_and(|head| record.sent > head);
             });
         }
         if reordered < prior_highest {
@@ -137,10 +140,10 @@ impl Sender {
     }
 
     /// The receiver got a packet twice.
-    fn take_duplicate(&mut self, seq: u32, news: &mut News) {
-        news.duplicate = true;
+    fn take_duplicate(&mut self, seq: u32, info: &mut AckInformation) {
+        info.duplicate = true;
         if self.probe == Some((seq + 1, true)) {
-            news.probe_duplicate = true;
+            info.probe_duplicate = true;
         } else {
             self.rack.duplicate();
         }
@@ -159,20 +162,20 @@ impl Sender {
         ack: u32,
         now: u64,
         prior_highest: u32,
-        news: &mut News,
+        info: &mut AckInformation,
         samples: &mut Samples,
     ) {
         let min_rtt = connection.subflow(self.setup.index).min_rtt_us;
         let una = self.board.snd_una;
         if let Some((first, last)) = self.board.acknowledge_unmarked(ack) {
-            news.delivered += ack - una;
+            info.delivered += ack - una;
             self.rack.arrived(now, last, ack - 1, false, min_rtt);
             if let Some(rate) = &mut self.rate {
                 rate.delivered_below(ack, last);
             }
             samples.first_acknowledged = first;
             samples.latest = samples.latest.max(last);
-            news.original_arrived |= una < self.high_seq;
+            info.original_arrived |= una < self.recovery_point;
             return;
         }
         let mut reordered = u32::MAX;
@@ -184,7 +187,7 @@ impl Sender {
             if record.state & segment::SACKED != 0 {
                 continue;
             }
-            news.delivered += 1;
+            info.delivered += 1;
             self.rack.arrived(now, record.sent, seq, retransmitted, min_rtt);
             if let Some(rate) = &mut self.rate {
                 rate.delivered(seq, record.sent);
@@ -194,7 +197,7 @@ impl Sender {
                     samples.first_acknowledged = record.sent;
                 }
                 samples.latest = samples.latest.max(record.sent);
-                news.original_arrived |= seq < self.high_seq;
+                info.original_arrived |= seq < self.recovery_point;
                 if seq < prior_highest {
                     reordered = reordered.min(seq);
                 }
@@ -216,7 +219,7 @@ impl Sender {
         &mut self,
         connection: &mut Connection,
         network: &Network,
-        news: &News,
+        info: &AckInformation,
         samples: &Samples,
     ) -> u32 {
         let now = network.now;
@@ -225,8 +228,8 @@ impl Sender {
             Some(age_us(samples.first_acknowledged))
         } else if samples.first_sacked > 0 {
             Some(age_us(samples.first_sacked))
-        } else if news.una_advanced {
-            Some(network.timestamp().wrapping_sub(news.echo))
+        } else if info.una_advanced {
+            Some(network.timestamp().wrapping_sub(info.echo))
         } else {
             None
         };
@@ -249,7 +252,7 @@ impl Sender {
         rtt_us
     }
 
-    /// PRR or the algorithm, as the state demands (Linux `tcp_cong_control`); the algorithm hears of every ACK.
+    /// PRR or the algorithm, as the state demands (Linux `tcp_cong_control`); the algorithm is told of every ACK.
     #[inline]
     fn control_window<const SAMPLES: bool>(
         &mut self,
@@ -257,34 +260,34 @@ impl Sender {
         network: &mut Network,
         prior_in_flight: u32,
         prior_una: u32,
-        news: &News,
+        info: &AckInformation,
         rtt_us: u32,
     ) {
         let view = connection.subflow(self.setup.index);
         let reducing = view.ca_state == ca_state::CWR || view.ca_state == ca_state::RECOVERY;
         if reducing && !self.owns_cwnd() {
-            self.reduce_proportionally(connection, network.now, news);
+            self.reduce_proportionally(connection, network.now, info);
         }
         let may_grow = if self.rack.reordering > REORDERING {
-            news.una_advanced || news.sacked
+            info.una_advanced || info.sacked
         } else {
-            news.una_advanced
+            info.una_advanced
         };
         let view = connection.subflow(self.setup.index);
         let mut event = Event {
             kind: event_type::ON_ACK,
-            acked: news.delivered,
-            grow: if may_grow && !reducing { news.delivered } else { 0 },
+            acked: info.delivered,
+            grow: if may_grow && !reducing { info.delivered } else { 0 },
             acked_bytes: (self.board.snd_una - prior_una).saturating_mul(view.mss),
             rtt_us,
-            rate_losses: news.lost,
+            rate_losses: info.lost,
             prior_in_flight,
             ..Event::default()
         };
-        if news.ece {
+        if info.ece {
             event.flags |= event_flags::ECE;
         }
-        if let Some(one_way_us) = news.one_way_us {
+        if let Some(one_way_us) = info.one_way_us {
             event.flags |= event_flags::HAS_OWD;
             event.owd_us = one_way_us as i32;
         }
@@ -307,9 +310,9 @@ impl Sender {
         network: &mut Network,
         prior_in_flight: u32,
         prior_una: u32,
-        news: &News,
+        info: &AckInformation,
         rtt_us: u32,
     ) {
-        self.control_window::<true>(connection, network, prior_in_flight, prior_una, news, rtt_us);
+        self.control_window::<true>(connection, network, prior_in_flight, prior_una, info, rtt_us);
     }
 }

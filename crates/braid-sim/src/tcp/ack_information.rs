@@ -1,7 +1,7 @@
 //! What one acknowledgement has told so far.
 
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct AckInformation {
     pub(super) una_advanced: bool,
     /// It carried a block that was not known yet.
     pub(super) sacked: bool,

@@ -2,12 +2,12 @@
 
 use super::scoreboard::segment;
 use super::sender::{Phase, Sender, Timer};
-use crate::agenda::NEVER;
 use crate::connection::Connection;
+use crate::event_queue::NEVER;
 use crate::network::Network;
 
 /// Expiries after which a subflow gives up.
-const MAX_EXPIRIES: u32 = 15;
+const MAX_RTO_BACKOFFS: u32 = 15;
 
 /// What an expiry asks of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Sender {
         let timer = self.timer;
         self.stop_timer();
         if let Phase::Opening(step) = self.phase {
-            self.expiries += 1;
+            self.rto_backoffs += 1;
             self.counts.timeouts += 1;
             self.start_opening_timer(network.now);
             return Expired::Opening(step);
@@ -81,11 +81,11 @@ impl Sender {
         if self.board.packets_out() == 0 {
             return Expired::Nothing;
         }
-        if self.expiries >= MAX_EXPIRIES {
+        if self.rto_backoffs >= MAX_RTO_BACKOFFS {
             return Expired::GivenUp;
         }
         self.enter_loss(connection, network);
-        self.expiries += 1;
+        self.rto_backoffs += 1;
         self.potentially_failed = true;
         if let Some(head) = self.board.next_to_retransmit() {
             self.send_again(connection, network, head);

@@ -3,8 +3,8 @@
 use braid_algorithms::layout::{Event, SSTHRESH_INFINITE, event_type, subflow_flags};
 
 use super::sender::{Phase, Sender};
-use crate::agenda::NEVER;
 use crate::connection::Connection;
+use crate::event_queue::NEVER;
 use crate::network::Network;
 
 impl Sender {

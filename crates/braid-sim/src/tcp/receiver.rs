@@ -20,7 +20,7 @@ const RECENT: usize = 4;
 pub(crate) struct Setup {
     /// Number of the subflow.
     pub(crate) subflow: u32,
-    /// First hop of the way back.
+    /// First hop of the reverse route.
     pub(crate) hop: u32,
     /// Bytes of an acknowledgement without blocks.
     pub(crate) ack_size: u16,
@@ -64,14 +64,14 @@ pub(crate) struct Receiver {
     one_way_us: u32,
     /// When the delayed acknowledgement is due.
     pub(crate) due: Option<u64>,
-    /// Entry in the agenda.
+    /// Entry in the event queue.
     pub(crate) planned: Option<u64>,
     pub(crate) received_bytes: u64,
     pub(crate) received_packets: u64,
 }
 
 impl Receiver {
-    /// What is sent from now on takes the way back that begins at this hop.
+    /// What is sent from now on takes the route that begins at this hop.
     pub(crate) fn set_route(&mut self, hop: u32) {
         self.setup.hop = hop;
     }

@@ -179,7 +179,7 @@ impl Scoreboard {
     }
 
     /// Marks `[start, end)` selectively acknowledged, calling `fresh` with the number and the former record of each
-    /// packet for which that is news, in ascending order.
+    /// packet that was not yet, in ascending order.
     pub(crate) fn acknowledge_range(&mut self, start: u32, end: u32, mut fresh: impl FnMut(u32, &Segment)) {
         let (start, end) = (start.max(self.snd_una), end.min(self.snd_nxt));
         if start >= end {

@@ -8,11 +8,11 @@ use super::rack::Rack;
 use super::rate::Rate;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
-use crate::agenda::NEVER;
 use crate::connection::Connection;
+use crate::event_queue::NEVER;
 use crate::network::Network;
 
-/// Where a subflow is in its life.
+/// The phase of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Not opened yet.
@@ -31,7 +31,7 @@ pub(crate) struct Setup {
     pub(crate) subflow: u32,
     /// Its index in its connection.
     pub(crate) index: usize,
-    /// First hop of the way there.
+    /// First hop of the forward route.
     pub(crate) hop: u32,
     /// Bytes on the wire of a data packet.
     pub(crate) data_size: u16,
@@ -78,7 +78,7 @@ pub(crate) struct Sender {
     pub(super) rate: Option<Box<Rate>>,
 
     // Congestion state (state.rs).
-    pub(super) high_seq: u32,
+    pub(super) recovery_point: u32,
     pub(super) prr_delivered: u32,
     pub(super) prr_out: u32,
     pub(super) prior_cwnd: u32,
@@ -91,11 +91,11 @@ pub(crate) struct Sender {
     pub(super) first_retransmission: Option<u32>,
     pub(super) frto: bool,
     /// Expiries since the last advance of `snd_una`.
-    pub(crate) expiries: u32,
+    pub(crate) rto_backoffs: u32,
     /// Say CWR on the next new packet.
-    pub(super) say_cwr: bool,
+    pub(super) send_cwr: bool,
     /// The latest packet that said it.
-    pub(super) cwr_said: Option<u32>,
+    pub(super) cwr_sent: Option<u32>,
     /// Retransmissions are allowed now.
     pub(super) repair: bool,
 
@@ -119,7 +119,7 @@ pub(crate) struct Sender {
     pub(super) held_until: u64,
     /// Earliest time of the next packet, if paced.
     pub(super) next_send: u64,
-    /// Entry in the agenda; [`NEVER`]: none.
+    /// Entry in the event queue; [`NEVER`]: none.
     pub(crate) planned: u64,
     /// Tail loss probe: what was next when it was sent, and whether it was a retransmission.
     pub(super) probe: Option<(u32, bool)>,
@@ -146,7 +146,7 @@ impl Sender {
             rtt: Rtt::new(),
             rack: Rack::new(),
             controller,
-            high_seq: 0,
+            recovery_point: 0,
             prr_delivered: 0,
             prr_out: 0,
             prior_cwnd: 0,
@@ -155,9 +155,9 @@ impl Sender {
             undo_retrans: None,
             first_retransmission: None,
             frto: false,
-            expiries: 0,
-            say_cwr: false,
-            cwr_said: None,
+            rto_backoffs: 0,
+            send_cwr: false,
+            cwr_sent: None,
             repair: false,
             was_limited: false,
             max_packets_out: 0,

@@ -3,7 +3,7 @@
 
 use braid_algorithms::layout::{Event, ca_state, cause, event_type};
 
-use super::ack_information::News;
+use super::ack_information::AckInformation;
 use super::rack::REORDERING;
 use super::scoreboard::segment;
 use super::sender::Sender;
@@ -21,29 +21,29 @@ impl Sender {
     }
 
     /// Something about this acknowledgement is out of the ordinary, or has been before.
-    pub(super) fn alert(
+    pub(super) fn fastretrans_alert(
         &mut self,
         connection: &mut Connection,
         network: &mut Network,
         prior_una: u32,
-        news: &mut News,
+        info: &mut AckInformation,
     ) {
-        if news.ece {
+        if info.ece {
             // An episode with a congestion mark is never undone.
             self.prior_ssthresh = 0;
         }
         let mut state = self.ca_state(connection);
         if state == ca_state::OPEN {
             self.first_retransmission = None;
-        } else if self.board.snd_una >= self.high_seq {
+        } else if self.board.snd_una >= self.recovery_point {
             match state {
-                ca_state::CWR if self.board.snd_una > self.high_seq => {
+                ca_state::CWR if self.board.snd_una > self.recovery_point => {
                     self.end_reduction(connection, network);
                     self.set_ca_state(connection, ca_state::OPEN);
                     self.tell_recovered(connection, network, cause::EXIT);
                 }
                 ca_state::RECOVERY => {
-                    let undone = self.undo_recovery(connection, network, news);
+                    let undone = self.undo_recovery(connection, network, info);
                     self.end_reduction(connection, network);
                     if !undone {
                         self.tell_recovered(connection, network, cause::EXIT);
@@ -55,28 +55,28 @@ impl Sender {
         }
         match state {
             ca_state::RECOVERY => {
-                if news.una_advanced && self.undo_partial(connection, network, prior_una, news) {
+                if info.una_advanced && self.undo_partial(connection, network, prior_una, info) {
                     return;
                 }
                 if self.undo_after_duplicates(connection, network) {
-                    self.try_to_open(connection, network, news);
+                    self.try_to_open(connection, network, info);
                 }
-                self.identify_losses(connection, network, news);
+                self.identify_losses(connection, network, info);
                 if self.ca_state(connection) != ca_state::RECOVERY {
                     if self.board.lost_out == 0 {
                         return;
                     }
-                    self.enter_recovery(connection, network, news.ece);
+                    self.enter_recovery(connection, network, info.ece);
                 }
                 self.repair = true;
             }
             ca_state::LOSS => {
-                self.continue_after_timeout(connection, network, news);
-                self.identify_losses(connection, network, news);
+                self.continue_after_timeout(connection, network, info);
+                self.identify_losses(connection, network, info);
                 match self.ca_state(connection) {
-                    ca_state::OPEN => self.open_or_recover(connection, network, news),
-                    ca_state::LOSS if news.retransmission_lost => {
-                        self.open_or_recover(connection, network, news);
+                    ca_state::OPEN => self.open_or_recover(connection, network, info),
+                    ca_state::LOSS if info.retransmission_lost => {
+                        self.open_or_recover(connection, network, info);
                     }
                     _ => {}
                 }
@@ -85,34 +85,34 @@ impl Sender {
                 if state <= ca_state::DISORDER {
                     self.undo_after_duplicates(connection, network);
                 }
-                self.identify_losses(connection, network, news);
-                self.open_or_recover(connection, network, news);
+                self.identify_losses(connection, network, info);
+                self.open_or_recover(connection, network, info);
             }
         }
     }
 
     /// Not in recovery: begin one if something is lost.
-    fn open_or_recover(&mut self, connection: &mut Connection, network: &mut Network, news: &News) {
+    fn open_or_recover(&mut self, connection: &mut Connection, network: &mut Network, info: &AckInformation) {
         if self.board.lost_out == 0 {
-            self.try_to_open(connection, network, news);
+            self.try_to_open(connection, network, info);
         } else {
-            self.enter_recovery(connection, network, news.ece);
+            self.enter_recovery(connection, network, info.ece);
             self.repair = true;
         }
     }
 
     /// RACK marks what is lost.
-    fn identify_losses(&mut self, connection: &mut Connection, network: &Network, news: &mut News) {
+    fn identify_losses(&mut self, connection: &mut Connection, network: &Network, info: &mut AckInformation) {
         let in_recovery = self.ca_state(connection) >= ca_state::RECOVERY;
         let view = connection.subflow_mut(self.setup.index);
         let detected =
             self.rack.detect(network.now, &mut self.board, in_recovery, view.min_rtt_us, self.rtt.srtt_us());
         view.lost = view.lost.wrapping_add(detected.marked);
-        news.lost += detected.marked;
-        news.retransmission_lost |= detected.retransmission;
+        info.lost += detected.marked;
+        info.retransmission_lost |= detected.retransmission;
         if detected.wait_ns > 0 {
             self.start_reordering_timer(network.now, detected.wait_ns);
-            news.restart_timer = false;
+            info.restart_timer = false;
         }
     }
 
@@ -123,11 +123,11 @@ impl Sender {
     }
 
     /// Open if nothing is out of order; reduce if a congestion mark says so.
-    fn try_to_open(&mut self, connection: &mut Connection, network: &mut Network, news: &News) {
+    fn try_to_open(&mut self, connection: &mut Connection, network: &mut Network, info: &AckInformation) {
         if !self.any_retransmission_pending() {
             self.first_retransmission = None;
         }
-        if news.ece {
+        if info.ece {
             self.enter_reduction(connection, network);
         }
         if self.ca_state(connection) != ca_state::CWR {
@@ -144,7 +144,7 @@ impl Sender {
         };
         if self.ca_state(connection) != state {
             self.set_ca_state(connection, state);
-            self.high_seq = self.board.snd_nxt;
+            self.recovery_point = self.board.snd_nxt;
         }
     }
 
@@ -178,13 +178,13 @@ impl Sender {
     }
 
     fn start_reduction(&mut self, connection: &mut Connection, network: &Network, why: u32) {
-        self.high_seq = self.board.snd_nxt;
+        self.recovery_point = self.board.snd_nxt;
         self.probe = None;
         self.prior_cwnd = connection.subflow(self.setup.index).cwnd;
         self.prr_delivered = 0;
         self.prr_out = 0;
         self.ask_ssthresh(connection, network, why);
-        self.say_cwr = true;
+        self.send_cwr = true;
     }
 
     /// CWR: a congestion mark outside any episode.
@@ -223,13 +223,13 @@ impl Sender {
         let new_recovery = state < ca_state::RECOVERY;
         self.mark_lost_after_timeout(connection, network.now);
         let begins = state <= ca_state::DISORDER
-            || self.board.snd_una >= self.high_seq
-            || (state == ca_state::LOSS && self.expiries == 0);
+            || self.board.snd_una >= self.recovery_point
+            || (state == ca_state::LOSS && self.rto_backoffs == 0);
         if begins {
             self.prior_ssthresh = self.current_ssthresh(connection);
             self.prior_cwnd = connection.subflow(self.setup.index).cwnd;
         }
-        // Who owns the window hears of every timeout.
+        // An algorithm that owns cwnd is told of every timeout.
         if begins || self.owns_cwnd() {
             self.ask_ssthresh(connection, network, cause::RTO);
         }
@@ -243,10 +243,10 @@ impl Sender {
             self.rack.reordering = self.rack.reordering.min(REORDERING);
         }
         self.set_ca_state(connection, ca_state::LOSS);
-        self.high_seq = self.board.snd_nxt;
+        self.recovery_point = self.board.snd_nxt;
         self.probe = None;
-        self.say_cwr = true;
-        self.frto = new_recovery || self.expiries > 0;
+        self.send_cwr = true;
+        self.frto = new_recovery || self.rto_backoffs > 0;
         self.counts.timeouts += 1;
     }
 
@@ -270,23 +270,28 @@ impl Sender {
     }
 
     /// An acknowledgement in the Loss state (Linux `tcp_process_loss`).
-    fn continue_after_timeout(&mut self, connection: &mut Connection, network: &mut Network, news: &News) {
-        let recovered = self.board.snd_una >= self.high_seq;
-        if news.una_advanced && self.undo_loss(connection, network, news, false) {
+    fn continue_after_timeout(
+        &mut self,
+        connection: &mut Connection,
+        network: &mut Network,
+        info: &AckInformation,
+    ) {
+        let recovered = self.board.snd_una >= self.recovery_point;
+        if info.una_advanced && self.undo_loss(connection, network, info, false) {
             return;
         }
         if self.frto {
             // RFC 5682 step 3b: something sent before the timeout and never since has arrived.
-            if news.original_arrived && self.undo_loss(connection, network, news, true) {
+            if info.original_arrived && self.undo_loss(connection, network, info, true) {
                 return;
             }
-            if self.board.snd_nxt > self.high_seq {
-                if news.sacked || !news.una_advanced {
+            if self.board.snd_nxt > self.recovery_point {
+                if info.sacked || !info.una_advanced {
                     // Step 3a: the loss was real.
                     self.frto = false;
                 }
-            } else if news.una_advanced && !recovered {
-                self.high_seq = self.board.snd_nxt;
+            } else if info.una_advanced && !recovered {
+                self.recovery_point = self.board.snd_nxt;
                 if connection.has_new_data(self.setup.index) {
                     // Step 2b: new data instead of retransmissions, to tell the two apart.
                     return;
@@ -295,7 +300,7 @@ impl Sender {
             }
         }
         if recovered {
-            let undone = self.undo_recovery(connection, network, news);
+            let undone = self.undo_recovery(connection, network, info);
             if !undone {
                 self.tell_recovered(connection, network, cause::EXIT);
             }
@@ -305,12 +310,12 @@ impl Sender {
     }
 
     /// The echoed timestamp is older than the first retransmission: the original had arrived (Eifel).
-    fn original_was_delayed(&self, news: &News) -> bool {
-        self.first_retransmission.is_some_and(|first| (news.echo.wrapping_sub(first) as i32) < 0)
+    fn original_was_delayed(&self, info: &AckInformation) -> bool {
+        self.first_retransmission.is_some_and(|first| (info.echo.wrapping_sub(first) as i32) < 0)
     }
 
-    fn may_undo(&self, news: &News) -> bool {
-        self.undo_marker.is_some() && (self.undo_retrans == Some(0) || self.original_was_delayed(news))
+    fn may_undo(&self, info: &AckInformation) -> bool {
+        self.undo_marker.is_some() && (self.undo_retrans == Some(0) || self.original_was_delayed(info))
     }
 
     fn undo_reduction(&mut self, connection: &mut Connection, network: &mut Network, unmark: bool) {
@@ -327,7 +332,7 @@ impl Sender {
             let view = connection.subflow_mut(index);
             if self.prior_ssthresh > view.ssthresh {
                 view.ssthresh = self.prior_ssthresh;
-                self.say_cwr = false;
+                self.send_cwr = false;
             }
             self.counts.undos += 1;
         }
@@ -337,8 +342,13 @@ impl Sender {
     }
 
     /// All data of the episode is acknowledged. Returns whether it was undone.
-    fn undo_recovery(&mut self, connection: &mut Connection, network: &mut Network, news: &News) -> bool {
-        let undo = self.may_undo(news);
+    fn undo_recovery(
+        &mut self,
+        connection: &mut Connection,
+        network: &mut Network,
+        info: &AckInformation,
+    ) -> bool {
+        let undo = self.may_undo(info);
         self.set_ca_state(connection, ca_state::OPEN);
         if undo {
             self.undo_reduction(connection, network, false);
@@ -352,15 +362,15 @@ impl Sender {
         &mut self,
         connection: &mut Connection,
         network: &mut Network,
-        news: &News,
+        info: &AckInformation,
         frto: bool,
     ) -> bool {
-        if !frto && !self.may_undo(news) {
+        if !frto && !self.may_undo(info) {
             return false;
         }
         self.set_ca_state(connection, ca_state::OPEN);
         self.undo_reduction(connection, network, true);
-        self.expiries = 0;
+        self.rto_backoffs = 0;
         true
     }
 
@@ -370,9 +380,9 @@ impl Sender {
         connection: &mut Connection,
         network: &mut Network,
         prior_una: u32,
-        news: &News,
+        info: &AckInformation,
     ) -> bool {
-        if self.undo_marker.is_none() || !self.original_was_delayed(news) {
+        if self.undo_marker.is_none() || !self.original_was_delayed(info) {
             return false;
         }
         // The original arrived late: that is reordering.
@@ -413,8 +423,13 @@ impl Sender {
 
     /// Proportional rate reduction (RFC 6937 with Linux's choices).
     #[inline]
-    pub(super) fn reduce_proportionally(&mut self, connection: &mut Connection, now: u64, news: &News) {
-        let delivered = news.delivered;
+    pub(super) fn reduce_proportionally(
+        &mut self,
+        connection: &mut Connection,
+        now: u64,
+        info: &AckInformation,
+    ) {
+        let delivered = info.delivered;
         if delivered == 0 || self.prior_cwnd == 0 {
             return;
         }
@@ -426,7 +441,7 @@ impl Sender {
             (ssthresh * done).div_ceil(u64::from(self.prior_cwnd)) as i64 - sent
         } else {
             let mut limit = (done as i64 - sent).max(i64::from(delivered));
-            if news.una_advanced && news.lost == 0 {
+            if info.una_advanced && info.lost == 0 {
                 limit += 1;
             }
             limit.min(ssthresh as i64 - i64::from(in_flight))
@@ -442,13 +457,13 @@ impl Sender {
         connection: &mut Connection,
         network: &mut Network,
         ack: u32,
-        news: &News,
+        info: &AckInformation,
     ) {
         let Some((end, retransmission)) = self.probe else { return };
         if ack < end {
             return;
         }
-        if !retransmission || news.probe_duplicate {
+        if !retransmission || info.probe_duplicate {
             self.probe = None;
         } else if ack > end {
             // The probe repaired a loss: one reduction, at once.
@@ -459,7 +474,7 @@ impl Sender {
             self.set_ca_state(connection, ca_state::OPEN);
             self.keep_open(connection);
             self.tell_recovered(connection, network, cause::EXIT);
-        } else if !news.una_advanced && !news.sacked {
+        } else if !info.una_advanced && !info.sacked {
             self.probe = None;
         }
     }
@@ -483,8 +498,9 @@ impl Sender {
             if self.ca_state(connection) != ca_state::RECOVERY {
                 self.enter_recovery(connection, network, false);
                 if !self.owns_cwnd() {
-                    let news = News { delivered: 1, lost: detected.marked, ..News::default() };
-                    self.reduce_proportionally(connection, network.now, &news);
+                    let info =
+                        AckInformation { delivered: 1, lost: detected.marked, ..AckInformation::default() };
+                    self.reduce_proportionally(connection, network.now, &info);
                 }
             }
             self.retransmit(connection, network);

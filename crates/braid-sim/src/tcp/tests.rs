@@ -6,8 +6,8 @@ use braid_algorithms::{Controller, Spec};
 use braid_scenario::model::{self, Direction, Discipline, Loss, QueueLimit};
 
 use super::sender::{Sender, Setup, Timer};
-use crate::agenda::{Agenda, NEVER};
 use crate::connection::Connection;
+use crate::event_queue::{EventQueue, NEVER};
 use crate::link::Link;
 use crate::network::{END, Network};
 use crate::packet::{Packet, Sack, Sacks, flags};
@@ -80,7 +80,7 @@ impl Bench {
             senders: [Sender::new(setup, Controller::new(&spec))],
             network: Network {
                 now: 1_000 * MS,
-                agenda: Agenda::default(),
+                events: EventQueue::default(),
                 links: vec![Link::new(&direction, 1, "test")],
                 first_element: 1,
                 hops: vec![0, END],
@@ -121,7 +121,7 @@ impl Bench {
         let mut packets = Vec::new();
         let now = self.network.now;
         // The link is fast and short, but not infinitely so.
-        while let Some((time, 1)) = self.network.agenda.next() {
+        while let Some((time, 1)) = self.network.events.next() {
             self.network.now = time;
             packets.extend(self.network.arrive(0));
         }
@@ -477,7 +477,7 @@ fn a_rate_based_algorithm_sends_packet_by_packet_at_its_pacing_rate() {
 }
 
 #[test]
-fn who_owns_the_window_is_neither_reduced_nor_begun_anew_but_hears_of_every_timeout() {
+fn an_algorithm_that_owns_cwnd_is_not_reduced_but_told_of_every_timeout() {
     let mut bench = Bench::new("bbr", 100, 10);
     bench.view_mut().cwnd = 40;
     bench.ack(2);

@@ -1,13 +1,13 @@
 //! The one timer of a subflow: retransmission timeout (RFC 6298), tail loss probe and reordering (RFC 8985).
 //!
-//! Rearming only moves the deadline. The agenda keeps the earliest entry; when that comes up too early the timer is
+//! Rearming only moves the deadline. The event queue keeps the earliest entry; when that comes up too early the timer is
 //! entered again, once per timeout instead of once per acknowledgement.
 
 use braid_algorithms::layout::ca_state;
 
 use super::sender::{Sender, Timer};
-use crate::agenda::NEVER;
 use crate::connection::Connection;
+use crate::event_queue::NEVER;
 
 const MILLISECOND: u64 = 1_000_000;
 /// Linux adds this to reordering and probe timers.
@@ -50,7 +50,7 @@ impl Sender {
 
     /// Waits for the answer to the handshake's step.
     pub(crate) fn start_opening_timer(&mut self, now: u64) {
-        let timeout = OPENING_TIMEOUT_NS << self.expiries.saturating_sub(OPENING_LINEAR).min(7);
+        let timeout = OPENING_TIMEOUT_NS << self.rto_backoffs.saturating_sub(OPENING_LINEAR).min(7);
         self.set_timer(Timer::Retransmission, now + timeout);
     }
 

@@ -6,8 +6,8 @@ use braid_algorithms::layout::ca_state;
 
 use super::scoreboard::segment;
 use super::sender::Sender;
-use crate::agenda::NEVER;
 use crate::connection::Connection;
+use crate::event_queue::NEVER;
 use crate::network::Network;
 use crate::packet::{Packet, Sacks, flags};
 
@@ -15,7 +15,7 @@ use crate::packet::{Packet, Sacks, flags};
 const UNPACED: u64 = 10;
 
 impl Sender {
-    /// What is sent from now on takes the way there that begins at this hop.
+    /// What is sent from now on takes the route that begins at this hop.
     pub(crate) fn set_route(&mut self, hop: u32) {
         self.setup.hop = hop;
     }
@@ -48,9 +48,9 @@ impl Sender {
         let mut packet_flags = flags::DATA;
         if self.setup.ecn {
             packet_flags |= flags::ECT;
-            if self.say_cwr {
-                self.say_cwr = false;
-                self.cwr_said = Some(seq);
+            if self.send_cwr {
+                self.send_cwr = false;
+                self.cwr_sent = Some(seq);
                 packet_flags |= flags::CWR;
             }
         }

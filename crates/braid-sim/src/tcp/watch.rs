@@ -18,7 +18,7 @@ pub(crate) struct Seen {
     pub(crate) timeouts: u64,
     pub(crate) ecn_reductions: u64,
     pub(crate) undos: u64,
-    pub(crate) expiries: u32,
+    pub(crate) rto_backoffs: u32,
     pub(crate) probing: bool,
 }
 
@@ -40,7 +40,7 @@ impl Seen {
         timeouts: 0,
         ecn_reductions: 0,
         undos: 0,
-        expiries: 0,
+        rto_backoffs: 0,
         probing: false,
     };
 }
@@ -76,7 +76,7 @@ impl Sender {
             timeouts: self.counts.timeouts,
             ecn_reductions: self.counts.ecn_reductions,
             undos: self.counts.undos,
-            expiries: self.expiries,
+            rto_backoffs: self.rto_backoffs,
             probing: self.probe.is_some(),
         }
     }
@@ -101,8 +101,8 @@ impl Sender {
     }
 
     /// Whether this packet was the latest to say that the window was reduced.
-    pub(crate) fn said_cwr(&self, packet: u32) -> bool {
-        self.cwr_said == Some(packet)
+    pub(crate) fn sent_cwr(&self, packet: u32) -> bool {
+        self.cwr_sent == Some(packet)
     }
 }
 

@@ -10,9 +10,9 @@
 pub(crate) type Element = u32;
 
 const ELEMENT_BITS: u32 = 20;
-/// Most elements an agenda can hold.
+/// Most elements an event queue can hold.
 pub(crate) const MAX_ELEMENTS: u32 = 1 << ELEMENT_BITS;
-/// Latest time an agenda can hold, nanoseconds: about four hours and three quarters.
+/// Latest time an event queue can hold, nanoseconds: about four hours and three quarters.
 pub(crate) const MAX_TIME: u64 = (1 << (u64::BITS - ELEMENT_BITS)) - 1;
 
 /// No time at all.
@@ -21,7 +21,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// A four-ary heap of (time, element), packed into one integer so that comparing them is one instruction.
 ///
 /// An element may have several entries: it then recognises the one it still means by its time.
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     /// The first `len` are the heap; what follows is [`EMPTY`]. A node has four children or none, so that the least of
     /// them is found without counting them.
     heap: Vec<u64>,
@@ -44,13 +44,13 @@ fn event(key: u64) -> (u64, Element) {
     (key >> ELEMENT_BITS, (key & u64::from(MAX_ELEMENTS - 1)) as Element)
 }
 
-impl Default for Agenda {
+impl Default for EventQueue {
     fn default() -> Self {
         Self { heap: vec![EMPTY; 5], len: 0, hole: false }
     }
 }
 
-impl Agenda {
+impl EventQueue {
     /// Plans an event for `element` at `time`.
     #[inline]
     pub(crate) fn schedule(&mut self, time: u64, element: Element) {
@@ -142,38 +142,38 @@ impl Agenda {
 
 #[cfg(test)]
 mod tests {
-    use super::Agenda;
+    use super::EventQueue;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     #[test]
     fn events_of_one_instant_happen_in_the_order_of_their_elements() {
-        let mut agenda = Agenda::default();
+        let mut events = EventQueue::default();
         for element in [5, 1, 9, 3] {
-            agenda.schedule(7, element);
+            events.schedule(7, element);
         }
-        agenda.schedule(6, 8);
-        let order: Vec<_> = std::iter::from_fn(|| agenda.next()).collect();
+        events.schedule(6, 8);
+        let order: Vec<_> = std::iter::from_fn(|| events.next()).collect();
         assert_eq!(order, [(6, 8), (7, 1), (7, 3), (7, 5), (7, 9)]);
     }
 
     proptest! {
         /// Any mixture of taking and scheduling gives what a sorted set gives.
         #[test]
-        fn an_agenda_is_a_sorted_set(steps in prop::collection::vec((any::<bool>(), 0..1000_u64, 0..64_u32), 1..400)) {
-            let mut agenda = Agenda::default();
+        fn an_event_queue_is_a_sorted_set(steps in prop::collection::vec((any::<bool>(), 0..1000_u64, 0..64_u32), 1..400)) {
+            let mut events = EventQueue::default();
             let mut model = BTreeSet::new();
             for (take, time, element) in steps {
                 if take {
-                    prop_assert_eq!(agenda.next(), model.pop_first());
+                    prop_assert_eq!(events.next(), model.pop_first());
                 } else if model.insert((time, element)) {
-                    agenda.schedule(time, element);
+                    events.schedule(time, element);
                 }
             }
             while let Some(expected) = model.pop_first() {
-                prop_assert_eq!(agenda.next(), Some(expected));
+                prop_assert_eq!(events.next(), Some(expected));
             }
-            prop_assert_eq!(agenda.next(), None);
+            prop_assert_eq!(events.next(), None);
         }
     }
 }

@@ -4,6 +4,8 @@
 //! the runs that differ only in their seed into means and confidence intervals; [`Document`] is all of it. The same
 //! figures as plain tables are in [`mod@table`]. [`mod@claims`] holds them against what papers have published.
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 pub mod claims;
 pub mod compare;
 pub mod detection;

@@ -14,12 +14,14 @@ mod network;
 pub mod observe;
 mod options;
 mod packet;
+mod place;
 mod random;
 mod ranges;
 mod ring;
 mod run;
 mod schedule;
 mod scheduler;
+mod simulation;
 mod tcp;
 
 use braid_algorithms::Spec;
@@ -27,7 +29,12 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 
 pub use options::{Error, Options};
+pub use place::Place;
 pub use scheduler::Scheduler;
+pub use simulation::Simulation;
+
+/// Tells the sources of this simulator, the algorithms' excepted, from those of others: hexadecimal.
+pub const SOURCE_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/source-hash"));
 
 /// Runs `scenario` once. Connections that name no congestion control use `cc`.
 ///

@@ -12,7 +12,7 @@ const SAMPLE_NS: u64 = braid_results::measure::SAMPLE_INTERVAL_NS;
 impl Run<'_> {
     /// Handles all events before `limit`, a [`moment`]. Never inlined: the compiler makes one loop of it, whoever calls.
     #[inline(never)]
-    pub(super) fn advance(&mut self, limit: u64) {
+    pub(crate) fn advance(&mut self, limit: u64) {
         while let Some((time, element)) = self.network.events.next_before(limit) {
             debug_assert!(time >= self.network.now, "time never goes back");
             self.network.now = time;

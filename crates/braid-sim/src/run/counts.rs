@@ -24,13 +24,15 @@ impl Run<'_> {
         let packets_delivered = sums.iter().map(|scenario_subflow| scenario_subflow.packets).sum();
         let mut sums = sums.into_iter().map(|scenario_subflow| scenario_subflow.counts);
         let lasted = |from: u64, to: Option<u64>| to.unwrap_or(now).min(now).saturating_sub(from);
+        let delivered = self.delivered_bytes();
         let mut connections = Vec::with_capacity(self.applications.len());
-        for (model, application) in self.scenario.connections.iter().zip(&self.applications) {
+        for (number, (model, application)) in
+            self.scenario.connections.iter().zip(&self.applications).enumerate()
+        {
             let own = &self.connections[application.first..application.first + application.n];
-            let bytes = |own: &Connection| own.data.delivered_bytes(model.mss);
             connections.push(ConnectionCounts {
                 active_ns: lasted(model.start_ns, application.ended),
-                goodput_bytes: application.retired_bytes + own.iter().map(bytes).sum::<u64>(),
+                goodput_bytes: delivered[number],
                 reinjections: application.retired_reinjections
                     + own.iter().map(|own| own.data.reinjections).sum::<u64>(),
                 subflows: sums.by_ref().take(model.subflows.len()).collect(),
@@ -49,6 +51,17 @@ impl Run<'_> {
             })
             .collect();
         Measurements { connections, links, packets_delivered, ..Measurements::default() }
+    }
+
+    /// Payload bytes that the receiving applications of each connection of the scenario have got.
+    pub(crate) fn delivered_bytes(&self) -> Vec<u64> {
+        let each = self.scenario.connections.iter().zip(&self.applications);
+        each.map(|(model, application)| {
+            let own = &self.connections[application.first..application.first + application.n];
+            let bytes = |own: &Connection| own.data.delivered_bytes(model.mss);
+            application.retired_bytes + own.iter().map(bytes).sum::<u64>()
+        })
+        .collect()
     }
 
     /// What was counted in the present incarnation of a subflow; its integrals as of the latest change.

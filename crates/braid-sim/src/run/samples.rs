@@ -3,7 +3,9 @@
 use braid_algorithms::layout::SSTHRESH_INFINITE;
 use braid_results::measure::{LinkSample, SubflowSample};
 
-use super::state::{NOBODY, Run};
+use super::state::{NOBODY, Path, Run};
+use crate::link::Link;
+use crate::place::Place;
 
 impl Run<'_> {
     pub(super) fn sample(&mut self) {
@@ -15,35 +17,60 @@ impl Run<'_> {
 
     pub(super) fn observe(&mut self) {
         let time_ns = self.network.now;
-        for (subflow, path) in self.paths.iter().enumerate().filter(|(_, path)| path.live != NOBODY) {
-            let connection = &self.connections[path.connection];
-            // Of short flows there may be many at a time: no series.
-            if self.applications[connection.number].n == 1 {
-                let sender = &self.senders[subflow];
-                let view = connection.subflow(path.index);
-                let earlier = &self.retired[path.scenario_subflow].counts;
-                self.subflow_samples[path.scenario_subflow].push(SubflowSample {
-                    time_ns,
-                    cwnd: view.cwnd,
-                    ssthresh: (view.ssthresh != SSTHRESH_INFINITE).then_some(view.ssthresh),
-                    srtt_us: (view.srtt_us > 0).then_some(view.srtt_us),
-                    in_flight: sender.in_flight(),
-                    received_bytes: earlier.received_bytes + self.receivers[subflow].received_bytes,
-                    retransmissions: earlier.retransmissions + sender.counts.retransmissions,
-                    rtt_samples: sender.counts.rtt_samples,
-                    rtt_steps_us: sender.counts.rtt_steps_us,
-                    group: sender.verdicts.last().map(|verdict| verdict.group),
-                });
-            }
+        let look =
+            |(subflow, path): (usize, &Path)| (path.scenario_subflow, self.look_at(subflow, path, time_ns));
+        let samples: Vec<(usize, SubflowSample)> = self.established_paths().map(look).collect();
+        for (subflow, sample) in samples {
+            self.subflow_samples[subflow].push(sample);
         }
         let forward = self.network.links.iter_mut().step_by(2);
         let shared = self.scenario.links.iter().zip(forward).zip(&mut self.link_samples);
         for ((_, link), samples) in shared.filter(|((model, _), _)| !model.private) {
-            samples.push(LinkSample {
-                time_ns,
-                queue_packets: link.queue_length(time_ns),
-                drops_queue: link.counts().drops_queue,
-            });
+            samples.push(look_at_link(link, time_ns));
         }
     }
+
+    /// Each subflow that is established, at a time by which everything has happened.
+    pub(crate) fn present(&self, time_ns: u64) -> Vec<(Place, SubflowSample)> {
+        let place = |path: &Path| {
+            let connection = self.connections[path.connection].number;
+            Place { connection, subflow: path.index }
+        };
+        let each = self.established_paths();
+        each.map(|(subflow, path)| (place(path), self.look_at(subflow, path, time_ns))).collect()
+    }
+
+    /// The forward direction of every link.
+    pub(crate) fn queues(&mut self, time_ns: u64) -> Vec<LinkSample> {
+        self.network.links.iter_mut().step_by(2).map(|link| look_at_link(link, time_ns)).collect()
+    }
+
+    /// Of short flows there may be many at a time: they are left out.
+    fn established_paths(&self) -> impl Iterator<Item = (usize, &Path)> {
+        let is_single = |path: &Path| self.applications[self.connections[path.connection].number].n == 1;
+        let all = self.paths.iter().enumerate();
+        all.filter(move |(_, path)| path.live != NOBODY && is_single(path))
+    }
+
+    fn look_at(&self, subflow: usize, path: &Path, time_ns: u64) -> SubflowSample {
+        let sender = &self.senders[subflow];
+        let view = self.connections[path.connection].subflow(path.index);
+        let earlier = &self.retired[path.scenario_subflow].counts;
+        SubflowSample {
+            time_ns,
+            cwnd: view.cwnd,
+            ssthresh: (view.ssthresh != SSTHRESH_INFINITE).then_some(view.ssthresh),
+            srtt_us: (view.srtt_us > 0).then_some(view.srtt_us),
+            in_flight: sender.in_flight(),
+            received_bytes: earlier.received_bytes + self.receivers[subflow].received_bytes,
+            retransmissions: earlier.retransmissions + sender.counts.retransmissions,
+            rtt_samples: sender.counts.rtt_samples,
+            rtt_steps_us: sender.counts.rtt_steps_us,
+            group: sender.verdicts.last().map(|verdict| verdict.group),
+        }
+    }
+}
+
+fn look_at_link(link: &mut Link, time_ns: u64) -> LinkSample {
+    LinkSample { time_ns, queue_packets: link.queue_length(time_ns), drops_queue: link.counts().drops_queue }
 }

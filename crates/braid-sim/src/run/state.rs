@@ -93,6 +93,21 @@ impl<'a> Run<'a> {
         if link % 2 == 0 { &both.forward } else { &both.reverse }
     }
 
+    /// When it ends.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.end
+    }
+
+    /// Events that have happened.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// When the next event is due; entries that are no longer meant count, too.
+    pub(crate) fn next_event_ns(&mut self) -> Option<u64> {
+        self.network.events.peek().map(|(time, _)| time)
+    }
+
     pub(super) fn plan(&mut self, time: u64, plan: Plan) {
         if time >= self.end {
             return;

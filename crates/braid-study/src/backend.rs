@@ -1,0 +1,127 @@
+//! What runs scenarios: the simulator, or a kernel of some kind.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use braid_algorithms::Spec;
+use braid_results::Setup;
+use braid_results::measure::Measurements;
+use braid_scenario::File;
+use braid_scenario::model::Scenario;
+
+use crate::{Cancel, Error};
+
+/// Runs scenarios. What only a backend knows stays in its crate; the rest, from planning to results, is the same for all.
+pub trait Backend: Send + Sync {
+    /// As results call it: `sim`, `lab`, `host`.
+    fn name(&self) -> &'static str;
+
+    /// The scheduler of that name in normal form; with `None` the usual one.
+    ///
+    /// # Errors
+    /// If there is none of that name here.
+    fn scheduler(&self, name: Option<&str>) -> Result<String, Error>;
+
+    /// Refuses what it cannot run, best by [`File::error`] where it stands in the file. Before anything runs.
+    ///
+    /// # Errors
+    /// If it cannot run this cell of the file.
+    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error>;
+
+    /// What the results of a run depend on besides scenario, congestion control, scheduler and seed: the sources of a
+    /// simulator, or kernel and machine. Part of a [`Key`](crate::Key); need not be short.
+    ///
+    /// # Errors
+    /// If it cannot be found out.
+    fn identity(&self, case: &Case) -> Result<String, Error>;
+
+    /// Gets everything ready for these scenarios. What takes long is told to `say`.
+    ///
+    /// # Errors
+    /// If something is missing, or it was cancelled.
+    fn prepare(
+        &self,
+        scenarios: &[&Scenario],
+        cancel: &Cancel,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
+        let _ = (scenarios, cancel, say);
+        Ok(())
+    }
+
+    /// How many runs at the same time are best; `None`: as many as there are processors.
+    fn jobs(&self) -> Option<usize> {
+        None
+    }
+
+    /// Does a run.
+    ///
+    /// # Errors
+    /// If the run fails, is cancelled, or shows that no run can succeed.
+    fn run(&self, request: Request) -> Result<Outcome, Stop>;
+}
+
+/// One run of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// What is run.
+    pub scenario: &'a Scenario,
+    /// The congestion control that the run is about.
+    pub spec: &'a Spec,
+    /// The MPTCP packet scheduler, in normal form.
+    pub scheduler: &'a str,
+    /// The seed.
+    pub seed: u64,
+    /// [`Backend::name`]
+    pub backend: &'static str,
+}
+
+impl<'a> Case<'a> {
+    /// The same for results.
+    pub fn setup(&self) -> Setup<'a> {
+        let Self { scenario, spec, scheduler, seed, backend } = *self;
+        Setup { scenario, backend, cc: spec.text(), scheduler, seed }
+    }
+}
+
+/// A run to be done.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Which one.
+    pub case: Case<'a>,
+    /// Whether [`Measurements`] are to hold samples.
+    pub samples: bool,
+    /// Ends the run early.
+    pub cancel: &'a Cancel,
+    /// For [`Request::progress`], millionths.
+    pub(crate) share: &'a AtomicU32,
+}
+
+impl Request<'_> {
+    /// To be called now and then: so much of the run's time is over.
+    pub fn progress(&self, time_ns: u64) {
+        let share = time_ns as f64 / self.case.scenario.duration_ns.max(1) as f64;
+        self.share.store((share.min(1.0) * 1e6) as u32, Ordering::Relaxed);
+    }
+}
+
+/// What came of a run that succeeded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// What was measured.
+    pub measurements: Measurements,
+    /// Versions of a real kernel and its machine; `None` of the simulator.
+    pub environment: Option<String>,
+    /// What makes the result doubtful; for people.
+    pub doubts: Vec<String>,
+}
+
+/// Why a run has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It failed; others may succeed.
+    Failed(String),
+    /// The study was cancelled.
+    Cancelled,
+    /// Others would fail as well: the study ends.
+    All(Error),
+}

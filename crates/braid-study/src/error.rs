@@ -1,0 +1,63 @@
+//! Why a study cannot be done.
+
+use std::fmt;
+
+/// What kind of error it is: who can put it right, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Something asked for is wrong.
+    Input,
+    /// An algorithm or its parameters are not there.
+    Algorithm,
+    /// Neither the study nor the scenario says which algorithms to run.
+    NoAlgorithm,
+    /// More runs than fit into memory.
+    TooMany,
+    /// The machine lacks something, or something failed that every run needs.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// Why a study cannot be done, in a sentence, and a remedy if there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What kind of error it is.
+    pub kind: Kind,
+    /// What is wrong.
+    pub message: String,
+    /// How to put it right.
+    pub hint: Option<String>,
+}
+
+impl Error {
+    /// An error without a remedy.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    /// The same with a remedy.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<braid_scenario::Error> for Error {
+    fn from(error: braid_scenario::Error) -> Self {
+        Self::new(Kind::Input, error.to_string())
+    }
+}

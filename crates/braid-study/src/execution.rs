@@ -1,0 +1,165 @@
+//! Doing the runs of a plan.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use crate::panics::caught;
+use crate::pool::{self, Caller};
+use crate::{Cancel, Error, Event, Finished, Kind, Plan, Request, Results, Stop};
+
+/// How the runs of a [`Plan`] are to be done.
+pub struct Execution<'a> {
+    plan: &'a Plan,
+    jobs: Option<NonZeroUsize>,
+    samples: Box<dyn Fn(usize) -> bool + Sync + 'a>,
+    cancel: Cancel,
+}
+
+/// What came of an execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Runs that are done.
+    pub runs: usize,
+    /// How many of them were done already.
+    pub reused: usize,
+}
+
+impl<'a> Execution<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> Self {
+        Self { plan, jobs: None, samples: Box::new(|_| false), cancel: Cancel::new() }
+    }
+
+    /// So many runs at the same time; results do not depend on it. Else: one for each processor, or what the backend
+    /// finds best.
+    #[must_use]
+    pub fn jobs(self, jobs: NonZeroUsize) -> Self {
+        Self { jobs: Some(jobs), ..self }
+    }
+
+    /// Every run keeps samples: window, RTT, bytes and queues every 100 ms.
+    #[must_use]
+    pub fn samples(self) -> Self {
+        self.samples_of(|_| true)
+    }
+
+    /// The runs with these numbers keep samples.
+    #[must_use]
+    pub fn samples_of(self, wanted: impl Fn(usize) -> bool + Sync + 'a) -> Self {
+        Self { samples: Box::new(wanted), ..self }
+    }
+
+    /// Can be ended early by this.
+    #[must_use]
+    pub fn cancel(self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self }
+    }
+
+    /// Gets the backend ready, does all runs, and tells `each` what happens, on the thread of the caller. A run that
+    /// fails says so in its status. Whoever breaks has seen enough: that is no error.
+    ///
+    /// # Errors
+    /// If something fails that every run needs, or the study is cancelled.
+    pub fn run(&self, mut each: impl FnMut(Event) -> ControlFlow<()>) -> Result<Done, Error> {
+        let plan = self.plan;
+        let mut enough = false;
+        let mut say = |what: &str| enough |= each(Event::Preparing(what)).is_break();
+        let scenarios: Vec<_> = plan.groups().map(|group| group.scenario).collect();
+        plan.backend().prepare(&scenarios, &self.cancel, &mut say)?;
+        if enough {
+            return Ok(Done::default());
+        }
+
+        let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let jobs = self.jobs.map(NonZeroUsize::get).or_else(|| plan.backend().jobs());
+        let jobs = jobs.unwrap_or_else(processors);
+        let shares: Vec<AtomicU32> = (0..jobs.min(plan.len())).map(|_| AtomicU32::new(0)).collect();
+        let work = |worker: usize, number: usize| {
+            let finished = self.run_one(number, &shares[worker]);
+            shares[worker].store(0, Ordering::Relaxed);
+            finished
+        };
+        let mut teller = Teller { each, shares: &shares, total: plan.len(), runs: 0, error: None };
+        pool::in_order(plan.len(), jobs, &self.cancel, work, &mut teller);
+        let Teller { runs, error, .. } = teller;
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if self.cancel.is_cancelled() && runs < plan.len() {
+            let message = format!("cancelled after {runs} of {} runs", plan.len());
+            return Err(Error::new(Kind::Cancelled, message));
+        }
+        Ok(Done { runs, reused: 0 })
+    }
+
+    /// Does all runs and keeps their results in memory.
+    ///
+    /// # Errors
+    /// As [`Execution::run`].
+    pub fn collect(&self) -> Result<Results, Error> {
+        let mut finished = Vec::with_capacity(self.plan.len());
+        self.run(|event| {
+            if let Event::Finished(one) = event {
+                finished.push(*one);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(Results::new(self.plan, finished))
+    }
+
+    /// `None` if it was cancelled.
+    fn run_one(&self, number: usize, share: &AtomicU32) -> Result<Option<Finished>, Error> {
+        let case = self.plan.case(number);
+        let samples = (self.samples)(number);
+        let request = Request { case, samples, cancel: &self.cancel, share };
+        let outcome = caught(|| self.plan.backend().run(request));
+        let setup = case.setup();
+        let (run, measurements) = match outcome.unwrap_or_else(|panic| Err(Stop::Failed(panic))) {
+            Ok(outcome) => {
+                let mut run = setup.measured(&outcome.measurements);
+                run.environment = outcome.environment;
+                run.doubts = outcome.doubts;
+                (run, samples.then_some(outcome.measurements))
+            }
+            Err(Stop::Failed(reason)) => (setup.failed(reason), None),
+            Err(Stop::Cancelled) => return Ok(None),
+            Err(Stop::All(error)) => return Err(error),
+        };
+        Ok(Some(Finished { number, run, measurements, reused: false }))
+    }
+}
+
+/// Turns what the pool tells into events.
+struct Teller<'a, F> {
+    each: F,
+    /// Of each worker, how much of its run is done, in millionths.
+    shares: &'a [AtomicU32],
+    total: usize,
+    runs: usize,
+    error: Option<Error>,
+}
+
+impl<F: FnMut(Event) -> ControlFlow<()>> Caller<Result<Option<Finished>, Error>> for Teller<'_, F> {
+    fn ready(&mut self, _: usize, _: &Result<Option<Finished>, Error>) {}
+
+    fn each(&mut self, result: Result<Option<Finished>, Error>) -> ControlFlow<()> {
+        match result {
+            Ok(Some(finished)) => {
+                self.runs += 1;
+                (self.each)(Event::Finished(Box::new(finished)))
+            }
+            Ok(None) => ControlFlow::Break(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn tick(&mut self, done: usize) -> ControlFlow<()> {
+        let parts: f64 = self.shares.iter().map(|share| f64::from(share.load(Ordering::Relaxed)) / 1e6).sum();
+        let share = ((done as f64 + parts) / self.total as f64).min(1.0);
+        (self.each)(Event::Progress { done, total: self.total, share })
+    }
+}

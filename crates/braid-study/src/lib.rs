@@ -1,0 +1,54 @@
+//! Experiments: what is to be run, checked before anything starts, run in parallel, and handed out as tables.
+//!
+//! A [`Study`] is scenarios × parameters × algorithms × schedulers × seeds on a [`Backend`], which is the simulator
+//! unless another is given. [`Study::check`] reads and checks everything and makes a [`Plan`] of it; [`Plan::execution`]
+//! says how it is to be run; its results come one by one and in a fixed order, or all together as [`Results`].
+//!
+//! ```
+//! use braid_study::Study;
+//!
+//! let results = Study::new(["d-olia/1"])
+//!     .set("duration=20s")
+//!     .algorithms(["lia", "olia"])
+//!     .seeds(3)
+//!     .check()?
+//!     .execution()
+//!     .collect()?;
+//! for summary in results.summary() {
+//!     let benefit = summary.get("metrics.aggregate_benefit").expect("there is an MPTCP connection");
+//!     println!("{}: aggregate benefit {:.2} of {} runs", summary.cc, benefit.mean, summary.runs);
+//! }
+//! # #[cfg(feature = "arrow")]
+//! assert_eq!(results.flows().num_rows(), 2 * 3 * 2, "two algorithms, three seeds, two subflows");
+//! # Ok::<(), braid_study::Error>(())
+//! ```
+//!
+//! There is no terminal in here: whoever calls gets [`Event`]s while it runs, and may [`Cancel`] it at any time. A run
+//! that fails, even by a panic, says why in its status, and the others go on. A [`Key`] tells whether two runs are the
+//! same.
+
+mod backend;
+mod cancel;
+mod error;
+mod event;
+mod execution;
+mod key;
+mod panics;
+mod plan;
+mod pool;
+mod results;
+mod seeds;
+mod sim;
+mod study;
+
+pub use backend::{Backend, Case, Outcome, Request, Stop};
+pub use cancel::Cancel;
+pub use error::{Error, Kind};
+pub use event::{Event, Finished};
+pub use execution::{Done, Execution};
+pub use key::Key;
+pub use plan::{Group, Plan, Planned};
+pub use results::Results;
+pub use seeds::Seeds;
+pub use sim::Sim;
+pub use study::{Study, load};

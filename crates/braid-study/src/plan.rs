@@ -1,0 +1,166 @@
+//! A list of runs, all of which have been checked.
+
+use std::sync::OnceLock;
+
+use braid_algorithms::Spec;
+use braid_results::{Summary, theory};
+use braid_scenario::File;
+use braid_scenario::model::Scenario;
+
+use crate::key::{self, Key};
+use crate::{Backend, Case, Error, Execution, Kind, Seeds};
+
+/// More runs than this at once would not fit into memory.
+const MOST_RUNS: usize = 1_000_000;
+
+/// Everything that is to be run: by file, cell, congestion control, scheduler and seed, the last varying fastest.
+pub struct Plan {
+    files: Vec<Planned>,
+    schedulers: Vec<String>,
+    seeds: Seeds,
+    backend: Box<dyn Backend>,
+    groups: Vec<Place>,
+    /// Of each group's scenario.
+    hashes: OnceLock<Vec<[u8; 32]>>,
+    len: usize,
+}
+
+/// A scenario file and the congestion controls to run it with.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// What it says, with what was set.
+    pub file: File,
+    /// At least one.
+    pub specs: Vec<Spec>,
+}
+
+/// The indices of a group.
+#[derive(Clone, Copy)]
+struct Place {
+    file: usize,
+    cell: usize,
+    spec: usize,
+    scheduler: usize,
+}
+
+/// Runs that differ only in their seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
+    /// What is run.
+    pub scenario: &'a Scenario,
+    /// The congestion control that the runs are about.
+    pub spec: &'a Spec,
+    /// The packet scheduler.
+    pub scheduler: &'a str,
+}
+
+impl Plan {
+    pub(crate) fn new(
+        files: Vec<Planned>,
+        schedulers: Vec<String>,
+        seeds: Seeds,
+        backend: Box<dyn Backend>,
+    ) -> Result<Self, Error> {
+        let mut groups = Vec::new();
+        for (file, planned) in files.iter().enumerate() {
+            for cell in 0..planned.file.cells.len() {
+                for spec in 0..planned.specs.len() {
+                    groups.extend((0..schedulers.len()).map(|scheduler| Place {
+                        file,
+                        cell,
+                        spec,
+                        scheduler,
+                    }));
+                }
+            }
+        }
+        let len = seeds.count().and_then(|seeds| seeds.checked_mul(groups.len()));
+        let Some(len @ ..=MOST_RUNS) = len else {
+            let message = format!("more than {MOST_RUNS} runs at once");
+            return Err(Error::new(Kind::TooMany, message).hint("ask for fewer seeds at a time"));
+        };
+        Ok(Self { files, schedulers, seeds, backend, groups, hashes: OnceLock::new(), len })
+    }
+
+    /// Number of runs; at least one.
+    #[allow(clippy::len_without_is_empty, reason = "it never is")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The files, in the order asked for.
+    pub fn files(&self) -> &[Planned] {
+        &self.files
+    }
+
+    /// The packet schedulers, in the order asked for.
+    pub fn schedulers(&self) -> &[String] {
+        &self.schedulers
+    }
+
+    /// The seeds of each group.
+    pub fn seeds(&self) -> Seeds {
+        self.seeds
+    }
+
+    /// Runs that differ only in their seed follow each other, so many at a time.
+    pub fn seeds_of_each(&self) -> usize {
+        self.len / self.groups.len()
+    }
+
+    /// The groups of runs that differ only in their seed, in order.
+    pub fn groups(&self) -> impl ExactSizeIterator<Item = Group<'_>> {
+        self.groups.iter().map(|&place| self.group(place))
+    }
+
+    fn group(&self, Place { file, cell, spec, scheduler }: Place) -> Group<'_> {
+        let planned = &self.files[file];
+        Group {
+            scenario: &planned.file.cells[cell],
+            spec: &planned.specs[spec],
+            scheduler: &self.schedulers[scheduler],
+        }
+    }
+
+    /// The run with this number.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn case(&self, number: usize) -> Case<'_> {
+        let seeds = self.seeds_of_each();
+        let Group { scenario, spec, scheduler } = self.group(self.groups[number / seeds]);
+        let seed = self.seeds.first() + (number % seeds) as u64;
+        Case { scenario, spec, scheduler, seed, backend: self.backend.name() }
+    }
+
+    /// What tells a run from all others.
+    ///
+    /// # Errors
+    /// If the backend cannot find out what its results depend on.
+    ///
+    /// # Panics
+    /// If there is no run with this number.
+    pub fn key(&self, number: usize) -> Result<Key, Error> {
+        let hashes =
+            self.hashes.get_or_init(|| self.groups().map(|group| key::of_scenario(group.scenario)).collect());
+        let case = self.case(number);
+        Ok(Key::new(&hashes[number / self.seeds_of_each()], &case, &self.backend.identity(&case)?))
+    }
+
+    /// Where it is run.
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    /// How it is to be run: everything in parallel, and nothing kept, unless it is said otherwise.
+    pub fn execution(&self) -> Execution<'_> {
+        Execution::new(self)
+    }
+
+    /// Adds what theory says to the summaries of all groups, in their order.
+    pub fn add_theory(&self, summaries: &mut [Summary]) {
+        for (summary, group) in summaries.iter_mut().zip(self.groups()) {
+            summary.theory = Some(theory::predict(group.scenario, group.spec.text()));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! All results of a study together.
+
+use braid_results::measure::Measurements;
+use braid_results::summary::summarize;
+use braid_results::{Run, Summary};
+#[cfg(feature = "arrow")]
+use {
+    arrow_array::RecordBatch,
+    braid_results::arrow::batch,
+    braid_results::table::{self, Row, Table},
+};
+
+use crate::{Finished, Plan};
+
+/// The results of all runs, in the order of the plan.
+#[derive(Clone, Debug)]
+pub struct Results {
+    runs: Vec<Run>,
+    measurements: Vec<Option<Measurements>>,
+    summary: Vec<Summary>,
+}
+
+impl Results {
+    pub(crate) fn new(plan: &Plan, finished: Vec<Finished>) -> Self {
+        let (runs, measurements): (Vec<_>, Vec<_>) =
+            finished.into_iter().map(|finished| (finished.run, finished.measurements)).unzip();
+        let mut summary = summarize(&runs);
+        plan.add_theory(&mut summary);
+        Self { runs, measurements, summary }
+    }
+
+    /// Every run.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// What was measured in each of them; `None` of those that failed or were asked for without samples.
+    pub fn measurements(&self) -> &[Option<Measurements>] {
+        &self.measurements
+    }
+
+    /// Statistics over the runs that differ only in their seed, one for each group.
+    pub fn summary(&self) -> &[Summary] {
+        &self.summary
+    }
+}
+
+/// As Arrow record batches. `docs/results.md` explains every column; each field says its unit and meaning.
+#[cfg(feature = "arrow")]
+impl Results {
+    /// One row for each run.
+    pub fn table(&self) -> RecordBatch {
+        batch(&table::RUNS, &table::runs(&self.runs))
+    }
+
+    /// One row for each subflow, and for each TCP connection.
+    pub fn flows(&self) -> RecordBatch {
+        batch(&table::FLOWS, &table::flows(&self.runs))
+    }
+
+    /// One row for each direction of a link.
+    pub fn links(&self) -> RecordBatch {
+        batch(&table::LINKS, &table::links(&self.runs))
+    }
+
+    /// One row for each period and subflow.
+    pub fn periods(&self) -> RecordBatch {
+        batch(&table::PERIODS, &table::periods(&self.runs))
+    }
+
+    /// One row for each subflow and 100 ms of the runs that keep samples.
+    pub fn samples(&self) -> RecordBatch {
+        self.sampled(&table::SAMPLES, table::samples)
+    }
+
+    /// One row for each shared link and 100 ms of the runs that keep samples.
+    pub fn queues(&self) -> RecordBatch {
+        self.sampled(&table::QUEUES, table::queues)
+    }
+
+    /// One row for each object, short flow, burst, response or write of the runs that keep samples.
+    pub fn transfers(&self) -> RecordBatch {
+        self.sampled(&table::TRANSFERS, table::transfers)
+    }
+
+    fn sampled<'a>(
+        &'a self,
+        table: &Table,
+        rows: fn(u64, &'a Run, &'a Measurements) -> Vec<Row<'a>>,
+    ) -> RecordBatch {
+        let runs = (0..).zip(&self.runs).zip(&self.measurements);
+        let rows = runs.filter_map(|((number, run), counts)| Some(rows(number, run, counts.as_ref()?)));
+        batch(table, &rows.flatten().collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,63 @@
+//! The simulator as a backend.
+
+use braid_algorithms::Spec;
+use braid_scenario::File;
+use braid_scenario::model::{Connection, Scenario, Traffic};
+use braid_sim::{Options, Scheduler, Simulation};
+
+use crate::{Backend, Case, Error, Kind, Outcome, Request, Stop};
+
+/// The packet-level simulator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sim;
+
+impl Backend for Sim {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
+        match name {
+            None => Ok(Scheduler::MinRtt.name().to_owned()),
+            Some(name) => find(name).map(|scheduler| scheduler.name().to_owned()),
+        }
+    }
+
+    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        let is_program = |connection: &&Connection| matches!(connection.traffic, Traffic::Program(_));
+        let Some(connection) = cell.connections.iter().find(is_program) else { return Ok(()) };
+        let hint = "use braid run --backend lab, or give the connection another kind of traffic".to_owned();
+        let key = format!("connection.{}.traffic", connection.name);
+        Err(file.error(&key, "the simulator cannot run programs", Some(hint)).into())
+    }
+
+    fn identity(&self, case: &Case) -> Result<String, Error> {
+        let named = case.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
+        let mut specs: Vec<Spec> = named.filter_map(|text| Spec::parse(text).ok()).collect();
+        specs.push(case.spec.clone());
+        let mut sources: Vec<(&str, u64)> =
+            specs.iter().map(|spec| (spec.algorithm().name(), spec.algorithm().source_hash())).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        Ok(format!("{} {sources:?}", braid_sim::SOURCE_HASH))
+    }
+
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        let Case { scenario, spec, scheduler, seed, .. } = request.case;
+        let scheduler = find(scheduler).map_err(Stop::All)?;
+        let options = Options { samples: request.samples, scheduler };
+        let simulation = Simulation::new(scenario, spec, seed, options);
+        let simulation = simulation.map_err(|error| Stop::Failed(error.to_string()))?;
+        let progress = |time_ns| request.progress(time_ns);
+        let measurements =
+            simulation.finish_unless(request.cancel.flag(), progress).ok_or(Stop::Cancelled)?;
+        Ok(Outcome { measurements, ..Outcome::default() })
+    }
+}
+
+fn find(name: &str) -> Result<Scheduler, Error> {
+    Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name).ok_or_else(|| {
+        Error::new(Kind::Input, format!("no scheduler is called \"{name}\""))
+            .hint(format!("there are {}", Scheduler::ALL.map(Scheduler::name).join(" and ")))
+    })
+}

@@ -1,0 +1,186 @@
+//! What a study asks for.
+
+use braid_algorithms::Spec;
+use braid_scenario::{File, Source};
+
+use crate::plan::{Plan, Planned};
+use crate::{Backend, Error, Kind, Results, Seeds, Sim};
+
+/// Scenarios × parameters × algorithms × schedulers × seeds on a backend. Nothing is read or checked before
+/// [`Study::check`].
+pub struct Study {
+    scenarios: Vec<Origin>,
+    set: Vec<String>,
+    algorithms: Vec<String>,
+    schedulers: Vec<String>,
+    seeds: Seeds,
+    backend: Box<dyn Backend>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    Name(String),
+    Source(Source),
+}
+
+impl Origin {
+    fn name(&self) -> &str {
+        match self {
+            Self::Name(name) => name,
+            Self::Source(source) => &source.name,
+        }
+    }
+}
+
+impl Study {
+    /// Of scenarios by embedded name or path; one seed, in the simulator.
+    pub fn new<S: Into<String>>(scenarios: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            scenarios: scenarios.into_iter().map(|name| Origin::Name(name.into())).collect(),
+            set: Vec::new(),
+            algorithms: Vec::new(),
+            schedulers: Vec::new(),
+            seeds: Seeds::default(),
+            backend: Box::new(Sim),
+        }
+    }
+
+    /// Adds a scenario whose text is there already.
+    #[must_use]
+    pub fn source(mut self, source: Source) -> Self {
+        self.scenarios.push(Origin::Source(source));
+        self
+    }
+
+    /// Changes a value of every scenario: `link.b1.rate=20mbit`. `parameters.bandwidth=12mbit,24mbit` gives a parameter
+    /// its values.
+    #[must_use]
+    pub fn set(mut self, assignment: impl Into<String>) -> Self {
+        self.set.push(assignment.into());
+        self
+    }
+
+    /// The congestion controls to compare, each `NAME[:key=value]...`; without any, those that the scenarios name.
+    #[must_use]
+    pub fn algorithms<S: Into<String>>(mut self, specs: impl IntoIterator<Item = S>) -> Self {
+        self.algorithms.extend(specs.into_iter().map(Into::into));
+        self
+    }
+
+    /// The packet schedulers of MPTCP connections to compare; without any, the backend's usual one.
+    #[must_use]
+    pub fn schedulers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.schedulers.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Repeats every run with these seeds: `10` means 1 to 10, and there are ranges (`3..=7`).
+    #[must_use]
+    pub fn seeds(mut self, seeds: impl Into<Seeds>) -> Self {
+        self.seeds = seeds.into();
+        self
+    }
+
+    /// Where to run.
+    #[must_use]
+    pub fn backend(mut self, backend: impl Backend + 'static) -> Self {
+        self.backend = Box::new(backend);
+        self
+    }
+
+    /// Reads and checks everything that is asked for; what occurs twice counts once.
+    ///
+    /// # Errors
+    /// If anything is wrong, before anything runs.
+    pub fn check(self) -> Result<Plan, Error> {
+        let Self { scenarios, set, algorithms, schedulers, seeds, backend } = self;
+        if scenarios.is_empty() {
+            return Err(Error::new(Kind::Input, "a study without scenarios").hint("name at least one"));
+        }
+        let schedulers = self::schedulers(&*backend, &schedulers)?;
+        let asked = specs(&algorithms)?;
+        let mut files = Vec::new();
+        for (index, origin) in scenarios.iter().enumerate() {
+            if scenarios[..index].contains(origin) {
+                continue;
+            }
+            let file = match origin {
+                Origin::Name(name) => load(&Source::find(name)?, &set)?,
+                Origin::Source(source) => load(source, &set)?,
+            };
+            let specs = choose(&file, origin.name(), &asked)?;
+            file.cells.iter().try_for_each(|cell| backend.check(&file, cell))?;
+            files.push(Planned { file, specs });
+        }
+        Plan::new(files, schedulers, seeds, backend)
+    }
+
+    /// Checks, runs and collects: for studies whose results fit into memory.
+    ///
+    /// # Errors
+    /// If anything is wrong; a run that fails is no error, its status says why.
+    pub fn run(self) -> Result<Results, Error> {
+        self.check()?.execution().collect()
+    }
+}
+
+/// Reads and checks a scenario, the congestion controls that it names included.
+///
+/// # Errors
+/// If anything is wrong with it.
+pub fn load(source: &Source, set: &[String]) -> Result<File, braid_scenario::Error> {
+    let file = braid_scenario::load(source, set)?;
+    for text in &file.cc {
+        Spec::parse(text).map_err(|error| file.error("cc", error.0, None))?;
+    }
+    for connection in file.cells.iter().flat_map(|cell| &cell.connections) {
+        if let Some(text) = &connection.cc {
+            let key = format!("connection.{}.cc", connection.name);
+            Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
+        }
+    }
+    Ok(file)
+}
+
+fn schedulers(backend: &dyn Backend, names: &[String]) -> Result<Vec<String>, Error> {
+    let mut schedulers = Vec::new();
+    for name in names {
+        let name = backend.scheduler(Some(name))?;
+        if !schedulers.contains(&name) {
+            schedulers.push(name);
+        }
+    }
+    if schedulers.is_empty() {
+        schedulers.push(backend.scheduler(None)?);
+    }
+    Ok(schedulers)
+}
+
+/// Parses specs and drops those that mean the same as one before.
+fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
+    let mut specs: Vec<Spec> = Vec::new();
+    for text in texts {
+        let spec =
+            Spec::parse(text).map_err(|error| Error::new(Kind::Algorithm, format!("{text}: {error}")))?;
+        if !specs.iter().any(|known| known.text() == spec.text()) {
+            specs.push(spec);
+        }
+    }
+    Ok(specs)
+}
+
+/// The congestion controls to run a file with: those asked for, or else those it names itself.
+fn choose(file: &File, name: &str, asked: &[Spec]) -> Result<Vec<Spec>, Error> {
+    let mut connections = file.cells.iter().flat_map(|cell| &cell.connections);
+    if connections.all(|connection| connection.cc.is_some()) {
+        // Nothing is left to choose; the runs go by the name of the first connection's.
+        let first = file.cells[0].connections[0].cc.clone();
+        return specs(&first.into_iter().collect::<Vec<_>>());
+    }
+    let chosen = if asked.is_empty() { specs(&file.cc)? } else { asked.to_vec() };
+    if chosen.is_empty() {
+        let message = format!("{name} does not say which congestion control to run");
+        return Err(Error::new(Kind::NoAlgorithm, message).hint("name one or more, such as lia and olia"));
+    }
+    Ok(chosen)
+}

@@ -1,0 +1,242 @@
+//! What a study promises, whatever runs it.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+use braid_results::OK;
+use braid_scenario::model::Scenario;
+use braid_scenario::{File, Source};
+use braid_study::{
+    Backend, Cancel, Case, Error, Event, Kind, Outcome, Request, Results, Seeds, Sim, Stop, Study,
+};
+
+/// Two short paths and a TCP flow on the first: a run takes a moment only.
+const SMALL: &str = r#"
+title = "small"
+duration = "2s"
+cc = ["lia", "olia"]
+
+[link.b1]
+rate = "4mbit"
+delay = "5ms"
+queue = "20p"
+loss = "0.5%"
+
+[link.b2]
+rate = "2mbit"
+delay = "10ms"
+queue = "20p"
+
+[connection.mp0]
+kind = "mptcp"
+
+[connection.mp0.subflow.sf1]
+route = ["b1"]
+
+[connection.mp0.subflow.sf2]
+route = ["b2"]
+
+[connection.bg0]
+kind = "tcp"
+cc = "reno"
+route = ["b1"]
+"#;
+
+fn small() -> Study {
+    let none: [&str; 0] = [];
+    Study::new(none).source(Source { name: "small.toml".to_owned(), text: SMALL.to_owned() })
+}
+
+fn with_jobs(jobs: usize) -> Results {
+    let plan = small().seeds(4).schedulers(["minrtt", "linux"]).check().unwrap();
+    plan.execution().jobs(NonZeroUsize::new(jobs).unwrap()).samples().collect().unwrap()
+}
+
+#[test]
+fn results_have_the_order_of_the_plan_whatever_the_number_of_jobs() {
+    let results = with_jobs(1);
+    let order: Vec<_> = results.runs().iter().map(|run| (&*run.cc, &*run.scheduler, run.seed)).collect();
+    let mut expected = Vec::new();
+    for cc in ["lia", "olia"] {
+        for scheduler in ["minrtt", "linux"] {
+            expected.extend((1..=4).map(|seed| (cc, scheduler, seed)));
+        }
+    }
+    assert_eq!(order, expected);
+    assert_eq!(results.summary().len(), 4);
+    for jobs in [2, 7] {
+        let same = with_jobs(jobs);
+        assert_eq!(same.runs(), results.runs());
+        assert_eq!(same.measurements(), results.measurements());
+    }
+}
+
+/// The simulator, but for some seeds.
+struct Odd;
+
+impl Backend for Odd {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
+        Sim.scheduler(name)
+    }
+
+    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        Sim.check(file, cell)
+    }
+
+    fn identity(&self, case: &Case) -> Result<String, Error> {
+        Sim.identity(case)
+    }
+
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        match request.case.seed {
+            2 => panic!("seed two is bad"),
+            3 => Err(Stop::Failed("seed three is worse".to_owned())),
+            5 => Err(Stop::All(Error::new(Kind::Failed, "no more seeds"))),
+            _ => Sim.run(request),
+        }
+    }
+}
+
+#[test]
+fn a_run_that_panics_is_a_failed_run_and_the_others_go_on() {
+    let results = small().backend(Odd).algorithms(["lia"]).seeds(4).run().unwrap();
+    let statuses: Vec<&str> = results.runs().iter().map(|run| run.status.as_str()).collect();
+    assert_eq!((statuses[0], statuses[2], statuses[3]), (OK, "seed three is worse", OK));
+    assert!(statuses[1].starts_with("panic: seed two is bad ("), "{}", statuses[1]);
+    assert_eq!((results.summary()[0].runs, results.summary()[0].failed), (4, 2));
+}
+
+#[test]
+fn what_every_run_needs_ends_the_study_when_it_is_missing() {
+    let error = small().backend(Odd).seeds(5..=9).run().unwrap_err();
+    assert_eq!(error, Error::new(Kind::Failed, "no more seeds"));
+}
+
+#[test]
+fn a_cancelled_study_says_how_far_it_came() {
+    let plan = small().seeds(1000).check().unwrap();
+    let cancel = Cancel::new();
+    let mut finished = 0;
+    let error = plan.execution().cancel(&cancel).run(|event| {
+        if let Event::Finished(_) = event {
+            finished += 1;
+            cancel.cancel();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = error.unwrap_err();
+    assert_eq!(error.kind, Kind::Cancelled);
+    assert_eq!(error.message, format!("cancelled after {finished} of 2000 runs"));
+    assert!((1..1000).contains(&finished));
+}
+
+#[test]
+fn whoever_has_seen_enough_gets_nothing_more() {
+    let plan = small().seeds(1000).check().unwrap();
+    let mut numbers = Vec::new();
+    let done = plan.execution().run(|event| {
+        let Event::Finished(finished) = event else { return ControlFlow::Continue(()) };
+        numbers.push(finished.number);
+        if finished.number == 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!((numbers, done.unwrap().runs), (vec![0, 1, 2, 3, 4], 5));
+}
+
+#[test]
+fn equal_runs_have_equal_keys_and_others_have_not() {
+    let key = |study: Study| study.check().unwrap().key(0).unwrap();
+    let renamed = || Source { name: "other.toml".to_owned(), text: SMALL.replace("\"small\"", "\"tiny\"") };
+    let none: [&str; 0] = [];
+    let same = [
+        small(),
+        Study::new(none).source(renamed()),
+        small().algorithms(["lia"]).seeds(1..=9).schedulers(["minrtt"]),
+        small().set("link.b1.rate=4000kbit"),
+    ];
+    let same: Vec<_> = same.into_iter().map(key).collect();
+    assert!(same.iter().all(|key| *key == same[0]), "{same:?}");
+    let others = [
+        small().algorithms(["olia"]),
+        small().algorithms(["lia:rounding=usec"]),
+        small().seeds(2..=2),
+        small().schedulers(["linux"]),
+        small().set("link.b1.rate=5mbit"),
+        small().set("connection.bg0.cc=cubic"),
+    ];
+    let mut all: Vec<_> = others.into_iter().map(key).chain([same[0]]).collect();
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), count);
+}
+
+#[test]
+fn everything_is_checked_before_the_first_run() {
+    let wrong = |study: Study| study.check().err().expect("it is wrong");
+    let none: [&str; 0] = [];
+    assert_eq!(wrong(Study::new(none)).message, "a study without scenarios");
+    assert!(wrong(small().set("link.b1.rat=1mbit")).message.contains("did you mean \"rate\""));
+    let error = wrong(small().algorithms(["lai"]));
+    assert_eq!((error.kind, error.message.contains("did you mean `lia`")), (Kind::Algorithm, true));
+    assert!(wrong(small().schedulers(["fastest"])).message.contains("no scheduler is called"));
+    assert_eq!(wrong(small().seeds(0..=u64::MAX)).kind, Kind::TooMany);
+    let silent = SMALL.replace("cc = [\"lia\", \"olia\"]", "");
+    let silent = Source { name: "silent.toml".to_owned(), text: silent };
+    assert_eq!(wrong(Study::new(none).source(silent)).kind, Kind::NoAlgorithm);
+    assert!(Seeds::new(3, 2).is_none());
+}
+
+#[cfg(feature = "arrow")]
+#[test]
+fn arrow_tables_hold_what_was_measured() {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+
+    let results = with_jobs(2);
+    let flows = results.flows();
+    assert_eq!(flows.num_rows(), results.runs().len() * 3);
+    let subflows = results.runs().iter().flat_map(|run| {
+        let connections = run.connections.iter();
+        connections.flat_map(move |own| own.subflows.iter().map(move |subflow| (run, own, subflow)))
+    });
+    let of = |name: &str| flows.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"));
+    for (row, (run, connection, subflow)) in subflows.enumerate() {
+        assert_eq!(of("cc").as_string::<i32>().value(row), run.cc);
+        assert_eq!(of("seed").as_primitive::<UInt64Type>().value(row), run.seed);
+        assert_eq!(of("connection").as_string::<i32>().value(row), connection.id);
+        let rate = of("throughput_bps").as_primitive::<Float64Type>().value(row);
+        assert_eq!(rate.to_bits(), subflow.throughput_bps.to_bits());
+    }
+
+    let samples = results.samples();
+    let windows = samples.column_by_name("cwnd").unwrap().as_primitive::<Int64Type>();
+    let measured = results.measurements().iter().flatten();
+    let measured = measured.flat_map(|counts| &counts.connections).flat_map(|own| &own.subflows);
+    let measured: Vec<i64> = measured.flat_map(|own| &own.samples).map(|at| i64::from(at.cwnd)).collect();
+    assert!(measured.len() > 900);
+    assert_eq!(windows.values(), &measured[..]);
+    let field = samples.schema();
+    let field = field.field_with_name("cwnd").unwrap();
+    assert_eq!((field.metadata()["unit"].as_str(), field.is_nullable()), ("packets", false));
+    assert_eq!(results.links().num_rows(), results.runs().len() * 2 * 2);
+}
+
+#[test]
+fn a_run_is_given_up_as_soon_as_it_is_cancelled() {
+    let plan = Study::new(["d-olia/1"]).set("duration=5000s").algorithms(["olia"]).check().unwrap();
+    let cancel = Cancel::new();
+    let mut last = 0.0;
+    let ended = plan.execution().cancel(&cancel).run(|event| {
+        if let Event::Progress { share, .. } = event {
+            last = share;
+            cancel.cancel();
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(ended.unwrap_err().kind, Kind::Cancelled);
+    assert!(last < 0.9, "{last}: within the run, not at its end");
+}

@@ -10,7 +10,7 @@ pub mod layout;
 mod spec;
 
 use layout::{Event, View};
-pub use spec::{Spec, SpecError};
+pub use spec::{Spec, SpecError, normal_form, read_values, unknown};
 
 /// `struct braid_param`.
 #[repr(C)]

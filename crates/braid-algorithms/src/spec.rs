@@ -42,46 +42,13 @@ impl Spec {
     /// # Errors
     /// If the name, a key or a value is wrong.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let mut parts = text.split(':');
-        let name = parts.next().unwrap_or_default();
-        let algorithm = find(name).ok_or_else(|| {
-            let remedy = remedy(name, all().iter().map(Algorithm::name), "there are");
-            SpecError(format!("no algorithm is called `{name}`: {remedy}"))
-        })?;
-
+        let name = text.split(':').next().unwrap_or_default();
+        let algorithm =
+            find(name).ok_or_else(|| unknown("algorithm", name, all().iter().map(Algorithm::name)))?;
         let params: Vec<Param> = algorithm.params().collect();
-        let mut given: Vec<Option<u32>> = vec![None; params.len()];
-        for part in parts {
-            let (key, value) = part.split_once('=').ok_or_else(|| {
-                SpecError(format!("`{part}` in `{text}` has no value: a parameter is written `key=value`"))
-            })?;
-            let i = params.iter().position(|param| param.name == key).ok_or_else(|| {
-                let remedy = if params.is_empty() {
-                    format!("it has none, write just `{name}`")
-                } else {
-                    remedy(key, params.iter().map(|param| param.name), "it has")
-                };
-                SpecError(format!("`{name}` has no parameter `{key}`: {remedy}"))
-            })?;
-            let value = params[i].parse(value).map_err(|SpecError(why)| {
-                SpecError(format!("`{key}` of `{name}` cannot be `{value}`: {why}"))
-            })?;
-            if given[i].replace(value).is_some() {
-                return Err(SpecError(format!("`{key}` is given twice in `{text}`: keep one of the two")));
-            }
-        }
-        let values = params.iter().zip(given).map(|(param, value)| value.unwrap_or(param.initial)).collect();
-        Ok(Self::new(algorithm, values))
-    }
-
-    fn new(algorithm: &'static Algorithm, values: Vec<u32>) -> Self {
-        let mut text = algorithm.name().to_owned();
-        for (param, &value) in algorithm.params().zip(&values) {
-            if value != param.initial {
-                text.extend([":", param.name, "=", &param.show(value)]);
-            }
-        }
-        Self { algorithm, values, text }
+        let values = read_values(text, &params)?;
+        let text = normal_form(name, &params, &values);
+        Ok(Self { algorithm, values, text })
     }
 
     /// The algorithm.
@@ -111,6 +78,52 @@ impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Spec({})", self.text)
     }
+}
+
+/// That nothing of a `kind` has this name, and what there is.
+pub fn unknown(kind: &str, name: &str, names: impl Iterator<Item = &'static str> + Clone) -> SpecError {
+    SpecError(format!("no {kind} is called `{name}`: {}", remedy(name, names, "there are")))
+}
+
+/// The values of these parameters in `NAME[:key=value]...`: those given, or else their defaults.
+///
+/// # Errors
+/// If a key or a value is wrong.
+pub fn read_values(text: &str, params: &[Param]) -> Result<Vec<u32>, SpecError> {
+    let mut parts = text.split(':');
+    let name = parts.next().unwrap_or_default();
+    let mut given: Vec<Option<u32>> = vec![None; params.len()];
+    for part in parts {
+        let (key, value) = part.split_once('=').ok_or_else(|| {
+            SpecError(format!("`{part}` in `{text}` has no value: a parameter is written `key=value`"))
+        })?;
+        let i = params.iter().position(|param| param.name == key).ok_or_else(|| {
+            let remedy = if params.is_empty() {
+                format!("it has none, write just `{name}`")
+            } else {
+                remedy(key, params.iter().map(|param| param.name), "it has")
+            };
+            SpecError(format!("`{name}` has no parameter `{key}`: {remedy}"))
+        })?;
+        let value = params[i]
+            .parse(value)
+            .map_err(|SpecError(why)| SpecError(format!("`{key}` of `{name}` cannot be `{value}`: {why}")))?;
+        if given[i].replace(value).is_some() {
+            return Err(SpecError(format!("`{key}` is given twice in `{text}`: keep one of the two")));
+        }
+    }
+    Ok(params.iter().zip(given).map(|(param, value)| value.unwrap_or(param.initial)).collect())
+}
+
+/// A name and those of its parameters that differ from their defaults.
+pub fn normal_form(name: &str, params: &[Param], values: &[u32]) -> String {
+    let mut text = name.to_owned();
+    for (param, &value) in params.iter().zip(values) {
+        if value != param.initial {
+            text.extend([":", param.name, "=", &param.show(value)]);
+        }
+    }
+    text
 }
 
 impl Param {

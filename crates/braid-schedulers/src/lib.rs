@@ -1,0 +1,269 @@
+//! Safe Rust face of the packet schedulers in `schedulers/`, compiled natively.
+//!
+//! A [`Scheduler`] is what a C file defines; a [`Spec`] is a scheduler with its parameters set, as a person writes it
+//! (`ecf:beta=0.5`); a [`Chooser`] is a spec at work on one connection.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::fmt;
+
+use braid_algorithms::{Param, SpecError};
+
+pub mod layout;
+
+use layout::{Choice, Paths};
+
+#[repr(C)]
+struct RawParam {
+    name: *const c_char,
+    initial: u32,
+    low: u32,
+    high: u32,
+    scale: u32,
+    unit: *const c_char,
+    help: *const c_char,
+}
+
+type Transition = unsafe extern "C" fn(*const Paths, *mut c_void, *const c_void, *mut Choice);
+
+#[repr(C)]
+struct RawScheduler {
+    name: *const c_char,
+    layout_version: u32,
+    flags: u32,
+    private_bytes: u32,
+    n_params: u32,
+    params: *const RawParam,
+    on_event: [Transition; 4],
+}
+
+// SAFETY: the descriptors are constants of the C library; nothing writes them.
+unsafe impl Sync for RawScheduler {}
+
+/// One packet scheduler.
+pub struct Scheduler {
+    raw: &'static RawScheduler,
+    page: &'static str,
+    source_hash: u64,
+}
+
+macro_rules! scheduler {
+    ($symbol:ident, $page:expr, $hash:expr) => {
+        Scheduler {
+            raw: {
+                unsafe extern "C" {
+                    static $symbol: RawScheduler;
+                }
+                // SAFETY: the C file of that name defines it, never to be changed.
+                unsafe { &$symbol }
+            },
+            page: $page,
+            source_hash: $hash,
+        }
+    };
+}
+
+/// All schedulers, by name.
+pub fn all() -> &'static [Scheduler] {
+    static ALL: &[Scheduler] = include!(concat!(env!("OUT_DIR"), "/list.rs"));
+    ALL
+}
+
+/// The scheduler of that name.
+pub fn find(name: &str) -> Option<&'static Scheduler> {
+    all().iter().find(|scheduler| scheduler.name() == name)
+}
+
+/// # Safety
+/// `text` must point to a constant C string.
+unsafe fn constant(text: *const c_char) -> &'static str {
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_str().expect("the C files are ASCII")
+}
+
+impl Scheduler {
+    /// Gives paths more than they can send at once.
+    pub const QUEUES: u32 = 1;
+    /// Sends segments on several paths.
+    pub const COPIES: u32 = 2;
+    /// Its choice depends on srtt, flags and carriers only: it stands while these do.
+    pub const BY_SRTT: u32 = 4;
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        // SAFETY: BRAID_SCHEDULER fills it with a string literal.
+        unsafe { constant(self.raw.name) }
+    }
+
+    /// Its page in Markdown.
+    pub fn page(&self) -> &'static str {
+        self.page
+    }
+
+    /// What it is, in one line: the page's heading without the name.
+    pub fn title(&self) -> &'static str {
+        let heading = self.page.lines().next().unwrap_or_default();
+        heading.split_once(": ").map_or("", |(_, title)| title)
+    }
+
+    /// What the table at the top of its page says of a key, such as `year`.
+    pub fn fact(&self, key: &str) -> &'static str {
+        let rows = self.page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+        rows.filter_map(|row| row.split_once(" | ")).find(|row| row.0 == key).map_or("", |row| row.1)
+    }
+
+    /// [`Self::QUEUES`], [`Self::COPIES`], [`Self::BY_SRTT`].
+    pub fn flags(&self) -> u32 {
+        self.raw.flags
+    }
+
+    /// Hash of its source, headers included: builds with the same one choose the same.
+    pub fn source_hash(&self) -> u64 {
+        self.source_hash
+    }
+
+    /// Bytes of its state, one per connection.
+    pub fn private_bytes(&self) -> usize {
+        self.raw.private_bytes as usize
+    }
+
+    /// Its tunables, in the order of their struct.
+    pub fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<> {
+        let rows: &'static [RawParam] =
+            // SAFETY: BRAID_SCHEDULER counts the constant rows it points to.
+            unsafe { std::slice::from_raw_parts(self.raw.params, self.raw.n_params as usize) };
+        rows.iter().map(|row| {
+            // SAFETY: the rows hold string literals.
+            let (name, unit, help) = unsafe { (constant(row.name), constant(row.unit), constant(row.help)) };
+            Param { name, initial: row.initial, low: row.low, high: row.high, scale: row.scale, unit, help }
+        })
+    }
+}
+
+/// A scheduler with a value for each of its parameters.
+///
+/// ```
+/// use braid_schedulers::Spec;
+///
+/// let spec = Spec::parse("ecf:penalise=off:beta=0.5").unwrap();
+/// assert_eq!(spec.scheduler().name(), "ecf");
+/// assert_eq!(spec.text(), "ecf:beta=0.5:penalise=off");
+/// assert_eq!(
+///     Spec::parse("blesst").err().unwrap().to_string(),
+///     "no scheduler is called `blesst`: did you mean `blest`?"
+/// );
+/// ```
+#[derive(Clone)]
+pub struct Spec {
+    scheduler: &'static Scheduler,
+    values: Vec<u32>,
+    text: String,
+}
+
+impl Spec {
+    /// Reads `NAME[:key=value]...`.
+    ///
+    /// # Errors
+    /// If the name, a key or a value is wrong; the sentence names the remedy.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let name = text.split(':').next().unwrap_or_default();
+        let scheduler = find(name)
+            .ok_or_else(|| braid_algorithms::unknown("scheduler", name, all().iter().map(Scheduler::name)))?;
+        let params: Vec<Param> = scheduler.params().collect();
+        let values = braid_algorithms::read_values(text, &params)?;
+        let text = braid_algorithms::normal_form(name, &params, &values);
+        Ok(Self { scheduler, values, text })
+    }
+
+    /// The scheduler.
+    pub fn scheduler(&self) -> &'static Scheduler {
+        self.scheduler
+    }
+
+    /// The value of each parameter, in the scheduler's order and in units of 1/[`scale`](Param::scale).
+    pub fn values(&self) -> &[u32] {
+        &self.values
+    }
+
+    /// The spec in normal form: specs that mean the same have the same text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl PartialEq for Spec {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Spec {}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spec({})", self.text)
+    }
+}
+
+/// Something that schedulers are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Event {
+    /// Which path is to carry the segment in question?
+    Choose = 0,
+    /// Path self is a new one.
+    Join = 1,
+    /// The srtt of path self has been updated.
+    Rtt = 2,
+    /// Path self has room, and new data cannot be sent.
+    Blocked = 3,
+}
+
+/// A scheduler at work on one connection: its parameters and its private memory.
+pub struct Chooser {
+    on_event: &'static [Transition; 4],
+    params: Box<[u32]>,
+    private: Box<[u64]>,
+    flags: u32,
+}
+
+impl Chooser {
+    /// A chooser with zeroed memory; the host then delivers [`Event::Join`] for each path.
+    pub fn new(spec: &Spec) -> Self {
+        let raw = spec.scheduler().raw;
+        Self {
+            on_event: &raw.on_event,
+            params: spec.values().into(),
+            private: vec![0; (raw.private_bytes as usize).div_ceil(8).max(1)].into(),
+            flags: raw.flags,
+        }
+    }
+
+    /// Flags of the scheduler.
+    #[inline]
+    pub fn flags(&self) -> u32 {
+        self.flags
+    }
+
+    /// The private memory, to compare it with another build's.
+    pub fn private(&self) -> &[u64] {
+        &self.private
+    }
+
+    /// What the scheduler answers to an event.
+    #[inline]
+    pub fn deliver(&mut self, event: Event, view: &Paths) -> Choice {
+        let mut choice = Choice::default();
+        let transition = self.on_event[event as usize];
+        // SAFETY: the pointers are to memory of the sizes that the C file was compiled for; it keeps none of them.
+        unsafe {
+            transition(view, self.private.as_mut_ptr().cast(), self.params.as_ptr().cast(), &raw mut choice);
+        }
+        choice
+    }
+}

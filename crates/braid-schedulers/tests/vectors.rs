@@ -1,0 +1,417 @@
+//! Examples computed by hand, and what every scheduler promises.
+
+use braid_schedulers::layout::{
+    Choice, MAX_PATHS, NO_SSTHRESH, Path, Paths, choice_flags, flags, path_flags,
+};
+use braid_schedulers::{Chooser, Event, Scheduler, Spec, all};
+use proptest::prelude::*;
+
+const READY: u32 = path_flags::USABLE | path_flags::ROOM | path_flags::MEMORY | path_flags::OPEN;
+
+/// A path with room.
+fn path(srtt_ms: u32, cwnd: u32) -> Path {
+    Path {
+        flags: READY,
+        mss: 1400,
+        srtt_us: srtt_ms * 1000,
+        last_rtt_us: srtt_ms * 1000,
+        cwnd,
+        ssthresh: NO_SSTHRESH,
+        pacing_rate: u64::from(cwnd) * 1400 * 1000 / u64::from(srtt_ms.max(1)),
+        ..Path::default()
+    }
+}
+
+fn full(path: Path) -> Path {
+    Path { flags: path.flags & !path_flags::ROOM, in_flight: path.cwnd, ..path }
+}
+
+fn view(paths: &[Path]) -> Paths {
+    let mut view = Paths {
+        now_us: 10_000_000,
+        flags: flags::NEW_DATA,
+        n: paths.len() as u32,
+        segment: 1400,
+        window: 1 << 30,
+        window_left: 1 << 30,
+        unassigned: 1 << 20,
+        ..Paths::default()
+    };
+    view.path[..paths.len()].copy_from_slice(paths);
+    view
+}
+
+fn chooser(text: &str, view: &Paths) -> Chooser {
+    let mut chooser = Chooser::new(&Spec::parse(text).unwrap());
+    for index in 0..view.n {
+        chooser.deliver(Event::Join, &Paths { self_index: index, now_us: 0, ..*view });
+    }
+    chooser
+}
+
+fn choose(text: &str, view: &Paths) -> Choice {
+    chooser(text, view).deliver(Event::Choose, view)
+}
+
+/// The paths of so many choices one after the other.
+fn sequence(text: &str, view: &Paths, count: usize) -> Vec<Option<usize>> {
+    let mut chooser = chooser(text, view);
+    (0..count).map(|_| chooser.deliver(Event::Choose, view).path()).collect()
+}
+
+#[test]
+fn every_scheduler_has_a_page_and_facts() {
+    for scheduler in all() {
+        for (key, value) in [("title", scheduler.title()), ("year", scheduler.fact("year"))] {
+            assert!(!value.is_empty(), "{}: {key}", scheduler.name());
+        }
+        for param in scheduler.params() {
+            assert!((param.low..=param.high).contains(&param.initial), "{} {}", scheduler.name(), param.name);
+            assert!(!param.help.is_empty());
+        }
+    }
+    let names: Vec<_> = all().iter().map(Scheduler::name).collect();
+    let expected = "blest daps ecf hsr linux llbm minrtt otias redundant rr sttf wrr";
+    assert_eq!(names.join(" "), expected);
+}
+
+#[test]
+fn rust_and_c_have_the_same_layout() {
+    unsafe extern "C" {
+        static braid_scheduler_layout: [u32; 7];
+    }
+    // SAFETY: a constant of the C library.
+    let c = unsafe { braid_scheduler_layout };
+    let rust = [
+        size_of::<Path>(),
+        size_of::<Paths>(),
+        size_of::<Choice>(),
+        std::mem::offset_of!(Path, memory),
+        std::mem::offset_of!(Paths, window),
+        std::mem::offset_of!(Paths, path),
+        std::mem::offset_of!(Choice, ssthresh),
+    ];
+    assert_eq!(c.map(|own| own as usize), rust);
+}
+
+#[test]
+fn minrtt_fills_the_fastest_path_first_and_keeps_backups_back() {
+    let (fast, slow) = (path(10, 20), path(100, 20));
+    assert_eq!(choose("minrtt", &view(&[slow, fast])).path(), Some(1));
+    assert_eq!(choose("minrtt", &view(&[slow, full(fast)])).path(), Some(0));
+    let backup = Path { flags: READY | path_flags::BACKUP, ..path(1, 20) };
+    assert_eq!(choose("minrtt", &view(&[slow, backup])).path(), Some(0));
+    assert_eq!(choose("minrtt", &view(&[full(slow), backup])).path(), None, "it is only busy");
+    let gone = Path { flags: 0, ..slow };
+    assert_eq!(choose("minrtt", &view(&[gone, backup])).path(), Some(1));
+    let loss = Path { flags: READY | path_flags::LOSS, ..fast };
+    assert_eq!(choose("minrtt", &view(&[slow, loss])).path(), Some(0));
+}
+
+#[test]
+fn a_segment_goes_to_a_path_that_has_not_carried_it_as_long_as_there_is_one() {
+    let (fast, slow) = (path(10, 20), path(100, 20));
+    let again = |carriers, paths: &[Path]| {
+        choose("minrtt", &Paths { flags: flags::REINJECTION, carriers, ..view(paths) })
+    };
+    assert_eq!(again(0b01, &[fast, slow]).path(), Some(1));
+    assert_eq!(again(0b01, &[fast, full(slow)]).path(), None, "it waits for the one that has not");
+    let all_carried = again(0b11, &[fast, slow]);
+    assert_eq!(
+        (all_carried.path(), all_carried.flags & choice_flags::FORGET),
+        (Some(0), choice_flags::FORGET)
+    );
+}
+
+#[test]
+fn a_blocked_receive_window_is_freed_by_the_fast_path() {
+    let (fast, slow) = (path(10, 20), Path { ssthresh: 20, ..path(100, 40) });
+    let blocked = Paths { flags: flags::WINDOW_BLOCKED, head_carriers: 0b10, ..view(&[fast, slow]) };
+    let mut minrtt = chooser("minrtt", &blocked);
+    let first = minrtt.deliver(Event::Blocked, &blocked);
+    assert_eq!((first.cwnd[1], first.ssthresh[1]), (20, 10), "halved, and it was out of slow start");
+    assert_eq!(first.flags, choice_flags::RESEND_HEAD, "100 ms are more than four times 10");
+    let second = minrtt.deliver(Event::Blocked, &Paths { now_us: blocked.now_us + 9_999, ..blocked });
+    assert_eq!((second.cwnd, second.flags), ([0; 8], choice_flags::RESEND_HEAD), "once per RTT");
+    let near = Paths { path: view(&[fast, path(40, 40)]).path, ..blocked };
+    assert_eq!(chooser("minrtt", &near).deliver(Event::Blocked, &near).flags, 0);
+    let small = Paths { path: view(&[fast, path(40, 4)]).path, ..blocked };
+    let small = chooser("minrtt", &small).deliver(Event::Blocked, &small);
+    assert_eq!((small.flags, small.cwnd[1], small.ssthresh[1]), (choice_flags::RESEND_HEAD, 2, 0));
+    let own = Paths { head_carriers: 0b11, ..blocked };
+    assert_eq!(chooser("minrtt", &own).deliver(Event::Blocked, &own).flags, 0, "it has carried it itself");
+    assert_eq!(
+        chooser("minrtt:retransmit=off:penalise=off", &blocked).deliver(Event::Blocked, &blocked),
+        Choice::default()
+    );
+}
+
+#[test]
+fn round_robin_takes_turns() {
+    let three = view(&[path(10, 9), path(20, 9), path(30, 9)]);
+    assert_eq!(sequence("rr", &three, 6), [2, 1, 0, 2, 1, 0].map(Some));
+    assert_eq!(sequence("rr:segments=2", &three, 6), [2, 2, 1, 1, 0, 0].map(Some));
+    let blocked = view(&[path(10, 9), full(path(20, 9)), path(30, 9)]);
+    assert_eq!(sequence("rr", &blocked, 4), [2, 0, 2, 0].map(Some));
+    assert_eq!(
+        sequence("rr:limited=off", &blocked, 3),
+        [Some(2), None, None],
+        "it waits for the one in the middle"
+    );
+}
+
+#[test]
+fn weighted_round_robin_spreads_packets_by_weight() {
+    let two = view(&[path(10, 9), path(20, 9)]);
+    assert_eq!(sequence("wrr:w1=3", &two, 8), [0, 0, 1, 0, 0, 0, 1, 0].map(Some));
+    let auto = sequence("wrr:weights=auto", &two, 30);
+    assert_eq!(auto.iter().filter(|path| **path == Some(0)).count(), 20, "cwnd/srtt is 2 to 1");
+}
+
+#[test]
+fn redundant_paths_catch_up_before_they_get_new_data() {
+    let even = view(&[path(10, 9), path(20, 9)]);
+    assert_eq!(sequence("redundant", &even, 3), [0, 1, 0].map(Some));
+    let late = view(&[path(10, 9), Path { behind: 5, ..path(20, 9) }]);
+    let mut redundant = chooser("redundant", &late);
+    assert_eq!(redundant.deliver(Event::Choose, &late).flags, 0);
+    let copy = redundant.deliver(Event::Choose, &late);
+    assert_eq!((copy.path(), copy.flags), (Some(1), choice_flags::COPY));
+    let backup = Path { flags: READY | path_flags::BACKUP, behind: 5, ..path(1, 9) };
+    assert_eq!(choose("redundant", &view(&[full(path(10, 9)), backup])).path(), None);
+}
+
+#[test]
+fn the_three_rules_of_hsr() {
+    // Rates 1000, 1500 and 1000 packets/s; room 10, 5 and 20; time per room 1, 2 and 1 ms.
+    let paths = [path(10, 10), Path { in_flight: 10, ..path(10, 15) }, Path { in_flight: 0, ..path(20, 20) }];
+    assert_eq!(choose("hsr", &view(&paths)).path(), Some(1));
+    assert_eq!(choose("hsr:rule=lws", &view(&paths)).path(), Some(2));
+    assert_eq!(choose("hsr:rule=lts", &view(&paths)).path(), Some(0), "a tie, and the smaller srtt");
+}
+
+#[test]
+fn otias_counts_waiting_as_the_code_or_as_the_paper() {
+    // can = 2, five wait: the paper says half an RTT of 100 ms, the code one and a half.
+    let waits = Path { in_flight: 8, queued: 5, ..path(100, 10) };
+    for (form, other_ms, chosen) in [("code", 299, 1), ("code", 301, 0), ("paper", 99, 1), ("paper", 101, 0)]
+    {
+        let choice = choose(&format!("otias:form={form}"), &view(&[waits, path(other_ms, 10)]));
+        assert_eq!(choice.path(), Some(chosen), "{form} against {other_ms} ms");
+        assert_eq!(choice.flags, choice_flags::QUEUE);
+    }
+}
+
+#[test]
+fn sttf_predicts_the_examples_of_the_specification() {
+    // cwnd, in flight, queued, ssthresh, RTT in ms, and twice the time to delivery in ms.
+    for (cwnd, in_flight, queued, ssthresh, rtt, double_ms) in [
+        (10, 8, 5, NO_SSTHRESH, 100, 300),
+        (10, 10, 60, NO_SSTHRESH, 100, 700),
+        (10, 10, 60, 5, 100, 1100),
+        (10, 0, 3, 5, 20, 20),
+    ] {
+        let waits = Path { in_flight, queued, ssthresh, ..path(rtt, cwnd) };
+        for (other_ms, chosen) in [(double_ms - 1, 1), (double_ms + 1, 0)] {
+            let other = path(other_ms, 10);
+            let choice = choose("sttf:reschedule=off", &view(&[waits, other]));
+            assert_eq!(choice.path(), Some(chosen), "{queued} queued against {other_ms} ms");
+        }
+    }
+}
+
+#[test]
+fn sttf_takes_back_what_waits_in_the_wrong_place() {
+    let crowded = Path { in_flight: 10, queued: 20, ..path(100, 10) };
+    let choice = choose("sttf", &view(&[crowded, path(10, 40)]));
+    assert_eq!((choice.paths, choice.flags & choice_flags::RECALL), (0, choice_flags::RECALL));
+    let well = Path { in_flight: 38, queued: 2, ..path(10, 40) };
+    assert_eq!(choose("sttf", &view(&[path(100, 10), well])).flags, choice_flags::QUEUE);
+}
+
+#[test]
+fn blest_waits_exactly_when_the_fast_path_would_fill_the_window() {
+    // Two rounds of the fast path while a segment lingers: k = 100/20 + 1 = 6, (20 + 2) * 6 = 132 packets, 1.2 times.
+    let fast = full(Path { ssthresh: 10, ..path(20, 20) });
+    let slow = path(100, 10);
+    let bytes = 132 * 1400 * 12 / 10;
+    for (window, waits) in [(bytes + 1400, false), (bytes + 1399, true)] {
+        // Without the first adjustment of lambda, which is due after 100 ms.
+        let view = Paths { window, now_us: 50_000, ..view(&[fast, slow]) };
+        assert_eq!(choose("blest", &view).path().is_none(), waits, "{window} bytes");
+    }
+    let starting =
+        Paths { window: 20 * 63 * 1400 * 12 / 10, now_us: 50_000, ..view(&[full(path(20, 20)), slow]) };
+    assert_eq!(choose("blest", &starting).path(), None, "slow start: 2^6 - 1 windows");
+}
+
+#[test]
+fn the_lambda_of_blest_grows_when_the_window_was_full_and_shrinks_when_not() {
+    let fast = full(Path { ssthresh: 10, ..path(20, 20) });
+    let at = |now_us, window| Paths { now_us, window, ..view(&[fast, path(100, 10)]) };
+    let fits = |lambda: u64, chooser: &mut Chooser, now_us| {
+        let bytes = 132 * 1400 * lambda / 1000 + 1400;
+        assert_eq!(chooser.deliver(Event::Choose, &at(now_us, bytes)).path(), Some(1), "{lambda}");
+        assert_eq!(chooser.deliver(Event::Choose, &at(now_us, bytes - 1)).path(), None, "{lambda}");
+    };
+    let mut blest = chooser("blest", &at(0, 0));
+    fits(1200, &mut blest, 50_000);
+    fits(1190, &mut blest, 150_000);
+    let blocked = Paths { flags: flags::WINDOW_BLOCKED, ..at(160_000, 0) };
+    blest.deliver(Event::Blocked, &blocked);
+    fits(1230, &mut blest, 250_000);
+    for step in 3..40 {
+        blest.deliver(Event::Blocked, &blocked);
+        blest.deliver(Event::Choose, &at(step * 150_000, 0));
+    }
+    fits(1300, &mut blest, 40 * 150_000 - 100_000);
+}
+
+#[test]
+fn ecf_waits_and_sends_as_in_the_examples_of_the_specification() {
+    let fast = full(Path { rttvar_us: 10_000, ..path(20, 20) });
+    let slow = Path { rttvar_us: 10_000, ..path(100, 10) };
+    for (packets, sends) in [(10, false), (60, false), (120, true)] {
+        let view = Paths { unassigned: packets * 1400, ..view(&[fast, slow]) };
+        assert_eq!(choose("ecf", &view).path(), sends.then_some(1), "{packets} packets");
+    }
+    // While it waits it takes a quarter more: 0.02 s (120 + 20)/20 = 0.14 s is over 1.25 * 0.11 s, 114 packets are not.
+    let of = |packets: u64| Paths { unassigned: packets * 1400, ..view(&[fast, slow]) };
+    let mut ecf = chooser("ecf", &of(0));
+    assert_eq!(ecf.deliver(Event::Choose, &of(100)).path(), Some(1), "0.12 s is not below 0.11 s");
+    assert_eq!(ecf.deliver(Event::Choose, &of(60)).path(), None);
+    assert_eq!(ecf.deliver(Event::Choose, &of(100)).path(), None, "still waiting");
+    assert_eq!(ecf.deliver(Event::Choose, &of(120)).path(), Some(1));
+    assert_eq!(ecf.deliver(Event::Choose, &of(100)).path(), Some(1), "no more");
+}
+
+#[test]
+fn ll_bm_caps_the_window_of_a_path_whose_queue_is_long() {
+    let at = |srtt_ms, in_flight| view(&[Path { in_flight, ..path(srtt_ms, 60) }, path(500, 10)]);
+    let mut llbm = chooser("llbm", &at(50, 0));
+    llbm.deliver(Event::Rtt, &at(50, 0));
+    for (srtt_ms, in_flight, path) in [(300, 29, 0), (300, 30, 1), (150, 59, 0)] {
+        let choice = llbm.deliver(Event::Choose, &at(srtt_ms, in_flight));
+        assert_eq!(choice.path(), Some(path), "{srtt_ms} ms, {in_flight} in flight");
+    }
+    let later = Paths { now_us: 30_000_000, ..at(300, 30) };
+    llbm.deliver(Event::Rtt, &later);
+    assert_eq!(llbm.deliver(Event::Choose, &later).path(), Some(0), "after 10 s it knows no better");
+}
+
+#[test]
+fn daps_gives_the_slow_path_what_will_be_due() {
+    let paths = view(&[path(20, 1), path(60, 1)]);
+    assert_eq!(sequence("daps:grid=1", &paths, 8), [0, 0, 0, 1, 0, 0, 0, 1].map(Some));
+    let busy = view(&[full(path(20, 1)), path(60, 1)]);
+    let waits = choose("daps:grid=1", &busy);
+    assert_eq!((waits.paths, waits.wake_us), (0, 20_000), "it waits for the path whose turn it is");
+}
+
+#[test]
+fn linux_takes_the_path_that_has_sent_first_and_gives_it_64_kilobytes() {
+    let busy = Path { memory: 100_000, ..path(10, 20) };
+    let idle = path(100, 10);
+    let choice = choose("linux", &view(&[busy, idle]));
+    assert_eq!((choice.path(), choice.packets, choice.flags), (Some(1), 47, choice_flags::QUEUE));
+    let no_memory = Path { flags: READY & !path_flags::MEMORY, ..idle };
+    assert_eq!(choose("linux", &view(&[busy, no_memory])).path(), None, "it waits for the one it has chosen");
+}
+
+/// Any state that a host may come to.
+fn states() -> impl Strategy<Value = Paths> {
+    let path = (
+        any::<u32>(),
+        0..2_000_000_u32,
+        0..500_000_u32,
+        1..2000_u32,
+        prop_oneof![Just(NO_SSTHRESH), 2..2000_u32],
+        0..2100_u32,
+        0..300_u32,
+        0..50_u32,
+        0..10_000_000_u64,
+        0..1_000_000_000_u64,
+    );
+    let path = path.prop_map(
+        |(flags, srtt_us, rttvar_us, cwnd, ssthresh, in_flight, queued, behind, memory, pacing_rate)| Path {
+            flags: flags & 127,
+            mss: 1400,
+            srtt_us,
+            rttvar_us,
+            mdev_max_us: rttvar_us.max(200_000),
+            last_rtt_us: srtt_us,
+            cwnd,
+            ssthresh,
+            in_flight,
+            queued,
+            behind,
+            memory,
+            pacing_rate,
+            reserved: 0,
+        },
+    );
+    let paths = prop::collection::vec(path, 1..=MAX_PATHS);
+    (
+        paths,
+        0..1_u64 << 40,
+        prop_oneof![Just(flags::NEW_DATA), Just(flags::REINJECTION)],
+        any::<(u8, u8)>(),
+        0..1_u64 << 24,
+        0..1_u64 << 30,
+    )
+        .prop_map(|(paths, now_us, flags, (carriers, head), window, unassigned)| {
+            let valid = (1_u32 << paths.len()) - 1;
+            Paths {
+                now_us,
+                flags,
+                carriers: if flags == flags::NEW_DATA { 0 } else { u32::from(carriers) & valid },
+                head_carriers: u32::from(head) & valid,
+                window,
+                window_left: window / 2,
+                unassigned,
+                ..view(&paths)
+            }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn no_scheduler_sends_where_nothing_can_be_sent(states in prop::collection::vec(states(), 1..6)) {
+        for scheduler in all() {
+            let mut chooser = chooser(scheduler.name(), &states[0]);
+            for view in &states {
+                let choice = chooser.deliver(Event::Choose, view);
+                prop_assert!(choice.paths < 1 << view.n);
+                for index in (0..MAX_PATHS).filter(|index| choice.paths >> index & 1 == 1) {
+                    let own = view.path[index].flags;
+                    let queues = choice.flags & choice_flags::QUEUE != 0;
+                    let needs = if queues { path_flags::MEMORY } else { path_flags::ROOM };
+                    let takes = own & (path_flags::USABLE | needs) == path_flags::USABLE | needs
+                        || (queues && own & path_flags::ROOM != 0 && own & path_flags::USABLE != 0);
+                    prop_assert!(takes, "{} chose path {index} of {view:?}", scheduler.name());
+                }
+                let self_index = view.n - 1;
+                for event in [Event::Rtt, Event::Blocked] {
+                    let flags = flags::WINDOW_BLOCKED;
+                    let answer = chooser.deliver(event, &Paths { self_index, flags, ..*view });
+                    prop_assert_eq!(answer.paths, 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_path_with_room_is_used_whatever_the_scheduler(states in states()) {
+        let mut only = Paths { n: 1, carriers: 0, flags: flags::NEW_DATA, ..states };
+        only.path[0].flags = READY;
+        only.path[0].in_flight = 0;
+        only.path[0].queued = 0;
+        only.path[0].behind = 0;
+        only.path[0].pacing_rate = only.path[0].pacing_rate.max(1);
+        for scheduler in all() {
+            let choice = choose(scheduler.name(), &only);
+            prop_assert_eq!(choice.path(), Some(0), "{}", scheduler.name());
+        }
+    }
+}

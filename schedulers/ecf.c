@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * ECF, earliest completion first (Lim et al., CoNEXT 2017): a slower path is used only if it is done before the fastest one
+ * would be, had one waited for it. f is the path with the smallest srtt, whether it has room or not, s is minRTT's choice,
+ * k the bytes that no path was given, w = cwnd mss:
+ *
+ *	delta = max(sigma_f, sigma_s)
+ *	1:  srtt_f (max(k, w_f) + w_f)/w_f < (1 + waiting beta) (srtt_s + delta)
+ *	2:  srtt_s max(k, w_s)/w_s >= 2 srtt_f + delta
+ *	1 and 2: wait for f; 1 alone: s; not 1: s, and waiting ends
+ */
+#include "minrtt.h"
+#include "opportunistic.h"
+
+#define ECF_PARAMS(P)                                                                                           \
+	P(beta, 256, 0, 1024, 1024, "", "hysteresis: how much longer to wait once waiting")                     \
+	P(sigma, 0, 0, 1, 1, "rttvar|linux",                                                                    \
+	  "RTT variation of RFC 6298, or half of what Linux keeps, whose floor of 200 ms outweighs short RTTs") \
+	OPPORTUNISTIC_PARAMS(P)
+
+BRAID_SCHEDULER_PARAMS(ecf, ECF_PARAMS);
+
+struct ecf_private {
+	struct opportunistic opportunistic;
+	u32 waiting;
+};
+
+braid_inline u64 ecf_sigma(const struct braid_path *path, u32 sigma)
+{
+	return sigma ? path->mdev_max_us >> 1 : path->rttvar_us;
+}
+
+static void ecf_on_choose(const struct braid_paths *view, struct ecf_private *priv, const struct ecf_params *params,
+			  struct braid_choice *choice)
+{
+	u32 regular = braid_paths_with(view, BRAID_PATH_USABLE, BRAID_PATH_BACKUP | BRAID_PATH_LOSS);
+	u32 able = regular ? regular : braid_paths_with(view, BRAID_PATH_USABLE, BRAID_PATH_LOSS);
+	u32 slow = minrtt_choose(view, braid_ready(view), choice), fast, i;
+	const struct braid_path *f, *s;
+	u64 rank[BRAID_MAX_PATHS], delta, window, left, right;
+
+	for (i = 0; i < BRAID_MAX_PATHS; i++)
+		rank[i] = view->path[i].srtt_us;
+	fast = braid_first(able, rank);
+	if (slow == BRAID_NO_PATH || fast == BRAID_NO_PATH || fast == slow || view->flags & BRAID_REINJECTION) {
+		braid_send(choice, slow, 1);
+		return;
+	}
+	f = &view->path[fast & (BRAID_MAX_PATHS - 1)];
+	s = &view->path[slow & (BRAID_MAX_PATHS - 1)];
+	delta = braid_max(ecf_sigma(f, params->sigma), ecf_sigma(s, params->sigma));
+	window = (u64)f->cwnd * f->mss;
+	left = f->srtt_us * (braid_max(view->unassigned, window) + window);
+	right = window * (s->srtt_us + delta);
+	if (braid_product_below(left, 1024, right, 1024 + priv->waiting * params->beta)) {
+		window = (u64)s->cwnd * s->mss;
+		if (s->srtt_us * braid_max(view->unassigned, window) >= window * (2ull * f->srtt_us + delta)) {
+			priv->waiting = 1;
+			choice->wake_us = braid_max32(f->srtt_us, 1);
+			return;
+		}
+	} else {
+		priv->waiting = 0;
+	}
+	braid_send(choice, slow, 1);
+}
+
+static void ecf_on_join(const struct braid_paths *view, struct ecf_private *priv, const struct ecf_params *params,
+			struct braid_choice *choice)
+{
+	opportunistic_join(view, &priv->opportunistic);
+}
+
+static void ecf_on_blocked(const struct braid_paths *view, struct ecf_private *priv, const struct ecf_params *params,
+			   struct braid_choice *choice)
+{
+	opportunistic_blocked(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
+}
+
+BRAID_SCHEDULER(ecf, ECF_PARAMS, 0, ecf_on_choose, ecf_on_join, BRAID_IGNORE, ecf_on_blocked)

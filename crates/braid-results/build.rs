@@ -1,10 +1,13 @@
-//! Lists every file of `papers/`, so that adding one is all it takes to embed it.
+//! Lists every file of `papers/`, so that adding one is all it takes to embed it, and hashes the sources.
+
+mod source_hash;
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
 fn main() {
+    source_hash::write();
     // Cargo runs this in the folder of the package. Relative paths keep a build folder true when it is moved or copied.
     let folder = Path::new("../../papers");
     println!("cargo:rerun-if-changed={}", folder.display());

@@ -31,6 +31,9 @@ pub use summary::Summary;
 /// Version of the document's meaning; raised when a field changes or goes, not when one is added.
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// Tells these sources, and so what they make of measurements, from those of another version.
+pub const SOURCE_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/source-hash"));
+
 /// What `--format json` prints.
 ///
 /// It holds nothing that differs between equal runs: same scenario, seed and program, same bytes.

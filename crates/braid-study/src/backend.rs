@@ -8,7 +8,7 @@ use braid_results::measure::Measurements;
 use braid_scenario::File;
 use braid_scenario::model::Scenario;
 
-use crate::{Cancel, Error};
+use crate::{Cancel, Error, Group};
 
 /// Runs scenarios. What only a backend knows stays in its crate; the rest, from planning to results, is the same for all.
 pub trait Backend: Send + Sync {
@@ -27,14 +27,25 @@ pub trait Backend: Send + Sync {
     /// If it cannot run this cell of the file.
     fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error>;
 
-    /// What the results of a run depend on besides scenario, congestion control, scheduler and seed: the sources of a
-    /// simulator, or kernel and machine. Part of a [`Key`](crate::Key); need not be short.
+    /// Changes what it runs otherwise than the file says; nothing, unless a backend has its own reasons.
+    fn adapt(&self, cell: &mut Scenario) {
+        let _ = cell;
+    }
+
+    /// What the results of these runs depend on besides scenario, congestion control, scheduler and seed: the sources of a
+    /// simulator, or kernel and programs. Part of a [`Key`](crate::Key); need not be short. Asked once
+    /// [`Backend::prepare`] is done.
     ///
     /// # Errors
     /// If it cannot be found out.
-    fn identity(&self, case: &Case) -> Result<String, Error>;
+    fn identity(&self, group: &Group) -> Result<String, Error>;
 
-    /// Gets everything ready for these scenarios. What takes long is told to `say`.
+    /// The kernel and machine that it runs on, for people; `None` of the simulator.
+    fn machine(&self) -> Option<String> {
+        None
+    }
+
+    /// Gets everything ready for these scenarios; nothing, if that is done. What takes long is told to `say`.
     ///
     /// # Errors
     /// If something is missing, or it was cancelled.
@@ -86,6 +97,8 @@ impl<'a> Case<'a> {
 /// A run to be done.
 #[derive(Debug)]
 pub struct Request<'a> {
+    /// Its place in the plan.
+    pub number: usize,
     /// Which one.
     pub case: Case<'a>,
     /// Whether [`Measurements`] are to hold samples.

@@ -18,6 +18,12 @@ pub enum Kind {
     Failed,
     /// It was cancelled.
     Cancelled,
+    /// A file or folder cannot be written.
+    Writing(std::io::ErrorKind),
+    /// A folder holds something else; nothing was overwritten.
+    Taken,
+    /// Another program writes to the same folder.
+    Busy,
 }
 
 /// Why a study cannot be done, in a sentence, and a remedy if there is one.
@@ -35,6 +41,14 @@ impl Error {
     /// An error without a remedy.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None }
+    }
+
+    /// A file or folder could not be written.
+    pub fn writing(path: &std::path::Path, error: &std::io::Error) -> Self {
+        // Of a temporary file, whose name says nothing, only what is the matter.
+        let text = error.to_string();
+        let text = text.split(" at path ").next().unwrap_or_default();
+        Self::new(Kind::Writing(error.kind()), format!("cannot write {}: {text}", path.display()))
     }
 
     /// The same with a remedy.

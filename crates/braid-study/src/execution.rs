@@ -3,8 +3,15 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
+#[cfg(feature = "store")]
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use braid_results::measure::Measurements;
+use braid_results::{OK, Run};
+
+#[cfg(feature = "store")]
+use crate::Store;
 use crate::panics::caught;
 use crate::pool::{self, Caller};
 use crate::{Cancel, Error, Event, Finished, Kind, Plan, Request, Results, Stop};
@@ -14,7 +21,10 @@ pub struct Execution<'a> {
     plan: &'a Plan,
     jobs: Option<NonZeroUsize>,
     samples: Box<dyn Fn(usize) -> bool + Sync + 'a>,
+    again: Box<dyn Fn(usize) -> bool + Sync + 'a>,
     cancel: Cancel,
+    #[cfg(feature = "store")]
+    store: Option<Mutex<&'a mut Store>>,
 }
 
 /// What came of an execution.
@@ -28,7 +38,15 @@ pub struct Done {
 
 impl<'a> Execution<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Self {
-        Self { plan, jobs: None, samples: Box::new(|_| false), cancel: Cancel::new() }
+        Self {
+            plan,
+            jobs: None,
+            samples: Box::new(|_| false),
+            again: Box::new(|_| false),
+            cancel: Cancel::new(),
+            #[cfg(feature = "store")]
+            store: None,
+        }
     }
 
     /// So many runs at the same time; results do not depend on it. Else: one for each processor, or what the backend
@@ -50,6 +68,19 @@ impl<'a> Execution<'a> {
         Self { samples: Box::new(wanted), ..self }
     }
 
+    /// Keeps every run in a store as soon as it is done, and does none again that is there.
+    #[cfg(feature = "store")]
+    #[must_use]
+    pub fn store(self, store: &'a mut Store) -> Self {
+        Self { store: Some(Mutex::new(store)), ..self }
+    }
+
+    /// The runs with these numbers are done even if they are in the store, unless they have failed.
+    #[must_use]
+    pub fn again(self, wanted: impl Fn(usize) -> bool + Sync + 'a) -> Self {
+        Self { again: Box::new(wanted), ..self }
+    }
+
     /// Can be ended early by this.
     #[must_use]
     pub fn cancel(self, cancel: &Cancel) -> Self {
@@ -65,8 +96,7 @@ impl<'a> Execution<'a> {
         let plan = self.plan;
         let mut enough = false;
         let mut say = |what: &str| enough |= each(Event::Preparing(what)).is_break();
-        let scenarios: Vec<_> = plan.groups().map(|group| group.scenario).collect();
-        plan.backend().prepare(&scenarios, &self.cancel, &mut say)?;
+        plan.prepare(&self.cancel, &mut say)?;
         if enough {
             return Ok(Done::default());
         }
@@ -80,17 +110,25 @@ impl<'a> Execution<'a> {
             shares[worker].store(0, Ordering::Relaxed);
             finished
         };
-        let mut teller = Teller { each, shares: &shares, total: plan.len(), runs: 0, error: None };
+        let mut teller = Teller {
+            execution: self,
+            each,
+            shares: &shares,
+            finished: 0,
+            done: Done::default(),
+            error: None,
+        };
         pool::in_order(plan.len(), jobs, &self.cancel, work, &mut teller);
-        let Teller { runs, error, .. } = teller;
-        if let Some(error) = error {
+        let Teller { finished, done, error, .. } = teller;
+        self.settle()?;
+        if let Some(error) = error.filter(|error| error.kind != Kind::Cancelled) {
             return Err(error);
         }
-        if self.cancel.is_cancelled() && runs < plan.len() {
-            let message = format!("cancelled after {runs} of {} runs", plan.len());
+        if self.cancel.is_cancelled() && done.runs < plan.len() {
+            let message = format!("interrupted after {finished} of {} runs", plan.len());
             return Err(Error::new(Kind::Cancelled, message));
         }
-        Ok(Done { runs, reused: 0 })
+        Ok(done)
     }
 
     /// Does all runs and keeps their results in memory.
@@ -112,7 +150,13 @@ impl<'a> Execution<'a> {
     fn run_one(&self, number: usize, share: &AtomicU32) -> Result<Option<Finished>, Error> {
         let case = self.plan.case(number);
         let samples = (self.samples)(number);
-        let request = Request { case, samples, cancel: &self.cancel, share };
+        if let Some((run, measurements)) = self.kept(number)? {
+            if run.status != OK || ((measurements.is_some() || !samples) && !(self.again)(number)) {
+                let measurements = measurements.filter(|_| samples);
+                return Ok(Some(Finished { number, run, measurements, reused: true }));
+            }
+        }
+        let request = Request { number, case, samples, cancel: &self.cancel, share };
         let outcome = caught(|| self.plan.backend().run(request));
         let setup = case.setup();
         let (run, measurements) = match outcome.unwrap_or_else(|panic| Err(Stop::Failed(panic))) {
@@ -130,23 +174,75 @@ impl<'a> Execution<'a> {
     }
 }
 
+/// With a store.
+#[cfg(feature = "store")]
+impl Execution<'_> {
+    fn kept(&self, number: usize) -> Result<Option<(Run, Option<Measurements>)>, Error> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let key = self.plan.key(number)?;
+        Ok(store.lock().unwrap_or_else(PoisonError::into_inner).get(&key))
+    }
+
+    fn keep(&self, finished: &Finished) -> Result<(), Error> {
+        let Some(store) = self.store.as_ref().filter(|_| !finished.reused) else { return Ok(()) };
+        let key = self.plan.key(finished.number)?;
+        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        store.keep(key, &finished.run, finished.measurements.as_ref())
+    }
+
+    fn settle(&self) -> Result<(), Error> {
+        let Some(store) = &self.store else { return Ok(()) };
+        store.lock().unwrap_or_else(PoisonError::into_inner).settle()
+    }
+}
+
+/// Without.
+#[cfg(not(feature = "store"))]
+#[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with a store")]
+impl Execution<'_> {
+    fn kept(&self, _: usize) -> Result<Option<(Run, Option<Measurements>)>, Error> {
+        Ok(None)
+    }
+
+    fn keep(&self, _: &Finished) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn settle(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
 /// Turns what the pool tells into events.
-struct Teller<'a, F> {
+struct Teller<'a, 'p, F> {
+    execution: &'a Execution<'p>,
     each: F,
     /// Of each worker, how much of its run is done, in millionths.
     shares: &'a [AtomicU32],
-    total: usize,
-    runs: usize,
+    /// Runs that are done, whether or not those before them are.
+    finished: usize,
+    done: Done,
     error: Option<Error>,
 }
 
-impl<F: FnMut(Event) -> ControlFlow<()>> Caller<Result<Option<Finished>, Error>> for Teller<'_, F> {
-    fn ready(&mut self, _: usize, _: &Result<Option<Finished>, Error>) {}
+impl<F: FnMut(Event) -> ControlFlow<()>> Caller<Result<Option<Finished>, Error>> for Teller<'_, '_, F> {
+    fn ready(&mut self, _: usize, result: &Result<Option<Finished>, Error>) {
+        if let Ok(Some(finished)) = result {
+            self.finished += 1;
+            if let Err(error) = self.execution.keep(finished) {
+                self.error.get_or_insert(error);
+            }
+        }
+    }
 
     fn each(&mut self, result: Result<Option<Finished>, Error>) -> ControlFlow<()> {
+        if self.error.is_some() {
+            return ControlFlow::Break(());
+        }
         match result {
             Ok(Some(finished)) => {
-                self.runs += 1;
+                self.done.runs += 1;
+                self.done.reused += usize::from(finished.reused);
                 (self.each)(Event::Finished(Box::new(finished)))
             }
             Ok(None) => ControlFlow::Break(()),
@@ -158,8 +254,12 @@ impl<F: FnMut(Event) -> ControlFlow<()>> Caller<Result<Option<Finished>, Error>>
     }
 
     fn tick(&mut self, done: usize) -> ControlFlow<()> {
+        if self.error.is_some() {
+            return ControlFlow::Break(());
+        }
         let parts: f64 = self.shares.iter().map(|share| f64::from(share.load(Ordering::Relaxed)) / 1e6).sum();
-        let share = ((done as f64 + parts) / self.total as f64).min(1.0);
-        (self.each)(Event::Progress { done, total: self.total, share })
+        let total = self.execution.plan.len();
+        let share = ((done as f64 + parts) / total as f64).min(1.0);
+        (self.each)(Event::Progress { done, total, share })
     }
 }

@@ -5,25 +5,36 @@ use std::fmt::{self, Write as _};
 use braid_scenario::model::Scenario;
 use sha2::{Digest as _, Sha256};
 
-use crate::Case;
+use crate::Group;
 
 /// The identity of a run: hash of the resolved scenario, congestion control, scheduler, seed, and of what else its
 /// backend says that results depend on. Runs with the same key have the same results.
 ///
 /// Name and title of a scenario do not count, nor do comments or the order in which values were set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "store", derive(serde::Deserialize, serde::Serialize))]
 pub struct Key([u8; 32]);
 
 impl Key {
-    pub(crate) fn new(scenario: &[u8; 32], case: &Case, identity: &str) -> Self {
-        let own = (case.spec.text(), case.scheduler, case.seed, case.backend, identity);
+    /// What the runs of a group have in common.
+    pub(crate) fn new(group: &Group, backend: &str, identity: &str) -> Self {
+        let Group { scenario, spec, scheduler } = group;
+        // Of everything in it that can matter.
+        let scenario = Scenario { name: String::new(), title: String::new(), ..(*scenario).clone() };
+        let own = (spec.text(), scheduler, backend, identity, braid_results::SOURCE_HASH);
         Self(hash(&(scenario, own)))
     }
-}
 
-/// Of everything in it that can matter.
-pub(crate) fn of_scenario(scenario: &Scenario) -> [u8; 32] {
-    hash(&Scenario { name: String::new(), title: String::new(), ..scenario.clone() })
+    /// One of them.
+    pub(crate) fn with_seed(self, seed: u64) -> Self {
+        Self(hash(&(self.0, seed)))
+    }
+
+    /// Of something else.
+    #[cfg(feature = "store")]
+    pub(crate) fn of(value: &impl fmt::Debug) -> Self {
+        Self(hash(value))
+    }
 }
 
 impl fmt::Display for Key {

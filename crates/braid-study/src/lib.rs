@@ -25,20 +25,26 @@
 //!
 //! There is no terminal in here: whoever calls gets [`Event`]s while it runs, and may [`Cancel`] it at any time. A run
 //! that fails, even by a panic, says why in its status, and the others go on. A [`Key`] tells whether two runs are the
-//! same.
+//! same; a `Store` is a folder that keeps runs by their keys, so that what was interrupted goes on where it was.
 
 mod backend;
 mod cancel;
 mod error;
 mod event;
 mod execution;
+#[cfg(feature = "store")]
+pub mod files;
 mod key;
+#[cfg(feature = "store")]
+mod manifest;
 mod panics;
 mod plan;
 mod pool;
 mod results;
 mod seeds;
 mod sim;
+#[cfg(feature = "store")]
+mod store;
 mod study;
 
 pub use backend::{Backend, Case, Outcome, Request, Stop};
@@ -51,4 +57,6 @@ pub use plan::{Group, Plan, Planned};
 pub use results::Results;
 pub use seeds::Seeds;
 pub use sim::Sim;
+#[cfg(feature = "store")]
+pub use store::Store;
 pub use study::{Study, load};

@@ -7,8 +7,7 @@ use braid_results::{Summary, theory};
 use braid_scenario::File;
 use braid_scenario::model::Scenario;
 
-use crate::key::{self, Key};
-use crate::{Backend, Case, Error, Execution, Kind, Seeds};
+use crate::{Backend, Cancel, Case, Error, Execution, Key, Kind, Seeds};
 
 /// More runs than this at once would not fit into memory.
 const MOST_RUNS: usize = 1_000_000;
@@ -20,8 +19,8 @@ pub struct Plan {
     seeds: Seeds,
     backend: Box<dyn Backend>,
     groups: Vec<Place>,
-    /// Of each group's scenario.
-    hashes: OnceLock<Vec<[u8; 32]>>,
+    /// Of each group, without seeds.
+    keys: OnceLock<Vec<Key>>,
     len: usize,
 }
 
@@ -79,7 +78,7 @@ impl Plan {
             let message = format!("more than {MOST_RUNS} runs at once");
             return Err(Error::new(Kind::TooMany, message).hint("ask for fewer seeds at a time"));
         };
-        Ok(Self { files, schedulers, seeds, backend, groups, hashes: OnceLock::new(), len })
+        Ok(Self { files, schedulers, seeds, backend, groups, keys: OnceLock::new(), len })
     }
 
     /// Number of runs; at least one.
@@ -133,7 +132,16 @@ impl Plan {
         Case { scenario, spec, scheduler, seed, backend: self.backend.name() }
     }
 
-    /// What tells a run from all others.
+    /// Gets the backend ready; nothing, if that is done.
+    ///
+    /// # Errors
+    /// If something is missing, or it was cancelled.
+    pub fn prepare(&self, cancel: &Cancel, mut say: impl FnMut(&str)) -> Result<(), Error> {
+        let scenarios: Vec<_> = self.groups().map(|group| group.scenario).collect();
+        self.backend.prepare(&scenarios, cancel, &mut say)
+    }
+
+    /// What tells a run from all others. The backend has to be prepared.
     ///
     /// # Errors
     /// If the backend cannot find out what its results depend on.
@@ -141,10 +149,18 @@ impl Plan {
     /// # Panics
     /// If there is no run with this number.
     pub fn key(&self, number: usize) -> Result<Key, Error> {
-        let hashes =
-            self.hashes.get_or_init(|| self.groups().map(|group| key::of_scenario(group.scenario)).collect());
-        let case = self.case(number);
-        Ok(Key::new(&hashes[number / self.seeds_of_each()], &case, &self.backend.identity(&case)?))
+        Ok(self.group_keys()?[number / self.seeds_of_each()].with_seed(self.case(number).seed))
+    }
+
+    /// Of each group, what all its runs have in common.
+    pub(crate) fn group_keys(&self) -> Result<&[Key], Error> {
+        if self.keys.get().is_none() {
+            let key =
+                |group: Group| Ok(Key::new(&group, self.backend.name(), &self.backend.identity(&group)?));
+            let keys = self.groups().map(key).collect::<Result<Vec<_>, Error>>()?;
+            let _ = self.keys.set(keys);
+        }
+        Ok(self.keys.get().expect("they were set"))
     }
 
     /// Where it is run.

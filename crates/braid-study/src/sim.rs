@@ -5,7 +5,7 @@ use braid_scenario::File;
 use braid_scenario::model::{Connection, Scenario, Traffic};
 use braid_sim::{Options, Scheduler, Simulation};
 
-use crate::{Backend, Case, Error, Kind, Outcome, Request, Stop};
+use crate::{Backend, Case, Error, Group, Kind, Outcome, Request, Stop};
 
 /// The packet-level simulator.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,10 +31,10 @@ impl Backend for Sim {
         Err(file.error(&key, "the simulator cannot run programs", Some(hint)).into())
     }
 
-    fn identity(&self, case: &Case) -> Result<String, Error> {
-        let named = case.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
+    fn identity(&self, group: &Group) -> Result<String, Error> {
+        let named = group.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
         let mut specs: Vec<Spec> = named.filter_map(|text| Spec::parse(text).ok()).collect();
-        specs.push(case.spec.clone());
+        specs.push(group.spec.clone());
         let mut sources: Vec<(&str, u64)> =
             specs.iter().map(|spec| (spec.algorithm().name(), spec.algorithm().source_hash())).collect();
         sources.sort_unstable();

@@ -104,12 +104,13 @@ impl Study {
             if scenarios[..index].contains(origin) {
                 continue;
             }
-            let file = match origin {
+            let mut file = match origin {
                 Origin::Name(name) => load(&Source::find(name)?, &set)?,
                 Origin::Source(source) => load(source, &set)?,
             };
             let specs = choose(&file, origin.name(), &asked)?;
             file.cells.iter().try_for_each(|cell| backend.check(&file, cell))?;
+            file.cells.iter_mut().for_each(|cell| backend.adapt(cell));
             files.push(Planned { file, specs });
         }
         Plan::new(files, schedulers, seeds, backend)

@@ -1,7 +1,7 @@
 //! Figures in documents are those that the command beside them prints.
 //!
 //! A block begins with a line `<!-- $ braid ... -->` and ends with `<!-- end -->`; between them stands what the command
-//! prints in the folder of the repository. `UPDATE_GOLDEN=1` writes it there.
+//! prints in the folder of the repository, plain text between fences. `UPDATE_GOLDEN=1` writes it there.
 
 use std::path::Path;
 use std::{env, fs};
@@ -10,6 +10,7 @@ use assert_cmd::Command;
 
 const BEGIN: &str = "<!-- $ braid ";
 const END: &str = "<!-- end -->\n";
+const FENCE: &str = "```text\n";
 
 fn check(document: &str) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -30,7 +31,8 @@ fn check(document: &str) -> usize {
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(!text.is_empty(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
-        new.extend([before, command, " -->\n", &text, END]);
+        let (open, close) = if block.starts_with(FENCE) { (FENCE, "```\n") } else { ("", "") };
+        new.extend([before, command, " -->\n", open, &text, close, END]);
         rest = &block[end + END.len()..];
         blocks += 1;
     }
@@ -44,8 +46,13 @@ fn check(document: &str) -> usize {
 }
 
 #[test]
-fn the_front_page_shows_the_results_that_are_kept() {
+fn the_front_page_shows_what_its_command_prints() {
     assert_eq!(check("README.md"), 1);
+}
+
+#[test]
+fn the_page_of_published_figures_shows_the_results_that_are_kept() {
+    assert_eq!(check("docs/published.md"), 1);
 }
 
 #[test]

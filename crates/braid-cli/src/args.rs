@@ -2,9 +2,9 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use braid_report::repro::Part;
+use braid_study::Seeds;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
@@ -285,7 +285,7 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// As results call it.
+    /// As results and `--backend` call it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
@@ -307,31 +307,6 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// An inclusive, non-empty range of seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seeds {
-    pub(crate) first: u64,
-    pub(crate) last: u64,
-}
-
-impl FromStr for Seeds {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| {
-            text.parse().map_err(|_| format!("expected N or A..B with whole numbers, not \"{text}\""))
-        };
-        let (first, last) = match text.split_once("..") {
-            Some((first, last)) => (number(first)?, number(last)?),
-            None => (1, number(text)?),
-        };
-        if last < first {
-            return Err(format!("there is no seed from {first} to {last}: write the smaller one first"));
-        }
-        Ok(Self { first, last })
-    }
-}
-
 /// Prints a completion script.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
@@ -351,22 +326,5 @@ mod tests {
     #[test]
     fn clap_accepts_the_definition() {
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn a_number_of_seeds_counts_from_one() {
-        assert_eq!("10".parse(), Ok(Seeds { first: 1, last: 10 }));
-        assert_eq!("0..0".parse(), Ok(Seeds { first: 0, last: 0 }));
-        assert_eq!("7..12".parse(), Ok(Seeds { first: 7, last: 12 }));
-    }
-
-    #[test]
-    fn wrong_seeds_say_what_was_expected() {
-        for text in ["", "x", "-1", "1..", "..2", "1...3", "1.5", "99999999999999999999"] {
-            assert!(text.parse::<Seeds>().unwrap_err().contains("N or A..B"), "{text}");
-        }
-        for text in ["0", "9..3"] {
-            assert!(text.parse::<Seeds>().unwrap_err().contains("smaller one first"), "{text}");
-        }
     }
 }

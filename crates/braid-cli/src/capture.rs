@@ -3,22 +3,23 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use braid_capture::events::EventLog;
 use braid_capture::pcap;
-use braid_results::OK;
+use braid_scenario::File as Scenarios;
+use braid_scenario::model::Scenario;
 use braid_sim::observe::{At, Event, Observer};
+use braid_study::files::{part, publish};
+use braid_study::{Backend, Case, Error, Group, Outcome, Request, Sim, Stop};
 use tempfile::NamedTempFile;
 
 use crate::Failure;
 use crate::args::RunArgs;
-use crate::out::{part, publish};
-use crate::plan::Plan;
-use crate::unfinished::Finished;
+use crate::failure::FOLDER;
 
 /// In the folder of `--out`.
 const EVENTS: &str = "events";
-const FOLDER: &str = "the name of a folder, which is created if it is missing";
 
 /// Where the captures and logs of runs go.
 pub(crate) struct Captures {
@@ -28,14 +29,16 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    /// Creates the folders if they are needed, and checks that they can be written to.
-    pub(crate) fn prepare(args: &RunArgs) -> Result<Option<Self>, Failure> {
+    /// Those asked for, if any.
+    pub(crate) fn of(args: &RunArgs) -> Option<Self> {
         let events = args.out.as_ref().filter(|_| args.events).map(|out| out.join(EVENTS));
-        if args.pcap.is_none() && events.is_none() {
-            return Ok(None);
-        }
-        let captures = Self { pcap: args.pcap.clone(), snap_length: args.snaplen, events };
-        for (option, folder) in [("--pcap", &captures.pcap), ("--out", &captures.events)] {
+        let wanted = args.pcap.is_some() || events.is_some();
+        wanted.then(|| Self { pcap: args.pcap.clone(), snap_length: args.snaplen, events })
+    }
+
+    /// Creates the folders if they are needed, and checks that they can be written to.
+    pub(crate) fn prepare(&self) -> Result<(), Failure> {
+        for (option, folder) in [("--pcap", &self.pcap), ("--out", &self.events)] {
             let Some(folder) = folder else { continue };
             let check = || {
                 fs::create_dir_all(folder)?;
@@ -43,62 +46,57 @@ impl Captures {
             };
             check().map_err(|error| Failure::writing_to(option, FOLDER, folder, &error))?;
         }
-        Ok(Some(captures))
+        Ok(())
     }
 
     /// Whether all files of a run are there.
-    pub(crate) fn has(&self, plan: &Plan, run: usize) -> bool {
-        self.files(plan, run).iter().all(|path| path.exists())
+    pub(crate) fn has(&self, run: usize, case: &Case) -> bool {
+        self.files(run, case).iter().all(|path| path.exists())
     }
 
-    /// Does a run, and writes its files unless it fails.
-    pub(crate) fn execute(&self, plan: &Plan, run: usize, samples: bool) -> Result<Finished, Failure> {
-        let mut recorder = self.recorder(plan, run)?;
-        let finished = plan.execute_observed(run, samples, &mut recorder);
-        if finished.0.status == OK {
-            recorder.finish()?;
-        }
-        Ok(finished)
+    /// Does a run in the simulator, and writes its files unless it fails.
+    fn simulate(&self, request: &Request) -> Result<Outcome, Stop> {
+        let mut recorder = self.recorder(request).map_err(all)?;
+        let outcome = Sim.run_observed(request, &mut recorder)?;
+        recorder.finish().map_err(all)?;
+        Ok(outcome)
     }
 
     /// Does a run that is not simulated, and writes its packets unless it fails. `work` does it and hands them over.
     #[cfg(target_os = "linux")]
     pub(crate) fn record(
         &self,
-        plan: &Plan,
-        run: usize,
-        work: impl FnOnce(braid_lab::Capture) -> Result<Finished, Failure>,
-    ) -> Result<Finished, Failure> {
-        let (setup, _) = plan.get(run);
-        let about = format!("{} --backend {}", about(plan, run), setup.backend);
-        let files = self.begin(plan, run)?;
+        request: &Request,
+        work: impl FnOnce(braid_lab::Capture) -> Result<Outcome, Stop>,
+    ) -> Result<Outcome, Stop> {
+        let about = format!("{} --backend {}", about(&request.case), request.case.backend);
+        let files = self.begin(request).map_err(all)?;
         let begin = || {
             let sinks = files.iter().map(|(file, _)| sink(file)).collect::<io::Result<Vec<_>>>()?;
-            pcap::Recording::new(setup.scenario, self.snap_length, &about, sinks)
+            pcap::Recording::new(request.case.scenario, self.snap_length, &about, sinks)
         };
-        let mut recording = begin().map_err(|error| writing(&files[0].1, &error))?;
+        let mut recording = begin().map_err(|error| all(writing(&files[0].1, &error)))?;
         let mut each = |packet: braid_lab::Packet<'_>| {
             let braid_lab::Packet { connection, subflow, time_ns, length, bytes } = packet;
             recording.add(connection, subflow, time_ns, length, bytes);
         };
-        let finished = work(braid_lab::Capture { snap_length: self.snap_length, each: &mut each })?;
-        if finished.0.status == OK {
-            let sinks = recording.finish().map_err(|error| writing(&files[0].1, &error))?;
-            finish(sinks, files)?;
-        }
-        Ok(finished)
+        let outcome = work(braid_lab::Capture { snap_length: self.snap_length, each: &mut each })?;
+        let sinks = recording.finish().map_err(|error| all(writing(&files[0].1, &error)))?;
+        finish(sinks, files).map_err(all)?;
+        Ok(outcome)
     }
 
-    fn files(&self, plan: &Plan, run: usize) -> Vec<PathBuf> {
-        let (setup, _) = plan.get(run);
-        let scenario = setup.scenario.name.trim_end_matches(".toml");
+    fn files(&self, run: usize, case: &Case) -> Vec<PathBuf> {
+        let scenario = case.scenario.name.trim_end_matches(".toml");
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.=".contains(c) { c } else { '-' };
-        let about: String =
-            format!("{run:04}-{scenario}-{}-seed{}", setup.cc, setup.seed).chars().map(plain).collect();
+        let about: String = format!("{run:04}-{scenario}-{}-seed{}", case.spec.text(), case.seed)
+            .chars()
+            .map(plain)
+            .collect();
         // A path may be longer than a name.
         let about: String = about.chars().take(120).collect();
         let pcap = self.pcap.iter().flat_map(|folder| {
-            let names = setup.scenario.connections.iter().map(|connection| &connection.name);
+            let names = case.scenario.connections.iter().map(|connection| &connection.name);
             names.map(|name| folder.join(format!("{about}-{name}.pcapng")))
         });
         let events = self.events.iter().map(|folder| folder.join(format!("{about}.sqlog")));
@@ -106,30 +104,30 @@ impl Captures {
     }
 
     /// The files of a run, empty, and the names that they are to get.
-    fn begin(&self, plan: &Plan, run: usize) -> Result<Vec<(NamedTempFile, PathBuf)>, Failure> {
+    fn begin(&self, request: &Request) -> Result<Vec<(NamedTempFile, PathBuf)>, Failure> {
         let begin = |path: PathBuf| {
             let file = part(&path).map_err(|error| writing(&path, &error))?;
             Ok((file, path))
         };
-        self.files(plan, run).into_iter().map(begin).collect()
+        self.files(request.number, &request.case).into_iter().map(begin).collect()
     }
 
-    fn recorder(&self, plan: &Plan, run: usize) -> Result<Recorder, Failure> {
-        let (setup, _) = plan.get(run);
-        let about = about(plan, run);
-        let files = self.begin(plan, run)?;
+    fn recorder(&self, request: &Request) -> Result<Recorder, Failure> {
+        let case = request.case;
+        let about = about(&case);
+        let files = self.begin(request)?;
         let begin = || {
             let mut sinks = files.iter().map(|(file, _)| sink(file)).collect::<io::Result<Vec<_>>>()?;
             let events = match (&self.events, sinks.len()) {
                 (Some(_), 1..) => {
                     let sink = sinks.pop().expect("there is one");
-                    Some(EventLog::new(setup.scenario, &about, sink)?)
+                    Some(EventLog::new(case.scenario, &about, sink)?)
                 }
                 _ => None,
             };
             let pcap = match self.pcap {
                 Some(_) => {
-                    Some(pcap::Captures::new(setup.scenario, setup.seed, self.snap_length, &about, sinks)?)
+                    Some(pcap::Captures::new(case.scenario, case.seed, self.snap_length, &about, sinks)?)
                 }
                 None => None,
             };
@@ -137,6 +135,31 @@ impl Captures {
         };
         let (pcap, events) = begin().map_err(|error| writing(&files[0].1, &error))?;
         Ok(Recorder { pcap, events, files })
+    }
+}
+
+/// The simulator, whose runs are recorded.
+pub(crate) struct Captured(pub(crate) Arc<Captures>);
+
+impl Backend for Captured {
+    fn name(&self) -> &'static str {
+        Sim.name()
+    }
+
+    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
+        Sim.scheduler(name)
+    }
+
+    fn check(&self, file: &Scenarios, cell: &Scenario) -> Result<(), Error> {
+        Sim.check(file, cell)
+    }
+
+    fn identity(&self, group: &Group) -> Result<String, Error> {
+        Sim.identity(group)
+    }
+
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        self.0.simulate(&request)
     }
 }
 
@@ -162,9 +185,13 @@ impl Recorder {
 }
 
 /// What a capture says it is of.
-fn about(plan: &Plan, run: usize) -> String {
-    let (setup, _) = plan.get(run);
-    format!("{} --cc {} --seeds {seed}..{seed}", setup.scenario.name, setup.cc, seed = setup.seed)
+fn about(case: &Case) -> String {
+    format!("{} --cc {} --seeds {seed}..{seed}", case.scenario.name, case.spec.text(), seed = case.seed)
+}
+
+/// What concerns one file concerns all that follow.
+fn all(failure: Failure) -> Stop {
+    Stop::All(failure.into())
 }
 
 fn sink(file: &NamedTempFile) -> io::Result<BufWriter<File>> {

@@ -1,11 +1,9 @@
 //! `braid compare`: the simulator and the lab side by side.
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::{Arc, OnceLock};
 
 use braid_report::compare::{markdown, text};
 use braid_report::html::{Part, Report, Selection, Series};
@@ -15,45 +13,57 @@ use braid_results::compare::{Comparison, Curve, Side, curves, differences, parti
 use braid_results::measure::{Measurements, SAMPLE_INTERVAL_NS};
 use braid_results::summary::summarize;
 use braid_results::{OK, Run, json};
+use braid_scenario::File;
 use braid_scenario::model::Scenario;
-use braid_sim::Scheduler;
+use braid_study::files;
+use braid_study::{
+    Backend, Cancel, Case, Error, Event, Group, Kind, Outcome, Plan, Planned, Request, Seeds, Sim, Stop,
+    Study,
+};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use crate::args::{Backend, CompareArgs, CompareFormat, Format, RunArgs, Seeds};
-use crate::failure::{FAILED, INTERRUPTED};
-use crate::manifest;
-use crate::plan::{Plan, Planned};
+use crate::args::{CompareArgs, CompareFormat};
+use crate::command::{self, VERSION};
+use crate::failure::FAILED;
+use crate::lab::{self, Kernel};
 use crate::progress::Progress;
 use crate::report::{self, ReportFile};
-use crate::run::{VERSION, intention, quoted};
-use crate::unfinished::Finished;
-use crate::{Failure, lab, list, out, pool, terminal};
+use crate::study::intention;
+use crate::{Failure, list, signal, terminal};
 
 /// Checks, runs, writes and prints.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
-    let of_lab = run_args(args, Backend::Lab, args.seeds);
-    let of_sim = run_args(args, Backend::Sim, args.sim_seeds);
-    let (in_lab, mut in_sim) = (Plan::new(&of_lab)?, Plan::new(&of_sim)?);
-    for connection in in_sim.connections_mut() {
-        if let Some(same) = braid_lab::own_of_the_kernel(connection) {
-            connection.cc = Some(same.to_owned());
-        }
-    }
+    let kept = Kept::of(args)?.map(Arc::new);
+    let needed = Arc::new(OnceLock::new());
+    let lab = Kernel::in_guest(args.kernel.as_deref(), false, None);
+    let lab = Keeping { lab, kept: kept.clone(), needed: Arc::clone(&needed) };
+    let in_lab = study(args, args.seeds).backend(lab).check()?;
+    let in_sim = study(args, args.sim_seeds).backend(AsInTheLab).check()?;
     if args.dry_run {
         return terminal::print(
             format!("lab:\n{}sim:\n{}", intention(&in_lab), intention(&in_sim)).as_bytes(),
         );
     }
-    let kept = args.out.as_deref().map(|path| Kept::prepare(path, args)).transpose()?;
+    if let Some(kept) = &kept {
+        kept.prepare()?;
+    }
     let report = args.report.as_deref().map(|path| ReportFile::prepare(path, &in_sim)).transpose()?;
-    let stop = pool::stop_on_signal()?;
-    let lab_runs = run_lab(args, &of_lab, &in_lab, kept.as_ref(), &stop)?;
-    let sim_runs = run_sim(args, &in_sim, &stop)?;
+    let cancel = signal::cancel()?;
+    let is_kept = |run| kept.as_ref().is_some_and(|kept| kept.read(&in_lab.case(run)).is_some());
+    let _ = needed.set(!(0..in_lab.len()).all(is_kept));
+    let then = if kept.is_some() {
+        "; the same command goes on from there"
+    } else {
+        "; nothing was kept; with --out they are"
+    };
+    let lab_runs = run_all(args, &in_lab, &cancel, &format!(" of the lab{then}"))?;
+    let sim_runs = run_all(args, &in_sim, &cancel, " of the simulator")?;
 
     let mut comparisons = Vec::new();
     let (of_each_lab, of_each_sim) = (in_lab.seeds_of_each(), in_sim.seeds_of_each());
     let pairs: Vec<Pair> = lab_runs.chunks(of_each_lab).zip(sim_runs.chunks(of_each_sim)).collect();
-    for (scenario, &(in_lab, in_sim)) in in_lab.group_scenarios().zip(&pairs) {
+    for (scenario, &(in_lab, in_sim)) in scenarios(&in_lab).zip(&pairs) {
         let runs =
             |finished: &[Finished]| -> Vec<Run> { finished.iter().map(|(run, _)| run.clone()).collect() };
         let (of_lab, of_sim) = (summarize(&runs(in_lab)).remove(0), summarize(&runs(in_sim)).remove(0));
@@ -122,15 +132,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
+/// A run, and what was measured in it.
+type Finished = (Run, Option<Measurements>);
 /// The lab's and the simulator's runs of a cell and congestion control.
 type Pair<'a> = (&'a [Finished], &'a [Finished]);
 
 /// A page where each congestion control stands twice, once for each backend.
 fn write_report(args: &CompareArgs, file: &ReportFile, plan: &Plan, pairs: &[Pair]) -> Result<(), Failure> {
-    let twice = plan.group_scenarios().flat_map(|scenario| [scenario, scenario]);
+    let twice = scenarios(plan).flat_map(|scenario| [scenario, scenario]);
     let most = pairs.iter().map(|(lab, sim)| lab.len().max(sim.len())).max().unwrap_or(1);
     let selection = Selection::new(twice, most);
-    let scenarios: Vec<&Scenario> = plan.group_scenarios().collect();
+    let scenarios: Vec<&Scenario> = scenarios(plan).collect();
     let mut runs: Vec<Run> = Vec::new();
     let mut curves = Vec::new();
     let mut ends = Vec::new();
@@ -147,7 +159,7 @@ fn write_report(args: &CompareArgs, file: &ReportFile, plan: &Plan, pairs: &[Pai
     }
     let summary = summarize(&runs);
     let (mut parts, mut first) = (Vec::new(), 0);
-    for planned in &plan.files {
+    for planned in plan.files() {
         let Planned { file, specs } = planned;
         let after = first + file.cells.len() * specs.len();
         let summaries = summary[2 * first..2 * after].chunks(2 * specs.len());
@@ -170,25 +182,25 @@ fn write_report(args: &CompareArgs, file: &ReportFile, plan: &Plan, pairs: &[Pai
         });
         first = after;
     }
-    let command = command(args);
+    let command = command_of(args);
     file.save(&Report { version: VERSION, command: &command, algorithms: report::algorithms(plan), parts })
 }
 
 /// The command that gives the same page.
-fn command(args: &CompareArgs) -> String {
+fn command_of(args: &CompareArgs) -> String {
     let mut words = vec!["braid".to_owned(), "compare".to_owned()];
     words.extend(args.scenarios.iter().cloned());
     if !args.cc.is_empty() {
         words.extend(["--cc".to_owned(), args.cc.join(",")]);
     }
-    for (option, Seeds { first, last }) in [("--seeds", args.seeds), ("--sim-seeds", args.sim_seeds)] {
-        words.extend([option.to_owned(), format!("{first}..{last}")]);
+    for (option, seeds) in [("--seeds", args.seeds), ("--sim-seeds", args.sim_seeds)] {
+        words.extend([option.to_owned(), format!("{}..{}", seeds.first(), seeds.last())]);
     }
-    for set in run_args(args, Backend::Sim, args.seeds).set {
+    for set in set(args) {
         words.extend(["--set".to_owned(), set]);
     }
     words.extend(["--report".to_owned(), "report.html".to_owned()]);
-    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+    command::line(words)
 }
 
 /// One drawing for each cell and congestion control: the first run of each backend over each other.
@@ -202,7 +214,7 @@ fn write_overlays(folder: &Path, plan: &Plan, pairs: &[Pair]) -> Result<(), Fail
         )
     };
     fs::create_dir_all(folder).map_err(|error| failure(folder, error))?;
-    for (scenario, (lab, sim)) in plan.group_scenarios().zip(pairs) {
+    for (scenario, (lab, sim)) in scenarios(plan).zip(pairs) {
         let (Some((run, Some(in_lab))), Some((_, Some(in_sim)))) = (lab.first(), sim.first()) else {
             continue;
         };
@@ -227,7 +239,7 @@ fn write_overlays(folder: &Path, plan: &Plan, pairs: &[Pair]) -> Result<(), Fail
         let name = format!("{}{} {}", run.scenario, values.collect::<String>(), run.cc);
         let plain = |c: char| if c.is_ascii_alphanumeric() || ".=".contains(c) { c } else { '-' };
         let path = folder.join(format!("{}.svg", name.chars().map(plain).collect::<String>()));
-        out::whole(&path, svg(&name, &panels).as_bytes()).map_err(|error| failure(&path, error))?;
+        files::whole(&path, svg(&name, &panels).as_bytes()).map_err(|error| failure(&path, error))?;
     }
     Ok(())
 }
@@ -242,107 +254,129 @@ struct Document<'a> {
     runs: Vec<&'a Run>,
 }
 
-/// As `braid run` would be asked for one of the backends.
-fn run_args(args: &CompareArgs, backend: Backend, seeds: Seeds) -> RunArgs {
-    let mut set = args.set.clone();
-    set.extend(args.duration.iter().map(|duration| format!("duration={duration}")));
-    RunArgs {
-        scenarios: args.scenarios.clone(),
-        cc: args.cc.clone(),
-        // Both have it.
-        scheduler: Some(Scheduler::Linux.name().to_owned()),
-        seeds,
-        backend,
-        kernel: args.kernel.clone().filter(|_| backend == Backend::Lab),
-        boot: false,
-        set,
-        jobs: args.jobs,
-        format: Format::Json,
-        out: None,
-        samples: false,
-        events: false,
-        pcap: None,
-        snaplen: 0,
-        report: None,
-        quiet: args.quiet,
-        dry_run: false,
+/// What is asked for of either backend.
+fn study(args: &CompareArgs, seeds: Seeds) -> Study {
+    let study = set(args).into_iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
+    // Both have this scheduler.
+    study.algorithms(&args.cc).schedulers([lab::SCHEDULER]).seeds(seeds)
+}
+
+fn set(args: &CompareArgs) -> Vec<String> {
+    let duration = args.duration.iter().map(|duration| format!("duration={duration}"));
+    args.set.iter().cloned().chain(duration).collect()
+}
+
+/// Of each group of runs.
+fn scenarios(plan: &Plan) -> impl Iterator<Item = &Scenario> {
+    plan.groups().map(|group| group.scenario)
+}
+
+/// All runs of a plan, with samples.
+fn run_all(args: &CompareArgs, plan: &Plan, cancel: &Cancel, of: &str) -> Result<Vec<Finished>, Failure> {
+    let mut execution = plan.execution().cancel(cancel).samples();
+    if let Some(jobs) = args.jobs {
+        execution = execution.jobs(jobs);
     }
-}
-
-fn jobs(args: &CompareArgs) -> usize {
-    args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
-}
-
-/// All runs of the simulator.
-fn run_sim(args: &CompareArgs, plan: &Plan, stop: &AtomicBool) -> Result<Vec<Finished>, Failure> {
-    pool::keep_panics();
+    let mut progress = Progress::new(plan.len(), args.quiet);
     let mut finished = Vec::new();
-    let each = |run| {
-        finished.push(run);
+    let done = execution.run(|event| {
+        match event {
+            Event::Preparing(what) if !args.quiet => eprintln!("lab: {what}"),
+            Event::Progress { done, .. } => progress.tick(done),
+            Event::Finished(one) => finished.push((one.run, one.measurements)),
+            _ => {}
+        }
         ControlFlow::Continue(())
-    };
-    pool::in_order(plan.len(), jobs(args), stop, |number| plan.execute(number, true), each, |_| ());
-    if finished.len() < plan.len() {
-        let message = format!("interrupted after {} of {} runs of the simulator", finished.len(), plan.len());
-        return Err(Failure::new(INTERRUPTED, message));
+    });
+    progress.finish();
+    match done {
+        Ok(_) => Ok(finished),
+        Err(error) => {
+            let interrupted = error.kind == Kind::Cancelled;
+            let failure = Failure::from(error);
+            Err(if interrupted { failure.and(of) } else { failure })
+        }
     }
-    Ok(finished)
 }
 
-/// All runs of the lab, those kept from an earlier attempt among them, in the order of the plan. What is missing is done
-/// seed by seed, so that an interrupted comparison has something of everything.
-fn run_lab(
-    args: &CompareArgs,
-    run_args: &RunArgs,
-    plan: &Plan,
-    kept: Option<&Kept>,
-    stop: &AtomicBool,
-) -> Result<Vec<Finished>, Failure> {
-    let mut finished: Vec<Option<Finished>> =
-        (0..plan.len()).map(|number| kept.and_then(|kept| kept.read(plan, number))).collect();
-    let of_each = plan.seeds_of_each();
-    let mut missing: Vec<usize> = (0..plan.len()).filter(|&number| finished[number].is_none()).collect();
-    missing.sort_by_key(|number| number % of_each);
-    if !missing.is_empty() {
-        let lab = lab::prepare(run_args, plan, stop)?.expect("a lab was asked for");
-        let mut progress = Progress::new(plan.len(), args.quiet);
-        let before = plan.len() - missing.len();
-        let mut done = before;
-        let mut failure = None;
-        let work = |index: usize| {
-            let number = missing[index];
-            let run = lab::execute(&lab, plan, number, true, None, stop)?;
-            if let Some(kept) = kept.filter(|_| run.0.status == OK) {
-                kept.write(plan, number, &run)?;
+/// The simulator, with the kernel's own algorithms where the lab has them.
+struct AsInTheLab;
+
+impl Backend for AsInTheLab {
+    fn name(&self) -> &'static str {
+        Sim.name()
+    }
+
+    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
+        Sim.scheduler(name)
+    }
+
+    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        Sim.check(file, cell)
+    }
+
+    fn adapt(&self, cell: &mut Scenario) {
+        for connection in &mut cell.connections {
+            if let Some(same) = braid_lab::own_of_the_kernel(connection) {
+                connection.cc = Some(same.to_owned());
             }
-            Ok::<_, Failure>((number, run))
-        };
-        let each = |result| match result {
-            Ok((number, run)) => {
-                finished[number] = Some(run);
-                done += 1;
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
-        };
-        pool::in_order(missing.len(), jobs(args), stop, work, each, |done| progress.tick(before + done));
-        progress.finish();
-        if let Some(failure) = failure.filter(|failure: &Failure| failure.code != INTERRUPTED) {
-            return Err(failure);
-        }
-        if stop.load(Ordering::Relaxed) && done < plan.len() {
-            let then = match kept {
-                Some(_) => "the same command goes on from there",
-                None => "nothing was kept; with --out they are",
-            };
-            let message = format!("interrupted after {done} of {} runs of the lab; {then}", plan.len());
-            return Err(Failure::new(INTERRUPTED, message));
         }
     }
-    Ok(finished.into_iter().map(|run| run.expect("all are done")).collect())
+
+    fn identity(&self, group: &Group) -> Result<String, Error> {
+        Sim.identity(group)
+    }
+
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        Sim.run(request)
+    }
+}
+
+/// The lab, whose runs are kept: they are dear.
+struct Keeping {
+    lab: Kernel,
+    kept: Option<Arc<Kept>>,
+    /// Whether any run is missing; else the lab need not even be prepared.
+    needed: Arc<OnceLock<bool>>,
+}
+
+impl Backend for Keeping {
+    fn name(&self) -> &'static str {
+        self.lab.name()
+    }
+
+    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
+        self.lab.scheduler(name)
+    }
+
+    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        self.lab.check(file, cell)
+    }
+
+    fn identity(&self, group: &Group) -> Result<String, Error> {
+        self.lab.identity(group)
+    }
+
+    fn prepare(
+        &self,
+        scenarios: &[&Scenario],
+        cancel: &Cancel,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
+        let needed = self.needed.get().is_none_or(|needed| *needed);
+        if needed { self.lab.prepare(scenarios, cancel, say) } else { Ok(()) }
+    }
+
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        let Some(kept) = &self.kept else { return self.lab.run(request) };
+        let case = request.case;
+        if let Some(outcome) = kept.read(&case) {
+            return Ok(outcome);
+        }
+        let outcome = self.lab.run(request)?;
+        kept.write(&case, &outcome).map_err(|failure| Stop::All(failure.into()))?;
+        Ok(outcome)
+    }
 }
 
 /// The folder of `--out`: a file for each run of the lab, named after all that it was asked for.
@@ -360,33 +394,41 @@ struct Record {
 }
 
 impl Kept {
-    fn prepare(path: &Path, args: &CompareArgs) -> Result<Self, Failure> {
+    fn of(args: &CompareArgs) -> Result<Option<Self>, Failure> {
+        let Some(path) = args.out.clone() else { return Ok(None) };
         let kernel = args.kernel.as_deref().unwrap_or(braid_lab::default_kernel());
         let kernel = braid_lab::kernel_identity(kernel).map_err(|error| lab::failure(&error))?;
-        let writing = |error| Failure::writing(path, &error);
-        fs::create_dir_all(path).map_err(writing)?;
-        tempfile::tempfile_in(path).map_err(writing)?;
-        Ok(Self { path: path.to_owned(), kernel })
+        Ok(Some(Self { path, kernel }))
     }
 
-    fn file(&self, plan: &Plan, number: usize) -> PathBuf {
-        let (setup, spec) = plan.get(number);
-        let asked = (setup.scenario, spec.text(), setup.seed, setup.scheduler, &self.kernel);
+    /// Creates the folder if needed, and checks that it can be written to.
+    fn prepare(&self) -> Result<(), Failure> {
+        let writing = |error| Failure::writing(&self.path, &error);
+        fs::create_dir_all(&self.path).map_err(writing)?;
+        tempfile::tempfile_in(&self.path).map_err(writing).map(drop)
+    }
+
+    fn file(&self, case: &Case) -> PathBuf {
+        let asked = (case.scenario, case.spec.text(), case.seed, case.scheduler, &self.kernel);
         let scenario: String =
-            setup.scenario.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let hash = manifest::hash(&asked);
-        self.path.join(format!("{scenario}-{:.16}-{}.json", hash, setup.seed))
+            case.scenario.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let hash = Sha256::digest(format!("{asked:?}"));
+        let hash = hash[..8].iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        self.path.join(format!("{scenario}-{hash}-{}.json", case.seed))
     }
 
-    fn read(&self, plan: &Plan, number: usize) -> Option<Finished> {
-        let bytes = fs::read(self.file(plan, number)).ok()?;
+    fn read(&self, case: &Case) -> Option<Outcome> {
+        let bytes = fs::read(self.file(case)).ok()?;
         let Record { run, counts } = serde_json::from_slice(&bytes).ok()?;
-        Some((run, counts))
+        Some(Outcome { measurements: counts?, environment: run.environment, doubts: run.doubts })
     }
 
-    fn write(&self, plan: &Plan, number: usize, (run, counts): &Finished) -> Result<(), Failure> {
-        let path = self.file(plan, number);
-        let record = Record { run: run.clone(), counts: counts.clone() };
-        out::whole(&path, json(&record).as_bytes()).map_err(|error| Failure::writing(&path, &error))
+    fn write(&self, case: &Case, outcome: &Outcome) -> Result<(), Failure> {
+        let path = self.file(case);
+        let mut run = case.setup().measured(&outcome.measurements);
+        run.environment.clone_from(&outcome.environment);
+        run.doubts.clone_from(&outcome.doubts);
+        let record = Record { run, counts: Some(outcome.measurements.clone()) };
+        files::whole(&path, json(&record).as_bytes()).map_err(|error| Failure::writing(&path, &error))
     }
 }

@@ -11,6 +11,9 @@ pub(crate) const BAD_INPUT: u8 = 2;
 /// Ended by a signal, as shells count it for Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// What an option takes that names one.
+pub(crate) const FOLDER: &str = "the name of a folder, which is created if it is missing";
+
 /// What `main` prints before it ends with a code other than 0.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -29,6 +32,12 @@ impl Failure {
         Self { code, message: message.into(), hint: None }
     }
 
+    /// The same, and what follows from it.
+    pub(crate) fn and(mut self, then: &str) -> Self {
+        self.message += then;
+        self
+    }
+
     /// Several, each with its own "error:".
     pub(crate) fn several(code: u8, messages: &[Self]) -> Self {
         let messages: Vec<String> = messages.iter().map(ToString::to_string).collect();
@@ -39,40 +48,82 @@ impl Failure {
     /// A file of the folder `--out`, or the folder, could not be written: a wrong place is bad input, a full disk is
     /// not.
     pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
-        Self::writing_to("--out", "the name of a folder, which is created if it is missing", path, error)
+        Self::writing_to("--out", FOLDER, path, error)
     }
 
     /// As [`Failure::writing`], for what the user named with `option`, which takes `what`.
     pub(crate) fn writing_to(option: &str, what: &str, path: &Path, error: &io::Error) -> Self {
-        use io::ErrorKind::{
-            AlreadyExists, FileTooLarge, IsADirectory, NotADirectory, NotFound, PermissionDenied,
-            QuotaExceeded, ReadOnlyFilesystem, StorageFull,
-        };
-        let (code, hint) = match error.kind() {
-            StorageFull | QuotaExceeded => {
-                (FAILED, Some(format!("make room or name a place on another disk with {option}")))
-            }
-            FileTooLarge => (
-                FAILED,
-                Some("allow larger files (`ulimit -f`), then give the same command again".to_owned()),
-            ),
-            PermissionDenied | ReadOnlyFilesystem => {
-                (BAD_INPUT, Some(format!("name a place that you may write to with {option}")))
-            }
-            AlreadyExists | NotADirectory | IsADirectory | NotFound => {
-                (BAD_INPUT, Some(format!("{option} takes {what}")))
-            }
-            _ => (FAILED, None),
-        };
-        // Of a temporary file, whose name says nothing, only what is the matter.
-        let error = error.to_string();
-        let error = error.split(" at path ").next().unwrap_or_default();
-        let message = format!("cannot write {}: {error}", path.display());
+        let (code, hint) = remedy(error.kind(), option, what);
+        let message = braid_study::Error::writing(path, error).message;
         Self { code, message, hint }
     }
 
     pub(crate) fn stdout(error: &io::Error) -> Self {
         Self::new(FAILED, format!("cannot write to standard output: {error}"))
+    }
+}
+
+/// What to do about a file that cannot be written, which the user named with `option`.
+fn remedy(kind: io::ErrorKind, option: &str, what: &str) -> (u8, Option<String>) {
+    use io::ErrorKind::{
+        AlreadyExists, FileTooLarge, IsADirectory, NotADirectory, NotFound, PermissionDenied, QuotaExceeded,
+        ReadOnlyFilesystem, StorageFull,
+    };
+    match kind {
+        StorageFull | QuotaExceeded => {
+            (FAILED, Some(format!("make room or name a place on another disk with {option}")))
+        }
+        FileTooLarge => {
+            (FAILED, Some("allow larger files (`ulimit -f`), then give the same command again".to_owned()))
+        }
+        PermissionDenied | ReadOnlyFilesystem => {
+            (BAD_INPUT, Some(format!("name a place that you may write to with {option}")))
+        }
+        AlreadyExists | NotADirectory | IsADirectory | NotFound => {
+            (BAD_INPUT, Some(format!("{option} takes {what}")))
+        }
+        _ => (FAILED, None),
+    }
+}
+
+/// Why a study cannot be done, in the words of the command line.
+impl From<braid_study::Error> for Failure {
+    fn from(error: braid_study::Error) -> Self {
+        use braid_study::Kind;
+        let braid_study::Error { kind, message, hint } = error;
+        match kind {
+            Kind::Algorithm => Self::new(BAD_INPUT, format!("--cc {message}")),
+            Kind::NoAlgorithm => Self::bad_input(
+                message,
+                "name one or more, such as --cc lia,olia (`braid algorithms` lists them)",
+            ),
+            Kind::TooMany => Self::bad_input(
+                message,
+                "ask for fewer seeds with --seeds, and for the others in a second command",
+            ),
+            Kind::Taken => Self::bad_input(message, "name another folder with --out, or remove this one"),
+            Kind::Busy => Self::bad_input(message, "wait for it to end, or name another folder with --out"),
+            Kind::Writing(kind) => {
+                let (code, remedy) = remedy(kind, "--out", FOLDER);
+                Self { code, message, hint: hint.or(remedy) }
+            }
+            Kind::Cancelled => Self { code: INTERRUPTED, message, hint },
+            Kind::Failed => Self { code: FAILED, message, hint },
+            _ => Self { code: BAD_INPUT, message, hint },
+        }
+    }
+}
+
+/// A failure in the midst of a study, which ends it.
+impl From<Failure> for braid_study::Error {
+    fn from(Failure { code, message, hint }: Failure) -> Self {
+        use braid_study::Kind;
+        let kind = match code {
+            INTERRUPTED => Kind::Cancelled,
+            BAD_INPUT => Kind::Input,
+            _ => Kind::Failed,
+        };
+        Self { kind, message, hint }
     }
 }
 

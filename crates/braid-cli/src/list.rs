@@ -7,7 +7,7 @@ use braid_scenario::model::{Direction, Discipline, Kind, Link, Loss, QueueLimit,
 use braid_scenario::{File, Source, topology};
 
 use crate::failure::BAD_INPUT;
-use crate::{Failure, plan, terminal};
+use crate::{Failure, terminal};
 
 /// Lists the algorithms, or shows the page and the parameters of one.
 pub(crate) fn algorithms(name: Option<&str>) -> Result<(), Failure> {
@@ -315,13 +315,13 @@ fn milliseconds(ns: u64) -> String {
 pub(crate) fn check(files: &[String]) -> Result<(), Failure> {
     let mut wrong = Vec::new();
     for name in files {
-        match plan::load(name, &[]) {
+        match Source::find(name).and_then(|source| braid_study::load(&source, &[])) {
             Ok(file) => {
                 let cells = file.cells.len();
                 let line = format!("{name}: ok, {cells} {}\n", if cells == 1 { "cell" } else { "cells" });
                 terminal::print(line.as_bytes())?;
             }
-            Err(failure) => wrong.push(failure),
+            Err(error) => wrong.push(error.into()),
         }
     }
     if wrong.is_empty() {

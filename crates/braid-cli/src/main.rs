@@ -3,6 +3,7 @@
 mod args;
 mod calls;
 mod capture;
+mod command;
 #[cfg(target_os = "linux")]
 mod compare;
 mod failure;
@@ -11,18 +12,16 @@ mod kernel;
 #[cfg(target_os = "linux")]
 mod lab;
 mod list;
-mod manifest;
 mod out;
-mod plan;
-mod pool;
 mod progress;
 mod report;
 mod repro;
 mod run;
+mod signal;
+mod study;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod top;
-mod unfinished;
 
 use std::process::ExitCode;
 

@@ -1,118 +1,53 @@
 //! The folder of `--out`: results that are either whole and of these very runs, or not there.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-#[cfg(unix)]
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use braid_results::Run;
 use braid_results::measure::Measurements;
 use braid_results::parquet::Writer;
 use braid_results::table::{self, FLOWS, LINKS, PERIODS, QUEUES, RUNS, Row, SAMPLES, TRANSFERS, Table};
+use braid_study::files::{part, publish};
+use braid_study::{Plan, Store};
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 
 use crate::Failure;
-use crate::lab::Machine;
-use crate::manifest::Manifest;
-use crate::plan::Plan;
-use crate::run::VERSION;
-use crate::unfinished::{Finished, Unfinished};
+use crate::command::VERSION;
 
 const RESULTS: &str = "results.json";
 const TABLE: &str = "table.txt";
 const LOG: &str = "log.txt";
-const MANIFEST: &str = "manifest.json";
-/// How the name of a file ends that is not whole.
-const PART: &str = ".part";
 /// Samples go to the disk in portions of this many: few enough for the memory, enough to compress well.
 const PORTION: usize = 1 << 16;
 
-/// A folder that can be written to and holds nothing of another run. No other program writes to it meanwhile.
+/// The results of a plan on their way into a folder.
 pub(crate) struct Folder {
-    path: PathBuf,
-    unfinished: Unfinished,
-    /// All results are there.
-    complete: bool,
-    _lock: Lock,
+    store: Store,
 }
 
 impl Folder {
     /// Creates the folder if needed, and checks everything before any time is spent on running.
-    pub(crate) fn prepare(path: &Path, plan: &Plan, machine: Option<&Machine>) -> Result<Self, Failure> {
-        let writing = |error| Failure::writing(path, &error);
-        fs::create_dir_all(path).map_err(writing)?;
-        tempfile::tempfile_in(path).map_err(writing)?;
-        let lock = lock(path)?;
-        let unfinished = Unfinished::of(path).map_err(writing)?;
-        let mut folder = Self { path: path.to_owned(), unfinished, complete: false, _lock: lock };
-        let manifest = Manifest::of(plan, machine);
-        if let Some(there) = folder.read(MANIFEST)? {
-            let Some(there) = Manifest::parse(&there) else {
-                return Err(folder.taken(&format!("a file {MANIFEST} that Braid did not write")));
-            };
-            if let Some(difference) = manifest.difference(&there) {
-                return Err(folder.taken(&format!("the results of other runs, {difference}")));
-            }
-            folder.remove_parts()?;
-        } else {
-            if let Some(name) = of_results().find(|name| folder.file(name).exists()) {
-                return Err(folder.taken(&format!("a file {name} but no {MANIFEST}")));
-            }
-            folder.remove_parts()?;
-            folder.whole(MANIFEST, manifest.to_json().as_bytes())?;
+    pub(crate) fn open(path: &Path, plan: &Plan) -> Result<Self, Failure> {
+        let mut store = Store::open(path, plan, &of_results())?;
+        if !store.has_runs() && store.file(RESULTS).exists() {
+            let results =
+                store.read(RESULTS)?.and_then(|bytes| serde_json::from_slice::<Results>(&bytes).ok());
+            store.complete(plan, results.map_or_else(Vec::new, |results| results.runs))?;
         }
-        folder.complete = !folder.unfinished.exists() && folder.file(RESULTS).exists();
-        Ok(folder)
+        Ok(Self { store })
     }
 
-    /// The runs that are done already, as far as they can be used; in order from the first.
-    pub(crate) fn finished(&mut self) -> Vec<Finished> {
-        if self.complete {
-            let results = fs::read(self.file(RESULTS)).ok();
-            let results = results.and_then(|bytes| serde_json::from_slice::<Results>(&bytes).ok());
-            return results
-                .map_or_else(Vec::new, |results| results.runs.into_iter().map(|run| (run, None)).collect());
-        }
-        std::iter::from_fn(|| self.unfinished.read()).flatten().collect()
+    /// Where runs are kept while others are not done.
+    pub(crate) fn store(&mut self) -> &mut Store {
+        &mut self.store
     }
 
     /// Whether the samples of all runs are there.
     pub(crate) fn has_samples(&self) -> bool {
-        self.complete
-            && [&SAMPLES, &QUEUES, &TRANSFERS].into_iter().all(|table| self.file(&file_of(table)).exists())
-    }
-
-    /// Keeps a run, so that it need not be done again if the rest is interrupted.
-    pub(crate) fn keep(&mut self, run: &Run, counts: Option<&Measurements>) -> Result<(), Failure> {
-        // What is complete needs no help; it is only run again for something that was not asked for then.
-        if self.complete {
-            return Ok(());
-        }
-        self.unfinished.add(run, counts).map_err(|error| Failure::writing(&self.path, &error))
-    }
-
-    /// Everything kept goes to the disk.
-    pub(crate) fn settle(&mut self) -> Result<(), Failure> {
-        self.unfinished.write().map_err(|error| Failure::writing(&self.path, &error))
-    }
-
-    /// What programs that were killed have left behind.
-    fn remove_parts(&self) -> Result<(), Failure> {
-        let remove = || {
-            for entry in fs::read_dir(&self.path)? {
-                let entry = entry?;
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                let of_a_file = of_results().chain([MANIFEST.to_owned()]).any(|file| name.starts_with(&file));
-                if name.ends_with(PART) && of_a_file {
-                    fs::remove_file(entry.path())?;
-                }
-            }
-            Ok(())
-        };
-        remove().map_err(|error| Failure::writing(&self.path, &error))
+        let mut samples = [&SAMPLES, &QUEUES, &TRANSFERS].into_iter();
+        self.store.is_complete() && samples.all(|table| self.store.file(&file_of(table)).exists())
     }
 
     /// Begins the files of samples. They have no names before [`Folder::write`].
@@ -128,7 +63,7 @@ impl Folder {
 
     fn begin(&self, table: &'static Table) -> Result<Part, Failure> {
         let name = file_of(table);
-        let path = self.file(&name);
+        let path = self.store.file(&name);
         let begin = || {
             let file = part(&path)?;
             let writer = Writer::new(file.as_file().try_clone()?, table, VERSION)?;
@@ -140,23 +75,22 @@ impl Folder {
 
     /// Writes the results, the tables and the samples if there are some, and adds to the log.
     pub(crate) fn write(
-        &self,
+        &mut self,
         runs: &[Run],
         results: &str,
         table: &str,
         samples: Option<Samples>,
         log: &str,
     ) -> Result<(), Failure> {
-        match self.read(RESULTS)? {
+        match self.store.read(RESULTS)? {
             Some(there) if there == results.as_bytes() => {}
             Some(_) => {
-                return Err(
-                    self.taken(&format!("other {RESULTS} of the same runs (it or braid has changed)"))
-                );
+                let holds = format!("other {RESULTS} of the same runs (it or braid has changed)");
+                return Err(self.store.taken(&holds).into());
             }
-            None => self.whole(RESULTS, results.as_bytes())?,
+            None => self.store.write(RESULTS, results.as_bytes())?,
         }
-        self.whole(TABLE, table.as_bytes())?;
+        self.store.write(TABLE, table.as_bytes())?;
         let mut tables =
             vec![(&RUNS, table::runs(runs)), (&FLOWS, table::flows(runs)), (&LINKS, table::links(runs))];
         if runs.iter().any(|run| !run.periods.is_empty()) {
@@ -164,14 +98,15 @@ impl Folder {
         }
         for (table, rows) in tables {
             let name = file_of(table);
-            let bytes = parquet(table, &rows).map_err(|error| Failure::writing(&self.file(&name), &error))?;
-            self.whole(&name, &bytes)?;
+            let bytes =
+                parquet(table, &rows).map_err(|error| Failure::writing(&self.store.file(&name), &error))?;
+            self.store.write(&name, &bytes)?;
         }
         if let Some(samples) = samples {
             samples.finish()?;
         }
-        self.unfinished.remove().map_err(|error| Failure::writing(&self.path, &error))?;
-        let path = self.file(LOG);
+        self.store.remove_runs()?;
+        let path = self.store.file(LOG);
         let mut file = OpenOptions::new()
             .create(true)
             .append(true)
@@ -185,61 +120,9 @@ impl Folder {
         let with_samples = if samples { ", those of the samples" } else { "" };
         format!(
             "Wrote {RESULTS}, {TABLE}, the Parquet tables{with_samples} and {LOG} to {}.",
-            self.path.display()
+            self.store.path().display()
         )
     }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-
-    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Failure> {
-        let path = self.file(name);
-        match fs::read(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Failure::bad_input(
-                format!("cannot read {}: {error}", path.display()),
-                "name another folder with --out",
-            )),
-        }
-    }
-
-    fn whole(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-        let path = self.file(name);
-        whole(&path, bytes).map_err(|error| Failure::writing(&path, &error))
-    }
-
-    fn taken(&self, holds: &str) -> Failure {
-        Failure::bad_input(
-            format!("{} holds {holds}; nothing was overwritten", self.path.display()),
-            "name another folder with --out, or remove this one",
-        )
-    }
-}
-
-/// All of a file or nothing: it takes its name only once it is on the disk.
-pub(crate) fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = part(path)?;
-    file.write_all(bytes)?;
-    publish(file, path)
-}
-
-/// A file beside `path` that is gone if it is not given its name.
-pub(crate) fn part(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(path.file_name().unwrap_or_default()).suffix(PART);
-    // Temporary files are private; results are for everyone the umask allows.
-    #[cfg(unix)]
-    builder.permissions(fs::Permissions::from_mode(0o666));
-    builder.tempfile_in(folder)
-}
-
-/// Gives a file its name once it is on the disk.
-pub(crate) fn publish(file: NamedTempFile, path: &Path) -> io::Result<()> {
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// A table as one file.
@@ -257,8 +140,12 @@ fn file_of(table: &Table) -> String {
 }
 
 /// The files that mean nothing without the manifest.
-fn of_results() -> impl Iterator<Item = String> {
-    [RESULTS, TABLE, LOG].into_iter().map(str::to_owned).chain(table::TABLES.into_iter().map(file_of))
+fn of_results() -> Vec<String> {
+    [RESULTS, TABLE, LOG]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(table::TABLES.into_iter().map(file_of))
+        .collect()
 }
 
 /// The samples of all runs, on their way to the disk.
@@ -330,30 +217,4 @@ impl Samples {
 #[derive(Deserialize)]
 struct Results {
     runs: Vec<Run>,
-}
-
-/// Held as long as the program writes to a folder; the system lets go of it when the program ends, however it does.
-#[cfg(unix)]
-type Lock = File;
-
-#[cfg(unix)]
-fn lock(path: &Path) -> Result<Lock, Failure> {
-    use rustix::fs::{FlockOperation, flock};
-    let folder = File::open(path).map_err(|error| Failure::writing(path, &error))?;
-    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Failure::bad_input(
-            format!("another braid is writing to {}", path.display()),
-            "wait for it to end, or name another folder with --out",
-        )),
-        // Not every file system has locks.
-        _ => Ok(folder),
-    }
-}
-
-#[cfg(not(unix))]
-type Lock = ();
-
-#[cfg(not(unix))]
-fn lock(_: &Path) -> Result<Lock, Failure> {
-    Ok(())
 }

@@ -9,11 +9,11 @@ use braid_report::Table;
 use braid_report::html::{self, Curves, Event, MARK, Part, Report, Selection, Series};
 use braid_results::Run;
 use braid_results::measure::Measurements;
+use braid_study::{Plan, Planned, files};
 
 use crate::args::RunArgs;
-use crate::plan::{Plan, Planned};
-use crate::run::{VERSION, quoted};
-use crate::{Failure, list, out};
+use crate::command::{self, VERSION};
+use crate::{Failure, list};
 
 /// Longer than what stands before the mark in any report.
 const HEAD: u64 = 1024;
@@ -41,8 +41,8 @@ impl ReportFile {
                 "name another file with --report, or remove this one",
             ));
         }
-        out::part(path).map_err(|error| failure(path, &error))?;
-        let selection = Selection::new(plan.group_scenarios(), plan.seeds_of_each());
+        files::part(path).map_err(|error| failure(path, &error))?;
+        let selection = Selection::new(plan.groups().map(|group| group.scenario), plan.seeds_of_each());
         Ok(Self { path: path.to_owned(), selection, curves: Vec::new() })
     }
 
@@ -53,7 +53,7 @@ impl ReportFile {
     /// Keeps what the page shows of a run that was measured with samples.
     pub(crate) fn add(&mut self, plan: &Plan, run: usize, counts: &Measurements) {
         if takes(self.selection, plan, run) {
-            let scenario = plan.get(run).0.scenario;
+            let scenario = plan.case(run).scenario;
             self.curves.push((run, self.selection.curves(scenario, counts)));
         }
     }
@@ -68,9 +68,10 @@ impl ReportFile {
     ) -> Result<(), Failure> {
         let mut parts = Vec::new();
         let mut first = 0;
-        for (planned, table) in plan.files.iter().zip(tables) {
+        for (planned, table) in plan.files().iter().zip(tables) {
             let Planned { file, specs } = planned;
-            let after = first + file.cells.len() * specs.len() * plan.seeds_of_each();
+            let after =
+                first + file.cells.len() * specs.len() * plan.schedulers().len() * plan.seeds_of_each();
             let series = self.curves.iter().filter(|(run, _)| (first..after).contains(run));
             parts.push(Part {
                 table,
@@ -88,7 +89,7 @@ impl ReportFile {
             first = after;
         }
         let report =
-            Report { version: VERSION, command: &command(args), algorithms: algorithms(plan), parts };
+            Report { version: VERSION, command: &command_of(args), algorithms: algorithms(plan), parts };
         self.save(&report)
     }
 
@@ -96,7 +97,7 @@ impl ReportFile {
     pub(crate) fn save(&self, report: &Report) -> Result<(), Failure> {
         // The file may have come while the runs went on.
         match is_free(&self.path) {
-            Ok(true) => out::whole(&self.path, html::html(report).as_bytes()),
+            Ok(true) => files::whole(&self.path, html::html(report).as_bytes()),
             Ok(false) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(error) => Err(error),
         }
@@ -135,7 +136,7 @@ pub(crate) fn event(event: &list::LinkEvent) -> Event {
 /// Each spec once, with what its algorithm is.
 pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
     let mut specs: Vec<&Spec> = Vec::new();
-    for spec in plan.files.iter().flat_map(|planned| &planned.specs) {
+    for spec in plan.files().iter().flat_map(|planned| &planned.specs) {
         if specs.iter().all(|known| known.text() != spec.text()) {
             specs.push(spec);
         }
@@ -144,13 +145,13 @@ pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
 }
 
 /// The command that gives the same page; without what does not matter to it.
-fn command(args: &RunArgs) -> String {
+fn command_of(args: &RunArgs) -> String {
     let mut words = vec!["braid".to_owned(), "run".to_owned()];
     words.extend(args.scenarios.iter().cloned());
     if !args.cc.is_empty() {
         words.extend(["--cc".to_owned(), args.cc.join(",")]);
     }
-    let seeds = match (args.seeds.first, args.seeds.last) {
+    let seeds = match (args.seeds.first(), args.seeds.last()) {
         (1, last) => last.to_string(),
         (first, last) => format!("{first}..{last}"),
     };
@@ -159,5 +160,5 @@ fn command(args: &RunArgs) -> String {
         words.extend(["--set".to_owned(), set.clone()]);
     }
     words.extend(["--report".to_owned(), "report.html".to_owned()]);
-    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+    command::line(words)
 }

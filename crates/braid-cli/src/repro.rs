@@ -3,29 +3,25 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::thread;
 
 use braid_algorithms::Spec;
 use braid_report::repro::{self as report, Part};
-use braid_results::Setup;
+use braid_results::OK;
 use braid_results::claims::{
     self, Cell, Document, ExperimentResult, Figure, Names, Paper, Reproduction, Varied, Verdict,
 };
-use braid_scenario::File;
-use braid_sim::{Options, Scheduler};
+use braid_scenario::{File, Source};
+use braid_study::{Event, Finished, Group, Kind, Plan, Planned, Seeds};
 use indexmap::IndexMap;
 
 use crate::Failure;
-use crate::args::{Backend, ReproArgs, ReproFormat, Seeds};
-use crate::failure::{BAD_INPUT, FAILED, INTERRUPTED};
-use crate::plan::load;
+use crate::args::{ReproArgs, ReproFormat};
+use crate::command::VERSION;
+use crate::failure::{BAD_INPUT, FAILED};
 use crate::progress::Progress;
-use crate::run::VERSION;
-use crate::{pool, terminal};
+use crate::{signal, terminal};
 
 const RESULTS: &str = "repro.json";
 
@@ -271,7 +267,7 @@ impl Work {
         if let Some(index) = self.files.get_index_of(&key) {
             return Ok(index);
         }
-        let file = load(scenario, set)?;
+        let file = braid_study::load(&Source::find(scenario)?, set)?;
         Ok(self.files.insert_full(key, file).0)
     }
 
@@ -287,68 +283,81 @@ impl Work {
                 let _ = writeln!(text, "{id}: {scenario}{} --cc {}", settings.concat(), cc.join(","));
             }
         }
-        let count = self.units.len() as u64 * (seeds.last - seeds.first + 1);
+        let count = self.units.len() as u64 * (seeds.last() - seeds.first() + 1);
         let _ = writeln!(text, "{count} {}", if count == 1 { "run" } else { "runs" });
         text
     }
 
-    /// The figures of every run, by unit and seed.
-    fn measure(&self, args: &ReproArgs) -> Result<Vec<Vec<f64>>, Failure> {
-        let seeds = usize::try_from(args.seeds.last - args.seeds.first + 1).unwrap_or(usize::MAX);
-        let Some(count @ ..=1_000_000) = seeds.checked_mul(self.units.len()) else {
-            return Err(Failure::bad_input(
-                "more than 1000000 runs at once",
-                "ask for fewer seeds with --seeds",
-            ));
-        };
-        let stop = pool::stop_on_signal()?;
-        pool::keep_panics();
-        let mut progress = Progress::new(count, args.quiet);
-        let mut values = Vec::with_capacity(count);
-        let mut failure = None;
-        let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        let each = |result: Result<Vec<f64>, String>| match result {
-            Ok(figures) => {
-                values.push(figures);
-                ControlFlow::Continue(())
+    /// Everything that has to be run, and the unit of each of its groups.
+    fn plan(&self, seeds: Seeds) -> Result<(Plan, Vec<usize>), Failure> {
+        let none: [&str; 0] = [];
+        let mut study = braid_study::Study::new(none).seeds(seeds);
+        for (index, file) in self.files.values().enumerate() {
+            let mut specs: Vec<Spec> = Vec::new();
+            for unit in self.units.iter().filter(|unit| unit.file == index) {
+                if specs.iter().all(|known| known.text() != unit.spec.text()) {
+                    specs.push(unit.spec.clone());
+                }
             }
-            Err(message) => {
-                failure = Some(Failure::new(FAILED, message));
-                ControlFlow::Break(())
-            }
+            study = study.planned(Planned { file: file.clone(), specs });
+        }
+        let unit_of = |group: &Group| {
+            self.units.iter().position(|unit| {
+                (unit.file, unit.cell) == (group.file, group.cell) && unit.spec.text() == group.spec.text()
+            })
         };
-        let work =
-            |index: usize| self.run(&self.units[index / seeds], args.seeds.first + (index % seeds) as u64);
-        pool::in_order(count, jobs, &stop, work, each, |done| progress.tick(done));
-        progress.finish();
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
-        if stop.load(Ordering::Relaxed) && values.len() < count {
-            let message = format!("interrupted after {} of {count} runs; no file was written", values.len());
-            return Err(Failure::new(INTERRUPTED, message));
-        }
-        Ok(values)
+        let plan = study.check()?.only(|group| unit_of(&group).is_some());
+        let units = plan.groups().filter_map(|group| unit_of(&group)).collect();
+        Ok((plan, units))
     }
 
-    /// The unit's figures in a run; not a number where there is none.
-    fn run(&self, unit: &Unit, seed: u64) -> Result<Vec<f64>, String> {
-        let scenario = &self.files[unit.file].cells[unit.cell];
-        let cc = unit.spec.text();
-        let setup =
-            Setup { scenario, backend: Backend::Sim.name(), cc, scheduler: Scheduler::MinRtt.name(), seed };
-        let samples = unit.figures.iter().any(Figure::needs_samples);
-        let run =
-            || braid_sim::run_with(scenario, &unit.spec, seed, Options { samples, ..Options::default() });
-        let counts = pool::caught(run).and_then(|done| done.map_err(|error| error.to_string()));
-        let counts =
-            counts.map_err(|why| format!("{} --cc {cc} --seeds {seed}..{seed}: {why}", scenario.name))?;
-        let run = setup.measured(&counts);
-        Ok(unit.figures.iter().map(|figure| figure.value(&run, &counts).unwrap_or(f64::NAN)).collect())
+    /// The figures of every run, by unit and seed; not a number where there is none.
+    fn measure(&self, args: &ReproArgs) -> Result<Vec<Vec<f64>>, Failure> {
+        let (plan, units) = self.plan(args.seeds)?;
+        let seeds = plan.seeds_of_each();
+        let cancel = signal::cancel()?;
+        let figures = |run: usize| &self.units[units[run / seeds]].figures;
+        let mut execution =
+            plan.execution().cancel(&cancel).samples_of(|run| figures(run).iter().any(Figure::needs_samples));
+        if let Some(jobs) = args.jobs {
+            execution = execution.jobs(jobs);
+        }
+        let mut progress = Progress::new(plan.len(), args.quiet);
+        let mut values = vec![Vec::new(); plan.len()];
+        let mut failure = None;
+        let done = execution.run(|event| {
+            match event {
+                Event::Progress { done, .. } => progress.tick(done),
+                Event::Finished(finished) => {
+                    let Finished { number, run, measurements, .. } = *finished;
+                    let Some(counts) = measurements.filter(|_| run.status == OK) else {
+                        let (cc, seed) = (&run.cc, run.seed);
+                        let what = format!("{} --cc {cc} --seeds {seed}..{seed}", run.scenario);
+                        failure = Some(Failure::new(FAILED, format!("{what}: {}", run.status)));
+                        return ControlFlow::Break(());
+                    };
+                    let own = figures(number).iter();
+                    let own = own.map(|figure| figure.value(&run, &counts).unwrap_or(f64::NAN));
+                    values[units[number / seeds] * seeds + number % seeds] = own.collect();
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        progress.finish();
+        match (failure, done) {
+            (Some(failure), _) => Err(failure),
+            (None, Ok(_)) => Ok(values),
+            (None, Err(error)) => {
+                let interrupted = error.kind == Kind::Cancelled;
+                let failure = Failure::from(error);
+                Err(if interrupted { failure.and("; no file was written") } else { failure })
+            }
+        }
     }
 
     fn document(&self, args: &ReproArgs, papers: &[Paper], names: &Names, values: &[Vec<f64>]) -> Document {
-        let seeds = (args.seeds.last - args.seeds.first + 1) as usize;
+        let seeds = (args.seeds.last() - args.seeds.first() + 1) as usize;
         let evaluated = |study: &Study| -> Reproduction {
             let cells: Vec<Cell> = study
                 .cells
@@ -387,7 +396,7 @@ impl Work {
             set: args.set.clone(),
             cc: stand_ins(&args.cc).unwrap_or_default(),
             sensitivity,
-            ..Document::new(VERSION, [args.seeds.first, args.seeds.last], results)
+            ..Document::new(VERSION, [args.seeds.first(), args.seeds.last()], results)
         }
     }
 }

@@ -252,7 +252,7 @@ fn wrong_options_are_refused_with_what_was_expected() {
         ("--cc lia:roundin=usec", &["lia", "roundin", "rounding"]),
         ("--cc lia:rounding=jiffy", &["lia", "jiffy", "usec"]),
         ("--cc cubic:beta=7", &["beta", "7"]),
-        ("--seeds 0", &["--seeds", "smaller one first"]),
+        ("--seeds 0", &["--seeds", "for the seed 0 write 0..0"]),
         ("--seeds 5..2", &["--seeds", "smaller one first"]),
         ("--seeds many", &["--seeds", "N or A..B"]),
         ("--seeds 18446744073709551615", &["1000000 runs", "hint:"]),

@@ -29,7 +29,8 @@ pub struct Finished {
     pub number: usize,
     /// What was asked for and what came of it; a failure is in its status.
     pub run: Run,
-    /// What was measured, samples among it; only if asked for, and if the run succeeded.
+    /// What was measured, samples among it if they were asked for; `None` if the run failed, or was done already and kept
+    /// without samples.
     pub measurements: Option<Measurements>,
     /// Whether it was done already.
     pub reused: bool,

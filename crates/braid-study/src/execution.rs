@@ -139,7 +139,8 @@ impl<'a> Execution<'a> {
         let mut finished = Vec::with_capacity(self.plan.len());
         self.run(|event| {
             if let Event::Finished(one) = event {
-                finished.push(*one);
+                let sampled = (self.samples)(one.number);
+                finished.push(Finished { measurements: one.measurements.filter(|_| sampled), ..*one });
             }
             ControlFlow::Continue(())
         })?;
@@ -152,7 +153,6 @@ impl<'a> Execution<'a> {
         let samples = (self.samples)(number);
         if let Some((run, measurements)) = self.kept(number)? {
             if run.status != OK || ((measurements.is_some() || !samples) && !(self.again)(number)) {
-                let measurements = measurements.filter(|_| samples);
                 return Ok(Some(Finished { number, run, measurements, reused: true }));
             }
         }
@@ -164,7 +164,7 @@ impl<'a> Execution<'a> {
                 let mut run = setup.measured(&outcome.measurements);
                 run.environment = outcome.environment;
                 run.doubts = outcome.doubts;
-                (run, samples.then_some(outcome.measurements))
+                (run, Some(outcome.measurements))
             }
             Err(Stop::Failed(reason)) => (setup.failed(reason), None),
             Err(Stop::Cancelled) => return Ok(None),
@@ -187,7 +187,11 @@ impl Execution<'_> {
         let Some(store) = self.store.as_ref().filter(|_| !finished.reused) else { return Ok(()) };
         let key = self.plan.key(finished.number)?;
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-        store.keep(key, &finished.run, finished.measurements.as_ref())
+        store.keep(
+            key,
+            &finished.run,
+            finished.measurements.as_ref().filter(|_| (self.samples)(finished.number)),
+        )
     }
 
     fn settle(&self) -> Result<(), Error> {

@@ -18,7 +18,7 @@ pub struct Key([u8; 32]);
 impl Key {
     /// What the runs of a group have in common.
     pub(crate) fn new(group: &Group, backend: &str, identity: &str) -> Self {
-        let Group { scenario, spec, scheduler } = group;
+        let Group { scenario, spec, scheduler, .. } = group;
         // Of everything in it that can matter.
         let scenario = Scenario { name: String::new(), title: String::new(), ..(*scenario).clone() };
         let own = (spec.text(), scheduler, backend, identity, braid_results::SOURCE_HASH);

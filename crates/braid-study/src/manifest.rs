@@ -51,12 +51,11 @@ pub(crate) enum There {
 
 impl Manifest {
     pub(crate) fn of(plan: &Plan) -> Result<Self, Error> {
-        let mut keys = plan.group_keys()?;
+        let keys = plan.group_keys()?;
         let mut scenarios = Vec::new();
-        for planned in plan.files() {
-            let count = planned.file.cells.len() * planned.specs.len() * plan.schedulers().len();
-            let (own, rest) = keys.split_at(count.min(keys.len()));
-            keys = rest;
+        for (file, planned) in plan.files().iter().enumerate() {
+            let own = plan.groups().zip(keys).filter(|(group, _)| group.file == file);
+            let own: Vec<&Key> = own.map(|(_, key)| key).collect();
             scenarios.push(Entry {
                 name: planned.file.cells[0].name.clone(),
                 sha256: Key::of(&(&planned.file.title, &planned.file.cells)).to_string(),

@@ -45,6 +45,10 @@ struct Place {
 /// Runs that differ only in their seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
+    /// Place of its file in [`Plan::files`].
+    pub file: usize,
+    /// Place of its scenario among the cells of the file.
+    pub cell: usize,
     /// What is run.
     pub scenario: &'a Scenario,
     /// The congestion control that the runs are about.
@@ -81,6 +85,18 @@ impl Plan {
         Ok(Self { files, schedulers, seeds, backend, groups, keys: OnceLock::new(), len })
     }
 
+    /// Keeps only these groups.
+    ///
+    /// # Panics
+    /// If none is left.
+    #[must_use]
+    pub fn only(self, wanted: impl Fn(Group) -> bool) -> Self {
+        let groups: Vec<Place> =
+            self.groups.iter().copied().filter(|&place| wanted(self.group(place))).collect();
+        assert!(!groups.is_empty(), "a plan without runs");
+        Self { len: self.seeds_of_each() * groups.len(), groups, keys: OnceLock::new(), ..self }
+    }
+
     /// Number of runs; at least one.
     #[allow(clippy::len_without_is_empty, reason = "it never is")]
     pub fn len(&self) -> usize {
@@ -115,6 +131,8 @@ impl Plan {
     fn group(&self, Place { file, cell, spec, scheduler }: Place) -> Group<'_> {
         let planned = &self.files[file];
         Group {
+            file,
+            cell,
             scenario: &planned.file.cells[cell],
             spec: &planned.specs[spec],
             scheduler: &self.schedulers[scheduler],
@@ -127,7 +145,7 @@ impl Plan {
     /// If there is none.
     pub fn case(&self, number: usize) -> Case<'_> {
         let seeds = self.seeds_of_each();
-        let Group { scenario, spec, scheduler } = self.group(self.groups[number / seeds]);
+        let Group { scenario, spec, scheduler, .. } = self.group(self.groups[number / seeds]);
         let seed = self.seeds.first() + (number % seeds) as u64;
         Case { scenario, spec, scheduler, seed, backend: self.backend.name() }
     }

@@ -3,6 +3,7 @@
 use braid_algorithms::Spec;
 use braid_scenario::File;
 use braid_scenario::model::{Connection, Scenario, Traffic};
+use braid_sim::observe::Observer;
 use braid_sim::{Options, Scheduler, Simulation};
 
 use crate::{Backend, Case, Error, Group, Kind, Outcome, Request, Stop};
@@ -10,6 +11,19 @@ use crate::{Backend, Case, Error, Group, Kind, Outcome, Request, Stop};
 /// The packet-level simulator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sim;
+
+impl Sim {
+    /// As [`Backend::run`], telling `observer` what happens.
+    ///
+    /// # Errors
+    /// If the run fails, or there is no such scheduler.
+    pub fn run_observed(self, request: &Request, observer: &mut dyn Observer) -> Result<Outcome, Stop> {
+        let Case { scenario, spec, seed, .. } = request.case;
+        let done = braid_sim::run_observed(scenario, spec, seed, options(request)?, observer);
+        let measurements = done.map_err(|error| Stop::Failed(error.to_string()))?;
+        Ok(Outcome { measurements, ..Outcome::default() })
+    }
+}
 
 impl Backend for Sim {
     fn name(&self) -> &'static str {
@@ -43,16 +57,18 @@ impl Backend for Sim {
     }
 
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
-        let Case { scenario, spec, scheduler, seed, .. } = request.case;
-        let scheduler = find(scheduler).map_err(Stop::All)?;
-        let options = Options { samples: request.samples, scheduler };
-        let simulation = Simulation::new(scenario, spec, seed, options);
+        let Case { scenario, spec, seed, .. } = request.case;
+        let simulation = Simulation::new(scenario, spec, seed, options(&request)?);
         let simulation = simulation.map_err(|error| Stop::Failed(error.to_string()))?;
         let progress = |time_ns| request.progress(time_ns);
         let measurements =
             simulation.finish_unless(request.cancel.flag(), progress).ok_or(Stop::Cancelled)?;
         Ok(Outcome { measurements, ..Outcome::default() })
     }
+}
+
+fn options(request: &Request) -> Result<Options, Stop> {
+    Ok(Options { samples: request.samples, scheduler: find(request.case.scheduler).map_err(Stop::All)? })
 }
 
 fn find(name: &str) -> Result<Scheduler, Error> {

@@ -17,10 +17,11 @@ pub struct Study {
     backend: Box<dyn Backend>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Origin {
     Name(String),
     Source(Source),
+    Planned(Box<Planned>),
 }
 
 impl Origin {
@@ -28,6 +29,7 @@ impl Origin {
         match self {
             Self::Name(name) => name,
             Self::Source(source) => &source.name,
+            Self::Planned(planned) => &planned.file.cells[0].name,
         }
     }
 }
@@ -49,6 +51,13 @@ impl Study {
     #[must_use]
     pub fn source(mut self, source: Source) -> Self {
         self.scenarios.push(Origin::Source(source));
+        self
+    }
+
+    /// Adds a scenario that was read and checked, with congestion controls of its own; nothing is set in it.
+    #[must_use]
+    pub fn planned(mut self, planned: Planned) -> Self {
+        self.scenarios.push(Origin::Planned(Box::new(planned)));
         self
     }
 
@@ -100,15 +109,22 @@ impl Study {
         let schedulers = self::schedulers(&*backend, &schedulers)?;
         let asked = specs(&algorithms)?;
         let mut files = Vec::new();
-        for (index, origin) in scenarios.iter().enumerate() {
-            if scenarios[..index].contains(origin) {
-                continue;
-            }
-            let mut file = match origin {
-                Origin::Name(name) => load(&Source::find(name)?, &set)?,
+        let mut names = Vec::new();
+        for origin in scenarios {
+            let mut own = None;
+            let mut file = match &origin {
+                Origin::Name(name) if names.contains(name) => continue,
+                Origin::Name(name) => {
+                    names.push(name.clone());
+                    load(&Source::find(name)?, &set)?
+                }
                 Origin::Source(source) => load(source, &set)?,
+                Origin::Planned(planned) => {
+                    own = Some(planned.specs.clone());
+                    planned.file.clone()
+                }
             };
-            let specs = choose(&file, origin.name(), &asked)?;
+            let specs = own.map_or_else(|| choose(&file, origin.name(), &asked), Ok)?;
             file.cells.iter().try_for_each(|cell| backend.check(&file, cell))?;
             file.cells.iter_mut().for_each(|cell| backend.adapt(cell));
             files.push(Planned { file, specs });

@@ -1,0 +1,76 @@
+//! From arguments to a study, with everything checked.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use braid_algorithms::Spec;
+use braid_study::{Plan, Study};
+
+use crate::Failure;
+use crate::args::{Backend, RunArgs};
+use crate::capture::{Captured, Captures};
+#[cfg(target_os = "linux")]
+use crate::lab::Kernel;
+
+/// Reads and checks everything that `args` name.
+pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<Plan, Failure> {
+    check_backend(args)?;
+    let study = args.set.iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
+    let study = study.algorithms(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
+    let study = match (args.backend, captures) {
+        (Backend::Sim, None) => study,
+        (Backend::Sim, Some(captures)) => study.backend(Captured(Arc::clone(captures))),
+        #[cfg(target_os = "linux")]
+        (Backend::Lab, _) => {
+            study.backend(Kernel::in_guest(args.kernel.as_deref(), args.boot, captures.cloned()))
+        }
+        #[cfg(target_os = "linux")]
+        (Backend::Host, _) => study.backend(Kernel::here(captures.cloned())),
+        #[cfg(not(target_os = "linux"))]
+        (Backend::Lab | Backend::Host, _) => unreachable!("refused above"),
+    };
+    Ok(study.check()?)
+}
+
+/// Whether the backend is there and can do what else is asked for.
+fn check_backend(args: &RunArgs) -> Result<(), Failure> {
+    let wrong = |message: &str, hint: &str| Err(Failure::bad_input(message, hint));
+    match args.backend {
+        Backend::Lab | Backend::Host if cfg!(not(target_os = "linux")) => {
+            wrong("the backends lab and host need Linux", "use --backend sim, the simulator")
+        }
+        Backend::Lab | Backend::Host if args.events => wrong(
+            "the backends lab and host write no events: a kernel does not tell them",
+            "leave --events out, or use --backend sim; --pcap has the packets",
+        ),
+        Backend::Sim | Backend::Host if args.kernel.is_some() || args.boot => {
+            wrong("--kernel and --boot are of the lab", "add --backend lab")
+        }
+        Backend::Sim | Backend::Lab | Backend::Host => Ok(()),
+    }
+}
+
+/// What `--dry-run` prints.
+pub(crate) fn intention(plan: &Plan) -> String {
+    let mut text = String::new();
+    for planned in plan.files() {
+        let specs: Vec<&str> = planned.specs.iter().map(Spec::text).collect();
+        for cell in &planned.file.cells {
+            let params: Vec<String> =
+                cell.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let _ = writeln!(
+                text,
+                "{}{}{}  {} s  cc {}  seeds {}..{}",
+                cell.name,
+                if params.is_empty() { "" } else { "  " },
+                params.join(" "),
+                cell.duration_ns as f64 / 1e9,
+                specs.join(","),
+                plan.seeds().first(),
+                plan.seeds().last()
+            );
+        }
+    }
+    let _ = writeln!(text, "{} {}", plan.len(), if plan.len() == 1 { "run" } else { "runs" });
+    text
+}

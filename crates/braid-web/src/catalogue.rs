@@ -1,0 +1,28 @@
+//! What there is to choose from.
+
+use braid_algorithms::Algorithm;
+use serde_json::{Value, json};
+
+/// All algorithms and embedded scenarios.
+pub fn catalogue() -> Value {
+    let algorithms: Vec<Value> = braid_algorithms::all().iter().map(algorithm).collect();
+    let scenarios: Vec<Value> = braid_scenario::embedded()
+        .map(|scenario| {
+            let text = braid_scenario::Source::embedded(scenario.name).map(|source| source.text);
+            json!({"name": scenario.name, "title": scenario.title, "story": scenario.story, "toml": text})
+        })
+        .collect();
+    json!({"version": env!("CARGO_PKG_VERSION"), "algorithms": algorithms, "scenarios": scenarios})
+}
+
+fn algorithm(algorithm: &Algorithm) -> Value {
+    let facts = algorithm.facts();
+    json!({
+        "name": algorithm.name(),
+        "title": algorithm.title(),
+        "base": facts.base,
+        "year": facts.year,
+        "source": facts.source,
+        "coupled": algorithm.flags() & Algorithm::UNCOUPLED == 0,
+    })
+}

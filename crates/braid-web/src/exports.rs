@@ -1,0 +1,77 @@
+//! The functions that a page calls. There is one thread in a WebAssembly module, and each worker has its own module.
+
+use std::cell::RefCell;
+
+use crate::request::Desk;
+
+#[derive(Default)]
+struct State {
+    desk: Desk,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+    rows: Vec<f64>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+fn with<T>(f: impl FnOnce(&mut State) -> T) -> T {
+    STATE.with_borrow_mut(f)
+}
+
+/// Room for a request of that many bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn braid_room(bytes: usize) -> *mut u8 {
+    with(|state| {
+        state.request.clear();
+        state.request.resize(bytes, 0);
+        state.request.as_mut_ptr()
+    })
+}
+
+/// Answers the request that was put there; the length of the answer.
+#[unsafe(no_mangle)]
+pub extern "C" fn braid_call() -> usize {
+    with(|state| {
+        let request = String::from_utf8_lossy(&state.request);
+        state.answer = state.desk.answer(&request).into_bytes();
+        state.answer.len()
+    })
+}
+
+/// Where the answer is.
+#[unsafe(no_mangle)]
+pub extern "C" fn braid_answer() -> *const u8 {
+    with(|state| state.answer.as_ptr())
+}
+
+/// [`crate::Live::advance`]; how many numbers there are then.
+#[unsafe(no_mangle)]
+pub extern "C" fn braid_advance(slot: usize, until_s: f64, every_s: f64) -> usize {
+    with(|state| {
+        state.rows.clear();
+        if let Some(live) = state.desk.live(slot) {
+            live.advance(until_s, every_s, &mut state.rows);
+        }
+        state.rows.len()
+    })
+}
+
+/// [`crate::Live::ack`]; how many numbers there are then, 0 at the end of the run.
+#[unsafe(no_mangle)]
+pub extern "C" fn braid_ack(slot: usize) -> usize {
+    with(|state| {
+        state.rows.clear();
+        if let Some(live) = state.desk.live(slot) {
+            live.ack(&mut state.rows);
+        }
+        state.rows.len()
+    })
+}
+
+/// Where these numbers are.
+#[unsafe(no_mangle)]
+pub extern "C" fn braid_rows() -> *const f64 {
+    with(|state| state.rows.as_ptr())
+}

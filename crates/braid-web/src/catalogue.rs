@@ -23,6 +23,13 @@ fn algorithm(algorithm: &Algorithm) -> Value {
         "base": facts.base,
         "year": facts.year,
         "source": facts.source,
+        "formula": formula(algorithm.page()),
         "coupled": algorithm.flags() & Algorithm::UNCOUPLED == 0,
     })
+}
+
+/// What its page says of its formula, as Markdown.
+fn formula(page: &str) -> &str {
+    let after = page.split_once("**Formula.**").map_or("", |(_, after)| after);
+    after.split_once("\n**").map_or(after, |(formula, _)| formula).trim_matches('\n')
 }

@@ -27,6 +27,13 @@ pub fn edit(toml: &str, set: &[String]) -> Result<String, String> {
     Ok(document.to_string())
 }
 
+/// Whether the delay of that link is given as its round-trip time.
+pub(crate) fn has_rtt(toml: &str, link: &str) -> bool {
+    let document: Result<DocumentMut, _> = toml.parse();
+    document
+        .is_ok_and(|document| document.get("link").and_then(|links| links.get(link)?.get("rtt")).is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::edit;

@@ -8,6 +8,8 @@ use braid_sim::{Options, Simulation};
 use self_cell::self_cell;
 use serde_json::{Value, json};
 
+use crate::edit::has_rtt;
+
 /// None once it is finished.
 struct Running<'a>(Option<Simulation<'a>>);
 
@@ -24,6 +26,7 @@ pub struct Live {
     cell: Cell,
     cc: Spec,
     seed: u64,
+    text: String,
     now_ns: u64,
     /// `[connection][subflow]`: where its numbers are among those of all subflows.
     offsets: Vec<usize>,
@@ -56,7 +59,7 @@ impl Live {
             let simulation = Simulation::new(scenario, &cc, seed, Options::default());
             simulation.map(|simulation| Running(Some(simulation))).map_err(|error| error.to_string())
         })?;
-        Ok(Self { cell, cc, seed, now_ns: 0, offsets, n_subflows, n_links })
+        Ok(Self { cell, cc, seed, text: source.text.clone(), now_ns: 0, offsets, n_subflows, n_links })
     }
 
     /// What is connected to what, and how fast: for a drawing.
@@ -77,7 +80,7 @@ impl Live {
             };
             json!({
                 "id": link.name, "private": link.private, "rate_bps": forward.rate_bps,
-                "trace": forward.trace.is_some(), "delay_ns": forward.delay_ns, "back_ns": link.reverse.delay_ns,
+                "trace": forward.trace.is_some(), "rtt_key": has_rtt(&self.text, &link.name), "delay_ns": forward.delay_ns, "back_ns": link.reverse.delay_ns,
                 "loss": loss, "queue": queue, "queue_unit": unit, "discipline": discipline(&forward.discipline),
                 "changes": forward.changes.len() + forward.outages.len(),
             })

@@ -9,6 +9,8 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::hash::fnv1a;
 
+/// `BRAID_LAYOUT_VERSION`: what an algorithm must have been compiled for.
+pub const VERSION: u32 = 1;
 /// Most subflows a connection can have.
 pub const MAX_SUBFLOWS: usize = 8;
 /// Words of state that a subflow shows its siblings.

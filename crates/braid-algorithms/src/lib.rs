@@ -4,6 +4,7 @@
 //! it (`cubic:beta=0.8`); a [`Controller`] is a spec at work on one subflow of a [`layout::View`].
 
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::{PoisonError, RwLock};
 
 mod hash;
 pub mod layout;
@@ -48,6 +49,7 @@ pub struct Algorithm {
     raw: &'static RawAlgorithm,
     page: &'static str,
     source_hash: u64,
+    added: bool,
 }
 
 /// Where an algorithm comes from.
@@ -96,6 +98,7 @@ macro_rules! algorithm {
             },
             page: $page,
             source_hash: $hash,
+            added: false,
         }
     };
 }
@@ -106,9 +109,53 @@ pub fn all() -> &'static [Algorithm] {
     ALL
 }
 
+/// Those that were added while the program runs, the latest last.
+static ADDED: RwLock<Vec<&'static Algorithm>> = RwLock::new(Vec::new());
+
+/// Those that were added while the program runs, in the order of their adding.
+pub fn added() -> Vec<&'static Algorithm> {
+    ADDED.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
 /// The algorithm of that name.
 pub fn find(name: &str) -> Option<&'static Algorithm> {
-    all().iter().find(|algorithm| algorithm.name() == name)
+    let known = all().iter().find(|algorithm| algorithm.name() == name);
+    known.or_else(|| added().into_iter().rfind(|algorithm| algorithm.name() == name))
+}
+
+/// Adds an algorithm that does not come with Braid, for the rest of the program. One of the same name that was added before
+/// is no longer found, unless it has the same source.
+///
+/// # Errors
+/// If it is of another version of `braid.h`, or one that comes with Braid has its name.
+///
+/// # Safety
+/// `descriptor` must be a `struct braid_algorithm` as `BRAID_ALGORITHM` with `native/host.h` makes it; it and all it points to
+/// must stay as long as the program.
+pub unsafe fn add(
+    descriptor: *const c_void,
+    page: String,
+    source_hash: u64,
+) -> Result<&'static Algorithm, SpecError> {
+    // SAFETY: the caller's promise.
+    let raw: &'static RawAlgorithm = unsafe { &*descriptor.cast() };
+    if raw.layout_version != layout::VERSION {
+        let (own, its) = (layout::VERSION, raw.layout_version);
+        return Err(SpecError(format!("it is for version {its} of braid.h, not {own}: compile it again")));
+    }
+    let algorithm = Algorithm { raw, page: String::leak(page), source_hash, added: true };
+    let name = algorithm.name();
+    if all().iter().any(|known| known.name() == name) {
+        return Err(SpecError(format!(
+            "an algorithm that comes with Braid is called `{name}`: give this one another name"
+        )));
+    }
+    if let Some(same) = find(name).filter(|known| known.source_hash == source_hash) {
+        return Ok(same);
+    }
+    let algorithm: &'static Algorithm = Box::leak(Box::new(algorithm));
+    ADDED.write().unwrap_or_else(PoisonError::into_inner).push(algorithm);
+    Ok(algorithm)
 }
 
 /// # Safety
@@ -176,6 +223,11 @@ impl Algorithm {
     /// Hash of its source, headers included: builds with the same one compute the same.
     pub fn source_hash(&self) -> u64 {
         self.source_hash
+    }
+
+    /// Whether it was added while the program runs: its code is a user's, and may crash.
+    pub fn is_added(&self) -> bool {
+        self.added
     }
 
     /// Bytes of state that siblings see.

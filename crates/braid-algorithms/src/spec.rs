@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Algorithm, Param, all, find};
+use crate::{Algorithm, Param, added, all, find};
 
 /// An algorithm with a value for each of its parameters.
 ///
@@ -43,8 +43,10 @@ impl Spec {
     /// If the name, a key or a value is wrong.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let name = text.split(':').next().unwrap_or_default();
-        let algorithm =
-            find(name).ok_or_else(|| unknown("algorithm", name, all().iter().map(Algorithm::name)))?;
+        let algorithm = find(name).ok_or_else(|| {
+            let names: Vec<&'static str> = all().iter().chain(added()).map(Algorithm::name).collect();
+            unknown("algorithm", name, names.into_iter())
+        })?;
         let params: Vec<Param> = algorithm.params().collect();
         let values = read_values(text, &params)?;
         let text = normal_form(name, &params, &values);

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use braid_report::repro::Part;
 use braid_study::Seeds;
@@ -44,6 +45,9 @@ pub(crate) enum Command {
         braid repro analysis --set connection.tcp0.cc=cubic --cc lia=lia:rounding=usec\n\n\
         Exit code: 0 no claim fails, 1 a claim fails or a run failed, 2 wrong usage or input.")]
     Repro(ReproArgs),
+    /// Begin something of your own.
+    #[command(subcommand)]
+    New(New),
     /// Check scenario files without running them.
     Check {
         /// Scenario files or names of scenarios that come with Braid.
@@ -90,6 +94,21 @@ pub(crate) enum Command {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum New {
+    /// Write an algorithm that works and is yours to change: a C file, its page, a scenario and a test.
+    #[command(
+        after_help = "Example:\n  braid new algorithm mine && braid run mine.toml --algorithm mine.c --cc mine,lia"
+    )]
+    Algorithm {
+        /// Its name, at most 9 characters of a-z and 0-9.
+        name: String,
+        /// Where to write; an existing folder.
+        #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+        out: PathBuf,
+    },
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
     /// Scenario files or names of scenarios that come with Braid (`braid scenarios` lists them).
@@ -99,6 +118,14 @@ pub(crate) struct RunArgs {
     /// the scenario names.
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
     pub(crate) cc: Vec<String>,
+    /// A congestion control of your own, one C file (`braid new algorithm NAME` writes one); may be repeated. It is compiled
+    /// with `cc`, or what CC names, and held against the contract; --cc knows it by its name.
+    #[arg(long, value_name = "FILE.c", value_hint = ValueHint::FilePath)]
+    pub(crate) algorithm: Vec<PathBuf>,
+    /// With --algorithm, how long a run may make no progress before it counts as failed.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration,
+          hide_short_help = true)]
+    pub(crate) time_limit: Duration,
     /// Packet scheduler of MPTCP connections: minrtt, that of the papers, or linux, that of unmodified kernels. Default:
     /// minrtt in the simulator; the others have linux only.
     #[arg(long, value_name = "NAME")]

@@ -159,7 +159,7 @@ impl Backend for Captured {
     }
 
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
-        self.0.simulate(&request)
+        request.guarded(|request| self.0.simulate(&request))
     }
 }
 

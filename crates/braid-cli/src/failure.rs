@@ -127,6 +127,12 @@ impl From<Failure> for braid_study::Error {
     }
 }
 
+impl From<braid_compile::Error> for Failure {
+    fn from(braid_compile::Error { message, hint }: braid_compile::Error) -> Self {
+        Self { code: BAD_INPUT, message, hint }
+    }
+}
+
 impl From<braid_scenario::Error> for Failure {
     fn from(error: braid_scenario::Error) -> Self {
         Self::new(BAD_INPUT, error.to_string())

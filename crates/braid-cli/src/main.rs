@@ -12,6 +12,7 @@ mod kernel;
 #[cfg(target_os = "linux")]
 mod lab;
 mod list;
+mod new;
 mod out;
 mod progress;
 mod report;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Compare(args) => compare::compare(args),
         Command::Repro(args) => repro::repro(args),
+        Command::New(args::New::Algorithm { name, out }) => new::algorithm(name, out),
         Command::Check { files } => list::check(files),
         Command::Scenarios { name } => list::scenarios(name.as_deref()),
         Command::Schema => terminal::print(braid_scenario::schema().as_bytes()),

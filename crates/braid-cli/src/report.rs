@@ -151,6 +151,9 @@ fn command_of(args: &RunArgs) -> String {
     if !args.cc.is_empty() {
         words.extend(["--cc".to_owned(), args.cc.join(",")]);
     }
+    for file in &args.algorithm {
+        words.extend(["--algorithm".to_owned(), file.display().to_string()]);
+    }
     let seeds = match (args.seeds.first(), args.seeds.last()) {
         (1, last) => last.to_string(),
         (first, last) => format!("{first}..{last}"),

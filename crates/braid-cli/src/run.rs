@@ -137,6 +137,7 @@ fn execute(
     let mut execution = plan
         .execution()
         .cancel(cancel)
+        .time_limit(args.time_limit)
         .samples_of(|run| sampling || in_report.is_some_and(|selection| report::takes(selection, plan, run)))
         .again(|run| captures.is_some_and(|captures| !captures.has(run, &plan.case(run))));
     if let Some(jobs) = args.jobs {

@@ -15,6 +15,9 @@ use crate::lab::Kernel;
 /// Reads and checks everything that `args` name.
 pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<Plan, Failure> {
     check_backend(args)?;
+    for file in &args.algorithm {
+        braid_compile::algorithm(file)?;
+    }
     let study = args.set.iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
     let study = study.algorithms(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
     let study = match (args.backend, captures) {
@@ -42,6 +45,10 @@ fn check_backend(args: &RunArgs) -> Result<(), Failure> {
         Backend::Lab | Backend::Host if args.events => wrong(
             "the backends lab and host write no events: a kernel does not tell them",
             "leave --events out, or use --backend sim; --pcap has the packets",
+        ),
+        Backend::Lab | Backend::Host if !args.algorithm.is_empty() => wrong(
+            "--algorithm is of the simulator",
+            "leave --backend out; a kernel takes the same file with `braid load`",
         ),
         Backend::Sim | Backend::Host if args.kernel.is_some() || args.boot => {
             wrong("--kernel and --boot are of the lab", "add --backend lab")

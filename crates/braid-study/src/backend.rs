@@ -1,6 +1,7 @@
 //! What runs scenarios: the simulator, or a kernel of some kind.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use braid_algorithms::Spec;
 use braid_results::Setup;
@@ -87,6 +88,13 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
+    /// Whether an algorithm takes part that was added while the program runs: code of a user.
+    fn has_added(&self) -> bool {
+        let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
+        let mut named = named.filter_map(|text| Spec::parse(text).ok());
+        self.spec.algorithm().is_added() || named.any(|spec| spec.algorithm().is_added())
+    }
+
     /// The same for results.
     pub fn setup(&self) -> Setup<'a> {
         let Self { scenario, spec, scheduler, seed, backend } = *self;
@@ -95,7 +103,6 @@ impl<'a> Case<'a> {
 }
 
 /// A run to be done.
-#[derive(Debug)]
 pub struct Request<'a> {
     /// Its place in the plan.
     pub number: usize,
@@ -105,8 +112,12 @@ pub struct Request<'a> {
     pub samples: bool,
     /// Ends the run early.
     pub cancel: &'a Cancel,
+    /// Code that may never return is given up when it has made no progress for this long.
+    pub time_limit: Duration,
     /// For [`Request::progress`], millionths.
     pub(crate) share: &'a AtomicU32,
+    /// Where progress goes besides, if the run is not in the process that shows it.
+    pub(crate) tell: Option<&'a dyn Fn(u64)>,
 }
 
 impl Request<'_> {
@@ -114,6 +125,22 @@ impl Request<'_> {
     pub fn progress(&self, time_ns: u64) {
         let share = time_ns as f64 / self.case.scenario.duration_ns.max(1) as f64;
         self.share.store((share.min(1.0) * 1e6) as u32, Ordering::Relaxed);
+        if let Some(tell) = self.tell {
+            tell(time_ns);
+        }
+    }
+
+    /// Does the run where it can do no harm: in a process of its own if it has an algorithm that was added while the program
+    /// runs, here if not. `work` must do nothing but the run.
+    ///
+    /// # Errors
+    /// What the work says; or a failure if the code crashes or never returns.
+    pub fn guarded(self, work: impl FnOnce(Request) -> Result<Outcome, Stop>) -> Result<Outcome, Stop> {
+        #[cfg(unix)]
+        if self.case.has_added() {
+            return crate::isolated::isolated(&self, work);
+        }
+        work(self)
     }
 }
 

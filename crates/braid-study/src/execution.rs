@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[cfg(feature = "store")]
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use braid_results::measure::Measurements;
 use braid_results::{OK, Run};
@@ -16,6 +17,9 @@ use crate::panics::caught;
 use crate::pool::{self, Caller};
 use crate::{Cancel, Error, Event, Finished, Kind, Plan, Request, Results, Stop};
 
+/// Far more than any algorithm needs for a tenth of a second of a run.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
 /// How the runs of a [`Plan`] are to be done.
 pub struct Execution<'a> {
     plan: &'a Plan,
@@ -23,6 +27,7 @@ pub struct Execution<'a> {
     samples: Box<dyn Fn(usize) -> bool + Sync + 'a>,
     again: Box<dyn Fn(usize) -> bool + Sync + 'a>,
     cancel: Cancel,
+    time_limit: Duration,
     #[cfg(feature = "store")]
     store: Option<Mutex<&'a mut Store>>,
 }
@@ -44,6 +49,7 @@ impl<'a> Execution<'a> {
             samples: Box::new(|_| false),
             again: Box::new(|_| false),
             cancel: Cancel::new(),
+            time_limit: TIME_LIMIT,
             #[cfg(feature = "store")]
             store: None,
         }
@@ -79,6 +85,12 @@ impl<'a> Execution<'a> {
     #[must_use]
     pub fn again(self, wanted: impl Fn(usize) -> bool + Sync + 'a) -> Self {
         Self { again: Box::new(wanted), ..self }
+    }
+
+    /// A run with a user's algorithm fails when it makes no progress for this long; 30 s unless it is said otherwise.
+    #[must_use]
+    pub fn time_limit(self, time_limit: Duration) -> Self {
+        Self { time_limit, ..self }
     }
 
     /// Can be ended early by this.
@@ -156,7 +168,15 @@ impl<'a> Execution<'a> {
                 return Ok(Some(Finished { number, run, measurements, reused: true }));
             }
         }
-        let request = Request { number, case, samples, cancel: &self.cancel, share };
+        let request = Request {
+            number,
+            case,
+            samples,
+            cancel: &self.cancel,
+            time_limit: self.time_limit,
+            share,
+            tell: None,
+        };
         let outcome = caught(|| self.plan.backend().run(request));
         let setup = case.setup();
         let (run, measurements) = match outcome.unwrap_or_else(|panic| Err(Stop::Failed(panic))) {

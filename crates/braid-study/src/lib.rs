@@ -34,6 +34,8 @@ mod event;
 mod execution;
 #[cfg(feature = "store")]
 pub mod files;
+#[cfg(unix)]
+mod isolated;
 mod key;
 #[cfg(feature = "store")]
 mod manifest;

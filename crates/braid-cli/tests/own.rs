@@ -1,0 +1,90 @@
+//! An algorithm of one's own, from an empty folder to a comparison.
+
+#![cfg(unix)]
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use assert_cmd::cargo::cargo_bin;
+
+use common::Place;
+
+#[test]
+fn a_new_algorithm_runs_beside_the_others_and_passes_its_test() {
+    let place = Place::new();
+    let said = place.stdout("new algorithm mine");
+    assert!(said.contains("Wrote mine.c, mine.md, mine.toml, mine-test.sh."), "{said}");
+    let again = place.output("new algorithm mine");
+    assert_eq!(again.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("mine.c is there already; nothing was written"));
+    let table = place.stdout("run mine.toml --algorithm mine.c --cc mine,mine:gain=2,lia --set duration=20s");
+    for cc in ["mine ", "mine:gain=2", "lia"] {
+        assert!(table.contains(cc), "{table}");
+    }
+    let test = Command::new("sh")
+        .arg("mine-test.sh")
+        .env("BRAID", cargo_bin("braid"))
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&test.stdout);
+    assert!(test.status.success() && said.contains("of the link; expected: 35 to 65 %"), "{said}");
+    // Twice as fast it takes more than its share, and the test says so.
+    let text = fs::read_to_string(place.path().join("mine.c")).unwrap();
+    place.write(
+        "mine.c",
+        text.replace("P(gain, 1024, 64,", "P(gain, 8192, 64,")
+            .replace("braid_min(increase, braid_reno_increase(window))", "increase"),
+    );
+    let test = Command::new("sh")
+        .arg("mine-test.sh")
+        .env("BRAID", cargo_bin("braid"))
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    assert!(!test.status.success(), "{}", String::from_utf8_lossy(&test.stdout));
+}
+
+#[test]
+fn what_is_wrong_with_it_is_told_before_anything_runs() {
+    let place = Place::new();
+    place.stdout("new algorithm mine");
+    let good = fs::read_to_string(place.path().join("mine.c")).unwrap();
+    place.write("mine.c", good.replace("priv->carry = 0;", "float x = 1;"));
+    place.refused(
+        "run small.toml --algorithm mine.c --cc mine",
+        &["mine.c:61: `float`", "hint: use whole numbers"],
+    );
+    place.refused("run small.toml --algorithm nowhere.c --cc mine", &["nowhere.c: No such file", "hint:"]);
+    place.refused(
+        "run small.toml --algorithm mine.c --backend host",
+        &["--algorithm is of the simulator", "braid load"],
+    );
+    place.refused("run small.toml --cc mine", &["no algorithm is called `mine`"]);
+    place.refused("new algorithm lia", &["comes with Braid", "another name"]);
+    place.refused("new algorithm Mine", &["cannot be called", "a-z and 0-9"]);
+}
+
+#[test]
+fn a_crash_in_it_is_a_failed_run_and_the_exit_code_says_so() {
+    let place = Place::new();
+    place.stdout("new algorithm mine");
+    let good = fs::read_to_string(place.path().join("mine.c")).unwrap();
+    place.write("mine.c", good.replace("\tpriv->carry = 0;\n", "\t*(volatile u32 *)8 = 1;\n"));
+    let output = place.output("run small.toml --algorithm mine.c --cc mine,lia --format jsonl");
+    assert_eq!(output.status.code(), Some(1));
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(lines.contains("the algorithm crashed ") && lines.contains("\"status\":\"ok\""), "{lines}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("1 of 2 runs failed; the first was small.toml --cc mine"), "{message}");
+    place.write(
+        "mine.c",
+        good.replace("\tpriv->carry = 0;\n", "\tfor (volatile u32 i = 0; i < 1; i = 0)\n\t\t;\n"),
+    );
+    let output = place
+        .output("run small.toml --algorithm mine.c --cc mine --time-limit 500ms --events --out out --quiet");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("did not return for 0.5 s"), "{message}");
+}

@@ -1,0 +1,40 @@
+//! Algorithms from outside the tree: one C file against `algorithms/braid.h`, compiled with the user's C compiler, held
+//! against the contract, and loaded, so that [`braid_algorithms::Spec::parse`] knows it beside those that come with Braid.
+//!
+//! The code of such a file is the user's: it may crash or never return. What runs it (`braid-study`) gives each run a process
+//! of its own.
+
+mod compiler;
+mod error;
+mod headers;
+mod load;
+mod source;
+mod symbols;
+mod template;
+
+use std::path::Path;
+
+use braid_algorithms::Algorithm;
+
+pub use error::Error;
+pub use headers::headers;
+pub use template::{File, template};
+
+/// Compiles, checks and loads an algorithm, for the rest of the program. One of the same name that was loaded before is no
+/// longer found, unless it is the same.
+///
+/// # Errors
+/// If there is no compiler, the file does not compile, or it breaks the contract; the message says where.
+pub fn algorithm(path: &Path) -> Result<&'static Algorithm, Error> {
+    let text = source::read(path)?;
+    let declared = source::declaration(path, &text)?;
+    let folder = tempfile::tempdir().map_err(|error| Error::new(format!("no temporary folder: {error}")))?;
+    headers::write(folder.path())?;
+    let compiler = compiler::Compiler { headers: folder.path(), source: path };
+    let expanded = compiler.expand()?;
+    let tokens = source::tokens(&expanded, folder.path());
+    source::check(&tokens)?;
+    let library = compiler.build(&folder.path().join("algorithm.so"))?;
+    symbols::check(&library, &tokens, &declared)?;
+    load::load(&library, path, &tokens, &declared)
+}

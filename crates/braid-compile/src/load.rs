@@ -1,0 +1,41 @@
+//! A compiled algorithm beside those that come with Braid.
+
+use std::ffi::c_void;
+use std::fs;
+use std::mem;
+use std::path::Path;
+
+use braid_algorithms::Algorithm;
+use libloading::{Library, Symbol};
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+use crate::source::{Declaration, Token};
+
+/// Loads a library for the rest of the program. `tokens` are all that was compiled.
+pub(crate) fn load(
+    library: &Path,
+    source: &Path,
+    tokens: &[Token],
+    declared: &Declaration,
+) -> Result<&'static Algorithm, Error> {
+    let Declaration { name, place } = declared;
+    let failed =
+        |error: libloading::Error| Error::new(format!("{}: cannot load it: {error}", source.display()));
+    // SAFETY: its checks have shown that it has no code but functions of an algorithm, none of which runs now.
+    let library = unsafe { Library::new(library) }.map_err(failed)?;
+    let symbol = format!("braid_algorithm_{name}");
+    // SAFETY: BRAID_ALGORITHM of the header that it was compiled with makes a symbol of that name, of that type.
+    let descriptor: Symbol<*const c_void> = unsafe { library.get(symbol.as_bytes()) }.map_err(failed)?;
+    // SAFETY: the address of the symbol itself is the descriptor; it stays, since the library is never closed.
+    let descriptor = unsafe { descriptor.into_raw().as_raw_ptr() }.cast_const();
+    mem::forget(library);
+    let page = fs::read_to_string(source.with_extension("md"))
+        .unwrap_or_else(|_| format!("# {name}: an algorithm of {}\n", source.display()));
+    let code: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
+    let hash = Sha256::digest(code.join(" "));
+    let hash = u64::from_be_bytes(hash[..8].try_into().expect("8 bytes"));
+    // SAFETY: it is of the header's layout, and stays.
+    unsafe { braid_algorithms::add(descriptor, page, hash) }
+        .map_err(|error| Error::new(format!("{place}: {error}")))
+}

@@ -1,0 +1,43 @@
+//! What a new algorithm begins with.
+
+use crate::Error;
+
+/// A file to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// An algorithm of this name that works, its page, a scenario and a test.
+///
+/// # Errors
+/// If none can have this name.
+pub fn template(name: &str) -> Result<Vec<File>, Error> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if name.is_empty()
+        || name.len() > 9
+        || !name.chars().all(fits)
+        || name.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Err(Error::new(format!("an algorithm cannot be called \"{name}\""))
+            .hint("a name has at most 9 characters of a-z and 0-9, the first a letter"));
+    }
+    if braid_algorithms::all().iter().any(|known| known.name() == name) {
+        return Err(Error::new(format!("an algorithm that comes with Braid is called \"{name}\""))
+            .hint("give yours another name"));
+    }
+    let files = [
+        (".c", include_str!("../template/algorithm.c")),
+        (".md", include_str!("../template/algorithm.md")),
+        (".toml", include_str!("../template/algorithm.toml")),
+        ("-test.sh", include_str!("../template/algorithm-test.sh")),
+    ];
+    let file = |(ending, text): (&str, &str)| File {
+        name: format!("{name}{ending}"),
+        text: text.replace("NAME.", &format!("{name}.")).replace("NAME", name),
+    };
+    Ok(files.into_iter().map(file).collect())
+}

@@ -1,0 +1,107 @@
+//! A user's file is compiled and runs, or is refused with a message that says where it breaks the contract.
+
+use std::fs;
+use std::path::PathBuf;
+
+use braid_algorithms::Spec;
+use braid_compile::{algorithm, template};
+use tempfile::TempDir;
+
+fn good(name: &str) -> String {
+    template(name).unwrap().remove(0).text
+}
+
+fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn the_template_compiles_and_is_known_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Spec::parse("fresh").is_err());
+    let path = write(&folder, "fresh.c", &good("fresh"));
+    let first = algorithm(&path).unwrap();
+    assert!(first.is_added());
+    assert_eq!(Spec::parse("fresh:gain=1.5").unwrap().values(), [1536]);
+    // The same again is the same; another text is another algorithm, and the one that is found.
+    assert!(std::ptr::eq(algorithm(&path).unwrap(), first));
+    write(&folder, "fresh.c", &good("fresh").replace("1024, 64, 8192", "2048, 64, 8192"));
+    let second = algorithm(&path).unwrap();
+    assert_ne!(second.source_hash(), first.source_hash());
+    assert_eq!(Spec::parse("fresh").unwrap().values(), [2048]);
+}
+
+/// Replaces a part of the good file, and gives the message, with `FILE` for the file.
+fn refused(from: &str, to: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let text = good("bad");
+    assert!(text.contains(from), "{from}");
+    let path = write(&folder, "bad.c", &text.replacen(from, to, 1));
+    let error = algorithm(&path).err().unwrap_or_else(|| panic!("{to}: taken"));
+    error.to_string().replace(&path.display().to_string(), "FILE")
+}
+
+#[test]
+fn what_breaks_the_contract_is_told_with_its_place() {
+    for (from, to, pieces) in [
+        (
+            "priv->carry = 0;",
+            "double x = 1;",
+            &["FILE:61: `double`", "no floating point", "hint: use whole numbers"][..],
+        ),
+        ("(u64)params->gain << 32", "(u64)(params->gain * 0.5)", &["FILE:37: `0.5`", "no floating point"]),
+        (
+            "struct bad_public {\n",
+            "u32 count;\nstruct bad_public {\n",
+            &["FILE:21: `count` is a global", "struct bad_private"],
+        ),
+        ("priv->carry = 0;", "static u32 calls; priv->carry = calls++;", &["FILE:61: `calls` is a global"]),
+        (
+            "bad_on_ack, bad_on_loss, BRAID_IGNORE, BRAID_IGNORE)",
+            "bad_on_ack, bad_on_loss, BRAID_IGNORE)",
+            &["FILE:67: BRAID_ALGORITHM has no on_idle_restart", "BRAID_IGNORE stands for"],
+        ),
+        (
+            "bad_on_ack, bad_on_loss, BRAID_IGNORE",
+            "bad_on_ack, BRAID_IGNORE, BRAID_IGNORE",
+            &["FILE:67: on_loss is missing", "never shrink"],
+        ),
+        ("BRAID_ALGORITHM(bad, BAD", "BRAID_ALGORITH(bad, BAD", &["FILE: no BRAID_ALGORITHM"]),
+        (
+            "\tpriv->carry = 0;\n",
+            "\twhile (1)\n\t\tpriv->carry++;\n",
+            &["FILE:61: `while` without a bound", "BRAID_MAX_SUBFLOWS"],
+        ),
+        ("\tpriv->carry = 0;\n", "\tfor (;;)\n\t\tpriv->carry++;\n", &["FILE:61: `for` without a bound"]),
+        ("\tpriv->carry = 0;\n", "\tprintf(\"x\");\n", &["FILE:61", "printf"]),
+        ("\tpriv->carry = 0;\n", "\tpriv->cary = 0;\n", &["FILE does not compile", "FILE:61:", "carry"]),
+        ("\tpriv->carry = 0;\n", "\t__asm__(\"nop\");\n", &["FILE:61: `__asm__`"]),
+    ] {
+        let from = from.replace("BAD", "bad");
+        let to = to.replace("BAD", "bad");
+        let message = refused(&from, &to);
+        for piece in pieces {
+            assert!(message.contains(piece), "{to}: no \"{piece}\" in {message}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_with_braid_keeps_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder, "mine.c", &good("mine").replace("mine", "lia"));
+    assert!(
+        algorithm(&path)
+            .err()
+            .unwrap()
+            .message
+            .contains("an algorithm that comes with Braid is called `lia`")
+    );
+    let path = folder.path().join("nowhere.c");
+    assert!(algorithm(&path).err().unwrap().message.contains("nowhere.c: No such file"));
+    for name in ["", "lia", "Mine", "much-too-long", "9lives", "tenletters"] {
+        assert!(template(name).is_err(), "{name}");
+    }
+}

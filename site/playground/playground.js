@@ -46,7 +46,7 @@ function say(message, wrong = false) {
 /** Opens the runs anew, and moves them on to `until`: all of it, or nothing when they are to be played. */
 function open(until) {
   const set = Object.entries(state.set).map(([key, value]) => `${key}=${value}`);
-  const one = (cc, slot) => ({ slot, name: state.toml === null ? state.preset : 'scenario.toml', toml: text(), set, cc, seed: state.seed });
+  const one = (cc, slot) => ({ slot, name: state.toml === null ? state.preset : 'scenario.toml', toml: text(), set, flat: true, cc, seed: state.seed });
   request += 1;
   position = 0;
   worker.postMessage({
@@ -59,7 +59,7 @@ function open(until) {
     every: every(),
   });
   history.replaceState(null, '', `#${write(state)}`);
-  $('command').textContent = command(state);
+  $('command').textContent = command(state, text());
   worker.postMessage({ kind: 'edit', id: request, toml: text(), set });
 }
 

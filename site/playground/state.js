@@ -34,10 +34,10 @@ export function read(text) {
   return state;
 }
 
-/** The command that does the same in a terminal. */
-export function command(state) {
-  const file = state.toml === null ? state.preset : 'scenario.toml';
+/** The command that does the same in a terminal; where values depend on parameters, with the file of the page. */
+export function command(state, toml) {
+  const values = Object.entries(state.set).map(([key, value]) => ` --set ${key}=${value}`);
+  const own = state.toml !== null || /^\s*\[?parameters\b/m.test(toml);
   const algorithms = [state.a, state.b].filter(Boolean).join(',');
-  const set = Object.entries(state.set).map(([key, value]) => ` --set ${key}=${value}`);
-  return `braid run ${file} --cc ${algorithms} --seeds ${state.seed}..${state.seed}${set.join('')}`;
+  return `braid run ${own ? 'scenario.toml' : state.preset} --cc ${algorithms} --seeds ${state.seed}..${state.seed}${own ? '' : values.join('')}`;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The site in a real browser, headless Chromium, from the file system and from a server below a folder.
 
-    scripts/site && site/tests/browser.py        the tests; screenshots are left in target/site/screens
+    scripts/site && site/tests/browser.py        the tests; screenshots are left in target/site-screens
 
 Needs chromium, chromedriver and python3-selenium (scripts/setup --test installs them).
 """
@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "crates/braid-cli/tests"))
 from browser import DESK, PHONE, Browser, By, Keys, Select  # noqa: E402
 
 SITE = ROOT / "out/site"
-SCREENS = ROOT / "target/site/screens"
+SCREENS = ROOT / "target/site-screens"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

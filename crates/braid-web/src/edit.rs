@@ -1,5 +1,7 @@
 //! A scenario's text with some values changed.
 
+use braid_scenario::Source;
+use indexmap::IndexMap;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
 /// `toml` with the assignments of `set`, such as `link.b1.rate=20mbit`; comments and order stay.
@@ -21,10 +23,52 @@ pub fn edit(toml: &str, set: &[String]) -> Result<String, String> {
         }
         let table =
             item.as_table_like_mut().ok_or_else(|| format!("`{assignment}`: `{path}` is not in a table"))?;
-        let value = text.parse::<Value>().unwrap_or_else(|_| Value::from(text));
-        table.insert(last, Item::Value(value));
+        table.insert(last, Item::Value(parsed(text)));
     }
     Ok(document.to_string())
+}
+
+/// The scenario of the first combination of parameters alone, with its values in place of the variables, so that any of them can be
+/// set by itself; the same text if there are no parameters, or if it is wrong.
+pub(crate) fn flat(source: &Source) -> String {
+    let cells = braid_scenario::load(source, &[]).map(|file| file.cells).unwrap_or_default();
+    match (cells.first(), source.text.parse::<DocumentMut>()) {
+        (Some(cell), Ok(mut document)) if !cell.parameters.is_empty() => {
+            document.remove("parameters");
+            put(document.as_item_mut(), &cell.parameters);
+            document.to_string()
+        }
+        _ => source.text.clone(),
+    }
+}
+
+/// Puts values in place of variables such as `$rate`.
+fn put(item: &mut Item, values: &IndexMap<String, String>) {
+    if let Item::Value(value) = item {
+        put_value(value, values);
+    } else if let Some(table) = item.as_table_like_mut() {
+        table.iter_mut().for_each(|(_, item)| put(item, values));
+    } else if let Some(tables) = item.as_array_of_tables_mut() {
+        for table in tables.iter_mut() {
+            table.iter_mut().for_each(|(_, item)| put(item, values));
+        }
+    }
+}
+
+fn put_value(value: &mut Value, values: &IndexMap<String, String>) {
+    let named = |text: &str| values.get(text.strip_prefix('$')?);
+    if let Some(text) = value.as_str().and_then(named) {
+        *value = parsed(text);
+    } else if let Some(list) = value.as_array_mut() {
+        list.iter_mut().for_each(|value| put_value(value, values));
+    } else if let Some(table) = value.as_inline_table_mut() {
+        table.iter_mut().for_each(|(_, value)| put_value(value, values));
+    }
+}
+
+/// A number, a truth value or a list as such, all else as text.
+fn parsed(text: &str) -> Value {
+    text.parse().unwrap_or_else(|_| text.into())
 }
 
 /// Whether the delay of that link is given as its round-trip time.
@@ -36,7 +80,7 @@ pub(crate) fn has_rtt(toml: &str, link: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::edit;
+    use super::{Source, edit, flat};
 
     #[test]
     fn values_change_and_comments_stay() {
@@ -45,6 +89,23 @@ mod tests {
         let expected =
             "# house\n[link.b1] # line\nrate = \"20mbit\"\nloss = \"1%\"\n\n[link.b2]\necn = true\n";
         assert_eq!(edit(text, &set).unwrap(), expected);
+    }
+
+    #[test]
+    fn every_scenario_is_the_same_without_its_parameters() {
+        let mut several = 0;
+        for scenario in braid_scenario::embedded() {
+            let source = Source::embedded(scenario.name).unwrap();
+            let text = flat(&source);
+            let mut cells = braid_scenario::load(&source, &[]).unwrap().cells;
+            let mut alone = braid_scenario::load(&Source { text, ..source }, &[]).unwrap().cells;
+            assert_eq!(alone.len(), 1, "{}", scenario.name);
+            several += usize::from(cells.len() > 1);
+            cells[0].parameters.clear();
+            alone[0].parameters.clear();
+            assert_eq!(format!("{:?}", alone[0]), format!("{:?}", cells[0]), "{}", scenario.name);
+        }
+        assert!(several > 3);
     }
 
     #[test]

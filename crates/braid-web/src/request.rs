@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::catalogue::catalogue;
-use crate::edit::edit;
+use crate::edit::{edit, flat};
 use crate::live::Live;
 
 /// A request.
@@ -25,12 +25,15 @@ pub enum Request {
         /// Assignments such as `link.b1.rate=20mbit`.
         #[serde(default)]
         set: Vec<String>,
+        /// Of a scenario with parameters: take the first combination, and let `set` change what depends on them.
+        #[serde(default)]
+        flat: bool,
         /// The congestion control of connections that name none.
         cc: String,
         /// The seed.
         seed: u64,
     },
-    /// The scenario's text with the assignments made.
+    /// The scenario's text with the assignments made, and without parameters.
     Edit {
         /// The scenario.
         toml: String,
@@ -74,12 +77,18 @@ impl Desk {
     fn ask(&mut self, request: Request) -> Result<Value, String> {
         match request {
             Request::Catalogue => Ok(catalogue()),
-            Request::Edit { toml, set } => edit(&toml, &set).map(Value::from),
-            Request::Open { slot, name, toml, set, cc, seed } => {
+            Request::Edit { toml, set } => {
+                edit(&flat(&Source { name: String::new(), text: toml }), &set).map(Value::from)
+            }
+            Request::Open { slot, name, toml, set, flat: without, cc, seed } => {
                 if slot >= MOST_SLOTS {
                     return Err(format!("slot {slot}: there are {MOST_SLOTS}"));
                 }
-                let live = Live::open(&Source { name, text: toml }, &set, &cc, seed)?;
+                let mut source = Source { name, text: toml };
+                if without {
+                    source.text = flat(&source);
+                }
+                let live = Live::open(&source, &set, &cc, seed)?;
                 let described = live.describe();
                 if self.live.len() <= slot {
                     self.live.resize_with(slot + 1, || None);

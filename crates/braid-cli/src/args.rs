@@ -45,6 +45,11 @@ pub(crate) enum Command {
         braid repro analysis --set connection.tcp0.cc=cubic --cc lia=lia:rounding=usec\n\n\
         Exit code: 0 no claim fails, 1 a claim fails or a run failed, 2 wrong usage or input.")]
     Repro(ReproArgs),
+    /// Run scenarios for every point of a grid of parameters, or for a sample of them, and keep all results as Parquet files.
+    #[command(after_help = "Example:\n  braid sweep grid.toml --out results --jobs 2\n\n\
+        Killed or interrupted, the same command goes on where it was.\n\
+        Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
+    Sweep(SweepArgs),
     /// Begin something of your own.
     #[command(subcommand)]
     New(New),
@@ -92,6 +97,29 @@ pub(crate) enum Command {
         /// An existing folder.
         folder: PathBuf,
     },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SweepArgs {
+    /// What to run: scenarios, algorithms, parameters and their values, as TOML (docs/sweeps.md).
+    #[arg(value_name = "GRID.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) grid: PathBuf,
+    /// Folder for the results: runs/, flows/, links/ and periods/, partitioned by scenario and algorithm.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: PathBuf,
+    /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
+    #[arg(long, short, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// How long a run with an algorithm of your own may make no progress before it counts as failed.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration,
+          hide_short_help = true)]
+    pub(crate) time_limit: Duration,
+    /// No progress bar and no notes, only results and errors.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Check everything and say what would run.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -20,6 +20,7 @@ mod repro;
 mod run;
 mod signal;
 mod study;
+mod sweep;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod top;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Compare(args) => compare::compare(args),
         Command::Repro(args) => repro::repro(args),
+        Command::Sweep(args) => sweep::sweep(args),
         Command::New(args::New::Algorithm { name, out }) => new::algorithm(name, out),
         Command::Check { files } => list::check(files),
         Command::Scenarios { name } => list::scenarios(name.as_deref()),

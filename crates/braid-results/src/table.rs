@@ -102,13 +102,27 @@ pub struct Column {
     pub unit: &'static str,
     /// What it says, in a few words.
     pub meaning: &'static str,
-    value: for<'a> fn(&Row<'a>) -> Value<'a>,
+    value: Get,
+}
+
+/// How a column gets its value.
+#[derive(Clone, Copy, Debug)]
+enum Get {
+    Field(for<'a> fn(&Row<'a>) -> Value<'a>),
+    /// The parameter of that name, which not every run has.
+    Parameter(&'static str),
 }
 
 impl Column {
     /// The value in a row.
     pub fn value<'a>(&self, row: &Row<'a>) -> Value<'a> {
-        (self.value)(row)
+        match self.value {
+            Get::Field(get) => get(row),
+            Get::Parameter(name) => {
+                let Some(text) = row.run.params.get(name) else { return Value::Null };
+                if self.kind == Kind::Real { text.parse::<f64>().ok().into() } else { text.into() }
+            }
+        }
     }
 }
 
@@ -123,6 +137,24 @@ pub struct Table {
 }
 
 impl Table {
+    /// The same with a column for each of these parameters of runs, text or [`Kind::Real`], after what tells the runs apart.
+    /// It stays for the rest of the program.
+    ///
+    /// # Panics
+    /// For a kind that is neither.
+    pub fn with_parameters(&self, parameters: &[(String, Kind)]) -> &'static Self {
+        let column = |(name, kind): &(String, Kind)| {
+            assert!(matches!(kind, Kind::Text | Kind::Real), "a parameter is text or a number");
+            let name: &'static str = String::leak(name.clone());
+            let meaning = "a parameter that the runs differ in";
+            Column { name, kind: *kind, nullable: true, unit: "", meaning, value: Get::Parameter(name) }
+        };
+        let own: &'static [Column] = Vec::leak(parameters.iter().map(column).collect());
+        let mut parts = self.parts.to_vec();
+        parts.insert(parts.len().min(1), own);
+        Box::leak(Box::new(Self { parts: Vec::leak(parts), ..*self }))
+    }
+
     /// From left to right.
     pub fn columns(&self) -> impl Iterator<Item = &'static Column> {
         self.parts.iter().copied().flatten()
@@ -208,6 +240,21 @@ impl<'a> Row<'a> {
     fn forward(&self) -> Option<&'a Link> {
         self.link.filter(|(_, direction)| *direction == FORWARD).map(|(link, _)| link)
     }
+}
+
+/// The rows of a run with this number among others: of [`RUNS`], [`FLOWS`], [`PERIODS`] and [`LINKS`].
+pub fn of_run(number: u64, run: &Run) -> [(&'static Table, Vec<Row<'_>>); 4] {
+    fn own(number: u64, rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+        rows.into_iter().map(|row| Row { number, ..row }).collect()
+    }
+    let run = std::slice::from_ref(run);
+    let own = |rows| own(number, rows);
+    [
+        (&RUNS, own(runs(run))),
+        (&FLOWS, own(flows(run))),
+        (&PERIODS, own(periods(run))),
+        (&LINKS, own(links(run))),
+    ]
 }
 
 /// One row per run.
@@ -351,7 +398,7 @@ const fn column(
     meaning: &'static str,
     value: for<'a> fn(&Row<'a>) -> Value<'a>,
 ) -> Column {
-    Column { name, kind, nullable: true, unit, meaning, value }
+    Column { name, kind, nullable: true, unit, meaning, value: Get::Field(value) }
 }
 
 /// A column with a value in every row.

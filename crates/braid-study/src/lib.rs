@@ -29,11 +29,14 @@
 
 mod backend;
 mod cancel;
+#[cfg(feature = "parquet")]
+mod dataset;
 mod error;
 mod event;
 mod execution;
 #[cfg(feature = "store")]
 pub mod files;
+mod grid;
 #[cfg(unix)]
 mod isolated;
 mod key;
@@ -51,9 +54,12 @@ mod study;
 
 pub use backend::{Backend, Case, Outcome, Request, Stop};
 pub use cancel::Cancel;
+#[cfg(feature = "parquet")]
+pub use dataset::Dataset;
 pub use error::{Error, Kind};
 pub use event::{Event, Finished};
 pub use execution::{Done, Execution};
+pub use grid::Grid;
 pub use key::Key;
 pub use plan::{Group, Plan, Planned};
 pub use results::Results;

@@ -51,11 +51,12 @@ pub(crate) enum There {
 
 impl Manifest {
     pub(crate) fn of(plan: &Plan) -> Result<Self, Error> {
-        let keys = plan.group_keys()?;
+        let mut keys = vec![Vec::new(); plan.files().len()];
+        for (group, key) in plan.groups().zip(plan.group_keys()?) {
+            keys[group.file].push(key);
+        }
         let mut scenarios = Vec::new();
-        for (file, planned) in plan.files().iter().enumerate() {
-            let own = plan.groups().zip(keys).filter(|(group, _)| group.file == file);
-            let own: Vec<&Key> = own.map(|(_, key)| key).collect();
+        for (planned, own) in plan.files().iter().zip(keys) {
             scenarios.push(Entry {
                 name: planned.file.cells[0].name.clone(),
                 sha256: Key::of(&(&planned.file.title, &planned.file.cells)).to_string(),

@@ -174,7 +174,7 @@ fn schedulers(backend: &dyn Backend, names: &[String]) -> Result<Vec<String>, Er
 }
 
 /// Parses specs and drops those that mean the same as one before.
-fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
+pub(crate) fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
     let mut specs: Vec<Spec> = Vec::new();
     for text in texts {
         let spec =
@@ -187,7 +187,7 @@ fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
 }
 
 /// The congestion controls to run a file with: those asked for, or else those it names itself.
-fn choose(file: &File, name: &str, asked: &[Spec]) -> Result<Vec<Spec>, Error> {
+pub(crate) fn choose(file: &File, name: &str, asked: &[Spec]) -> Result<Vec<Spec>, Error> {
     let mut connections = file.cells.iter().flat_map(|cell| &cell.connections);
     if connections.all(|connection| connection.cc.is_some()) {
         // Nothing is left to choose; the runs go by the name of the first connection's.

@@ -1,0 +1,135 @@
+//! Runs as Parquet files, partitioned by scenario and algorithm as other programs expect it:
+//! `flows/scenario=everyday%2Fshared/algorithm=lia/data.parquet`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use braid_results::Run;
+use braid_results::parquet::Writer;
+use braid_results::table::{self, Kind, Table};
+use tempfile::NamedTempFile;
+
+use crate::Error;
+use crate::files::{part, publish};
+
+/// The file of each partition.
+pub(crate) const FILE: &str = "data.parquet";
+/// Runs go to a file in portions of this many.
+const PORTION: usize = 500;
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A dataset on its way to the disk: its files get their names together, at the end.
+pub struct Dataset {
+    folder: PathBuf,
+    parameters: Vec<(String, Kind)>,
+    /// Tables with columns for the parameters, by name.
+    tables: BTreeMap<&'static str, &'static Table>,
+    parts: BTreeMap<(String, String), Part>,
+}
+
+/// Runs of one scenario and algorithm.
+#[derive(Default)]
+struct Part {
+    waiting: Vec<(u64, Run)>,
+    files: BTreeMap<&'static str, Open>,
+}
+
+/// A file that has no name yet.
+struct Open {
+    file: NamedTempFile,
+    writer: Writer<File>,
+    path: PathBuf,
+}
+
+impl Dataset {
+    /// In a folder, with a column for each of these parameters (and whether they are numbers).
+    pub fn new(folder: &Path, parameters: &[(String, bool)]) -> Self {
+        let kind = |is_number| if is_number { Kind::Real } else { Kind::Text };
+        let parameters =
+            parameters.iter().map(|(name, is_number)| (name.clone(), kind(*is_number))).collect();
+        Self { folder: folder.to_owned(), parameters, tables: BTreeMap::new(), parts: BTreeMap::new() }
+    }
+
+    /// Adds a run; in the order of the plan, since equal sweeps are to give equal bytes.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn add(&mut self, number: u64, run: Run) -> Result<(), Error> {
+        let algorithm = run.cc.split(':').next().unwrap_or_default().to_owned();
+        let key = (run.scenario.clone(), algorithm);
+        let part = self.parts.entry(key.clone()).or_default();
+        part.waiting.push((number, run));
+        if part.waiting.len() >= PORTION { self.flush(&key) } else { Ok(()) }
+    }
+
+    fn flush(&mut self, key: &(String, String)) -> Result<(), Error> {
+        let Self { folder, parameters, tables, parts } = self;
+        let part = parts.get_mut(key).expect("it was added");
+        let mut rows: BTreeMap<&'static str, (&'static Table, Vec<table::Row>)> = BTreeMap::new();
+        for (number, run) in &part.waiting {
+            for (table, own) in table::of_run(*number, run) {
+                let table = *tables.entry(table.name).or_insert_with(|| table.with_parameters(parameters));
+                rows.entry(table.name).or_insert((table, Vec::new())).1.extend(own);
+            }
+        }
+        for (name, (table, rows)) in rows {
+            if rows.is_empty() {
+                continue;
+            }
+            if !part.files.contains_key(name) {
+                let partition = format!("{name}/scenario={}/algorithm={}", encoded(&key.0), encoded(&key.1));
+                part.files.insert(name, Open::begin(&folder.join(partition), table)?);
+            }
+            let open = part.files.get_mut(name).expect("it was opened");
+            open.writer.write(&rows).map_err(|error| Error::writing(&open.path, &error))?;
+        }
+        part.waiting.clear();
+        Ok(())
+    }
+
+    /// Writes the rest, and gives all files their names.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn finish(mut self) -> Result<(), Error> {
+        let keys: Vec<_> = self.parts.keys().cloned().collect();
+        keys.iter().try_for_each(|key| self.flush(key))?;
+        let mut files = Vec::new();
+        for open in self.parts.into_values().flat_map(|part| part.files.into_values()) {
+            let Open { file, writer, path } = open;
+            writer.finish().map_err(|error| Error::writing(&path, &error))?;
+            files.push((file, path));
+        }
+        files
+            .into_iter()
+            .try_for_each(|(file, path)| publish(file, &path).map_err(|error| Error::writing(&path, &error)))
+    }
+}
+
+impl Open {
+    fn begin(folder: &Path, table: &'static Table) -> Result<Self, Error> {
+        let path = folder.join(FILE);
+        let begin = || {
+            fs::create_dir_all(folder)?;
+            // What a killed sweep has left.
+            for entry in fs::read_dir(folder)? {
+                fs::remove_file(entry?.path())?;
+            }
+            let file = part(&path)?;
+            let writer = Writer::new(file.as_file().try_clone()?, table, VERSION)?;
+            io::Result::Ok((file, writer))
+        };
+        let (file, writer) = begin().map_err(|error| Error::writing(&path, &error))?;
+        Ok(Self { file, writer, path })
+    }
+}
+
+/// As programs that read such folders decode it.
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}

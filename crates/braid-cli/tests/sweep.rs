@@ -97,10 +97,11 @@ fn a_sweep_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
     use std::time::Duration;
 
     let place = Place::new();
-    place.write("grid.toml", GRID.replace("seeds = 2", "seeds = 150"));
+    place.write("grid.toml", GRID.replace("seeds = 2", "seeds = 150").replace("duration=1s", "duration=20s"));
     place.stdout("sweep grid.toml --out undisturbed --quiet");
-    let mut progress = 0;
-    for attempt in 0..5 {
+    let kept = || fs::read_dir(place.path().join("killed/unfinished")).map_or(0, Iterator::count);
+    for attempt in 1..=5 {
+        let before = kept();
         let mut child = Command::new(assert_cmd::cargo::cargo_bin("braid"))
             .current_dir(place.path())
             .args(["sweep", "grid.toml", "--out", "killed", "--quiet", "--jobs", "1"])
@@ -108,13 +109,14 @@ fn a_sweep_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(400 + 110 * attempt));
+        // As soon as more runs are on the disk, however fast the machine is.
+        while kept() == before && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         child.kill().unwrap();
         child.wait().unwrap();
-        let kept = fs::read_dir(place.path().join("killed/unfinished")).map_or(0, Iterator::count);
-        progress += usize::from(kept > 0);
+        assert!(kept() > before, "killed with runs on the disk, attempt {attempt}");
     }
-    assert!(progress > 0, "killed with runs on the disk");
     place.stdout("sweep grid.toml --out killed --quiet");
     assert!(tree(&place.path().join("killed")) == tree(&place.path().join("undisturbed")));
 }

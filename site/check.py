@@ -34,7 +34,8 @@ def python_tools():
 
 def links():
     """Of every page, to pages and to their parts; those to others are not followed."""
-    done = tool("node", "node_modules/linkinator/build/src/cli.js", OUT / "**/*.html", "--recurse", "--skip", "^https?://(?!localhost)", "--verbosity", "error", cwd=SITE)
+    program = SITE / "node_modules/linkinator/build/src/cli.js"
+    done = tool("node", program, ".", "--recurse", "--skip", "^https?://(?!localhost)", "--verbosity", "error", cwd=OUT)
     yield from () if done.returncode == 0 else [done.stdout.strip()]
     ids = {}
     pages = {page: page.read_text() for page in OUT.rglob("*.html")}

@@ -234,10 +234,11 @@ function makePlots() {
   const [first] = tables;
   tables.forEach((table, slot) => {
     for (const chart of CHARTS) {
-      const place = document.createElement('figure');
+      const place = document.createElement('div');
+      place.className = 'pg-chart';
       place.setAttribute('role', 'img');
       place.setAttribute('aria-label', `${chart.title} over time, ${names()[slot]}. The table of shares has the figures.`);
-      const title = Object.assign(document.createElement('figcaption'), { textContent: chart.title });
+      const title = Object.assign(document.createElement('p'), { textContent: chart.title });
       place.append(title);
       $(`charts-${slot}`).append(place);
       const labels = chart.links ? shownLinks(table).map(({ link }) => link.id) : table.subflows.map(({ label }) => label);
@@ -399,19 +400,16 @@ function begin() {
   changed();
 }
 
-async function start() {
+function start() {
   if (!window.Worker || !window.WebAssembly || !window.DecompressionStream) {
     say('This browser is too old for the playground: it needs WebAssembly, workers and DecompressionStream.', true);
     return;
   }
   say('Loading the simulator.');
-  const packed = Uint8Array.from(atob(window.braidWasm), (character) => character.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
-  const wasm = await new Response(stream).arrayBuffer();
   worker = new Worker(URL.createObjectURL(new Blob([window.braidWorker], { type: 'text/javascript' })));
   worker.onmessage = heard;
   worker.onerror = (event) => say(`The simulator could not start: ${event.message}`, true);
-  worker.postMessage({ wasm });
+  worker.postMessage({ wasm: window.braidWasm });
 }
 
 start();

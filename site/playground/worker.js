@@ -8,6 +8,13 @@ let engine;
 let bytes;
 let newest = 0;
 
+/** What the page has as text: base64 of a gzip file. */
+async function unpack(text) {
+  const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream).arrayBuffer();
+}
+
 const pause = () =>
   new Promise((resume) => {
     const channel = new MessageChannel();
@@ -37,7 +44,7 @@ async function run({ id, open, slots, from, until, every }) {
 onmessage = async ({ data }) => {
   try {
     if (data.wasm) {
-      bytes = data.wasm;
+      bytes = await unpack(data.wasm);
       engine = await load(bytes);
       postMessage({ ready: engine.ask({ ask: 'catalogue' }) });
     } else if (data.kind === 'run') {

@@ -20,15 +20,35 @@ struct linux_private {
 	u64 pace[BRAID_MAX_PATHS]; /* bytes per second; 0: not known yet */
 };
 
+/* What was sent before goes to the first path that has nothing else to do (mptcp_subflow_get_retrans); to a backup path
+ * only if all others fail. */
+braid_inline u32 linux_idle(const struct braid_paths *view, u32 regular, u32 backup)
+{
+	u32 i, set, idle = 0;
+
+	for (i = 0; i < BRAID_MAX_PATHS; i++)
+		idle |= (u32)(view->path[i].memory == 0) << i;
+	set = regular & idle;
+	if (!set && !(regular & braid_paths_with(view, BRAID_PATH_USABLE, 0)))
+		set = backup & idle;
+	braid_for_each_path(i, set) return i;
+	return BRAID_NO_PATH;
+}
+
 static void linux_on_choose(const struct braid_paths *view, struct linux_private *priv,
 			    const struct linux_params *params, struct braid_choice *choice)
 {
-	u32 regular = braid_paths_with(view, BRAID_PATH_USABLE, BRAID_PATH_BACKUP | BRAID_PATH_STALE);
-	u32 set = regular ? regular : braid_paths_with(view, BRAID_PATH_USABLE | BRAID_PATH_BACKUP, BRAID_PATH_STALE);
-	u32 best = BRAID_NO_PATH, i;
+	u32 regular = braid_paths_with(view, BRAID_PATH_ESTABLISHED, BRAID_PATH_BACKUP | BRAID_PATH_STALE);
+	u32 backup = braid_paths_with(view, BRAID_PATH_ESTABLISHED | BRAID_PATH_BACKUP, BRAID_PATH_STALE);
+	u32 set = regular ? regular : backup, best = BRAID_NO_PATH, i;
 	u64 least = 0, burst, memory;
 	const struct braid_path *path;
 
+	choice->flags |= BRAID_QUEUE;
+	if (view->flags & BRAID_REINJECTION) {
+		braid_send(choice, linux_idle(view, regular, backup), 0);
+		return;
+	}
 	braid_for_each_path(i, set)
 	{
 		u64 linger;
@@ -54,7 +74,6 @@ static void linux_on_choose(const struct braid_paths *view, struct linux_private
 	priv->pace[best] = braid_div(braid_add(braid_mul(priv->pace[best], memory),
 					       braid_mul(path->pacing_rate, burst)),
 				     memory + burst);
-	choice->flags |= BRAID_QUEUE;
 	braid_send(choice, best, (u32)braid_div_up(burst, braid_max32(path->mss, 1)));
 }
 
@@ -64,4 +83,5 @@ static void linux_on_join(const struct braid_paths *view, struct linux_private *
 	priv->pace[view->self & (BRAID_MAX_PATHS - 1)] = 0;
 }
 
-BRAID_SCHEDULER(linux, LINUX_PARAMS, BRAID_QUEUES, linux_on_choose, linux_on_join, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_SCHEDULER(linux, LINUX_PARAMS, BRAID_QUEUES | BRAID_MAINLINE, linux_on_choose, linux_on_join, BRAID_IGNORE,
+		BRAID_IGNORE)

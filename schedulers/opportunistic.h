@@ -16,7 +16,8 @@
 #define OPPORTUNISTIC_PARAMS(P)                                                             \
 	P(retransmit, 1, 0, 1, 1, "off|on",                                                 \
 	  "send the oldest segment again on a faster path when the receive window is full") \
-	P(penalise, 1, 0, 1, 1, "off|on", "halve the windows of slower paths that hold it up")
+	P(penalise, 1, 0, 2, 1, "off|on|first",                                             \
+	  "halve the windows of slower paths that hold it up, or only the first's")
 
 struct opportunistic {
 	u64 penalised_us[BRAID_MAX_PATHS]; /* when path i last had others penalised, or joined */
@@ -42,7 +43,7 @@ braid_inline void opportunistic_blocked(const struct braid_paths *view, struct o
 		{
 			const struct braid_path *k = &view->path[i];
 
-			if (!(k->flags & BRAID_PATH_OPEN) || r->srtt_us >= k->srtt_us)
+			if (!(k->flags & BRAID_PATH_OPEN) || r->srtt_us >= k->srtt_us || (any && penalise > 1))
 				continue;
 			choice->cwnd[i] = braid_max32(k->cwnd >> 1, 1);
 			if (k->cwnd >= k->ssthresh)

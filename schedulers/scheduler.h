@@ -32,10 +32,11 @@
 	1u /* established at both levels, and has not failed: a timeout with nothing acknowledged since */
 #define BRAID_PATH_BACKUP 2u /* for use only when no other is usable */
 #define BRAID_PATH_ROOM 4u /* cwnd, pacing, subflow window and what is queued already let another packet be sent now */
-#define BRAID_PATH_MEMORY 8u /* its send buffer takes more, whether it can be sent now or not */
-#define BRAID_PATH_LOSS 16u  /* repairs what a retransmission timeout has shown */
-#define BRAID_PATH_OPEN 32u  /* neither reduces its window nor repairs anything */
-#define BRAID_PATH_STALE 64u /* still usable, but timed out again and again */
+#define BRAID_PATH_MEMORY 8u        /* its send buffer takes more, whether it can be sent now or not */
+#define BRAID_PATH_LOSS 16u         /* repairs what a retransmission timeout has shown */
+#define BRAID_PATH_OPEN 32u         /* neither reduces its window nor repairs anything */
+#define BRAID_PATH_STALE 64u        /* timed out again and again with nothing acknowledged since */
+#define BRAID_PATH_ESTABLISHED 128u /* established at both levels, whether it has failed or not */
 
 /* A path of the connection: a subflow as its scheduler sees it. */
 struct braid_path {
@@ -94,8 +95,10 @@ struct braid_choice {
 };
 
 /* Flags of a scheduler. */
-#define BRAID_QUEUES 1u  /* gives paths more than they can send at once */
-#define BRAID_COPIES 2u  /* sends segments on several paths */
+#define BRAID_QUEUES 1u /* gives paths more than they can send at once */
+#define BRAID_COPIES 2u /* sends segments on several paths */
+#define BRAID_MAINLINE \
+	8u /* works on the data level of unmodified Linux: pieces of 32 KiB, one sent once more at a time */
 #define BRAID_BY_SRTT 4u /* its choice depends on srtt, flags and carriers only: it stands while these do */
 
 /* Parameters: as in braid.h. P(name, default, min, max, scale, unit, help) */

@@ -72,6 +72,11 @@ pub(crate) enum Command {
         /// The congestion control to show.
         name: Option<String>,
     },
+    /// List the packet schedulers of MPTCP connections, or show the page of one with its parameters.
+    Schedulers {
+        /// The packet scheduler to show.
+        name: Option<String>,
+    },
     #[cfg(target_os = "linux")]
     #[command(flatten)]
     Kernel(crate::kernel::Kernel),
@@ -154,10 +159,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration,
           hide_short_help = true)]
     pub(crate) time_limit: Duration,
-    /// Packet scheduler of MPTCP connections: minrtt, that of the papers, or linux, that of unmodified kernels. Default:
-    /// minrtt in the simulator; the others have linux only.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) scheduler: Option<String>,
+    /// Packet schedulers of MPTCP connections to compare, each NAME[:key=value]... (`braid schedulers` lists them). Default:
+    /// minrtt, that of the papers, in the simulator; the other backends have linux only, that of unmodified kernels.
+    #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
+    pub(crate) scheduler: Vec<String>,
     /// Run every combination with these seeds: N means 1 to N, A..B means A to B, both included.
     #[arg(long, value_name = "N|A..B", default_value = "1")]
     pub(crate) seeds: Seeds,

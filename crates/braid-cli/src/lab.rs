@@ -94,6 +94,15 @@ impl Backend for Kernel {
     }
 
     fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        let other = |name: &str| name.split(':').next() != Some(SCHEDULER);
+        let has_other =
+            cell.connections.iter().find(|connection| connection.scheduler.as_deref().is_some_and(other));
+        if let Some(connection) = has_other {
+            let key = format!("connection.{}.scheduler", connection.name);
+            let message = format!("--backend {} has the kernel's own scheduler only, linux", self.name());
+            let hint = "use --backend sim, the simulator, or set it to \"linux\" with --set";
+            return Err(file.error(&key, message, Some(hint.to_owned())).into());
+        }
         braid_lab::check(cell).map_err(|unsupported| {
             let hint = "use --backend sim, the simulator, or change the scenario with --set";
             let hint = unsupported.remedy.unwrap_or_else(|| hint.to_owned());

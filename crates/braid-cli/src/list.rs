@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use braid_algorithms::{Algorithm, Spec};
+use braid_algorithms::{Algorithm, Param, Spec};
 use braid_scenario::model::{Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario};
 use braid_scenario::{File, Source, topology};
 
@@ -41,7 +41,33 @@ pub(crate) fn algorithms(name: Option<&str>) -> Result<(), Failure> {
                 algorithm.public_bytes(),
                 cost(algorithm).unwrap_or("not measured,")
             );
-            format!("{}\n\n{memory}\n\n{}", algorithm.page().trim_end(), parameters(algorithm))
+            let parameters = parameters(algorithm.name(), algorithm.params());
+            format!("{}\n\n{memory}\n\n{parameters}", algorithm.page().trim_end())
+        }
+    };
+    terminal::print(text.as_bytes())
+}
+
+/// Lists the packet schedulers, or shows the page and the parameters of one.
+pub(crate) fn schedulers(name: Option<&str>) -> Result<(), Failure> {
+    let text = match name {
+        None => {
+            let mut rows =
+                vec![["name", "year", "confidence", "what it is", "source"].map(str::to_owned).to_vec()];
+            rows.extend(braid_schedulers::all().iter().map(|scheduler| {
+                let fact = |key| in_short(scheduler.fact(key)).to_owned();
+                let (name, title) = (scheduler.name().to_owned(), scheduler.title().to_owned());
+                vec![name, fact("year"), fact("confidence"), title, scheduler.fact("source").to_owned()]
+            }));
+            aligned(&rows)
+        }
+        Some(name) => {
+            let spec = braid_schedulers::Spec::parse(name)
+                .map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
+            let scheduler = spec.scheduler();
+            let memory = format!("{} bytes of state per connection.", scheduler.private_bytes());
+            let parameters = parameters(scheduler.name(), scheduler.params());
+            format!("{}\n\n{memory}\n\n{parameters}", scheduler.page().trim_end())
         }
     };
     terminal::print(text.as_bytes())
@@ -63,13 +89,12 @@ fn in_short(fact: &str) -> &str {
     fact.split([';', ',', ':', '(']).next().unwrap_or_default().trim_end()
 }
 
-fn parameters(algorithm: &Algorithm) -> String {
-    let name = algorithm.name();
-    if algorithm.params().len() == 0 {
+fn parameters(name: &str, params: impl ExactSizeIterator<Item = Param>) -> String {
+    if params.len() == 0 {
         return format!("{name} has no parameters.\n");
     }
     let mut rows = vec![["parameter", "default", "values", "what it does"].map(str::to_owned).to_vec()];
-    rows.extend(algorithm.params().map(|param| {
+    rows.extend(params.map(|param| {
         let choices: Vec<&str> = param.choices().collect();
         let values = if choices.is_empty() {
             format!("{} to {} {}", param.show(param.low), param.show(param.high), param.unit)

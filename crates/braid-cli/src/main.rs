@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Scenarios { name } => list::scenarios(name.as_deref()),
         Command::Schema => terminal::print(braid_scenario::schema().as_bytes()),
         Command::Algorithms { name } => list::algorithms(name.as_deref()),
+        Command::Schedulers { name } => list::schedulers(name.as_deref()),
         #[cfg(target_os = "linux")]
         Command::Kernel(command) => kernel::run(command),
         Command::Calls(command) => calls::run(command),

@@ -317,6 +317,9 @@ pub struct Connection {
     /// The congestion control it always uses, with its parameters as on the command line, such as
     /// `lia:rounding=usec`. Default: what the run compares (`--cc`, or `cc` of the file).
     pub cc: Option<String>,
+    /// MPTCP only: the packet scheduler it always uses, with its parameters as on the command line, such as `ecf:beta=0.5`.
+    /// Default: what the run compares (`--scheduler`).
+    pub scheduler: Option<String>,
     /// What its application sends and when. Default: a bulk transfer, which always has more than the network takes.
     pub traffic: Option<Traffic>,
     /// When it is opened; before the end of the run, default `"0s"`.

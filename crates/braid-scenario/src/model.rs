@@ -231,6 +231,8 @@ pub struct Connection {
     pub kind: Kind,
     /// The congestion control it always uses; `None`: the one the run is about (`--cc`).
     pub cc: Option<String>,
+    /// The packet scheduler it always uses, MPTCP only; `None`: the one the run is about (`--scheduler`).
+    pub scheduler: Option<String>,
     /// What its application sends and when.
     pub traffic: Traffic,
     /// When it is opened.

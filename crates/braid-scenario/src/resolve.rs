@@ -651,6 +651,10 @@ impl Resolver<'_> {
         if let Some(cc) = &given.cc {
             self.cc(&place.key("cc"), cc);
         }
+        if given.scheduler.is_some() && given.kind == format::Kind::Tcp {
+            let message = "plain TCP has no packet scheduler".to_owned();
+            self.fail(&place.key("scheduler"), message, Some("remove it, or write kind = \"mptcp\"".into()));
+        }
         self.times(&place, given);
         let ip_header = match given.ip_version {
             None | Some(4) => 20,
@@ -701,6 +705,7 @@ impl Resolver<'_> {
             name: name.to_owned(),
             kind,
             cc: given.cc.clone(),
+            scheduler: given.scheduler.clone(),
             traffic: self.traffic(&place.key("traffic"), given.traffic.as_ref(), mss),
             start_ns: given.start.0,
             stop_ns: given.stop.map(|stop| stop.0).filter(|stop| *stop < self.file.duration.0),

@@ -19,17 +19,13 @@ struct braid_scheduler {
 	u32 private_bytes;
 	u32 n_params;
 	const struct braid_scheduler_param *params;
-	braid_scheduler_transition *on_event[4]; /* choose, join, rtt, blocked */
+	braid_scheduler_transition *on_event[4]; /* choose, join, rtt, blocked; 0: ignored */
 };
 
 #define BRAID_SCHEDULER_ROW(name, initial, low, high, scale, unit, help) \
 	{ #name, initial, low, high, scale, unit, help },
 
-braid_inline void braid_ignore(const struct braid_paths *view, void *priv, const void *params,
-			       struct braid_choice *choice)
-{
-}
-#define BRAID_IGNORE braid_ignore
+#define BRAID_IGNORE 0
 
 #define BRAID_SCHEDULER(name_, table, flags_, on_choose, on_join, on_rtt, on_blocked)                               \
 	_Static_assert(sizeof(struct name_##_private) <= BRAID_SCHEDULER_BYTES, "private state of " #name_);        \

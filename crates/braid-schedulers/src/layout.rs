@@ -23,6 +23,8 @@ pub mod path_flags {
     pub const OPEN: u32 = 32;
     /// Timed out again and again.
     pub const STALE: u32 = 64;
+    /// Established at both levels, whether it has failed or not.
+    pub const ESTABLISHED: u32 = 128;
 }
 
 /// [`Paths::flags`]

@@ -33,7 +33,7 @@ struct RawScheduler {
     private_bytes: u32,
     n_params: u32,
     params: *const RawParam,
-    on_event: [Transition; 4],
+    on_event: [Option<Transition>; 4],
 }
 
 // SAFETY: the descriptors are constants of the C library; nothing writes them.
@@ -87,6 +87,8 @@ impl Scheduler {
     pub const COPIES: u32 = 2;
     /// Its choice depends on srtt, flags and carriers only: it stands while these do.
     pub const BY_SRTT: u32 = 4;
+    /// Works on the data level of unmodified Linux.
+    pub const MAINLINE: u32 = 8;
 
     /// Its name.
     pub fn name(&self) -> &'static str {
@@ -226,7 +228,7 @@ pub enum Event {
 
 /// A scheduler at work on one connection: its parameters and its private memory.
 pub struct Chooser {
-    on_event: &'static [Transition; 4],
+    on_event: &'static [Option<Transition>; 4],
     params: Box<[u32]>,
     private: Box<[u64]>,
     flags: u32,
@@ -255,11 +257,17 @@ impl Chooser {
         &self.private
     }
 
+    /// Whether the scheduler does anything on an event.
+    #[inline]
+    pub fn wants(&self, event: Event) -> bool {
+        self.on_event[event as usize].is_some()
+    }
+
     /// What the scheduler answers to an event.
     #[inline]
     pub fn deliver(&mut self, event: Event, view: &Paths) -> Choice {
         let mut choice = Choice::default();
-        let transition = self.on_event[event as usize];
+        let Some(transition) = self.on_event[event as usize] else { return choice };
         // SAFETY: the pointers are to memory of the sizes that the C file was compiled for; it keeps none of them.
         unsafe {
             transition(view, self.private.as_mut_ptr().cast(), self.params.as_ptr().cast(), &raw mut choice);

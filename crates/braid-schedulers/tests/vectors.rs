@@ -6,7 +6,8 @@ use braid_schedulers::layout::{
 use braid_schedulers::{Chooser, Event, Scheduler, Spec, all};
 use proptest::prelude::*;
 
-const READY: u32 = path_flags::USABLE | path_flags::ROOM | path_flags::MEMORY | path_flags::OPEN;
+const READY: u32 =
+    path_flags::ESTABLISHED | path_flags::USABLE | path_flags::ROOM | path_flags::MEMORY | path_flags::OPEN;
 
 /// A path with room.
 fn path(srtt_ms: u32, cwnd: u32) -> Path {
@@ -71,7 +72,7 @@ fn every_scheduler_has_a_page_and_facts() {
         }
     }
     let names: Vec<_> = all().iter().map(Scheduler::name).collect();
-    let expected = "blest daps ecf hsr linux llbm minrtt otias redundant rr sttf wrr";
+    let expected = "blest daps ecf hsr linux llbm llrp minrtt otias redundant rr sttf wrr";
     assert_eq!(names.join(" "), expected);
 }
 
@@ -138,6 +139,10 @@ fn a_blocked_receive_window_is_freed_by_the_fast_path() {
     let small = Paths { path: view(&[fast, path(40, 4)]).path, ..blocked };
     let small = chooser("minrtt", &small).deliver(Event::Blocked, &small);
     assert_eq!((small.flags, small.cwnd[1], small.ssthresh[1]), (choice_flags::RESEND_HEAD, 2, 0));
+    let three = Paths { head_carriers: 0b110, ..view(&[fast, slow, slow]) };
+    let three = Paths { flags: flags::WINDOW_BLOCKED, ..three };
+    let penalised = |text| chooser(text, &three).deliver(Event::Blocked, &three).cwnd[..3].to_vec();
+    assert_eq!((penalised("llrp"), penalised("llrp:penalise=first")), (vec![0, 20, 20], vec![0, 20, 0]));
     let own = Paths { head_carriers: 0b11, ..blocked };
     assert_eq!(chooser("minrtt", &own).deliver(Event::Blocked, &own).flags, 0, "it has carried it itself");
     assert_eq!(
@@ -316,6 +321,31 @@ fn linux_takes_the_path_that_has_sent_first_and_gives_it_64_kilobytes() {
     assert_eq!((choice.path(), choice.packets, choice.flags), (Some(1), 47, choice_flags::QUEUE));
     let no_memory = Path { flags: READY & !path_flags::MEMORY, ..idle };
     assert_eq!(choose("linux", &view(&[busy, no_memory])).path(), None, "it waits for the one it has chosen");
+    // A timeout alone does not end a path's service here; many do.
+    let failed = Path { flags: READY & !path_flags::USABLE, ..idle };
+    assert_eq!(choose("linux", &view(&[busy, failed])).path(), Some(1));
+    let stale = Path { flags: failed.flags | path_flags::STALE, ..idle };
+    assert_eq!(choose("linux", &view(&[busy, stale])).path(), Some(0));
+}
+
+#[test]
+fn linux_sends_once_more_only_on_a_path_that_has_nothing_else_to_do() {
+    let busy = Path { memory: 1, ..path(10, 20) };
+    let idle = path(100, 10);
+    let backup = Path { flags: READY | path_flags::BACKUP, ..idle };
+    let again = |paths: &[Path]| choose("linux", &Paths { flags: flags::REINJECTION, ..view(paths) }).path();
+    assert_eq!(again(&[busy, idle]), Some(1));
+    assert_eq!(again(&[backup, idle]), Some(1));
+    assert_eq!(again(&[busy, backup]), None, "the other one works");
+    let failed = Path { flags: READY & !path_flags::USABLE, ..busy };
+    assert_eq!(again(&[failed, backup]), Some(1));
+}
+
+/// What is usable is established, and an empty send buffer takes something.
+fn possible(flags: u32, memory: u64) -> u32 {
+    let established = if flags & path_flags::USABLE != 0 { path_flags::ESTABLISHED } else { 0 };
+    let room = if memory == 0 { path_flags::MEMORY } else { 0 };
+    flags & 255 | established | room
 }
 
 /// Any state that a host may come to.
@@ -329,12 +359,12 @@ fn states() -> impl Strategy<Value = Paths> {
         0..2100_u32,
         0..300_u32,
         0..50_u32,
-        0..10_000_000_u64,
+        prop_oneof![Just(0_u64), 0..10_000_000_u64],
         0..1_000_000_000_u64,
     );
     let path = path.prop_map(
         |(flags, srtt_us, rttvar_us, cwnd, ssthresh, in_flight, queued, behind, memory, pacing_rate)| Path {
-            flags: flags & 127,
+            flags: possible(flags, memory),
             mss: 1400,
             srtt_us,
             rttvar_us,
@@ -387,8 +417,10 @@ proptest! {
                     let own = view.path[index].flags;
                     let queues = choice.flags & choice_flags::QUEUE != 0;
                     let needs = if queues { path_flags::MEMORY } else { path_flags::ROOM };
-                    let takes = own & (path_flags::USABLE | needs) == path_flags::USABLE | needs
-                        || (queues && own & path_flags::ROOM != 0 && own & path_flags::USABLE != 0);
+                    let mainline = scheduler.flags() & Scheduler::MAINLINE != 0;
+                    let lives = if mainline { path_flags::ESTABLISHED } else { path_flags::USABLE };
+                    let takes = own & (lives | needs) == lives | needs
+                        || (queues && own & path_flags::ROOM != 0 && own & lives != 0);
                     prop_assert!(takes, "{} chose path {index} of {view:?}", scheduler.name());
                 }
                 let self_index = view.n - 1;

@@ -30,7 +30,7 @@ pub(crate) struct Application {
     pub(crate) waiting: VecDeque<u32>,
     /// Of connections that were used again: payload delivered, packets reinjected.
     pub(crate) retired_bytes: u64,
-    pub(crate) retired_reinjections: u64,
+    pub(crate) retired_data: crate::data::Counts,
     /// Its only object has arrived, or it was stopped.
     pub(crate) ended: Option<u64>,
     /// On-off: it sends.
@@ -80,7 +80,7 @@ impl Application {
             free: (first..first + n).collect(),
             waiting: VecDeque::new(),
             retired_bytes: 0,
-            retired_reinjections: 0,
+            retired_data: crate::data::Counts::default(),
             ended: None,
             sends: false,
             first_packet: 0,

@@ -8,9 +8,6 @@ pub(crate) struct Backlog {
     /// Runs of consecutive packets, each from the first to before the last.
     runs: VecDeque<(u32, u32)>,
     pub(crate) packets: u32,
-    /// Mean rate at which it was to send when it was given something, weighted by how much that was, bytes per second. 0:
-    /// it was given nothing yet.
-    pub(crate) pace: u64,
     /// Bytes.
     pub(crate) buffer: u64,
 }

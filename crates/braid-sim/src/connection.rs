@@ -2,13 +2,12 @@
 
 use braid_algorithms::layout::{MAX_SUBFLOWS, SSTHRESH_INFINITE, Subflow, View, ca_state, subflow_flags};
 use braid_scenario::model;
+use braid_schedulers::{Scheduler, Spec};
 
 use crate::backlog::Backlog;
 use crate::data::DataLevel;
-use crate::scheduler::Scheduler;
-
-/// The index of no subflow.
-const NOBODY: usize = usize::MAX;
+use crate::event_queue::NEVER;
+use crate::schedule::Scheduling;
 
 pub(crate) struct Connection {
     /// Subflow state as algorithms see it: the live values, never a copy.
@@ -16,6 +15,12 @@ pub(crate) struct Connection {
     pub(crate) data: DataLevel,
     /// One per subflow, if the scheduler gives packets to subflows before they can send them.
     pub(crate) backlogs: Vec<Backlog>,
+    /// MPTCP: who decides which subflow carries what.
+    pub(crate) scheduling: Option<Box<Scheduling>>,
+    /// When the scheduler wants to be asked again at the latest; [`NEVER`]: when something changes.
+    pub(crate) wake_at: u64,
+    /// When it will be; [`NEVER`]: that is not planned.
+    pub(crate) wake_planned: u64,
     /// MPTCP: packets have numbers of their own at the data level.
     pub(crate) multipath: bool,
     /// Its number in the scenario.
@@ -31,7 +36,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(number: usize, model: &model::Connection, first: usize, scheduler: Scheduler) -> Self {
+    pub(crate) fn new(number: usize, model: &model::Connection, first: usize, scheduler: &Spec) -> Self {
         let mut view = View {
             connection: number as u64,
             n: model.subflows.len().min(MAX_SUBFLOWS) as u32,
@@ -42,12 +47,16 @@ impl Connection {
         }
         let buffer = (model.receive_buffer / u64::from(model.mss)).clamp(1, u64::from(u32::MAX / 4)) as u32;
         let multipath = model.kind == model::Kind::Mptcp;
-        let gives_ahead = multipath && scheduler == Scheduler::Linux;
+        let scheduling = multipath.then(|| Box::new(Scheduling::new(scheduler)));
+        let gives_ahead = multipath && scheduler.scheduler().flags() & Scheduler::QUEUES != 0;
         let backlogs = if gives_ahead { model.subflows.len() } else { 0 };
         Self {
             view,
             backlogs: (0..backlogs).map(|_| Backlog::default()).collect(),
-            data: DataLevel::new(buffer, model.traffic == model::Traffic::Bulk),
+            data: DataLevel::new(buffer, model.mss, model.traffic == model::Traffic::Bulk, multipath),
+            scheduling,
+            wake_at: NEVER,
+            wake_planned: NEVER,
             multipath,
             number,
             first,
@@ -64,9 +73,6 @@ impl Connection {
         *self.subflow_mut(index) = fresh(old.mss, index, old.flags & subflow_flags::BACKUP != 0);
         if let Some(backlog) = self.backlogs.get_mut(index) {
             *backlog = Backlog::default();
-        }
-        for given in self.data.reinject.iter_mut().filter(|given| given.from == index) {
-            given.from = NOBODY;
         }
     }
 
@@ -94,12 +100,20 @@ impl Connection {
         if let Some(backlog) = self.backlogs.get_mut(index) {
             return backlog.pop();
         }
-        if self.closed || !self.data.may_send_new() {
+        if self.closed || !self.data.may_send_new() || (self.sends_copies() && self.is_behind(index)) {
             return None;
         }
-        let dsn = self.data.snd_nxt;
-        self.data.snd_nxt += 1;
-        Some(dsn)
+        Some(self.data.take_next(index))
+    }
+}
+
+impl Connection {
+    fn sends_copies(&self) -> bool {
+        self.scheduling.as_ref().is_some_and(|scheduling| scheduling.flags() & Scheduler::COPIES != 0)
+    }
+
+    fn is_behind(&self, index: usize) -> bool {
+        !self.data.carriers.behind(index).is_empty()
     }
 }
 

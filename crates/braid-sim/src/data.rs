@@ -5,13 +5,34 @@
 use std::collections::VecDeque;
 
 use crate::ranges::Ranges;
+use crate::schedule::carriers::Carriers;
 
-/// Data to be sent once more, on a subflow that has not carried it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reinjection {
-    pub(crate) dsn: u32,
-    /// The subflow it was taken from.
-    pub(crate) from: usize,
+/// What is counted at the data level.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Packets taken from a subflow that has failed or gone.
+    pub(crate) reinjections: u64,
+    /// Packets sent once more because the receive window was full.
+    pub(crate) opportunistic: u64,
+    /// Windows that were halved for the same reason.
+    pub(crate) penalties: u64,
+    /// Packets sent on a further subflow because the scheduler wants copies.
+    pub(crate) copies: u64,
+    /// Payload of all packets that were sent on a further subflow.
+    pub(crate) repeated_bytes: u64,
+    /// How long the receive window kept data back while a subflow had room, nanoseconds.
+    pub(crate) window_limited_ns: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.reinjections += other.reinjections;
+        self.opportunistic += other.opportunistic;
+        self.penalties += other.penalties;
+        self.copies += other.copies;
+        self.repeated_bytes += other.repeated_bytes;
+        self.window_limited_ns += other.window_limited_ns;
+    }
 }
 
 /// What an application has written that does not always have more. The last packet of a write has what is left.
@@ -46,8 +67,17 @@ pub(crate) struct DataLevel {
     written: u32,
     /// Sender: the smaller of the two.
     limit: u32,
-    pub(crate) reinject: VecDeque<Reinjection>,
-    pub(crate) reinjections: u64,
+    /// MPTCP sender: which subflows have carried what is not acknowledged.
+    pub(crate) carriers: Carriers,
+    is_multipath: bool,
+    /// Sender: what failed subflows had, to be sent on others.
+    pub(crate) reinject: VecDeque<u32>,
+    /// Sender: what subflows were given, had not sent, and had to give back; ascending.
+    recalled: VecDeque<u32>,
+    /// Sender: since when the receive window keeps data back though a subflow has room.
+    pub(crate) limited_since: Option<u64>,
+    mss: u32,
+    pub(crate) counts: Counts,
 
     /// Receiver: everything below has been handed to the application.
     pub(crate) rcv_nxt: u32,
@@ -68,7 +98,8 @@ pub(crate) struct DataLevel {
 const ENDLESS: u32 = u32::MAX;
 
 impl DataLevel {
-    pub(crate) fn new(buffer: u32, bulk: bool) -> Self {
+    /// One with a receive buffer of so many packets of `mss` bytes.
+    pub(crate) fn new(buffer: u32, mss: u32, bulk: bool, is_multipath: bool) -> Self {
         let written = if bulk { ENDLESS } else { 0 };
         Self {
             snd_nxt: 0,
@@ -76,8 +107,13 @@ impl DataLevel {
             window_end: buffer,
             written,
             limit: written.min(buffer),
+            carriers: Carriers::new(),
+            is_multipath,
             reinject: VecDeque::new(),
-            reinjections: 0,
+            recalled: VecDeque::new(),
+            limited_since: None,
+            mss,
+            counts: Counts::default(),
             rcv_nxt: 0,
             out_of_order: Ranges::default(),
             held: 0,
@@ -194,12 +230,14 @@ impl DataLevel {
     /// Sender: an acknowledgement of the data level. Returns whether it opened the window or freed data.
     #[inline]
     pub(crate) fn acknowledged(&mut self, data_ack: u32, window_end: u32) {
+        if self.is_multipath && data_ack > self.snd_una {
+            self.carriers.acknowledged(data_ack);
+        }
         self.snd_una = self.snd_una.max(data_ack);
         self.window_end = self.window_end.max(window_end);
         self.limit = self.written.min(self.window_end);
     }
 
-    #[cfg(test)]
     pub(crate) fn window_end(&self) -> u32 {
         self.window_end
     }
@@ -215,6 +253,83 @@ impl DataLevel {
         self.limit.min(self.snd_una.saturating_add(ahead)).saturating_sub(self.snd_nxt)
     }
 
+    /// Sender: packets that the application has written and no subflow was given.
+    pub(crate) fn unassigned(&self) -> u64 {
+        u64::from(self.written - self.snd_nxt.min(self.written)) + self.recalled.len() as u64
+    }
+
+    /// Sender: whether the receive window keeps data back.
+    #[inline]
+    pub(crate) fn is_window_limited(&self) -> bool {
+        self.snd_nxt >= self.window_end && self.snd_nxt < self.written
+    }
+
+    /// Sender: from now on it does, and a subflow has room meanwhile, or not.
+    pub(crate) fn note_limited(&mut self, now: u64, is_limited: bool) {
+        if let Some(since) = self.limited_since.take() {
+            self.counts.window_limited_ns += now - since;
+        }
+        self.limited_since = is_limited.then_some(now);
+    }
+
+    /// Sender: the next packet of new data goes to a subflow.
+    #[inline]
+    pub(crate) fn take_next(&mut self, index: usize) -> u32 {
+        if let Some(dsn) = self.recalled.pop_front() {
+            self.carriers.add(dsn, index);
+            return dsn;
+        }
+        let dsn = self.snd_nxt;
+        self.snd_nxt += 1;
+        if self.is_multipath {
+            self.carriers.push(index);
+        }
+        dsn
+    }
+
+    /// Sender: a subflow gives back what it was given and has not sent.
+    pub(crate) fn recall(&mut self, dsn: u32, index: usize) {
+        self.carriers.withdraw(dsn, index);
+        self.recalled.push_back(dsn);
+    }
+
+    /// Sender: after all has been given back.
+    pub(crate) fn sort_recalled(&mut self) {
+        self.recalled.make_contiguous().sort_unstable();
+    }
+
+    /// Sender: the next packet that was given back.
+    #[inline]
+    pub(crate) fn next_recalled(&self) -> Option<u32> {
+        self.recalled.front().copied()
+    }
+
+    /// Sender: the next packet to be sent once more.
+    #[inline]
+    pub(crate) fn next_reinjection(&mut self) -> Option<u32> {
+        while let Some(&dsn) = self.reinject.front() {
+            if dsn >= self.snd_una {
+                return Some(dsn);
+            }
+            self.reinject.pop_front();
+        }
+        None
+    }
+
+    /// Sender: that packet goes to a subflow.
+    pub(crate) fn take_reinjection(&mut self, index: usize) {
+        if let Some(dsn) = self.reinject.pop_front() {
+            self.counts.reinjections += 1;
+            self.note_repeated(dsn);
+            self.carriers.add(dsn, index);
+        }
+    }
+
+    /// Sender: a packet is sent on a further subflow.
+    pub(crate) fn note_repeated(&mut self, dsn: u32) {
+        self.counts.repeated_bytes += self.short(dsn).map_or(u64::from(self.mss), u64::from);
+    }
+
     /// Sender: whether there is a new packet and it fits the receive window.
     #[inline]
     pub(crate) fn may_send_new(&self) -> bool {
@@ -228,7 +343,7 @@ mod tests {
 
     #[test]
     fn the_right_edge_never_moves_left_while_packets_wait_for_a_gap() {
-        let mut data = DataLevel::new(10, true);
+        let mut data = DataLevel::new(10, 1_000, true, false);
         for dsn in 0..4 {
             data.receive(dsn);
         }
@@ -243,7 +358,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_sent_and_counted_to_the_byte() {
-        let mut data = DataLevel::new(100, false);
+        let mut data = DataLevel::new(100, 1_000, false, false);
         assert!(!data.may_send_new());
         data.write(2_500, 1_000, Some(0));
         data.write(1_000, 1_000, Some(1));
@@ -266,7 +381,7 @@ mod tests {
 
     #[test]
     fn an_endless_write_ends_with_what_has_been_sent() {
-        let mut data = DataLevel::new(100, false);
+        let mut data = DataLevel::new(100, 1_000, false, false);
         data.write_endlessly();
         assert!(data.may_send_new());
         data.snd_nxt = 7;
@@ -277,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_second_copy_changes_nothing() {
-        let mut data = DataLevel::new(10, true);
+        let mut data = DataLevel::new(10, 1_000, true, false);
         for dsn in [0, 0, 2, 2, 1, 1, 2] {
             data.receive(dsn);
         }

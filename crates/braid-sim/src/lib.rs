@@ -20,7 +20,6 @@ mod ranges;
 mod ring;
 mod run;
 mod schedule;
-mod scheduler;
 mod simulation;
 mod tcp;
 
@@ -28,9 +27,8 @@ use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 
-pub use options::{Error, Options};
+pub use options::{Error, Options, USUAL_SCHEDULER};
 pub use place::Place;
-pub use scheduler::Scheduler;
 pub use simulation::Simulation;
 
 /// Tells the sources of this simulator, the algorithms' excepted, from those of others: hexadecimal.

@@ -2,16 +2,24 @@
 
 use std::fmt;
 
-use crate::scheduler::Scheduler;
+use braid_schedulers::Spec;
 
 /// How a run is done, and what is kept of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Keep the state of every subflow and every shared link each 100 ms of the run.
     pub samples: bool,
-    /// Which packet scheduler MPTCP connections have.
-    pub scheduler: Scheduler,
+    /// The packet scheduler of MPTCP connections that name none; `None`: minRTT, that of the papers.
+    pub scheduler: Option<Spec>,
 }
+
+/// The scheduler of connections if nobody says otherwise.
+pub(crate) fn usual_scheduler() -> Spec {
+    Spec::parse(USUAL_SCHEDULER).unwrap_or_else(|_| unreachable!("minrtt is in the list"))
+}
+
+/// The scheduler of connections if nobody says otherwise.
+pub const USUAL_SCHEDULER: &str = "minrtt";
 
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]

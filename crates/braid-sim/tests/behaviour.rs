@@ -6,7 +6,7 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::{
     Change, CoDel, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Loss, QueueLimit,
 };
-use braid_sim::Scheduler;
+use braid_schedulers::Scheduler;
 use braid_sim::observe::{At, Event, Observer};
 use common::{connection, goodput, link, run, run_scheduled, scenario, share};
 use proptest::prelude::*;
@@ -376,7 +376,9 @@ proptest! {
         ecn in any::<bool>(),
         discipline in 0..3_u8,
         changes in prop::collection::vec((0.1..50.0_f64, 0..100_000_000_u64), 0..3),
-        scheduler in prop::sample::select(Scheduler::ALL.to_vec()),
+        scheduler in prop::sample::select(
+            braid_schedulers::all().iter().map(Scheduler::name).collect::<Vec<_>>()
+        ),
         leaves in any::<bool>(),
         seed in any::<u64>(),
     ) {

@@ -4,14 +4,14 @@ mod common;
 
 use braid_results::measure::Measurements;
 use braid_scenario::model::{Link, QueueLimit, Scenario};
-use braid_sim::Scheduler;
+use braid_schedulers::{Scheduler, all};
 use common::{connection, goodput, link, run_scheduled, scenario};
 
 const S: u64 = 1_000_000_000;
 /// Payload of a packet, of its size.
 const PAYLOAD: f64 = 1420.0 / 1500.0;
 
-fn run(scenario: &Scenario, cc: &str, scheduler: Scheduler) -> Measurements {
+fn run(scenario: &Scenario, cc: &str, scheduler: &str) -> Measurements {
     run_scheduled(scenario, cc, 1, scheduler)
 }
 
@@ -23,10 +23,17 @@ fn paths() -> Vec<Link> {
 #[test]
 fn each_scheduler_fills_two_free_paths() {
     let scenario = scenario(60.0, paths(), vec![connection("mp0", None, &[&[0], &[1]])]);
-    for scheduler in Scheduler::ALL {
+    for scheduler in all().iter().map(Scheduler::name) {
         let result = run(&scenario, "cubic", scheduler);
         let used = goodput(&result, 0) / (15.0 * PAYLOAD);
-        assert!((0.95..=1.0).contains(&used), "{}: {used}", scheduler.name());
+        // Copies are no aggregation. DAPS waits for the path whose turn it is; what it plans lags behind the windows.
+        let least = match scheduler {
+            "redundant" => 0.65,
+            "daps" => 0.88,
+            _ => 0.97,
+        };
+        assert!((least..=1.0).contains(&used), "{scheduler}: {used}");
+        assert!(scheduler != "redundant" || used < 0.68, "{used}");
     }
 }
 
@@ -48,7 +55,7 @@ fn a_path_with_a_small_window_keeps_another_waiting_under_linux_alone() {
         let result = run(&scenario, "olia", scheduler);
         goodput(&result, 0) / goodput(&result, 1)
     };
-    let (minrtt, linux) = (ratio(Scheduler::MinRtt), ratio(Scheduler::Linux));
+    let (minrtt, linux) = (ratio("minrtt"), ratio("linux"));
     assert!(minrtt > 0.8 && linux < 0.7 * minrtt, "{minrtt} {linux}");
 }
 
@@ -59,14 +66,15 @@ fn a_path_that_fails_is_given_up_and_used_again_when_it_returns() {
     links[0].reverse.outages = links[0].forward.outages.clone();
     let mut scenario = scenario(120.0, links, vec![connection("mp0", None, &[&[0], &[1]])]);
     scenario.periods = vec![(25 * S, 40 * S), (100 * S, 120 * S)];
-    for scheduler in Scheduler::ALL {
+    for scheduler in all().iter().map(Scheduler::name) {
         let result = run(&scenario, "lia", scheduler);
         let rate = |period: usize| {
             let counts = &result.periods[period];
             counts.connections[0].goodput_bytes as f64 * 8e3 / counts.measured_ns as f64
         };
-        assert!(rate(0) > 0.9 * 5.0 * PAYLOAD, "{}: {} without it", scheduler.name(), rate(0));
-        assert!(rate(1) > 0.9 * 15.0 * PAYLOAD, "{}: {} after it", scheduler.name(), rate(1));
+        assert!(rate(0) > 0.9 * 5.0 * PAYLOAD, "{scheduler}: {} without it", rate(0));
+        let both = if scheduler == "redundant" { 10.0 } else { 15.0 };
+        assert!(rate(1) > 0.9 * both * PAYLOAD, "{scheduler}: {} after it", rate(1));
     }
 }
 
@@ -76,10 +84,11 @@ fn what_a_subflow_was_given_and_leaves_behind_is_sent_by_another() {
     flow.subflows[1].up = vec![(2 * S, 5 * S)];
     let mut scenario = scenario(20.0, paths(), vec![flow]);
     scenario.periods = vec![(8 * S, 20 * S)];
-    for scheduler in Scheduler::ALL {
+    for scheduler in all().iter().map(Scheduler::name) {
         let result = run(&scenario, "lia", scheduler);
         let alone = result.periods[0].connections[0].goodput_bytes as f64 * 8e3 / (12 * S) as f64;
-        assert!((0.97..=1.01).contains(&(alone / (10.0 * PAYLOAD))), "{}: {alone}", scheduler.name());
-        assert!(result.connections[0].reinjections > 0, "{}", scheduler.name());
+        assert!((0.97..=1.01).contains(&(alone / (10.0 * PAYLOAD))), "{scheduler}: {alone}");
+        // The other path carries a copy of everything.
+        assert_eq!(result.connections[0].reinjections == 0, scheduler == "redundant", "{scheduler}");
     }
 }

@@ -35,7 +35,7 @@ proptest! {
                 _ => scenario(name),
             };
             let options = Options { samples: true, ..Options::default() };
-            let whole = simulation(&scenario, options).finish();
+            let whole = simulation(&scenario, options.clone()).finish();
             let mut cut = simulation(&scenario, options);
             for piece in &pieces {
                 cut.advance_until(cut.now_ns() + piece);

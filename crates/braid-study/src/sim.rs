@@ -3,8 +3,9 @@
 use braid_algorithms::Spec;
 use braid_scenario::File;
 use braid_scenario::model::{Connection, Scenario, Traffic};
+use braid_schedulers::Spec as Scheduler;
 use braid_sim::observe::Observer;
-use braid_sim::{Options, Scheduler, Simulation};
+use braid_sim::{Options, Simulation, USUAL_SCHEDULER};
 
 use crate::{Backend, Case, Error, Group, Kind, Outcome, Request, Stop};
 
@@ -30,11 +31,8 @@ impl Backend for Sim {
         "sim"
     }
 
-    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
-        match name {
-            None => Ok(Scheduler::MinRtt.name().to_owned()),
-            Some(name) => find(name).map(|scheduler| scheduler.name().to_owned()),
-        }
+    fn scheduler(&self, text: Option<&str>) -> Result<String, Error> {
+        Ok(parse(text.unwrap_or(USUAL_SCHEDULER))?.text().to_owned())
     }
 
     fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
@@ -51,6 +49,11 @@ impl Backend for Sim {
         specs.push(group.spec.clone());
         let mut sources: Vec<(&str, u64)> =
             specs.iter().map(|spec| (spec.algorithm().name(), spec.algorithm().source_hash())).collect();
+        let named =
+            group.scenario.connections.iter().filter_map(|connection| connection.scheduler.as_deref());
+        for scheduler in named.chain([group.scheduler]).filter_map(|text| Scheduler::parse(text).ok()) {
+            sources.push((scheduler.scheduler().name(), scheduler.scheduler().source_hash()));
+        }
         sources.sort_unstable();
         sources.dedup();
         Ok(format!("{} {sources:?}", braid_sim::SOURCE_HASH))
@@ -71,12 +74,10 @@ fn simulate(request: &Request) -> Result<Outcome, Stop> {
 }
 
 fn options(request: &Request) -> Result<Options, Stop> {
-    Ok(Options { samples: request.samples, scheduler: find(request.case.scheduler).map_err(Stop::All)? })
+    let scheduler = parse(request.case.scheduler).map_err(Stop::All)?;
+    Ok(Options { samples: request.samples, scheduler: Some(scheduler) })
 }
 
-fn find(name: &str) -> Result<Scheduler, Error> {
-    Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name).ok_or_else(|| {
-        Error::new(Kind::Input, format!("no scheduler is called \"{name}\""))
-            .hint(format!("there are {}", Scheduler::ALL.map(Scheduler::name).join(" and ")))
-    })
+fn parse(text: &str) -> Result<Scheduler, Error> {
+    Scheduler::parse(text).map_err(|error| Error::new(Kind::Input, error.0))
 }

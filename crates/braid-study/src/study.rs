@@ -155,6 +155,10 @@ pub fn load(source: &Source, set: &[String]) -> Result<File, braid_scenario::Err
             let key = format!("connection.{}.cc", connection.name);
             Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
         }
+        if let Some(text) = &connection.scheduler {
+            let key = format!("connection.{}.scheduler", connection.name);
+            braid_schedulers::Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
+        }
     }
     Ok(file)
 }

@@ -47,6 +47,7 @@ impl Run<'_> {
                 Plan::Write(number, turn) => self.write(number, turn),
                 Plan::Request(number) => self.request(number),
                 Plan::Repeat(number, transfer) => self.repeat_request(number, transfer),
+                Plan::Wake(number, incarnation) => self.wake(number, incarnation),
                 Plan::Change(link, nth) => self.network.change(link, &self.direction(link).changes[nth]),
                 Plan::Reroute(number, index, nth) => self.reroute(number, index, nth),
                 Plan::Measure => {

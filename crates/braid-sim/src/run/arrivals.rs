@@ -36,6 +36,7 @@ impl Run<'_> {
             let connection = &mut self.connections[number];
             let senders = &mut self.senders[connection.first..connection.first + connection.n];
             senders[index].receive(connection, &mut self.network, packet);
+            connection.note_rtt(senders, index, &self.network);
             connection.push(senders, index, &mut self.network);
             self.plan_senders(subflow);
         }
@@ -73,6 +74,7 @@ impl Run<'_> {
         let connection = &mut self.connections[number];
         let senders = &mut self.senders[connection.first..connection.first + connection.n];
         senders[index].establish(connection, &mut self.network, rtt_us);
+        connection.joined(senders, index, &self.network);
         self.receivers[subflow].established(now, senders[index].rto_ns());
         let path = &mut self.paths[subflow];
         (path.established, path.live) = (Some(now), path.id);

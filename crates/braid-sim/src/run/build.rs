@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::event_queue::{Element, EventQueue, MAX_ELEMENTS, MAX_TIME};
 use crate::link::Link;
 use crate::network::Network;
-use crate::options::{Error, Options};
+use crate::options::{Error, Options, usual_scheduler};
 use crate::packet::Sacks;
 
 impl<'a> Run<'a> {
@@ -54,7 +54,6 @@ impl<'a> Run<'a> {
         let first_sender = FIRST_LINK + links.len() as Element;
         let mut run = Self {
             scenario,
-            scheduler: options.scheduler,
             network: Network {
                 now: 0,
                 events: EventQueue::default(),
@@ -66,6 +65,7 @@ impl<'a> Run<'a> {
             calendar: BinaryHeap::new(),
             applications: Vec::new(),
             specs: Vec::new(),
+            schedulers: Vec::new(),
             connections: Vec::new(),
             paths: Vec::new(),
             number_mask: (n_subflows as u32).next_power_of_two() - 1,
@@ -82,8 +82,9 @@ impl<'a> Run<'a> {
             link_samples: vec![Vec::new(); scenario.links.len()],
             events: 0,
         };
+        let scheduler = options.scheduler.unwrap_or_else(usual_scheduler);
         for number in 0..scenario.connections.len() {
-            run.add_connection(number, cc, seed)?;
+            run.add_connection(number, cc, &scheduler, seed)?;
         }
         for link in 0..run.network.links.len() as u32 {
             for (nth, change) in run.direction(link).changes.iter().enumerate() {
@@ -101,11 +102,20 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    fn add_connection(&mut self, number: usize, cc: &Spec, seed: u64) -> Result<(), Error> {
+    fn add_connection(
+        &mut self,
+        number: usize,
+        cc: &Spec,
+        scheduler: &braid_schedulers::Spec,
+        seed: u64,
+    ) -> Result<(), Error> {
         let model = &self.scenario.connections[number];
         let own = model.cc.as_deref().map(Spec::parse).transpose();
         let own = own.map_err(|error| Error(format!("connection {}: {}", model.name, error.0)))?;
         self.specs.push(own.unwrap_or_else(|| cc.clone()));
+        let own = model.scheduler.as_deref().map(braid_schedulers::Spec::parse).transpose();
+        let own = own.map_err(|error| Error(format!("connection {}: {}", model.name, error.0)))?;
+        self.schedulers.push(own.unwrap_or_else(|| scheduler.clone()));
         let scenario_subflow =
             self.applications.iter().map(|other| self.connections[other.first].n).sum::<usize>();
         let n = Application::connections(model);
@@ -122,7 +132,12 @@ impl<'a> Run<'a> {
             }
         }
         for connection in self.connections.len()..self.connections.len() + n {
-            self.connections.push(Connection::new(number, model, self.senders.len(), self.scheduler));
+            self.connections.push(Connection::new(
+                number,
+                model,
+                self.senders.len(),
+                &self.schedulers[number],
+            ));
             for (index, &(forward_hop, reverse_hop)) in hops.iter().enumerate() {
                 self.paths.push(Path {
                     live: NOBODY,

@@ -21,6 +21,8 @@ pub(super) enum Plan {
     Request(usize),
     /// What is missing of the request of this transfer is sent again.
     Repeat(usize, u32),
+    /// The scheduler of a connection in its n-th incarnation is asked again.
+    Wake(usize, u32),
     /// This direction of a link changes, for the n-th time.
     Change(u32, usize),
     /// The route of a subflow changes, for the n-th time: connection of the scenario, subflow, n.

@@ -30,11 +30,12 @@ impl Run<'_> {
             self.scenario.connections.iter().zip(&self.applications).enumerate()
         {
             let own = &self.connections[application.first..application.first + application.n];
+            let mut data = application.retired_data;
+            own.iter().for_each(|own| data.add(&own.data.counts));
             connections.push(ConnectionCounts {
                 active_ns: lasted(model.start_ns, application.ended),
                 goodput_bytes: delivered[number],
-                reinjections: application.retired_reinjections
-                    + own.iter().map(|own| own.data.reinjections).sum::<u64>(),
+                reinjections: data.reinjections,
                 subflows: sums.by_ref().take(model.subflows.len()).collect(),
                 transfers: Vec::new(),
                 programs: Vec::new(),

@@ -11,9 +11,8 @@ use super::calendar::Plan;
 use super::retired::Retired;
 use crate::application::Application;
 use crate::connection::Connection;
-use crate::event_queue::Element;
+use crate::event_queue::{Element, NEVER};
 use crate::network::Network;
-use crate::scheduler::Scheduler;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 
@@ -54,12 +53,13 @@ impl Path {
 /// A run in progress.
 pub(crate) struct Run<'a> {
     pub(super) scenario: &'a Scenario,
-    pub(super) scheduler: Scheduler,
     pub(crate) network: Network,
     pub(super) calendar: BinaryHeap<Reverse<(u64, Plan)>>,
     /// One per connection of the scenario.
     pub(crate) applications: Vec<Application>,
     pub(super) specs: Vec<Spec>,
+    /// One per connection of the scenario, too.
+    pub(super) schedulers: Vec<braid_schedulers::Spec>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) paths: Vec<Path>,
     /// The part of a packet's mark that is the number of its subflow.
@@ -138,6 +138,29 @@ impl<'a> Run<'a> {
         let (first, n) = (connection.first, connection.n);
         for subflow in first..first + n {
             self.plan_sender(subflow);
+        }
+        if self.connections[self.paths[subflow].connection].wake_at != NEVER {
+            self.plan_wake(self.paths[subflow].connection);
+        }
+    }
+
+    /// The scheduler waits, and wants to be asked again.
+    #[cold]
+    fn plan_wake(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        if connection.wake_at < connection.wake_planned {
+            connection.wake_planned = connection.wake_at;
+            let (time, incarnation) = (connection.wake_at, connection.incarnation);
+            self.plan(time, Plan::Wake(number, incarnation));
+        }
+    }
+
+    /// The time has come.
+    pub(super) fn wake(&mut self, number: usize, incarnation: u32) {
+        let connection = &mut self.connections[number];
+        if connection.incarnation == incarnation && connection.wake_planned <= self.network.now {
+            connection.wake_planned = NEVER;
+            self.push_written(number);
         }
     }
 

@@ -1,14 +1,42 @@
-//! What is sent when something may be sent, and on which subflow.
+//! What is sent when something may be sent, and on which subflow: the simulator as host of the packet schedulers of
+//! `schedulers/`.
 //!
-//! - [`min_rtt`], [`linux`] — the packet schedulers of MPTCP.
+//! - [`view`] — what a scheduler is shown;
+//! - [`choices`] — how it is asked, and how its choices are carried out;
+//! - [`carriers`] — which subflows have carried what;
+//! - [`memory`] — send buffers;
+//! - [`again`] — what is to be sent once more.
 
-mod linux;
-mod min_rtt;
+mod again;
+pub(crate) mod carriers;
+mod choices;
+mod memory;
+mod view;
+
+use braid_schedulers::layout::Paths;
+use braid_schedulers::{Chooser, Spec};
 
 use crate::connection::Connection;
-use crate::data::Reinjection;
 use crate::network::Network;
 use crate::tcp::sender::{Phase, Sender};
+
+/// The scheduler of a connection.
+pub(crate) struct Scheduling {
+    chooser: Chooser,
+    /// What it is shown; filled in before each event.
+    paths: Paths,
+}
+
+impl Scheduling {
+    pub(crate) fn new(spec: &Spec) -> Self {
+        Self { chooser: Chooser::new(spec), paths: Paths::default() }
+    }
+
+    /// Flags of the scheduler.
+    pub(crate) fn flags(&self) -> u32 {
+        self.chooser.flags()
+    }
+}
 
 impl Connection {
     /// The application is about to write.
@@ -33,12 +61,11 @@ impl Connection {
         if self.closed {
             return;
         }
-        if !self.backlogs.is_empty() {
-            self.hand_out(senders, network);
-        } else if self.multipath {
-            self.schedule(senders, network);
+        if let Some(mut scheduling) = self.scheduling.take() {
+            scheduling.push(self, senders, network);
+            self.scheduling = Some(scheduling);
         } else {
-            senders[0].send_burst(self, network);
+            senders[0].send_burst(self, network, u32::MAX);
         }
         senders[acknowledged].note_usage(self, network);
     }
@@ -49,20 +76,5 @@ impl Connection {
         let mut order: Vec<usize> = (0..self.n).filter(established).collect();
         order.sort_by_key(|&index| (!senders[index].is_usable(), self.subflow(index).srtt_us));
         order
-    }
-
-    /// Offers what subflow `index` has outstanding to the others.
-    pub(crate) fn reinject_from(&mut self, senders: &mut [Sender], index: usize) {
-        if !self.multipath || self.n < 2 {
-            return;
-        }
-        if !self.backlogs.is_empty() {
-            return self.offer(senders, index);
-        }
-        let Self { data, .. } = self;
-        let acknowledged = data.snd_una;
-        let queue = &mut data.reinject;
-        senders[index]
-            .give_away(acknowledged..u32::MAX, |dsn| queue.push_back(Reinjection { dsn, from: index }));
     }
 }

@@ -48,6 +48,11 @@ impl Rtt {
         self.srtt8 >> 3
     }
 
+    /// RTTVAR of RFC 6298, and Linux's slow maximum of four times that, not under its floor, microseconds.
+    pub(crate) fn variation_us(&self) -> (u32, u32) {
+        (self.mdev4 >> 2, self.rttvar4)
+    }
+
     /// Takes a sample for the timeout. `snd_una` and `snd_nxt` delimit rounds.
     #[inline]
     pub(crate) fn sample(&mut self, rtt_us: u32, snd_una: u32, snd_nxt: u32) {

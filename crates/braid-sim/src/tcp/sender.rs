@@ -222,6 +222,30 @@ impl Sender {
         self.integrate(old, now);
     }
 
+    /// The connection's scheduler makes the window smaller, and ssthresh if it is not 0. False if the algorithm owns both.
+    pub(crate) fn penalise(
+        &mut self,
+        connection: &mut Connection,
+        now: u64,
+        cwnd: u32,
+        ssthresh: u32,
+    ) -> bool {
+        let view = connection.subflow_mut(self.setup.index);
+        if self.owns_cwnd() || cwnd >= view.cwnd {
+            return false;
+        }
+        if ssthresh > 0 {
+            view.ssthresh = ssthresh;
+        }
+        self.set_cwnd(connection, now, cwnd);
+        true
+    }
+
+    /// RTT variation of RFC 6298, and as Linux keeps it, microseconds.
+    pub(crate) fn rtt_variation_us(&self) -> (u32, u32) {
+        self.rtt.variation_us()
+    }
+
     /// Packets sent and not acknowledged.
     pub(crate) fn packets_out(&self) -> u32 {
         self.board.packets_out()

@@ -11,7 +11,6 @@ use crate::event_queue::{EventQueue, NEVER};
 use crate::link::Link;
 use crate::network::{END, Network};
 use crate::packet::{Packet, Sack, Sacks, flags};
-use crate::scheduler::Scheduler;
 
 const MS: u64 = 1_000_000;
 
@@ -41,6 +40,7 @@ impl Bench {
             initial_ssthresh: None,
             ecn: true,
             accurate_ecn: false,
+            scheduler: None,
             delayed_ack: true,
             subflows: vec![model::Subflow {
                 name: "sf1".into(),
@@ -76,7 +76,7 @@ impl Bench {
         };
         let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
         let mut bench = Self {
-            connection: Connection::new(0, &model, 0, Scheduler::MinRtt),
+            connection: Connection::new(0, &model, 0, &crate::options::usual_scheduler()),
             senders: [Sender::new(setup, Controller::new(&spec))],
             network: Network {
                 now: 1_000 * MS,

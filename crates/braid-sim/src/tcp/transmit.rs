@@ -20,18 +20,31 @@ impl Sender {
         self.setup.hop = hop;
     }
 
-    /// Sends new data until its window or the receiver's is full.
+    /// Sends so many packets of new data, or until its window or the receiver's is full. False if none.
     #[inline]
-    pub(crate) fn send_burst(&mut self, connection: &mut Connection, network: &mut Network) {
-        let before = connection.data.snd_nxt;
-        while self.has_room(connection) && connection.data.may_send_new() {
-            let dsn = connection.data.snd_nxt;
-            connection.data.snd_nxt += 1;
+    pub(crate) fn send_burst(
+        &mut self,
+        connection: &mut Connection,
+        network: &mut Network,
+        packets: u32,
+    ) -> bool {
+        let mut left = packets;
+        while left > 0 && self.has_room(connection) && connection.data.may_send_new() {
+            let dsn = connection.data.take_next(self.setup.index);
             self.send_new(connection, network, dsn);
+            left -= 1;
         }
-        if connection.data.snd_nxt != before {
+        if left < packets {
             self.restart_probe(connection, network.now);
         }
+        left < packets
+    }
+
+    /// Sends a packet that another subflow has had.
+    pub(crate) fn send_alone(&mut self, connection: &mut Connection, network: &mut Network, dsn: u32) {
+        self.send_new(connection, network, dsn);
+        self.restart_probe(connection, network.now);
+        self.note_usage(connection, network);
     }
 
     /// Sends a packet of new data of this subflow.

@@ -6,7 +6,7 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::{
     Connection, Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario, Subflow, Traffic,
 };
-use braid_sim::{Options, Scheduler};
+use braid_sim::Options;
 
 /// A link of this rate and one-way delay with a queue of 100 packets and a clean way back.
 pub(crate) fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
@@ -48,6 +48,7 @@ pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> C
         initial_ssthresh: None,
         ecn: false,
         accurate_ecn: false,
+        scheduler: None,
         delayed_ack: true,
         subflows: routes
             .iter()
@@ -85,9 +86,11 @@ pub(crate) fn run(scenario: &Scenario, cc: &str, seed: u64) -> Measurements {
 }
 
 /// With a packet scheduler other than the usual one.
-pub(crate) fn run_scheduled(scenario: &Scenario, cc: &str, seed: u64, scheduler: Scheduler) -> Measurements {
+pub(crate) fn run_scheduled(scenario: &Scenario, cc: &str, seed: u64, scheduler: &str) -> Measurements {
     let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
-    braid_sim::run_with(scenario, &spec, seed, Options { scheduler, ..Options::default() }).unwrap()
+    let scheduler = braid_schedulers::Spec::parse(scheduler).unwrap_or_else(|error| panic!("{}", error.0));
+    braid_sim::run_with(scenario, &spec, seed, Options { scheduler: Some(scheduler), ..Options::default() })
+        .unwrap()
 }
 
 /// Goodput of a connection in Mbit/s.

@@ -1,0 +1,253 @@
+//! How a scheduler is asked, and how its choices are carried out.
+
+use braid_algorithms::layout::ca_state;
+use braid_schedulers::layout::{Choice, choice_flags, flags};
+use braid_schedulers::{Event, Scheduler};
+
+use super::Scheduling;
+use super::memory::PIECE;
+use crate::connection::Connection;
+use crate::event_queue::NEVER;
+use crate::network::Network;
+use crate::tcp::sender::Sender;
+
+impl Scheduling {
+    /// Asks for one segment after the other, until there is none or the scheduler waits. What is to be sent once more comes first.
+    pub(super) fn push(
+        &mut self,
+        connection: &mut Connection,
+        senders: &mut [Sender],
+        network: &mut Network,
+    ) {
+        connection.wake_at = NEVER;
+        let queues = self.chooser.flags() & Scheduler::QUEUES != 0;
+        if queues {
+            connection.grow_buffers(senders);
+        }
+        self.push_again(connection, senders, network);
+        self.push_new(connection, senders, network);
+        if queues {
+            connection.send_given(senders, network);
+        }
+        self.note_window(connection, senders, network);
+    }
+
+    /// Data that a subflow has failed with.
+    fn push_again(&mut self, connection: &mut Connection, senders: &mut [Sender], network: &mut Network) {
+        while let Some(dsn) = connection.data.next_reinjection() {
+            if !self.may_be_asked(connection, senders) {
+                return;
+            }
+            let choice = self.ask(connection, senders, network, dsn, flags::REINJECTION);
+            let Some(index) = first_of(choice.paths, senders) else { return };
+            if choice.flags & choice_flags::QUEUE != 0 {
+                let mut left = at_most(choice.packets);
+                while let Some(dsn) = connection.data.next_reinjection().filter(|_| left > 0) {
+                    connection.data.take_reinjection(index);
+                    connection.backlogs[index].push(dsn, dsn + 1);
+                    left -= 1;
+                }
+            } else if senders[index].has_room(connection) {
+                connection.data.take_reinjection(index);
+                senders[index].send_alone(connection, network, dsn);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Data that no subflow has had, and copies of those that others have.
+    fn push_new(&mut self, connection: &mut Connection, senders: &mut [Sender], network: &mut Network) {
+        let mut may_recall = true;
+        while let Some((dsn, of_segment)) = self.next_segment(connection, senders.len()) {
+            if !self.may_be_asked(connection, senders) {
+                return;
+            }
+            let choice = self.ask(connection, senders, network, dsn, of_segment);
+            if choice.flags & choice_flags::RECALL != 0 && may_recall {
+                may_recall = false;
+                connection.recall();
+                continue;
+            }
+            let Some(index) = first_of(choice.paths, senders) else { return };
+            let done = if choice.flags & choice_flags::COPY != 0 {
+                send_copies(connection, senders, network, choice.paths)
+            } else if choice.flags & choice_flags::QUEUE != 0 {
+                self.give(connection, senders, index, at_most(choice.packets))
+            } else {
+                let others = choice.paths & !(1 << index);
+                let packets = if others == 0 { at_most(choice.packets) } else { 1 };
+                let sent = senders[index].send_burst(connection, network, packets);
+                senders[index].note_usage(connection, network);
+                if others != 0 {
+                    send_copies(connection, senders, network, others);
+                }
+                sent
+            };
+            if !done {
+                return;
+            }
+        }
+    }
+
+    /// The next segment to ask about.
+    #[inline]
+    fn next_segment(&self, connection: &Connection, n: usize) -> Option<(u32, u32)> {
+        let data = &connection.data;
+        if let Some(dsn) = data.next_recalled() {
+            return Some((dsn, flags::NEW_DATA));
+        }
+        let own = self.chooser.flags();
+        let may = if own & Scheduler::QUEUES != 0 {
+            data.sendable(connection.written_ahead()) > 0
+        } else {
+            data.may_send_new()
+        };
+        if may {
+            return Some((data.snd_nxt, flags::NEW_DATA));
+        }
+        let copies =
+            own & Scheduler::COPIES != 0 && (0..n).any(|index| !data.carriers.behind(index).is_empty());
+        copies.then_some((data.snd_nxt, 0))
+    }
+
+    /// Whether any answer but to wait is possible.
+    #[inline]
+    fn may_be_asked(&self, connection: &Connection, senders: &[Sender]) -> bool {
+        self.chooser.flags() & Scheduler::QUEUES != 0
+            || senders.iter().any(|sender| sender.has_room(connection))
+    }
+
+    #[inline]
+    fn ask(
+        &mut self,
+        connection: &mut Connection,
+        senders: &[Sender],
+        network: &Network,
+        dsn: u32,
+        of_segment: u32,
+    ) -> Choice {
+        self.show(connection, senders, network, self.chooser.flags() & Scheduler::BY_SRTT == 0);
+        self.paths.flags = of_segment;
+        self.paths.segment = connection.data.short(dsn).map_or(connection.subflow(0).mss, u32::from);
+        self.paths.carriers =
+            if dsn < connection.data.snd_nxt { connection.data.carriers.of(dsn) } else { 0 };
+        let choice = self.chooser.deliver(Event::Choose, &self.paths);
+        if choice.flags & choice_flags::FORGET != 0 {
+            connection.data.carriers.forget(dsn);
+        }
+        if choice.paths == 0 && choice.wake_us > 0 {
+            connection.wake_at = network.now + 1_000 * u64::from(choice.wake_us);
+        }
+        choice
+    }
+
+    /// Gives new data to a subflow, whether it can send them or not, as far as its send buffer has room.
+    fn give(&self, connection: &mut Connection, senders: &[Sender], index: usize, packets: u32) -> bool {
+        let is_mainline = self.chooser.flags() & Scheduler::MAINLINE != 0;
+        let piece = if is_mainline { PIECE.div_ceil(connection.subflow(index).mss) } else { 1 };
+        let ahead = connection.written_ahead();
+        let mut left = packets;
+        while left > 0 && connection.has_memory(senders, index) {
+            let n = left.min(piece);
+            for _ in 0..n {
+                let has_more =
+                    connection.data.next_recalled().is_some() || connection.data.sendable(ahead) > 0;
+                if !has_more {
+                    return left < packets;
+                }
+                let dsn = connection.data.take_next(index);
+                connection.backlogs[index].push(dsn, dsn + 1);
+            }
+            left -= n;
+        }
+        left < packets
+    }
+
+    /// The receive window keeps data back though a subflow could send: asks what is to be done about it.
+    #[inline]
+    fn note_window(&mut self, connection: &mut Connection, senders: &mut [Sender], network: &mut Network) {
+        let is_limited = connection.data.is_window_limited();
+        if is_limited || connection.data.limited_since.is_some() {
+            self.note_limited(connection, senders, network, is_limited);
+        }
+    }
+
+    fn note_limited(
+        &mut self,
+        connection: &mut Connection,
+        senders: &mut [Sender],
+        network: &mut Network,
+        is_limited: bool,
+    ) {
+        let fastest = if is_limited { ready(connection, senders) } else { None };
+        connection.data.note_limited(network.now, fastest.is_some());
+        let Some(index) = fastest.filter(|_| self.chooser.wants(Event::Blocked)) else { return };
+        let head = connection.data.snd_una;
+        self.show(connection, senders, network, true);
+        self.paths.flags = flags::WINDOW_BLOCKED;
+        self.paths.self_index = index as u32;
+        self.paths.head_carriers = connection.data.carriers.of(head);
+        let choice = self.chooser.deliver(Event::Blocked, &self.paths);
+        for (other, sender) in senders.iter_mut().enumerate() {
+            let (cwnd, ssthresh) = (choice.cwnd[other & 7], choice.ssthresh[other & 7]);
+            if cwnd > 0 && sender.penalise(connection, network.now, cwnd, ssthresh) {
+                connection.data.counts.penalties += 1;
+            }
+        }
+        if choice.flags & choice_flags::RESEND_HEAD != 0 {
+            connection.data.counts.opportunistic += 1;
+            connection.data.note_repeated(head);
+            connection.data.carriers.add(head, index);
+            senders[index].send_alone(connection, network, head);
+        }
+    }
+}
+
+/// How many packets a choice is for.
+fn at_most(packets: u32) -> u32 {
+    if packets == 0 { u32::MAX } else { packets }
+}
+
+/// The first of a set of subflows.
+#[inline]
+fn first_of(paths: u32, senders: &[Sender]) -> Option<usize> {
+    let first = paths.trailing_zeros() as usize;
+    (first < senders.len()).then_some(first)
+}
+
+/// The subflow with room and the smallest srtt.
+fn ready(connection: &Connection, senders: &[Sender]) -> Option<usize> {
+    let is_ready = |index: &usize| {
+        let sender = &senders[*index];
+        let queued = connection.backlogs.get(*index).map_or(0, |backlog| backlog.packets);
+        sender.is_usable()
+            && sender.has_room(connection)
+            && sender.in_flight() + queued < connection.subflow(*index).cwnd
+            && connection.subflow(*index).ca_state != ca_state::LOSS
+    };
+    (0..senders.len()).filter(is_ready).min_by_key(|&index| connection.subflow(index).srtt_us)
+}
+
+/// Each of these subflows sends the oldest packet that it is behind with. False if none could.
+fn send_copies(
+    connection: &mut Connection,
+    senders: &mut [Sender],
+    network: &mut Network,
+    paths: u32,
+) -> bool {
+    let mut any = false;
+    for (index, sender) in senders.iter_mut().enumerate().filter(|(index, _)| paths >> index & 1 == 1) {
+        let carriers = &connection.data.carriers;
+        let own = 1 << index;
+        let Some(dsn) = carriers.behind(index).find(|&dsn| carriers.of(dsn) & own == 0) else { continue };
+        if sender.has_room(connection) {
+            connection.data.counts.copies += 1;
+            connection.data.note_repeated(dsn);
+            connection.data.carriers.add(dsn, index);
+            sender.send_alone(connection, network, dsn);
+            any = true;
+        }
+    }
+    any
+}

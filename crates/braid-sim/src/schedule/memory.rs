@@ -1,0 +1,80 @@
+//! Send buffers: what subflows are given before they can send it, and how much of it fits.
+
+use braid_algorithms::layout::{SSTHRESH_INFINITE, Subflow};
+
+use crate::connection::Connection;
+use crate::network::Network;
+use crate::tcp::sender::{Phase, Sender};
+
+/// Unmodified Linux hands memory over in pieces of so many bytes: after each the send buffer is looked at, and one is sent once
+/// more when nothing arrives any more.
+pub(super) const PIECE: u32 = 32_768;
+/// What the application writes at a time, bytes.
+const WRITE: u64 = 65_536;
+/// Memory that a packet takes besides its payload, bytes (`SKB_TRUESIZE` of a segment without data).
+const OVERHEAD: u64 = 896;
+/// Memory that the send buffer reckons with for a packet of up to 1512 bytes (`tcp_sndbuf_expand`) in kernels without drivers for
+/// wireless networks, such as Debian's for clouds. Those with them reserve some more for headers, which makes it 4352.
+const RECKONED: u64 = 2_304;
+/// It is for two windows, of so many packets at least.
+const LEAST_WINDOW: u32 = 10;
+/// `tcp_wmem[0]`: what the connection has beyond the buffers of its subflows.
+const LEAST_BUFFER: u64 = 4_096;
+
+/// Linux's `tcp_update_pacing_rate`, bytes per second; algorithms that pace have their own.
+pub(super) fn pacing_rate(view: &Subflow, packets_out: u32) -> u64 {
+    if view.pacing_rate > 0 {
+        return view.pacing_rate;
+    }
+    let is_starting = view.ssthresh == SSTHRESH_INFINITE || view.cwnd < view.ssthresh / 2;
+    let percent = if is_starting { 200 } else { 120 };
+    let window = u64::from(view.cwnd.max(packets_out)) * u64::from(view.mss);
+    window * percent * 10_000 / u64::from(view.srtt_us).max(1)
+}
+
+impl Connection {
+    /// Memory of what a subflow has and was not acknowledged, sent or not, bytes.
+    pub(super) fn memory(&self, senders: &[Sender], index: usize) -> u64 {
+        let queued = self.backlogs.get(index).map_or(0, |backlog| backlog.packets);
+        let packets = senders[index].packets_out() + queued;
+        u64::from(packets) * (u64::from(self.subflow(index).mss) + OVERHEAD)
+    }
+
+    /// Whether a subflow may be given more than it can send.
+    pub(super) fn has_memory(&self, senders: &[Sender], index: usize) -> bool {
+        self.memory(senders, index) < self.backlogs[index].buffer
+    }
+
+    /// A send buffer is for two windows; it grows when it kept its subflow from filling one (`tcp_should_expand_sndbuf`).
+    pub(super) fn grow_buffers(&mut self, senders: &[Sender]) {
+        for (index, sender) in senders.iter().enumerate() {
+            let cwnd = self.subflow(index).cwnd;
+            let buffer = &mut self.backlogs[index].buffer;
+            if sender.phase == Phase::Established && (*buffer == 0 || sender.in_flight() < cwnd) {
+                *buffer = (*buffer).max(2 * RECKONED * u64::from(cwnd.max(LEAST_WINDOW)));
+            }
+        }
+    }
+
+    /// How far the application has written beyond what has arrived, packets. The connection has as much memory as its subflows
+    /// together, and the application goes on when a third of it is free.
+    pub(super) fn written_ahead(&self) -> u32 {
+        let memory = LEAST_BUFFER + self.backlogs.iter().map(|backlog| backlog.buffer).sum::<u64>();
+        ((memory * 2 / 3 + WRITE) / u64::from(self.subflow(0).mss)) as u32
+    }
+
+    /// Each subflow sends of what it was given what its window lets it.
+    pub(super) fn send_given(&mut self, senders: &mut [Sender], network: &mut Network) {
+        for (index, sender) in senders.iter_mut().enumerate() {
+            let before = self.backlogs[index].packets;
+            while sender.has_room(self) {
+                let Some(dsn) = self.backlogs[index].pop() else { break };
+                sender.send_new(self, network, dsn);
+            }
+            if self.backlogs[index].packets != before {
+                sender.restart_probe(self, network.now);
+                sender.note_usage(self, network);
+            }
+        }
+    }
+}

@@ -60,7 +60,7 @@ struct braid_subflow {
 	u32 delivered_ce; /* those of them that were congestion-marked; wraps */
 	u32 lost;         /* packets marked lost so far; wraps */
 	u32 id;           /* stable within the connection, from 1 in order of creation */
-	u32 reserved;
+	u32 hint;        /* what the host says: subflows of one number, not 0, share a bottleneck; 0: it says nothing */
 	u64 snd_una;     /* bytes acknowledged, from the start of the subflow */
 	u64 snd_nxt;     /* bytes sent, from the start of the subflow */
 	u64 last_ack_us; /* time of the latest delivery */

@@ -26,6 +26,16 @@ typedef signed long long s64;
 #define braid_inline static inline __attribute__((always_inline, unused))
 
 /*
+ * A function that the verifier looks at once, for any arguments, instead of at each call with what it knows there. Such a
+ * function returns a u32, takes pointers to memory that can be written and checks that they are not 0.
+ */
+#ifdef __bpf__
+#define braid_once __attribute__((noinline))
+#else
+#define braid_once static __attribute__((unused))
+#endif
+
+/*
  * Conditions as numbers, 1 or 0, and a choice between two values. BPF has neither a conditional move nor an instruction
  * that sets a register to a comparison, so there a comparison becomes a branch; the verifier knows more on either side,
  * takes what follows for different and explores it once for each. Hence for BPF arithmetic that the compiler cannot see

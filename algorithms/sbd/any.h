@@ -5,15 +5,17 @@
 
 #include "ba.h"
 #include "comark.h"
+#include "hint.h"
 #include "interval.h"
+#include "queue.h"
 #include "rfc8382.h"
 #include "sync.h"
 
-enum any_detector { ANY_BA, ANY_RFC8382, ANY_DWC, ANY_COMARK, ANY_INTERVAL, ANY_NONE, ANY_ALL };
+enum any_detector { ANY_BA, ANY_RFC8382, ANY_DWC, ANY_COMARK, ANY_INTERVAL, ANY_NONE, ANY_ALL, ANY_QUEUE, ANY_HINT };
 
 #define ANY_FIRST sbd
 #define ANY_PARAMS(P)                                                                                           \
-	P(sbd, ANY_BA, 0, ANY_ALL, 1, "ba|rfc8382|dwc|ecn|interval|none|all",                                   \
+	P(sbd, ANY_BA, 0, ANY_HINT, 1, "ba|rfc8382|dwc|ecn|interval|none|all|queue|hint",                       \
 	  "which subflows share a bottleneck: by BA-MPCUBIC's filters, the statistics of RFC 8382, congestion " \
 	  "at the same time, common congestion marks, intervals between congestion events; or none, or all of " \
 	  "them, whatever happens")                                                                             \
@@ -21,7 +23,8 @@ enum any_detector { ANY_BA, ANY_RFC8382, ANY_DWC, ANY_COMARK, ANY_INTERVAL, ANY_
 	RFC8382_PARAMS(P)                                                                                       \
 	SYNC_PARAMS(P)                                                                                          \
 	COMARK_PARAMS(P)                                                                                        \
-	INTERVAL_PARAMS(P)
+	INTERVAL_PARAMS(P)                                                                                      \
+	QUEUE_PARAMS(P)
 
 BRAID_PARAMS(any, ANY_PARAMS);
 
@@ -32,6 +35,7 @@ struct any_state {
 		struct sync_state sync;
 		struct comark_state comark;
 		struct interval_state interval;
+		struct queue_state queue;
 	};
 };
 
@@ -51,6 +55,9 @@ struct any_state {
 		case ANY_INTERVAL:                                                                                    \
 			interval_##event_(view, &state->interval, SBD_PART(interval, params, INTERVAL_FIRST), event); \
 			break;                                                                                        \
+		case ANY_QUEUE: queue_##event_(view, &state->queue, SBD_PART(queue, params, QUEUE_FIRST), event);     \
+			break;                                                                                        \
+		case ANY_HINT: hint_decide(view, event); break;                                                       \
 		case ANY_ALL: sbd_decide(view, SBD_ONE_GROUP, event->now_us); break;                                  \
 		}                                                                                                     \
 	}

@@ -29,7 +29,7 @@ const struct braid_probe_field braid_probe_fields[] = {
 	FIELD(subflow, delivered_ce),
 	FIELD(subflow, lost),
 	FIELD(subflow, id),
-	FIELD(subflow, reserved),
+	FIELD(subflow, hint),
 	FIELD(subflow, snd_una),
 	FIELD(subflow, snd_nxt),
 	FIELD(subflow, last_ack_us),

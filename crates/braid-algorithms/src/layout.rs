@@ -122,8 +122,8 @@ pub struct Subflow {
     pub lost: u32,
     /// Stable within the connection, from 1.
     pub id: u32,
-    /// Unused, zero.
-    pub reserved: u32,
+    /// What the host says: subflows of one number, not 0, share a bottleneck; 0: it says nothing.
+    pub hint: u32,
     /// Bytes acknowledged from the start of the subflow.
     pub snd_una: u64,
     /// Bytes sent from the start of the subflow.

@@ -65,7 +65,7 @@ fn rust_and_c_agree_on_every_field() {
         delivered_ce,
         lost,
         id,
-        reserved,
+        hint,
         snd_una,
         snd_nxt,
         last_ack_us,

@@ -1,7 +1,8 @@
 //! What detectors of shared bottlenecks said, beside what was so.
 //!
 //! The truth is the scenario's: at any moment the bottleneck of a subflow is the slowest link of its route of that
-//! moment, and it is shared if it is the bottleneck of another established subflow of the connection as well.
+//! moment, and it is shared if it is the bottleneck of another established subflow of the connection as well, unless
+//! each flow has a queue of its own there (`fq_codel`).
 
 use braid_scenario::model::{self, Scenario};
 use serde::{Deserialize, Serialize};
@@ -79,7 +80,7 @@ fn of_connection(
         // Stretches between changes of the truth about anybody, joined where it is the same for this one.
         let mut stretches: Vec<(Truth, u64, u64)> = Vec::new();
         for stretch in times.windows(2) {
-            let Some(truth) = Truth::of(&subflows, own, stretch[0]) else { continue };
+            let Some(truth) = Truth::of(scenario, &subflows, own, stretch[0]) else { continue };
             match stretches.last_mut() {
                 Some((last, _, to)) if *last == truth && *to == stretch[0] => *to = stretch[1],
                 _ => stretches.push((truth, stretch[0], stretch[1])),
@@ -109,10 +110,7 @@ struct Observed<'a> {
 
 impl<'a> Observed<'a> {
     fn new(scenario: &Scenario, model: &'a model::Subflow, counts: &'a SubflowCounts, end: u64) -> Self {
-        let slowest = |route: &[usize]| {
-            let rate = |&&link: &&usize| scenario.links[link].forward.rate_bps;
-            *route.iter().min_by_key(rate).expect("routes are not empty")
-        };
+        let slowest = |route: &[usize]| scenario.bottleneck(route);
         let mut bottlenecks = vec![(0, slowest(&model.route))];
         for reroute in &model.reroutes {
             bottlenecks.extend(reroute.forward.as_ref().map(|route| (reroute.at_ns, slowest(route))));
@@ -156,10 +154,11 @@ struct Truth {
 }
 
 impl Truth {
-    fn of(subflows: &[Observed], own: usize, time: u64) -> Option<Self> {
+    fn of(scenario: &Scenario, subflows: &[Observed], own: usize, time: u64) -> Option<Self> {
         let bottleneck = subflows[own].lives_at(time).then(|| subflows[own].bottleneck_at(time))?;
         let shares = |other: &usize| {
             *other != own
+                && scenario.links[bottleneck].forward.has_one_queue()
                 && subflows[*other].lives_at(time)
                 && subflows[*other].bottleneck_at(time) == bottleneck
         };

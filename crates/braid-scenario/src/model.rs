@@ -32,6 +32,24 @@ pub struct Scenario {
     pub connections: Vec<Connection>,
 }
 
+impl Scenario {
+    /// The slowest link of a route.
+    ///
+    /// # Panics
+    /// If the route is empty, which no route of a scenario is.
+    pub fn bottleneck(&self, route: &[usize]) -> usize {
+        let rate = |&&link: &&usize| self.links[link].forward.rate_bps;
+        *route.iter().min_by_key(rate).expect("routes are not empty")
+    }
+
+    /// Who has this number in common waits in one queue: that of the slowest link of its route. 0: a queue of its own.
+    pub fn bottleneck_queue(&self, route: &[usize]) -> u32 {
+        let bottleneck = self.bottleneck(route);
+        let shares = self.links[bottleneck].forward.has_one_queue();
+        if shares { bottleneck as u32 + 1 } else { 0 }
+    }
+}
+
 /// A duplex link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
@@ -74,6 +92,13 @@ pub struct Direction {
     /// Whether the queue outlives the time that changes keep the link down, and goes on filling; else it is emptied, and
     /// what comes is dropped.
     pub keeps_queue: bool,
+}
+
+impl Direction {
+    /// Whether all flows wait in one queue, so that those that meet in it share a bottleneck.
+    pub fn has_one_queue(&self) -> bool {
+        !matches!(self.discipline, Discipline::FqCoDel(_))
+    }
 }
 
 /// From where on a queue marks packets.

@@ -74,7 +74,7 @@ row!(Subflow:
     U32 "delivered_ce" delivered_ce as u32,
     U32 "lost" lost as u32,
     U32 "id" id as u32,
-    U32 "reserved" reserved as u32,
+    U32 "hint" hint as u32,
     U64 "snd_una" snd_una as u64,
     U64 "snd_nxt" snd_nxt as u64,
     U64 "last_ack_us" last_ack_us as u64,

@@ -79,8 +79,11 @@ impl Run<'_> {
         for connection in first..first + n {
             let subflow = self.connections[connection].first + index;
             if let Some(hop) = forward {
+                let route = change.forward.as_deref().unwrap_or_default();
                 self.paths[subflow].forward_hop = hop;
+                self.paths[subflow].queue = self.scenario.bottleneck_queue(route);
                 self.senders[subflow].set_route(hop);
+                self.state_queue(subflow);
             }
             if let Some(hop) = reverse {
                 self.paths[subflow].reverse_hop = hop;

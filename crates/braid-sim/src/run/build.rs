@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
         for subflow in &model.subflows {
             let forward_hop = self.network.add_forward_route(&subflow.route);
             let reverse_hop = self.network.add_reverse_route(&subflow.route);
-            hops.push((forward_hop, reverse_hop));
+            hops.push((forward_hop, reverse_hop, self.scenario.bottleneck_queue(&subflow.route)));
         }
         for (index, subflow) in model.subflows.iter().enumerate() {
             for (nth, reroute) in subflow.reroutes.iter().enumerate() {
@@ -138,7 +138,7 @@ impl<'a> Run<'a> {
                 self.senders.len(),
                 &self.schedulers[number],
             ));
-            for (index, &(forward_hop, reverse_hop)) in hops.iter().enumerate() {
+            for (index, &(forward_hop, reverse_hop, queue)) in hops.iter().enumerate() {
                 self.paths.push(Path {
                     live: NOBODY,
                     id: self.senders.len() as u32,
@@ -147,6 +147,7 @@ impl<'a> Run<'a> {
                     scenario_subflow: scenario_subflow + index,
                     forward_hop,
                     reverse_hop,
+                    queue,
                     established: None,
                     closed: None,
                 });

@@ -34,6 +34,8 @@ pub(crate) struct Path {
     pub(super) scenario_subflow: usize,
     pub(super) forward_hop: u32,
     pub(super) reverse_hop: u32,
+    /// The queue at its bottleneck, what a perfect detector would know.
+    pub(super) queue: u32,
     pub(super) established: Option<u64>,
     pub(super) closed: Option<u64>,
 }

@@ -73,8 +73,15 @@ impl Run<'_> {
 
     /// A subflow begins its handshake.
     pub(super) fn open(&mut self, subflow: usize) {
+        self.state_queue(subflow);
         self.senders[subflow].phase = Phase::Opening(0);
         self.send_opening(subflow, 0);
+    }
+
+    /// The view's hint is the truth: `split:sbd=hint` is what a perfect detector would make of it.
+    pub(super) fn state_queue(&mut self, subflow: usize) {
+        let Path { connection, index, queue, .. } = self.paths[subflow];
+        self.connections[connection].subflow_mut(index).hint = queue;
     }
 
     pub(super) fn send_opening(&mut self, subflow: usize, step: u32) {

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Shared bottlenecks by the queue itself: packets that are in one FIFO queue at the same moment wait equally long.
+ *
+ *	slot:  4.1 ms of the time at which packets were sent; its value is the smallest RTT in it
+ *	pair:  values x and y of two subflows whose slots match within one, shifted against each other by lags of 0, 1/4,
+ *	       1/2, 3/4 and 1 of the difference of their minimum RTTs
+ *	u, v:  x and y without level and slope, exponential means of about 16 pairs
+ *	block: 0.2 s, at least two RTTs and four pairs
+ *	       rho = 1 - max(sum (u-v)^2 - noise, 0) / sum (u^2 + v^2)
+ *	       weight = energy / (energy + floor), energy = sum (u^2 + v^2)
+ *	score: + weight * llr(rho), within +-4: llr rises from -minus at low over 0 at pivot to plus at high
+ *	together above join, apart below -part; in between all stays as it is, and so it does while queues are quiet
+ *
+ * Of two subflows the one with the smaller minimum RTT compares: what it sent at the matching time is acknowledged first.
+ * It publishes with whom it shares, the other one publishes its latest slots for it.
+ *
+ * An RTT that may contain the wait of a receiver's delayed ACK is left out: that of an ACK for a single packet, while most
+ * ACKs are for two or more.
+ *
+ * noise: what the time of a packet on the link and the difference of neighbouring slots explain. Differences of that size
+ * are no sign against; that they explain nearly everything is no sign for it.
+ */
+#ifndef BRAID_SBD_QUEUE_H
+#define BRAID_SBD_QUEUE_H
+
+#include "detector.h"
+
+#define QUEUE_SLOT_BITS 12 /* us */
+#define QUEUE_DELAY_BITS 5 /* unit of a delay in a slot: 32 us */
+#define QUEUE_RING 8u      /* slots published */
+#define QUEUE_HISTORY 128u /* own slots remembered: half a second */
+#define QUEUE_LAGS 5u
+#define QUEUE_ALIKE_US 8000u /* RTTs this close count as equal */
+#define QUEUE_ROUNDS 4u      /* slots of a peer looked at per ACK */
+#define QUEUE_SCALE 1000u
+#define QUEUE_PAIRS 4u     /* the least that a block is judged by */
+#define QUEUE_MEAN_BITS 4  /* memory of level and slope: 16 pairs */
+#define QUEUE_NOISE_BITS 5 /* memory of the noise: 32 slots */
+
+#define QUEUE_FIRST queue_block
+#define QUEUE_PARAMS(P)                                                                                              \
+	P(queue_block, 200000, 50000, 5000000, 1000000, "s", "least length of a block")                              \
+	P(queue_floor, 300, 1, 100000, 1, "us", "variation of a queue at which a block has half its weight")         \
+	P(queue_packets, 1300, 0, 10000, QUEUE_SCALE, "", "noise of a slot, in packets' times on the link")          \
+	P(queue_chance, 1500, 0, 10000, QUEUE_SCALE, "", "noise of a slot, in squared differences to its neighbour") \
+	P(queue_excuse, 400, 0, 10000, QUEUE_SCALE, "", "how much of a difference the noise explains")               \
+	P(queue_low, 300, 0, 1000, QUEUE_SCALE, "",                                                                  \
+	  "concordance from which on downwards a block is wholly against it")                                        \
+	P(queue_pivot, 750, 0, 1000, QUEUE_SCALE, "", "concordance that says nothing")                               \
+	P(queue_high, 950, 0, 1000, QUEUE_SCALE, "", "concordance from which on upwards a block is wholly for it")   \
+	P(queue_raw, 200, 0, 1000, QUEUE_SCALE, "", "concordance, noise and all, below which nothing is for it")     \
+	P(queue_ramp, 300, 1, 1000, QUEUE_SCALE, "", "how far above queue_raw all of it counts")                     \
+	P(queue_minus, 1250, 0, 4000, QUEUE_SCALE, "", "the most that a block says against it")                      \
+	P(queue_plus, 1500, 0, 4000, QUEUE_SCALE, "", "the most that a block says for it")                           \
+	P(queue_join, 2500, 0, 4000, QUEUE_SCALE, "", "together above this score")                                   \
+	P(queue_part, 0, 0, 4000, QUEUE_SCALE, "", "apart below minus this score")                                   \
+	P(queue_most, 4000, 1, 30000, QUEUE_SCALE, "", "bound of the score on either side")
+
+BRAID_PARAMS(queue, QUEUE_PARAMS);
+
+struct queue_statistics {
+	u64 partners; /* ids */
+	u32 written;  /* slots published so far; wraps */
+	u32 strength; /* thousandths: the least score for or against of the comparisons that self makes; 0 before the first */
+	u32 ring[QUEUE_RING]; /* slot << 16 | RTT, by number of the slot; 0: none */
+};
+_Static_assert(sizeof(struct queue_statistics) <= SBD_STATISTICS_WORDS * 8, "public words of queues");
+
+/* A comparison at one lag. Delays in 32 us with QUEUE_MEAN_BITS fraction bits, their squares in (32 us)^2. */
+struct queue_lag {
+	s32 mean_x, mean_y;
+	s32 slope_x, slope_y;
+	s32 cross;  /* sum 2uv */
+	u32 energy; /* sum u^2 + v^2 */
+	short score;
+	u16 pairs;
+};
+
+/* What is known of a peer. */
+struct queue_peer {
+	u32 id;
+	u32 read;   /* its slots that were looked at */
+	u32 block;  /* own slot at which the block began */
+	u32 noise;  /* mean squared difference of its neighbouring slots, (32 us)^2 */
+	u32 before; /* its slot before */
+	short best; /* the largest score */
+	u16 together;
+	struct queue_lag lag[QUEUE_LAGS];
+};
+
+struct queue_state {
+	u32 history[QUEUE_HISTORY];                 /* as the ring, by slot */
+	struct queue_peer peer[BRAID_MAX_SUBFLOWS]; /* by place in the view */
+	u64 seen;                                   /* statements that the group was found from */
+	u64 last_us;                                /* latest ACK that delivered something */
+	u32 slot;                                   /* the open one */
+	u32 least;                                  /* its smallest RTT so far; 0: none is open */
+	u32 noise;                                  /* own, as a peer's */
+	u32 before;
+	u32 gap;   /* a packet's time on the link: low quantile of the time per packet between ACKs, us */
+	u32 whole; /* share of ACKs for two packets or more, of 1024 */
+};
+
+/* The RTT of a slot of a history or of the nearest one; 0: none. */
+braid_inline u32 queue_in_slot(const struct queue_state *state, u32 slot)
+{
+	u32 entry = state->history[slot & (QUEUE_HISTORY - 1)];
+
+	return entry & 0xffff & (0 - braid_equal(entry >> 16, slot & 0xffff));
+}
+
+braid_inline u32 queue_near_slot(const struct queue_state *state, u32 slot)
+{
+	u32 at = queue_in_slot(state, slot), before = queue_in_slot(state, slot - 1),
+	    after = queue_in_slot(state, slot + 1);
+
+	before = (u32)braid_select(braid_below32(0, before), before, after);
+	return (u32)braid_select(braid_below32(0, at), at, before);
+}
+
+/* a / 2^n, rounded towards minus infinity. */
+braid_inline s32 queue_shift(s32 a, u32 n)
+{
+	return a >> n;
+}
+
+/* A pair at one lag; `is` is 0 for none. Free of branches, as it is run at every lag of every peer. */
+braid_inline void queue_pair(struct queue_lag *lag, u32 x, u32 y, u32 is)
+{
+	s32 begun = 0 - (s32)braid_below32(0, (u32)lag->mean_y), take = 0 - (s32)is;
+	s32 sx = (s32)(x << QUEUE_MEAN_BITS), sy = (s32)(y << QUEUE_MEAN_BITS);
+	s32 u = (sx - lag->mean_x) & begun, v = (sy - lag->mean_y) & begun, du, dv;
+	s64 uv, energy;
+
+	lag->mean_x += ((queue_shift(u, QUEUE_MEAN_BITS) & begun) | ((sx - lag->mean_x) & ~begun)) & take;
+	lag->mean_y += ((queue_shift(v, QUEUE_MEAN_BITS) & begun) | ((sy - lag->mean_y) & ~begun)) & take;
+	du = u - lag->slope_x;
+	dv = v - lag->slope_y;
+	lag->slope_x += queue_shift(du, QUEUE_MEAN_BITS) & take;
+	lag->slope_y += queue_shift(dv, QUEUE_MEAN_BITS) & take;
+	uv = (2 * (s64)du * dv) >> (2 * QUEUE_MEAN_BITS);
+	energy = ((s64)du * du + (s64)dv * dv) >> (2 * QUEUE_MEAN_BITS);
+	/* Beyond a second squared nothing is added any more. */
+	is &= braid_below(lag->energy + (u64)energy, 1u << 30);
+	take = 0 - (s32)is;
+	lag->cross += (s32)uv & take;
+	lag->energy += (u32)energy & (u32)take;
+	lag->pairs = (u16)(lag->pairs + is);
+}
+
+/* The noise after another slot. */
+braid_inline u32 queue_noisy(u32 noise, u32 before, u32 entry)
+{
+	u32 gap = ((entry >> 16) - (before >> 16)) & 0xffff;
+	s64 d = (s64)(entry & 0xffff) - (s64)(before & 0xffff), square = (s64)braid_min((u64)(d * d), 1u << 20);
+	u32 counts = braid_below32(0, before) & braid_below32(gap - 1, 2), first = braid_equal(noise, 0);
+	s64 next = (s64)noise + ((square - (s64)noise) >> QUEUE_NOISE_BITS);
+
+	next = (s64)braid_select(first, (u64)square, (u64)next);
+	return (u32)braid_select(counts, (u64)next, noise);
+}
+
+/* max(a, 0) and max(-a, 0) */
+braid_inline u64 queue_above(s64 a)
+{
+	return (u64)a & (((u64)a >> 63) - 1);
+}
+
+/* What a block says: the likelihood ratio's logarithm, thousandths. `noise` is that of a pair, (32 us)^2. */
+braid_inline s64 queue_evidence(const struct queue_lag *lag, const struct queue_params *params, u64 noise)
+{
+	u64 floor_us = params->queue_floor, floor = (floor_us * floor_us * lag->pairs) >> (2 * QUEUE_DELAY_BITS);
+	u64 energy = lag->energy, up_range = braid_sub(params->queue_high, params->queue_pivot);
+	u64 down_range = braid_sub(params->queue_pivot, params->queue_low), weight, differs, up, down, sure;
+	s64 excess;
+
+	/* Thousandths of the energy: what differs beyond the noise, and what differs at all. */
+	differs = queue_above((s64)(energy - (u64)(s64)lag->cross) -
+			      (s64)(noise * lag->pairs * params->queue_excuse / QUEUE_SCALE));
+	differs = braid_div(differs * QUEUE_SCALE, energy + 1);
+	excess = (s64)QUEUE_SCALE - (s64)params->queue_pivot - (s64)differs;
+	up = braid_min(queue_above(excess), up_range);
+	down = braid_min(queue_above(0 - excess), down_range);
+	differs = braid_div((energy - (u64)(s64)lag->cross) * QUEUE_SCALE, energy + 1);
+	sure = braid_min(queue_above((s64)QUEUE_SCALE - (s64)params->queue_raw - (s64)differs), params->queue_ramp);
+	up = braid_div(up * params->queue_plus, up_range);
+	up = braid_div(up * sure, params->queue_ramp);
+	down = braid_div(down * params->queue_minus, down_range);
+	weight = braid_div(energy * QUEUE_SCALE, energy + 2 * (floor + noise * lag->pairs) + 1);
+	weight &= 0 - (u64)braid_below(49, weight);
+	return (s64)(up * weight / QUEUE_SCALE) - (s64)(down * weight / QUEUE_SCALE);
+}
+
+/* The end of a block at one lag, if it has pairs enough. */
+braid_inline void queue_end_block(struct queue_lag *lag, const struct queue_params *params, u64 noise)
+{
+	u32 enough = braid_below32(QUEUE_PAIRS - 1, lag->pairs);
+	s64 bound = (s64)params->queue_most;
+	s64 score = lag->score + (queue_evidence(lag, params, noise) & (0 - (s64)enough));
+
+	score = (s64)braid_min(queue_above(score + bound), (u64)(2 * bound)) - bound;
+	lag->score = (short)score;
+	lag->cross &= (s32)(enough - 1);
+	lag->energy &= enough - 1;
+	lag->pairs &= (u16)(enough - 1);
+}
+
+/* A slot of the peer's at one lag, in slots. */
+braid_inline void queue_compare(const struct queue_state *state, struct queue_lag *lag, u32 entry, u32 shift)
+{
+	u32 x = queue_near_slot(state, (entry >> 16) + shift);
+
+	queue_pair(lag, x, entry & 0xffff, braid_below32(0, x));
+}
+
+/* Exchanges what is known of the subflow that belongs to a place with what is there. */
+braid_once u32 queue_move(struct braid_view *view, struct queue_state *state, u32 place)
+{
+	const struct braid_subflow *other;
+	u32 *to, *from, i;
+
+	if (!view || !state)
+		return 0;
+	place &= BRAID_MAX_SUBFLOWS - 1;
+	other = &view->subflow[place];
+	to = (u32 *)&state->peer[place];
+	from = to;
+	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
+		if (state->peer[i].id == other->id)
+			from = (u32 *)&state->peer[i];
+	}
+	if (from == to) {
+		for (i = 0; i < sizeof(struct queue_peer) / 4; i++)
+			to[i] = 0;
+		((struct queue_peer *)to)->id = other->id;
+		((struct queue_peer *)to)->block = state->slot;
+		((struct queue_peer *)to)->read = SBD_STATISTICS(queue, other)->written;
+		return 0;
+	}
+	for (i = 0; i < sizeof(struct queue_peer) / 4; i++) {
+		u32 word = to[i];
+
+		to[i] = from[i];
+		from[i] = word;
+	}
+	return 0;
+}
+
+/* Looks at what a peer has published since, and decides about it when a block is over. */
+braid_once u32 queue_look(struct braid_view *view, struct queue_state *state, const struct queue_params *params, u32 i)
+{
+	const struct braid_subflow *self, *other;
+	const struct queue_statistics *theirs;
+	struct queue_peer *peer;
+	u32 apart, lags, ahead, round, k;
+	u64 length;
+	s64 best;
+
+	if (!view || !state || !params)
+		return 0;
+	i &= BRAID_MAX_SUBFLOWS - 1;
+	self = braid_self(view);
+	other = &view->subflow[i];
+	theirs = SBD_STATISTICS(queue, other);
+	peer = &state->peer[i];
+	/* slots by which the other's minimum RTT is larger; not so far that slots would be forgotten */
+	apart = (u32)braid_min(queue_above((s64)other->min_rtt_us - (s64)self->min_rtt_us) >> QUEUE_SLOT_BITS,
+			       QUEUE_HISTORY - 16);
+	lags = apart > 1 ? QUEUE_LAGS : 1;
+	length = braid_max(params->queue_block, 2 * (u64)self->srtt_us) >> QUEUE_SLOT_BITS;
+	best = -(s64)params->queue_most;
+	ahead = theirs->written - peer->read;
+
+	peer->read = (u32)braid_select(braid_below32(QUEUE_RING, ahead), theirs->written - QUEUE_RING, peer->read);
+	for (round = 0; round < QUEUE_ROUNDS; round++) {
+		u32 entry = theirs->ring[peer->read % QUEUE_RING];
+
+		/* Until own slots are closed up to the one after it. */
+		if (peer->read == theirs->written || (short)((entry >> 16) + apart + 1 - state->slot) >= 0)
+			break;
+		for (k = 0; k < QUEUE_LAGS; k++) {
+			if (k < lags)
+				queue_compare(state, &peer->lag[k], entry, apart * k >> 2);
+		}
+		peer->noise = queue_noisy(peer->noise, peer->before, entry);
+		peer->before = entry;
+		peer->read++;
+	}
+	if (state->slot - peer->block >= length) {
+		/* us^2, and to (32 us)^2 */
+		u64 packet = braid_min((u64)state->gap * params->queue_packets / QUEUE_SCALE, 1u << 20);
+		u64 chance = ((u64)state->noise + peer->noise) * params->queue_chance / (2 * QUEUE_SCALE);
+		u64 noise = braid_max(packet * packet >> (2 * QUEUE_DELAY_BITS), chance);
+
+		for (k = 0; k < QUEUE_LAGS; k++) {
+			if (k < lags)
+				queue_end_block(&peer->lag[k], params, noise);
+		}
+		for (k = 0; k < QUEUE_LAGS; k++)
+			best += (s64)(queue_above(peer->lag[k].score - best) & (0 - (u64)braid_below32(k, lags)));
+		peer->block = state->slot;
+		peer->best = (short)best;
+		if (best > (s64)params->queue_join)
+			peer->together = 1;
+		if (best < -(s64)params->queue_part)
+			peer->together = 0;
+	}
+	return 0;
+}
+
+/* Closes the open slot. */
+braid_inline void queue_close(struct braid_subflow *self, struct queue_state *state)
+{
+	struct queue_statistics *own = SBD_STATISTICS(queue, self);
+	u32 entry = state->slot << 16 | state->least;
+
+	state->history[state->slot & (QUEUE_HISTORY - 1)] = entry;
+	own->ring[own->written % QUEUE_RING] = entry;
+	own->written++;
+	state->noise = queue_noisy(state->noise, state->before, entry);
+	state->before = entry;
+}
+
+/* Notes an RTT in the slot in which the packet was sent. */
+braid_inline void queue_sample(struct braid_subflow *self, struct queue_state *state, u64 sent_us, u32 rtt_us)
+{
+	u32 slot = (u32)(sent_us >> QUEUE_SLOT_BITS), delay = (u32)braid_clamp(rtt_us >> QUEUE_DELAY_BITS, 1, 0xffff);
+
+	if (state->least == 0 || (s32)(slot - state->slot) > 0) {
+		if (state->least)
+			queue_close(self, state);
+		state->slot = slot;
+		state->least = delay;
+	} else if (slot == state->slot) {
+		state->least = braid_min32(state->least, delay);
+	}
+}
+
+/* What ACKs are like: a packet's time, and whether the receiver delays them. Returns whether the RTT of this one is free
+ * of such a delay. */
+braid_inline u32 queue_acked(const struct braid_subflow *self, struct queue_state *state,
+			     const struct braid_event *event)
+{
+	u32 gap;
+
+	if (event->acked == 0)
+		return 1;
+	gap = (u32)braid_div(braid_min(event->now_us - state->last_us, 1000000), event->acked);
+	if (state->last_us && gap >= 10) {
+		if (state->gap == 0)
+			state->gap = gap;
+		else if (gap < state->gap)
+			state->gap -= (state->gap - gap + 3) / 4;
+		else
+			state->gap += (braid_min32(gap, 2 * state->gap) - state->gap + 127) / 128;
+	}
+	state->last_us = event->now_us;
+	state->whole += (event->acked > 1 ? 64u : 0u) - state->whole / 16;
+	return event->acked > 1 || self->ca_state != BRAID_OPEN || state->whole < 200;
+}
+
+/*
+ * The peers that self compares itself with: of two the one with the smaller minimum RTT compares; where they hardly differ
+ * the older one, since the difference may change its sign.
+ */
+braid_inline u32 queue_compared(const struct braid_view *view, u32 peers)
+{
+	const struct braid_subflow *self = braid_self((struct braid_view *)view);
+	u32 i, set = 0;
+
+	braid_for_each(i, peers)
+	{
+		const struct braid_subflow *other = &view->subflow[i];
+		u32 faster = braid_below(self->min_rtt_us + (u64)QUEUE_ALIKE_US, other->min_rtt_us);
+		u32 slower = braid_below(other->min_rtt_us + (u64)QUEUE_ALIKE_US, self->min_rtt_us);
+
+		set |= (faster | ((1 ^ slower) & braid_below32(self->id, other->id))) << i;
+	}
+	return set;
+}
+
+/* The first peer whose memory is not in its place, since subflows before it have come or gone; none: BRAID_MAX_SUBFLOWS. */
+braid_inline u32 queue_misplaced(const struct braid_view *view, const struct queue_state *state, u32 peers)
+{
+	u32 found = BRAID_MAX_SUBFLOWS, i;
+
+	braid_for_each(i, peers)
+	{
+		u32 differs = 1 ^ braid_equal(state->peer[i].id, view->subflow[i].id);
+
+		found = (u32)braid_select(differs & braid_equal(found, BRAID_MAX_SUBFLOWS), i, found);
+	}
+	return found;
+}
+
+braid_inline void queue_init(struct braid_view *view, struct queue_state *state, const struct queue_params *params,
+			     const struct braid_event *event)
+{
+}
+
+braid_inline void queue_on_ack(struct braid_view *view, struct queue_state *state, const struct queue_params *params,
+			       const struct braid_event *event)
+{
+	struct braid_subflow *self = braid_self(view);
+	u32 peers = sbd_peers(view), compared = queue_compared(view, peers);
+	u32 misplaced = queue_misplaced(view, state, peers), i;
+	struct queue_params rules = *params; /* a function that is verified once takes no constants of the kernel's */
+	u64 partners = 0, strength = 0x7fff;
+
+	if (queue_acked(self, state, event) & braid_below32(0, event->rtt_us))
+		queue_sample(self, state, event->now_us - event->rtt_us, event->rtt_us);
+	if (misplaced < BRAID_MAX_SUBFLOWS) {
+		/* One per ACK; nothing is compared until all are in their places. */
+		queue_move(view, state, misplaced);
+		return;
+	}
+	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
+		/* Not by the bit itself: the verifier would remember each and follow all 256 sets. */
+		if (braid_equal(compared >> i & 1, 1))
+			queue_look(view, state, &rules, i);
+	}
+	braid_for_each(i, compared)
+	{
+		s64 best = state->peer[i].best;
+
+		partners |= sbd_id_bit(&view->subflow[i]) & (0 - (u64)state->peer[i].together);
+		strength = braid_min(strength, queue_above(best) + queue_above(-best));
+	}
+	SBD_STATISTICS(queue, self)->partners = partners;
+	SBD_STATISTICS(queue, self)->strength = (u32)braid_select(braid_below32(0, compared), strength, 0);
+	sbd_decide_connected(view, peers, SBD_STATISTICS_WORD, &state->seen, event->now_us);
+}
+
+braid_inline void queue_on_loss(struct braid_view *view, struct queue_state *state, const struct queue_params *params,
+				const struct braid_event *event)
+{
+}
+
+#endif

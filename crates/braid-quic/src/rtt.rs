@@ -1,0 +1,62 @@
+//! Round-trip time of a path, as TCP keeps it: the stack's own estimator is one ACK behind when controllers see it.
+
+/// The minimum is taken over at least this long, at most twice as long, microseconds.
+const WINDOW_US: u64 = 150_000_000;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rtt {
+    /// Eight times the smoothed RTT (RFC 6298); 0 before the first sample.
+    srtt8: u64,
+    /// When the present half of the minimum's window began.
+    since_us: u64,
+    minimum: u32,
+    minimum_before: u32,
+}
+
+impl Rtt {
+    pub(crate) fn sample(&mut self, now_us: u64, rtt_us: u32) {
+        let rtt = u64::from(rtt_us);
+        self.srtt8 = if self.srtt8 == 0 { 8 * rtt } else { self.srtt8 - self.srtt8 / 8 + rtt };
+        if self.minimum == 0 || now_us - self.since_us > WINDOW_US {
+            self.minimum_before = if self.minimum == 0 { rtt_us } else { self.minimum };
+            (self.minimum, self.since_us) = (rtt_us, now_us);
+        }
+        self.minimum = self.minimum.min(rtt_us);
+    }
+
+    pub(crate) fn srtt_us(&self) -> u32 {
+        (self.srtt8 / 8).min(u64::from(u32::MAX)) as u32
+    }
+
+    pub(crate) fn minimum_us(&self) -> u32 {
+        self.minimum.min(self.minimum_before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rtt;
+
+    #[test]
+    fn the_first_sample_is_the_mean_and_later_ones_count_an_eighth() {
+        let mut rtt = Rtt::default();
+        rtt.sample(0, 80_000);
+        assert_eq!(rtt.srtt_us(), 80_000);
+        rtt.sample(1, 160_000);
+        assert_eq!(rtt.srtt_us(), 90_000);
+    }
+
+    #[test]
+    fn the_minimum_is_forgotten_after_five_minutes() {
+        let mut rtt = Rtt::default();
+        rtt.sample(0, 10_000);
+        for minute in 1..=2 {
+            rtt.sample(minute * 60_000_000, 30_000);
+        }
+        assert_eq!(rtt.minimum_us(), 10_000);
+        for minute in 3..=6 {
+            rtt.sample(minute * 60_000_000, 20_000);
+        }
+        assert_eq!(rtt.minimum_us(), 20_000);
+    }
+}

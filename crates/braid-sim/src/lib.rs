@@ -8,6 +8,7 @@ mod application;
 mod backlog;
 mod connection;
 mod data;
+mod datagram;
 mod event_queue;
 mod link;
 mod network;
@@ -27,6 +28,7 @@ use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 
+pub use datagram::{Datagram, Ecn};
 pub use options::{Error, Options, USUAL_SCHEDULER};
 pub use place::Place;
 pub use simulation::Simulation;

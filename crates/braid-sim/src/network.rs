@@ -2,6 +2,7 @@
 
 use braid_scenario::model::Change;
 
+use crate::datagram::Datagrams;
 use crate::event_queue::{Element, EventQueue};
 use crate::link::Link;
 use crate::packet::{Packet, Sacks, flags};
@@ -20,6 +21,8 @@ pub(crate) struct Network {
     /// All routes one after another, each ended by [`END`].
     pub(crate) hops: Vec<u32>,
     pub(crate) sacks: Sacks,
+    /// Payload of the datagrams under way.
+    pub(crate) datagrams: Datagrams,
 }
 
 impl Network {
@@ -57,8 +60,9 @@ impl Network {
     #[inline]
     pub(crate) fn send(&mut self, mut packet: Packet) {
         let link = self.hops[packet.hop as usize];
-        let Self { now, links, sacks, .. } = self;
-        if let Some(time) = links[link as usize].offer(*now, &mut packet, |dropped| forget(sacks, dropped)) {
+        let Self { now, links, sacks, datagrams, .. } = self;
+        let forget = |dropped: &Packet| forget(sacks, datagrams, dropped);
+        if let Some(time) = links[link as usize].offer(*now, &mut packet, forget) {
             self.events.schedule(time, self.first_element + link);
         }
     }
@@ -66,14 +70,14 @@ impl Network {
     /// A link's event: the packet that arrives at its end, if that is also the end of its route.
     #[inline]
     pub(crate) fn arrive(&mut self, link: u32) -> Option<Packet> {
-        let Self { now, links, sacks, .. } = self;
-        let (packet, next) = links[link as usize].arrive(*now, |dropped| forget(sacks, dropped));
+        let Self { now, links, sacks, datagrams, .. } = self;
+        let (packet, next) = links[link as usize].arrive(*now, |dropped| forget(sacks, datagrams, dropped));
         if let Some(time) = next {
             self.events.schedule(time, self.first_element + link);
         }
         let mut packet = packet?;
         if packet.flags & flags::LOST != 0 {
-            forget(&mut self.sacks, &packet);
+            forget(&mut self.sacks, &mut self.datagrams, &packet);
             return None;
         }
         packet.hop += 1;
@@ -93,16 +97,19 @@ impl Network {
 
     /// A link changes.
     pub(crate) fn change(&mut self, link: u32, change: &Change) {
-        let Self { now, links, sacks, .. } = self;
-        if let Some(time) = links[link as usize].change(*now, change, |dropped| forget(sacks, dropped)) {
+        let Self { now, links, sacks, datagrams, .. } = self;
+        let forget = |dropped: &Packet| forget(sacks, datagrams, dropped);
+        if let Some(time) = links[link as usize].change(*now, change, forget) {
             self.events.schedule(time, self.first_element + link);
         }
     }
 }
 
 /// Gives back what a packet that will not arrive holds.
-fn forget(sacks: &mut Sacks, packet: &Packet) {
-    if packet.flags & flags::DATA == 0 {
+fn forget(sacks: &mut Sacks, datagrams: &mut Datagrams, packet: &Packet) {
+    if packet.flags & flags::DATAGRAM != 0 {
+        datagrams.take(packet.seq);
+    } else if packet.flags & flags::DATA == 0 {
         sacks.take(packet.sack);
     }
 }

@@ -17,6 +17,9 @@ pub(crate) mod flags {
     /// A request travels from receiver to sender: [`Packet::dsn`](super::Packet::dsn) is its number,
     /// [`Packet::seq`](super::Packet::seq) which of its packets.
     pub(crate) const REQUEST: u16 = 128;
+    /// A datagram of a stack that the caller brings: [`Packet::seq`](super::Packet::seq) says which of
+    /// [`Network::datagrams`](crate::network::Network::datagrams).
+    pub(crate) const DATAGRAM: u16 = 256;
     /// Lost on the wire: it still occupies queue and transmitter.
     pub(crate) const LOST: u16 = 64;
 }

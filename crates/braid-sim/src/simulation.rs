@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use braid_algorithms::Spec;
 use braid_results::measure::{LinkSample, Measurements, SubflowSample};
-use braid_scenario::model::Scenario;
+use braid_scenario::model::{Scenario, Spread};
 
+use crate::datagram::Datagram;
 use crate::event_queue::moment;
 use crate::options::{Error, Options};
 use crate::place::Place;
@@ -43,6 +44,50 @@ impl<'a> Simulation<'a> {
     /// If a congestion control cannot be understood, or the scenario is too long, too large, or not for the simulator.
     pub fn new(scenario: &'a Scenario, cc: &Spec, seed: u64, options: Options) -> Result<Self, Error> {
         Ok(Self { run: Run::new(scenario, cc, seed, options)?, now_ns: 0 })
+    }
+
+    /// As [`Simulation::new`], but for a transport stack of the caller: MPTCP connections stay silent, and the caller's datagrams
+    /// take their routes instead. Their measurements are the caller's business, too.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    pub fn for_datagrams(
+        scenario: &'a Scenario,
+        cc: &Spec,
+        seed: u64,
+        options: Options,
+    ) -> Result<Self, Error> {
+        Ok(Self { run: Run::build(scenario, cc, seed, options, true)?, now_ns: 0 })
+    }
+
+    /// A datagram enters its route now.
+    ///
+    /// # Panics
+    /// If there is no such place.
+    pub fn send(&mut self, datagram: Datagram) {
+        self.run.send_datagram(self.now_ns, datagram);
+    }
+
+    /// Lets everything happen that comes before `time_ns`, or until a datagram arrives; it is the present time then.
+    pub fn advance_to_datagram(&mut self, time_ns: u64) -> Option<Datagram> {
+        let time_ns = time_ns.min(self.end_ns()).max(self.now_ns);
+        if let Some((now_ns, datagram)) = self.run.next_datagram(time_ns) {
+            // Those that were left arrived before.
+            self.now_ns = self.now_ns.max(now_ns);
+            return Some(datagram);
+        }
+        self.now_ns = time_ns;
+        None
+    }
+
+    /// Draws an amount of a connection's traffic as its own application would, at least one byte.
+    pub fn draw_bytes(&mut self, connection: usize, spread: Spread) -> u64 {
+        self.run.draw_bytes(connection, spread)
+    }
+
+    /// Draws a time of a connection's traffic as its own application would, nanoseconds.
+    pub fn draw_time(&mut self, connection: usize, spread: Spread) -> u64 {
+        self.run.draw_time(connection, spread)
     }
 
     /// Time in the run, nanoseconds from its start.

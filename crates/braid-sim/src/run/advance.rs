@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::calendar::Plan;
 use super::state::{FIRST_LINK, Run};
 use crate::application::Application;
+use crate::event_queue::Element;
 
 /// Windows are sampled this often.
 const SAMPLE_NS: u64 = braid_results::measure::SAMPLE_INTERVAL_NS;
@@ -14,20 +15,34 @@ impl Run<'_> {
     #[inline(never)]
     pub(crate) fn advance(&mut self, limit: u64) {
         while let Some((time, element)) = self.network.events.next_before(limit) {
-            debug_assert!(time >= self.network.now, "time never goes back");
-            self.network.now = time;
-            self.events += 1;
-            if element < FIRST_LINK {
-                self.follow_calendar();
-            } else if element < self.first_sender {
-                if let Some(packet) = self.network.arrive(element - FIRST_LINK) {
-                    self.receive(&packet);
-                }
-            } else if element < self.first_receiver {
-                self.sender_timer((element - self.first_sender) as usize);
-            } else {
-                self.receiver_timer((element - self.first_receiver) as usize);
+            self.handle(time, element);
+        }
+    }
+
+    /// As [`Self::advance`], but no further than to the next datagram that arrives.
+    pub(super) fn advance_to_datagram(&mut self, limit: u64) {
+        while self.arrived.is_empty() {
+            let Some((time, element)) = self.network.events.next_before(limit) else { return };
+            self.handle(time, element);
+        }
+    }
+
+    #[allow(clippy::inline_always, reason = "once per event")]
+    #[inline(always)]
+    fn handle(&mut self, time: u64, element: Element) {
+        debug_assert!(time >= self.network.now, "time never goes back");
+        self.network.now = time;
+        self.events += 1;
+        if element < FIRST_LINK {
+            self.follow_calendar();
+        } else if element < self.first_sender {
+            if let Some(packet) = self.network.arrive(element - FIRST_LINK) {
+                self.receive(&packet);
             }
+        } else if element < self.first_receiver {
+            self.sender_timer((element - self.first_sender) as usize);
+        } else {
+            self.receiver_timer((element - self.first_receiver) as usize);
         }
     }
 

@@ -11,9 +11,11 @@ impl Run<'_> {
     pub(super) fn receive(&mut self, packet: &Packet) {
         let subflow = (packet.subflow & self.number_mask) as usize;
         let Path { live, connection: number, index, .. } = self.paths[subflow];
-        if packet.flags & (flags::SYN | flags::REQUEST) != 0 {
+        if packet.flags & (flags::SYN | flags::REQUEST | flags::DATAGRAM) != 0 {
             if packet.flags & flags::SYN != 0 {
                 self.receive_opening(packet);
+            } else if packet.flags & flags::DATAGRAM != 0 {
+                self.arrived.push_back(*packet);
             } else if live == packet.subflow {
                 self.receive_request(number, packet);
             }

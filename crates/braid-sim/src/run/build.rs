@@ -1,6 +1,6 @@
 //! A run as it is before anything happens.
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use braid_algorithms::Spec;
 use braid_scenario::model::{self, Scenario};
@@ -10,6 +10,7 @@ use super::retired::Retired;
 use super::state::{FIRST_LINK, NOBODY, Path, Run};
 use crate::application::Application;
 use crate::connection::Connection;
+use crate::datagram::Datagrams;
 use crate::event_queue::{Element, EventQueue, MAX_ELEMENTS, MAX_TIME};
 use crate::link::Link;
 use crate::network::Network;
@@ -18,6 +19,17 @@ use crate::packet::Sacks;
 
 impl<'a> Run<'a> {
     pub(crate) fn new(scenario: &'a Scenario, cc: &Spec, seed: u64, options: Options) -> Result<Self, Error> {
+        Self::build(scenario, cc, seed, options, false)
+    }
+
+    /// MPTCP connections are the caller's if it brings datagrams for them.
+    pub(crate) fn build(
+        scenario: &'a Scenario,
+        cc: &Spec,
+        seed: u64,
+        options: Options,
+        carries_datagrams: bool,
+    ) -> Result<Self, Error> {
         let end = scenario.duration_ns - scenario.cooldown_ns;
         if scenario.duration_ns > MAX_TIME / 2 {
             return Err(Error(format!(
@@ -61,6 +73,7 @@ impl<'a> Run<'a> {
                 first_element: FIRST_LINK,
                 hops: Vec::new(),
                 sacks: Sacks::default(),
+                datagrams: Datagrams::default(),
             },
             calendar: BinaryHeap::new(),
             applications: Vec::new(),
@@ -81,6 +94,8 @@ impl<'a> Run<'a> {
             subflow_samples: vec![Vec::new(); n_scenario_subflows],
             link_samples: vec![Vec::new(); scenario.links.len()],
             events: 0,
+            carries_datagrams,
+            arrived: VecDeque::new(),
         };
         let scheduler = options.scheduler.unwrap_or_else(usual_scheduler);
         for number in 0..scenario.connections.len() {
@@ -155,6 +170,9 @@ impl<'a> Run<'a> {
                 self.senders.push(self.sender(subflow));
                 self.receivers.push(self.receiver(subflow));
             }
+        }
+        if self.is_external(number) {
+            return Ok(());
         }
         self.plan(model.start_ns, Plan::Open(number));
         if let Some(stop) = model.stop_ns {

@@ -6,7 +6,7 @@
 //! - [`counts`], [`samples`] — what is measured;
 //! - [`subflows`] — they come and go;
 //! - [`traffic`] — what applications do;
-//! - [`arrivals`], [`timers`] — what packets and timers do;
+//! - [`arrivals`], [`timers`] — what packets and timers do; [`datagrams`] — those of the caller;
 //! - [`advance`] — one event after the other;
 //! - [`build`], [`finish`] — beginning and end;
 //! - [`watch`] — a run that is observed, with [`offsets`].
@@ -16,6 +16,7 @@ mod arrivals;
 mod build;
 mod calendar;
 mod counts;
+mod datagrams;
 mod finish;
 mod offsets;
 mod retired;

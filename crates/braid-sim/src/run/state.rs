@@ -1,7 +1,7 @@
 //! All that a run consists of, and what every part of it needs.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use braid_algorithms::Spec;
 use braid_results::measure::{LinkSample, Measurements, SubflowSample};
@@ -13,6 +13,7 @@ use crate::application::Application;
 use crate::connection::Connection;
 use crate::event_queue::{Element, NEVER};
 use crate::network::Network;
+use crate::packet::Packet;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 
@@ -81,6 +82,10 @@ pub(crate) struct Run<'a> {
     /// One list per link of the scenario.
     pub(super) link_samples: Vec<Vec<LinkSample>>,
     pub(super) events: u64,
+    /// MPTCP connections are the caller's: they carry its datagrams.
+    pub(super) carries_datagrams: bool,
+    /// Datagrams at the end of their routes, which the caller has not taken yet.
+    pub(super) arrived: VecDeque<Packet>,
 }
 
 impl<'a> Run<'a> {

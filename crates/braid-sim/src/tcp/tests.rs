@@ -85,6 +85,7 @@ impl Bench {
                 first_element: 1,
                 hops: vec![0, END],
                 sacks: Sacks::default(),
+                datagrams: crate::datagram::Datagrams::default(),
             },
         };
         bench.senders[0].establish(&mut bench.connection, &mut bench.network, rtt_ms as u32 * 1_000);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What the sockets of a network namespace publish, for whoever reads this iterator there: the words of icsk_ca_priv, that
- * is the identity of the algorithm and its public words. The kernel holds the socket's lock meanwhile. Which of the words
- * mean something is for user space to know.
+ * is the identity of the algorithm and its public words, and which loaded version of it they run. The kernel holds the
+ * socket's lock meanwhile. Which of the words mean something is for user space to know.
  */
 #include "fixed.h"
 #include "bpf.h"
@@ -16,7 +16,34 @@ struct published {
 	u32 token;  /* of the MPTCP connection; 0 for plain TCP */
 	u32 subflow_id;
 	u64 words[PUBLISHED_WORDS];
+	u32 version; /* the identifier of the map that its tcp_congestion_ops lies in; 0: not known */
+	u32 unused;
 };
+
+/* The kernel keeps the tcp_congestion_ops of a struct_ops program within its map. */
+struct bpf_map {
+	u32 id;
+} BRAID_CORE;
+
+struct bpf_struct_ops_value {
+	char data[1];
+} BRAID_CORE;
+
+struct bpf_struct_ops_map {
+	struct bpf_map map;
+	struct bpf_struct_ops_value kvalue;
+} BRAID_CORE;
+
+/* Of a socket whose congestion control is no BPF program what comes out means nothing. */
+braid_inline u32 braid_version(const struct tcp_sock *tp)
+{
+	u64 ops = (u64)tp->inet_conn.icsk_ca_ops;
+
+	/* A number, as the verifier lets no pointer to a type be moved back. */
+	BRAID_OPAQUE(ops);
+	ops -= (u64)(&((struct bpf_struct_ops_map *)0)->kvalue.data);
+	return BRAID_CAST((void *)ops, struct bpf_struct_ops_map)->map.id;
+}
 
 struct seq_file;
 
@@ -56,6 +83,7 @@ SEC("iter/tcp") int braid_published(struct bpf_iter__tcp *arguments)
 	}
 	for (k = 0; k < PUBLISHED_WORDS; k++)
 		published.words[k] = tp->inet_conn.icsk_ca_priv[k];
+	published.version = braid_version(tp);
 	bpf_seq_write(arguments->meta->seq, &published, sizeof(published));
 	return 0;
 }

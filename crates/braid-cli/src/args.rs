@@ -8,9 +8,10 @@ use braid_report::repro::Part;
 use braid_study::Seeds;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::ArgValueCompleter;
 
-use crate::Failure;
-use crate::terminal;
+use crate::failure::FAILED;
+use crate::{Failure, complete, terminal};
 
 /// Coupled congestion control for Multipath TCP: run every published algorithm in a packet-level simulator and
 /// compare what it does to the others on the same links.
@@ -56,13 +57,13 @@ pub(crate) enum Command {
     /// Check scenario files without running them.
     Check {
         /// Scenario files or names of scenarios that come with Braid.
-        #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        #[arg(required = true, value_name = "FILE", add = ArgValueCompleter::new(complete::scenarios))]
         files: Vec<String>,
     },
     /// List the scenarios that come with Braid, or show one with its picture and its numbers.
     Scenarios {
         /// The scenario to show, or a file.
-        #[arg(value_hint = ValueHint::FilePath)]
+        #[arg(add = ArgValueCompleter::new(complete::scenarios))]
         name: Option<String>,
     },
     /// Print the JSON schema of scenario files, with which editors check and complete them.
@@ -70,6 +71,7 @@ pub(crate) enum Command {
     /// List the congestion controls, or show the page of one with its parameters.
     Algorithms {
         /// The congestion control to show.
+        #[arg(add = ArgValueCompleter::new(complete::specs))]
         name: Option<String>,
     },
     /// List the packet schedulers of MPTCP connections, or show the page of one with its parameters.
@@ -145,11 +147,11 @@ pub(crate) enum New {
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
     /// Scenario files or names of scenarios that come with Braid (`braid scenarios` lists them).
-    #[arg(required = true, value_name = "SCENARIO", value_hint = ValueHint::FilePath)]
+    #[arg(required = true, value_name = "SCENARIO", add = ArgValueCompleter::new(complete::scenarios))]
     pub(crate) scenarios: Vec<String>,
     /// Congestion controls to compare, each NAME[:key=value]... (`braid algorithms` lists them). Default: those that
     /// the scenario names.
-    #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
+    #[arg(long, value_name = "SPEC,...", value_delimiter = ',', add = ArgValueCompleter::new(complete::specs))]
     pub(crate) cc: Vec<String>,
     /// A congestion control of your own, one C file (`braid new algorithm NAME` writes one); may be repeated. It is compiled
     /// with `cc`, or what CC names, and held against the contract; --cc knows it by its name.
@@ -263,10 +265,10 @@ pub(crate) struct ReproArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompareArgs {
     /// Scenario files or names of scenarios that come with Braid.
-    #[arg(required = true, value_name = "SCENARIO", value_hint = ValueHint::FilePath)]
+    #[arg(required = true, value_name = "SCENARIO", add = ArgValueCompleter::new(complete::scenarios))]
     pub(crate) scenarios: Vec<String>,
     /// Congestion controls, each NAME[:key=value]... Default: those that the scenario names.
-    #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
+    #[arg(long, value_name = "SPEC,...", value_delimiter = ',', add = ArgValueCompleter::new(complete::specs))]
     pub(crate) cc: Vec<String>,
     /// Seeds of the lab's runs: N means 1 to N, A..B means A to B, both included.
     #[arg(long, value_name = "N|A..B", default_value = "1")]
@@ -367,16 +369,54 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// Prints a completion script.
+/// Prints a completion script, which asks this program what could be typed next.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let shells = clap_complete::env::Shells::builtins();
+    let name = shell.to_string();
+    let completer =
+        shells.completer(&name).ok_or_else(|| Failure::new(FAILED, format!("no completion for {name}")))?;
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "braid", &mut script);
+    completer
+        .write_registration("COMPLETE", "braid", "braid", "braid", &mut script)
+        .map_err(|error| Failure::new(FAILED, format!("the completion script of {name}: {error}")))?;
     terminal::print(&script)
+}
+
+/// Commands of system administration: their pages are in section 8.
+const ADMINISTRATION: [&str; 9] =
+    ["load", "unload", "enable", "disable", "default", "status", "top", "metrics", "doctor"];
+
+fn section(command: &str) -> &'static str {
+    if ADMINISTRATION.contains(&command) { "8" } else { "1" }
 }
 
 /// Writes one manual page per command.
 pub(crate) fn man(folder: &Path) -> Result<(), Failure> {
-    clap_mangen::generate_to(Args::command(), folder).map_err(|error| Failure::writing(folder, &error))
+    let mut command = Args::command();
+    command.build();
+    page(&command, &["braid".to_owned()], folder)
+}
+
+fn page(command: &clap::Command, words: &[String], folder: &Path) -> Result<(), Failure> {
+    let section = section(words.get(1).map_or("", String::as_str));
+    let title = words.join("-");
+    let path = folder.join(format!("{title}.{section}"));
+    let failed = |error: &std::io::Error| Failure::writing(&path, error);
+    let mut text = Vec::new();
+    let man = clap_mangen::Man::new(command.clone().display_name(title)).section(section);
+    man.render(&mut text).map_err(|error| failed(&error))?;
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    // clap takes all pages to be in the section of this one.
+    for name in ADMINISTRATION {
+        text = text.replace(&format!("braid\\-{name}(1)"), &format!("braid\\-{name}(8)"));
+    }
+    std::fs::write(&path, text).map_err(|error| failed(&error))?;
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        if subcommand.get_name() != "help" {
+            page(subcommand, &[words, &[subcommand.get_name().to_owned()]].concat(), folder)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

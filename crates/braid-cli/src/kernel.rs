@@ -1,47 +1,77 @@
-//! The algorithms in the kernel of this machine: `load`, `unload`, `default`, `status`, `doctor`.
+//! The algorithms in the kernel of this machine: `load`, `unload`, `enable`, `disable`, `default`, `doctor`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use braid_algorithms::Spec;
-use braid_kernel::{Error, Loaded, Namespace, PREFIX, Socket};
+use braid_kernel::{Error, Namespace, PREFIX};
 use clap::Subcommand;
-use serde_json::{Value, json};
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
 use crate::Failure;
 use crate::failure::{BAD_INPUT, FAILED};
 use crate::terminal;
+use crate::{complete, enable, status};
 
 #[derive(Debug, Subcommand)]
 #[allow(clippy::doc_markdown, reason = "these comments are the help, where backticks are in the way")]
 pub(crate) enum Kernel {
-    /// Load an algorithm into the running kernel, as the congestion control braid_NAME.
+    /// Load algorithms into the running kernel, each as the congestion control braid_NAME.
     #[command(after_help = "Examples:\n  \
         braid load olia\n  \
+        braid load lia olia balia\n  \
         braid load cubic:beta=0.8 --as gentle\n\n\
         It stays loaded until `braid unload` or the next boot. Loading a name again replaces it: connections keep what \
         they have, new ones get the new one. Select it with `braid default`, with the socket option TCP_CONGESTION, \
         or per route (`ip route ... congctl braid_NAME`).")]
     Load {
-        /// The algorithm and its parameters, NAME[:key=value]... (`braid algorithms` lists them).
-        spec: String,
-        /// What to call it, at most 9 characters; the kernel's name is braid_NAME. Default: the algorithm's name.
+        /// Algorithms with their parameters, NAME[:key=value]... (`braid algorithms` lists them).
+        #[arg(required = true, value_name = "SPEC", add = ArgValueCompleter::new(complete::specs))]
+        specs: Vec<String>,
+        /// What to call it (of one algorithm only), at most 9 characters; the kernel's name is braid_NAME. Default: the algorithm's name.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
     },
     /// Remove an algorithm from the kernel.
     Unload {
         /// What it was loaded as, with or without braid_.
+        #[arg(add = ArgValueCandidates::new(complete::loaded))]
         name: String,
         /// Even while somebody uses it: connections keep it until they close, subflows that they join later get the
         /// namespace's default, and a namespace whose default it is gets the kernel's.
         #[arg(long)]
         force: bool,
     },
+    /// Load an algorithm and make it the default of new sockets, now and after every boot.
+    #[command(after_help = "Examples:\n  \
+        braid enable olia\n  \
+        braid enable lia:rounding=usec --as home --peer server.example\n\n\
+        This is what `systemctl enable --now braid-default@NAME` does, with the parameters written into \
+        /etc/braid/NAME.conf. Another algorithm that was enabled is no longer. `braid disable` takes it all back.")]
+    Enable {
+        /// The algorithm and its parameters, NAME[:key=value]... (`braid algorithms` lists them).
+        #[arg(add = ArgValueCompleter::new(complete::specs))]
+        spec: String,
+        /// What to call it, at most 9 characters; the kernel's name is braid_NAME. Default: the algorithm's name.
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+        /// The other end of the connections, as ssh knows it: enable it there first, then here. What is sent from there
+        /// obeys the congestion control of there.
+        #[arg(long, value_name = "HOST")]
+        peer: Option<String>,
+    },
+    /// Take back what enable did: unload, and have the default of before again, now and after every boot.
+    Disable {
+        /// What was enabled, with or without braid_. Default: all.
+        #[arg(add = ArgValueCandidates::new(complete::loaded))]
+        name: Option<String>,
+        /// Also on this host, as ssh knows it.
+        #[arg(long, value_name = "HOST")]
+        peer: Option<String>,
+    },
     /// Show or set the congestion control of new sockets in a network namespace.
     Default {
         /// A loaded algorithm, or one of the kernel's own such as cubic.
-        #[arg(conflicts_with = "reset")]
+        #[arg(conflicts_with = "reset", add = ArgValueCandidates::new(complete::available))]
         name: Option<String>,
         /// Go back to what was set before the first of Braid's; where that is not known, to cubic or reno.
         #[arg(long)]
@@ -50,20 +80,24 @@ pub(crate) enum Kernel {
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
     },
-    /// Show what is loaded, with its parameters, who uses it and whether it couples.
-    Status {
-        /// One JSON document instead of text.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Watch connections and their subflows live: window, RTT, rate, loss, state.
-    #[command(
-        after_help = "Keys: s sorts by another column, / filters, a shows all TCP or Braid's only, q ends.\n\n\
-        Sockets of other network namespaces are seen by root only. The rate is that of acknowledged payload since the \
-        last refresh; in the first, the kernel's own estimate. The loss is the share of bytes sent again since the \
-        subflow began."
-    )]
+    /// Show what is loaded, with its parameters, who uses it and whether it couples; and warn of what is not as it should be.
+    #[command(after_help = "Of each loaded algorithm:\n\n  \
+        parameters  each with its value\n  \
+        sockets     those that have it, of all versions; then how many still run a version that was replaced\n  \
+        default in  network namespaces whose new sockets get it\n  \
+        ACKs        handled since it was loaded, and those where the connection had several usable subflows: it couples\n  \
+        reductions  of the window, by cause\n\n\
+        Warnings are on standard error, each with a remedy.")]
+    Status(status::StatusArgs),
+    /// Watch connections and their subflows live: path, rate, RTT, window, loss, what limits each; and what is wrong.
+    #[command(after_help = crate::top::KEYS)]
     Top(crate::top::TopArgs),
+    /// Print what `top` and `status` show as OpenMetrics, or serve it for Prometheus.
+    #[command(after_help = "Examples:\n  \
+        braid metrics >/var/lib/prometheus/node-exporter/braid.prom\n  \
+        braid metrics --listen 127.0.0.1:9724\n\n\
+        Printed once there are gauges, and the counters that the kernel keeps; bytes are counted while it listens.")]
+    Metrics(crate::metrics::MetricsArgs),
     /// Check what this machine has of what the kernel side needs, and say how to get the rest.
     Doctor,
 }
@@ -84,11 +118,14 @@ impl From<Error> for Failure {
 
 pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
     match command {
-        Kernel::Load { spec, name } => load(spec, name.as_deref()),
+        Kernel::Load { specs, name } => load(specs, name.as_deref()),
+        Kernel::Enable { spec, name, peer } => enable::enable(spec, name.as_deref(), peer.as_deref()),
+        Kernel::Disable { name, peer } => enable::disable(name.as_deref(), peer.as_deref()),
         Kernel::Unload { name, force } => unload(name, *force),
         Kernel::Default { name, reset, netns } => default(name.as_deref(), *reset, netns.as_deref()),
-        Kernel::Status { json } => status(*json),
+        Kernel::Status(args) => status::run(args),
         Kernel::Top(args) => crate::top::run(args),
+        Kernel::Metrics(args) => crate::metrics::run(args),
         Kernel::Doctor => doctor(),
     }
 }
@@ -97,12 +134,33 @@ pub(crate) fn short(name: &str) -> &str {
     name.strip_prefix(PREFIX).unwrap_or(name)
 }
 
-fn load(text: &str, name: Option<&str>) -> Result<(), Failure> {
-    let spec = Spec::parse(text).map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
-    let name = short(name.unwrap_or(spec.algorithm().name()));
-    match braid_kernel::load(&spec, name)? {
-        Some(before) => eprintln!("Replaced {PREFIX}{name} ({before}) by {spec}."),
-        None => eprintln!("Loaded {spec} as {PREFIX}{name}."),
+pub(crate) fn parse(text: &str) -> Result<Spec, Failure> {
+    Spec::parse(text).map_err(|error| Failure::new(BAD_INPUT, error.to_string()))
+}
+
+/// All are checked before the first is loaded.
+fn load(texts: &[String], name: Option<&str>) -> Result<(), Failure> {
+    let specs: Vec<Spec> = texts.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;
+    if name.is_some() && specs.len() > 1 {
+        return Err(Failure::bad_input(
+            "--as names one algorithm, here are several",
+            "load them one by one, each with its --as",
+        ));
+    }
+    let names: Vec<&str> = specs.iter().map(|spec| short(name.unwrap_or(spec.algorithm().name()))).collect();
+    if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        return Err(Failure::bad_input(
+            format!("{PREFIX}{} twice: the second would replace the first", twice.1),
+            "give one of them another name: load it on its own with --as NAME",
+        ));
+    }
+    for (spec, name) in specs.iter().zip(names) {
+        match braid_kernel::load(spec, name)? {
+            Some(before) => eprintln!(
+                "Replaced {PREFIX}{name} ({before}) by {spec}; connections that exist keep {before}, see `braid status`."
+            ),
+            None => eprintln!("Loaded {spec} as {PREFIX}{name}."),
+        }
     }
     Ok(())
 }
@@ -146,172 +204,6 @@ fn reset_default(namespace: &Namespace) -> Result<String, Failure> {
         eprintln!("warning: {reason}: it is {now} now; `braid default NAME` sets another.");
     }
     Ok(now)
-}
-
-/// What is true of one moment, in every network namespace in sight.
-struct Status {
-    loaded: Vec<Loaded>,
-    namespaces: Vec<(Namespace, String, Vec<Socket>)>,
-}
-
-/// An MPTCP connection whose subflows run different congestion controls.
-struct Mixed<'a> {
-    namespace: &'a Namespace,
-    token: u32,
-    subflows: Vec<&'a Socket>,
-}
-
-impl Status {
-    fn now() -> Result<Self, Failure> {
-        let loaded = braid_kernel::loaded()?;
-        let look = |namespace: Namespace| {
-            let default = braid_kernel::default(&namespace).ok()?;
-            let sockets = braid_kernel::sockets(&namespace).ok()?;
-            Some((namespace, default, sockets))
-        };
-        Ok(Self { loaded, namespaces: Namespace::all().into_iter().filter_map(look).collect() })
-    }
-
-    fn sockets_of<'a>(&'a self, kernel_name: &'a str) -> impl Iterator<Item = &'a Socket> {
-        let sockets = self.namespaces.iter().flat_map(|(_, _, sockets)| sockets);
-        sockets.filter(move |socket| socket.algorithm == kernel_name && !socket.listens)
-    }
-
-    /// Where it is the default, as people call the namespaces.
-    fn defaults_of(&self, kernel_name: &str) -> Vec<&str> {
-        let is_default = self.namespaces.iter().filter(|(_, default, _)| default == kernel_name);
-        is_default.map(|(namespace, _, _)| shown(namespace)).collect()
-    }
-
-    fn mixed(&self) -> Vec<Mixed<'_>> {
-        let mut mixed = Vec::new();
-        for (namespace, _, sockets) in &self.namespaces {
-            let mut connections: BTreeMap<u32, Vec<&Socket>> = BTreeMap::new();
-            for socket in sockets {
-                if let Some(token) = socket.token {
-                    connections.entry(token).or_default().push(socket);
-                }
-            }
-            for (token, subflows) in connections {
-                let first = &subflows[0].algorithm;
-                if subflows.iter().any(|subflow| subflow.algorithm != *first) {
-                    mixed.push(Mixed { namespace, token, subflows });
-                }
-            }
-        }
-        mixed
-    }
-}
-
-fn shown(namespace: &Namespace) -> &str {
-    if namespace.name.is_empty() { "this namespace" } else { &namespace.name }
-}
-
-fn status(as_json: bool) -> Result<(), Failure> {
-    let status = Status::now()?;
-    let text = if as_json {
-        format!("{:#}\n", status_json(&status))
-    } else {
-        for mixed in status.mixed() {
-            eprintln!("{}", warning(&mixed));
-        }
-        status_text(&status)
-    };
-    terminal::print(text.as_bytes())
-}
-
-fn warning(mixed: &Mixed<'_>) -> String {
-    let subflows: Vec<String> = mixed
-        .subflows
-        .iter()
-        .map(|subflow| format!("{} to {} runs {}", subflow.local, subflow.remote, subflow.algorithm))
-        .collect();
-    format!(
-        "warning: the subflows of MPTCP connection {:08x} in {} run different congestion controls: {}. A route's \
-         congctl or a name that was not loaded at the join does that; coupling needs the same one on each.",
-        mixed.token,
-        shown(mixed.namespace),
-        subflows.join("; ")
-    )
-}
-
-fn status_text(status: &Status) -> String {
-    if status.loaded.is_empty() {
-        return "Nothing is loaded. `braid load NAME` loads an algorithm, `braid algorithms` lists them.\n"
-            .into();
-    }
-    let mut text = String::new();
-    for Loaded { name, spec, acks, losses } in &status.loaded {
-        let kernel_name = format!("{PREFIX}{name}");
-        let _ = writeln!(text, "{kernel_name}  {spec}");
-        if let Some(params) = params(spec) {
-            let params: Vec<String> = params.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            if !params.is_empty() {
-                let _ = writeln!(text, "  parameters  {}", params.join(" "));
-            }
-        }
-        let (sockets, subflows) = status.sockets_of(&kernel_name).fold((0, 0), |(all, subflows), socket| {
-            (all + 1, subflows + usize::from(socket.token.is_some()))
-        });
-        let _ = writeln!(text, "  sockets     {sockets}, {subflows} of them subflows of MPTCP");
-        let defaults = status.defaults_of(&kernel_name);
-        if !defaults.is_empty() {
-            let _ = writeln!(text, "  default in  {}", defaults.join(", "));
-        }
-        let coupled: u64 = acks[2..].iter().sum();
-        let all: u64 = acks.iter().sum();
-        let _ = writeln!(text, "  ACKs        {all}, {coupled} of them with several usable subflows");
-        let [_, fast, timeouts, ecn] = losses;
-        let _ = writeln!(text, "  reductions  {fast} for loss, {timeouts} for timeouts, {ecn} for ECN");
-    }
-    text
-}
-
-/// Every parameter with its value, if this build knows the algorithm that is loaded.
-fn params(spec: &str) -> Option<Vec<(&'static str, String)>> {
-    let spec = Spec::parse(spec).ok()?;
-    let params = spec.algorithm().params().zip(spec.values());
-    Some(params.map(|(param, &value)| (param.name, param.show(value))).collect())
-}
-
-fn status_json(status: &Status) -> Value {
-    let loaded: Vec<Value> = status
-        .loaded
-        .iter()
-        .map(|Loaded { name, spec, acks, losses }| {
-            let kernel_name = format!("{PREFIX}{name}");
-            let params: BTreeMap<&str, String> = params(spec).unwrap_or_default().into_iter().collect();
-            let sockets: Vec<Value> = status.sockets_of(&kernel_name).map(socket_json).collect();
-            json!({
-                "name": name,
-                "kernel_name": kernel_name,
-                "spec": spec,
-                "params": params,
-                "default_in": status.defaults_of(&kernel_name),
-                "acks_by_usable_subflows": acks,
-                "reductions": {"loss": losses[1], "timeout": losses[2], "ecn": losses[3]},
-                "sockets": sockets,
-            })
-        })
-        .collect();
-    let mixed: Vec<Value> = status
-        .mixed()
-        .iter()
-        .map(|mixed| {
-            let subflows: Vec<Value> = mixed.subflows.iter().map(|socket| socket_json(socket)).collect();
-            json!({"namespace": mixed.namespace.name, "token": mixed.token, "subflows": subflows})
-        })
-        .collect();
-    json!({"schema_version": 1, "loaded": loaded, "mixed_connections": mixed})
-}
-
-fn socket_json(socket: &Socket) -> Value {
-    json!({
-        "algorithm": socket.algorithm,
-        "local": socket.local.to_string(),
-        "remote": socket.remote.to_string(),
-        "token": socket.token,
-    })
 }
 
 fn doctor() -> Result<(), Failure> {

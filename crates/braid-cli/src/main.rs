@@ -6,19 +6,30 @@ mod capture;
 mod command;
 #[cfg(target_os = "linux")]
 mod compare;
+mod complete;
+#[cfg(target_os = "linux")]
+mod enable;
 mod failure;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod lab;
 mod list;
+#[cfg(target_os = "linux")]
+mod live;
+#[cfg(target_os = "linux")]
+mod metrics;
 mod new;
 mod out;
+#[cfg(target_os = "linux")]
+mod peer;
 mod progress;
 mod report;
 mod repro;
 mod run;
 mod signal;
+#[cfg(target_os = "linux")]
+mod status;
 mod study;
 mod sweep;
 mod terminal;
@@ -27,12 +38,14 @@ mod top;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    // Asked by a shell what could be typed next it answers that, and ends.
+    clap_complete::CompleteEnv::with_factory(Args::command).complete();
     let args = Args::parse();
     let done = match &args.command {
         Command::Run(args) => run::run(args),

@@ -3,6 +3,9 @@
 //! What needs root and BPF prints `SKIPPED: ...` where they are missing.
 #![cfg(target_os = "linux")]
 
+#[path = "common/schema.rs"]
+mod schema;
+
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -95,6 +98,133 @@ fn what_is_loaded_stays_with_its_parameters_until_it_is_unloaded() {
     let output = braid(&["unload", "cli_test"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("is not loaded"), "{}", stderr(&output));
+}
+
+#[test]
+fn several_are_loaded_at_once_or_none_if_one_is_wrong() {
+    const TEST: &str = "loading several";
+    let refused = braid(&["load", "lia", "oliaa"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let refused = braid(&["load", "lia", "olia", "--as", "x"]);
+    assert!(stderr(&refused).contains("one by one"), "{}", stderr(&refused));
+    let refused = braid(&["load", "cubic", "cubic:beta=0.8"]);
+    assert!(stderr(&refused).contains("braid_cubic twice"), "{}", stderr(&refused));
+    if !can_load(TEST) {
+        return;
+    }
+    // Names that no other test loads.
+    let output = braid(&["load", "wvegas", "mcompound"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let status = stdout(&braid(&["status"]));
+    assert!(
+        status.contains("braid_wvegas  wvegas") && status.contains("braid_mcompound  mcompound"),
+        "{status}"
+    );
+    for name in ["wvegas", "mcompound"] {
+        let output = braid(&["unload", name]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+}
+
+/// The loaded algorithm of that name, as `status --json` shows it.
+fn loaded(name: &str) -> Value {
+    let output = braid(&["status", "--json"]);
+    let status: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    schema::holds("status", &status);
+    let loaded = status["loaded"].as_array().expect("a list");
+    loaded.iter().find(|loaded| loaded["name"] == name).cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_version_that_was_replaced_stays_visible_with_the_sockets_that_run_it_until_they_close() {
+    const TEST: &str = "replaced versions";
+    if !can_load(TEST) {
+        return;
+    }
+    let Some(netns) = Netns::new(TEST) else { return };
+    netns.ip("link set lo up");
+    let load = |spec| {
+        let output = braid(&["load", spec, "--as", "cli_ver"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    load("cubic:beta=0.8");
+    let first = connection(&netns, ipproto::TCP, "braid_cli_ver");
+    load("cubic:beta=0.6");
+    let second = connection(&netns, ipproto::TCP, "braid_cli_ver");
+    load("lia");
+
+    let shown = loaded("cli_ver");
+    assert_eq!(shown["spec"], "lia");
+    let expected = serde_json::json!([
+        {"spec": "cubic:beta=0.6", "sockets": 1},
+        {"spec": "cubic:beta=0.8", "sockets": 1},
+    ]);
+    assert_eq!(shown["replaced"], expected);
+    let mut specs: Vec<_> =
+        shown["sockets"].as_array().expect("a list").iter().map(|socket| socket["spec"].clone()).collect();
+    specs.sort_by_key(ToString::to_string);
+    assert_eq!(specs, ["cubic:beta=0.6", "cubic:beta=0.8"], "each socket says what it runs");
+    let text = stdout(&braid(&["status"]));
+    assert!(text.contains("of them on cubic:beta=0.8, which was replaced: 1, 0 of them subflows"), "{text}");
+    // Who may not ask the sockets is told so, and shown no guess.
+    let inside = format!("--net=/run/netns/{}", netns.0);
+    let lowered = std::process::Command::new("nsenter")
+        .args([&inside, "setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"])
+        .arg(assert_cmd::cargo::cargo_bin("braid"))
+        .arg("status")
+        .output();
+    if let Ok(output) = lowered {
+        assert!(
+            stdout(&output).contains("version that was replaced: 2; root sees it"),
+            "{}",
+            stdout(&output)
+        );
+    }
+
+    drop(first);
+    for _ in 0..200 {
+        if loaded("cli_ver")["replaced"].as_array().is_some_and(|replaced| replaced.len() == 1) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(loaded("cli_ver")["replaced"], serde_json::json!([{"spec": "cubic:beta=0.6", "sockets": 1}]));
+
+    // What is unloaded while sockets have it stays visible, too.
+    let output = braid(&["unload", "cli_ver", "--force"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&braid(&["status"]));
+    assert!(text.contains("braid_cli_ver  no longer loaded\n  sockets     1, 0"), "{text}");
+    drop(second);
+}
+
+#[test]
+fn an_uncoupled_connection_is_warned_of_with_the_remedy_by_status_and_top() {
+    const TEST: &str = "warning of an uncoupled connection";
+    if !can_load(TEST) {
+        return;
+    }
+    let Some(netns) = Netns::new(TEST) else { return };
+    netns.ip("link set lo up");
+    netns.ip("mptcp limits set subflows 2 add_addr_accepted 2");
+    netns.ip("mptcp endpoint add 127.0.0.2 dev lo subflow");
+    let _connection = connection(&netns, ipproto::MPTCP, "reno");
+    let mut said = String::new();
+    for _ in 0..200 {
+        said = stderr(&braid(&["status"]));
+        if said.contains(&netns.0) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    for part in [&netns.0, "runs reno on each of its 2 subflows", "remedy: ", "braid default olia"] {
+        assert!(said.contains(part), "`{part}` in: {said}");
+    }
+    let top = braid(&["top", "--once", "--interval", "100ms", "--json", "--all", "--filter", &netns.0]);
+    let document: Value = serde_json::from_slice(&top.stdout).expect("one document");
+    let kinds: Vec<_> =
+        document["warnings"].as_array().expect("a list").iter().map(|own| &own["kind"]).collect();
+    assert!(kinds.contains(&&Value::from("uncoupled")), "{document}");
 }
 
 /// Runs braid with just these capabilities, such as `+bpf,+net_admin`; nothing where that cannot be done.
@@ -374,14 +504,14 @@ fn top_shows_the_group_of_subflows_own_for_plain_tcp_and_a_dash_where_nothing_de
     };
     let mut groups = Vec::new();
     for _ in 0..200 {
-        let shown = stdout(&braid(&["top", "--once", "--all", "--filter", &netns.0]));
+        let shown = stdout(&braid(&["top", "--once", "--interval", "100ms", "--all", "--filter", &netns.0]));
         let (title, rows) = shown.split_once('\n').expect("a title");
         groups = rows
             .lines()
             .filter(|row| row.contains("braid_cli_"))
             .map(|row| {
                 let kind = if row.starts_with("tcp ") { "tcp" } else { "mptcp" };
-                format!("{kind} {} {}", cell(title, row, "ALGORITHM"), cell(title, row, "GROUP"))
+                format!("{kind} {} {}", cell(title, row, "ALGORITHM"), cell(title, row, "GRP"))
             })
             .collect();
         groups.sort();
@@ -398,7 +528,7 @@ fn top_shows_the_group_of_subflows_own_for_plain_tcp_and_a_dash_where_nothing_de
     ];
     assert_eq!(groups, expected);
 
-    let document = braid(&["top", "--once", "--json", "--filter", "braid_cli_group"]);
+    let document = braid(&["top", "--once", "--interval", "100ms", "--json", "--filter", "braid_cli_group"]);
     let document: Value = serde_json::from_slice(&document.stdout).expect("one document");
     let connections = document["connections"].as_array().expect("a list");
     let subflows = connections.iter().flat_map(|own| own["subflows"].as_array().expect("a list"));

@@ -1,6 +1,9 @@
 //! `braid top` shows what a connection does, in the room that there is. Needs neither root nor BPF.
 #![cfg(target_os = "linux")]
 
+#[path = "common/schema.rs"]
+mod schema;
+
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
@@ -54,21 +57,42 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn one_look_lists_the_connection_with_its_window_and_rtt() {
     let talk = Talk::begin();
-    let output = top(&["--once", "--all", "--filter", &talk.address]);
+    let output = top(&["--once", "--interval", "300ms", "--all", "--filter", &talk.address]);
     let shown = text(&output.stdout);
     let title = shown.lines().next().expect("a title");
-    for column in
-        ["CONN", "SF", "ALGORITHM", "STATE", "CWND", "SSTHR", "SRTT", "RATE", "LOSS%", "LOCAL", "REMOTE"]
-    {
+    for column in [
+        "CONN",
+        "SF",
+        "ALGORITHM",
+        "PATH",
+        "RATE",
+        "IN",
+        "RTT",
+        "BASE",
+        "CWND",
+        "LOSS%",
+        "LIMIT",
+        "LOCAL",
+        "REMOTE",
+    ] {
         assert!(title.contains(column), "{column} in {title}");
     }
     assert_eq!(shown.lines().count(), 3, "both ends of the connection: {shown}");
     assert!(shown.contains(&talk.address), "{shown}");
+    for row in shown.lines().skip(1) {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(words[3], "lo", "the interface is named: {row}");
+        let limit = words[10];
+        // 10 KB every 10 ms are less than the loopback carries; the other end only receives.
+        assert!(["app", "recv"].contains(&limit), "limited by {limit}: {row}");
+    }
 
-    let output = top(&["--once", "--all", "--filter", "no such thing"]);
+    let output = top(&["--once", "--interval", "100ms", "--all", "--filter", "no such thing"]);
     assert_eq!(text(&output.stdout).lines().count(), 1, "only the title");
-    let output = top(&["--once", "--filter", &talk.address]);
+    let output = top(&["--once", "--interval", "100ms", "--filter", &talk.address]);
     assert_eq!(text(&output.stdout).lines().count(), 1, "it runs none of Braid's");
+    let said = text(&output.stderr);
+    assert!(said.contains("TCP connections in sight fits; --all shows"), "why it is empty: {said}");
 }
 
 #[test]
@@ -87,7 +111,7 @@ fn programs_get_one_document_per_refresh_with_measured_rates() {
     child.wait().expect("ours");
     assert_eq!(documents.len(), 3);
     for document in &documents {
-        assert_eq!(document["schema_version"], 1);
+        schema::holds("top", document);
         let connections = document["connections"].as_array().expect("a list");
         assert_eq!(connections.len(), 2, "both ends");
         let sender =
@@ -171,11 +195,23 @@ fn the_live_table_fits_80_and_200_columns_and_obeys_keys() {
         let screen = terminal.shows("2 connections, 2 subflows");
         assert!(screen[1].starts_with("CONN SF ALGORITHM"), "{screen:#?}");
         assert_eq!(screen[1].contains("LOCAL"), width == 200, "{screen:#?}");
+        for column in ["PATH", "RATE", "RTT", "BASE", "CWND", "LOSS%", "LIMIT", "GRP"] {
+            assert!(screen[1].contains(column), "{column} at {width} columns: {screen:#?}");
+        }
         assert_eq!(screen[2..].iter().filter(|line| line.starts_with("tcp ")).count(), 2, "{screen:#?}");
-        assert!(screen[11].starts_with("s sort: rate   / filter: 127.0.0.1:"), "{screen:#?}");
+        assert!(screen[11].contains("s sort: rate   / filter: 127.0.0.1:"), "{screen:#?}");
         assert!(screen.iter().all(|line| line.chars().count() <= width as usize), "{screen:#?}");
         terminal.press(&["s"]);
         terminal.shows("s sort: cwnd");
+        terminal.press(&["Space"]);
+        terminal.shows("PAUSED");
+        terminal.press(&["Space", "Enter"]);
+        let history = terminal.shows("the newest at the right");
+        assert!(history.iter().any(|line| line.contains("lo") && line.contains("RTT")), "{history:#?}");
+        terminal.press(&["Escape", "w"]);
+        terminal.shows("Esc back to the table");
+        terminal.press(&["Escape"]);
+        terminal.shows("CONN");
         terminal.press(&["/", "x", "y", "z", "Enter"]);
         terminal.shows("No connection fits.");
         terminal.press(&["/", "Escape"]);
@@ -193,4 +229,28 @@ fn the_live_table_fits_80_and_200_columns_and_obeys_keys() {
             thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+#[test]
+fn what_does_not_fit_is_scrolled_to_and_the_first_line_says_which_rows_are_shown() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let mut ends = Vec::new();
+    for _ in 0..15 {
+        ends.push(TcpStream::connect(address).expect("a listener"));
+        ends.push(listener.accept().expect("a client").0);
+    }
+    let command = format!("{} top --all --interval 200ms --filter {address}", cargo_bin("braid").display());
+    let Some(terminal) = Terminal::open(81, &command) else {
+        writeln!(std::io::stderr(), "SKIPPED: scrolling, because there is no tmux").expect("stderr");
+        return;
+    };
+    // Twelve lines, three of them no rows.
+    terminal.shows("30 subflows (1-9), 0bit/s out, 0 in");
+    terminal.press(&["NPage"]);
+    terminal.shows("subflows (2-10)");
+    terminal.press(&["End"]);
+    terminal.shows("subflows (22-30)");
+    terminal.press(&["Home"]);
+    terminal.shows("subflows (1-9)");
 }

@@ -18,7 +18,8 @@ const BPFFS: &str = "/sys/fs/bpf";
 /// `BPF_FS_MAGIC`
 const MAGIC: i128 = 0xcafe_4a11;
 
-/// One folder per loaded name, with the pins `link`, `spec` and those of the maps that a replacement goes on with.
+/// One folder per loaded name, with the pins `link`, `spec`, those of the maps that a replacement goes on with, and the
+/// spec of each [`version`].
 pub(crate) fn folder() -> PathBuf {
     Path::new(BPFFS).join("braid")
 }
@@ -69,9 +70,32 @@ pub(crate) fn make(pins: &Path) -> io::Result<()> {
     fs::create_dir_all(pins)
 }
 
+/// The pin of a version's spec. A version is what was loaded under a name at some time; its number is that of the map that
+/// the kernel keeps its callbacks in.
+pub(crate) fn version(id: u32) -> String {
+    format!("version_{id}")
+}
+
+/// The numbers of the versions in a folder of pins, ascending.
+pub(crate) fn versions(pins: &Path) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(pins) else { return Vec::new() };
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_prefix("version_")?.parse().ok();
+    let mut ids: Vec<u32> = entries.flatten().filter_map(number).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// Removes the versions that are not to be kept.
+pub(crate) fn forget_versions(pins: &Path, is_kept: impl Fn(u32) -> bool) {
+    for id in versions(pins).into_iter().filter(|&id| !is_kept(id)) {
+        let _ = fs::remove_file(pins.join(version(id)));
+    }
+}
+
 /// Removes a folder of pins, and the one above it if that was the last.
 pub(crate) fn remove(pins: &Path) {
     // The link last: as long as it is there the rest belongs to something loaded.
+    forget_versions(pins, |_| false);
     let carried = CARRIED.iter().map(|(pin, ..)| *pin);
     for name in carried.chain(["spec", "link"]) {
         let _ = fs::remove_file(pins.join(name));

@@ -1,6 +1,7 @@
 //! Loading, replacing and unloading algorithms as congestion controls of the running kernel.
 
 use std::{
+    ffi::CString,
     fs, io,
     os::fd::{AsFd as _, AsRawFd as _},
     path::Path,
@@ -29,11 +30,23 @@ pub struct Loaded {
     pub name: String,
     /// The algorithm and its parameters, as [`Spec`] reads it. Parameters not named have their defaults.
     pub spec: String,
+    /// What was loaded under this name and not unloaded since, the newest first: the present one, and those that it
+    /// replaced as long as connections may still run them. Empty if another version of braid loaded it.
+    pub versions: Vec<Version>,
     /// How many ACKs it has handled since it was loaded, by the number of usable subflows on this algorithm that the
     /// connection had then: 0 before the first RTT sample, 1 for one path, 2 and more where it coupled.
     pub acks: [u64; 9],
     /// How many congestion events it has handled since, by [cause](braid_algorithms::layout::cause); 0 is not used.
     pub losses: [u64; 4],
+}
+
+/// What was loaded under a name at some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// By which [`Said::version`](crate::Said::version) names it.
+    pub id: u32,
+    /// As [`Loaded::spec`].
+    pub spec: String,
 }
 
 /// Who uses a congestion control in a network namespace.
@@ -85,10 +98,14 @@ pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
                     set_default(&namespace, Some(&kernel_name))?;
                 }
             }
-            Some(pinned_spec(&pins)?)
+            Some(pinned_spec(&pins.join("spec"))?)
         }
         Err(error) => return Err(failed("registering")(error)),
     };
+    let id = map_id(&map(&mut object, ops)?)?;
+    bpffs::forget_versions(&pins, is_map);
+    // Without it the version is not told from others: no reason not to load it.
+    let _ = pin_again(&map(&mut object, ".rodata.spec")?, &pins.join(bpffs::version(id)));
     for (pin_name, source) in
         [("spec", ".rodata.spec")].into_iter().chain(CARRIED.map(|(pin, source, _)| (pin, source)))
     {
@@ -163,6 +180,28 @@ fn update(link: &Link, ops: &libbpf_rs::MapMut<'_>) -> libbpf_rs::Result<()> {
     if result < 0 { Err(io::Error::from_raw_os_error(-result).into()) } else { Ok(()) }
 }
 
+/// The number that the kernel gives a map.
+fn map_id(map: &libbpf_rs::MapMut<'_>) -> Result<u32, Error> {
+    let info = map.info().map_err(|error| Error::Kernel {
+        doing: "asking for a map's number".into(),
+        report: format!("{error:#}"),
+    })?;
+    Ok(info.info.id)
+}
+
+/// Whether there is a map of that number; also where this process may not ask.
+fn is_map(id: u32) -> bool {
+    MapHandle::from_map_id(id).map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true)
+}
+
+/// Pins a map at one more place.
+fn pin_again(map: &libbpf_rs::MapMut<'_>, path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_encoded_bytes())?;
+    // SAFETY: the descriptor is open as long as its owner is borrowed, the path ends with a zero.
+    let result = unsafe { libbpf_sys::bpf_obj_pin(map.as_fd().as_raw_fd(), path.as_ptr()) };
+    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
+}
+
 fn pinning(pins: &Path, error: &io::Error) -> Error {
     Error::Kernel { doing: format!("creating {}", pins.display()), report: error.to_string() }
 }
@@ -176,7 +215,7 @@ pub fn loaded() -> Result<Vec<Loaded>, Error> {
         let pins = bpffs::folder().join(&name);
         let [a0, a1, a2, a3, a4, a5, a6, a7, a8, losses @ ..] = pinned_counts(&pins)?;
         let acks = [a0, a1, a2, a3, a4, a5, a6, a7, a8];
-        Ok(Loaded { spec: pinned_spec(&pins)?, acks, losses, name })
+        Ok(Loaded { spec: pinned_spec(&pins.join("spec"))?, versions: versions(&pins)?, acks, losses, name })
     };
     bpffs::names()?.into_iter().map(look).collect()
 }
@@ -214,8 +253,13 @@ fn values(path: &Path, per_cpu: bool) -> Result<Vec<Vec<u8>>, Error> {
     })
 }
 
-fn pinned_spec(pins: &Path) -> Result<String, Error> {
-    let bytes = values(&pins.join("spec"), false)?.concat();
+fn versions(pins: &Path) -> Result<Vec<Version>, Error> {
+    let ids = bpffs::versions(pins).into_iter().rev();
+    ids.map(|id| Ok(Version { id, spec: pinned_spec(&pins.join(bpffs::version(id)))? })).collect()
+}
+
+fn pinned_spec(pin: &Path) -> Result<String, Error> {
+    let bytes = values(pin, false)?.concat();
     let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).into_owned())
 }

@@ -20,14 +20,14 @@ mod sockets;
 mod trace;
 mod verdicts;
 
-pub use control::{Held, Loaded, PREFIX, Use, hold, load, loaded, unload, uses};
+pub use control::{Held, Loaded, PREFIX, Use, Version, hold, load, loaded, unload, uses};
 pub use doctor::{Requirement, doctor};
 pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};
 pub use namespace::{Namespace, available, default, noted_default, set_default};
 pub use object::{Verified, verify};
 pub use parity::{Call, Parity};
-pub use sockets::{Flow, Socket, sockets};
+pub use sockets::{Flow, Socket, interfaces, sockets};
 pub use trace::{Recorded, record};
 pub use verdicts::{Said, Verdicts};
 

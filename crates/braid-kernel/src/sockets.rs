@@ -1,6 +1,9 @@
 //! TCP sockets and their congestion controls, as the kernel lists them (`sock_diag`).
 
-use std::net::SocketAddr;
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+};
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::{
@@ -30,6 +33,8 @@ pub struct Socket {
     pub token: Option<u32>,
     /// Of an MPTCP subflow: the identifiers of its addresses, own and peer's.
     pub ids: (u8, u8),
+    /// Of an MPTCP subflow: it is to be used only when no other can be.
+    pub is_backup: bool,
     /// What it does; of listening sockets nothing.
     pub flow: Option<Flow>,
 }
@@ -62,6 +67,22 @@ pub struct Flow {
     pub bytes_retransmitted: u64,
     /// Packets delivered so far that were congestion-marked.
     pub delivered_ce: u32,
+    /// Payload bytes received so far.
+    pub bytes_received: u64,
+    /// Payload bytes that the application has written and that were not sent yet.
+    pub bytes_not_sent: u32,
+    /// The latest delivery was slowed by the application, not by the network.
+    pub is_app_limited: bool,
+    /// How long, so far, there was something to send or to be acknowledged.
+    pub busy_us: u64,
+    /// How much of that the receive window was the limit.
+    pub rwnd_limited_us: u64,
+    /// How much of that the send buffer was the limit.
+    pub sndbuf_limited_us: u64,
+    /// How long ago payload was sent last.
+    pub last_sent_ms: u32,
+    /// How long ago payload was received last.
+    pub last_received_ms: u32,
 }
 
 /// The sockets of a network namespace that have a congestion control, listening ones among them.
@@ -76,6 +97,26 @@ pub fn sockets(namespace: &Namespace) -> Result<Vec<Socket>, Error> {
             dump(family, socket_id, &mut sockets).map_err(failed)?;
         }
         Ok(sockets)
+    })
+}
+
+/// The network interfaces of a namespace, by address.
+///
+/// # Errors
+/// If the namespace cannot be entered or the kernel does not answer.
+pub fn interfaces(namespace: &Namespace) -> Result<BTreeMap<IpAddr, String>, Error> {
+    namespace.within(|| {
+        let all = nix::ifaddrs::getifaddrs().map_err(|error| Error::Kernel {
+            doing: "listing network interfaces".into(),
+            report: error.to_string(),
+        })?;
+        let named = all.filter_map(|interface| {
+            let address = interface.address?;
+            let v4 = address.as_sockaddr_in().map(|found| IpAddr::from(found.ip()));
+            let v6 = || address.as_sockaddr_in6().map(|found| IpAddr::from(found.ip()));
+            Some((v4.or_else(v6)?, interface.interface_name))
+        });
+        Ok(named.collect())
     })
 }
 
@@ -122,8 +163,7 @@ fn dump(family: u8, socket_id: SocketId, sockets: &mut Vec<Socket>) -> Result<()
 
 fn socket(response: &InetResponse) -> Option<Socket> {
     let id = &response.header.socket_id;
-    let id_of =
-        |kind| response.nlas.iter().find_map(|nla| mptcp(nla, kind)?.first().copied()).unwrap_or_default();
+    let mptcp = response.nlas.iter().find_map(mptcp).unwrap_or_default();
     Some(Socket {
         algorithm: response.nlas.iter().find_map(|nla| match nla {
             Nla::Congestion(name) => Some(name.clone()),
@@ -133,11 +173,9 @@ fn socket(response: &InetResponse) -> Option<Socket> {
         remote: SocketAddr::new(id.destination_address, id.destination_port),
         cookie: cookie(id.cookie),
         listens: response.header.state == LISTEN,
-        token: response
-            .nlas
-            .iter()
-            .find_map(|nla| Some(u32::from_ne_bytes(mptcp(nla, TOKEN_LOCAL)?.try_into().ok()?))),
-        ids: (id_of(ID_LOCAL), id_of(ID_REMOTE)),
+        token: mptcp.token,
+        ids: mptcp.ids,
+        is_backup: mptcp.flags & BACKUP != 0,
         flow: response.nlas.iter().find_map(flow).filter(|_| response.header.state != LISTEN),
     })
 }
@@ -163,16 +201,35 @@ fn flow(nla: &Nla) -> Option<Flow> {
         bytes_sent: info.bytes_sent,
         bytes_retransmitted: info.bytes_retrans,
         delivered_ce: info.delivered_ce,
+        bytes_received: info.bytes_received,
+        bytes_not_sent: info.notsent_bytes,
+        is_app_limited: info.delivery_rate_app_limited & 1 != 0,
+        busy_us: info.busy_time,
+        rwnd_limited_us: info.rwnd_limited,
+        sndbuf_limited_us: info.sndbuf_limited,
+        last_sent_ms: info.last_data_sent,
+        last_received_ms: info.last_data_recv,
     })
 }
 
 // `MPTCP_SUBFLOW_ATTR_*`
 const TOKEN_LOCAL: u16 = 2;
+const FLAGS: u16 = 8;
 const ID_REMOTE: u16 = 9;
 const ID_LOCAL: u16 = 10;
+/// `MPTCP_SUBFLOW_FLAG_BKUP_REM` and `MPTCP_SUBFLOW_FLAG_BKUP_LOC`
+const BACKUP: u32 = (1 << 4) | (1 << 5);
 
-/// A value of MPTCP: `INET_DIAG_ULP_INFO` holds `INET_ULP_INFO_MPTCP`, that holds these.
-fn mptcp(nla: &Nla, kind: u16) -> Option<Vec<u8>> {
+/// What the kernel says of a subflow of MPTCP.
+#[derive(Default)]
+struct Mptcp {
+    token: Option<u32>,
+    ids: (u8, u8),
+    flags: u32,
+}
+
+/// `INET_DIAG_ULP_INFO` holds `INET_ULP_INFO_MPTCP`, that holds the values.
+fn mptcp(nla: &Nla) -> Option<Mptcp> {
     const ULP_INFO: u16 = 19;
     const ULP_MPTCP: u16 = 3;
     let Nla::Other(ulp) = nla else { return None };
@@ -181,7 +238,17 @@ fn mptcp(nla: &Nla, kind: u16) -> Option<Vec<u8>> {
     }
     let mut bytes = vec![0; ulp.value_len()];
     ulp.emit_value(&mut bytes);
-    let mptcp = NlasIterator::new(&bytes[..]).flatten().find(|nla| nla.kind() == ULP_MPTCP)?;
-    let found = NlasIterator::new(mptcp.value()).flatten().find(|nla| nla.kind() == kind)?;
-    Some(found.value().to_vec())
+    let values = NlasIterator::new(&bytes[..]).flatten().find(|nla| nla.kind() == ULP_MPTCP)?;
+    let mut mptcp = Mptcp::default();
+    for value in NlasIterator::new(values.value()).flatten() {
+        let word = || value.value().try_into().ok().map(u32::from_ne_bytes);
+        match value.kind() {
+            TOKEN_LOCAL => mptcp.token = word(),
+            FLAGS => mptcp.flags = word().unwrap_or_default(),
+            ID_LOCAL => mptcp.ids.0 = value.value().first().copied().unwrap_or_default(),
+            ID_REMOTE => mptcp.ids.1 = value.value().first().copied().unwrap_or_default(),
+            _ => {}
+        }
+    }
+    Some(mptcp)
 }

@@ -1,6 +1,7 @@
-//! What detectors of shared bottlenecks say of the kernel's sockets, as the sockets publish it (`kernel/published.bpf.c`).
+//! What the kernel's sockets publish (`kernel/published.bpf.c`): which loaded version of an algorithm they run, and what
+//! detectors of shared bottlenecks say of them.
 
-use std::io::Read as _;
+use std::{collections::BTreeMap, io::Read as _};
 
 use braid_algorithms::{
     Algorithm,
@@ -20,10 +21,12 @@ struct Record {
     subflow_id: u32,
     identity: u64,
     public_words: [u64; PUBLIC_WORDS],
+    version: u32,
+    unused: u32,
 }
 
-/// What is said of a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a socket on one of our algorithms publishes.
+#[derive(Clone, Copy)]
 pub struct Said {
     /// The socket, see [`Socket`](crate::Socket).
     pub cookie: u64,
@@ -31,11 +34,15 @@ pub struct Said {
     pub token: Option<u32>,
     /// Of an MPTCP subflow: its number within the connection, as `MPTCP_FULL_INFO` has it.
     pub subflow_id: u32,
-    /// Times are of `CLOCK_MONOTONIC`.
-    pub verdict: Verdict,
+    /// Which algorithm it runs, whatever it was loaded as.
+    pub algorithm: &'static Algorithm,
+    /// Which version of what is loaded: the number of [`Loaded::versions`](crate::Loaded::versions); 0 if that is not known.
+    pub version: u32,
+    /// What its detector says, if it has one; times are of `CLOCK_MONOTONIC`.
+    pub verdict: Option<Verdict>,
 }
 
-/// A way to ask the kernel for all verdicts.
+/// A way to ask the kernel for what all sockets publish.
 pub struct Verdicts {
     link: Link,
     _object: Object,
@@ -54,7 +61,7 @@ impl Verdicts {
         Ok(Self { link, _object: object })
     }
 
-    /// Those of the namespace's sockets that have an algorithm with a detector.
+    /// Those of the namespace's sockets that have one of our algorithms.
     ///
     /// # Errors
     /// If the namespace cannot be entered, or the kernel does not answer.
@@ -64,24 +71,23 @@ impl Verdicts {
             let mut bytes = Vec::new();
             let mut reader = Iter::new(&self.link).map_err(|error| failed(&error))?;
             reader.read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-            let detectors: Vec<u64> = braid_algorithms::all()
-                .iter()
-                .filter(|algorithm| algorithm.flags() & Algorithm::DETECTS != 0)
-                .map(|algorithm| identity(algorithm.name()))
-                .collect();
+            let ours: BTreeMap<u64, &'static Algorithm> =
+                braid_algorithms::all().iter().map(|ours| (identity(ours.name()), ours)).collect();
             let records = bytes.chunks_exact(size_of::<Record>()).map(bytemuck::pod_read_unaligned::<Record>);
-            let detecting = records.filter(|record| detectors.contains(&record.identity));
-            Ok(detecting.map(said).collect())
+            Ok(records.filter_map(|record| Some(said(&record, ours.get(&record.identity)?))).collect())
         })
     }
 }
 
-fn said(record: Record) -> Said {
+fn said(record: &Record, algorithm: &'static Algorithm) -> Said {
+    let detects = algorithm.flags() & Algorithm::DETECTS != 0;
     Said {
         cookie: record.cookie,
         token: Some(record.token).filter(|&token| token != 0),
         subflow_id: record.subflow_id,
-        verdict: Verdict::from_word(record.public_words[VERDICT_WORD]),
+        algorithm,
+        version: record.version,
+        verdict: detects.then(|| Verdict::from_word(record.public_words[VERDICT_WORD])),
     }
 }
 

@@ -1,6 +1,5 @@
 //! `braid top`: connections and their subflows, live.
 
-mod sample;
 mod view;
 
 use std::time::Duration;
@@ -9,15 +8,28 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::Failure;
+use crate::live::{Connection, Sampler, Subflow, Warning, told, warnings};
 use crate::terminal;
-use sample::{Connection, Sampler, Subflow};
+
+/// What the help says beside the options; the columns are in packaging/man, too.
+pub(crate) const KEYS: &str = "Keys: arrows, PgUp, PgDn, Home and End scroll, Enter shows the history of a connection and leaves it, s \
+    sorts by another column, / filters, w shows the warnings with what to do, space pauses, a shows all TCP or Braid's only, \
+    q ends.\n\n\
+    Columns: CONN token of the MPTCP connection; SF subflow; PATH interface or address; RATE payload acknowledged per second; \
+    IN payload received per second; RTT smoothed, BASE smallest, in ms: the difference is queues; CWND window in packets; \
+    LOSS% of the bytes of the last 10 s, sent again; LIMIT what it waits for: app (the application, or MPTCP sends on other \
+    subflows), rwnd (the receiver's window), sndbuf (the send buffer), cwnd (the congestion window), loss (repairs), queue \
+    (this machine's own), recv (it only receives), idle; GRP subflows with the same number share a bottleneck. Wider \
+    terminals show more.\n\n\
+    Sockets of other network namespaces are seen by root only.";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TopArgs {
     /// All TCP connections, not only those with a subflow on one of Braid's algorithms.
     #[arg(long, short)]
     all: bool,
-    /// Only connections where this is part of the algorithm, an address, the token or the namespace of some subflow.
+    /// Only connections where this is part of the algorithm, an address, the interface, the token or the namespace of some
+    /// subflow.
     #[arg(long, short, value_name = "TEXT", default_value = "", hide_default_value = true)]
     filter: String,
     /// What connections are sorted by, the largest first.
@@ -26,23 +38,25 @@ pub(crate) struct TopArgs {
     /// Time between refreshes.
     #[arg(long, short, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
-    /// Print once and end.
+    /// Print what one interval shows, and end.
     #[arg(long)]
     once: bool,
-    /// For programs: one JSON document per refresh and line.
+    /// For programs: one JSON document per refresh and line (docs/top.schema.json).
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sort {
-    /// Payload acknowledged per second.
+    /// Payload acknowledged and received per second.
     Rate,
     /// Packets in all windows.
     Cwnd,
     /// Longest smoothed RTT.
     Srtt,
-    /// Largest share of bytes sent again.
+    /// Longest wait in queues: smoothed RTT less base RTT.
+    Queue,
+    /// Largest share of bytes sent again of late.
     Loss,
     /// Name of the first subflow's algorithm.
     Algorithm,
@@ -74,10 +88,11 @@ impl Choice {
             connection.subflows.iter().map(key).fold(0.0, f64::max)
         };
         let key = |connection: &Connection| match self.sort {
-            Sort::Rate => connection.subflows.iter().map(|subflow| subflow.rate_bps).sum(),
+            Sort::Rate => connection.subflows.iter().map(|sf| sf.rate_bps + sf.received_bps).sum(),
             Sort::Cwnd => connection.subflows.iter().map(|subflow| f64::from(subflow.flow.cwnd)).sum(),
             Sort::Srtt => largest(connection, |subflow| f64::from(subflow.flow.srtt_us)),
-            Sort::Loss => largest(connection, Subflow::loss),
+            Sort::Queue => largest(connection, |subflow| f64::from(subflow.queue_us())),
+            Sort::Loss => largest(connection, |subflow| subflow.recent_loss),
             Sort::Algorithm => 0.0,
         };
         let name = |connection: &Connection| connection.subflows[0].algorithm.clone();
@@ -93,25 +108,59 @@ impl Choice {
 pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
     let choice = Choice { all: args.all, filter: args.filter.clone(), sort: args.sort };
     let mut sampler = Sampler::new();
-    if args.json {
-        loop {
-            let (elapsed, connections) = sampler.take();
-            let document = document(elapsed, &choice.of(connections));
-            if !terminal::still_read(format!("{document}\n").as_bytes())? || args.once {
-                return Ok(());
+    if !args.json && !args.once {
+        return view::live(sampler, choice, args.interval);
+    }
+    // Rates are those between two looks.
+    sampler.take();
+    loop {
+        std::thread::sleep(args.interval);
+        let (elapsed, connections) = sampler.take();
+        let shown = choice.of(connections.clone());
+        let found = warnings(if choice.filter.is_empty() { &connections } else { &shown });
+        let is_read = if args.json {
+            let document = document(elapsed, &shown, &found);
+            terminal::still_read(format!("{document}\n").as_bytes())?
+        } else {
+            let width = terminal::style().width.unwrap_or(200);
+            terminal::print(view::text(&shown, width).as_bytes())?;
+            for note in notes(&sampler, &connections, &shown, &found) {
+                eprintln!("{note}");
             }
-            std::thread::sleep(args.interval);
+            true
+        };
+        if args.once || !is_read {
+            return Ok(());
         }
     }
-    if args.once {
-        let (_, connections) = sampler.take();
-        let width = terminal::style().width.unwrap_or(200);
-        return terminal::print(view::text(&choice.of(connections), width).as_bytes());
-    }
-    view::live(sampler, choice, args.interval)
 }
 
-fn document(elapsed: Duration, connections: &[Connection]) -> Value {
+/// What a person should know beside the table.
+fn notes(sampler: &Sampler, all: &[Connection], shown: &[Connection], found: &[Warning]) -> Vec<String> {
+    let mut notes: Vec<String> = told(found);
+    if shown.is_empty() {
+        notes.push(match all.len() {
+            0 => "There is no TCP connection in sight.".into(),
+            n => format!(
+                "None of the {n} TCP connections in sight fits; --all shows those on the kernel's own algorithms, too."
+            ),
+        });
+    }
+    if sampler.unseen > 0 || !rustix::process::geteuid().is_root() {
+        notes.push(
+            "note: not root, so connections in other network namespaces are not seen, nor, on newer kernels, which \
+             subflows belong together."
+                .into(),
+        );
+    }
+    if sampler.may_not_ask() {
+        notes.push("note: what detectors say (GRP) is seen by root only.".into());
+    }
+    notes
+}
+
+fn document(elapsed: Duration, connections: &[Connection], found: &[Warning]) -> Value {
+    let found: Vec<Value> = found.iter().map(Warning::json).collect();
     let connections: Vec<Value> = connections
         .iter()
         .map(|connection| {
@@ -123,5 +172,10 @@ fn document(elapsed: Duration, connections: &[Connection]) -> Value {
             })
         })
         .collect();
-    json!({"schema_version": 1, "time_s": elapsed.as_millis() as f64 / 1e3, "connections": connections})
+    json!({
+        "schema_version": 1,
+        "time_s": elapsed.as_millis() as f64 / 1e3,
+        "connections": connections,
+        "warnings": found,
+    })
 }

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::layout::{Constraint, Layout};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Modifier;
 use ratatui::text::Line;
-use ratatui::widgets::{Paragraph, Row, Table};
+use ratatui::widgets::{Paragraph, Row, Sparkline, Table, Wrap};
 
-use super::sample::{Connection, Sampler, Subflow};
 use super::{Choice, Sort};
 use crate::Failure;
 use crate::failure::FAILED;
+use crate::live::{Connection, Sampler, Step, Subflow, Warning, warnings};
 use crate::terminal;
 
 /// A column, and what stands in it. Numbers are flush right.
@@ -25,56 +25,63 @@ struct Column {
     cell: fn(&Connection, &Subflow) -> String,
 }
 
-const COLUMNS: [Column; 15] = [
-    Column {
-        title: "CONN",
-        is_number: false,
-        rank: 0,
-        cell: |connection, _| match connection.token {
-            Some(token) => format!("{token:08x}"),
-            None => "tcp".into(),
-        },
-    },
+const COLUMNS: [Column; 20] = [
+    Column { title: "CONN", is_number: false, rank: 0, cell: |connection, _| connection.name() },
     Column { title: "SF", is_number: true, rank: 0, cell: |_, subflow| subflow.number.to_string() },
     Column { title: "ALGORITHM", is_number: false, rank: 0, cell: |_, subflow| subflow.algorithm.clone() },
-    Column { title: "STATE", is_number: false, rank: 0, cell: |_, subflow| subflow.state().into() },
-    Column { title: "CWND", is_number: true, rank: 0, cell: |_, subflow| subflow.flow.cwnd.to_string() },
+    Column { title: "PATH", is_number: false, rank: 0, cell: |_, subflow| subflow.path() },
+    Column { title: "RATE", is_number: true, rank: 0, cell: |_, subflow| rate(subflow.rate_bps) },
+    Column { title: "IN", is_number: true, rank: 1, cell: |_, subflow| rate(subflow.received_bps) },
+    Column { title: "RTT", is_number: true, rank: 0, cell: |_, subflow| milliseconds(subflow.flow.srtt_us) },
     Column {
-        title: "SSTHR",
+        title: "BASE",
         is_number: true,
         rank: 0,
-        cell: |_, subflow| subflow.ssthresh().map_or("-".into(), |ssthresh| ssthresh.to_string()),
+        cell: |_, subflow| milliseconds(subflow.flow.min_rtt_us),
     },
-    Column { title: "SRTT", is_number: true, rank: 0, cell: |_, subflow| milliseconds(subflow.flow.srtt_us) },
-    Column { title: "RATE", is_number: true, rank: 0, cell: |_, subflow| rate(subflow.rate_bps) },
+    Column { title: "CWND", is_number: true, rank: 0, cell: |_, subflow| subflow.flow.cwnd.to_string() },
     Column {
         title: "LOSS%",
         is_number: true,
         rank: 0,
-        cell: |_, subflow| format!("{:.2}", subflow.loss() * 100.0),
+        cell: |_, subflow| format!("{:.2}", subflow.recent_loss * 100.0),
     },
-    Column { title: "GROUP", is_number: false, rank: 0, cell: |_, subflow| subflow.group() },
-    Column {
-        title: "FLIGHT",
-        is_number: true,
-        rank: 3,
-        cell: |_, subflow| subflow.flow.in_flight.to_string(),
-    },
-    Column {
-        title: "MINRTT",
-        is_number: true,
-        rank: 4,
-        cell: |_, subflow| milliseconds(subflow.flow.min_rtt_us),
-    },
+    Column { title: "LIMIT", is_number: false, rank: 0, cell: |_, subflow| subflow.limit.name().into() },
+    Column { title: "GRP", is_number: false, rank: 0, cell: |_, subflow| subflow.group() },
+    Column { title: "LOCAL", is_number: false, rank: 2, cell: |_, subflow| subflow.local.to_string() },
+    Column { title: "REMOTE", is_number: false, rank: 3, cell: |_, subflow| subflow.remote.to_string() },
+    Column { title: "STATE", is_number: false, rank: 4, cell: |_, subflow| subflow.state().into() },
     Column {
         title: "NAMESPACE",
         is_number: false,
         rank: 5,
         cell: |connection, _| connection.namespace.clone(),
     },
-    Column { title: "LOCAL", is_number: false, rank: 2, cell: |_, subflow| subflow.local.to_string() },
-    Column { title: "REMOTE", is_number: false, rank: 1, cell: |_, subflow| subflow.remote.to_string() },
+    Column {
+        title: "FLIGHT",
+        is_number: true,
+        rank: 6,
+        cell: |_, subflow| subflow.flow.in_flight.to_string(),
+    },
+    Column {
+        title: "SSTHR",
+        is_number: true,
+        rank: 7,
+        cell: |_, subflow| subflow.ssthresh().map_or("-".into(), |ssthresh| ssthresh.to_string()),
+    },
+    Column { title: "ACKED", is_number: true, rank: 8, cell: |_, subflow| bytes(subflow.flow.bytes_acked) },
+    Column {
+        title: "RECEIVED",
+        is_number: true,
+        rank: 9,
+        cell: |_, subflow| bytes(subflow.flow.bytes_received),
+    },
 ];
+
+/// In bytes with three significant digits.
+fn bytes(count: u64) -> String {
+    rate(count as f64)
+}
 
 /// In milliseconds with three significant digits.
 fn milliseconds(us: u32) -> String {
@@ -122,7 +129,7 @@ impl Grid {
             .map(|column| {
                 let cells = subflows().map(|(connection, sf)| (column.cell)(connection, sf).chars().count());
                 // So that the table does not jump when a number gains a digit.
-                let least = if column.is_number && column.title != "SF" { 6 } else { 0 };
+                let least = if column.is_number && column.title != "SF" { 5 } else { 0 };
                 cells.max().unwrap_or(0).max(column.title.len()).max(least)
             })
             .collect();
@@ -180,9 +187,18 @@ pub(super) fn live(sampler: Sampler, choice: Choice, interval: Duration) -> Resu
     }
     let mut screen = ratatui::try_init()
         .map_err(|error| Failure::new(FAILED, format!("cannot take over the terminal: {error}")))?;
-    let result = Live { sampler, choice, interval, typing: false, connections: Vec::new() }.run(&mut screen);
+    let result = Live::new(sampler, choice, interval).run(&mut screen);
     ratatui::restore();
     result.map_err(|error| Failure::stdout(&error))
+}
+
+/// What fills the screen between its first and its last line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Page {
+    Table,
+    /// The history of the connection under the cursor.
+    History,
+    Warnings,
 }
 
 struct Live {
@@ -191,13 +207,40 @@ struct Live {
     interval: Duration,
     /// The filter is being typed.
     typing: bool,
+    is_paused: bool,
+    page: Page,
+    /// The row under the cursor, and the first that is shown.
+    row: usize,
+    first: usize,
+    /// How many rows fit.
+    room: usize,
     connections: Vec<Connection>,
+    warnings: Vec<Warning>,
 }
 
 impl Live {
+    fn new(sampler: Sampler, choice: Choice, interval: Duration) -> Self {
+        Self {
+            sampler,
+            choice,
+            interval,
+            typing: false,
+            is_paused: false,
+            page: Page::Table,
+            row: 0,
+            first: 0,
+            room: 1,
+            connections: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     fn run(&mut self, screen: &mut ratatui::DefaultTerminal) -> io::Result<()> {
         loop {
-            self.connections = self.sampler.take().1;
+            if !self.is_paused {
+                self.connections = self.sampler.take().1;
+                self.warnings = warnings(&self.connections);
+            }
             let next = Instant::now() + self.interval;
             loop {
                 screen.draw(|frame| self.draw(frame))?;
@@ -220,8 +263,9 @@ impl Live {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return false;
         }
+        let turn = |page, other| if page == other { Page::Table } else { other };
         match key.code {
-            KeyCode::Enter => self.typing = false,
+            KeyCode::Enter if self.typing => self.typing = false,
             KeyCode::Esc if self.typing => {
                 self.typing = false;
                 self.choice.filter.clear();
@@ -230,14 +274,26 @@ impl Live {
                 self.choice.filter.pop();
             }
             KeyCode::Char(letter) if self.typing => self.choice.filter.push(letter),
+            KeyCode::Esc if self.page != Page::Table => self.page = Page::Table,
             KeyCode::Char('q') | KeyCode::Esc => return false,
+            KeyCode::Enter => self.page = turn(self.page, Page::History),
+            KeyCode::Char('w') => self.page = turn(self.page, Page::Warnings),
             KeyCode::Char('/') => self.typing = true,
+            KeyCode::Char(' ') => self.is_paused = !self.is_paused,
             KeyCode::Char('a') => self.choice.all = !self.choice.all,
+            // Bounds are those of what is drawn next.
+            KeyCode::Up => self.row = self.row.saturating_sub(1),
+            KeyCode::Down => self.row += 1,
+            KeyCode::PageUp => self.row = self.row.saturating_sub(self.room),
+            KeyCode::PageDown => self.row += self.room,
+            KeyCode::Home => self.row = 0,
+            KeyCode::End => self.row = usize::MAX / 2,
             KeyCode::Char('s') => {
                 self.choice.sort = match self.choice.sort {
                     Sort::Rate => Sort::Cwnd,
                     Sort::Cwnd => Sort::Srtt,
-                    Sort::Srtt => Sort::Loss,
+                    Sort::Srtt => Sort::Queue,
+                    Sort::Queue => Sort::Loss,
                     Sort::Loss => Sort::Algorithm,
                     Sort::Algorithm => Sort::Rate,
                 }
@@ -247,48 +303,137 @@ impl Live {
         true
     }
 
-    fn draw(&self, frame: &mut Frame<'_>) {
+    fn draw(&mut self, frame: &mut Frame<'_>) {
         let [head, body, foot] =
             Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
                 .areas(frame.area());
         let shown = self.choice.of(self.connections.clone());
-        let subflows: usize = shown.iter().map(|connection| connection.subflows.len()).sum();
-        let total: f64 = shown.iter().flat_map(|connection| &connection.subflows).map(|sf| sf.rate_bps).sum();
-        let what = if self.choice.all { "all TCP" } else { "Braid's" };
-        let summary = format!(
-            "braid top: {what}, {} connections, {subflows} subflows, {}bit/s",
-            shown.len(),
-            rate(total)
-        );
-        frame.render_widget(Line::from(summary).style(Modifier::BOLD), head);
-
-        if shown.is_empty() {
-            let hint = if self.choice.filter.is_empty() && !self.choice.all {
-                "No connection uses an algorithm of Braid's. `braid status` shows what is loaded; a shows all TCP."
-            } else {
-                "No connection fits."
-            };
-            frame.render_widget(Paragraph::new(hint), body);
-        } else {
-            let grid = Grid::new(&shown, usize::from(body.width));
-            let widths: Vec<Constraint> =
-                grid.columns.iter().map(|(_, width)| Constraint::Length(*width as u16)).collect();
-            // Without colour an underline does.
-            let style = if terminal::style().colour { Modifier::REVERSED } else { Modifier::UNDERLINED };
-            let table = Table::new(grid.cells().map(Row::new), widths)
-                .column_spacing(1)
-                .header(Row::new(grid.title()).style(style));
-            frame.render_widget(table, body);
+        let rows: usize = shown.iter().map(|connection| connection.subflows.len()).sum();
+        self.room = usize::from(body.height).saturating_sub(1).max(1);
+        self.row = self.row.min(rows.saturating_sub(1));
+        self.first = self.first.min(self.row).max((self.row + 1).saturating_sub(self.room));
+        if self.first + self.room > rows {
+            self.first = rows.saturating_sub(self.room);
         }
+        frame.render_widget(Line::from(self.summary(&shown, rows)).style(Modifier::BOLD), head);
+        match self.page {
+            Page::Warnings => self.draw_warnings(frame, body),
+            _ if shown.is_empty() => {
+                let hint = if self.choice.filter.is_empty() && !self.choice.all {
+                    "No connection uses an algorithm of Braid's. `braid status` shows what is loaded; a shows all TCP."
+                } else {
+                    "No connection fits."
+                };
+                frame.render_widget(Paragraph::new(hint).wrap(Wrap { trim: true }), body);
+            }
+            Page::Table => self.draw_table(frame, body, &shown),
+            Page::History => draw_history(frame, body, under(&shown, self.row), &self.sampler),
+        }
+        frame.render_widget(Line::from(self.keys()), foot);
+    }
 
-        let foot_text = if self.typing {
-            format!("filter: {}_   Enter keeps it, Esc clears it", self.choice.filter)
-        } else {
-            let filter = if self.choice.filter.is_empty() { "none" } else { &self.choice.filter };
-            let sort = format!("{:?}", self.choice.sort).to_lowercase();
-            format!("s sort: {sort}   / filter: {filter}   a all or Braid's   q quit")
+    fn summary(&self, shown: &[Connection], rows: usize) -> String {
+        let subflows = || shown.iter().flat_map(|connection| &connection.subflows);
+        let what = if self.choice.all { "all TCP" } else { "Braid's" };
+        let paused = if self.is_paused { " PAUSED" } else { "" };
+        let part = match self.page {
+            Page::Table if rows > self.room => format!(" ({}-{})", self.first + 1, self.first + self.room),
+            _ => String::new(),
         };
-        frame.render_widget(Line::from(foot_text), foot);
+        format!(
+            "braid top{paused}: {what}, {} connections, {rows} subflows{part}, {}bit/s out, {} in",
+            shown.len(),
+            rate(subflows().map(|subflow| subflow.rate_bps).sum()),
+            rate(subflows().map(|subflow| subflow.received_bps).sum()),
+        )
+    }
+
+    fn keys(&self) -> String {
+        if self.typing {
+            return format!("filter: {}_   Enter keeps it, Esc clears it", self.choice.filter);
+        }
+        if self.page != Page::Table {
+            return "Esc back to the table   space pause   q quit".into();
+        }
+        let filter = if self.choice.filter.is_empty() { "none" } else { &self.choice.filter };
+        let sort = format!("{:?}", self.choice.sort).to_lowercase();
+        let warnings = match self.warnings.len() {
+            0 => String::new(),
+            n => format!("w {n} WARNINGS   "),
+        };
+        format!("{warnings}s sort: {sort}   / filter: {filter}   Enter history   a all   q quit")
+    }
+
+    fn draw_table(&self, frame: &mut Frame<'_>, body: Rect, shown: &[Connection]) {
+        let grid = Grid::new(shown, usize::from(body.width));
+        let widths: Vec<Constraint> =
+            grid.columns.iter().map(|(_, width)| Constraint::Length(*width as u16)).collect();
+        // Without colour an underline does.
+        let style = if terminal::style().colour { Modifier::REVERSED } else { Modifier::UNDERLINED };
+        let rows = grid.cells().enumerate().skip(self.first).take(self.room).map(|(at, cells)| {
+            Row::new(cells).style(if at == self.row { Modifier::BOLD } else { Modifier::empty() })
+        });
+        let table = Table::new(rows, widths).column_spacing(1).header(Row::new(grid.title()).style(style));
+        frame.render_widget(table, body);
+    }
+
+    fn draw_warnings(&self, frame: &mut Frame<'_>, body: Rect) {
+        let text = if self.warnings.is_empty() {
+            "Nothing to warn of.".to_owned()
+        } else {
+            let each: Vec<String> = self.warnings.iter().map(ToString::to_string).collect();
+            each.join("\n")
+        };
+        frame.render_widget(
+            Paragraph::new(text).wrap(Wrap { trim: false }).scroll((self.row as u16, 0)),
+            body,
+        );
+    }
+}
+
+/// The connection that a row of the table belongs to.
+fn under(shown: &[Connection], row: usize) -> &Connection {
+    let mut before = 0;
+    let holds = |connection: &&Connection| {
+        before += connection.subflows.len();
+        row < before
+    };
+    shown.iter().find(holds).unwrap_or(&shown[shown.len() - 1])
+}
+
+/// Its name, the height of its bars, and its latest value as text.
+type HistoryLine = (&'static str, fn(&Step) -> u64, fn(&Step) -> String);
+
+/// Rate, RTT and window of each subflow over the latest looks, the newest at the right.
+fn draw_history(frame: &mut Frame<'_>, body: Rect, connection: &Connection, sampler: &Sampler) {
+    let title = format!("Connection {}, the latest looks, the newest at the right:", connection.name());
+    frame.render_widget(Line::from(title), Rect { height: 1, ..body });
+    let lines: [HistoryLine; 4] = [
+        ("rate", |step| step.rate_bps as u64, |step| rate(step.rate_bps)),
+        ("in", |step| step.received_bps as u64, |step| rate(step.received_bps)),
+        ("RTT", |step| u64::from(step.srtt_us), |step| milliseconds(step.srtt_us)),
+        ("cwnd", |step| u64::from(step.cwnd), |step| step.cwnd.to_string()),
+    ];
+    let mut y = body.y + 1;
+    for subflow in &connection.subflows {
+        for (name, value, text) in lines {
+            let values: Vec<u64> = sampler.history(subflow.cookie).map(value).collect();
+            let Some(last) = sampler.history(subflow.cookie).last() else { continue };
+            // A subflow that only sends has no line of what it receives, and the other way round.
+            if y >= body.bottom() || values.iter().all(|&value| value == 0) {
+                continue;
+            }
+            let label =
+                format!("{:>2} {:<10.10} {name:<4} {:>6} ", subflow.number, subflow.path(), text(last));
+            let width = label.chars().count() as u16;
+            let line = Rect { x: body.x, y, width: body.width, height: 1 };
+            frame.render_widget(Line::from(label), line);
+            let room = usize::from(body.width.saturating_sub(width));
+            let latest = &values[values.len().saturating_sub(room)..];
+            let chart = Rect { x: body.x + width, width: room as u16, ..line };
+            frame.render_widget(Sparkline::default().data(latest), chart);
+            y += 1;
+        }
     }
 }
 

@@ -64,14 +64,12 @@ impl Listener {
             let Some((.., socket)) = here.filter(|(.., socket)| socket.established) else { continue };
             let is_it =
                 |said: &&braid_kernel::Said| said.token == Some(info.token) && said.subflow_id == socket.id;
-            let Some(said) = said.iter().find(is_it) else { continue };
-            let group = said.verdict.group;
+            let Some(verdict) = said.iter().find(is_it).and_then(|said| said.verdict) else { continue };
+            let group = verdict.group;
             let time_ns = match *heard {
                 Some((id, last)) if id == socket.id && last == group => continue,
                 // The kernel's own time of the change.
-                Some((id, _)) if id == socket.id => {
-                    (said.verdict.since_us * 1000).saturating_sub(start).min(time)
-                }
+                Some((id, _)) if id == socket.id => (verdict.since_us * 1000).saturating_sub(start).min(time),
                 _ => time,
             };
             *heard = Some((socket.id, group));

@@ -1,0 +1,448 @@
+//! What the kernel's sockets do, how fast of late, and what about it is not as it should be: for `top`, `status` and
+//! `metrics`.
+
+mod warnings;
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use braid_algorithms::Algorithm;
+use braid_algorithms::layout::{SSTHRESH_INFINITE, Verdict, ca_state};
+use braid_kernel::{Flow, Namespace, PREFIX, Said, Socket, Verdicts};
+use serde_json::{Value, json};
+
+pub(crate) use warnings::{Kind, Warning, told, warnings};
+
+/// Loss is that of this time.
+pub(crate) const RECENT: Duration = Duration::from_secs(10);
+/// How many looks are kept.
+const KEPT: usize = 120;
+
+/// What a subflow did from one look to the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Step {
+    /// Acknowledged payload, bits per second.
+    pub(crate) rate_bps: f64,
+    /// Received payload, bits per second.
+    pub(crate) received_bps: f64,
+    pub(crate) srtt_us: u32,
+    pub(crate) cwnd: u32,
+}
+
+/// A TCP connection, or a subflow of MPTCP.
+#[derive(Clone, Debug)]
+pub(crate) struct Subflow {
+    pub(crate) cookie: u64,
+    pub(crate) algorithm: String,
+    /// Numbered from 1 within the connection, in the order of the identifiers of its addresses.
+    pub(crate) number: usize,
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    /// The network interface that has the local address.
+    pub(crate) interface: Option<String>,
+    /// It is to be used only when no other can be.
+    pub(crate) is_backup: bool,
+    pub(crate) flow: Flow,
+    /// Acknowledged payload, bits per second.
+    pub(crate) rate_bps: f64,
+    /// Received payload, bits per second.
+    pub(crate) received_bps: f64,
+    /// Share of the payload bytes that were sent again in the last [`RECENT`], 0 to 1.
+    pub(crate) recent_loss: f64,
+    pub(crate) limit: Limit,
+    /// Whether its algorithm looks at its siblings; none where that is not known.
+    pub(crate) couples: Option<bool>,
+    /// What its detector of shared bottlenecks says, if it has one and this process may ask.
+    pub(crate) verdict: Option<Verdict>,
+}
+
+/// What a subflow waits for, of what it could send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Limit {
+    /// Neither sends nor receives.
+    Idle,
+    /// Nothing to send: it receives.
+    Receives,
+    /// The application gives no more, or MPTCP gives it to other subflows.
+    Application,
+    /// The receiver's window.
+    Receiver,
+    /// The send buffer.
+    SendBuffer,
+    /// The congestion window.
+    Window,
+    /// It repairs losses.
+    Loss,
+    /// This machine's own queue, or pacing.
+    Queue,
+}
+
+impl Limit {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Idle,
+        Self::Receives,
+        Self::Application,
+        Self::Receiver,
+        Self::SendBuffer,
+        Self::Window,
+        Self::Loss,
+        Self::Queue,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Receives => "recv",
+            Self::Application => "app",
+            Self::Receiver => "rwnd",
+            Self::SendBuffer => "sndbuf",
+            Self::Window => "cwnd",
+            Self::Loss => "loss",
+            Self::Queue => "queue",
+        }
+    }
+}
+
+/// A connection with its subflows; plain TCP has one and no token.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    /// As people call it; empty for the one of this process.
+    pub(crate) namespace: String,
+    pub(crate) token: Option<u32>,
+    pub(crate) subflows: Vec<Subflow>,
+}
+
+impl Subflow {
+    /// Share of the payload bytes that were sent again since the subflow began, 0 to 1.
+    pub(crate) fn loss(&self) -> f64 {
+        share(self.flow.bytes_retransmitted, self.flow.bytes_sent)
+    }
+
+    pub(crate) fn state(&self) -> &'static str {
+        match u32::from(self.flow.ca_state) {
+            ca_state::OPEN if self.flow.cwnd < self.flow.ssthresh => "slow start",
+            ca_state::OPEN => "open",
+            ca_state::DISORDER => "disorder",
+            ca_state::CWR => "cwr",
+            ca_state::RECOVERY => "recovery",
+            ca_state::LOSS => "loss",
+            _ => "unknown",
+        }
+    }
+
+    /// A number that the connection's subflows with the same bottleneck have in common, or `own`; `-` where nothing is
+    /// said.
+    pub(crate) fn group(&self) -> String {
+        match self.verdict {
+            None => "-".into(),
+            Some(Verdict { group: 0, .. }) => "own".into(),
+            Some(Verdict { group, .. }) => group.to_string(),
+        }
+    }
+
+    /// Nothing before the first loss.
+    pub(crate) fn ssthresh(&self) -> Option<u32> {
+        Some(self.flow.ssthresh).filter(|&ssthresh| ssthresh < SSTHRESH_INFINITE)
+    }
+
+    /// The way it takes, as short as can be: the interface, else the address.
+    pub(crate) fn path(&self) -> String {
+        self.interface.clone().unwrap_or_else(|| self.local.ip().to_string())
+    }
+
+    /// How long packets wait in queues.
+    pub(crate) fn queue_us(&self) -> u32 {
+        self.flow.srtt_us.saturating_sub(self.flow.min_rtt_us)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "number": self.number,
+            "algorithm": self.algorithm,
+            "state": self.state(),
+            "cwnd": self.flow.cwnd,
+            "ssthresh": self.ssthresh(),
+            "in_flight": self.flow.in_flight,
+            "mss": self.flow.mss,
+            "srtt_ms": f64::from(self.flow.srtt_us) / 1e3,
+            "min_rtt_ms": f64::from(self.flow.min_rtt_us) / 1e3,
+            "rate_bps": self.rate_bps.round(),
+            "received_bps": self.received_bps.round(),
+            "loss": self.loss(),
+            "recent_loss": self.recent_loss,
+            "limited_by": self.limit.name(),
+            "bytes_acked": self.flow.bytes_acked,
+            "bytes_received": self.flow.bytes_received,
+            "bytes_retransmitted": self.flow.bytes_retransmitted,
+            "packets_marked": self.flow.delivered_ce,
+            "group": self.verdict.map(|verdict| verdict.group),
+            "backup": self.is_backup,
+            "interface": self.interface,
+            "local": self.local.to_string(),
+            "remote": self.remote.to_string(),
+        })
+    }
+}
+
+fn share(part: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { part as f64 / all as f64 }
+}
+
+impl Connection {
+    /// Whether one of its subflows runs an algorithm of ours.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.subflows.iter().any(|subflow| subflow.algorithm.starts_with(PREFIX))
+    }
+
+    /// As people tell it from others.
+    pub(crate) fn name(&self) -> String {
+        self.token.map_or_else(|| "tcp".into(), |token| format!("{token:08x}"))
+    }
+
+    pub(crate) fn contains(&self, text: &str) -> bool {
+        self.name().contains(text)
+            || self.namespace.contains(text)
+            || self.subflows.iter().any(|subflow| {
+                subflow.algorithm.contains(text)
+                    || subflow.interface.as_ref().is_some_and(|interface| interface.contains(text))
+                    || subflow.local.to_string().contains(text)
+                    || subflow.remote.to_string().contains(text)
+            })
+    }
+
+    /// To order equals by.
+    pub(crate) fn identity(&self) -> (&str, Option<u32>, SocketAddr, SocketAddr) {
+        (&self.namespace, self.token, self.subflows[0].local, self.subflows[0].remote)
+    }
+}
+
+/// What was seen of a socket before.
+#[derive(Default)]
+struct Past {
+    looks: VecDeque<(Instant, Flow)>,
+    steps: VecDeque<Step>,
+}
+
+/// Namespace, token, and of plain TCP the addresses.
+type Key = (String, Option<u32>, Option<(SocketAddr, SocketAddr)>);
+
+/// Takes samples.
+pub(crate) struct Sampler {
+    began: Instant,
+    /// By the socket's cookie.
+    past: HashMap<u64, Past>,
+    /// Opened when the first socket on one of Braid's algorithms is seen; none where that is not possible.
+    verdicts: OnceCell<Option<Verdicts>>,
+    /// How many network namespaces could not be looked into at the last look.
+    pub(crate) unseen: usize,
+}
+
+impl Sampler {
+    pub(crate) fn new() -> Self {
+        Self { began: Instant::now(), past: HashMap::new(), verdicts: OnceCell::new(), unseen: 0 }
+    }
+
+    /// All connections in sight, and the time since the first look.
+    pub(crate) fn take(&mut self) -> (Duration, Vec<Connection>) {
+        let now = Instant::now();
+        let mut past = HashMap::new();
+        let mut connections: BTreeMap<Key, Connection> = BTreeMap::new();
+        self.unseen = 0;
+        for namespace in Namespace::all() {
+            // One that has just gone, or that this process may not enter.
+            let Ok(mut sockets) = braid_kernel::sockets(&namespace) else {
+                self.unseen += 1;
+                continue;
+            };
+            sockets.sort_by_key(|socket| (socket.ids, socket.local, socket.remote));
+            let interfaces = braid_kernel::interfaces(&namespace).unwrap_or_default();
+            let said: HashMap<u64, Said> =
+                self.said(&namespace, &sockets).into_iter().map(|said| (said.cookie, said)).collect();
+            for socket in sockets {
+                let Some(flow) = socket.flow else { continue };
+                let mut before = self.past.remove(&socket.cookie).unwrap_or_default();
+                let lone = socket.token.is_none().then_some((socket.local, socket.remote));
+                let key = (namespace.name.clone(), socket.token, lone);
+                let connection = connections.entry(key).or_insert_with(|| Connection {
+                    namespace: namespace.name.clone(),
+                    token: socket.token,
+                    subflows: Vec::new(),
+                });
+                let number = connection.subflows.len() + 1;
+                let said = said.get(&socket.cookie);
+                connection.subflows.push(subflow(now, number, socket, flow, &before, said, &interfaces));
+                let new = &connection.subflows[number - 1];
+                let (rate_bps, received_bps) = (new.rate_bps, new.received_bps);
+                before.steps.push_back(Step {
+                    rate_bps,
+                    received_bps,
+                    srtt_us: flow.srtt_us,
+                    cwnd: flow.cwnd,
+                });
+                before.looks.push_back((now, flow));
+                if before.looks.len() > KEPT {
+                    before.looks.pop_front();
+                    before.steps.pop_front();
+                }
+                past.insert(new.cookie, before);
+            }
+        }
+        self.past = past;
+        (now - self.began, connections.into_values().collect())
+    }
+
+    /// What a socket did from look to look, the oldest first.
+    pub(crate) fn history(&self, cookie: u64) -> impl ExactSizeIterator<Item = &Step> {
+        self.past.get(&cookie).map(|past| past.steps.iter()).unwrap_or_default()
+    }
+
+    /// What sockets on our algorithms publish; nothing where this process may not ask.
+    pub(crate) fn said(&self, namespace: &Namespace, sockets: &[Socket]) -> Vec<Said> {
+        if !sockets.iter().any(|socket| socket.algorithm.starts_with(PREFIX)) {
+            return Vec::new();
+        }
+        let verdicts = self.verdicts.get_or_init(|| Verdicts::open().ok()).as_ref();
+        verdicts.and_then(|verdicts| verdicts.of(namespace).ok()).unwrap_or_default()
+    }
+
+    /// Whether it was tried in vain to ask what sockets publish.
+    pub(crate) fn may_not_ask(&self) -> bool {
+        matches!(self.verdicts.get(), Some(None))
+    }
+}
+
+fn subflow(
+    now: Instant,
+    number: usize,
+    socket: Socket,
+    flow: Flow,
+    past: &Past,
+    said: Option<&Said>,
+    interfaces: &BTreeMap<IpAddr, String>,
+) -> Subflow {
+    let last = past.looks.back();
+    let per_second = |count: fn(&Flow) -> u64| {
+        let (then, before) = last?;
+        let bytes = count(&flow).saturating_sub(count(before));
+        Some(bytes as f64 * 8.0 / (now - *then).as_secs_f64().max(1e-6))
+    };
+    // At the first look the kernel's own estimate.
+    let rate_bps = per_second(|flow| flow.bytes_acked).unwrap_or(flow.delivery_rate as f64 * 8.0);
+    let received_bps = per_second(|flow| flow.bytes_received).unwrap_or_default();
+    let recent =
+        past.looks.iter().find(|(then, _)| now - *then <= RECENT).map(|(_, flow)| *flow).unwrap_or_default();
+    let recent_loss = share(
+        flow.bytes_retransmitted.saturating_sub(recent.bytes_retransmitted),
+        flow.bytes_sent.saturating_sub(recent.bytes_sent),
+    );
+    let mut verdict = said.and_then(|said| said.verdict);
+    // `sbd=all` says of plain TCP, too, that all share a bottleneck: but nobody is there to share with.
+    if let (Some(verdict), None) = (&mut verdict, socket.token) {
+        verdict.group = 0;
+    }
+    Subflow {
+        cookie: socket.cookie,
+        couples: couples(&socket.algorithm, said),
+        number,
+        local: socket.local,
+        remote: socket.remote,
+        interface: interfaces.get(&canonical(socket.local.ip())).cloned(),
+        is_backup: socket.is_backup,
+        limit: limit(&flow, last.map(|(then, before)| (now - *then, before))),
+        algorithm: socket.algorithm,
+        flow,
+        rate_bps,
+        received_bps,
+        recent_loss,
+        verdict,
+    }
+}
+
+/// Sockets of IPv6 may have addresses of IPv4.
+fn canonical(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}
+
+/// What is loaded may have any name; what it is the socket says, if it may be asked.
+fn couples(kernel_name: &str, said: Option<&Said>) -> Option<bool> {
+    let Some(name) = kernel_name.strip_prefix(PREFIX) else { return Some(false) };
+    let algorithm = said.map(|said| said.algorithm).or_else(|| braid_algorithms::find(name))?;
+    Some(algorithm.flags() & Algorithm::UNCOUPLED == 0)
+}
+
+/// From what the socket did since the look before, or without one since it began.
+fn limit(flow: &Flow, before: Option<(Duration, &Flow)>) -> Limit {
+    let first = Flow::default();
+    let (elapsed_us, before) = match before {
+        Some((elapsed, before)) => (elapsed.as_micros() as u64, before),
+        None => (0, &first),
+    };
+    let since = |count: fn(&Flow) -> u64| count(flow).saturating_sub(count(before));
+    let busy = since(|flow| flow.busy_us);
+    if since(|flow| flow.bytes_sent) == 0 && flow.in_flight == 0 {
+        return if since(|flow| flow.bytes_received) > 0 { Limit::Receives } else { Limit::Idle };
+    }
+    let most_of = |part: u64| part > 0 && 2 * part >= busy;
+    if most_of(since(|flow| flow.rwnd_limited_us)) {
+        Limit::Receiver
+    } else if most_of(since(|flow| flow.sndbuf_limited_us)) {
+        Limit::SendBuffer
+    } else if u32::from(flow.ca_state) >= ca_state::RECOVERY {
+        Limit::Loss
+    } else if 10 * busy < 9 * elapsed_us {
+        Limit::Application
+    } else if flow.in_flight + 2 >= flow.cwnd {
+        Limit::Window
+    } else if flow.is_app_limited || flow.bytes_not_sent == 0 {
+        Limit::Application
+    } else {
+        Limit::Queue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A socket that was busy for a whole second with its window full, changed by `change`.
+    fn limit_of(change: impl FnOnce(&mut Flow)) -> Limit {
+        let before = Flow { busy_us: 5_000_000, bytes_sent: 1000, ..Flow::default() };
+        let mut flow = Flow {
+            busy_us: 6_000_000,
+            bytes_sent: 2_000_000,
+            bytes_not_sent: 100_000,
+            cwnd: 100,
+            in_flight: 100,
+            ..before
+        };
+        change(&mut flow);
+        limit(&flow, Some((SECOND, &before)))
+    }
+
+    #[test]
+    fn what_limits_a_socket_is_told_from_what_the_kernel_counts() {
+        assert_eq!(limit_of(|_| ()), Limit::Window);
+        assert_eq!(limit_of(|flow| flow.rwnd_limited_us = 600_000), Limit::Receiver);
+        assert_eq!(limit_of(|flow| flow.sndbuf_limited_us = 600_000), Limit::SendBuffer);
+        assert_eq!(limit_of(|flow| flow.rwnd_limited_us = 300_000), Limit::Window);
+        assert_eq!(limit_of(|flow| flow.busy_us = 5_400_000), Limit::Application);
+        assert_eq!(limit_of(|flow| flow.ca_state = ca_state::RECOVERY as u8), Limit::Loss);
+        // A window of 18 with 4 in flight: what is written waits in this machine.
+        assert_eq!(limit_of(|flow| (flow.cwnd, flow.in_flight) = (18, 4)), Limit::Queue);
+        let nothing_waits = |flow: &mut Flow| (flow.in_flight, flow.bytes_not_sent) = (4, 0);
+        assert_eq!(limit_of(nothing_waits), Limit::Application);
+        let silent = |flow: &mut Flow| (flow.in_flight, flow.bytes_sent) = (0, 1000);
+        assert_eq!(limit_of(silent), Limit::Idle);
+        assert_eq!(
+            limit_of(|flow| {
+                silent(flow);
+                flow.bytes_received = 9000;
+            }),
+            Limit::Receives
+        );
+    }
+}

@@ -1,0 +1,405 @@
+//! What about connections is not as it should be, each with what to do about it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{Connection, Subflow};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Several subflows, none of which looks at the others.
+    Uncoupled,
+    /// Subflows of one connection on different congestion controls.
+    Mixed,
+    /// Nearly all of a path's RTT is a queue.
+    OnlyQueue,
+    /// A subflow that carries nothing while others do.
+    CarriesNothing,
+    /// What a detector says of shared bottlenecks is not what the addresses say.
+    Disagreement,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Uncoupled, Self::Mixed, Self::OnlyQueue, Self::CarriesNothing, Self::Disagreement];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Uncoupled => "uncoupled",
+            Self::Mixed => "mixed",
+            Self::OnlyQueue => "only_queue",
+            Self::CarriesNothing => "carries_nothing",
+            Self::Disagreement => "disagreement",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Warning {
+    pub(crate) kind: Kind,
+    pub(crate) namespace: String,
+    pub(crate) token: Option<u32>,
+    /// What is wrong.
+    pub(crate) what: String,
+    /// What to do about it.
+    pub(crate) remedy: String,
+}
+
+impl Warning {
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "kind": self.kind.name(),
+            "namespace": self.namespace,
+            "token": self.token.map(|token| format!("{token:08x}")),
+            "what": self.what,
+            "remedy": self.remedy,
+        })
+    }
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "warning: {}\n  remedy: {}", self.what, self.remedy)
+    }
+}
+
+/// For people: the first of each kind, and how many more there are.
+pub(crate) fn told(warnings: &[Warning]) -> Vec<String> {
+    const SHOWN: usize = 3;
+    let mut told = Vec::new();
+    for kind in Kind::ALL {
+        let of_kind: Vec<&Warning> = warnings.iter().filter(|warning| warning.kind == kind).collect();
+        told.extend(of_kind.iter().take(SHOWN).map(ToString::to_string));
+        if of_kind.len() > SHOWN {
+            let more = of_kind.len() - SHOWN;
+            told.push(format!("warning: {more} more of this kind ({}); --json names all", kind.name()));
+        }
+    }
+    told
+}
+
+/// Of all connections.
+pub(crate) fn warnings(connections: &[Connection]) -> Vec<Warning> {
+    connections.iter().flat_map(of).collect()
+}
+
+fn of(connection: &Connection) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let mut warn = |kind, what, remedy| {
+        let (namespace, token) = (connection.namespace.clone(), connection.token);
+        found.push(Warning { kind, namespace, token, what, remedy });
+    };
+    if let Some((what, remedy)) = mixed(connection) {
+        warn(Kind::Mixed, what, remedy);
+    } else if let Some((what, remedy)) = uncoupled(connection) {
+        warn(Kind::Uncoupled, what, remedy);
+    }
+    for subflow in &connection.subflows {
+        if let Some((what, remedy)) = only_queue(connection, subflow) {
+            warn(Kind::OnlyQueue, what, remedy);
+        }
+        if let Some((what, remedy)) = carries_nothing(connection, subflow) {
+            warn(Kind::CarriesNothing, what, remedy);
+        }
+    }
+    if let Some((what, remedy)) = disagreement(connection) {
+        warn(Kind::Disagreement, what, remedy);
+    }
+    found
+}
+
+type Found = Option<(String, String)>;
+
+/// A connection as warnings name it.
+fn named(connection: &Connection) -> String {
+    let place = if connection.namespace.is_empty() { "this namespace" } else { &connection.namespace };
+    if let Some(token) = connection.token {
+        return format!("MPTCP connection {token:08x} in {place}");
+    }
+    let subflow = &connection.subflows[0];
+    format!("the connection from {} to {} in {place}", subflow.local, subflow.remote)
+}
+
+fn way(subflow: &Subflow) -> String {
+    match &subflow.interface {
+        Some(interface) => format!("subflow {} ({} on {interface})", subflow.number, subflow.local.ip()),
+        None => format!("subflow {} ({})", subflow.number, subflow.local.ip()),
+    }
+}
+
+fn mixed(connection: &Connection) -> Found {
+    let subflows = &connection.subflows;
+    if subflows.iter().all(|subflow| subflow.algorithm == subflows[0].algorithm) {
+        return None;
+    }
+    let each: Vec<String> = subflows
+        .iter()
+        .map(|subflow| format!("{} to {} runs {}", subflow.local, subflow.remote, subflow.algorithm))
+        .collect();
+    Some((
+        format!(
+            "the subflows of {} run different congestion controls: {}",
+            named(connection),
+            each.join("; ")
+        ),
+        "coupling needs the same one on each. A route's congctl, or a name that was not loaded at the join, does \
+         that: `ip route show` names the former; new connections get one and the same after `braid load` and `braid \
+         default`"
+            .into(),
+    ))
+}
+
+/// Whether this end has data to send: then its congestion control matters.
+fn sends(connection: &Connection) -> bool {
+    let sum = |bytes: fn(&Subflow) -> u64| connection.subflows.iter().map(bytes).sum::<u64>();
+    let (sent, received) =
+        (sum(|subflow| subflow.flow.bytes_acked), sum(|subflow| subflow.flow.bytes_received));
+    sent > 0 && 10 * sent >= received
+}
+
+fn uncoupled(connection: &Connection) -> Found {
+    let active = connection.subflows.iter().filter(|subflow| !subflow.is_backup);
+    let all: Vec<&Subflow> = active.collect();
+    if all.len() < 2 || !sends(connection) || all.iter().any(|subflow| subflow.couples != Some(false)) {
+        return None;
+    }
+    Some((
+        format!(
+            "{} runs {} on each of its {} subflows: where they meet in one bottleneck it takes {} shares",
+            named(connection),
+            all[0].algorithm,
+            all.len(),
+            all.len()
+        ),
+        "load a coupled algorithm and make it the default: `braid load olia && braid default olia`; connections get \
+         it when they begin"
+            .into(),
+    ))
+}
+
+/// RTT over base RTT from which a path is little but a queue, and the least such queue.
+const ONLY_QUEUE: (u32, u32) = (4, 100_000);
+
+fn only_queue(connection: &Connection, subflow: &Subflow) -> Found {
+    let flow = &subflow.flow;
+    let (times, least_us) = ONLY_QUEUE;
+    let is_sending = flow.last_sent_ms < 2000 && flow.bytes_acked > 0;
+    if !is_sending
+        || flow.min_rtt_us == 0
+        || subflow.queue_us() < least_us
+        || flow.srtt_us / times < flow.min_rtt_us
+    {
+        return None;
+    }
+    let interface = subflow.interface.as_deref().unwrap_or("DEVICE");
+    Some((
+        format!(
+            "{} of {}: {} of its RTT of {} ms are a queue",
+            way(subflow),
+            named(connection),
+            format_args!("{} ms", subflow.queue_us() / 1000),
+            flow.srtt_us / 1000
+        ),
+        format!(
+            "shape it a little below its rate with a managed queue (`tc qdisc replace dev {interface} root cake \
+             bandwidth RATE`), or load an algorithm that hears of delay (`braid algorithms` names the signal of each)"
+        ),
+    ))
+}
+
+/// Silent for this long while another is not silent for that long.
+const SILENT_MS: (u32, u32) = (10_000, 1_000);
+
+fn carries_nothing(connection: &Connection, subflow: &Subflow) -> Found {
+    let silence = |subflow: &Subflow| subflow.flow.last_sent_ms.min(subflow.flow.last_received_ms);
+    let others = connection.subflows.iter().filter(|other| other.number != subflow.number);
+    let busy = others.min_by_key(|other| silence(other))?;
+    let (silent, active) = SILENT_MS;
+    if subflow.is_backup || silence(subflow) < silent || silence(busy) > active {
+        return None;
+    }
+    let target = format!("ping -I {} {}", subflow.local.ip(), subflow.remote.ip());
+    Some((
+        format!(
+            "{} of {} has carried nothing for {} s, while {} does",
+            way(subflow),
+            named(connection),
+            silence(subflow) / 1000,
+            way(busy)
+        ),
+        format!(
+            "see whether the path is there (`{target}`); a path that is there and much slower is left idle by the \
+             packet scheduler as long as the others suffice; `ip mptcp endpoint` shows and removes the endpoint"
+        ),
+    ))
+}
+
+fn disagreement(connection: &Connection) -> Found {
+    let mut groups: BTreeMap<u16, Vec<&Subflow>> = BTreeMap::new();
+    for subflow in &connection.subflows {
+        // Of a subflow that sends nothing a detector knows nothing.
+        let Some(verdict) = subflow.verdict.filter(|_| subflow.flow.last_sent_ms < 2000) else { continue };
+        groups.entry(verdict.group).or_default().push(subflow);
+    }
+    let apart = groups.remove(&0).unwrap_or_default();
+    for (at, one) in apart.iter().enumerate() {
+        let same = |other: &&&Subflow| {
+            one.interface.is_some()
+                && other.interface == one.interface
+                && other.remote.ip() == one.remote.ip()
+        };
+        if let Some(other) = apart[at + 1..].iter().find(same) {
+            return Some((
+                format!(
+                    "the detector says that {} and {} of {} have bottlenecks of their own, but both leave by the same \
+                     interface for the same address",
+                    way(one),
+                    way(other),
+                    named(connection)
+                ),
+                "if nothing behind that interface tells them apart (policy routes, several lines at one router) load \
+                 an algorithm that couples whatever a detector says, such as olia"
+                    .into(),
+            ));
+        }
+    }
+    for together in groups.values() {
+        let differ = |other: &&&Subflow| {
+            let (a, b) = (&together[0].interface, &other.interface);
+            a.is_some() && b.is_some() && a != b && other.remote.ip() != together[0].remote.ip()
+        };
+        if let Some(other) = together.iter().find(differ) {
+            return Some((
+                format!(
+                    "the detector says that {} and {} of {} share a bottleneck, but they leave by different interfaces \
+                     for different addresses",
+                    way(together[0]),
+                    way(other),
+                    named(connection)
+                ),
+                "two lines of one provider, or a server's own line, do that: then all is well. If the lines have \
+                 nothing in common load an algorithm without a detector"
+                    .into(),
+            ));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use braid_algorithms::layout::Verdict;
+    use braid_kernel::Flow;
+
+    use super::super::{Limit, Subflow};
+    use super::*;
+
+    /// A subflow that has just sent, with nothing wrong about it.
+    fn subflow(number: usize) -> Subflow {
+        Subflow {
+            cookie: number as u64,
+            algorithm: "braid_lia".into(),
+            number,
+            local: format!("10.0.{number}.2:4000").parse().expect("an address"),
+            remote: "192.0.2.1:443".parse().expect("an address"),
+            interface: Some(format!("wan{number}")),
+            is_backup: false,
+            flow: Flow {
+                srtt_us: 30_000,
+                min_rtt_us: 20_000,
+                bytes_acked: 1_000_000,
+                bytes_sent: 1_000_000,
+                last_received_ms: 60_000,
+                ..Flow::default()
+            },
+            rate_bps: 1e6,
+            received_bps: 0.0,
+            recent_loss: 0.0,
+            limit: Limit::Window,
+            couples: Some(true),
+            verdict: None,
+        }
+    }
+
+    fn kinds(change: impl FnOnce(&mut [Subflow])) -> Vec<Kind> {
+        let mut subflows = vec![subflow(1), subflow(2)];
+        change(&mut subflows);
+        let connection = Connection { namespace: String::new(), token: Some(7), subflows };
+        warnings(&[connection]).into_iter().map(|warning| warning.kind).collect()
+    }
+
+    #[test]
+    fn two_coupled_subflows_that_carry_data_are_no_reason_to_warn() {
+        assert_eq!(kinds(|_| ()), []);
+    }
+
+    #[test]
+    fn each_thing_that_is_wrong_is_warned_of_and_what_only_looks_like_it_is_not() {
+        let uncoupled = |all: &mut [Subflow]| all.iter_mut().for_each(|one| one.couples = Some(false));
+        assert_eq!(kinds(uncoupled), [Kind::Uncoupled]);
+        let backup = |all: &mut [Subflow]| {
+            uncoupled(all);
+            all[1].is_backup = true;
+        };
+        assert_eq!(kinds(backup), [], "a backup is not used beside others");
+        let receives = |all: &mut [Subflow]| {
+            uncoupled(all);
+            all[0].flow.bytes_received = 1 << 30;
+        };
+        assert_eq!(kinds(receives), [], "the peer's congestion control counts");
+
+        let other = |all: &mut [Subflow]| {
+            uncoupled(all);
+            all[1].algorithm = "reno".into();
+        };
+        assert_eq!(kinds(other), [Kind::Mixed]);
+
+        assert_eq!(kinds(|all| all[0].flow.srtt_us = 400_000), [Kind::OnlyQueue]);
+        assert_eq!(kinds(|all| all[0].flow.srtt_us = 90_000), [], "a queue of 70 ms is usual");
+        let quiet = |all: &mut [Subflow]| (all[0].flow.srtt_us, all[0].flow.last_sent_ms) = (400_000, 5000);
+        assert_eq!(kinds(quiet), [], "an RTT of long ago");
+
+        assert_eq!(kinds(|all| all[1].flow.last_sent_ms = 12_000), [Kind::CarriesNothing]);
+        let both = |all: &mut [Subflow]| all.iter_mut().for_each(|one| one.flow.last_sent_ms = 12_000);
+        assert_eq!(kinds(both), [], "an idle connection");
+
+        let says = |group, all: &mut [Subflow]| {
+            for one in all.iter_mut() {
+                one.verdict = Some(Verdict { group, since_us: 1 });
+            }
+        };
+        let one_line = |all: &mut [Subflow]| {
+            says(0, all);
+            all[1].interface = all[0].interface.clone();
+        };
+        assert_eq!(kinds(one_line), [Kind::Disagreement]);
+        assert_eq!(kinds(|all| says(0, all)), [], "two interfaces, two bottlenecks");
+        assert_eq!(kinds(|all| says(1, all)), [], "one server: perhaps its line");
+        let far = |all: &mut [Subflow]| {
+            says(1, all);
+            all[1].remote = "198.51.100.1:443".parse().expect("one");
+        };
+        assert_eq!(kinds(far), [Kind::Disagreement]);
+    }
+
+    #[test]
+    fn a_warning_names_connection_and_path_and_what_to_do() {
+        let mut subflows = vec![subflow(1), subflow(2)];
+        subflows[1].flow.last_sent_ms = 12_000;
+        let connection = Connection { namespace: "lan".into(), token: Some(0xabc), subflows };
+        let found = warnings(&[connection]);
+        let told = told(&vec![found[0].clone(); 5]);
+        assert_eq!(told[3], "warning: 2 more of this kind (carries_nothing); --json names all");
+        let text = &told[0];
+        for part in [
+            "00000abc in lan",
+            "10.0.2.2 on wan2",
+            "nothing for 12 s",
+            "remedy: ",
+            "ping -I 10.0.2.2 192.0.2.1",
+        ] {
+            assert!(text.contains(part), "`{part}` in: {text}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! `braid metrics`: the same as `top` and `status`, in the format `OpenMetrics`.
+//!
+//! Labels are what the machine's configuration names: namespace, algorithm, interface. A connection is no label, so the
+//! number of series does not grow with traffic; [`MOST_GROUPS`] bounds it whatever the configuration is.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+
+use braid_kernel::{Flow, Loaded, Namespace, PREFIX};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+use tiny_http::{Header, Method, Request, Response, Server};
+
+use crate::failure::FAILED;
+use crate::live::{Connection, Kind, Limit, Sampler, Subflow, warnings};
+use crate::{Failure, terminal};
+
+/// More combinations of labels than that are one, called `other`.
+const MOST_GROUPS: usize = 100;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MetricsArgs {
+    /// Serve them over HTTP at ADDRESS, path /metrics, until this is ended, instead of printing them once. ADDRESS is IP:PORT, or a
+    /// port of this machine's loopback interface.
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    listen: Option<SocketAddr>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    text.parse().map_err(|_| "it is IP:PORT such as 127.0.0.1:9724 or [::]:9724, or a port".into())
+}
+
+pub(crate) fn run(args: &MetricsArgs) -> Result<(), Failure> {
+    let mut exporter = Exporter::new();
+    let Some(address) = args.listen else {
+        // What is printed once has no past to count from.
+        return terminal::print(exporter.look(false).as_bytes());
+    };
+    let server = Server::http(address).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot listen on {address}: {error}"),
+            "is it running already (`ss -ltnp` shows who has the port)? --listen takes another address",
+        )
+    })?;
+    exporter.look(true);
+    for note in exporter.notes() {
+        eprintln!("{note}");
+    }
+    eprintln!("Listening on http://{}/metrics.", server.server_addr());
+    loop {
+        let request = server
+            .recv()
+            .map_err(|error| Failure::new(FAILED, format!("waiting for requests on {address}: {error}")))?;
+        answer(request, &mut exporter);
+    }
+}
+
+fn answer(request: Request, exporter: &mut Exporter) {
+    let typed = |body: String, kind: &str| {
+        Response::from_string(body)
+            .with_header(Header::from_bytes("Content-Type", kind).expect("a header of ASCII"))
+    };
+    let path = request.url().split('?').next().unwrap_or_default();
+    let response = match (request.method(), path) {
+        (Method::Get | Method::Head, "/metrics") => {
+            typed(exporter.look(true), "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        }
+        (Method::Get | Method::Head, "/") => {
+            typed("<a href=\"/metrics\">Braid's metrics</a>\n".into(), "text/html; charset=utf-8")
+        }
+        (Method::Get | Method::Head, _) => {
+            typed("There is only /metrics.\n".into(), "text/plain; charset=utf-8").with_status_code(404)
+        }
+        _ => typed("Only GET.\n".into(), "text/plain; charset=utf-8").with_status_code(405),
+    };
+    // Whoever went away asks again.
+    let _ = request.respond(response);
+}
+
+/// Labels of what subflows do.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct Group {
+    namespace: String,
+    algorithm: String,
+    interface: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Acks {
+    algorithm: String,
+    usable_subflows: u32,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Reductions {
+    algorithm: String,
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Spec {
+    algorithm: String,
+    spec: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct DefaultOf {
+    namespace: String,
+    algorithm: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByKind {
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByLimit {
+    limit: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct What {
+    what: &'static str,
+}
+
+/// Bytes of all subflows of a group since the exporter began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Bytes {
+    acked: u64,
+    received: u64,
+    sent: u64,
+    retransmitted: u64,
+}
+
+/// What a group's subflows do at a look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Now {
+    subflows: i64,
+    cwnd: i64,
+    /// Of those that sent within the last ten seconds.
+    active: u32,
+    srtt_us: f64,
+    min_rtt_us: f64,
+    longest_queue_us: u32,
+}
+
+/// A counter of bytes: its name, what it is, and where it stands.
+type Total = (&'static str, &'static str, fn(&Bytes) -> u64);
+
+struct Exporter {
+    sampler: Sampler,
+    is_first: bool,
+    /// By the socket's cookie: its group, and what it had counted at the last look.
+    last: HashMap<u64, (Group, Flow)>,
+    totals: BTreeMap<Group, Bytes>,
+    sees_loaded: bool,
+}
+
+impl Exporter {
+    fn new() -> Self {
+        Self {
+            sampler: Sampler::new(),
+            is_first: true,
+            last: HashMap::new(),
+            totals: BTreeMap::new(),
+            sees_loaded: true,
+        }
+    }
+
+    /// What this process may not see, for people.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.sees_loaded {
+            notes.push(
+                "note: what is loaded is not seen: that takes CAP_DAC_READ_SEARCH and CAP_DAC_OVERRIDE, or root".into(),
+            );
+        }
+        if self.sampler.may_not_ask() {
+            notes.push(
+                "note: which subflows share a bottleneck is not seen: that takes CAP_BPF and CAP_PERFMON"
+                    .into(),
+            );
+        }
+        if self.sampler.unseen > 0 {
+            notes.push(format!(
+                "note: {} network namespaces are not seen: that takes CAP_SYS_ADMIN",
+                self.sampler.unseen
+            ));
+        }
+        notes
+    }
+
+    /// Looks, and says what it saw. Of bytes only where they are `counted` from one look to the next.
+    fn look(&mut self, counted: bool) -> String {
+        let (_, connections) = self.sampler.take();
+        let mut now: BTreeMap<Group, Now> = BTreeMap::new();
+        let mut last = HashMap::new();
+        for connection in &connections {
+            for subflow in &connection.subflows {
+                let group = self.group(connection, subflow);
+                now.entry(group.clone()).or_default().add(subflow);
+                self.count(&group, subflow);
+                last.insert(subflow.cookie, (group, subflow.flow));
+            }
+        }
+        self.last = last;
+        self.is_first = false;
+        let mut registry = Registry::with_prefix("braid");
+        self.register_subflows(&mut registry, &now, counted);
+        register_connections(&mut registry, &connections);
+        self.register_loaded(&mut registry);
+        let mut out = String::new();
+        text::encode(&mut out, &registry).expect("a string takes all");
+        out
+    }
+
+    /// That of an earlier look if there was one: what a subflow has counted stays where it was counted.
+    fn group(&self, connection: &Connection, subflow: &Subflow) -> Group {
+        if let Some((group, _)) =
+            self.last.get(&subflow.cookie).filter(|(group, _)| group.algorithm == subflow.algorithm)
+        {
+            return group.clone();
+        }
+        let group = Group {
+            namespace: bounded(&connection.namespace).to_owned(),
+            algorithm: subflow.algorithm.clone(),
+            interface: subflow.interface.clone().unwrap_or_default(),
+        };
+        if self.totals.len() < MOST_GROUPS || self.totals.contains_key(&group) {
+            return group;
+        }
+        Group { namespace: "other".into(), algorithm: "other".into(), interface: "other".into() }
+    }
+
+    fn count(&mut self, group: &Group, subflow: &Subflow) {
+        let before = match self.last.get(&subflow.cookie) {
+            Some((_, flow)) => *flow,
+            // What was there before the exporter does not count; what came since does, as a whole.
+            None if self.is_first => subflow.flow,
+            None => Flow::default(),
+        };
+        let since = |bytes: fn(&Flow) -> u64| bytes(&subflow.flow).saturating_sub(bytes(&before));
+        let totals = self.totals.entry(group.clone()).or_default();
+        totals.acked += since(|flow| flow.bytes_acked);
+        totals.received += since(|flow| flow.bytes_received);
+        totals.sent += since(|flow| flow.bytes_sent);
+        totals.retransmitted += since(|flow| flow.bytes_retransmitted);
+    }
+
+    fn register_subflows(&self, registry: &mut Registry, now: &BTreeMap<Group, Now>, counted: bool) {
+        let gauge = |value: fn(&Now) -> i64| {
+            let family = Family::<Group, Gauge>::default();
+            for (group, now) in now {
+                family.get_or_create(group).set(value(now));
+            }
+            family
+        };
+        // Seconds, of the groups with a subflow that sends.
+        let seconds = |value: fn(&Now) -> f64| {
+            let family = Family::<Group, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+            for (group, now) in now.iter().filter(|(_, now)| now.active > 0) {
+                family.get_or_create(group).set(value(now) / 1e6);
+            }
+            family
+        };
+        registry.register("subflows", "TCP connections and subflows of MPTCP", gauge(|now| now.subflows));
+        registry.register("cwnd_packets", "Sum of their congestion windows", gauge(|now| now.cwnd));
+        registry.register_with_unit(
+            "srtt",
+            "Mean smoothed RTT of those that sent within ten seconds",
+            Unit::Seconds,
+            seconds(|now| now.srtt_us / f64::from(now.active)),
+        );
+        registry.register_with_unit(
+            "base_rtt",
+            "Mean of their smallest RTT: what is more is queues",
+            Unit::Seconds,
+            seconds(|now| now.min_rtt_us / f64::from(now.active)),
+        );
+        registry.register_with_unit(
+            "longest_queue",
+            "Largest difference of the two in one of them",
+            Unit::Seconds,
+            seconds(|now| f64::from(now.longest_queue_us)),
+        );
+        if !counted {
+            return;
+        }
+        let bytes: [Total; 4] = [
+            ("acked", "Payload acknowledged since the exporter began", |bytes| bytes.acked),
+            ("received", "Payload received since the exporter began", |bytes| bytes.received),
+            ("sent", "Payload sent, again or not, since the exporter began", |bytes| bytes.sent),
+            ("retransmitted", "Payload sent again since the exporter began", |bytes| bytes.retransmitted),
+        ];
+        for (name, help, value) in bytes {
+            let family = Family::<Group, Counter>::default();
+            for (group, totals) in &self.totals {
+                family.get_or_create(group).inc_by(value(totals));
+            }
+            registry.register_with_unit(name, help, Unit::Bytes, family);
+        }
+    }
+
+    /// What is loaded and what is the default; and what of this is not seen.
+    fn register_loaded(&mut self, registry: &mut Registry) {
+        let loaded = braid_kernel::loaded();
+        self.sees_loaded = loaded.is_ok();
+        let info = Family::<Spec, Gauge>::default();
+        let acks = Family::<Acks, Counter>::default();
+        let reductions = Family::<Reductions, Counter>::default();
+        for Loaded { name, spec, acks: by_subflows, losses, .. } in loaded.unwrap_or_default() {
+            let algorithm = format!("{PREFIX}{name}");
+            info.get_or_create(&Spec { algorithm: algorithm.clone(), spec }).set(1);
+            for (usable_subflows, count) in (0..).zip(by_subflows) {
+                acks.get_or_create(&Acks { algorithm: algorithm.clone(), usable_subflows }).inc_by(count);
+            }
+            for (cause, count) in ["loss", "timeout", "ecn"].into_iter().zip(&losses[1..]) {
+                reductions.get_or_create(&Reductions { algorithm: algorithm.clone(), cause }).inc_by(*count);
+            }
+        }
+        let defaults = Family::<DefaultOf, Gauge>::default();
+        for namespace in Namespace::all() {
+            let is_named = bounded(&namespace.name) == namespace.name;
+            if let Some(algorithm) = is_named.then(|| braid_kernel::default(&namespace).ok()).flatten() {
+                defaults.get_or_create(&DefaultOf { namespace: namespace.name, algorithm }).set(1);
+            }
+        }
+        let sees = Family::<What, Gauge>::default();
+        let seen = [
+            ("loaded", self.sees_loaded),
+            ("detectors", !self.sampler.may_not_ask()),
+            ("namespaces", self.sampler.unseen == 0),
+        ];
+        for (what, is_seen) in seen {
+            sees.get_or_create(&What { what }).set(i64::from(is_seen));
+        }
+        registry.register("loaded_algorithm", "1 for each algorithm that is loaded", info);
+        registry.register(
+            "default_algorithm",
+            "1 for the default of new sockets in each namespace",
+            defaults,
+        );
+        registry.register("acks", "ACKs handled, by the usable subflows that the connection had then", acks);
+        registry.register("reductions", "Reductions of the window, by cause", reductions);
+        registry.register("sees", "1 if the exporter may see that, 0 if it has not the privileges", sees);
+    }
+}
+
+impl Now {
+    fn add(&mut self, subflow: &Subflow) {
+        self.subflows += 1;
+        self.cwnd += i64::from(subflow.flow.cwnd);
+        if subflow.flow.last_sent_ms < 10_000 && subflow.flow.srtt_us > 0 {
+            self.active += 1;
+            self.srtt_us += f64::from(subflow.flow.srtt_us);
+            self.min_rtt_us += f64::from(subflow.flow.min_rtt_us);
+            self.longest_queue_us = self.longest_queue_us.max(subflow.queue_us());
+        }
+    }
+}
+
+/// Namespaces without a name come and go with their processes: they are one.
+fn bounded(namespace: &str) -> &str {
+    if namespace.starts_with("of process ") { "unnamed" } else { namespace }
+}
+
+fn register_connections(registry: &mut Registry, connections: &[Connection]) {
+    let mptcp = Gauge::<i64>::default();
+    mptcp.set(connections.iter().filter(|connection| connection.token.is_some()).count() as i64);
+    registry.register("mptcp_connections", "MPTCP connections", mptcp);
+
+    let limits = Family::<ByLimit, Gauge>::default();
+    for limit in Limit::ALL {
+        let subflows = connections.iter().flat_map(|connection| &connection.subflows);
+        let count = subflows.filter(|subflow| subflow.limit == limit).count();
+        limits.get_or_create(&ByLimit { limit: limit.name() }).set(count as i64);
+    }
+    registry.register("limited_subflows", "Connections and subflows, by what they wait for", limits);
+
+    let found = warnings(connections);
+    let by_kind = Family::<ByKind, Gauge>::default();
+    for kind in Kind::ALL {
+        let count = found.iter().filter(|warning| warning.kind == kind).count();
+        by_kind.get_or_create(&ByKind { kind: kind.name() }).set(count as i64);
+    }
+    registry.register("warnings", "What `braid status` warns of, by kind", by_kind);
+}

@@ -1,0 +1,239 @@
+//! `braid enable` and `disable`, and what `--peer` does over ssh, with stand-ins for systemctl and ssh. The real ones are in
+//! `scripts/package-boot`. Needs root; without it a test prints `SKIPPED: ...`.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Output};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+
+/// A folder of programs that stand before all others.
+struct Programs(tempfile::TempDir);
+
+impl Programs {
+    fn new(scripts: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("room");
+        for (name, text) in scripts {
+            let path = folder.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("room");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
+        }
+        std::os::unix::fs::symlink(cargo_bin("braid"), folder.path().join("braid")).expect("room");
+        Self(folder)
+    }
+
+    fn path(&self) -> String {
+        format!("{}:{}", self.0.path().display(), std::env::var("PATH").unwrap_or_default())
+    }
+}
+
+/// A systemctl that notes what it is told in /run/told, and makes and removes the links that enabling does.
+const SYSTEMCTL: &str = r#"
+echo "$*" >>/run/told
+for unit; do :; done
+wants=/etc/systemd/system/multi-user.target.wants
+case "$*" in
+*fails*) exit 1 ;;
+*" enable "*) touch "$wants/$unit" ;;
+*" disable "*) rm -f "$wants/$unit" ;;
+esac"#;
+
+/// Runs a script where /etc and /run are empty and this machine's own are safe; nothing where that cannot be done.
+fn apart(test: &str, script: &str) -> Option<Output> {
+    let programs = Programs::new(&[("systemctl", SYSTEMCTL)]);
+    let units = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
+    let prepared = format!(
+        "set -e; mount -t tmpfs -o size=64k opr /etc; mount -t tmpfs opr /run\n\
+         mkdir -p /run/systemd/system /etc/systemd/system/multi-user.target.wants\n\
+         cp {units}/braid@.service {units}/braid-default@.service /etc/systemd/system\n{script}"
+    );
+    let output = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &prepared])
+        .env("PATH", programs.path())
+        .output();
+    let reason = match &output {
+        Ok(output) if String::from_utf8_lossy(&output.stderr).contains("unshare failed") => {
+            "unshare may not".into()
+        }
+        Ok(_) => return output.ok(),
+        Err(error) => format!("unshare: {error}"),
+    };
+    writeln!(std::io::stderr(), "SKIPPED: {test}, because {reason}").expect("stderr");
+    None
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn enable_writes_the_units_configuration_and_makes_one_algorithm_the_default_disable_takes_it_back() {
+    let script = "braid enable cubic:beta=0.8 --as gentle; cat /etc/braid/gentle.conf; cat /run/told\n\
+                  : >/run/told; braid enable braid_olia 2>&1 || braid enable olia; cat /run/told; ls /etc/braid\n\
+                  : >/run/told; braid disable; cat /run/told; ls /etc/systemd/system/multi-user.target.wants";
+    let Some(output) = apart("enabling", script) else { return };
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    let expected = "# Written by `braid enable`; see braid.conf(5).\n\
+                    SPEC=cubic:beta=0.8\n\
+                    --quiet enable braid-default@gentle.service\n\
+                    --quiet reload-or-restart braid@gentle.service\n\
+                    --quiet restart braid-default@gentle.service\n";
+    assert!(shown.starts_with(expected), "{shown}\n{said}");
+    let second = "--quiet disable --now braid-default@gentle.service\n\
+                  --quiet enable braid-default@olia.service\n\
+                  --quiet reload-or-restart braid@olia.service\n\
+                  --quiet restart braid-default@olia.service\n\
+                  gentle.conf\n";
+    assert!(shown.contains(second), "{shown}\n{said}");
+    let third =
+        "--quiet disable --now braid-default@olia.service\n--quiet disable --now braid@olia.service\n";
+    assert!(shown.ends_with(third), "{shown}\n{said}");
+    for part in
+        ["now and after every boot, instead of gentle", "Its parameters are in /etc/braid/gentle.conf"]
+    {
+        assert!(said.contains(part), "`{part}` in: {said}");
+    }
+}
+
+#[test]
+fn what_keeps_enable_from_working_is_named_with_the_remedy_and_nothing_is_half_done() {
+    let cases: [(&str, &[&str]); 6] = [
+        (
+            "rmdir /run/systemd/system; braid enable olia",
+            &["systemd does not run here", "braid load olia --as olia && braid default olia"],
+        ),
+        (
+            "rm /etc/systemd/system/*.service; braid enable olia",
+            &["units braid@.service", "not installed", "Debian package"],
+        ),
+        ("braid enable oliaa", &["did you mean `olia`?"]),
+        ("braid enable olia --as ../../x", &["1 to 9 characters"]),
+        (
+            "dd if=/dev/zero of=/etc/fill bs=1k 2>/dev/null || :; braid enable cubic:beta=0.8; ls /etc/systemd/system/multi-user.target.wants",
+            &["/etc/braid", "No space left", "make room"],
+        ),
+        ("braid disable lia", &["`lia` is not enabled, nothing is", "braid unload"]),
+    ];
+    for (script, parts) in cases {
+        let Some(output) = apart("what keeps enable from working", &format!("set +e\n{script}")) else {
+            return;
+        };
+        let said = text(&output.stderr);
+        for part in parts {
+            assert!(said.contains(part), "{script}: `{part}` in: {said}");
+        }
+        assert_eq!(text(&output.stdout), "", "{script}: nothing is enabled");
+    }
+    let Some(output) = apart("a unit that fails", "braid enable lia --as fails") else { return };
+    let said = text(&output.stderr);
+    assert!(said.contains("journalctl -u braid-default@fails.service"), "{said}");
+}
+
+/// An ssh to this machine itself, and to two that have their troubles.
+const SSH: &str = r#"
+for command; do :; done
+case "$*" in
+*" down "*) echo "ssh: connect to host down port 22: Connection refused" >&2; exit 255 ;;
+*" bare "*) PATH=/nowhere; exec /bin/sh -c "$command" ;;
+*) exec /bin/sh -c "$command" ;;
+esac"#;
+
+fn with_ssh(words: &[&str]) -> Output {
+    let programs = Programs::new(&[("ssh", SSH)]);
+    Command::new(cargo_bin("braid")).args(words).env("PATH", programs.path()).output().expect("it runs")
+}
+
+#[test]
+fn status_shows_both_ends_and_json_holds_the_others_document() {
+    if !Command::new(cargo_bin("braid")).arg("status").output().is_ok_and(|output| output.status.success()) {
+        writeln!(std::io::stderr(), "SKIPPED: both ends, because braid status does not work here")
+            .expect("stderr");
+        return;
+    }
+    let output = with_ssh(&["status", "--peer", "server"]);
+    let shown = text(&output.stdout);
+    assert!(
+        output.status.success() && shown.starts_with("Here:\n") && shown.contains("\n\nserver:\n"),
+        "{shown}"
+    );
+    let output = with_ssh(&["status", "--json", "--peer", "me@server"]);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    assert_eq!(document["peer"]["host"], "me@server");
+    assert_eq!(document["peer"]["status"]["schema_version"], 1);
+}
+
+#[test]
+fn a_peer_that_cannot_be_reached_has_no_braid_or_is_none_is_told_with_the_remedy() {
+    for (host, code, parts) in [
+        ("down", 1, &["Connection refused", "down: ssh did not get there", "ssh-copy-id"][..]),
+        ("bare", 1, &["bare: there is no braid", "install the same package"]),
+        ("-oProxyCommand=x", 2, &["cannot be a host"]),
+    ] {
+        let peer = format!("--peer={host}");
+        let output = with_ssh(&["status", &peer]);
+        let said = text(&output.stderr);
+        if said.contains("belongs to the user who loaded it") {
+            writeln!(std::io::stderr(), "SKIPPED: peers, as others have loaded algorithms").expect("stderr");
+            return;
+        }
+        assert_eq!(output.status.code(), Some(code), "{host}: {said}");
+        for part in parts {
+            assert!(said.contains(part), "{host}: `{part}` in: {said}");
+        }
+    }
+    // What is enabled at the other end first fails there before anything is done here.
+    let script = "printf '#!/bin/sh\\nexit 255\\n' >/run/ssh; chmod +x /run/ssh; PATH=/run:$PATH; set +e\n\
+                  braid enable olia --peer server; cat /run/told 2>/dev/null; ls /etc/braid 2>/dev/null";
+    let Some(output) = apart("a peer that fails", script) else { return };
+    assert!(text(&output.stderr).contains("server: ssh did not get there"), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "", "nothing is done here");
+}
+
+/// What a shell that has bash's completion is offered.
+fn offered(words: &[&str]) -> String {
+    let output = Command::new(cargo_bin("braid"))
+        .args(["--", "braid"])
+        .args(words)
+        .env("COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .env("_CLAP_IFS", "\n")
+        .output()
+        .expect("it runs");
+    text(&output.stdout)
+}
+
+#[test]
+fn shells_are_offered_algorithms_their_parameters_scenarios_and_what_is_loaded() {
+    for (words, expected) in [
+        (&["load", "oli"][..], "olia"),
+        (&["enable", "cubic:b"], "cubic:beta="),
+        (&["run", "d-olia/1", "--cc", "lia,bal"], "lia,balia"),
+        (&["run", "d-ol"], "d-olia/1"),
+        (&["default", "ren"], "reno"),
+    ] {
+        let offered = offered(words);
+        assert!(offered.lines().any(|line| line == expected), "{words:?}: {expected} in {offered}");
+    }
+    assert!(!offered(&["load", "oli"]).contains("cubic"));
+}
+
+#[test]
+fn manual_pages_are_in_their_sections_and_refer_to_each_other_rightly() {
+    let folder = tempfile::tempdir().expect("room");
+    let output = Command::new(cargo_bin("braid")).arg("man").arg(folder.path()).output().expect("it runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = |name: &str| {
+        fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    let top = page("braid-top.8");
+    assert!(top.starts_with(".ie") && top.contains(".TH braid-top 8"), "{}", &top[..200]);
+    for column in ["CONN", "PATH", "LOSS%", "LIMIT", "GRP"] {
+        assert!(top.contains(column), "{column} is explained");
+    }
+    let main = page("braid.1");
+    assert!(main.contains("braid\\-top(8)") && main.contains("braid\\-run(1)"), "{main}");
+    assert!(page("braid-status.8").contains("replaced"));
+}

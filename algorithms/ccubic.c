@@ -157,10 +157,11 @@ static void ccubic_grow_as_lia(struct braid_subflow *self, struct ccubic_private
 			       const struct cubic_step *step)
 {
 	u64 increase = braid_min(lia_slope(best), braid_reno_increase(self->cwnd));
+	u32 cwnd = braid_max32(self->cwnd, 1);
 
 	if (priv->law.epoch_us == 0)
 		cubic_begin_epoch(self, &priv->law, step->c, step->now_us);
-	cubic_grow_estimate(&priv->law, ccubic_law_of(params), braid_max32(self->cwnd, 1), step);
+	cubic_grow_estimate(&priv->law, ccubic_law_of(params), cwnd, braid_reciprocal(cwnd), step);
 	braid_grow(self, &priv->law.carry, (s64)increase, step->acked);
 }
 

@@ -13,15 +13,16 @@
 #include "braid.h"
 
 #define CUBIC_BETA_SCALE 1024u
+#define CUBIC_BETA 717u /* the usual beta */
 #define CUBIC_ALPHA_CONSTANT 1u
 
-#define CUBIC_LAW_PARAMS(P)                                                                                           \
-	P(c, 419430, 1049, 104857600, 1048576, "packets/s^3", "how fast the window grows away from the last maximum") \
-	P(beta, 717, 512, 1000, 1024, "", "share of the window that a congestion event keeps; Linux: 717/1024")       \
-	P(fast_convergence, 1, 0, 1, 1, "off|on", "lower the last maximum if the window did not come back to it")     \
-	P(friendly, 1, 0, 1, 1, "off|on", "never be slower than Reno would be")                                       \
-	P(alpha, 0, 0, 1, 1, "rfc9438|constant",                                                                      \
-	  "slope of the Reno-friendly window: 1 once it is back where the last reduction began, or as before")        \
+#define CUBIC_LAW_PARAMS(P)                                                                                            \
+	P(c, 419430, 1049, 104857600, 1048576, "packets/s^3", "how fast the window grows away from the last maximum")  \
+	P(beta, CUBIC_BETA, 512, 1000, 1024, "", "share of the window that a congestion event keeps; Linux: 717/1024") \
+	P(fast_convergence, 1, 0, 1, 1, "off|on", "lower the last maximum if the window did not come back to it")      \
+	P(friendly, 1, 0, 1, 1, "off|on", "never be slower than Reno would be")                                        \
+	P(alpha, 0, 0, 1, 1, "rfc9438|constant",                                                                       \
+	  "slope of the Reno-friendly window: 1 once it is back where the last reduction began, or as before")         \
 	P(hystart, 1, 0, 1, 1, "off|on", "leave slow start when the ACK train or the delay says the pipe is full")
 
 /* An algorithm that has these parameters lists them first, so that a pointer to its own is one to these as well. */
@@ -138,24 +139,32 @@ braid_inline void cubic_rescale(struct cubic_law *law, u64 from, u64 to, u64 now
 	law->k = offset < 0 ? t + (s64)distance : t - (s64)distance;
 }
 
-/* Moves W_est on by what Reno with CUBIC's decrease would grow. */
+/* 3 (1 - beta) / (1 + beta). The compiler knows it for the usual beta: no division then. */
+braid_inline u64 cubic_alpha(u32 beta)
+{
+	if (beta == CUBIC_BETA)
+		return 3 * BRAID_ONE * (CUBIC_BETA_SCALE - CUBIC_BETA) / (CUBIC_BETA_SCALE + CUBIC_BETA);
+	return 3 * BRAID_ONE * (CUBIC_BETA_SCALE - beta) / (CUBIC_BETA_SCALE + beta);
+}
+
+/* Moves W_est on by what Reno with CUBIC's decrease would grow, given cwnd and its reciprocal. */
 braid_inline void cubic_grow_estimate(struct cubic_law *law, const struct cubic_law_params *params, u32 cwnd,
-				      const struct cubic_step *step)
+				      u64 reciprocal, const struct cubic_step *step)
 {
 	u64 alpha = BRAID_ONE, growth;
 
 	if (params->alpha == CUBIC_ALPHA_CONSTANT || law->w_est < law->prior)
-		alpha = (3 * BRAID_ONE * (CUBIC_BETA_SCALE - params->beta)) / (CUBIC_BETA_SCALE + params->beta);
-	growth = braid_min(alpha * step->acked / cwnd, braid_mul_shift(alpha * step->acked, step->increase, 32));
+		alpha = cubic_alpha(params->beta);
+	growth = braid_min(braid_quotient(alpha * step->acked, cwnd, reciprocal),
+			   braid_mul_shift(alpha * step->acked, step->increase, 32));
 	law->w_est = braid_add(law->w_est, growth);
 }
 
-/* By how much an ACK of so many packets raises the window. */
+/* By how much an ACK of so many packets raises the window, from the slope of the curve. */
 braid_inline u64 cubic_increase(const struct cubic_law *law, const struct cubic_law_params *params, u64 window,
-				u64 target, u32 acked)
+				u64 slope, u32 acked)
 {
-	u32 cwnd = (u32)(window >> 32);
-	u64 increase = braid_div(target > window ? target - window : BRAID_ONE / 100, cwnd) * acked;
+	u64 increase = slope * acked;
 
 	/* Before the first loss nothing is known of the bandwidth: at least 5 % per RTT, as Linux. */
 	if (law->w_max == 0)
@@ -169,14 +178,16 @@ braid_inline u64 cubic_increase(const struct cubic_law *law, const struct cubic_
 braid_inline void cubic_grow(struct braid_subflow *self, struct cubic_law *law, const struct cubic_law_params *params,
 			     const struct cubic_step *step)
 {
-	u64 window, target;
+	u32 cwnd = braid_max32(self->cwnd, 1);
+	u64 reciprocal = braid_reciprocal(cwnd), window, target, slope;
 
 	if (law->epoch_us == 0)
 		cubic_begin_epoch(self, law, step->c, step->now_us);
-	cubic_grow_estimate(law, params, braid_max32(self->cwnd, 1), step);
+	cubic_grow_estimate(law, params, cwnd, reciprocal, step);
 	window = cubic_window(self, law);
 	target = cubic_curve(law, step, braid_sub(step->now_us, law->epoch_us) + law->delay_min_us);
-	braid_grow(self, &law->carry, (s64)cubic_increase(law, params, window, target, step->acked), 1);
+	slope = braid_quotient(target > window ? target - window : BRAID_ONE / 100, cwnd, reciprocal);
+	braid_grow(self, &law->carry, (s64)cubic_increase(law, params, window, slope, step->acked), 1);
 }
 
 braid_inline void cubic_begin_round(const struct braid_subflow *self, struct cubic_law *law, u64 now_us)

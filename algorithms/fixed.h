@@ -176,6 +176,20 @@ braid_inline u64 braid_div_up(u64 a, u64 b)
 	return quotient + (b && quotient * b != a);
 }
 
+/* floor(a / b), 0 when b is 0, from braid_reciprocal(b): several quotients by one divisor cost one division. Without the
+ * rest of the reciprocal the product is less than 1 too small. */
+braid_inline u64 braid_reciprocal(u64 b)
+{
+	return b ? BRAID_U64_MAX / b : 0;
+}
+
+braid_inline u64 braid_quotient(u64 a, u64 b, u64 reciprocal)
+{
+	u64 quotient = braid_mul_high(a, reciprocal);
+
+	return quotient + (b && a - quotient * b >= b);
+}
+
 /* a / b rounded towards zero; 0 when b is 0. */
 braid_inline s64 braid_sdiv(s64 a, u64 b)
 {

@@ -64,29 +64,30 @@ struct braid_probe_function {
 	u64 (*call)(u64 a, u64 b, u64 c);
 };
 
-#define FUNCTIONS(F)                                \
-	F(below, braid_below(a, b))                 \
-	F(below32, braid_below32((u32)a, (u32)b))   \
-	F(equal, braid_equal(a, b))                 \
-	F(select, braid_select((u32)a, b, c))       \
-	F(min32, braid_min32((u32)a, (u32)b))       \
-	F(max32, braid_max32((u32)a, (u32)b))       \
-	F(min, braid_min(a, b))                     \
-	F(max, braid_max(a, b))                     \
-	F(clamp, braid_clamp(a, b, c))              \
-	F(add, braid_add(a, b))                     \
-	F(sub, braid_sub(a, b))                     \
-	F(div, braid_div(a, b))                     \
-	F(div_up, braid_div_up(a, b))               \
-	F(sdiv, braid_sdiv((s64)a, b))              \
-	F(shl, braid_shl(a, (u32)b))                \
-	F(shr, braid_shr(a, (u32)b))                \
-	F(clz, braid_clz(a))                        \
-	F(mul_high, braid_mul_high(a, b))           \
-	F(mul_shift, braid_mul_shift(a, b, (u32)c)) \
-	F(muldiv, braid_muldiv(a, b, c))            \
-	F(mul, braid_mul(a, b))                     \
-	F(cbrt, braid_cbrt(a))                      \
+#define FUNCTIONS(F)                                           \
+	F(below, braid_below(a, b))                            \
+	F(below32, braid_below32((u32)a, (u32)b))              \
+	F(equal, braid_equal(a, b))                            \
+	F(select, braid_select((u32)a, b, c))                  \
+	F(min32, braid_min32((u32)a, (u32)b))                  \
+	F(max32, braid_max32((u32)a, (u32)b))                  \
+	F(min, braid_min(a, b))                                \
+	F(max, braid_max(a, b))                                \
+	F(clamp, braid_clamp(a, b, c))                         \
+	F(add, braid_add(a, b))                                \
+	F(sub, braid_sub(a, b))                                \
+	F(div, braid_div(a, b))                                \
+	F(div_up, braid_div_up(a, b))                          \
+	F(quotient, braid_quotient(a, b, braid_reciprocal(b))) \
+	F(sdiv, braid_sdiv((s64)a, b))                         \
+	F(shl, braid_shl(a, (u32)b))                           \
+	F(shr, braid_shr(a, (u32)b))                           \
+	F(clz, braid_clz(a))                                   \
+	F(mul_high, braid_mul_high(a, b))                      \
+	F(mul_shift, braid_mul_shift(a, b, (u32)c))            \
+	F(muldiv, braid_muldiv(a, b, c))                       \
+	F(mul, braid_mul(a, b))                                \
+	F(cbrt, braid_cbrt(a))                                 \
 	F(sqrt, braid_sqrt(a))
 
 #define DEFINE(name, expression)                     \

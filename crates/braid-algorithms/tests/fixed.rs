@@ -63,7 +63,7 @@ fn reference(function: &str, a: u64, b: u64, c: u64) -> u64 {
         "clamp" => a.min(c),
         "add" => a.saturating_add(b),
         "sub" => a.saturating_sub(b),
-        "div" => a.checked_div(b).unwrap_or(0),
+        "div" | "quotient" => a.checked_div(b).unwrap_or(0),
         "div_up" | "sdiv" if b == 0 => 0,
         "div_up" => a.div_ceil(b),
         "sdiv" => (i128::from(a as i64) / i128::from(b)) as u64,

@@ -4,6 +4,10 @@
 //! Same scenario, seed and binary: same result, to the last bit. What is modelled and what is left out is listed in
 //! `docs/tcp-model.md`.
 
+// For what unit tests share with those of `tests/`.
+#[cfg(test)]
+extern crate self as braid_sim;
+
 mod application;
 mod backlog;
 mod connection;

@@ -4,11 +4,14 @@ use braid_scenario::model::Change;
 
 use crate::datagram::Datagrams;
 use crate::event_queue::{Element, EventQueue};
-use crate::link::Link;
+use crate::link::{Link, Offered};
 use crate::packet::{Packet, Sacks, flags};
 
 /// Ends a route in [`Network::hops`].
-pub(crate) const END: u32 = u32::MAX;
+pub(crate) const END: u32 = !AHEAD;
+/// Added to a link in [`Network::hops`] that looks ahead: packets are offered to it as soon as the link before knows when
+/// they will come.
+const AHEAD: u32 = 1 << 31;
 
 /// Everything that packets pass through.
 pub(crate) struct Network {
@@ -16,6 +19,8 @@ pub(crate) struct Network {
     pub(crate) now: u64,
     pub(crate) events: EventQueue,
     pub(crate) links: Vec<Link>,
+    /// Which of them look ahead.
+    pub(crate) looks_ahead: Vec<bool>,
     /// Number of the first link in the event queue.
     pub(crate) first_element: Element,
     /// All routes one after another, each ended by [`END`].
@@ -39,7 +44,8 @@ impl Network {
     /// Adds a route over these directions of links. Returns where it begins.
     pub(crate) fn add_route(&mut self, links: impl Iterator<Item = u32>) -> u32 {
         let first = self.hops.len() as u32;
-        self.hops.extend(links);
+        let ahead = |link: u32| if self.looks_ahead[link as usize] { link | AHEAD } else { link };
+        self.hops.extend(links.map(ahead));
         self.hops.push(END);
         first
     }
@@ -56,14 +62,30 @@ impl Network {
         self.now_us() as u32
     }
 
-    /// Offers a packet to the link its route is at.
+    /// Offers a packet to the link its route is at, and to those after it that look ahead.
     #[inline]
     pub(crate) fn send(&mut self, mut packet: Packet) {
-        let link = self.hops[packet.hop as usize];
         let Self { now, links, sacks, datagrams, .. } = self;
-        let forget = |dropped: &Packet| forget(sacks, datagrams, dropped);
-        if let Some(time) = links[link as usize].offer(*now, &mut packet, forget) {
-            self.events.schedule(time, self.first_element + link);
+        let mut came = *now;
+        let (number, planned) = loop {
+            let &[number, next] = self.hops[packet.hop as usize..].first_chunk().expect("routes have an end");
+            let number = number & !AHEAD;
+            let link = &mut links[number as usize];
+            match link.offer(*now, came, &mut packet, |dropped| forget(sacks, datagrams, dropped)) {
+                Offered::Sent => {}
+                Offered::Taken(planned) => break (number, planned),
+            }
+            if next & AHEAD == 0 {
+                break (number, link.carry(packet));
+            }
+            if packet.flags & flags::LOST != 0 {
+                return forget(sacks, datagrams, &packet);
+            }
+            packet.hop += 1;
+            came = packet.arrival;
+        };
+        if let Some(time) = planned {
+            self.events.schedule(time, self.first_element + number);
         }
     }
 

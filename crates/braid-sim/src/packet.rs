@@ -27,9 +27,7 @@ pub(crate) mod flags {
 /// A packet, or an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
-    /// When it leaves the transmitter of the link it is on.
-    pub(crate) departure: u64,
-    /// When it arrives at the end of that link.
+    /// When it arrives at the end of the link it is on.
     pub(crate) arrival: u64,
     /// Which subflow it belongs to.
     pub(crate) subflow: u32,

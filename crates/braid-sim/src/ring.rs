@@ -26,6 +26,12 @@ impl<T: Copy + Default> Ring<T> {
         self.end == self.first
     }
 
+    /// Whether the next record needs more room.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() > self.mask
+    }
+
     /// Number of the oldest record.
     #[inline]
     pub(crate) fn start(&self) -> u32 {
@@ -40,7 +46,7 @@ impl<T: Copy + Default> Ring<T> {
 
     #[inline]
     pub(crate) fn push(&mut self, record: T) {
-        if self.len() > self.mask {
+        if self.is_full() {
             self.grow();
         }
         let number = self.end;

@@ -135,7 +135,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Each link's forward direction now, in the order of the scenario.
-    pub fn links(&mut self) -> Vec<LinkSample> {
+    pub fn links(&self) -> Vec<LinkSample> {
         self.run.queues(self.now_ns)
     }
 

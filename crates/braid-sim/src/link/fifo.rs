@@ -1,16 +1,47 @@
-//! First in, first out, dropped when full: a packet's departure is known when it enters, so it costs one event, its
-//! arrival at the far end.
+//! First in, first out, dropped when full: a packet's departure is known when it comes, so it costs one event, its
+//! arrival at the far end; or none, if the next link gets packets from here only and looks ahead.
 
+use std::collections::VecDeque;
+
+use braid_results::measure::DirectionCounts;
 use braid_scenario::model::{Change, Direction, Discipline, EcnThreshold, QueueLimit};
 
 use super::wire::Wire;
 use crate::packet::{Packet, flags};
+use crate::ring::Ring;
 
-/// The queue is the last part of what is on the way: what has not departed yet.
+/// A packet in the queue.
+#[derive(Clone, Copy, Default)]
+struct Sent {
+    departure: u64,
+    size: u16,
+}
+
+/// What was counted of a packet.
+struct Counted {
+    came: u64,
+    departure: u64,
+    size: u16,
+    marked: bool,
+    lost: bool,
+}
+
+/// Of a link that looks ahead: what it has counted before its time. Some of it may have come already.
+#[derive(Default)]
+struct Early {
+    packets: VecDeque<Counted>,
+    /// When those will come for which there will be no room.
+    drops: VecDeque<u64>,
+}
+
 pub(super) struct Fifo {
     limit: QueueLimit,
     mark_from: u32,
-    /// Number on the wire of the first packet in the queue, as of the latest look.
+    /// If packets are offered before they come, in the order in which they will.
+    early: Option<Box<Early>>,
+    /// What has not departed, after some that has: that is forgotten when its room is needed.
+    sent: Ring<Sent>,
+    /// For a limit in bytes: the first packet that had not departed when the latest one came, and the bytes from there on.
     first: u32,
     bytes: u64,
 }
@@ -30,81 +61,156 @@ fn mark_from(threshold: Option<EcnThreshold>) -> u32 {
 }
 
 impl Fifo {
-    pub(super) fn new(model: &Direction) -> Self {
-        Self { limit: model.queue, mark_from: mark_from(model.ecn_threshold), first: 0, bytes: 0 }
-    }
-
-    /// Forgets what has departed meanwhile.
-    #[inline]
-    fn settle(&mut self, wire: &Wire, now: u64) {
-        while self.first != wire.on_the_way.end() {
-            let packet = wire.on_the_way.get(self.first);
-            if packet.departure > now {
-                break;
-            }
-            self.forget(packet);
+    pub(super) fn new(model: &Direction, looks_ahead: bool) -> Self {
+        Self {
+            limit: model.queue,
+            mark_from: mark_from(model.ecn_threshold),
+            early: looks_ahead.then(Box::default),
+            sent: Ring::new(),
+            first: 0,
+            bytes: 0,
         }
     }
 
+    /// Whether at least `n` of the packets offered so far have not departed by then.
     #[inline]
-    fn forget(&mut self, packet: &Packet) {
-        self.bytes -= u64::from(packet.size);
-        self.first = self.first.wrapping_add(1);
+    fn holds(&self, n: u32, then: u64) -> bool {
+        n == 0 || (n <= self.sent.len() && self.sent.get(self.sent.end().wrapping_sub(n)).departure > then)
     }
 
-    #[inline]
-    fn packets(&self, wire: &Wire) -> u32 {
-        wire.on_the_way.end().wrapping_sub(self.first)
-    }
-
-    /// Packets in the queue.
-    pub(super) fn len(&mut self, wire: &Wire, now: u64) -> u32 {
-        self.settle(wire, now);
-        self.packets(wire)
+    /// The bytes that have not departed by then.
+    fn bytes(&mut self, then: u64) -> u64 {
+        while self.first != self.sent.end() {
+            let &Sent { departure, size, .. } = self.sent.get(self.first);
+            if departure > then {
+                break;
+            }
+            self.bytes -= u64::from(size);
+            self.first = self.first.wrapping_add(1);
+        }
+        self.bytes
     }
 
     /// Returns whether there was room.
     #[inline]
-    pub(super) fn offer(&mut self, wire: &mut Wire, now: u64, packet: &mut Packet) -> bool {
-        self.settle(wire, now);
+    pub(super) fn offer(&mut self, wire: &mut Wire, now: u64, came: u64, packet: &mut Packet) -> bool {
+        let size = packet.size;
         let full = match self.limit {
-            QueueLimit::Packets(limit) => self.packets(wire) >= limit,
-            QueueLimit::Bytes(limit) => self.bytes + u64::from(packet.size) > limit,
+            QueueLimit::Packets(limit) => self.holds(limit, came),
+            QueueLimit::Bytes(limit) => self.bytes(came) + u64::from(size) > limit,
         };
         if full {
             wire.counts.drops_queue += 1;
+            if let Some(early) = &mut self.early {
+                early.note_drop(now, came);
+            }
             return false;
         }
-        if self.packets(wire) >= self.mark_from && packet.flags & flags::ECT != 0 {
+        let marked = packet.flags & flags::ECT != 0 && self.holds(self.mark_from, came);
+        if marked {
             packet.flags |= flags::CE;
             wire.counts.marks += 1;
         }
         wire.counts.packets += 1;
-        wire.counts.bytes += u64::from(packet.size);
-        self.bytes += u64::from(packet.size);
-        wire.send(now, now, packet);
+        wire.counts.bytes += u64::from(size);
+        self.bytes += u64::from(size);
+        wire.send(came, came, packet);
+        let departure = wire.busy_until;
+        if self.sent.is_full() {
+            self.forget_departed(now);
+        }
+        self.sent.push(Sent { departure, size });
+        if let Some(early) = &mut self.early {
+            let lost = packet.flags & flags::LOST != 0;
+            early.note(now, Counted { came, departure, size, marked, lost });
+        }
         true
     }
 
-    /// The packet whose turn it is to arrive.
-    #[inline]
-    pub(super) fn arrive(&mut self, wire: &mut Wire) -> Option<Packet> {
-        let number = wire.on_the_way.start();
-        let packet = wire.on_the_way.pop()?;
-        if number == self.first {
-            self.forget(&packet);
+    /// Makes room for a quarter more, if so many have departed.
+    #[cold]
+    fn forget_departed(&mut self, now: u64) {
+        let quarter = self.sent.start().wrapping_add(self.sent.len() / 4);
+        if self.sent.get(quarter).departure <= now {
+            self.sent.remove_below(quarter);
         }
-        Some(packet)
     }
 
-    /// Something has changed, perhaps rate or delay: what waits departs at other times. What is being sent is finished as
-    /// it began.
+    /// The latest first.
+    fn latest(&self) -> impl Iterator<Item = &Sent> {
+        (1..=self.sent.len()).map(|back| self.sent.get(self.sent.end().wrapping_sub(back)))
+    }
+
+    /// Packets that have come and not departed.
+    pub(super) fn len(&self, now: u64) -> u32 {
+        let offered = self.latest().take_while(|sent| sent.departure > now).count();
+        (offered - self.early.as_ref().map_or(0, |early| early.coming(now).count())) as u32
+    }
+
+    /// Takes out of the counts what has not come yet.
+    pub(super) fn discount_early(&self, wire: &Wire, now: u64, counts: &mut DirectionCounts) {
+        let Some(early) = &self.early else { return };
+        for packet in early.coming(now) {
+            counts.packets -= 1;
+            counts.bytes -= u64::from(packet.size);
+            counts.busy_ns -= wire.time_of(packet.size);
+            counts.queue_integral -= u128::from(packet.departure - packet.came);
+            counts.marks -= u64::from(packet.marked);
+            counts.drops_wire -= u64::from(packet.lost);
+        }
+        counts.drops_queue -= early.drops.iter().rev().take_while(|&&came| came >= now).count() as u64;
+    }
+
+    /// Something has changed, perhaps rate or delay: what waits departs and arrives at other times. What is being sent is
+    /// finished as it began.
     pub(super) fn change(&mut self, wire: &mut Wire, now: u64, change: &Change) {
         self.limit = change.queue.unwrap_or(self.limit);
         if change.ecn_threshold.is_some() {
             self.mark_from = mark_from(change.ecn_threshold);
         }
-        self.settle(wire, now);
-        wire.reschedule(self.packets(wire), now);
+        let n = self.len(now);
+        self.first = self.sent.end().wrapping_sub(n);
+        self.bytes = self.latest().take(n as usize).map(|sent| u64::from(sent.size)).sum();
+        let ring = &mut wire.on_the_way;
+        let on_the_way = ring.end().wrapping_sub(n);
+        let mut latest = if ring.len() > n { ring.get(on_the_way.wrapping_sub(1)).arrival } else { 0 };
+        wire.busy_until = now;
+        for offset in 0..n {
+            let &Sent { departure: before, size, .. } = self.sent.get(self.first.wrapping_add(offset));
+            let departure = if offset == 0 { before } else { wire.busy_until + wire.transmission_ns(size) };
+            wire.counts.queue_integral =
+                (wire.counts.queue_integral + u128::from(departure)).saturating_sub(before.into());
+            latest = latest.max(departure + wire.delay_ns);
+            self.sent.get_mut(self.first.wrapping_add(offset)).departure = departure;
+            wire.on_the_way.get_mut(on_the_way.wrapping_add(offset)).arrival = latest;
+            wire.busy_until = departure;
+        }
+        wire.last_arrival = latest;
+    }
+}
+
+impl Early {
+    #[inline]
+    fn note(&mut self, now: u64, packet: Counted) {
+        // One or two at a time: as fast as they are added.
+        for _ in 0..2 {
+            if self.packets.front().is_some_and(|first| first.came < now) {
+                self.packets.pop_front();
+            }
+        }
+        self.packets.push_back(packet);
+    }
+
+    #[cold]
+    fn note_drop(&mut self, now: u64, came: u64) {
+        while self.drops.front().is_some_and(|&first| first < now) {
+            self.drops.pop_front();
+        }
+        self.drops.push_back(came);
+    }
+
+    /// What has not come by now, the latest first.
+    fn coming(&self, now: u64) -> impl Iterator<Item = &Counted> {
+        self.packets.iter().rev().take_while(move |packet| packet.came >= now)
     }
 }

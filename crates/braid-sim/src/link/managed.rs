@@ -244,6 +244,7 @@ impl Managed {
         while wire.busy_until <= now && self.packets > 0 {
             let Some(Waiting { mut packet, came }) = self.choose(wire, now, dropped) else { return };
             wire.send(now, came, &mut packet);
+            wire.carry(packet);
         }
     }
 
@@ -270,6 +271,7 @@ impl Managed {
                     bytes -= left;
                     let Waiting { mut packet, came } = waiting;
                     wire.launch(came, now, &mut packet);
+                    wire.carry(packet);
                 }
             }
             let used = u64::from(Trace::OPPORTUNITY - bytes);

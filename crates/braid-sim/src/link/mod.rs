@@ -25,6 +25,11 @@ use fifo::Fifo;
 use managed::Managed;
 use wire::{NEVER, Wire};
 
+/// Whether all that becomes of a packet on such a link is known when it comes, and stays.
+pub(crate) fn is_foreseeable(model: &Direction) -> bool {
+    fifo::suffices(model) && model.changes.is_empty()
+}
+
 /// A direction of a link at work.
 pub(crate) struct Link {
     wire: Wire,
@@ -33,49 +38,68 @@ pub(crate) struct Link {
     planned: u64,
 }
 
+/// What became of a packet that was offered.
+pub(crate) enum Offered {
+    /// Its arrival is known, and [`Link::carry`] takes it unless the next link does.
+    Sent,
+    /// The link sees to it. The time of a new entry in the event queue, if one is needed.
+    Taken(Option<u64>),
+}
+
 enum Queue {
     Fifo(Fifo),
     Managed(Box<Managed>),
 }
 
 impl Link {
-    /// `name` is that of its random streams.
-    pub(crate) fn new(model: &Direction, seed: u64, name: &str) -> Self {
+    /// `name` is that of its random streams. To a link that looks ahead, packets are offered before they come.
+    pub(crate) fn new(model: &Direction, seed: u64, name: &str, looks_ahead: bool) -> Self {
         let queue = if fifo::suffices(model) {
-            Queue::Fifo(Fifo::new(model))
+            Queue::Fifo(Fifo::new(model, looks_ahead))
         } else {
             Queue::Managed(Box::new(Managed::new(model, Stream::new(seed, &format!("{name} red")))))
         };
         Self { wire: Wire::new(model, Stream::new(seed, name)), queue, planned: NEVER }
     }
 
-    /// Offers a packet to the queue. One that the wire will lose is accepted: it takes its turn like any other.
-    /// `dropped` gets what leaves the queue unsent instead, this packet or others. Returns the time of a new entry in
-    /// the event queue, if one is needed.
+    /// Offers a packet to the queue, at `now` or, to a link that looks ahead, before it comes. One that the wire will lose is
+    /// accepted: it takes its turn like any other. `dropped` gets what leaves the queue unsent instead, this packet or
+    /// others.
     #[inline]
     pub(crate) fn offer(
         &mut self,
         now: u64,
+        came: u64,
         packet: &mut Packet,
         mut dropped: impl FnMut(&Packet),
-    ) -> Option<u64> {
+    ) -> Offered {
         match &mut self.queue {
             Queue::Fifo(fifo) => {
-                if !fifo.offer(&mut self.wire, now, packet) {
+                if fifo.offer(&mut self.wire, now, came, packet) {
+                    Offered::Sent
+                } else {
                     dropped(packet);
-                    return None;
+                    Offered::Taken(None)
                 }
-                // It arrives after what is on its way already.
-                (self.planned == NEVER).then(|| {
-                    self.planned = packet.arrival;
-                    packet.arrival
-                })
             }
             Queue::Managed(managed) => {
                 managed.offer(&mut self.wire, now, *packet, &mut dropped);
-                self.replan()
+                Offered::Taken(self.replan())
             }
         }
+    }
+
+    /// Takes a packet that was [`Offered::Sent`] to the end of the link. Returns the time of a new entry in the event
+    /// queue, if one is needed.
+    #[inline]
+    pub(crate) fn carry(&mut self, packet: Packet) -> Option<u64> {
+        let arrival = packet.arrival;
+        self.wire.on_the_way.push(packet);
+        // It arrives after what is on its way already.
+        (self.planned == NEVER).then(|| {
+            self.planned = arrival;
+            arrival
+        })
     }
 
     /// The event queue's entry for `now` has come up: the packet that arrives, if one does, and the time of a new entry, if
@@ -90,8 +114,8 @@ impl Link {
             return (None, None); // a later decision has replaced the entry
         }
         match &mut self.queue {
-            Queue::Fifo(fifo) => {
-                let packet = fifo.arrive(&mut self.wire);
+            Queue::Fifo(_) => {
+                let packet = self.wire.on_the_way.pop();
                 self.planned = self.wire.next_arrival();
                 (packet, (self.planned != NEVER).then_some(self.planned))
             }
@@ -142,14 +166,19 @@ impl Link {
         self.replan()
     }
 
-    pub(crate) fn counts(&self) -> &DirectionCounts {
-        &self.wire.counts
+    /// What was counted by `now`, the present or what comes next.
+    pub(crate) fn counts(&self, now: u64) -> DirectionCounts {
+        let mut counts = self.wire.counts.clone();
+        if let Queue::Fifo(fifo) = &self.queue {
+            fifo.discount_early(&self.wire, now, &mut counts);
+        }
+        counts
     }
 
     /// Packets in the queue, the one being sent included.
-    pub(crate) fn queue_length(&mut self, now: u64) -> u32 {
-        match &mut self.queue {
-            Queue::Fifo(fifo) => fifo.len(&self.wire, now),
+    pub(crate) fn queue_length(&self, now: u64) -> u32 {
+        match &self.queue {
+            Queue::Fifo(fifo) => fifo.len(now),
             Queue::Managed(managed) => managed.len(&self.wire, now),
         }
     }

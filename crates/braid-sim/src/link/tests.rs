@@ -7,7 +7,7 @@ use braid_scenario::model::{
 };
 use braid_scenario::trace::Trace;
 
-use super::Link;
+use super::{Link, Offered};
 use crate::packet::{Packet, flags};
 
 const MS: u64 = 1_000_000;
@@ -66,11 +66,11 @@ struct Outcome {
 }
 
 fn offer(model: &Direction, packets: impl Iterator<Item = (u64, Packet)>, end: u64) -> Outcome {
-    let mut link = Link::new(model, 1, "test");
+    let mut link = Link::new(model, 1, "test", false);
     let Outcome { mut arrived, mut dropped, mut marked } = Outcome::default();
     let mut changes = model.changes.iter().peekable();
     let mut packets = packets.chain([(u64::MAX, Packet::default())]).peekable();
-    while let Some(&(came, mut packet)) = packets.peek() {
+    while let Some(&(came, packet)) = packets.peek() {
         let changes_at = changes.peek().map_or(u64::MAX, |change| change.at_ns);
         let now = came.min(changes_at).min(end);
         while link.planned < now {
@@ -88,11 +88,18 @@ fn offer(model: &Direction, packets: impl Iterator<Item = (u64, Packet)>, end: u
         if now == changes_at {
             link.change(now, changes.next().unwrap(), |packet| dropped.push(packet.seq));
         } else {
-            link.offer(came, &mut packet, |packet| dropped.push(packet.seq));
+            offer_to(&mut link, came, packet, |packet| dropped.push(packet.seq));
             packets.next();
         }
     }
     Outcome { arrived, dropped, marked }
+}
+
+/// A packet comes to the link.
+fn offer_to(link: &mut Link, came: u64, mut packet: Packet, dropped: impl FnMut(&Packet)) {
+    if matches!(link.offer(came, came, &mut packet, dropped), Offered::Sent) {
+        link.carry(packet);
+    }
 }
 
 /// As many packets of 1500 bytes, one every so often.
@@ -197,14 +204,14 @@ fn a_queue_that_runs_empty_leaves_by_a_trace_as_in_mahimahi() {
 #[test]
 fn the_time_that_a_trace_was_busy_is_the_time_its_used_opportunities_stand_for() {
     let busy = |n| {
-        let mut link = Link::new(&traced("2\n2\n10\n", 1000), 1, "test");
-        for (came, mut packet) in regular(n, 0) {
-            link.offer(came, &mut packet, |_| {});
+        let mut link = Link::new(&traced("2\n2\n10\n", 1000), 1, "test", false);
+        for (came, packet) in regular(n, 0) {
+            offer_to(&mut link, came, packet, |_| {});
         }
         while link.planned != super::NEVER {
             link.arrive(link.planned, |_| {});
         }
-        link.counts().busy_ns
+        link.counts(super::NEVER).busy_ns
     };
     assert_eq!([1, 2, 3, 4, 6].map(busy), [MS, 2 * MS, 10 * MS, 11 * MS, 20 * MS]);
 }
@@ -307,7 +314,7 @@ fn red_marks_instead_of_dropping_while_it_is_early() {
 fn red_holds_the_queue_where_that_of_ns_2_does() {
     // Here the packet being sent counts.
     let red = Red { min: 21, max: 61, probability: 0.1, weight: 0.002, gentle: true, ecn: false };
-    let mut link = Link::new(&direction(Discipline::Red(red), 1000), 1, "test");
+    let mut link = Link::new(&direction(Discipline::Red(red), 1000), 1, "test", false);
     let mut random = crate::random::Stream::new(1, "arrivals");
     let end = 320_000 * MS;
     let (mut came, mut counted) = (0.0, None);
@@ -318,15 +325,15 @@ fn red_holds_the_queue_where_that_of_ns_2_does() {
             link.arrive(link.planned, |_| {});
         }
         if now > 20_000 * MS && counted.is_none() {
-            counted = Some((link.counts().clone(), n));
+            counted = Some((link.counts(now), n));
         }
-        link.offer(now, &mut Packet { size: 1500, ..Packet::default() }, |_| {});
+        offer_to(&mut link, now, Packet { size: 1500, ..Packet::default() }, |_| {});
         n += 1;
         let uniform = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
         came += -(1.0 - uniform).ln() * PACKET_NS as f64 / 1.0514;
     }
     let (before, earlier) = counted.unwrap();
-    let counts = link.counts();
+    let counts = link.counts(end);
     let seconds = 300e9;
     let waiting = (counts.queue_integral - before.queue_integral) as f64 / seconds
         - (counts.busy_ns - before.busy_ns) as f64 / seconds;
@@ -364,11 +371,11 @@ fn jitter_reorders_packets_only_if_it_may() {
 fn a_link_loses_packets_in_bursts_as_long_as_configured() {
     let chain = GilbertElliott { to_bad: 0.02, to_good: 0.4, loss_good: 0.0, loss_bad: 1.0 };
     let model = Direction { loss: Loss::GilbertElliott(chain), ..direction(Discipline::DropTail, 10) };
-    let mut link = Link::new(&model, 1, "test");
+    let mut link = Link::new(&model, 1, "test", false);
     let mut lengths = [0_u32; 10];
     let mut run = 0;
-    for (came, mut packet) in regular(400_000, PACKET_NS) {
-        link.offer(came, &mut packet, |_| panic!("the queue never fills"));
+    for (came, packet) in regular(400_000, PACKET_NS) {
+        offer_to(&mut link, came, packet, |_| panic!("the queue never fills"));
         while let (Some(packet), _) = link.arrive(link.planned, |_| {}) {
             if packet.flags & flags::LOST != 0 {
                 run += 1;

@@ -87,13 +87,13 @@ pub(super) struct Wire {
     /// Transmission time of the latest packet size seen.
     latest_transmission_ns: u64,
     latest_size: u16,
-    delay_ns: u64,
+    pub(super) delay_ns: u64,
     jitter_ns: u64,
     reordering: bool,
-    last_arrival: u64,
+    pub(super) last_arrival: u64,
     /// `None`: a wire that loses nothing is asked nothing.
     losses: Option<Box<Losses>>,
-    /// Everything given to the transmitter that has not arrived, lost packets included.
+    /// What is on its way to the end of this link, or waits for its turn, lost packets included.
     pub(super) on_the_way: Ring<Packet>,
     pub(super) counts: DirectionCounts,
     rate_bps: u64,
@@ -134,16 +134,22 @@ impl Wire {
     }
 
     /// How long this many bytes take to send.
+    pub(super) fn time_of(&self, size: u16) -> u64 {
+        (u64::from(size) * 8_000_000_000).div_ceil(self.rate_bps)
+    }
+
+    /// The same, mostly known.
     #[inline]
     pub(super) fn transmission_ns(&mut self, size: u16) -> u64 {
         if size != self.latest_size {
             self.latest_size = size;
-            self.latest_transmission_ns = (u64::from(size) * 8_000_000_000).div_ceil(self.rate_bps);
+            self.latest_transmission_ns = self.time_of(size);
         }
         self.latest_transmission_ns
     }
 
-    /// Takes a packet that came to the link at `came` and is sent as soon as the transmitter is free.
+    /// Sends a packet that came to the link at `came` as soon as the transmitter is free. Its arrival is known then; what is
+    /// to make an event of that, [`Wire::carry`] takes.
     #[allow(clippy::inline_always, reason = "a call costs a tenth of the work, once per packet and link")]
     #[inline(always)]
     pub(super) fn send(&mut self, now: u64, came: u64, packet: &mut Packet) {
@@ -165,17 +171,24 @@ impl Wire {
                 packet.flags |= flags::LOST;
             }
         }
-        packet.departure = departs;
         packet.arrival = departs + self.delay_ns;
         if self.jitter_ns > 0 {
             packet.arrival += self.random.below(self.jitter_ns);
             if self.reordering {
-                return self.overtake(*packet);
+                return;
             }
         }
         packet.arrival = packet.arrival.max(self.last_arrival);
         self.last_arrival = packet.arrival;
-        self.on_the_way.push(*packet);
+    }
+
+    /// Takes a packet that was sent to the end of the wire.
+    pub(super) fn carry(&mut self, packet: Packet) {
+        if self.reordering {
+            self.overtake(packet);
+        } else {
+            self.on_the_way.push(packet);
+        }
     }
 
     /// Puts a packet before those that arrive after it.
@@ -218,27 +231,6 @@ impl Wire {
             return None;
         }
         self.on_the_way.pop()
-    }
-
-    /// Rate or delay have changed: the last `n` packets given to the transmitter, of which the first is being sent,
-    /// depart and arrive at other times.
-    pub(super) fn reschedule(&mut self, n: u32, now: u64) {
-        let first = self.on_the_way.end().wrapping_sub(n);
-        let mut latest =
-            if self.on_the_way.len() > n { self.on_the_way.get(first.wrapping_sub(1)).arrival } else { 0 };
-        self.busy_until = now;
-        for offset in 0..n {
-            let number = first.wrapping_add(offset);
-            let Packet { departure: before, size, .. } = *self.on_the_way.get(number);
-            let departure = if offset == 0 { before } else { self.busy_until + self.transmission_ns(size) };
-            self.counts.queue_integral =
-                (self.counts.queue_integral + u128::from(departure)).saturating_sub(before.into());
-            latest = latest.max(departure + self.delay_ns);
-            let packet = self.on_the_way.get_mut(number);
-            (packet.departure, packet.arrival) = (departure, latest);
-            self.busy_until = departure;
-        }
-        self.last_arrival = latest;
     }
 }
 

@@ -6,6 +6,7 @@ use braid_algorithms::Spec;
 use braid_scenario::model::{self, Scenario};
 
 use super::calendar::Plan;
+use super::look_ahead;
 use super::retired::Retired;
 use super::state::{FIRST_LINK, NOBODY, Path, Run};
 use crate::application::Application;
@@ -30,6 +31,18 @@ impl<'a> Run<'a> {
         options: Options,
         carries_datagrams: bool,
     ) -> Result<Self, Error> {
+        Self::with(scenario, cc, seed, options, carries_datagrams, look_ahead::links(scenario))
+    }
+
+    /// As [`Run::build`], with these links looking ahead.
+    pub(in crate::run) fn with(
+        scenario: &'a Scenario,
+        cc: &Spec,
+        seed: u64,
+        options: Options,
+        carries_datagrams: bool,
+        looks_ahead: Vec<bool>,
+    ) -> Result<Self, Error> {
         let end = scenario.duration_ns - scenario.cooldown_ns;
         if scenario.duration_ns > MAX_TIME / 2 {
             return Err(Error(format!(
@@ -48,7 +61,8 @@ impl<'a> Run<'a> {
         let mut links = Vec::with_capacity(2 * scenario.links.len());
         for link in &scenario.links {
             for (direction, name) in [(&link.forward, "forward"), (&link.reverse, "reverse")] {
-                links.push(Link::new(direction, seed, &format!("link {} {name}", link.name)));
+                let name = format!("link {} {name}", link.name);
+                links.push(Link::new(direction, seed, &name, looks_ahead[links.len()]));
             }
         }
         let n_scenario_subflows: usize =
@@ -70,6 +84,7 @@ impl<'a> Run<'a> {
                 now: 0,
                 events: EventQueue::default(),
                 links,
+                looks_ahead,
                 first_element: FIRST_LINK,
                 hops: Vec::new(),
                 sacks: Sacks::default(),

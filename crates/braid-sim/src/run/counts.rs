@@ -46,8 +46,8 @@ impl Run<'_> {
             .links
             .chunks_exact(2)
             .map(|pair| LinkCounts {
-                forward: pair[0].counts().clone(),
-                reverse: pair[1].counts().clone(),
+                forward: pair[0].counts(now),
+                reverse: pair[1].counts(now),
                 samples: Vec::new(),
             })
             .collect();

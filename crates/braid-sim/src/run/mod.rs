@@ -8,6 +8,7 @@
 //! - [`traffic`] — what applications do;
 //! - [`arrivals`], [`timers`] — what packets and timers do; [`datagrams`] — those of the caller;
 //! - [`advance`] — one event after the other;
+//! - [`look_ahead`] — which links can be given their packets early;
 //! - [`build`], [`finish`] — beginning and end;
 //! - [`watch`] — a run that is observed, with [`offsets`].
 
@@ -18,6 +19,7 @@ mod calendar;
 mod counts;
 mod datagrams;
 mod finish;
+mod look_ahead;
 mod offsets;
 mod retired;
 mod samples;

@@ -23,7 +23,7 @@ impl Run<'_> {
         for (subflow, sample) in samples {
             self.subflow_samples[subflow].push(sample);
         }
-        let forward = self.network.links.iter_mut().step_by(2);
+        let forward = self.network.links.iter().step_by(2);
         let shared = self.scenario.links.iter().zip(forward).zip(&mut self.link_samples);
         for ((_, link), samples) in shared.filter(|((model, _), _)| !model.private) {
             samples.push(look_at_link(link, time_ns));
@@ -41,8 +41,8 @@ impl Run<'_> {
     }
 
     /// The forward direction of every link.
-    pub(crate) fn queues(&mut self, time_ns: u64) -> Vec<LinkSample> {
-        self.network.links.iter_mut().step_by(2).map(|link| look_at_link(link, time_ns)).collect()
+    pub(crate) fn queues(&self, time_ns: u64) -> Vec<LinkSample> {
+        self.network.links.iter().step_by(2).map(|link| look_at_link(link, time_ns)).collect()
     }
 
     /// Of short flows there may be many at a time: they are left out.
@@ -71,6 +71,7 @@ impl Run<'_> {
     }
 }
 
-fn look_at_link(link: &mut Link, time_ns: u64) -> LinkSample {
-    LinkSample { time_ns, queue_packets: link.queue_length(time_ns), drops_queue: link.counts().drops_queue }
+fn look_at_link(link: &Link, time_ns: u64) -> LinkSample {
+    let drops_queue = link.counts(time_ns).drops_queue;
+    LinkSample { time_ns, queue_packets: link.queue_length(time_ns), drops_queue }
 }

@@ -204,7 +204,6 @@ impl Receiver {
             slot = network.sacks.put(Sack { one_way_us: self.one_way_report(), ..Sack::default() });
         }
         let packet = Packet {
-            departure: 0,
             arrival: 0,
             subflow: self.setup.subflow,
             hop: self.setup.hop,

@@ -81,7 +81,8 @@ impl Bench {
             network: Network {
                 now: 1_000 * MS,
                 events: EventQueue::default(),
-                links: vec![Link::new(&direction, 1, "test")],
+                links: vec![Link::new(&direction, 1, "test", false)],
+                looks_ahead: vec![false],
                 first_element: 1,
                 hops: vec![0, END],
                 sacks: Sacks::default(),

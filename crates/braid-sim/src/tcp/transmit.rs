@@ -98,7 +98,6 @@ impl Sender {
         let mss = connection.subflow(self.setup.index).mss as u16;
         let size = connection.data.short(dsn).map_or(full, |payload| full - mss + payload);
         network.send(Packet {
-            departure: 0,
             arrival: 0,
             subflow: self.setup.subflow,
             hop: self.setup.hop,

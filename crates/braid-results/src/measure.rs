@@ -35,12 +35,114 @@ pub struct ConnectionCounts {
     pub goodput_bytes: u64,
     /// Packets of the data level sent once more on another subflow.
     pub reinjections: u64,
+    /// What its data level did; `None` of plain TCP, and where a kernel does not tell.
+    pub data_level: Option<DataLevelCounts>,
     /// One per subflow, in the scenario's order.
     pub subflows: Vec<SubflowCounts>,
     /// Of the whole run, in the order of their beginnings; none of a bulk transfer, and none in periods.
     pub transfers: Vec<Transfer>,
     /// The programs whose traffic it was, the server first; none in periods.
     pub programs: Vec<Program>,
+}
+
+/// What the data level of an MPTCP connection did besides sending everything once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct DataLevelCounts {
+    /// Payload bytes sent on a further subflow: reinjected, sent again because the window was full, or copies.
+    pub repeated_bytes: u64,
+    /// Packets that the scheduler had sent as copies.
+    pub copies: u64,
+    /// Packets sent again because the receive window was full.
+    pub opportunistic: u64,
+    /// Congestion windows that the scheduler halved for the same reason.
+    pub penalties: u64,
+    /// How long the receive window kept data back while a subflow had room, nanoseconds.
+    pub window_limited_ns: u64,
+    /// Packets handed to the application.
+    pub packets: u64,
+    /// How long those that came out of order waited at the receiver.
+    pub delays: Delays,
+}
+
+impl DataLevelCounts {
+    /// Adds what another connection, or another time, had.
+    pub fn add(&mut self, other: &Self) {
+        self.repeated_bytes += other.repeated_bytes;
+        self.copies += other.copies;
+        self.opportunistic += other.opportunistic;
+        self.penalties += other.penalties;
+        self.window_limited_ns += other.window_limited_ns;
+        self.packets += other.packets;
+        self.delays.merge(&other.delays, |own, other| own + other);
+    }
+
+    /// Removes what was there before.
+    pub fn subtract(&mut self, start: &Self) {
+        self.repeated_bytes -= start.repeated_bytes;
+        self.copies -= start.copies;
+        self.opportunistic -= start.opportunistic;
+        self.penalties -= start.penalties;
+        self.window_limited_ns -= start.window_limited_ns;
+        self.packets -= start.packets;
+        self.delays.merge(&start.delays, |own, start| own - start);
+    }
+
+    /// Mean time that a packet waited for earlier ones at the receiver, milliseconds; those in order did not.
+    pub fn mean_delay_ms(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.delays.sum_ns as f64 / self.packets as f64 / 1e6)
+    }
+
+    /// The same, not exceeded by so many of 100 packets; an upper bound, 12 % too large at most.
+    pub fn delay_quantile_ms(&self, percent: u64) -> Option<f64> {
+        let rank = self.packets - self.packets * percent / 100;
+        let mut above = 0;
+        for (bucket, &count) in self.delays.buckets.iter().enumerate().rev() {
+            above += count;
+            if above >= rank.max(1) {
+                return Some(Delays::end_us(bucket) as f64 / 1e3);
+            }
+        }
+        (self.packets > 0).then_some(0.0)
+    }
+}
+
+/// Times, by size: eight classes from each power of two of a microsecond to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Delays {
+    /// Their sum, nanoseconds.
+    pub sum_ns: u64,
+    /// How many there are in each class, as far as there are any.
+    pub buckets: Vec<u64>,
+}
+
+impl Delays {
+    /// Adds one.
+    pub fn add(&mut self, ns: u64) {
+        self.sum_ns += ns;
+        let us = ns / 1_000;
+        let bucket = if us < 8 { us } else { 8 * (u64::from(us.ilog2()) - 2) + (us >> (us.ilog2() - 3)) - 8 };
+        let bucket = bucket as usize;
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+    }
+
+    /// The end of a class, microseconds.
+    fn end_us(bucket: usize) -> u64 {
+        let next = bucket as u64 + 1;
+        if next <= 8 { next } else { (8 + next % 8) << (next / 8 - 1) }
+    }
+
+    fn merge(&mut self, other: &Self, merge: impl Fn(u64, u64) -> u64) {
+        self.sum_ns = merge(self.sum_ns, other.sum_ns);
+        if self.buckets.len() < other.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        for (own, other) in self.buckets.iter_mut().zip(&other.buckets) {
+            *own = merge(*own, *other);
+        }
+    }
 }
 
 /// A program and what came of it.
@@ -179,4 +281,32 @@ pub struct DirectionCounts {
     pub marks: u64,
     /// Integral of the queue length over time, packets x nanoseconds; the packet being sent counts.
     pub queue_integral: u128,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DataLevelCounts, Delays};
+
+    #[test]
+    fn the_classes_of_delays_follow_each_other_without_gaps() {
+        for us in (0..5_000).chain([1 << 20, (1 << 20) + 1, 3_000_000_000]) {
+            let mut delays = Delays::default();
+            delays.add(us * 1_000 + 999);
+            let bucket = delays.buckets.len() - 1;
+            let begin = if bucket == 0 { 0 } else { Delays::end_us(bucket - 1) };
+            assert!((begin..Delays::end_us(bucket)).contains(&us), "{us} us in class {bucket} from {begin}");
+            assert!(us < 8 || Delays::end_us(bucket) as f64 <= 1.13 * us as f64, "{us}");
+        }
+    }
+
+    #[test]
+    fn packets_in_order_count_as_not_delayed() {
+        let mut counts = DataLevelCounts { packets: 100, ..DataLevelCounts::default() };
+        assert_eq!((counts.mean_delay_ms(), counts.delay_quantile_ms(99)), (Some(0.0), Some(0.0)));
+        (0..10).for_each(|_| counts.delays.add(1_000_000));
+        assert_eq!(counts.mean_delay_ms(), Some(0.1));
+        assert_eq!(counts.delay_quantile_ms(50), Some(0.0));
+        assert_eq!(counts.delay_quantile_ms(95), Some(1.024));
+        assert_eq!(DataLevelCounts::default().mean_delay_ms(), None);
+    }
 }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::detection::{self, Detection};
 use crate::measure::{
-    ConnectionCounts, DirectionCounts, LinkCounts, Measurements, Program, SubflowCounts, Transfer,
+    ConnectionCounts, DataLevelCounts, DirectionCounts, LinkCounts, Measurements, Program, SubflowCounts,
+    Transfer,
 };
 use crate::metrics::{crosses, fair_shares_within, jain, measured, path_capacity, payload_fraction};
 
@@ -103,6 +104,9 @@ pub struct Connection {
     pub retransmissions: u64,
     /// Packets sent once more on another subflow.
     pub reinjections: u64,
+    /// What its data level did; absent of plain TCP, and where a kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_level: Option<DataLevel>,
     /// Retransmission timeouts, all subflows.
     pub timeouts: u64,
     /// What its application saw; absent for a bulk transfer.
@@ -112,6 +116,51 @@ pub struct Connection {
     pub programs: Vec<Program>,
     /// In order of creation.
     pub subflows: Vec<Subflow>,
+}
+
+/// What the data level of an MPTCP connection did besides sending everything once.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct DataLevel {
+    /// Payload bytes sent on a further subflow.
+    pub repeated_bytes: u64,
+    /// Packets that the scheduler had sent as copies.
+    pub copies: u64,
+    /// Packets sent again because the receive window was full.
+    pub opportunistic_retransmissions: u64,
+    /// Congestion windows that the scheduler halved for the same reason.
+    pub penalties: u64,
+    /// Share of the time during which the receive window kept data back while a subflow had room, 0 to 1.
+    pub window_limited: f64,
+    /// How long packets waited for earlier ones at the receiver; absent if none arrived.
+    pub out_of_order_delay_ms: Option<Delay>,
+}
+
+/// A delay of packets, milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Delay {
+    /// Of all packets.
+    pub mean: f64,
+    /// Not exceeded by 95 % of them.
+    pub p95: f64,
+    /// Not exceeded by 99 % of them.
+    pub p99: f64,
+}
+
+impl DataLevel {
+    fn of(counts: &DataLevelCounts, active_ns: u64) -> Self {
+        let delay = || {
+            let quantile = |percent| counts.delay_quantile_ms(percent);
+            Some(Delay { mean: counts.mean_delay_ms()?, p95: quantile(95)?, p99: quantile(99)? })
+        };
+        Self {
+            repeated_bytes: counts.repeated_bytes,
+            copies: counts.copies,
+            opportunistic_retransmissions: counts.opportunistic,
+            penalties: counts.penalties,
+            window_limited: counts.window_limited_ns as f64 / active_ns.max(1) as f64,
+            out_of_order_delay_ms: delay(),
+        }
+    }
 }
 
 /// What an application counts: objects, short flows, bursts, responses, or writes at a constant rate.
@@ -402,6 +451,7 @@ impl Setup<'_> {
             throughput_bps: bits_per_second(bytes, counts.active_ns),
             retransmissions: sum(|subflow| subflow.retransmissions),
             reinjections: counts.reinjections,
+            data_level: counts.data_level.as_ref().map(|data| DataLevel::of(data, counts.active_ns)),
             timeouts: sum(|subflow| subflow.timeouts),
             application: None,
             programs: counts.programs.clone(),

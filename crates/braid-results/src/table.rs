@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 
 use crate::measure::{LinkSample, Measurements, SubflowSample, Transfer};
-use crate::{Application, Connection, Link, LinkDirection, Metrics, OK, Period, Run, Subflow, Times, json};
+use crate::{
+    Application, Connection, DataLevel, Link, LinkDirection, Metrics, OK, Period, Run, Subflow, Times, json,
+};
 
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,6 +223,10 @@ impl<'a> Row<'a> {
     /// Those of the stretch of time that it is about.
     fn metrics(&self) -> &'a Metrics {
         self.period.map_or(&self.run.metrics, |period| &period.metrics)
+    }
+
+    fn data_level(&self) -> Option<&'a DataLevel> {
+        self.connection?.data_level.as_ref()
     }
 
     fn application(&self) -> Option<&'a Application> {
@@ -524,6 +530,47 @@ const CONNECTION: &[Column] = &[
         "sent once more on another subflow; the whole connection",
         |row| row.connection.map(|connection| connection.reinjections).into(),
     ),
+    column(
+        "repeated_bytes",
+        Kind::Integer,
+        "bytes",
+        "payload sent on a further subflow: reinjected, sent again because the receive window was full, or copies",
+        |row| row.data_level().map(|data| data.repeated_bytes).into(),
+    ),
+    column(
+        "opportunistic_retransmissions",
+        Kind::Integer,
+        "packets",
+        "sent again on a faster subflow because the receive window was full",
+        |row| row.data_level().map(|data| data.opportunistic_retransmissions).into(),
+    ),
+    column(
+        "penalties",
+        Kind::Integer,
+        "",
+        "congestion windows that the scheduler halved because the receive window was full",
+        |row| row.data_level().map(|data| data.penalties).into(),
+    ),
+    column(
+        "window_limited",
+        Kind::Real,
+        "",
+        "share of the time during which the receive window kept data back while a subflow had room, 0 to 1",
+        |row| row.data_level().map(|data| data.window_limited).into(),
+    ),
+    column(
+        "out_of_order_delay_ms",
+        Kind::Real,
+        "ms",
+        "how long packets waited for earlier ones at the receiver: mean of all",
+        |row| row.data_level().and_then(|data| Some(data.out_of_order_delay_ms?.mean)).into(),
+    ),
+    column("out_of_order_delay_p95_ms", Kind::Real, "ms", "its 95 % quantile", |row| {
+        row.data_level().and_then(|data| Some(data.out_of_order_delay_ms?.p95)).into()
+    }),
+    column("out_of_order_delay_p99_ms", Kind::Real, "ms", "its 99 % quantile", |row| {
+        row.data_level().and_then(|data| Some(data.out_of_order_delay_ms?.p99)).into()
+    }),
     column(
         "connection_benefit",
         Kind::Real,

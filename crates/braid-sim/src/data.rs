@@ -4,34 +4,23 @@
 
 use std::collections::VecDeque;
 
+use braid_results::measure::DataLevelCounts;
+
 use crate::ranges::Ranges;
 use crate::schedule::carriers::Carriers;
 
 /// What is counted at the data level.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// Packets taken from a subflow that has failed or gone.
     pub(crate) reinjections: u64,
-    /// Packets sent once more because the receive window was full.
-    pub(crate) opportunistic: u64,
-    /// Windows that were halved for the same reason.
-    pub(crate) penalties: u64,
-    /// Packets sent on a further subflow because the scheduler wants copies.
-    pub(crate) copies: u64,
-    /// Payload of all packets that were sent on a further subflow.
-    pub(crate) repeated_bytes: u64,
-    /// How long the receive window kept data back while a subflow had room, nanoseconds.
-    pub(crate) window_limited_ns: u64,
+    pub(crate) of: DataLevelCounts,
 }
 
 impl Counts {
     pub(crate) fn add(&mut self, other: &Self) {
         self.reinjections += other.reinjections;
-        self.opportunistic += other.opportunistic;
-        self.penalties += other.penalties;
-        self.copies += other.copies;
-        self.repeated_bytes += other.repeated_bytes;
-        self.window_limited_ns += other.window_limited_ns;
+        self.of.add(&other.of);
     }
 }
 
@@ -84,6 +73,8 @@ pub(crate) struct DataLevel {
     out_of_order: Ranges,
     /// Receiver: packets held out of order.
     held: u32,
+    /// MPTCP receiver: when each packet beyond the first gap arrived, from the one after that on; `None`: not yet.
+    arrivals: VecDeque<Option<u64>>,
     /// Receiver: the window's right edge, which never moves left.
     advertised_end: u32,
     /// Receive buffer, packets.
@@ -92,6 +83,9 @@ pub(crate) struct DataLevel {
     pub(crate) boundary: u32,
     /// `None`: a bulk transfer.
     writes: Option<Box<Writes>>,
+    /// Receiver: which packets its subflows have passed up, to check what is handed over.
+    #[cfg(test)]
+    seen: std::collections::BTreeSet<u32>,
 }
 
 /// No packet has this number.
@@ -117,10 +111,13 @@ impl DataLevel {
             rcv_nxt: 0,
             out_of_order: Ranges::default(),
             held: 0,
+            arrivals: VecDeque::new(),
             advertised_end: buffer,
             buffer,
             boundary: ENDLESS,
             writes: (!bulk).then(Box::default),
+            #[cfg(test)]
+            seen: std::collections::BTreeSet::new(),
         }
     }
 
@@ -197,20 +194,52 @@ impl DataLevel {
         self.snd_nxt >= self.written()
     }
 
-    /// Receiver: a packet arrived on some subflow. A second copy is ignored.
+    /// Receiver: a packet that arrived some time ago is in order on its subflow now. A second copy is ignored.
     #[inline]
-    pub(crate) fn receive(&mut self, dsn: u32) {
+    pub(crate) fn receive(&mut self, dsn: u32, arrived: u64, now: u64) {
+        #[cfg(test)]
+        self.seen.insert(dsn);
         if dsn == self.rcv_nxt {
             self.rcv_nxt += 1;
+            if arrived < now {
+                self.counts.of.delays.add(now - arrived);
+            }
             if !self.out_of_order.is_empty() {
-                let next = self.out_of_order.take_prefix(self.rcv_nxt);
-                self.held -= next - self.rcv_nxt;
-                self.rcv_nxt = next;
+                self.pass_up(now);
             }
         } else if dsn > self.rcv_nxt {
-            let held = &mut self.held;
-            self.out_of_order.insert(dsn, dsn + 1, |from, to| *held += to - from);
+            self.keep(dsn, arrived);
         }
+    }
+
+    /// Receiver: what is out of order waits for the packets before it.
+    fn keep(&mut self, dsn: u32, arrived: u64) {
+        let held = &mut self.held;
+        self.out_of_order.insert(dsn, dsn + 1, |from, to| *held += to - from);
+        let place = (dsn - self.rcv_nxt - 1) as usize;
+        if place >= self.arrivals.len() {
+            self.arrivals.resize(place + 1, None);
+        }
+        self.arrivals[place].get_or_insert(arrived);
+    }
+
+    /// Receiver: a gap was filled.
+    fn pass_up(&mut self, now: u64) {
+        let next = self.out_of_order.take_prefix(self.rcv_nxt);
+        self.held -= next - self.rcv_nxt;
+        self.rcv_nxt = next;
+        // The place of the next gap goes, too.
+        while let Some(Some(arrived)) = self.arrivals.pop_front() {
+            self.counts.of.delays.add(now - arrived);
+        }
+    }
+
+    /// What has been counted so far.
+    pub(crate) fn counts(&self, now: u64) -> Counts {
+        let mut counts = self.counts.clone();
+        counts.of.packets = u64::from(self.rcv_nxt);
+        counts.of.window_limited_ns += self.limited_since.map_or(0, |since| now - since);
+        counts
     }
 
     /// Receiver, plain TCP: the subflow's own numbers are the data level's.
@@ -242,6 +271,12 @@ impl DataLevel {
         self.window_end
     }
 
+    /// Receiver: whether all that was handed to the application has been received.
+    #[cfg(test)]
+    pub(crate) fn has_received_all(&self) -> bool {
+        self.seen.range(..self.rcv_nxt).count() == self.rcv_nxt as usize && self.rcv_nxt <= self.snd_nxt
+    }
+
     #[cfg(test)]
     pub(crate) fn set_window_end(&mut self, end: u32) {
         self.window_end = end;
@@ -267,7 +302,7 @@ impl DataLevel {
     /// Sender: from now on it does, and a subflow has room meanwhile, or not.
     pub(crate) fn note_limited(&mut self, now: u64, is_limited: bool) {
         if let Some(since) = self.limited_since.take() {
-            self.counts.window_limited_ns += now - since;
+            self.counts.of.window_limited_ns += now - since;
         }
         self.limited_since = is_limited.then_some(now);
     }
@@ -327,7 +362,7 @@ impl DataLevel {
 
     /// Sender: a packet is sent on a further subflow.
     pub(crate) fn note_repeated(&mut self, dsn: u32) {
-        self.counts.repeated_bytes += self.short(dsn).map_or(u64::from(self.mss), u64::from);
+        self.counts.of.repeated_bytes += self.short(dsn).map_or(u64::from(self.mss), u64::from);
     }
 
     /// Sender: whether there is a new packet and it fits the receive window.
@@ -345,14 +380,14 @@ mod tests {
     fn the_right_edge_never_moves_left_while_packets_wait_for_a_gap() {
         let mut data = DataLevel::new(10, 1_000, true, false);
         for dsn in 0..4 {
-            data.receive(dsn);
+            data.receive(dsn, 0, 0);
         }
         assert_eq!(data.advertise(), 14);
         for dsn in 5..9 {
-            data.receive(dsn);
+            data.receive(dsn, 0, 0);
         }
         assert_eq!((data.rcv_nxt, data.advertise()), (4, 14));
-        data.receive(4);
+        data.receive(4, 0, 0);
         assert_eq!((data.rcv_nxt, data.advertise()), (9, 19));
     }
 
@@ -366,15 +401,15 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|dsn| data.short(dsn)), [None, None, Some(500), None]);
         data.snd_nxt = 4;
         assert!(!data.may_send_new());
-        data.receive(0);
+        data.receive(0, 0, 0);
         assert!(data.rcv_nxt < data.boundary);
         for dsn in 1..3 {
-            data.receive(dsn);
+            data.receive(dsn, 0, 0);
         }
         assert!(data.rcv_nxt >= data.boundary);
         assert_eq!((data.take_complete(), data.take_complete()), (Some(Some(0)), None));
         assert_eq!(data.delivered_bytes(1_000), 2_500);
-        data.receive(3);
+        data.receive(3, 0, 0);
         assert_eq!([0; 3].map(|_| data.take_complete()), [Some(Some(1)), Some(Some(2)), None]);
         assert_eq!(data.delivered_bytes(1_000), 3_500);
     }
@@ -394,7 +429,7 @@ mod tests {
     fn a_second_copy_changes_nothing() {
         let mut data = DataLevel::new(10, 1_000, true, false);
         for dsn in [0, 0, 2, 2, 1, 1, 2] {
-            data.receive(dsn);
+            data.receive(dsn, 0, 0);
         }
         assert_eq!((data.rcv_nxt, data.held), (3, 0));
     }

@@ -110,6 +110,7 @@ impl Counts<'_> {
                 },
                 goodput_bytes: after.delivered_bytes - before.delivered_bytes,
                 reinjections: reinjected.div_ceil(u64::from(model.mss)),
+                data_level: None,
                 subflows: subflows.collect(),
                 transfers: Vec::new(),
                 programs: Vec::new(),

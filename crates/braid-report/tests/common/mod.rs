@@ -62,6 +62,7 @@ pub(crate) fn run(scenario: &Scenario, cc: &str, seed: u64) -> Run {
             active_ns: scenario.duration_ns,
             goodput_bytes: subflows.iter().map(|flow| flow.received_bytes * 1420 / 1500).sum(),
             reinjections: 0,
+            data_level: None,
             subflows,
             ..ConnectionCounts::default()
         }

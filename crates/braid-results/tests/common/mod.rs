@@ -73,6 +73,7 @@ pub(crate) fn connection(goodput_mbit: f64, subflows: Vec<SubflowCounts>) -> Con
         active_ns: 100 * SECOND,
         goodput_bytes: (goodput_mbit * 12_500_000.0) as u64,
         reinjections: 3,
+        data_level: None,
         subflows,
         transfers: vec![],
         programs: vec![],

@@ -1,6 +1,7 @@
 //! What has been counted so far.
 
 use braid_results::measure::{ConnectionCounts, LinkCounts, Measurements, SubflowCounts};
+use braid_scenario::model::Kind;
 
 use super::state::{NOBODY, Run};
 use crate::connection::Connection;
@@ -30,12 +31,13 @@ impl Run<'_> {
             self.scenario.connections.iter().zip(&self.applications).enumerate()
         {
             let own = &self.connections[application.first..application.first + application.n];
-            let mut data = application.retired_data;
-            own.iter().for_each(|own| data.add(&own.data.counts));
+            let mut data = application.retired_data.clone();
+            own.iter().for_each(|own| data.add(&own.data.counts(now)));
             connections.push(ConnectionCounts {
                 active_ns: lasted(model.start_ns, application.ended),
                 goodput_bytes: delivered[number],
                 reinjections: data.reinjections,
+                data_level: (model.kind == Kind::Mptcp).then_some(data.of),
                 subflows: sums.by_ref().take(model.subflows.len()).collect(),
                 transfers: Vec::new(),
                 programs: Vec::new(),
@@ -97,6 +99,9 @@ pub(super) fn difference(end: &Measurements, start: &Measurements) -> Measuremen
         end.active_ns -= start.active_ns;
         end.goodput_bytes -= start.goodput_bytes;
         end.reinjections -= start.reinjections;
+        if let (Some(end), Some(start)) = (&mut end.data_level, &start.data_level) {
+            end.subtract(start);
+        }
         for (end, start) in end.subflows.iter_mut().zip(&start.subflows) {
             end.active_ns -= start.active_ns;
             end.received_bytes -= start.received_bytes;

@@ -17,6 +17,8 @@ mod arrivals;
 mod build;
 mod calendar;
 mod counts;
+#[cfg(test)]
+mod data_tests;
 mod datagrams;
 mod finish;
 mod look_ahead;

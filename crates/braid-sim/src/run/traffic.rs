@@ -91,7 +91,7 @@ impl Run<'_> {
         let (first, n, incarnation) = (old.first, old.n, old.incarnation + 1);
         let model = &self.scenario.connections[number];
         application.retired_bytes += old.data.delivered_bytes(model.mss);
-        application.retired_data.add(&old.data.counts);
+        application.retired_data.add(&old.data.counts(self.network.now));
         self.connections[connection] = Connection::new(number, model, first, &self.schedulers[number]);
         self.connections[connection].incarnation = incarnation;
         for subflow in first..first + n {

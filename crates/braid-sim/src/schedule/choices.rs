@@ -192,11 +192,11 @@ impl Scheduling {
         for (other, sender) in senders.iter_mut().enumerate() {
             let (cwnd, ssthresh) = (choice.cwnd[other & 7], choice.ssthresh[other & 7]);
             if cwnd > 0 && sender.penalise(connection, network.now, cwnd, ssthresh) {
-                connection.data.counts.penalties += 1;
+                connection.data.counts.of.penalties += 1;
             }
         }
         if choice.flags & choice_flags::RESEND_HEAD != 0 {
-            connection.data.counts.opportunistic += 1;
+            connection.data.counts.of.opportunistic += 1;
             connection.data.note_repeated(head);
             connection.data.carriers.add(head, index);
             senders[index].send_alone(connection, network, head);
@@ -242,7 +242,7 @@ fn send_copies(
         let own = 1 << index;
         let Some(dsn) = carriers.behind(index).find(|&dsn| carriers.of(dsn) & own == 0) else { continue };
         if sender.has_room(connection) {
-            connection.data.counts.copies += 1;
+            connection.data.counts.of.copies += 1;
             connection.data.note_repeated(dsn);
             connection.data.carriers.add(dsn, index);
             sender.send_alone(connection, network, dsn);

@@ -1,5 +1,7 @@
 //! The receiving end of a subflow: when to acknowledge, and what to say (RFC 5681, 2018, 2883, 3168, 7323).
 
+use std::collections::VecDeque;
+
 use crate::data::DataLevel;
 use crate::network::Network;
 use crate::packet::{MAX_BLOCKS, Packet, Sack, Sacks, flags};
@@ -38,6 +40,14 @@ pub(crate) struct Setup {
     pub(crate) reports_delay: bool,
 }
 
+/// MPTCP: a packet that waits for those before it on its subflow.
+#[derive(Clone, Copy)]
+struct Waiting {
+    /// Its number at the data level.
+    dsn: u32,
+    arrived: u64,
+}
+
 pub(crate) struct Receiver {
     setup: Setup,
     rcv_nxt: u32,
@@ -45,6 +55,8 @@ pub(crate) struct Receiver {
     acknowledged: u32,
     out_of_order: Ranges,
     held: u32,
+    /// MPTCP: what has arrived beyond the first gap, from the packet after that on; `None`: not yet.
+    waiting: VecDeque<Option<Waiting>>,
     /// One packet number inside each of the blocks reported lately, latest first.
     recent: [u32; RECENT],
     n_recent: usize,
@@ -84,6 +96,7 @@ impl Receiver {
             acknowledged: 0,
             out_of_order: Ranges::default(),
             held: 0,
+            waiting: VecDeque::new(),
             recent: [0; RECENT],
             n_recent: 0,
             timestamp: 0,
@@ -105,6 +118,12 @@ impl Receiver {
     pub(crate) fn established(&mut self, now: u64, rto_ns: u64) {
         self.pause_ns = rto_ns;
         self.last_data = now;
+    }
+
+    /// How many different packets have come.
+    #[cfg(test)]
+    pub(crate) fn distinct(&self) -> u32 {
+        self.rcv_nxt + self.held
     }
 
     /// A data packet arrives.
@@ -146,7 +165,11 @@ impl Receiver {
         }
         if seq == self.rcv_nxt {
             self.rcv_nxt += 1;
+            if self.setup.multipath {
+                data.receive(packet.dsn, now, now);
+            }
             if !self.out_of_order.is_empty() {
+                self.pass_up(data, now);
                 let next = self.out_of_order.take_prefix(self.rcv_nxt);
                 self.held -= next - self.rcv_nxt;
                 self.rcv_nxt = next;
@@ -159,13 +182,12 @@ impl Receiver {
             at_once = true;
         } else {
             self.out_of_order.insert(seq, seq + 1, |_, _| {});
+            self.keep(packet, now);
             self.held += 1;
             self.remember(seq);
             at_once = true;
         }
-        if self.setup.multipath {
-            data.receive(packet.dsn);
-        } else {
+        if !self.setup.multipath {
             data.follow(self.rcv_nxt, self.held);
         }
         if self.opening > 0 && duplicate.is_none() {
@@ -181,6 +203,27 @@ impl Receiver {
             self.acknowledge(duplicate, data, network);
         } else {
             self.due = Some(now + DELAYED_ACK_NS);
+        }
+    }
+
+    /// MPTCP: the data level gets what its subflow has in order, and no more (Linux `mptcp_subflow_data_available`).
+    #[cold]
+    fn keep(&mut self, packet: &Packet, now: u64) {
+        if self.setup.multipath {
+            let place = (packet.seq - self.rcv_nxt - 1) as usize;
+            if place >= self.waiting.len() {
+                self.waiting.resize(place + 1, None);
+            }
+            self.waiting[place] = Some(Waiting { dsn: packet.dsn, arrived: now });
+        }
+    }
+
+    /// MPTCP: a gap was filled.
+    #[cold]
+    fn pass_up(&mut self, data: &mut DataLevel, now: u64) {
+        // The place of the next gap goes, too.
+        while let Some(Some(Waiting { dsn, arrived })) = self.waiting.pop_front() {
+            data.receive(dsn, arrived, now);
         }
     }
 

@@ -1,0 +1,156 @@
+//! What every scheduler promises on any network: no byte is lost, none comes twice or out of order, and nothing stands
+//! still while it could go on.
+
+use std::fmt::Write as _;
+
+use braid_algorithms::Spec;
+use braid_scenario::Source;
+
+use super::Run;
+use crate::event_queue::moment;
+use crate::options::Options;
+use crate::random::Stream;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::{Phase, Sender};
+
+const MS: u64 = 1_000_000;
+/// Faults happen in this time.
+const TROUBLE_MS: u64 = 8_000;
+/// By then everything must have arrived: the longest backed-off timeout of what failed has come.
+const END_MS: u64 = 240_000;
+const STEP_MS: u64 = 10;
+
+/// A random network and what is sent over it.
+fn scenario(random: &mut Stream) -> (String, &'static str, u64) {
+    let algorithms = ["lia", "olia", "balia", "cubic", "reno", "bbr"];
+    let schedulers = [
+        "blest",
+        "daps",
+        "ecf",
+        "ecf:sigma=linux",
+        "hsr",
+        "hsr:rule=lws",
+        "hsr:rule=lts",
+        "linux",
+        "llbm",
+        "llrp",
+        "minrtt",
+        "minrtt:retransmit=off:penalise=off",
+        "otias",
+        "redundant",
+        "rr",
+        "rr:limited=off",
+        "sttf",
+        "wrr",
+        "wrr:weights=auto",
+    ];
+    let one_of = |random: &mut Stream, list: &[&'static str]| list[random.below(list.len() as u64) as usize];
+    let (cc, scheduler) = (one_of(random, &algorithms), one_of(random, &schedulers));
+    let (paths, packets) = (1 + random.below(4), 1 + random.below(2_000));
+    let bytes = packets * 1_420 - random.below(1_420);
+    let buffer = if random.below(2) == 0 { 4_000 + random.below(60_000) } else { 6_000_000 };
+    let mut links = String::new();
+    let mut subflows = String::new();
+    for path in 0..paths {
+        let (rate, delay) = (300 + random.below(30_000), 1 + random.below(150));
+        let (queue, loss) = (1 + random.below(60), random.below(3) * random.below(15));
+        let _ = write!(
+            links,
+            "[link.b{path}]\nrate = \"{rate}kbit\"\ndelay = \"{delay}ms\"\nqueue = \"{queue}p\"\nloss = \"{}.{}%\"\n",
+            loss / 10,
+            loss % 10
+        );
+        if random.below(3) == 0 {
+            let from = random.below(TROUBLE_MS - 1);
+            let to = from + 1 + random.below(TROUBLE_MS - from);
+            let _ = writeln!(links, "outages = [\"{from}ms..{to}ms\"]");
+        }
+        let _ = write!(subflows, "[connection.mp0.subflow.s{path}]\nroute = [\"b{path}\"]\n");
+        // The first one stays: else there might be nobody to send anything.
+        if path > 0 && random.below(4) == 0 {
+            let from = random.below(TROUBLE_MS / 2);
+            let to = from + 100 + random.below(TROUBLE_MS / 2);
+            let _ = writeln!(subflows, "up = [\"{from}ms..{to}ms\", \"{}ms..{END_MS}ms\"]", to + 500);
+        }
+        if path > 0 && random.below(4) == 0 {
+            subflows.push_str("backup = true\n");
+        }
+    }
+    let text = format!(
+        "title = \"t\"\nduration = \"{END_MS}ms\"\n{links}[connection.mp0]\nkind = \"mptcp\"\n\
+         scheduler = \"{scheduler}\"\nreceive-buffer = \"{buffer}B\"\n\
+         traffic = {{ kind = \"object\", size = \"{bytes}B\" }}\n{subflows}"
+    );
+    (text, cc, bytes)
+}
+
+/// The last moment by which an outage has ended, of those that have begun.
+fn undisturbed_since(run: &Run, now: u64) -> Option<u64> {
+    let outages = run.scenario.links.iter().flat_map(|link| &link.forward.outages);
+    let begun = outages.filter(|(from, _)| *from <= now);
+    begun.map(|&(_, to)| to).max()
+}
+
+fn check(number: u64) {
+    let mut random = Stream::new(number, "data");
+    let (text, cc, bytes) = scenario(&mut random);
+    let told = || format!("case {number}, {cc}:\n{text}");
+    let file = braid_scenario::load(&Source { name: "t".into(), text: text.clone() }, &[]);
+    let mut file = file.unwrap_or_else(|error| panic!("{error}\n{}", told()));
+    let scenario = file.cells.remove(0);
+    let spec = Spec::parse(cc).unwrap();
+    let mut run = Run::new(&scenario, &spec, number, Options::default()).unwrap();
+    let (mut progress, mut since, mut delivered, mut worst) = (vec![], 0, 0, 0);
+    let mut now = 0;
+    while run.applications[0].ended.is_none() {
+        assert!(now < END_MS * MS - 1, "unfinished: {delivered} of {bytes} bytes arrived; {}", told());
+        now = (now + STEP_MS * MS).min(END_MS * MS - 1);
+        run.advance(moment(now, 0));
+        let connection = &run.connections[0];
+        let data = &connection.data;
+        assert!(data.has_received_all(), "a gap was handed over; {}", told());
+        assert!(data.rcv_nxt >= delivered, "{}", told());
+        delivered = data.rcv_nxt;
+        // Anything that is new at the receiver counts, in order or not.
+        let received = run.receivers.iter().map(Receiver::distinct).collect::<Vec<_>>();
+        if received != progress {
+            (progress, since, worst) = (received, now, 0);
+        }
+        let waits = data.may_send_new() || !data.reinject.is_empty();
+        let senders = &run.senders[..connection.n];
+        let longest = senders.iter().filter(|sender| sender.phase == Phase::Established);
+        let longest = longest.map(Sender::rto_ns).max().filter(|_| waits);
+        if longest.is_none() {
+            (since, worst) = (now, 0);
+        }
+        if let Some(rto) = longest {
+            // An acknowledgement of what had arrived already ends the back-off, but is no progress.
+            worst = worst.max(rto);
+            // A join, or an address that is gone, is a change as well.
+            let changed = undisturbed_since(&run, now).unwrap_or(0).max(TROUBLE_MS * MS);
+            // What a timeout sends again has to travel.
+            let travels = (0..connection.n).map(|index| connection.subflow(index).srtt_us).max();
+            let travels = 1_000 * u64::from(travels.unwrap_or(0));
+            let still = now.saturating_sub(since.max(changed));
+            assert!(
+                still <= 2 * (worst + STEP_MS * MS) + travels,
+                "stands still for {} ms, RTO {} ms; {}",
+                still / MS,
+                worst / MS,
+                told()
+            );
+        }
+    }
+    assert_eq!(run.delivered_bytes(), [bytes], "{}", told());
+}
+
+#[test]
+fn no_scheduler_loses_repeats_or_reorders_a_byte_or_stands_still() {
+    (0..300).for_each(check);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn the_same_on_ten_thousand_networks() {
+    (300..10_300).for_each(check);
+}

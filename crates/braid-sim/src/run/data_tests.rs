@@ -91,6 +91,30 @@ fn undisturbed_since(run: &Run, now: u64) -> Option<u64> {
     begun.map(|&(_, to)| to).max()
 }
 
+/// What the subflows are about.
+fn states(run: &Run) -> String {
+    let connection = &run.connections[0];
+    let mut text = format!("sent {}, acknowledged {}", connection.data.snd_nxt, connection.data.snd_una);
+    for (index, sender) in run.senders[..connection.n].iter().enumerate() {
+        let view = connection.subflow(index);
+        let _ = write!(
+            text,
+            "\n{index}: {:?}, cwnd {}, in flight {}, outstanding {}, state {}, {} timeouts in a row, RTO {} ms, due at {} ms, \
+             {} B/s",
+            sender.phase,
+            view.cwnd,
+            sender.in_flight(),
+            sender.packets_out(),
+            view.ca_state,
+            sender.rto_backoffs,
+            sender.rto_ns() / MS,
+            sender.deadline() / MS,
+            view.pacing_rate
+        );
+    }
+    text
+}
+
 fn check(number: u64) {
     let mut random = Stream::new(number, "data");
     let (text, cc, bytes) = scenario(&mut random);
@@ -103,7 +127,12 @@ fn check(number: u64) {
     let (mut progress, mut since, mut delivered, mut worst) = (vec![], 0, 0, 0);
     let mut now = 0;
     while run.applications[0].ended.is_none() {
-        assert!(now < END_MS * MS - 1, "unfinished: {delivered} of {bytes} bytes arrived; {}", told());
+        assert!(
+            now < END_MS * MS - 1,
+            "unfinished: {delivered} packets of {bytes} bytes, {}; {}",
+            states(&run),
+            told()
+        );
         now = (now + STEP_MS * MS).min(END_MS * MS - 1);
         run.advance(moment(now, 0));
         let connection = &run.connections[0];

@@ -3,7 +3,7 @@
 //! An [`Algorithm`] is what a C file defines; a [`Spec`] is an algorithm with its parameters set, as a person writes
 //! it (`cubic:beta=0.8`); a [`Controller`] is a spec at work on one subflow of a [`layout::View`].
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::{PoisonError, RwLock};
 
 mod hash;
@@ -25,7 +25,8 @@ struct RawParam {
     help: *const c_char,
 }
 
-type Transition = unsafe extern "C" fn(*mut View, *mut c_void, *const c_void, *const Event);
+/// `braid_transition`: a function that takes an event.
+pub type Transition = unsafe extern "C" fn(*mut View, *mut c_void, *const c_void, *const Event);
 
 /// `struct braid_algorithm`.
 #[repr(C)]
@@ -146,9 +147,7 @@ pub unsafe fn add(
     let algorithm = Algorithm { raw, page: String::leak(page), source_hash, added: true };
     let name = algorithm.name();
     if all().iter().any(|known| known.name() == name) {
-        return Err(SpecError(format!(
-            "an algorithm that comes with Braid is called `{name}`: give this one another name"
-        )));
+        return Err(taken(name));
     }
     if let Some(same) = find(name).filter(|known| known.source_hash == source_hash) {
         return Ok(same);
@@ -156,6 +155,78 @@ pub unsafe fn add(
     let algorithm: &'static Algorithm = Box::leak(Box::new(algorithm));
     ADDED.write().unwrap_or_else(PoisonError::into_inner).push(algorithm);
     Ok(algorithm)
+}
+
+/// An algorithm that a program brings with it instead of a C file.
+pub struct Definition {
+    /// Its name.
+    pub name: String,
+    /// Its page.
+    pub page: String,
+    /// [`Algorithm::WANTS_RATE`] and the like.
+    pub flags: u32,
+    /// Its tunables.
+    pub params: Vec<Param>,
+    /// Tells it from others.
+    pub source_hash: u64,
+    /// Takes every event. Its private memory is 8 bytes, zero before [`layout::event_type::INIT`], its public memory all
+    /// the [`layout::PUBLIC_WORDS`].
+    pub transition: Transition,
+}
+
+/// Adds an algorithm of the program itself; the latest of a name counts. It runs where the program runs, not in a process of
+/// its own.
+///
+/// # Errors
+/// If one that comes with Braid has its name, or none can.
+///
+/// # Safety
+/// The transition must do to its arguments only what the contract allows.
+///
+/// # Panics
+/// If texts hold a zero byte.
+pub unsafe fn define(definition: Definition) -> Result<&'static Algorithm, SpecError> {
+    let Definition { name, page, flags, params, source_hash, transition } = definition;
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if name.is_empty() || name.len() > 9 || !name.chars().all(fits) {
+        let why = "a name has at most 9 characters of a-z and 0-9";
+        return Err(SpecError(format!("an algorithm cannot be called `{name}`: {why}")));
+    }
+    if all().iter().any(|known| known.name() == name) {
+        return Err(taken(&name));
+    }
+    let text = |text: &str| CString::new(text).expect("no zero byte").into_raw().cast_const();
+    let rows: Vec<RawParam> = params
+        .iter()
+        .map(|param| RawParam {
+            name: text(param.name),
+            initial: param.initial,
+            low: param.low,
+            high: param.high,
+            scale: param.scale,
+            unit: text(param.unit),
+            help: text(param.help),
+        })
+        .collect();
+    let raw: &'static RawAlgorithm = Box::leak(Box::new(RawAlgorithm {
+        name: text(&name),
+        layout_version: layout::VERSION,
+        flags,
+        public_bytes: (layout::PUBLIC_WORDS * 8) as u32,
+        private_bytes: 8,
+        params_bytes: (rows.len() * 4) as u32,
+        n_params: rows.len() as u32,
+        params: Vec::leak(rows).as_ptr(),
+        on_event: [transition; 6],
+    }));
+    let algorithm: &'static Algorithm =
+        Box::leak(Box::new(Algorithm { raw, page: String::leak(page), source_hash, added: false }));
+    ADDED.write().unwrap_or_else(PoisonError::into_inner).push(algorithm);
+    Ok(algorithm)
+}
+
+fn taken(name: &str) -> SpecError {
+    SpecError(format!("an algorithm that comes with Braid is called `{name}`: give this one another name"))
 }
 
 /// # Safety
@@ -225,7 +296,7 @@ impl Algorithm {
         self.source_hash
     }
 
-    /// Whether it was added while the program runs: its code is a user's, and may crash.
+    /// Whether it was added by [`add`] while the program runs: its code is a user's, and may crash.
     pub fn is_added(&self) -> bool {
         self.added
     }

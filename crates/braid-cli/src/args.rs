@@ -117,6 +117,10 @@ pub(crate) struct SweepArgs {
     /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
     #[arg(long, short, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
+    /// Have the runs done by the workers of a Dask cluster with this scheduler, such as `tcp://10.0.0.1:8786`. Needs
+    /// Braid's Python package and Dask on this machine, and the package on the workers (docs/python.md).
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "dry_run"])]
+    pub(crate) dask: Option<String>,
     /// How long a run with an algorithm of your own may make no progress before it counts as failed.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration,
           hide_short_help = true)]

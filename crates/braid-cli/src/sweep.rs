@@ -1,10 +1,10 @@
 //! `braid sweep`.
 
-use std::fs;
 use std::ops::ControlFlow;
+use std::process::{self, Command};
+use std::{env, fs};
 
-use braid_results::{OK, Run};
-use braid_study::{Dataset, Event, Finished, Grid, Kind, Store};
+use braid_study::{Grid, Kind, Sweep, Swept};
 
 use crate::Failure;
 use crate::args::SweepArgs;
@@ -12,13 +12,11 @@ use crate::failure::FAILED;
 use crate::progress::Progress;
 use crate::{signal, study, terminal};
 
-/// There when a sweep is complete: what came of it.
-const SUMMARY: &str = "sweep.txt";
-/// Folders of the dataset.
-const TABLES: [&str; 4] = ["runs", "flows", "links", "periods"];
-
 /// Reads, checks, runs and writes.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    if let Some(address) = &args.dask {
+        return on_dask(args, address);
+    }
     let name = args.grid.display().to_string();
     let text = fs::read_to_string(&args.grid).map_err(|error| {
         Failure::bad_input(
@@ -36,81 +34,78 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     }
     let cancel = signal::cancel()?;
     plan.prepare(&cancel, |_| ())?;
-    let results: Vec<String> = TABLES.into_iter().chain([SUMMARY]).map(str::to_owned).collect();
-    let mut store = Store::open(&args.out, &plan, &results)?;
-    if let Some(summary) = store.read(SUMMARY)?.filter(|_| !store.has_runs()) {
+    let mut sweep = Sweep::open(&grid, plan, &args.out)?;
+    if let Some(summary) = sweep.complete()? {
         if !args.quiet {
             eprintln!("{} is complete already.", args.out.display());
         }
-        return terminal::print(&summary);
+        return terminal::print(summary.as_bytes());
     }
 
-    let mut dataset = Dataset::new(&args.out, &grid.parameters());
-    let mut progress = Progress::new(plan.len(), args.quiet);
-    let (mut failed, mut first, mut broken) = (0, None, None);
-    let mut execution = plan.execution().cancel(&cancel).time_limit(args.time_limit).store(&mut store);
-    if let Some(jobs) = args.jobs {
-        execution = execution.jobs(jobs);
-    }
-    let done = execution.run(|event| {
-        match event {
-            Event::Progress { done, .. } => progress.tick(done),
-            Event::Finished(finished) => {
-                let Finished { number, run, .. } = *finished;
-                if run.status != OK {
-                    failed += 1;
-                    first.get_or_insert_with(|| run.clone());
-                }
-                if let Err(error) = dataset.add(number as u64, run) {
-                    broken = Some(error);
-                    return ControlFlow::Break(());
-                }
+    let mut progress = Progress::new(sweep.plan().len(), args.quiet);
+    let swept = sweep.run(
+        |execution| {
+            let execution = execution.cancel(&cancel).time_limit(args.time_limit);
+            match args.jobs {
+                Some(jobs) => execution.jobs(jobs),
+                None => execution,
             }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    });
-    drop(execution);
+        },
+        |done, _| {
+            progress.tick(done);
+            ControlFlow::Continue(())
+        },
+    );
     progress.finish();
-    if let Some(error) = broken {
-        return Err(error.into());
-    }
-    done.map_err(|error| {
+    let swept = swept.map_err(|error| {
         let interrupted = error.kind == Kind::Cancelled;
         let failure = Failure::from(error);
         if interrupted { failure.and("; the same command goes on from there") } else { failure }
     })?;
-    dataset.finish()?;
-    let summary = summary(plan.len(), failed, first.as_ref());
-    store.write(SUMMARY, summary.as_bytes())?;
-    store.remove_runs()?;
+    let Swept { summary, failed, first } = swept.expect("nobody has broken it off");
     terminal::print(summary.as_bytes())?;
     if !args.quiet {
-        eprintln!("Wrote {} to {}.", TABLES.join("/, ") + "/", args.out.display());
+        eprintln!("Wrote {} to {}.", Sweep::TABLES.join("/, ") + "/", args.out.display());
     }
     match first {
         None => Ok(()),
         Some(run) => Err(Failure::new(
             FAILED,
-            format!("{failed} of {} runs failed; the first was {}", plan.len(), which(&run)),
+            format!("{failed} of {} runs failed; the first was {run}", sweep.plan().len()),
         )),
     }
 }
 
-fn summary(runs: usize, failed: usize, first: Option<&Run>) -> String {
-    let noun = if runs == 1 { "run" } else { "runs" };
-    let first = first.map(|run| format!("the first: {}\n", which(run))).unwrap_or_default();
-    format!("{runs} {noun}, {failed} failed\n{first}")
-}
-
-fn which(run: &Run) -> String {
-    let params =
-        run.params.iter().fold(String::new(), |text, (name, value)| format!("{text} {name}={value}"));
-    format!(
-        "{}{params} --cc {} --seeds {seed}..{seed}: {}",
-        run.scenario,
-        run.cc,
-        run.status,
-        seed = run.seed
-    )
+/// Dask speaks Python: the package does the same, with the same library.
+fn on_dask(args: &SweepArgs, address: &str) -> Result<(), Failure> {
+    let python = env::var_os("BRAID_PYTHON").unwrap_or_else(|| "python3".into());
+    let name = python.to_string_lossy().into_owned();
+    let remedy = "install Braid's Python package with Dask (docs/python.md), or name the Python that has it in the variable \
+                  BRAID_PYTHON";
+    // Else a missing package would be a traceback.
+    let there = Command::new(&python).args(["-c", "import braid, distributed"]).output();
+    if !there.as_ref().is_ok_and(|output| output.status.success()) {
+        return Err(Failure::bad_input(
+            format!("--dask: {name} has no package braid, or no distributed"),
+            remedy,
+        ));
+    }
+    let mut command = Command::new(&python);
+    command
+        .args(["-m", "braid", "sweep"])
+        .arg(&args.grid)
+        .arg("--out")
+        .arg(&args.out)
+        .args(["--dask", address]);
+    command.arg("--time-limit").arg(args.time_limit.as_secs_f64().to_string());
+    if args.quiet {
+        command.arg("--quiet");
+    }
+    let status =
+        command.status().map_err(|error| Failure::bad_input(format!("--dask: {name}: {error}"), remedy))?;
+    match status.code() {
+        Some(0) => Ok(()),
+        // It has said what is wrong.
+        code => process::exit(code.unwrap_or(FAILED.into())),
+    }
 }

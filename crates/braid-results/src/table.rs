@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use crate::detection::Detection;
 use crate::measure::{LinkSample, Measurements, SubflowSample, Transfer};
 use crate::{
     Application, Connection, DataLevel, Link, LinkDirection, Metrics, OK, Period, Run, Subflow, Times, json,
@@ -203,6 +204,7 @@ pub struct Row<'a> {
     sample: Option<&'a SubflowSample>,
     queue: Option<&'a LinkSample>,
     transfer: Option<&'a Transfer>,
+    detection: Option<&'a Detection>,
 }
 
 impl<'a> Row<'a> {
@@ -217,6 +219,7 @@ impl<'a> Row<'a> {
             sample: None,
             queue: None,
             transfer: None,
+            detection: None,
         }
     }
 
@@ -310,6 +313,16 @@ pub fn links(runs: &[Run]) -> Vec<Row<'_>> {
     rows
 }
 
+/// One row per stretch of time and subflow of which a detector of shared bottlenecks said something.
+pub fn detections(runs: &[Run]) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for (number, run) in numbered(runs) {
+        let row = Row::of(number, run);
+        rows.extend(run.detections.iter().map(|detection| Row { detection: Some(detection), ..row }));
+    }
+    rows
+}
+
 /// One row per sample of each subflow of a run, in the order of [`flows`].
 ///
 /// # Panics
@@ -362,7 +375,7 @@ const FORWARD: &str = "forward";
 const REVERSE: &str = "reverse";
 
 /// All tables.
-pub const TABLES: [&Table; 7] = [&RUNS, &FLOWS, &PERIODS, &LINKS, &SAMPLES, &QUEUES, &TRANSFERS];
+pub const TABLES: [&Table; 8] = [&RUNS, &FLOWS, &PERIODS, &LINKS, &SAMPLES, &QUEUES, &TRANSFERS, &DETECTIONS];
 
 /// See [`runs`].
 pub const RUNS: Table = Table { name: "runs", row: "a run", parts: &[RUN, TOTALS] };
@@ -395,6 +408,13 @@ pub const TRANSFERS: Table = Table {
     name: "transfers",
     row: "an object, a short flow, a burst, a response, or a write at a constant rate",
     parts: &[TRANSFER],
+};
+
+/// See [`detections`].
+pub const DETECTIONS: Table = Table {
+    name: "detections",
+    row: "a subflow with a detector of shared bottlenecks, in a stretch of time in which the truth about it was the same",
+    parts: &[DETECTION],
 };
 
 const fn column(
@@ -858,6 +878,58 @@ const QUEUE: &[Column] = &[
         "packets",
         "dropped by the queue since the start of the run",
         |row| row.queue.map(|queue| queue.drops_queue).into(),
+    ),
+];
+
+const DETECTION: &[Column] = &[
+    RUN_NUMBER,
+    always("connection", Kind::Text, "", "as in `flows`", |row| {
+        row.detection.map(|detection| &detection.connection).into()
+    }),
+    always("subflow", Kind::Text, "", "as in `flows`", |row| {
+        row.detection.map(|detection| &detection.subflow).into()
+    }),
+    always("bottleneck", Kind::Text, "", "id of the slowest link of its route", |row| {
+        row.detection.map(|detection| &detection.bottleneck).into()
+    }),
+    always(
+        "shared",
+        Kind::Bool,
+        "",
+        "the truth: whether another subflow has it as its bottleneck, too",
+        |row| row.detection.map(|detection| detection.shared).into(),
+    ),
+    always("from_s", Kind::Real, "s", "since when, from the start of the run", |row| {
+        row.detection.map(|detection| detection.from_s).into()
+    }),
+    always("to_s", Kind::Real, "s", "until when, from the start of the run", |row| {
+        row.detection.map(|detection| detection.to_s).into()
+    }),
+    always("accuracy_percent", Kind::Real, "%", "time in which its label, shared or not, was right", |row| {
+        row.detection.map(|detection| detection.accuracy_percent).into()
+    }),
+    always(
+        "group_accuracy_percent",
+        Kind::Real,
+        "%",
+        "time in which its group was right: just the subflows with that bottleneck",
+        |row| row.detection.map(|detection| detection.group_accuracy_percent).into(),
+    ),
+    always("changes", Kind::Integer, "", "how often the label changed", |row| {
+        row.detection.map(|detection| detection.changes as u64).into()
+    }),
+    always("right_changes", Kind::Integer, "", "how often it changed to the right one", |row| {
+        row.detection.map(|detection| detection.right_changes as u64).into()
+    }),
+    column("first_right_ms", Kind::Real, "ms", "until the label was right for the first time", |row| {
+        row.detection.and_then(|detection| detection.first_right_ms).into()
+    }),
+    column(
+        "settled_ms",
+        Kind::Real,
+        "ms",
+        "until it was right for good; none if it was wrong at the end",
+        |row| row.detection.and_then(|detection| detection.settled_ms).into(),
     ),
 ];
 

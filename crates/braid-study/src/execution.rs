@@ -148,8 +148,17 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// As [`Execution::run`].
     pub fn collect(&self) -> Result<Results, Error> {
+        self.collect_with(|_| ())
+    }
+
+    /// As [`Execution::collect`], telling `each` what happens.
+    ///
+    /// # Errors
+    /// As [`Execution::run`].
+    pub fn collect_with(&self, mut each: impl FnMut(&Event)) -> Result<Results, Error> {
         let mut finished = Vec::with_capacity(self.plan.len());
         self.run(|event| {
+            each(&event);
             if let Event::Finished(one) = event {
                 let sampled = (self.samples)(one.number);
                 finished.push(Finished { measurements: one.measurements.filter(|_| sampled), ..*one });
@@ -157,6 +166,18 @@ impl<'a> Execution<'a> {
             ControlFlow::Continue(())
         })?;
         Ok(Results::new(self.plan, finished))
+    }
+
+    /// Does only the run with this number; the backend has to be prepared.
+    ///
+    /// # Errors
+    /// If something fails that every run needs, or the study is cancelled.
+    ///
+    /// # Panics
+    /// If there is no run with this number.
+    pub fn only(&self, number: usize) -> Result<Finished, Error> {
+        let finished = self.run_one(number, &AtomicU32::new(0))?;
+        finished.ok_or_else(|| Error::new(Kind::Cancelled, "interrupted"))
     }
 
     /// `None` if it was cancelled.

@@ -151,6 +151,11 @@ impl Grid {
         &self.content.algorithms
     }
 
+    /// The scenarios, as they were named.
+    pub fn scenarios(&self) -> &[String] {
+        &self.content.scenarios
+    }
+
     /// Each parameter, and whether all its values are numbers.
     pub fn parameters(&self) -> Vec<(String, bool)> {
         let is_number = |name: &String| self.points.iter().all(|point| point[name].parse::<f64>().is_ok());
@@ -162,11 +167,19 @@ impl Grid {
     /// # Errors
     /// If a scenario or an algorithm is wrong.
     pub fn study(&self) -> Result<Study, Error> {
+        self.study_of(|name| Ok(Source::find(name)?))
+    }
+
+    /// As [`Grid::study`], with the texts of the scenarios from elsewhere.
+    ///
+    /// # Errors
+    /// What `find` says, or as [`Grid::study`].
+    pub fn study_of(&self, find: impl Fn(&str) -> Result<Source, Error>) -> Result<Study, Error> {
         let content = &self.content;
         let none: [&str; 0] = [];
         let mut study = Study::new(none).schedulers(&content.schedulers).seeds(self.seeds()?);
         for name in &content.scenarios {
-            let source = Source::find(name)?;
+            let source = find(name)?;
             // By the values that matter: what has the same ones is run once.
             let mut all: IndexMap<Vec<(String, String)>, Vec<String>> = IndexMap::new();
             for point in &self.points {

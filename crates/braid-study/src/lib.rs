@@ -51,6 +51,8 @@ mod sim;
 #[cfg(feature = "store")]
 mod store;
 mod study;
+#[cfg(feature = "parquet")]
+mod sweep;
 
 pub use backend::{Backend, Case, Outcome, Request, Stop};
 pub use cancel::Cancel;
@@ -68,3 +70,5 @@ pub use sim::Sim;
 #[cfg(feature = "store")]
 pub use store::Store;
 pub use study::{Study, load};
+#[cfg(feature = "parquet")]
+pub use sweep::{Sweep, Swept};

@@ -29,6 +29,12 @@ impl Results {
         Self { runs, measurements, summary }
     }
 
+    /// Of runs that were done elsewhere, in the order that they have there.
+    pub fn of_runs(runs: Vec<Run>) -> Self {
+        let summary = summarize(&runs);
+        Self { measurements: vec![None; runs.len()], runs, summary }
+    }
+
     /// Every run.
     pub fn runs(&self) -> &[Run] {
         &self.runs
@@ -66,6 +72,11 @@ impl Results {
     /// One row for each period and subflow.
     pub fn periods(&self) -> RecordBatch {
         batch(&table::PERIODS, &table::periods(&self.runs))
+    }
+
+    /// One row for each subflow with a detector of shared bottlenecks and stretch of time.
+    pub fn detections(&self) -> RecordBatch {
+        batch(&table::DETECTIONS, &table::detections(&self.runs))
     }
 
     /// One row for each subflow and 100 ms of the runs that keep samples.

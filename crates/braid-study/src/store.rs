@@ -172,6 +172,11 @@ impl Store {
         }
     }
 
+    /// Whether a run is kept.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.index.contains_key(key)
+    }
+
     /// Keeps a run.
     pub(crate) fn keep(&mut self, key: Key, run: &Run, counts: Option<&Measurements>) -> Result<(), Error> {
         if self.complete {

@@ -1,0 +1,155 @@
+//! A sweep on its way from a grid to a dataset: runs done here or elsewhere, in any order, interrupted or not.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use braid_results::{OK, Run};
+
+use crate::{Dataset, Error, Event, Execution, Finished, Grid, Kind, Plan, Store};
+
+/// There when a sweep is complete: what came of it.
+const SUMMARY: &str = "sweep.txt";
+
+/// The runs of a [`Grid`] and the folder of their results. The bytes of the dataset depend on the grid only: not on where the
+/// runs were done, on how often that was interrupted, or on which came first.
+pub struct Sweep {
+    plan: Plan,
+    parameters: Vec<(String, bool)>,
+    store: Store,
+}
+
+/// What came of a sweep.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Swept {
+    /// For people.
+    pub summary: String,
+    /// How many runs failed.
+    pub failed: usize,
+    /// The first of them.
+    pub first: Option<String>,
+}
+
+impl Sweep {
+    /// Folders of the dataset.
+    pub const TABLES: [&'static str; 4] = ["runs", "flows", "links", "periods"];
+
+    /// Opens a folder for the runs of a grid; `plan` is that of its study, and its backend is prepared.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open(grid: &Grid, plan: Plan, folder: &Path) -> Result<Self, Error> {
+        let results: Vec<String> = Self::TABLES.into_iter().chain([SUMMARY]).map(str::to_owned).collect();
+        let store = Store::open(folder, &plan, &results)?;
+        Ok(Self { plan, parameters: grid.parameters(), store })
+    }
+
+    /// What it runs.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What came of it, if it is complete already.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn complete(&self) -> Result<Option<String>, Error> {
+        let summary = self.store.read(SUMMARY)?.filter(|_| !self.store.has_runs());
+        Ok(summary.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// The numbers of the runs that are still to be done.
+    ///
+    /// # Errors
+    /// [`Plan::key`]
+    pub fn missing(&self) -> Result<Vec<usize>, Error> {
+        let mut missing = Vec::new();
+        for number in 0..self.plan.len() {
+            if !self.store.has(&self.plan.key(number)?) {
+                missing.push(number);
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Keeps a run that was done elsewhere, by the same build.
+    ///
+    /// # Errors
+    /// If it is another run, or cannot be written.
+    pub fn keep(&mut self, number: usize, run: &Run) -> Result<(), Error> {
+        let setup = self.plan.case(number).setup();
+        let is_it = (setup.scenario.name == run.scenario, setup.cc == run.cc, setup.seed == run.seed);
+        if is_it != (true, true, true) {
+            let message = format!(
+                "the run number {number} of {} was expected, not of {}",
+                setup.scenario.name, run.scenario
+            );
+            return Err(Error::new(Kind::Failed, message));
+        }
+        self.store.keep(self.plan.key(number)?, run, None)
+    }
+
+    /// Everything kept goes to the disk.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn settle(&mut self) -> Result<(), Error> {
+        self.store.settle()
+    }
+
+    /// Does here what is still to be done, as `how` says, and writes the dataset. `each` may end it early.
+    ///
+    /// # Errors
+    /// As [`Execution::run`], or if something cannot be written.
+    pub fn run(
+        &mut self,
+        how: impl for<'b> FnOnce(Execution<'b>) -> Execution<'b>,
+        mut each: impl FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<Option<Swept>, Error> {
+        let mut dataset = Dataset::new(self.store.path(), &self.parameters);
+        let (mut failed, mut first, mut broken) = (0, None, None);
+        let total = self.plan.len();
+        let done = how(self.plan.execution()).store(&mut self.store).run(|event| match event {
+            Event::Progress { done, .. } => each(done, total),
+            Event::Finished(finished) => {
+                let Finished { number, run, .. } = *finished;
+                if run.status != OK {
+                    failed += 1;
+                    first.get_or_insert_with(|| which(&run));
+                }
+                match dataset.add(number as u64, run) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        broken = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            }
+            Event::Preparing(_) => ControlFlow::Continue(()),
+        });
+        if let Some(error) = broken {
+            return Err(error);
+        }
+        if done?.runs < total {
+            return Ok(None);
+        }
+        dataset.finish()?;
+        let noun = if total == 1 { "run" } else { "runs" };
+        let line = first.as_ref().map(|first| format!("the first: {first}\n")).unwrap_or_default();
+        let summary = format!("{total} {noun}, {failed} failed\n{line}");
+        self.store.write(SUMMARY, summary.as_bytes())?;
+        self.store.remove_runs()?;
+        Ok(Some(Swept { summary, failed, first }))
+    }
+}
+
+fn which(run: &Run) -> String {
+    let params =
+        run.params.iter().fold(String::new(), |text, (name, value)| format!("{text} {name}={value}"));
+    format!(
+        "{}{params} --cc {} --seeds {seed}..{seed}: {}",
+        run.scenario,
+        run.cc,
+        run.status,
+        seed = run.seed
+    )
+}

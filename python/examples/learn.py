@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Trains a small controller by the cross-entropy method, and compares it with OLIA.
+
+    pip install braid-mptcp[gym]
+    python learn.py                  # minutes on two cores
+    python learn.py --generations 2  # a look at how it works
+
+The controller is a table of ten numbers: the same linear function of a subflow's observation for every subflow, squashed.
+It is trained on some rates, delays and seeds, and judged on others (Mannor, Rubinstein, Gat, ICML 2003, for the method).
+"""
+
+import argparse
+import os
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import numpy as np
+
+import braid
+from braid.gym import FEATURES, Connection
+
+SIZE = len(FEATURES) + 1
+DURATION = {"duration": "20s", "warmup": "2s"}
+
+
+def network(wifi: int, cell: int, rtt: int) -> braid.Scenario:
+    """Two paths; a TCP flow on the first."""
+    scenario = braid.Scenario.build(f"{wifi} and {cell} Mbit/s", duration="20s", warmup="2s")
+    scenario.link("wifi", rate=f"{wifi}mbit", rtt="20ms", queue="60p")
+    scenario.link("cell", rate=f"{cell}mbit", rtt=f"{rtt}ms", queue="120p")
+    scenario.mptcp("mp0", wifi=["wifi"], cell=["cell"])
+    scenario.tcp("tcp0", ["wifi"], cc="reno")
+    return scenario
+
+
+TRAINING = [(20, 10, 60), (10, 20, 100)]
+JUDGED = [(15, 15, 80), (30, 8, 40)]
+
+
+def reward(weights: np.ndarray, case: tuple[int, int, int], seed: int) -> float:
+    """The mean reward of an episode."""
+    env = Connection(network(*case))
+    observation, _ = env.reset(seed=seed)
+    total, steps, over = 0.0, 0, False
+    while not over:
+        action = np.tanh(observation @ weights[:-1] + weights[-1])
+        observation, own, _, over, _ = env.step(action)
+        total, steps = total + own, steps + 1
+    return total / steps
+
+
+def score(weights: np.ndarray, seed: int) -> float:
+    return float(np.mean([reward(weights, case, seed) for case in TRAINING]))
+
+
+def train(generations: int, population: int, jobs: int) -> np.ndarray:
+    random = np.random.default_rng(1)
+    mean, deviation = np.zeros(SIZE), np.ones(SIZE)
+    with ProcessPoolExecutor(jobs) as pool:
+        for generation in range(generations):
+            candidates = mean + deviation * random.standard_normal((population, SIZE))
+            scores = list(pool.map(partial(score, seed=generation), candidates))
+            elite = candidates[np.argsort(scores)[-population // 5 :]]
+            # Noise keeps it from settling too early.
+            mean, deviation = elite.mean(axis=0), elite.std(axis=0) + 0.3 / (generation + 1)
+            print(f"generation {generation + 1}: mean {np.mean(scores):.3f}, best {max(scores):.3f}", flush=True)
+    return mean
+
+
+def olia(case: tuple[int, int, int], seed: int) -> float:
+    """The reward that OLIA would have had: the same formula of what was measured, over the same time."""
+    results = braid.run(network(*case), cc="olia", seeds=range(seed, seed + 1), samples=True)
+    samples, flows = results.samples, results.flows
+    goodput = next(bps for bps, name in zip(flows["goodput_bps"], flows["connection"]) if name == "mp0")
+    delay, loss = [], []
+    for subflow, rtt in (("wifi", 20), ("cell", case[2])):
+        own = [value for value, connection, name in zip(samples["srtt_ms"], samples["connection"], samples["subflow"])
+               if connection == "mp0" and name == subflow and value is not None]  # fmt: skip
+        delay.append(np.mean(own) / rtt - 1)
+        at = flows["subflow"].index(subflow)
+        loss.append(flows["retransmissions"][at] / flows["packets_sent"][at])
+    return float(goodput / ((case[0] + case[1]) * 1e6) - 0.1 * np.mean(delay) - np.mean(loss))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--generations", type=int, default=15)
+    parser.add_argument("--population", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    weights = train(args.generations, args.population, args.jobs)
+    print("weights:", np.round(weights, 3).tolist())
+    print("networks it has not seen, mean of 5 seeds:")
+    for case in JUDGED:
+        seeds = range(101, 106)
+        own = np.mean([reward(weights, case, seed) for seed in seeds])
+        other = np.mean([olia(case, seed) for seed in seeds])
+        print(f"  {case[0]} and {case[1]} Mbit/s, {case[2]} ms: learned {own:.3f}, olia {other:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+//! Algorithms: those that come with Braid, and C files of users.
+
+use std::path::PathBuf;
+
+use braid_algorithms::Algorithm;
+use pyo3::prelude::*;
+
+use crate::error;
+
+/// Name, title and page of all that are known.
+#[pyfunction]
+pub(crate) fn list() -> Vec<(&'static str, &'static str, &'static str)> {
+    let all = braid_algorithms::all().iter().chain(braid_algorithms::added());
+    all.map(|algorithm: &Algorithm| (algorithm.name(), algorithm.title(), algorithm.page())).collect()
+}
+
+/// Compiles, checks and loads a C file; gives the algorithm's name.
+#[pyfunction]
+pub(crate) fn compile(py: Python<'_>, path: PathBuf) -> PyResult<&'static str> {
+    py.detach(|| braid_compile::algorithm(&path))
+        .map(Algorithm::name)
+        .map_err(|wrong| error::of_compiler(&wrong))
+}
+
+/// Name and text of the files that a new algorithm begins with.
+#[pyfunction]
+pub(crate) fn template(name: &str) -> PyResult<Vec<(String, String)>> {
+    let files = braid_compile::template(name).map_err(|wrong| error::of_compiler(&wrong))?;
+    Ok(files.into_iter().map(|file| (file.name, file.text)).collect())
+}

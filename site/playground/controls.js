@@ -1,5 +1,8 @@
 // The sliders and lists of the network's links and flows.
-import { msText, rateText } from './topology.js';
+
+const rateText = (bps) =>
+  bps >= 1e9 ? `${+(bps / 1e9).toPrecision(3)} Gbit/s` : `${+(bps / 1e6).toPrecision(3)} Mbit/s`;
+const msText = (ns) => `${+(ns / 1e6).toPrecision(3)} ms`;
 
 const make = (name, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(name), properties);

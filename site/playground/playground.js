@@ -4,9 +4,9 @@ import * as controls from './controls.js';
 import { explain } from './formula.js';
 import { RATE_OVER_S, Table } from './rows.js';
 import { command, read, write } from './state.js';
-import { draw } from './topology.js';
 
-const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#a6519a', '#8a6d00', '#3b7fb6', '#b3475a', '#555555'];
+// Those of the drawing (playground.css).
+const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#a6519a', '#8a6d00', '#59636e'];
 const CHARTS = [
   { id: 'cwnd', title: 'Window, packets', of: (table) => table.subflows.map((_, i) => table.of(i, 'cwnd')) },
   { id: 'rtt', title: 'Smoothed RTT, ms', of: (table) => table.subflows.map((_, i) => table.of(i, 'rtt')) },
@@ -210,7 +210,8 @@ function showShares(rows) {
 function rebuild(opened) {
   tables = opened.map((described) => new Table(described));
   const [first] = tables;
-  draw($('topology'), first.described, COLOURS);
+  // The engine draws, with the code that reports use; only the colours are this page's.
+  $('topology').innerHTML = first.described.drawing;
   const focused = document.activeElement?.dataset?.key;
   // While a slider is held it must stay the one that it is.
   const shape = JSON.stringify([state.preset, state.toml, first.links.map(({ id }) => id)]);

@@ -241,9 +241,29 @@ pub(crate) struct ReproArgs {
     /// Also run everything with each of the other assumptions that the papers' files list.
     #[arg(long)]
     pub(crate) sensitivity: bool,
+    /// Only these claims, such as c12, and what they need. Two claims about few runs take seconds.
+    #[arg(long, value_name = "CLAIM,...", value_delimiter = ',', conflicts_with = "search")]
+    pub(crate) claim: Vec<String>,
+    /// Look for the test bed behind each paper: try the other assumptions that its file lists, one by one and in pairs, and
+    /// say under which the paper and the figures agree best, with a guard against chance.
+    #[arg(long, conflicts_with = "sensitivity")]
+    pub(crate) search: bool,
+    /// Most settings that --search tries of each paper, single ones first.
+    #[arg(long, value_name = "N", default_value = "60", requires = "search")]
+    pub(crate) settings: usize,
+    /// What runs the experiments: the simulator, or the lab, a real kernel, by the plan in the papers' files.
+    #[arg(long, value_enum, default_value = "sim")]
+    pub(crate) backend: Backend,
+    /// With --backend lab: keep finished runs in this folder, and do not do again those that are there.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) runs: Option<PathBuf>,
     /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
     #[arg(long, short, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
+    /// Also write everything as one page for a browser, complete in itself: scoreboard, drawn topologies, published
+    /// beside measured, claims with causes.
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
     /// What to print.
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: ReproFormat,
@@ -253,10 +273,10 @@ pub(crate) struct ReproArgs {
     /// Also write repro.json into this folder; other results there are never overwritten.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Run nothing; show a repro.json written earlier.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
-        conflicts_with_all = ["what", "set", "cc", "sensitivity", "dry_run"])]
-    pub(crate) from: Option<PathBuf>,
+    /// Run nothing; show a repro.json written earlier, or several.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, num_args = 1..,
+        conflicts_with_all = ["what", "set", "cc", "sensitivity", "search", "claim", "dry_run"])]
+    pub(crate) from: Vec<PathBuf>,
     /// No progress bar and no notes, only results and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -170,7 +170,6 @@ fn write_report(args: &CompareArgs, file: &ReportFile, plan: &Plan, pairs: &[Pai
         parts.push(Part {
             table: Table { title: &file.title, cells: cells.collect() },
             story: &file.story,
-            picture: &file.picture,
             numbers: list::numbers(&file.cells[0]),
             events: file
                 .cells

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use braid_algorithms::{Algorithm, Param, Spec};
-use braid_scenario::model::{Direction, Discipline, Kind, Link, Loss, QueueLimit, Scenario};
+use braid_scenario::model::{Direction, Kind, Link, Scenario};
+use braid_scenario::words::{both, limit, loss, milliseconds, queue, rate};
 use braid_scenario::{File, Source, topology};
 
 use crate::failure::BAD_INPUT;
@@ -221,39 +222,6 @@ pub(crate) fn numbers(scenario: &Scenario) -> String {
     format!("{text}\n{}", aligned(&flows))
 }
 
-/// What is said of both directions of a link, once if it is the same.
-fn both(link: &Link, show: &dyn Fn(&Direction) -> String) -> String {
-    let (forward, reverse) = (show(&link.forward), show(&link.reverse));
-    if forward == reverse { forward } else { format!("{forward} / {reverse}") }
-}
-
-fn limit(limit: QueueLimit) -> String {
-    match limit {
-        QueueLimit::Packets(n) => format!("{n} packets"),
-        QueueLimit::Bytes(n) => format!("{n} bytes"),
-    }
-}
-
-fn queue(direction: &Direction) -> String {
-    let limit = limit(direction.queue);
-    match direction.discipline {
-        Discipline::DropTail => limit,
-        Discipline::Red(_) => format!("{limit}, RED"),
-        Discipline::CoDel(_) => format!("{limit}, CoDel"),
-        Discipline::FqCoDel(_) => format!("{limit}, FQ-CoDel"),
-    }
-}
-
-fn loss(loss: &Loss) -> String {
-    let percent = |p: f64| format!("{} %", (p * 1e8).round() / 1e6);
-    match loss {
-        Loss::None => "none".to_owned(),
-        Loss::Bernoulli(p) => percent(*p),
-        Loss::Periodic(n) => format!("every {n}th packet"),
-        Loss::GilbertElliott(chain) => format!("{} in bursts", percent(chain.mean())),
-    }
-}
-
 /// What happens to the links during a run, in the order of links and times. Of private copies, which are alike, once.
 pub(crate) fn events(scenario: &Scenario) -> Vec<LinkEvent> {
     let mut events = Vec::new();
@@ -321,21 +289,6 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// Bits per second with the unit that leaves fewest zeros.
-fn rate(bps: f64) -> String {
-    let (scaled, unit) = match bps {
-        1e9.. => (bps / 1e9, "Gbit/s"),
-        1e6.. => (bps / 1e6, "Mbit/s"),
-        1e3.. => (bps / 1e3, "kbit/s"),
-        _ => (bps, "bit/s"),
-    };
-    format!("{} {unit}", (scaled * 1e3).round() / 1e3)
-}
-
-fn milliseconds(ns: u64) -> String {
-    format!("{} ms", (ns as f64 / 1e3).round() / 1e3)
-}
-
 /// Checks files and says about each that is right how many cells it has.
 pub(crate) fn check(files: &[String]) -> Result<(), Failure> {
     let mut wrong = Vec::new();
@@ -373,14 +326,6 @@ fn aligned(rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_and_times_read_well() {
-        assert_eq!(rate(12e6), "12 Mbit/s");
-        assert_eq!(rate(2.5e9), "2.5 Gbit/s");
-        assert_eq!(rate(1_333_333.3), "1.333 Mbit/s");
-        assert_eq!(milliseconds(24_112_000), "24.112 ms");
-    }
 
     #[test]
     fn a_link_says_what_happens_to_it_and_when() {

@@ -35,12 +35,7 @@ pub(crate) fn takes(selection: Selection, plan: &Plan, run: usize) -> bool {
 impl ReportFile {
     /// Checks the place before any time is spent on running.
     pub(crate) fn prepare(path: &Path, plan: &Plan) -> Result<Self, Failure> {
-        if !is_free(path).map_err(|error| failure(path, &error))? {
-            return Err(Failure::bad_input(
-                format!("{} is not a report of Braid; nothing was overwritten", path.display()),
-                "name another file with --report, or remove this one",
-            ));
-        }
+        free(path)?;
         files::part(path).map_err(|error| failure(path, &error))?;
         let selection = Selection::new(plan.groups().map(|group| group.scenario), plan.seeds_of_each());
         Ok(Self { path: path.to_owned(), selection, curves: Vec::new() })
@@ -76,7 +71,6 @@ impl ReportFile {
             parts.push(Part {
                 table,
                 story: &file.story,
-                picture: &file.picture,
                 numbers: list::numbers(&file.cells[0]),
                 events: file
                     .cells
@@ -95,19 +89,35 @@ impl ReportFile {
 
     /// Writes a page.
     pub(crate) fn save(&self, report: &Report) -> Result<(), Failure> {
-        // The file may have come while the runs went on.
-        match is_free(&self.path) {
-            Ok(true) => files::whole(&self.path, html::html(report).as_bytes()),
-            Ok(false) => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(error) => Err(error),
-        }
-        .map_err(|error| failure(&self.path, &error))
+        save(&self.path, &html::html(report))
     }
 
     /// What was written, for people.
     pub(crate) fn written(&self) -> String {
         format!("Wrote the report {}; open it in a browser.", self.path.display())
     }
+}
+
+/// Refuses a file that is something else than a report.
+pub(crate) fn free(path: &Path) -> Result<(), Failure> {
+    if is_free(path).map_err(|error| failure(path, &error))? {
+        return Ok(());
+    }
+    Err(Failure::bad_input(
+        format!("{} is not a report of Braid; nothing was overwritten", path.display()),
+        "name another file with --report, or remove this one",
+    ))
+}
+
+/// Writes a page whole, and over nothing but an earlier report.
+pub(crate) fn save(path: &Path, page: &str) -> Result<(), Failure> {
+    // The file may have come while the runs went on.
+    match is_free(path) {
+        Ok(true) => files::whole(path, page.as_bytes()),
+        Ok(false) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(error) => Err(error),
+    }
+    .map_err(|error| failure(path, &error))
 }
 
 /// Whether nothing is there but perhaps a report.
@@ -125,7 +135,7 @@ fn is_free(path: &Path) -> io::Result<bool> {
     Ok(head.windows(MARK.len()).any(|window| window == MARK.as_bytes()))
 }
 
-fn failure(path: &Path, error: &io::Error) -> Failure {
+pub(crate) fn failure(path: &Path, error: &io::Error) -> Failure {
     Failure::writing_to("--report", "the name of a file in a folder that is there", path, error)
 }
 

@@ -1,5 +1,9 @@
 //! `braid repro`: published experiments run again.
 
+mod lab;
+mod page;
+mod search;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -10,14 +14,14 @@ use braid_algorithms::Spec;
 use braid_report::repro::{self as report, Part};
 use braid_results::OK;
 use braid_results::claims::{
-    self, Cell, Document, ExperimentResult, Figure, Names, Paper, Reproduction, Varied, Verdict,
+    self, Cell, Document, ExperimentResult, Figure, Names, Paper, Reproduction, Variation, Varied, Verdict,
 };
 use braid_scenario::{File, Source};
-use braid_study::{Event, Finished, Group, Kind, Plan, Planned, Seeds};
+use braid_study::{Event, Finished, Group, Kind, Plan, Planned, Seeds, Store};
 use indexmap::IndexMap;
 
 use crate::Failure;
-use crate::args::{ReproArgs, ReproFormat};
+use crate::args::{Backend, ReproArgs, ReproFormat};
 use crate::command::VERSION;
 use crate::failure::{BAD_INPUT, FAILED};
 use crate::progress::Progress;
@@ -27,23 +31,28 @@ const RESULTS: &str = "repro.json";
 
 /// Runs what was asked for, or reads what was run, and prints it.
 pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
-    let document = if let Some(path) = &args.from {
-        read(path)?
+    check(args)?;
+    if let Some(path) = &args.report {
+        page::prepare(path)?;
+    }
+    let (document, pages) = if args.from.is_empty() {
+        let Some(document) = measured(args)? else { return Ok(()) };
+        (document.clone(), vec![document])
     } else {
-        let names = claims::names().map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
-        let papers = papers(&args.what)?;
-        let work = Work::new(args, &papers, &names)?;
-        if args.dry_run {
-            return terminal::print(work.intention(args.seeds).as_bytes());
-        }
-        if let Some(folder) = &args.out {
-            prepare(folder)?;
-        }
-        let values = work.measure(args)?;
-        work.document(args, &papers, &names, &values)
+        let all: Vec<Document> = args.from.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+        (together(args, &all)?, all)
     };
     if let Some(folder) = &args.out {
         write(folder, &document)?;
+    }
+    if let Some(path) = &args.report {
+        page::write(path, args, &pages)?;
+        if !args.quiet {
+            eprintln!("Wrote the report {}; open it in a browser.", path.display());
+        }
+        if args.show.is_empty() && !args.from.is_empty() {
+            return Ok(());
+        }
     }
     let parts = if args.show.is_empty() { &Part::DEFAULT[..] } else { &args.show };
     let text = match args.format {
@@ -65,8 +74,99 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
     }
 }
 
+/// Runs what was asked for; nothing if it was only asked what that would be.
+fn measured(args: &ReproArgs) -> Result<Option<Document>, Failure> {
+    let names = claims::names().map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
+    let papers = papers(&args.what, &args.claim)?;
+    if args.backend == Backend::Lab {
+        return lab::document(args, &papers, &names);
+    }
+    let work = Work::new(args, &papers, &names)?;
+    let spaces: Vec<search::Space> = papers
+        .iter()
+        .enumerate()
+        .filter(|_| args.search)
+        .map(|(index, paper)| search::Space::new(index, paper, args.settings))
+        .collect();
+    let searched = search::work(args, &papers, &names, &spaces)?;
+    let seeds = args.seeds.last() - args.seeds.first() + 1;
+    if args.dry_run {
+        let mut text = if args.search { String::new() } else { work.intention(args.seeds) };
+        if args.search {
+            text += &search::intention(&papers, &spaces, &searched, seeds);
+        }
+        terminal::print(text.as_bytes())?;
+        return Ok(None);
+    }
+    if let Some(folder) = &args.out {
+        prepare(folder)?;
+    }
+    // What is as assumed is among the settings of a search: its runs are not done twice.
+    let values = if args.search { Vec::new() } else { work.measure(args)? };
+    if !args.search {
+        return Ok(Some(work.document(args, &papers, &names, &values)));
+    }
+    let values = searched.measure(args)?;
+    let search = search::searches(args, &papers, &names, &spaces, &searched, &values);
+    let mut firsts = searched.studies.iter().enumerate().filter(|(_, study)| study.variation.is_none());
+    let results = firsts.by_ref().map(|(_, study)| {
+        let cells = searched.cells(study, &values, seeds as usize);
+        let experiments = study.experiments.clone();
+        Reproduction { experiments, ..claims::evaluate(&papers[study.paper], &names, &cells) }
+    });
+    let seeds = [args.seeds.first(), args.seeds.last()];
+    Ok(Some(Document {
+        set: args.set.clone(),
+        cc: stand_ins(&args.cc)?,
+        search,
+        ..Document::new(VERSION, seeds, results.collect())
+    }))
+}
+
+/// What does not go together.
+fn check(args: &ReproArgs) -> Result<(), Failure> {
+    match args.backend {
+        Backend::Host => Err(Failure::bad_input(
+            "--backend host runs one scenario at a time on this machine; papers need the simulator or the lab",
+            "use --backend lab, a kernel of its own",
+        )),
+        Backend::Lab if args.search || args.sensitivity => Err(Failure::bad_input(
+            "--search and --sensitivity are of the simulator: a kernel takes too long for so many runs",
+            "leave --backend out, or try one setting with --set or --cc",
+        )),
+        Backend::Lab | Backend::Sim => Ok(()),
+    }
+}
+
+/// Documents as one, for tables: they must be about the same seeds and changes.
+fn together(args: &ReproArgs, all: &[Document]) -> Result<Document, Failure> {
+    let mut first = all[0].clone();
+    if args.report.is_some() && args.show.is_empty() {
+        return Ok(first);
+    }
+    for (document, path) in all.iter().zip(&args.from).skip(1) {
+        let basis = |document: &Document| {
+            (document.seeds, document.set.clone(), document.cc.clone(), document.backend.clone())
+        };
+        if basis(document) != basis(&first) {
+            return Err(Failure::bad_input(
+                format!(
+                    "{} and {} have other seeds, changes or backends",
+                    args.from[0].display(),
+                    path.display()
+                ),
+                "name one --from, or add --report FILE.html, which shows them side by side",
+            ));
+        }
+        first.papers.extend(document.papers.iter().cloned());
+        first.sensitivity.extend(document.sensitivity.iter().cloned());
+        first.search.extend(document.search.iter().cloned());
+    }
+    Ok(first)
+}
+
 /// The papers asked for, each with the experiments asked for; all that come with Braid if none is named.
-fn papers(asked: &[String]) -> Result<Vec<Paper>, Failure> {
+fn papers(asked: &[String], claims_asked: &[String]) -> Result<Vec<Paper>, Failure> {
     let bad = |error: claims::Error| Failure::new(BAD_INPUT, error.to_string());
     let all: Vec<String> = claims::embedded().map(str::to_owned).collect();
     let mut papers: IndexMap<String, (Paper, Vec<String>)> = IndexMap::new();
@@ -102,7 +202,19 @@ fn papers(asked: &[String]) -> Result<Vec<Paper>, Failure> {
         let wanted = experiment.map_or(known, |id| vec![id.to_owned()]);
         papers.entry(key.to_owned()).or_insert((paper, Vec::new())).1.extend(wanted);
     }
-    Ok(papers.into_values().map(|(paper, wanted)| reduced(paper, &wanted)).collect())
+    let papers = papers.into_values().map(|(paper, wanted)| reduced(paper, &wanted));
+    if claims_asked.is_empty() {
+        return Ok(papers.collect());
+    }
+    let papers: Vec<Paper> = papers.map(|paper| for_claims(paper, claims_asked)).collect();
+    let known = |id: &String| papers.iter().flat_map(|paper| &paper.claim).any(|claim| claim.id == *id);
+    match claims_asked.iter().find(|id| !known(id)) {
+        Some(id) => Err(Failure::bad_input(
+            format!("no claim of these papers is called \"{id}\""),
+            "`braid repro PAPER --show claims --from papers/results/PAPER.json` lists them",
+        )),
+        None => Ok(papers.into_iter().filter(|paper| !paper.claim.is_empty()).collect()),
+    }
 }
 
 /// The part of a paper that these experiments decide.
@@ -115,6 +227,15 @@ fn reduced(mut paper: Paper, wanted: &[String]) -> Paper {
     paper.claim.retain(|claim| {
         !claim.experiments.is_empty() && claim.experiments.iter().all(|id| wanted.contains(id))
     });
+    paper
+}
+
+/// The part of a paper that decides these claims, and nothing else.
+fn for_claims(mut paper: Paper, wanted: &[String]) -> Paper {
+    paper.claim.retain(|claim| wanted.contains(&claim.id));
+    let needed = |id: &String| paper.claim.iter().any(|claim| claim.experiments.contains(id));
+    paper.experiment.retain(|id, _| needed(id));
+    paper.table.clear();
     paper
 }
 
@@ -170,15 +291,13 @@ impl Work {
         }
         let mut work = Self { files: IndexMap::new(), units: Vec::new(), studies: Vec::new() };
         for (index, paper) in papers.iter().enumerate() {
-            work.add(index, paper, None, &base, names)?;
+            work.add(index, paper, None, std::slice::from_ref(&base), names)?;
         }
         for (index, paper) in papers.iter().enumerate().filter(|_| args.sensitivity) {
             for (number, variation) in paper.variation.iter().enumerate() {
-                let mut change = base.clone();
-                change.only.clone_from(&variation.experiments);
-                change.set.extend(variation.set.iter().cloned());
-                change.cc.extend(variation.cc.iter().map(|(name, spec)| (name.clone(), spec.clone())));
-                work.add(index, paper, Some(number), &change, names)?;
+                let Variation { set, cc, experiments, .. } = variation.clone();
+                let changes = [base.clone(), Change { set, cc, only: experiments }];
+                work.add(index, paper, Some(number), &changes, names)?;
             }
         }
         Ok(work)
@@ -189,27 +308,31 @@ impl Work {
         index: usize,
         paper: &Paper,
         variation: Option<usize>,
-        change: &Change,
+        changes: &[Change],
         names: &Names,
     ) -> Result<(), Failure> {
-        let mut used = vec![false; change.set.len()];
+        let all: Vec<(&Change, &String)> =
+            changes.iter().flat_map(|change| change.set.iter().map(move |set| (change, set))).collect();
+        let mut used = vec![false; all.len()];
         let mut experiments = Vec::new();
         let mut cells = Vec::new();
         for (id, experiment) in &paper.experiment {
-            let concerned = change.only.is_empty() || change.only.contains(id);
+            let concerned = |change: &Change| change.only.is_empty() || change.only.contains(id);
             let plain = self.file(&experiment.scenario, &experiment.set)?;
-            let fits: Vec<bool> =
-                change.set.iter().map(|set| concerned && concerns(&self.files[plain], set)).collect();
+            let fits =
+                |(change, set): &(&Change, &String)| concerned(change) && concerns(&self.files[plain], set);
+            let fits: Vec<bool> = all.iter().map(fits).collect();
             let mut set = experiment.set.clone();
-            for (place, assignment) in change.set.iter().enumerate().filter(|(place, _)| fits[*place]) {
+            for (place, (_, assignment)) in all.iter().enumerate().filter(|(place, _)| fits[*place]) {
                 used[place] = true;
-                set.push(assignment.clone());
+                set.push((*assignment).clone());
             }
             let file = self.file(&experiment.scenario, &set)?;
             let figures = claims::figures(paper, names, id);
             let mut specs = IndexMap::new();
             for name in &experiment.algorithms {
-                let changed = change.cc.get(name).filter(|_| concerned);
+                let mut latest = changes.iter().rev().filter(|change| concerned(change));
+                let changed = latest.find_map(|change| change.cc.get(name));
                 let text = changed.or_else(|| names.algorithm.get(name)).unwrap_or(name);
                 let spec = Spec::parse(text).map_err(|error| {
                     Failure::new(BAD_INPUT, format!("{}/{id}: algorithm {name}: {error}", paper.key))
@@ -254,7 +377,7 @@ impl Work {
         // A variation may be about experiments that were not asked for.
         if let Some(place) = used.iter().position(|used| !used).filter(|_| variation.is_none()) {
             return Err(Failure::bad_input(
-                format!("--set {}: no scenario of {} has that table", change.set[place], paper.key),
+                format!("--set {}: no scenario of {} has that table", all[place].1, paper.key),
                 "name a link or connection of the scenarios (`braid scenarios NAME` shows them)",
             ));
         }
@@ -289,7 +412,11 @@ impl Work {
     }
 
     /// Everything that has to be run, and the unit of each of its groups.
-    fn plan(&self, seeds: Seeds) -> Result<(Plan, Vec<usize>), Failure> {
+    fn plan(
+        &self,
+        seeds: Seeds,
+        backend: impl Fn(braid_study::Study) -> braid_study::Study,
+    ) -> Result<(Plan, Vec<usize>), Failure> {
         let none: [&str; 0] = [];
         let mut study = braid_study::Study::new(none).seeds(seeds);
         for (index, file) in self.files.values().enumerate() {
@@ -306,19 +433,36 @@ impl Work {
                 (unit.file, unit.cell) == (group.file, group.cell) && unit.spec.text() == group.spec.text()
             })
         };
-        let plan = study.check()?.only(|group| unit_of(&group).is_some());
+        let plan = backend(study).check()?.only(|group| unit_of(&group).is_some());
         let units = plan.groups().filter_map(|group| unit_of(&group)).collect();
         Ok((plan, units))
     }
 
     /// The figures of every run, by unit and seed; not a number where there is none.
     fn measure(&self, args: &ReproArgs) -> Result<Vec<Vec<f64>>, Failure> {
-        let (plan, units) = self.plan(args.seeds)?;
+        let (plan, units) = self.plan(args.seeds, |study| study)?;
+        self.run(args, &plan, &units, None)
+    }
+
+    /// The same of a plan; what is in the store is not run again. On a kernel a run that fails is only missing.
+    fn run(
+        &self,
+        args: &ReproArgs,
+        plan: &Plan,
+        units: &[usize],
+        store: Option<&mut Store>,
+    ) -> Result<Vec<Vec<f64>>, Failure> {
         let seeds = plan.seeds_of_each();
+        let kept = store.is_some();
         let cancel = signal::cancel()?;
         let figures = |run: usize| &self.units[units[run / seeds]].figures;
-        let mut execution =
-            plan.execution().cancel(&cancel).samples_of(|run| figures(run).iter().any(Figure::needs_samples));
+        let mut execution = plan
+            .execution()
+            .cancel(&cancel)
+            .samples_of(|run| kept || figures(run).iter().any(Figure::needs_samples));
+        if let Some(store) = store {
+            execution = execution.store(store);
+        }
         if let Some(jobs) = args.jobs {
             execution = execution.jobs(jobs);
         }
@@ -333,6 +477,12 @@ impl Work {
                     let Some(counts) = measurements.filter(|_| run.status == OK) else {
                         let (cc, seed) = (&run.cc, run.seed);
                         let what = format!("{} --cc {cc} --seeds {seed}..{seed}", run.scenario);
+                        if args.backend == Backend::Lab {
+                            eprintln!("{what}: {}", run.status);
+                            values[units[number / seeds] * seeds + number % seeds] =
+                                vec![f64::NAN; figures(number).len()];
+                            return ControlFlow::Continue(());
+                        }
                         failure = Some(Failure::new(FAILED, format!("{what}: {}", run.status)));
                         return ControlFlow::Break(());
                     };
@@ -356,22 +506,24 @@ impl Work {
         }
     }
 
+    /// What was measured in the cells of a study; `values` are by unit and seed.
+    fn cells(&self, study: &Study, values: &[Vec<f64>], seeds: usize) -> Vec<Cell> {
+        let cell = |(cell, unit, figures): &(Cell, usize, Vec<Figure>)| {
+            let of_unit = &values[unit * seeds..(unit + 1) * seeds];
+            let place = |figure| self.units[*unit].figures.iter().position(|known| known == figure);
+            let values = figures.iter().filter_map(|figure| {
+                let place = place(figure)?;
+                Some((figure.clone(), of_unit.iter().map(|run| run[place]).collect()))
+            });
+            Cell { values: values.collect(), ..cell.clone() }
+        };
+        study.cells.iter().map(cell).collect()
+    }
+
     fn document(&self, args: &ReproArgs, papers: &[Paper], names: &Names, values: &[Vec<f64>]) -> Document {
         let seeds = (args.seeds.last() - args.seeds.first() + 1) as usize;
         let evaluated = |study: &Study| -> Reproduction {
-            let cells: Vec<Cell> = study
-                .cells
-                .iter()
-                .map(|(cell, unit, figures)| {
-                    let of_unit = &values[unit * seeds..(unit + 1) * seeds];
-                    let place = |figure| self.units[*unit].figures.iter().position(|known| known == figure);
-                    let values = figures.iter().filter_map(|figure| {
-                        let place = place(figure)?;
-                        Some((figure.clone(), of_unit.iter().map(|run| run[place]).collect()))
-                    });
-                    Cell { values: values.collect(), ..cell.clone() }
-                })
-                .collect();
+            let cells = self.cells(study, values, seeds);
             let experiments = study.experiments.clone();
             Reproduction { experiments, ..claims::evaluate(&papers[study.paper], names, &cells) }
         };

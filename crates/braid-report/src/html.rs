@@ -9,6 +9,7 @@ mod data;
 mod detections;
 mod findings;
 mod page;
+mod shares;
 mod table;
 
 use braid_results::{Run, Summary};
@@ -41,8 +42,6 @@ pub struct Part<'a> {
     pub table: Table<'a>,
     /// What it shows and what to expect; several lines, may be empty.
     pub story: &'a str,
-    /// The topology in characters; several lines, may be empty.
-    pub picture: &'a str,
     /// The links and flows of the first cell as text.
     pub numbers: String,
     /// What happens to links during a run, for each cell.

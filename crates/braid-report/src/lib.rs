@@ -7,6 +7,7 @@ mod figure;
 pub mod html;
 mod layout;
 pub mod overlay;
+pub mod papers;
 pub mod repro;
 
 use std::collections::BTreeSet;

@@ -51,10 +51,10 @@ impl Part {
 }
 
 /// Lines of a table, the first its headings; the first `left` columns are texts, the others numbers.
-struct Grid {
-    heads: Vec<String>,
-    rows: Vec<Vec<String>>,
-    left: usize,
+pub(crate) struct Grid {
+    pub(crate) heads: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) left: usize,
 }
 
 /// For people at a terminal, with a newline after every line.
@@ -205,7 +205,7 @@ fn title(paper: &Reproduction, table: &TableResult) -> String {
 }
 
 /// One row for each key of the printed table, one column for each head.
-fn cells(table: &TableResult, show: &dyn Fn(&TableCell) -> String) -> Grid {
+pub(crate) fn cells(table: &TableResult, show: &dyn Fn(&TableCell) -> String) -> Grid {
     let key = |cell: &TableCell, axes: &[String]| -> Vec<String> {
         axes.iter().map(|axis| cell.at.get(axis).cloned().unwrap_or_default()).collect()
     };
@@ -235,11 +235,11 @@ fn pair(cell: &TableCell, metric: Metric) -> String {
     format!("{}{doubt} / {measured}", number(cell.published, metric))
 }
 
-fn number(value: f64, metric: Metric) -> String {
+pub(crate) fn number(value: f64, metric: Metric) -> String {
     format!("{value:.*}", metric.decimals())
 }
 
-fn estimate(estimate: Estimate, metric: Metric) -> String {
+pub(crate) fn estimate(estimate: Estimate, metric: Metric) -> String {
     let mean = number(estimate.mean, metric);
     estimate.ci95.map_or(mean.clone(), |half| format!("{mean} \u{b1} {}", number(half, metric)))
 }
@@ -283,7 +283,7 @@ fn decided(claim: &ClaimResult) -> String {
 }
 
 /// Three significant digits, with half the interval if there is one.
-fn short(estimate: Estimate) -> String {
+pub(crate) fn short(estimate: Estimate) -> String {
     let decimals = match estimate.mean.abs() {
         100.0.. => 0,
         10.0.. => 1,

@@ -39,7 +39,6 @@ fn page(files: &[File], ccs: &[&str], seeds: u64) -> String {
                 cells: cells.map(|(scenario, summaries)| Cell { scenario, summaries }).collect(),
             },
             story: &file.story,
-            picture: &file.picture,
             numbers: "links and flows".to_owned(),
             events: vec![vec![event()]; file.cells.len()],
             runs,

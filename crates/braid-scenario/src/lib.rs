@@ -18,6 +18,7 @@ pub mod model;
 pub mod topology;
 pub mod trace;
 pub mod units;
+pub mod words;
 
 mod de;
 mod document;

@@ -104,7 +104,7 @@ impl Live {
             "end_s": (scenario.duration_ns - scenario.cooldown_ns) as f64 / 1e9,
             "parameters": scenario.parameters, "cc": self.cc.text(), "seed": self.seed,
             "links": links.collect::<Vec<_>>(), "connections": connections.collect::<Vec<_>>(),
-            "columns": self.columns(),
+            "columns": self.columns(), "drawing": braid_draw::topology(scenario),
         })
     }
 

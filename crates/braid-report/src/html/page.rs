@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use braid_results::theory::Theory;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{MARK, Part, Report, data, detections, findings, table};
+use super::{MARK, Part, Report, data, detections, findings, shares, table};
 use crate::{circumstances, figure, legend_notes};
 
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -104,6 +104,7 @@ fn scenario(part: &Part, several: bool) -> Markup {
     html! {
         section.scenario {
             @if several { h2 { (part.table.title) } p.eyebrow { (part.first().name) } }
+            (shares::shares(part))
             (setting(part))
             h3 { "Findings" }
             ul.findings { @for finding in findings::findings(part) { li { (finding) } } }
@@ -165,7 +166,7 @@ fn theory(part: &Part) -> Markup {
     }
 }
 
-/// Story and picture of a scenario.
+/// Story and drawing of a scenario.
 fn setting(part: &Part) -> Markup {
     html! {
         div.setting {
@@ -177,10 +178,8 @@ fn setting(part: &Part) -> Markup {
                 }
             }
             div {
-                @if !part.picture.trim().is_empty() {
-                    pre.picture tabindex="0" role="img" aria-label="Picture of the topology" {
-                        (part.picture.trim_matches('\n').trim_end())
-                    }
+                div.drawing tabindex="0" role="region" aria-label="Drawing of the topology" {
+                    (PreEscaped(braid_draw::topology(part.first())))
                 }
                 details {
                     summary {

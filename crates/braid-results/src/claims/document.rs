@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Estimate, Reproduction, Verdict};
+use super::{Counts, Estimate, Reproduction, Search, Verdict};
 use crate::SCHEMA_VERSION;
 
 /// Papers beside what was measured. Nothing in it differs between equal runs.
@@ -13,6 +13,9 @@ pub struct Document {
     pub schema_version: u32,
     /// Version of the program.
     pub braid_version: String,
+    /// What ran: `sim`, or `lab`, a real kernel.
+    #[serde(skip_serializing_if = "is_sim", default = "sim")]
+    pub backend: String,
     /// The first and the last seed, both included.
     pub seeds: [u64; 2],
     /// Changes to the scenarios that were asked for.
@@ -24,6 +27,9 @@ pub struct Document {
     /// The same with other assumptions; empty unless asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sensitivity: Vec<Varied>,
+    /// Searches for the test beds behind the papers; empty unless asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub search: Vec<Search>,
 }
 
 /// A paper with another assumption.
@@ -45,6 +51,14 @@ pub struct Varied {
     pub changed: IndexMap<String, Verdict>,
 }
 
+fn sim() -> String {
+    "sim".to_owned()
+}
+
+fn is_sim(backend: &String) -> bool {
+    backend == "sim"
+}
+
 impl Varied {
     /// What a variation changes, compared with `base`.
     pub fn of(base: &Reproduction, varied: &Reproduction) -> (Counts, IndexMap<String, Verdict>) {
@@ -60,11 +74,13 @@ impl Document {
         Self {
             schema_version: SCHEMA_VERSION,
             braid_version: braid_version.to_owned(),
+            backend: sim(),
             seeds,
             set: Vec::new(),
             cc: IndexMap::new(),
             papers,
             sensitivity: Vec::new(),
+            search: Vec::new(),
         }
     }
 

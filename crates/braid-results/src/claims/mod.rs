@@ -3,12 +3,15 @@
 //! [`Paper::parse`] reads the file of a paper; [`figures`] says what has to be measured in each of its experiments;
 //! [`evaluate`] compares. The rules are in `papers/README.md` and, for single comparisons, in [`mod@verdict`].
 
+mod causes;
 mod document;
 mod evaluate;
 mod figure;
 mod paper;
+mod search;
 pub mod verdict;
 
+pub use causes::{Cause, causes};
 pub use document::{Document, Varied};
 pub use evaluate::{
     Cell, ClaimResult, Condition, Estimate, ExperimentResult, Reproduction, TableCell, TableResult, evaluate,
@@ -16,9 +19,10 @@ pub use evaluate::{
 };
 pub use figure::{Figure, Metric};
 pub use paper::{
-    Anomaly, Claim, Coordinates, Counts, Direction, Doubt, Error, Experiment, Names, Paper, Pool, Relation,
-    Statistic, Strength, Table, TableRow, Values, Variation,
+    Anomaly, Claim, Coordinates, Counts, Direction, Doubt, Error, Experiment, LabPlan, Names, Paper, Pool,
+    Relation, Statistic, Strength, Table, TableRow, Values, Variation,
 };
+pub use search::{Fate, Score, Search, Setting, Splits, scores};
 pub use verdict::Verdict;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));

@@ -44,6 +44,8 @@ pub struct Paper {
     /// What else could have been assumed.
     #[serde(default)]
     pub variation: Vec<Variation>,
+    /// What is run of its experiments on a real kernel, where they do not say so themselves.
+    pub lab: Option<LabPlan>,
     /// Where it contradicts itself.
     #[serde(default)]
     pub anomaly: Vec<Anomaly>,
@@ -67,6 +69,23 @@ pub struct Experiment {
     pub only: Coordinates,
     /// By their names in the paper.
     pub algorithms: Vec<String>,
+    /// What is run of it on a real kernel, instead of what the paper's file says for all.
+    pub lab: Option<LabPlan>,
+}
+
+/// What a real kernel in the lab can afford of an experiment. Made before anything was run there.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LabPlan {
+    /// Most seeds; as many as asked for, if there is nothing.
+    pub seeds: Option<u32>,
+    /// Changes to the scenario, as `--set` takes them.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Why so.
+    pub reason: Option<String>,
+    /// Why it is left out.
+    pub skip: Option<String>,
 }
 
 /// A printed table.

@@ -1,0 +1,109 @@
+//! `braid repro --report`: documents side by side on one page.
+
+use std::path::Path;
+
+use braid_report::papers::{self, Page, Papers};
+use braid_results::claims::{self, Document, ExperimentResult, Paper, Reproduction};
+use braid_scenario::{Source, load};
+use braid_study::files;
+use indexmap::IndexMap;
+
+use crate::Failure;
+use crate::args::ReproArgs;
+use crate::command::{self, VERSION};
+use crate::failure::BAD_INPUT;
+use crate::report;
+
+/// Writes the page of these documents: for each paper the simulator's with the most seeds, the kernel's, and what searches and
+/// other assumptions gave.
+pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Result<(), Failure> {
+    let mut keys: Vec<&str> = Vec::new();
+    let papers = documents.iter().flat_map(|document| &document.papers);
+    for paper in papers {
+        if !keys.contains(&paper.paper.as_str()) {
+            keys.push(&paper.paper);
+        }
+    }
+    let known: IndexMap<&str, Paper> =
+        keys.iter().filter_map(|key| Some((*key, claims::find(key)?.ok()?))).collect();
+    let mut pages = Vec::new();
+    for key in keys {
+        let of = |backend: &str| {
+            let own = documents.iter().filter(|document| document.backend == backend).flat_map(|document| {
+                let papers = document.papers.iter().filter(|paper| paper.paper == key);
+                papers.map(|paper| (document.seeds, paper))
+            });
+            // The first of those with the most seeds, changed settings apart.
+            own.fold(None, |best: Option<([u64; 2], &Reproduction)>, one| match best {
+                Some(best) if best.0[1] - best.0[0] >= one.0[1] - one.0[0] => Some(best),
+                _ => Some(one),
+            })
+        };
+        let (sim, kernel) = (of("sim"), of("lab").map(|(_, result)| result));
+        // What was run on a kernel only is shown as such, beside nothing.
+        let Some((seeds, result)) = sim.or_else(|| of("lab")) else { continue };
+        let paper = known.get(key);
+        let causes = claims::causes(key).map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
+        pages.push(Page {
+            paper,
+            result,
+            seeds,
+            kernel,
+            search: documents.iter().flat_map(|document| &document.search).find(|search| search.paper == key),
+            varied: documents
+                .iter()
+                .flat_map(|document| &document.sensitivity)
+                .filter(|varied| varied.paper == key)
+                .collect(),
+            causes,
+            drawings: result
+                .experiments
+                .iter()
+                .filter_map(|experiment| Some((experiment.id.clone(), drawing(paper, experiment)?)))
+                .collect(),
+        });
+    }
+    let page = papers::html(&Papers { version: VERSION, command: &command_of(args), pages });
+    report::save(path, &page)
+}
+
+/// The topology of the first cell that belongs to an experiment; none if its scenario is not here any more.
+fn drawing(paper: Option<&Paper>, experiment: &ExperimentResult) -> Option<String> {
+    let file = load(&Source::find(&experiment.scenario).ok()?, &experiment.set).ok()?;
+    let only = paper.and_then(|paper| paper.experiment.get(&experiment.id)).map(|own| &own.only);
+    let belongs = |parameters: &IndexMap<String, String>| {
+        only.is_none_or(|only| only.iter().all(|(name, value)| parameters.get(name) == Some(value)))
+    };
+    let cell = file.cells.iter().find(|cell| belongs(&cell.parameters))?;
+    Some(braid_draw::topology(cell))
+}
+
+/// The command that gives the same page.
+fn command_of(args: &ReproArgs) -> String {
+    let mut words = vec!["braid".to_owned(), "repro".to_owned()];
+    words.extend(args.what.iter().cloned());
+    if args.from.is_empty() {
+        let (first, last) = (args.seeds.first(), args.seeds.last());
+        let seeds = if first == 1 { last.to_string() } else { format!("{first}..{last}") };
+        words.extend(["--seeds".to_owned(), seeds]);
+        for set in &args.set {
+            words.extend(["--set".to_owned(), set.clone()]);
+        }
+        if !args.cc.is_empty() {
+            words.extend(["--cc".to_owned(), args.cc.join(",")]);
+        }
+        let flags = [(args.sensitivity, "--sensitivity"), (args.search, "--search")];
+        words.extend(flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned()));
+    } else {
+        words.push("--from".to_owned());
+        words.extend(args.from.iter().map(|path| path.display().to_string()));
+    }
+    words.extend(["--report".to_owned(), "report.html".to_owned()]);
+    command::line(words)
+}
+
+/// Whether the page can be written, before any time is spent on running.
+pub(super) fn prepare(path: &Path) -> Result<(), Failure> {
+    report::free(path)?;
+    files::part(path).map(drop).map_err(|error| report::failure(path, &error))
+}

@@ -1,0 +1,102 @@
+//! The picture that a report opens with: who gets how much, one bar for each cell and congestion control.
+
+use braid_results::Summary;
+use braid_scenario::model::Scenario;
+use maud::{Markup, html};
+
+use super::Part;
+use super::findings::number;
+
+/// More cells than this are in the tables and charts only.
+const CELLS: usize = 6;
+/// More connections than this are one piece for all that are alike.
+const APART: usize = 6;
+const COLOURS: usize = 6;
+
+/// A piece of a bar: a connection, or several.
+struct Piece {
+    name: String,
+    colour: usize,
+    mbit: f64,
+}
+
+pub(super) fn shares(part: &Part) -> Markup {
+    let cells = part.cells();
+    let bars: Vec<(usize, &Summary, Vec<Piece>)> = cells
+        .iter()
+        .enumerate()
+        .take(CELLS)
+        .flat_map(|(index, cell)| {
+            cell.summaries.iter().map(move |summary| (index, summary, pieces(cell.scenario, summary)))
+        })
+        .collect();
+    let total = |pieces: &[Piece]| pieces.iter().map(|piece| piece.mbit).sum::<f64>();
+    let most = bars.iter().map(|(.., pieces)| total(pieces)).fold(0.0, f64::max);
+    let varying = part.varying();
+    html! {
+        @if most > 0.0 {
+            figure.shares {
+                figcaption {
+                    h3 { "Who gets how much" }
+                    p.note {
+                        "Goodput in Mbit/s, mean over the seeds."
+                        @if cells.len() > CELLS { " The first " (CELLS) " of " (cells.len()) " cells." }
+                    }
+                }
+                @for (index, summary, pieces) in &bars {
+                    @let first = summary.cc == cells[*index].summaries[0].cc;
+                    @if first && !varying.is_empty() {
+                        p.cell {
+                            @for name in &varying {
+                                (name) " " (cells[*index].scenario.parameters.get(*name).map_or("", String::as_str)) " "
+                            }
+                        }
+                    }
+                    div.share-row {
+                        span.cc { (summary.cc) }
+                        div.share-bar {
+                            div.pieces style={ "width:" (number(100.0 * total(pieces) / most, 2)) "%" } {
+                                @for piece in pieces {
+                                    span.piece.{ "line-" (piece.colour) }
+                                        style={ "flex:" (number(piece.mbit, 3)) " 1 0" }
+                                        title={ (piece.name) " " (number(piece.mbit, 2)) " Mbit/s" } {
+                                        b { (piece.name) } " " (number(piece.mbit, 2))
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The pieces of a bar; what was not measured is none.
+fn pieces(scenario: &Scenario, summary: &Summary) -> Vec<Piece> {
+    let all = &scenario.connections;
+    let mut colour = 0;
+    let single: Vec<Piece> = all
+        .iter()
+        .filter_map(|connection| {
+            let own = colour;
+            colour += connection.subflows.len();
+            let mean = summary.get(&format!("connections.{}.goodput_bps", connection.name))?.mean;
+            Some(Piece { name: connection.name.clone(), colour: own % COLOURS, mbit: mean / 1e6 })
+        })
+        .collect();
+    if single.len() <= APART {
+        return single;
+    }
+    let stem = |piece: &Piece| piece.name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    let groups = single.chunk_by(|a, b| stem(a) == stem(b));
+    let together = groups.map(|group| Piece {
+        name: match group {
+            [one] => one.name.clone(),
+            _ => format!("{} \u{d7} {}", group.len(), stem(&group[0])),
+        },
+        colour: group[0].colour,
+        mbit: group.iter().map(|piece| piece.mbit).sum(),
+    });
+    together.collect()
+}

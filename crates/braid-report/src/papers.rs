@@ -1,0 +1,238 @@
+//! The papers' report: one file that needs nothing else and has no script, with a scoreboard, the drawn experiments, published
+//! beside measured, and every claim with its verdict, its command and the cause that was found.
+
+mod claim;
+mod experiment;
+mod plot;
+mod score;
+
+use braid_results::claims::{Cause, Fate, Paper, Reproduction, Search, Varied, Verdict};
+use indexmap::IndexMap;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::html::MARK;
+
+const STYLE: &str = include_str!("../assets/report.css");
+const OWN_STYLE: &str = include_str!("../assets/papers.css");
+/// Nothing is loaded, nothing runs.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// Everything on the page. Equal papers give equal pages.
+#[derive(Debug)]
+pub struct Papers<'a> {
+    /// Of the program.
+    pub version: &'a str,
+    /// What to type to get this page again.
+    pub command: &'a str,
+    /// At least one.
+    pub pages: Vec<Page<'a>>,
+}
+
+/// A paper and what was measured for it.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// Its file; without, there are no assumptions and anomalies to show.
+    pub paper: Option<&'a Paper>,
+    /// In the simulator.
+    pub result: &'a Reproduction,
+    /// The first and the last seed there.
+    pub seeds: [u64; 2],
+    /// On a real kernel.
+    pub kernel: Option<&'a Reproduction>,
+    /// The test bed that was looked for.
+    pub search: Option<&'a Search>,
+    /// With other assumptions.
+    pub varied: Vec<&'a Varied>,
+    /// By people.
+    pub causes: Vec<Cause>,
+    /// The topology of each experiment, as SVG.
+    pub drawings: IndexMap<String, String>,
+}
+
+impl Page<'_> {
+    fn key(&self) -> &str {
+        &self.result.paper
+    }
+
+    fn causes_of<'b>(&'b self, claim: &'b str) -> impl Iterator<Item = &'b Cause> {
+        self.causes.iter().filter(move |cause| cause.claims.iter().any(|id| id == claim))
+    }
+
+    fn excluded(&self) -> Vec<String> {
+        let causes = self.causes.iter().filter(|cause| !cause.excluded_by.is_empty());
+        causes.flat_map(|cause| cause.claims.clone()).collect()
+    }
+
+    /// What became of each claim in everything that was tried, if something was.
+    fn fates(&self) -> Option<IndexMap<String, Fate>> {
+        Some(Fate::of(self.result, self.search?, &self.excluded()))
+    }
+
+    fn kernel_verdict(&self, claim: &str) -> Option<Verdict> {
+        self.kernel?.claims.iter().find(|own| own.id == claim).map(|own| own.verdict)
+    }
+}
+
+/// The page as text.
+pub fn html(papers: &Papers) -> String {
+    let title = match &papers.pages[..] {
+        [page] => page.result.title.clone(),
+        pages => format!("{} papers on multipath congestion control, run again", pages.len()),
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (PreEscaped(MARK))
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " \u{2013} Braid" }
+                style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
+            }
+            body.papers {
+                a.skip href="#main" { "Skip to the results" }
+                header.page {
+                    p.eyebrow { "Braid: published experiments, run again" }
+                    h1 { (title) }
+                    p.label { "To get this page again:" }
+                    pre.command tabindex="0" { code { (papers.command) } }
+                    @if papers.pages.len() > 1 {
+                        nav aria-label="Papers" {
+                            ul.chips {
+                                @for page in &papers.pages {
+                                    li { a href={ "#" (page.key()) } { (page.result.title) } }
+                                }
+                            }
+                        }
+                    }
+                }
+                main #main {
+                    (score::board(&papers.pages))
+                    (filter())
+                    @for page in &papers.pages { (paper(page)) }
+                    (method())
+                }
+                footer { p { "Made by braid " (papers.version) ". This page is complete in itself: it loads nothing and runs nothing." } }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// Which claims are shown: without script, by the state of the boxes alone.
+fn filter() -> Markup {
+    html! {
+        fieldset.filter {
+            legend { "Claims shown" }
+            @for verdict in [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::NotCheckable] {
+                label {
+                    input type="checkbox" checked id={ "show-" (class(verdict)) };
+                    " " (mark(verdict)) " " (verdict.text())
+                }
+            }
+        }
+    }
+}
+
+fn paper(page: &Page) -> Markup {
+    let key = page.key();
+    let fates = page.fates();
+    let fate = |id: &String| fates.as_ref().and_then(|fates| fates.get(id).copied());
+    html! {
+        article.paper #(key) aria-labelledby={ (key) "-title" } {
+            h2 id={ (key) "-title" } { (page.result.title) }
+            @if let Some(paper) = page.paper {
+                p.note {
+                    (paper.authors.join(", ")) ". " (paper.venue) ", " (paper.year) ". DOI "
+                    a href={ "https://doi.org/" (paper.doi) } { (paper.doi) } ". Measured with: " (paper.platform) "."
+                }
+            }
+            (score::of_paper(page))
+            @if let Some(paper) = page.paper {
+                @if !paper.assumptions.is_empty() {
+                    details {
+                        summary { "What the paper leaves open, and we assume (" (paper.assumptions.len()) ")" }
+                        ul { @for assumption in &paper.assumptions { li { (assumption) } } }
+                    }
+                }
+                @if !paper.anomaly.is_empty() {
+                    details {
+                        summary { "Where the paper contradicts itself (" (paper.anomaly.len()) ")" }
+                        ul {
+                            @for anomaly in &paper.anomaly {
+                                li { b { (anomaly.place) } ": " (anomaly.what) ". " i { (anomaly.effect) } }
+                            }
+                        }
+                    }
+                }
+            }
+            (plot::scatters(page))
+            h3 id={ (key) "-experiments" } { "Experiments" }
+            @for experiment in &page.result.experiments { (experiment::section(page, experiment)) }
+            h3 id={ (key) "-claims" } { "Claim by claim" }
+            @for claim in &page.result.claims { (claim::section(page, claim, fate(&claim.id))) }
+            (claim::other_causes(page))
+        }
+    }
+}
+
+fn method() -> Markup {
+    html! {
+        section #method {
+            h2 { "How to read this" }
+            ul {
+                li {
+                    "A verdict is of a claim as the paper makes it. Repetitions with the same seed are compared pair by pair, and the mean "
+                    "difference gets a 95 % confidence interval by Student\u{2019}s t: a claim holds if every interval is on its side, fails if one is on "
+                    "the other side, and is undecided otherwise."
+                }
+                li {
+                    "In charts a dot is what was measured, with its 95 % confidence interval, and a diamond what the paper printed. A cell agrees if they "
+                    "are within 10 points of a share, 0.05 of an index or a fraction, and 10 % of everything else, the interval apart."
+                }
+                li {
+                    "Nothing was tuned: where a paper leaves something open, the choice that it argues for was made before the results were known. "
+                    "The most plausible test bed is a second column, never a replacement."
+                }
+            }
+        }
+    }
+}
+
+/// As class and as part of ids.
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "holds",
+        Verdict::Fails => "fails",
+        Verdict::Undecided => "undecided",
+        Verdict::NotCheckable => "not-checkable",
+    }
+}
+
+/// Tells verdicts apart without colour.
+fn mark(verdict: Verdict) -> Markup {
+    let sign = match verdict {
+        Verdict::Holds => "\u{2713}",
+        Verdict::Fails => "\u{2717}",
+        Verdict::Undecided => "?",
+        Verdict::NotCheckable => "\u{2013}",
+    };
+    html! { span.mark.(class(verdict)) aria-hidden="true" { (sign) } }
+}
+
+/// What people wrote, as markup.
+fn prose(text: &str) -> PreEscaped<String> {
+    use pulldown_cmark::{Options, Parser, html as markup};
+    let mut out = String::new();
+    markup::push_html(&mut out, Parser::new_ext(text, Options::ENABLE_TABLES));
+    PreEscaped(
+        out.replace(
+            "<table>",
+            "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>",
+        )
+        .replace("</table>", "</table></div>")
+        .replace("<th></th>", "<td></td>"),
+    )
+}

@@ -264,6 +264,10 @@ pub(crate) struct ReproArgs {
     /// beside measured, claims with causes.
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
+    /// Also write the published figures, the claims, the verdicts and what was measured into this folder as Parquet files,
+    /// with a dictionary of their columns.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dataset: Option<PathBuf>,
     /// What to print.
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: ReproFormat,

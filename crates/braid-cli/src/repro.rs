@@ -17,7 +17,7 @@ use braid_results::claims::{
     self, Cell, Document, ExperimentResult, Figure, Names, Paper, Reproduction, Variation, Varied, Verdict,
 };
 use braid_scenario::{File, Source};
-use braid_study::{Event, Finished, Group, Kind, Plan, Planned, Seeds, Store};
+use braid_study::{Cancel, Event, Finished, Group, Kind, Plan, Planned, Seeds, Store};
 use indexmap::IndexMap;
 
 use crate::Failure;
@@ -50,9 +50,15 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
         if !args.quiet {
             eprintln!("Wrote the report {}; open it in a browser.", path.display());
         }
-        if args.show.is_empty() && !args.from.is_empty() {
-            return Ok(());
+    }
+    if let Some(folder) = &args.dataset {
+        dataset(folder, &pages)?;
+        if !args.quiet {
+            eprintln!("Wrote the data set to {}; dictionary.csv says what is in it.", folder.display());
         }
+    }
+    if side_by_side(args) {
+        return Ok(());
     }
     let parts = if args.show.is_empty() { &Part::DEFAULT[..] } else { &args.show };
     let text = match args.format {
@@ -138,10 +144,27 @@ fn check(args: &ReproArgs) -> Result<(), Failure> {
     }
 }
 
+/// Whether results that are there only go into a page or a data set, which take any.
+fn side_by_side(args: &ReproArgs) -> bool {
+    !args.from.is_empty() && args.show.is_empty() && (args.report.is_some() || args.dataset.is_some())
+}
+
+/// Writes the files of the data set, over earlier ones.
+fn dataset(folder: &Path, documents: &[Document]) -> Result<(), Failure> {
+    prepare(folder)?;
+    let files =
+        claims::dataset::files(documents, VERSION).map_err(|error| Failure::writing(folder, &error))?;
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        braid_study::files::whole(&path, &bytes).map_err(|error| Failure::writing(&path, &error))?;
+    }
+    Ok(())
+}
+
 /// Documents as one, for tables: they must be about the same seeds and changes.
 fn together(args: &ReproArgs, all: &[Document]) -> Result<Document, Failure> {
     let mut first = all[0].clone();
-    if args.report.is_some() && args.show.is_empty() {
+    if side_by_side(args) {
         return Ok(first);
     }
     for (document, path) in all.iter().zip(&args.from).skip(1) {
@@ -441,7 +464,7 @@ impl Work {
     /// The figures of every run, by unit and seed; not a number where there is none.
     fn measure(&self, args: &ReproArgs) -> Result<Vec<Vec<f64>>, Failure> {
         let (plan, units) = self.plan(args.seeds, |study| study)?;
-        self.run(args, &plan, &units, None)
+        self.run(args, &plan, &units, None, &signal::cancel()?)
     }
 
     /// The same of a plan; what is in the store is not run again. On a kernel a run that fails is only missing.
@@ -451,14 +474,14 @@ impl Work {
         plan: &Plan,
         units: &[usize],
         store: Option<&mut Store>,
+        cancel: &Cancel,
     ) -> Result<Vec<Vec<f64>>, Failure> {
         let seeds = plan.seeds_of_each();
         let kept = store.is_some();
-        let cancel = signal::cancel()?;
         let figures = |run: usize| &self.units[units[run / seeds]].figures;
         let mut execution = plan
             .execution()
-            .cancel(&cancel)
+            .cancel(cancel)
             .samples_of(|run| kept || figures(run).iter().any(Figure::needs_samples));
         if let Some(store) = store {
             execution = execution.store(store);

@@ -337,6 +337,93 @@ class ReportInABrowser(unittest.TestCase):
                 self.browser.picture(path, width, scheme == "dark")
                 self.assertGreater(path.stat().st_size, 50_000, path)
 
+class PapersInABrowser(unittest.TestCase):
+    """The papers' report: no script, so what is tested is what anybody sees."""
+
+    @classmethod
+    def setUpClass(cls):
+        OUT.mkdir(parents=True, exist_ok=True)
+        cls.page = OUT / "papers.html"
+        results = sorted(str(path) for path in (ROOT / "papers/results").glob("*.json"))
+        command = [BRAID, "repro", "--from", *results, "--quiet", "--report", cls.page]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.quit)
+
+    def setUp(self):
+        self.browser.get("about:blank")
+        self.browser.get_log("browser")
+
+    def tearDown(self):
+        self.assertEqual(self.browser.get_log("browser"), [])
+
+    def test_it_is_small_and_has_no_script(self):
+        text = self.page.read_text()
+        self.assertLess(len(text), 5_000_000)
+        self.assertNotIn("<script", text)
+
+    def test_it_fits_a_desk_and_a_phone_in_light_and_dark(self):
+        for width, dark in itertools.product((1400, PHONE), (False, True)):
+            with self.subTest(width=width, dark=dark):
+                self.browser.show(self.page, width, dark)
+                wide = self.browser.execute_script("return document.documentElement.scrollWidth")
+                self.assertLessEqual(wide, width)
+                name = f"papers-{width}-{'dark' if dark else 'light'}.png"
+                self.browser.picture(OUT / name, width, dark, {"x": 0, "y": 0, "width": width, "height": 4000})
+
+    def test_every_paper_has_a_drawing_and_a_chart_and_all_its_claims(self):
+        self.browser.show(self.page)
+        for key, claims in (("analysis", 118), ("ba-mpcubic", 159), ("coupled-cubic", 16), ("d-olia", 53), ("lia-evaluation", 41)):
+            paper = self.browser.find_element(By.ID, key)
+            self.assertEqual(len(paper.find_elements(By.CSS_SELECTOR, "details.claim")), claims, key)
+            self.assertGreater(len(paper.find_elements(By.CSS_SELECTOR, "svg.topology path.way")), 2, key)
+        for key in ("analysis", "d-olia", "ba-mpcubic"):
+            self.assertGreater(len(self.browser.find_elements(By.CSS_SELECTOR, f"#{key} svg.plot .diamond")), 10, key)
+
+    def test_boxes_choose_which_claims_are_shown(self):
+        self.browser.show(self.page)
+        shown = "return [...document.querySelectorAll('details.claim')].filter((c) => c.offsetParent).length"
+        before = self.browser.execute_script(shown)
+        box = self.browser.find_element(By.ID, "show-holds")
+        box.send_keys(Keys.SPACE)
+        held = len(self.browser.find_elements(By.CSS_SELECTOR, "details.claim.holds"))
+        self.assertEqual(self.browser.execute_script(shown), before - held)
+        self.assertGreater(held, 100)
+
+    def test_a_claim_opens_by_keyboard_and_by_its_link_and_says_why_it_fails(self):
+        self.browser.show(self.page)
+        summary = self.browser.find_element(By.CSS_SELECTOR, "#d-olia details.claim.fails > summary")
+        summary.send_keys(Keys.ENTER)
+        claim = summary.find_element(By.XPATH, "..")
+        self.assertIsNotNone(claim.get_attribute("open"))
+        self.assertIn("Why:", claim.text)
+        self.assertIn("braid repro d-olia --claim", claim.text)
+        self.browser.get(self.page.as_uri() + "#analysis-c62")
+        self.assertTrue(self.browser.find_element(By.ID, "analysis-c62").is_displayed())
+
+    def test_an_audit_finds_nothing_that_keeps_people_out(self):
+        axe = ROOT / "site/node_modules/axe-core/axe.min.js"
+        if not axe.is_file():
+            self.skipTest("axe-core is missing: npm ci --prefix site")
+        for width, dark in ((1400, False), (PHONE, True)):
+            self.browser.show(self.page, width, dark)
+            # What is folded is looked at, too.
+            self.browser.execute_script("document.querySelectorAll('#coupled-cubic details').forEach((d) => { d.open = true; })")
+            self.browser.execute_script(axe.read_text())
+            self.browser.set_script_timeout(300)
+            found = self.browser.execute_async_script(
+                "const done = arguments[0]; axe.run(document, { resultTypes: ['violations'] }).then("
+                "(r) => done(r.violations.map((v) => [v.id, v.impact, v.nodes.length, v.nodes[0].html.slice(0, 200)])))"
+            )
+            self.assertEqual(found, [])
+
+    def test_print_shows_what_is_folded(self):
+        self.browser.show(self.page)
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        height = self.browser.execute_script("return document.querySelector('#d-olia details.claim .place').offsetHeight")
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        self.assertGreater(height, 0)
+
 
 def picture(path):
     """One run over time, small enough for a document."""

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use assert_cmd::Command;
+use braid_results::claims::Verdict::{Fails, Undecided};
 
 const BEGIN: &str = "<!-- $ braid ";
 const END: &str = "<!-- end -->\n";
@@ -63,4 +64,57 @@ fn the_page_of_published_figures_shows_the_results_that_are_kept() {
 #[test]
 fn the_page_on_reproduction_shows_the_results_that_are_kept() {
     assert!(check("docs/reproduction.md") >= 4);
+}
+
+/// Each command of a cause is one that runs: it is checked whole, with everything that it names.
+#[test]
+fn every_cause_has_commands_that_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut commands = 0;
+    for paper in braid_results::claims::embedded() {
+        for cause in braid_results::claims::causes(paper).unwrap() {
+            for command in cause.commands.values() {
+                commands += 1;
+                let mut words = command.split_whitespace();
+                match words.next() {
+                    Some("braid") => {
+                        let mut braid = Command::cargo_bin("braid").unwrap();
+                        let output = braid.current_dir(&root).args(words).arg("--dry-run").output().unwrap();
+                        let error = String::from_utf8_lossy(&output.stderr);
+                        assert!(output.status.success(), "{paper}/{}: {command}: {error}", cause.id);
+                    }
+                    Some("python3") => assert!(root.join(words.next().unwrap()).is_file(), "{command}"),
+                    _ => panic!("{paper}/{}: {command}", cause.id),
+                }
+            }
+        }
+    }
+    assert!(commands > 80, "{commands}");
+}
+
+/// No claim fails, and none is undecided, without somebody having said why.
+#[test]
+fn every_claim_that_does_not_hold_has_a_cause() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for paper in braid_results::claims::embedded() {
+        let text = fs::read_to_string(root.join(format!("papers/results/{paper}.json"))).unwrap();
+        let document = braid_results::claims::Document::from_json(&text).unwrap();
+        let causes = braid_results::claims::causes(paper).unwrap();
+        let file = braid_results::claims::find(paper).unwrap().unwrap();
+        let known = |id: &String| file.claim.iter().any(|claim| claim.id == *id);
+        for cause in &causes {
+            let named = cause.claims.iter().chain(&cause.excluded_by);
+            assert!(named.clone().all(known), "{paper}/{}: {:?}", cause.id, named.collect::<Vec<_>>());
+            assert!(
+                cause.experiments.iter().all(|id| file.experiment.contains_key(id)),
+                "{paper}/{}",
+                cause.id
+            );
+        }
+        let open =
+            document.papers[0].claims.iter().filter(|claim| matches!(claim.verdict, Fails | Undecided));
+        let without = open.filter(|claim| causes.iter().all(|cause| !cause.claims.contains(&claim.id)));
+        let without: Vec<&str> = without.map(|claim| claim.id.as_str()).collect();
+        assert!(without.is_empty(), "{paper}: {without:?}");
+    }
 }

@@ -21,6 +21,9 @@ const APART: usize = 10;
 /// Of one line of a host.
 const HOST: usize = 17;
 
+/// Nodes as column and place in it, in the order in which a line passes them.
+type Stops = Vec<(usize, usize)>;
+
 /// A bar, or the room that lines keep beside the bars of a column.
 struct Node {
     link: Option<usize>,
@@ -54,8 +57,8 @@ pub(crate) struct Layout {
     columns: Vec<Vec<Node>>,
     /// Flow and place in it of each line.
     owners: Vec<(usize, usize)>,
-    /// The nodes of each line, as column and place in it, in the order in which it passes them.
-    stops: Vec<Vec<(usize, usize)>>,
+    /// Of each line.
+    stops: Vec<Stops>,
     hosts: Vec<usize>,
     pub(crate) width: usize,
     pub(crate) height: usize,
@@ -178,14 +181,14 @@ fn leads(before: &[Vec<usize>], from: usize, to: usize) -> bool {
 }
 
 /// Bars, and room for the lines that pass a column without one.
-fn nodes(column_of: &[Option<usize>], routes: &[&[usize]]) -> (Vec<Vec<Node>>, Vec<Vec<(usize, usize)>>) {
+fn nodes(column_of: &[Option<usize>], routes: &[&[usize]]) -> (Vec<Vec<Node>>, Vec<Stops>) {
     let count = column_of.iter().flatten().max().map_or(0, |last| last + 1);
     let mut columns: Vec<Vec<Node>> = (0..count).map(|_| Vec::new()).collect();
     let mut stops = Vec::new();
     for (lane, route) in routes.iter().enumerate() {
-        let mut own: Vec<(usize, usize)> = Vec::new();
+        let mut own = Stops::new();
         let mut next = 0;
-        let pass = |columns: &mut Vec<Vec<Node>>, own: &mut Vec<(usize, usize)>, column: usize| {
+        let pass = |columns: &mut Vec<Vec<Node>>, own: &mut Stops, column: usize| {
             columns[column].push(Node { link: None, lanes: vec![lane], y: 0 });
             own.push((column, columns[column].len() - 1));
         };
@@ -212,7 +215,7 @@ fn nodes(column_of: &[Option<usize>], routes: &[&[usize]]) -> (Vec<Vec<Node>>, V
 }
 
 /// Each node at the height of the lines that pass it, on average.
-fn order(columns: &mut [Vec<Node>], stops: &mut [Vec<(usize, usize)>]) {
+fn order(columns: &mut [Vec<Node>], stops: &mut [Stops]) {
     for (index, column) in columns.iter_mut().enumerate() {
         let mean = |node: &Node| node.lanes.iter().sum::<usize>() as f64 / node.lanes.len().max(1) as f64;
         let mut places: Vec<usize> = (0..column.len()).collect();

@@ -14,6 +14,8 @@
 mod flows;
 mod layout;
 
+use std::fmt::Write as _;
+
 use braid_scenario::model::{Loss, Scenario};
 use braid_scenario::words;
 use maud::{Markup, PreEscaped, html};
@@ -124,14 +126,14 @@ pub fn description(scenario: &Scenario) -> String {
             let over = if names.is_empty() { "its own links".to_owned() } else { names.join(", ") };
             format!("{} over {over}", lane.label)
         });
-        text += &format!(" {}, {}: {}.", flow.name, flow.about, ways.collect::<Vec<_>>().join("; "));
+        let _ = write!(text, " {}, {}: {}.", flow.name, flow.about, ways.collect::<Vec<_>>().join("; "));
     }
     for (index, link) in scenario.links.iter().enumerate().filter(|(_, link)| !link.private) {
         let who = sharing(scenario, index);
         if who.len() > 1 {
             let rate = words::rate(link.forward.rate_bps as f64);
             let who = if who.len() > 4 { format!("{} connections", who.len()) } else { who.join(", ") };
-            text += &format!(" {}, {rate}, is shared by {who}.", link.name);
+            let _ = write!(text, " {}, {rate}, is shared by {who}.", link.name);
         }
     }
     text

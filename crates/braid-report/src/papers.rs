@@ -230,7 +230,7 @@ fn prose(text: &str) -> PreEscaped<String> {
     PreEscaped(
         out.replace(
             "<table>",
-            "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>",
+            "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>",
         )
         .replace("</table>", "</table></div>")
         .replace("<th></th>", "<td></td>"),

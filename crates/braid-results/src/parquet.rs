@@ -41,14 +41,27 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     /// What the sink says.
     pub fn write(&mut self, rows: &[Row]) -> io::Result<()> {
-        if rows.is_empty() { Ok(()) } else { self.write_group(rows).map_err(cause) }
+        let values = |_, column: &Column| rows.iter().map(|row| column.value(row)).collect();
+        if rows.is_empty() { Ok(()) } else { self.write_group(values).map_err(cause) }
     }
 
-    fn write_group(&mut self, rows: &[Row]) -> Result<(), ParquetError> {
+    /// The same for a table that is not about runs: each row has the values of its columns.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn write_given(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
+        let values = |place: usize, _: &Column| rows.iter().map(|row| row[place].clone()).collect();
+        if rows.is_empty() { Ok(()) } else { self.write_group(values).map_err(cause) }
+    }
+
+    fn write_group<'a>(
+        &mut self,
+        values: impl Fn(usize, &Column) -> Vec<Value<'a>>,
+    ) -> Result<(), ParquetError> {
         let mut group = self.file.next_row_group()?;
-        for column in self.table.columns() {
+        for (place, column) in self.table.columns().enumerate() {
             let writer = group.next_column()?.expect("the file has the table's columns");
-            let values = rows.iter().map(|row| column.value(row));
+            let values = values(place, column).into_iter();
             match column.kind {
                 Kind::Text => put::<ByteArrayType>(writer, column, values, |value| match value {
                     Value::Text(text) => Some(text.as_bytes().to_vec().into()),

@@ -114,6 +114,8 @@ enum Get {
     Field(for<'a> fn(&Row<'a>) -> Value<'a>),
     /// The parameter of that name, which not every run has.
     Parameter(&'static str),
+    /// Rows that are not about runs bring their values themselves.
+    Given,
 }
 
 impl Column {
@@ -125,8 +127,19 @@ impl Column {
                 let Some(text) = row.run.params.get(name) else { return Value::Null };
                 if self.kind == Kind::Real { text.parse::<f64>().ok().into() } else { text.into() }
             }
+            Get::Given => Value::Null,
         }
     }
+}
+
+/// A column of a table that is not about runs; its values may be missing.
+pub(crate) const fn given(
+    name: &'static str,
+    kind: Kind,
+    unit: &'static str,
+    meaning: &'static str,
+) -> Column {
+    Column { name, kind, nullable: true, unit, meaning, value: Get::Given }
 }
 
 /// One kind of table.
@@ -140,6 +153,14 @@ pub struct Table {
 }
 
 impl Table {
+    pub(crate) const fn of(
+        name: &'static str,
+        row: &'static str,
+        parts: &'static [&'static [Column]],
+    ) -> Self {
+        Self { name, row, parts }
+    }
+
     /// The same with a column for each of these parameters of runs, text or [`Kind::Real`], after what tells the runs apart.
     /// It stays for the rest of the program.
     ///

@@ -10,7 +10,7 @@ use super::{Change, Work, stand_ins};
 use crate::Failure;
 use crate::args::ReproArgs;
 use crate::command::VERSION;
-use crate::terminal;
+use crate::{signal, terminal};
 
 /// Processor time per second of a run, from what docs/lab.md measured: between 0.3 and 0.7 s.
 const COST: f64 = 0.5;
@@ -53,6 +53,7 @@ pub(super) fn document(
     }
     let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); papers.len()];
     let mut experiments: Vec<Vec<ExperimentResult>> = vec![Vec::new(); papers.len()];
+    let cancel = signal::cancel()?;
     let mut most = args.seeds.first();
     for part in &parts {
         let key = &papers[part.paper].key;
@@ -60,9 +61,15 @@ pub(super) fn document(
             eprintln!("{key}/{}", part.id);
         }
         let (plan, units) = part.work.plan(part.seeds, on_kernel)?;
+        // What finished runs are known by depends on the kernel, so that has to be there first.
+        plan.prepare(&cancel, |what: &str| {
+            if !args.quiet {
+                eprintln!("{what}");
+            }
+        })?;
         let folder = args.runs.as_ref().map(|runs| runs.join(key).join(&part.id));
         let mut store = folder.map(|folder| Store::open(&folder, &plan, &[])).transpose()?;
-        let values = part.work.run(args, &plan, &units, store.as_mut())?;
+        let values = part.work.run(args, &plan, &units, store.as_mut(), &cancel)?;
         let seeds = count(part.seeds) as usize;
         for study in &part.work.studies {
             cells[part.paper].extend(part.work.cells(study, &values, seeds));

@@ -95,7 +95,7 @@ pub(super) fn searches(
         let mut settings = Vec::new();
         for (setting, study) in space.settings.iter().zip(&mut studies) {
             if setting.is_empty() {
-                groups = work.groups(study);
+                groups = self::groups(study);
             }
             let cells = work.cells(study, values, count);
             let result = claims::evaluate(paper, names, &cells);
@@ -129,25 +129,23 @@ pub(super) fn intention(papers: &[Paper], spaces: &[Space], work: &Work, runs: u
     text
 }
 
-impl Work {
-    /// Experiments that share runs, directly or by others.
-    fn groups(&self, study: &Study) -> Vec<Vec<String>> {
-        let mut groups: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
-        for experiment in &study.experiments {
-            let own = study.cells.iter().filter(|(cell, ..)| cell.experiment == experiment.id);
-            let mut units: Vec<usize> = own.map(|(_, unit, _)| *unit).collect();
-            let mut ids = vec![experiment.id.clone()];
-            let (shared, apart): (Vec<_>, Vec<_>) =
-                groups.into_iter().partition(|(_, known)| known.iter().any(|unit| units.contains(unit)));
-            for (known_ids, known) in shared {
-                ids.splice(0..0, known_ids);
-                units.extend(known);
-            }
-            groups = apart;
-            groups.push((ids, units));
+/// Experiments that share runs, directly or by others.
+fn groups(study: &Study) -> Vec<Vec<String>> {
+    let mut groups: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
+    for experiment in &study.experiments {
+        let own = study.cells.iter().filter(|(cell, ..)| cell.experiment == experiment.id);
+        let mut units: Vec<usize> = own.map(|(_, unit, _)| *unit).collect();
+        let mut ids = vec![experiment.id.clone()];
+        let (shared, apart): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|(_, known)| known.iter().any(|unit| units.contains(unit)));
+        for (known_ids, known) in shared {
+            ids.splice(0..0, known_ids);
+            units.extend(known);
         }
-        groups.into_iter().map(|(ids, _)| ids).collect()
+        groups = apart;
+        groups.push((ids, units));
     }
+    groups.into_iter().map(|(ids, _)| ids).collect()
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ fn conditions(claim: &ClaimResult) -> Markup {
     html! {
         @if !order.is_empty() {
             (plot::conditions(&order[..order.len().min(SHOWN)]))
-            div.wide tabindex="0" role="region" aria-label={ "Comparisons of claim " (claim.id) } {
+            div.wide tabindex="0" role="group" aria-label={ "Comparisons of claim " (claim.id) } {
                 table {
                     thead { tr { th scope="col" { "where" } th.number scope="col" { "left side" } th.number scope="col" { "right side" } th scope="col" { "verdict" } } }
                     tbody {

@@ -29,7 +29,7 @@ pub(super) fn section(page: &Page, experiment: &ExperimentResult) -> Markup {
                 "."
             }
             @if let Some(drawing) = page.drawings.get(&experiment.id) {
-                div.drawing tabindex="0" role="region" aria-label={ "Topology of " (experiment.title) } { (PreEscaped(drawing)) }
+                div.drawing tabindex="0" role="group" aria-label={ "Topology of " (experiment.title) } { (PreEscaped(drawing)) }
             }
             @for table in &tables { (published(page, table)) }
             @if !claims.is_empty() {
@@ -78,7 +78,7 @@ fn published(page: &Page, table: &TableResult) -> Markup {
         }
         details {
             summary { "The same in numbers: published / measured" }
-            div.wide tabindex="0" role="region" aria-label=(title) {
+            div.wide tabindex="0" role="group" aria-label=(title) {
                 table {
                     thead { tr { @for head in &grid.heads { th scope="col" { (head) } } } }
                     tbody {

@@ -13,6 +13,9 @@ const ROW: f64 = 17.0;
 const TOP: f64 = 6.0;
 const BOTTOM: f64 = 34.0;
 
+/// A cell of a scatter: published, measured, and whether they agree.
+type Point = (f64, Estimate, bool);
+
 /// A line of a dot plot.
 struct Row {
     label: String,
@@ -118,7 +121,7 @@ fn dots(rows: &[Row], other: &str, measured: &str, unit: &str) -> Markup {
     let with_kernel = rows.iter().any(|row| row.kernel.is_some());
     let px = |value: f64| number(value, 1);
     html! {
-        div.drawing tabindex="0" role="region" aria-label={ "Chart of " (measured) " and " (other) } {
+        div.drawing tabindex="0" role="group" aria-label={ "Chart of " (measured) " and " (other) } {
             svg.plot viewBox={ "0 0 " (WIDTH) " " (px(bottom + BOTTOM)) } width=(WIDTH) role="img"
                 aria-label={ (rows.len()) " lines: " (measured) " as dots with intervals, " (other) " as diamonds" } {
                 @for tick in ticks(low, high) {
@@ -184,7 +187,7 @@ pub(super) fn scatters(page: &Page) -> Markup {
             metrics.push(table.metric);
         }
     }
-    let squares: Vec<(Metric, Vec<(f64, Estimate, bool)>)> = metrics
+    let squares: Vec<(Metric, Vec<Point>)> = metrics
         .into_iter()
         .map(|metric| {
             let cells = page
@@ -208,7 +211,7 @@ pub(super) fn scatters(page: &Page) -> Markup {
     }
 }
 
-fn square(metric: Metric, points: &[(f64, Estimate, bool)]) -> Markup {
+fn square(metric: Metric, points: &[Point]) -> Markup {
     const SIDE: f64 = 250.0;
     const LEFT: f64 = 48.0;
     let values = || points.iter().flat_map(|(published, measured, _)| [*published, measured.mean]);

@@ -75,7 +75,7 @@ pub(super) fn of_paper(page: &Page) -> Markup {
         @if !page.varied.is_empty() {
             details {
                 summary { "With each of the other assumptions alone (" (page.varied.len()) ")" }
-                div.wide tabindex="0" role="region" aria-label="With other assumptions" {
+                div.wide tabindex="0" role="group" aria-label="With other assumptions" {
                     table {
                         thead { tr {
                             th scope="col" { "what is different" }
@@ -110,7 +110,7 @@ fn kernel(page: &Page) -> Markup {
         .collect();
     let both = |a, b| pairs.iter().filter(|pair| **pair == (a, b)).count();
     html! {
-        div.wide tabindex="0" role="region" aria-label="Verdicts of simulator and kernel" {
+        div.wide tabindex="0" role="group" aria-label="Verdicts of simulator and kernel" {
             table {
                 caption { "Verdicts of simulator (rows) and kernel (columns)" }
                 thead { tr {
@@ -158,7 +158,7 @@ fn search(page: &Page) -> Markup {
         ul.fates { @for fate in Fate::ALL { li { b { (of(fate)) } " " (fate.text()) } } }
         details {
             summary { "Settings by score" }
-            div.wide tabindex="0" role="region" aria-label="Settings by score" {
+            div.wide tabindex="0" role="group" aria-label="Settings by score" {
                 table {
                     thead { tr {
                         th scope="col" { "setting" } th.number scope="col" { "score" } th.number scope="col" { "cells that agree" }

@@ -4,6 +4,8 @@
 //! [`evaluate`] compares. The rules are in `papers/README.md` and, for single comparisons, in [`mod@verdict`].
 
 mod causes;
+#[cfg(feature = "parquet")]
+pub mod dataset;
 mod document;
 mod evaluate;
 mod figure;

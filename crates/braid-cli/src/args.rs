@@ -207,6 +207,9 @@ pub(crate) struct RunArgs {
     /// one interface per subflow. About 250 bytes per packet.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) pcap: Option<PathBuf>,
+    /// With --backend quic, also write each connection's events, as its sender sees them, into this folder: qlog, for qvis.
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    pub(crate) qlog: Option<PathBuf>,
     /// With --pcap, keep at most this many bytes of each packet; all headers fit into 128.
     #[arg(long, value_name = "BYTES", default_value = "128", requires = "pcap",
           value_parser = clap::value_parser!(u32).range(1..=65535))]
@@ -372,6 +375,8 @@ pub(crate) enum Backend {
     Lab,
     /// The kernel of this machine, in real time; needs root.
     Host,
+    /// A multipath QUIC stack in place of MPTCP, over the simulator's links; only if braid was built with it.
+    Quic,
 }
 
 impl Backend {
@@ -381,6 +386,7 @@ impl Backend {
             Self::Sim => "sim",
             Self::Lab => "lab",
             Self::Host => "host",
+            Self::Quic => "quic",
         }
     }
 }

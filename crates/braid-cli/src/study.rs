@@ -29,6 +29,10 @@ pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<P
         }
         #[cfg(target_os = "linux")]
         (Backend::Host, _) => study.backend(Kernel::here(captures.cloned())),
+        #[cfg(feature = "quic")]
+        (Backend::Quic, _) => study.backend(braid_quic_sim::Quic { qlog: args.qlog.clone() }),
+        #[cfg(not(feature = "quic"))]
+        (Backend::Quic, _) => unreachable!("refused above"),
         #[cfg(not(target_os = "linux"))]
         (Backend::Lab | Backend::Host, _) => unreachable!("refused above"),
     };
@@ -39,6 +43,17 @@ pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<P
 fn check_backend(args: &RunArgs) -> Result<(), Failure> {
     let wrong = |message: &str, hint: &str| Err(Failure::bad_input(message, hint));
     match args.backend {
+        Backend::Quic if cfg!(not(feature = "quic")) => wrong(
+            "this braid was built without the backend quic, which needs Rust 1.88",
+            "in a clone of Braid: scripts/quic --cargo build --release -p braid-cli --features quic",
+        ),
+        Backend::Quic if args.events || args.pcap.is_some() => wrong(
+            "the backend quic writes neither --events nor --pcap",
+            "use --qlog DIR, which has each connection's events as qlog",
+        ),
+        Backend::Sim | Backend::Lab | Backend::Host if args.qlog.is_some() => {
+            wrong("--qlog is of the backend quic", "add --backend quic, or use --events")
+        }
         Backend::Lab | Backend::Host if cfg!(not(target_os = "linux")) => {
             wrong("the backends lab and host need Linux", "use --backend sim, the simulator")
         }
@@ -50,10 +65,10 @@ fn check_backend(args: &RunArgs) -> Result<(), Failure> {
             "--algorithm is of the simulator",
             "leave --backend out; a kernel takes the same file with `braid load`",
         ),
-        Backend::Sim | Backend::Host if args.kernel.is_some() || args.boot => {
+        Backend::Sim | Backend::Host | Backend::Quic if args.kernel.is_some() || args.boot => {
             wrong("--kernel and --boot are of the lab", "add --backend lab")
         }
-        Backend::Sim | Backend::Lab | Backend::Host => Ok(()),
+        Backend::Sim | Backend::Lab | Backend::Host | Backend::Quic => Ok(()),
     }
 }
 

@@ -58,4 +58,6 @@ mod tests;
 pub use braid_algorithms::{Spec, SpecError};
 pub use controller::PathController;
 pub use coupling::Coupling;
+/// Flag of algorithms that tell shared bottlenecks: [`PathState::verdict`] is what they say.
+pub const DETECTS: u32 = braid_algorithms::Algorithm::DETECTS;
 pub use path::PathState;

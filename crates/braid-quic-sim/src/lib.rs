@@ -1,0 +1,108 @@
+//! `--backend quic`: the real multipath QUIC stack, `noq-proto`, over the simulator's links in virtual time.
+//!
+//! MPTCP connections of a scenario become multipath QUIC connections with Braid's congestion control; plain TCP connections are
+//! the simulator's own, as ever. A connection's receiver is the QUIC client, which opens the paths; its sender is the
+//! server. What differs from the simulator's MPTCP is in `docs/quic.md`.
+
+mod counts;
+mod flow;
+mod qlog;
+mod run;
+mod session;
+
+use std::path::PathBuf;
+
+use braid_scenario::File;
+use braid_scenario::model::{Connection, Kind, Scenario, Traffic};
+use braid_study::{Backend, Case, Error, Group, Outcome, Request, Sim, Stop};
+
+/// The scheduler of the stack: data goes to the open path with the lowest id that has room.
+const SCHEDULER: &str = "lowest";
+/// Smallest datagram that QUIC sends (RFC 9000 sect. 14).
+const LEAST_DATAGRAM: u32 = 1_200;
+
+/// Multipath QUIC over simulated links.
+#[derive(Clone, Debug, Default)]
+pub struct Quic {
+    /// Each connection's events go to a file in this folder, as qlog of its sender.
+    pub qlog: Option<PathBuf>,
+}
+
+impl Backend for Quic {
+    fn name(&self) -> &'static str {
+        "quic"
+    }
+
+    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
+        match name {
+            None | Some(SCHEDULER) => Ok(SCHEDULER.to_owned()),
+            Some(name) => Err(Error::new(
+                braid_study::Kind::Input,
+                format!("the backend quic has no scheduler \"{name}\""),
+            )
+            .hint(format!("leave --scheduler out: the stack has one of its own, {SCHEDULER}"))),
+        }
+    }
+
+    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        for connection in &cell.connections {
+            let wrong = |key: &str, message: &str, hint: &str| {
+                let key = format!("connection.{}.{key}", connection.name);
+                Err(file.error(&key, message, Some(hint.to_owned())).into())
+            };
+            let is_quic = connection.kind == Kind::Mptcp;
+            match connection.traffic {
+                Traffic::Program(_) => {
+                    return wrong("traffic", "the backend quic cannot run programs", "use --backend lab");
+                }
+                Traffic::Poisson { .. } | Traffic::OnOff { .. } | Traffic::Cbr(_) if is_quic => {
+                    return wrong(
+                        "traffic",
+                        "multipath connections of the backend quic send bulk, object or request-response only",
+                        "choose one of these, or use --backend sim",
+                    );
+                }
+                _ => {}
+            }
+            if is_quic && datagram(connection) < LEAST_DATAGRAM {
+                return wrong(
+                    "mss",
+                    "QUIC sends datagrams of at least 1200 bytes, and this makes them smaller",
+                    "make mss larger, or use --backend sim",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn identity(&self, group: &Group) -> Result<String, Error> {
+        Ok(format!("quic {} {}", Sim.identity(group)?, stack()))
+    }
+
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        request.guarded(|request| {
+            let Case { scenario, spec, seed, .. } = request.case;
+            let mut run = run::Run::new(scenario, spec, seed, request.samples, self.qlog.as_deref())?;
+            while let Some(now_ns) = run.advance() {
+                if request.cancel.flag().load(std::sync::atomic::Ordering::Relaxed) {
+                    return Err(Stop::Cancelled);
+                }
+                request.progress(now_ns);
+            }
+            let (measurements, doubts) = run.finish();
+            Ok(Outcome { measurements, doubts, ..Outcome::default() })
+        })
+    }
+}
+
+/// Bytes of a full datagram, UDP and IP headers excluded: the IP packet is as large as one of the scenario's TCP.
+fn datagram(connection: &Connection) -> u32 {
+    (connection.mss + connection.data_header).saturating_sub(connection.ip_header + 8)
+}
+
+/// The stack and its version, as it was built.
+pub fn stack() -> String {
+    let lock = include_str!("../../../Cargo.lock");
+    let version = lock.split("name = \"noq-proto\"\nversion = \"").nth(1);
+    format!("noq-proto {}", version.and_then(|rest| rest.split('"').next()).unwrap_or("unknown"))
+}

@@ -1,0 +1,157 @@
+//! Scenarios on the QUIC stack.
+
+use std::path::Path;
+
+use braid_quic_sim::Quic;
+use braid_results::Run;
+use braid_results::measure::Measurements;
+use braid_study::{Sim, Study};
+
+const LINKS: &str = r#"
+[link.a]
+rate = "10mbit"
+delay = "10ms"
+queue = "50p"
+[link.b]
+rate = "5mbit"
+delay = "20ms"
+queue = "50p"
+"#;
+
+/// Runs a scenario once; what was measured besides.
+fn run(quic: Quic, name: &str, connections: &str, cc: &str) -> (Run, Measurements) {
+    let text = format!("title = \"t\"\nduration = \"8s\"\nwarmup = \"2s\"\n{LINKS}\n{connections}");
+    let folder = std::env::temp_dir().join(format!("braid-quic-sim-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("s.toml");
+    std::fs::write(&file, text).unwrap();
+    let study = Study::new([file.to_str().unwrap()]).algorithms([cc]).backend(quic);
+    let results = study.check().unwrap().execution().samples().collect().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let run = results.runs()[0].clone();
+    assert!(!run.connections.is_empty(), "{run:?}");
+    (run, results.measurements()[0].clone().unwrap())
+}
+
+fn mbit(run: &Run, connection: usize) -> f64 {
+    run.connections[connection].goodput_bps / 1e6
+}
+
+const BOTH: &str =
+    "[connection.m]\nkind = \"mptcp\"\nsubflow.one.route = [\"a\"]\nsubflow.two.route = [\"b\"]\n";
+
+#[test]
+fn both_paths_are_filled_by_an_uncoupled_algorithm() {
+    let (run, measured) = run(Quic::default(), "fill", BOTH, "cubic");
+    let throughput: f64 = run.connections[0].subflows.iter().map(|subflow| subflow.throughput_bps).sum();
+    assert!(throughput > 0.95 * 15e6, "{throughput}");
+    // Payload: headers of IP, UDP, QUIC and its frames, and the tag, are 5 % at most.
+    assert!(mbit(&run, 0) > 0.90 * 15.0, "{}", mbit(&run, 0));
+    let samples = &measured.connections[0].subflows[1].samples;
+    assert!(samples.len() > 70 && samples.iter().all(|sample| sample.cwnd >= 2));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_of_results_and_of_qlog() {
+    let folder = std::env::temp_dir().join(format!("braid-quic-sim-{}-qlog", std::process::id()));
+    let once = |number: u32| {
+        let folder = folder.join(number.to_string());
+        std::fs::create_dir_all(&folder).unwrap();
+        let (_, measured) = run(Quic { qlog: Some(folder.clone()) }, "same", BOTH, "olia");
+        let file = |folder: &Path| std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+        (measured, std::fs::read(file(&folder)).unwrap())
+    };
+    let (first, second) = (once(1), once(2));
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(first.0, second.0);
+    assert!(first.1.len() > 10_000 && first.1 == second.1, "{} bytes of qlog", first.1.len());
+}
+
+#[test]
+fn an_object_arrives_whole_and_ends_its_connection() {
+    let object = format!("{BOTH}traffic = {{ kind = \"object\", size = \"2MB\" }}\n");
+    let (_, measured) = run(Quic::default(), "object", &object, "lia");
+    let transfer = measured.connections[0].transfers[0];
+    assert_eq!(transfer.bytes, 2_000_000);
+    let seconds = transfer.end_ns.expect("15 Mbit/s take a second or two") as f64 / 1e9;
+    assert!((1.1..3.0).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn requests_are_answered_one_after_the_other() {
+    let traffic = "traffic = { kind = \"request-response\", request = \"300B\", response = \"50kB\", think = \"100ms\" }";
+    let (_, measured) = run(Quic::default(), "requests", &format!("{BOTH}{traffic}\n"), "lia");
+    let transfers = &measured.connections[0].transfers;
+    assert!(transfers.len() > 20, "{}", transfers.len());
+    let done = transfers.iter().filter(|transfer| transfer.end_ns.is_some()).count();
+    assert!(done >= transfers.len() - 1 && transfers.iter().all(|transfer| transfer.bytes == 50_000));
+    for pair in transfers.windows(2) {
+        assert!(pair[1].start_ns >= pair[0].end_ns.unwrap() + 100_000_000, "thinks for 100 ms");
+    }
+}
+
+#[test]
+fn a_path_that_fails_and_comes_back_leaves_the_other_to_carry_everything() {
+    let up = format!("{BOTH}subflow.two.up = [\"0s..3s\", \"5s..8s\"]\n");
+    let (run, measured) = run(Quic::default(), "fails", &up, "cubic");
+    assert!(mbit(&run, 0) > 11.0, "{}", mbit(&run, 0));
+    let received = |second: u64| {
+        let samples = &measured.connections[0].subflows[1].samples;
+        let before = samples.iter().rfind(|sample| sample.time_ns <= second * 1_000_000_000);
+        before.map_or(0, |sample| sample.received_bytes)
+    };
+    assert!(received(3) > 500_000, "{}", received(3));
+    assert!(received(8) > received(3) + 1_000_000, "it is used again: {} {}", received(3), received(8));
+}
+
+#[test]
+fn a_path_that_migrates_goes_on_with_its_window() {
+    let moved = "change = [{ at = \"4s\", route = [\"b\"] }]";
+    let one =
+        format!("[connection.m]\nkind = \"mptcp\"\n[connection.m.subflow.one]\nroute = [\"a\"]\n{moved}\n");
+    let (run, measured) = run(Quic::default(), "moves", &one, "cubic");
+    // 2 s at 10 and 4 s at 5 Mbit/s.
+    assert!(mbit(&run, 0) > 0.85 * 6.67, "{}", mbit(&run, 0));
+    let samples = &measured.connections[0].subflows[0].samples;
+    let at = |ms: u64| samples.iter().rfind(|sample| sample.time_ns <= ms * 1_000_000).unwrap();
+    assert!(at(4_000).ssthresh.is_some() && at(4_200).ssthresh == at(4_000).ssthresh, "not a new controller");
+}
+
+#[test]
+fn tcp_beside_it_is_the_simulators_own_and_shares() {
+    let shared = "[connection.m]\nkind = \"mptcp\"\nsubflow.one.route = [\"a\"]\nsubflow.two.route = [\"a\"]\n\
+                  [connection.t]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"a\"]\n";
+    let (coupled, _) = run(Quic::default(), "shared1", shared, "lia");
+    let (uncoupled, _) = run(Quic::default(), "shared2", shared, "reno");
+    assert!(mbit(&coupled, 1) > 3.0, "{}", mbit(&coupled, 1));
+    assert!(mbit(&coupled, 0) < mbit(&uncoupled, 0), "coupling takes less");
+}
+
+#[test]
+fn what_it_cannot_do_is_refused_before_anything_runs() {
+    let refused = |scenario: &str, set: &str| {
+        let study = Study::new([scenario]).algorithms(["lia"]).set(set).backend(Quic::default());
+        study.check().err().expect("refused").to_string()
+    };
+    assert!(refused("d-olia/1", "duration=0s").len() > 10);
+    let study = Study::new(["d-olia/1"]).algorithms(["lia"]).schedulers(["minrtt"]).backend(Quic::default());
+    assert!(study.check().err().unwrap().to_string().contains("minrtt"));
+}
+
+#[test]
+fn it_agrees_with_the_simulators_tcp_in_d_olia_1() {
+    let rates = |study: Study| {
+        let results =
+            study.set("duration=10s").algorithms(["cubic"]).check().unwrap().execution().collect().unwrap();
+        results.runs()[0].connections[0]
+            .subflows
+            .iter()
+            .map(|subflow| subflow.throughput_bps)
+            .collect::<Vec<_>>()
+    };
+    let quic = rates(Study::new(["d-olia/1"]).backend(Quic::default()));
+    let sim = rates(Study::new(["d-olia/1"]).backend(Sim));
+    for (quic, sim) in quic.iter().zip(&sim) {
+        assert!((quic - sim).abs() < 0.1 * sim, "{quic} {sim}");
+    }
+}

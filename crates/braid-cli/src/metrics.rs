@@ -178,9 +178,7 @@ impl Exporter {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.sees_loaded {
-            notes.push(
-                "note: what is loaded is not seen: that takes CAP_DAC_READ_SEARCH and CAP_DAC_OVERRIDE, or root".into(),
-            );
+            notes.push("note: what is loaded is not seen: that takes CAP_DAC_OVERRIDE, or root".into());
         }
         if self.sampler.may_not_ask() {
             notes.push(

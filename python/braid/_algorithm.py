@@ -50,7 +50,7 @@ def new_algorithm(name: str, folder: str | Path = ".") -> Path:
 
 
 class Algorithm:
-    """A congestion control as a Python class, for exploring: about ten times slower than C, and one run at a time.
+    """A congestion control as a Python class, for exploring: about fifteen times slower than C, and one run at a time.
 
     The events are those of `braid.h`. Each subflow has an object of its own. `view.me` is the subflow that the event
     happened to, `view.eligible` all that count in sums, `view.subflows` all. A view is there only during the event.

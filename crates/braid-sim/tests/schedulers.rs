@@ -92,3 +92,27 @@ fn what_a_subflow_was_given_and_leaves_behind_is_sent_by_another() {
         assert_eq!(result.connections[0].reinjections == 0, scheduler == "redundant", "{scheduler}");
     }
 }
+
+/// Why round-robin has no more out-of-order delay than minRTT in a bulk transfer (`bench/schedulers.py`): with room in one
+/// window at a time there is nothing to choose. It differs where data are few.
+#[test]
+fn schedulers_that_leave_no_window_unused_do_the_same_in_a_bulk_transfer() {
+    let scenario = scenario(30.0, paths(), vec![connection("mp0", None, &[&[0], &[1]])]);
+    let minrtt = run(&scenario, "lia", "minrtt").connections;
+    for scheduler in ["llrp", "rr", "wrr", "hsr", "hsr:rule=lts"] {
+        let other = run(&scenario, "lia", scheduler).connections;
+        let share = |connections: &[braid_results::measure::ConnectionCounts]| {
+            let bytes = |index: usize| connections[0].subflows[index].received_bytes as f64;
+            bytes(0) / (bytes(0) + bytes(1))
+        };
+        assert!((share(&other) - share(&minrtt)).abs() < 0.01, "{scheduler}: {}", share(&other));
+        let ratio = other[0].goodput_bytes as f64 / minrtt[0].goodput_bytes as f64;
+        assert!((0.99..1.01).contains(&ratio), "{scheduler}: {ratio}");
+    }
+    // Those that queue on a path whatever its window wait for each other's data.
+    let delay = |scheduler: &str| {
+        let counts = run(&scenario, "lia", scheduler).connections[0].data_level.clone();
+        counts.unwrap().mean_delay_ms().unwrap()
+    };
+    assert!(delay("sttf") > delay("rr") && delay("otias") > delay("rr"));
+}

@@ -51,10 +51,12 @@
 	P(queue_high, 950, 0, 1000, QUEUE_SCALE, "", "concordance from which on upwards a block is wholly for it")   \
 	P(queue_raw, 200, 0, 1000, QUEUE_SCALE, "", "concordance, noise and all, below which nothing is for it")     \
 	P(queue_ramp, 300, 1, 1000, QUEUE_SCALE, "", "how far above queue_raw all of it counts")                     \
-	P(queue_minus, 1250, 0, 4000, QUEUE_SCALE, "", "the most that a block says against it")                      \
-	P(queue_plus, 1500, 0, 4000, QUEUE_SCALE, "", "the most that a block says for it")                           \
+	P(queue_minus, 2000, 0, 4000, QUEUE_SCALE, "", "the most that a block says against it")                      \
+	P(queue_plus, 2000, 0, 4000, QUEUE_SCALE, "", "the most that a block says for it")                           \
 	P(queue_join, 2500, 0, 4000, QUEUE_SCALE, "", "together above this score")                                   \
 	P(queue_part, 0, 0, 4000, QUEUE_SCALE, "", "apart below minus this score")                                   \
+	P(queue_anew, 600, 0, 1000, QUEUE_SCALE, "",                                                                 \
+	  "apart, level and slope are found anew after a block that is against it by this share of the most")        \
 	P(queue_most, 4000, 1, 30000, QUEUE_SCALE, "", "bound of the score on either side")
 
 BRAID_PARAMS(queue, QUEUE_PARAMS);
@@ -197,13 +199,20 @@ braid_inline void queue_end_block(struct queue_lag *lag, const struct queue_para
 {
 	u32 enough = braid_below32(QUEUE_PAIRS - 1, lag->pairs);
 	s64 bound = (s64)params->queue_most;
-	s64 score = lag->score + (queue_evidence(lag, params, noise) & (0 - (s64)enough));
+	s64 evidence = queue_evidence(lag, params, noise) & (0 - (s64)enough), score = lag->score + evidence;
+	u64 doubt = (u64)params->queue_minus * params->queue_anew / QUEUE_SCALE;
+	/* One of two that are apart may have come to another queue: the step of its level would hide for seconds what they
+	 * have in common from now on. */
+	u32 anew = braid_below(doubt, queue_above(0 - evidence)) & braid_below(queue_above(lag->score), 1);
 
 	score = (s64)braid_min(queue_above(score + bound), (u64)(2 * bound)) - bound;
 	lag->score = (short)score;
 	lag->cross &= (s32)(enough - 1);
 	lag->energy &= enough - 1;
 	lag->pairs &= (u16)(enough - 1);
+	lag->mean_y &= (s32)(anew - 1);
+	lag->slope_x &= (s32)(anew - 1);
+	lag->slope_y &= (s32)(anew - 1);
 }
 
 /* A slot of the peer's at one lag, in slots. */

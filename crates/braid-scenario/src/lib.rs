@@ -13,6 +13,7 @@
 //! # Ok::<(), braid_scenario::Error>(())
 //! ```
 
+pub mod case;
 pub mod format;
 pub mod model;
 pub mod topology;

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use crate::embedded;
 use crate::error::{Error, Problem, quote, suggest};
+use crate::{case, embedded};
 
 /// No scenario is longer than this many bytes; a device or a disk image given by mistake is.
 const LONGEST: u64 = 1 << 20;
@@ -20,10 +20,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// The scenario of that name that comes with Braid.
+    /// The scenario of that name that comes with Braid, or a random one ([`mod@case`]).
     pub fn embedded(name: &str) -> Option<Self> {
-        let text = embedded::text(name)?;
-        Some(Self { name: name.to_owned(), text: text.to_owned() })
+        let text = embedded::text(name).map(str::to_owned).or_else(|| case::text(name))?;
+        Some(Self { name: name.to_owned(), text })
     }
 
     /// The file at `path`.

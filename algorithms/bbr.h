@@ -398,7 +398,7 @@ braid_inline void bbr_update_min_rtt(const struct braid_view *view, struct braid
 		state->ignores = 1;
 	}
 	if (state->mode == BBR_PROBE_RTT) {
-		/* What four packets deliver says nothing of the path. */
+		/* What four packets deliver is not a bandwidth sample. */
 		state->ignored_until = self->delivered + self->in_flight;
 		if (!state->probe_rtt_end_us && self->in_flight <= BBR_MIN_CWND) {
 			state->probe_rtt_end_us = event->now_us + (u64)params->probe_rtt * 1000;

@@ -68,7 +68,8 @@ struct braid_subflow {
 	u64 public_words[BRAID_PUBLIC_WORDS];
 };
 
-/* A connection: subflow[0..n-1] in order of creation, self is the one the event happened to. */
+/* A connection: subflow[0..n-1] in order of creation, self is the one the event happened to. When a subflow leaves, a
+ * kernel's list closes up: places hold for one call, and what is remembered of a sibling goes by its id. */
 struct braid_view {
 	u64 connection; /* identifies the connection on its host */
 	u32 n;          /* 1 to BRAID_MAX_SUBFLOWS; 1 for plain TCP */
@@ -125,14 +126,14 @@ struct braid_event {
 /* Flags of an algorithm. */
 #define BRAID_WANTS_RATE 1u /* fill in the rate sample */
 #define BRAID_OWNS_CWND 2u  /* rate-based: cwnd is the algorithm's in every state, no PRR, no cwnd = 1; always paced */
-#define BRAID_UNCOUPLED 4u  /* looks at no subflow but self: its host need not look for siblings */
+#define BRAID_UNCOUPLED 4u  /* reads no subflow but self: its host need not look for siblings */
 #define BRAID_DETECTS 8u    /* tells shared bottlenecks: hosts find what it says in BRAID_VERDICT_WORD */
 #define BRAID_WANTS_OWD 16u /* fill in owd_us where the host can */
-/* Of siblings it looks only at id, cwnd, ssthresh, ca_state, srtt_us, mss, snd_una, the public words, BRAID_ELIGIBLE and
- * BRAID_SAME_ALGORITHM: its host may leave out the rest. */
+/* It reads only these fields of siblings: id, cwnd, ssthresh, ca_state, srtt_us, mss, snd_una, the public words,
+ * BRAID_ELIGIBLE and BRAID_SAME_ALGORITHM. Its host may leave out the rest. */
 #define BRAID_RATES_OF_SIBLINGS 32u
-/* Its on_ack does nothing if grow is 0 (and cwnd not above cwnd_clamp), and looks of the event only at now_us, grow and
- * BRAID_ACK_CWND_LIMITED: its host may deliver no other ACKs, and leave out the rest. */
+/* Its on_ack does nothing if grow is 0 (and cwnd not above cwnd_clamp), and reads only these event fields: now_us, grow
+ * and BRAID_ACK_CWND_LIMITED. Its host may deliver no other ACKs, and leave out the rest. */
 #define BRAID_GROWTH_ONLY 64u
 
 /*
@@ -179,10 +180,10 @@ braid_inline u32 braid_eligible(const struct braid_view *view)
 	return set;
 }
 
-/* Does what follows for each subflow i of a set. */
-#define braid_for_each(i, set)                                         \
-	for ((i) = 0; (i) < BRAID_MAX_SUBFLOWS && (set) >> (i); (i)++) \
-		if ((set) >> (i) & 1)
+/* Iterates over the set: the statement that follows is run with each i in it. The set is evaluated once. */
+#define braid_for_each(i, set)                                                                        \
+	for (u32 braid_set_ = ((i) = 0, (set)); (i) < BRAID_MAX_SUBFLOWS && braid_set_ >> (i); (i)++) \
+		if (braid_set_ >> (i) & 1)
 
 braid_inline u32 braid_size(u32 set)
 {

@@ -26,7 +26,7 @@ BRAID_PARAMS(cmpbbr, CMPBBR_PARAMS);
 struct cmpbbr_public {
 	u32 bw;        /* 0: none yet, or stopped */
 	u32 delivered; /* at since_us */
-	u64 since_us; /* the beginning of the interval that the policer looks at: of the subflow, or of its last doubt */
+	u64 since_us;  /* the beginning of the interval that the policer checks: of the subflow, or of its last doubt */
 };
 
 struct cmpbbr_private {

@@ -10,10 +10,10 @@
 #include "dynamic_decrease.h"
 #include "olia.h"
 
-#define DOLIA_PARAMS(P)                                                                                            \
-	OLIA_PARAMS(P)                                                                                             \
-	DYNAMIC_DECREASE_PARAMS(P)                                                                                 \
-	P(period, 500000, 1000, 100000000, 1000000, "s", "time between two looks at the smallest and largest RTT") \
+#define DOLIA_PARAMS(P)                                                                                             \
+	OLIA_PARAMS(P)                                                                                              \
+	DYNAMIC_DECREASE_PARAMS(P)                                                                                  \
+	P(period, 500000, 1000, 100000000, 1000000, "s", "time between two checks of the smallest and largest RTT") \
 	P(min_ack, 2, 0, 1000, 1, "samples", "look only if there are more RTT samples than this")
 
 BRAID_PARAMS(dolia, DOLIA_PARAMS);

@@ -28,7 +28,7 @@ struct olia_growth {
 };
 
 /* Sets as braid_eligible makes them. M are the subflows with the largest window, B those with the best quality l/rtt^2.
- * And, as it is found on the same way through the subflows, the rate of self and of all, see shares.h. */
+ * And, computed in the same pass, the rate of self and of all, see shares.h. */
 struct olia_sets {
 	u32 eligible;
 	u32 largest;   /* M */

@@ -8,7 +8,7 @@
  * delivers it first, with grow = 0 and the view of that later moment.
  *
  * Each hook that the kernel calls costs by being called, so there are no more per ACK than these two, and only cong_avoid
- * for algorithms that hear of growth only (BRAID_GROWTH_ONLY). What came with an
+ * for algorithms that are told of growth only (BRAID_GROWTH_ONLY). What came with an
  * ACK is the difference of what the socket counts; that it echoes congestion is told by delivered_ce, which grows with
  * what such an ACK delivers.
  *
@@ -441,7 +441,7 @@ SEC("?struct_ops") void braid_cwnd_event(u64 *args)
 	.set_state = (flags_) & BRAID_OWNS_CWND ? (void *)braid_set_state : 0
 
 /* Optional sections: user space creates the one that fits the kernel, under a name of its choice. An algorithm that
- * ignores idle restarts does not pay for them: applications that send little restart often. One that hears of growth only
+ * ignores idle restarts does not pay for them: applications that send little restart often. One that is told of growth only
  * does not pay for the hook that takes note of each ACK. */
 #define BRAID_OPS(flags_, on_idle_restart)                                                                          \
 	SEC("?.struct_ops.link")                                                                                    \

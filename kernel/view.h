@@ -51,7 +51,7 @@ braid_inline u32 braid_is_established(const struct tcp_sock *tp)
 	return (1u << TCP_ESTABLISHED | 1u << TCP_CLOSE_WAIT) >> (state & 31) & 1;
 }
 
-/* What every algorithm looks at, self or sibling, added to the flags that the caller has set. */
+/* The fields that every algorithm reads, of self and of siblings, added to the flags that the caller has set. */
 braid_inline void braid_read_rates(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
 	u32 srtt_us = tp->srtt_us >> 3;
@@ -68,7 +68,7 @@ braid_inline void braid_read_rates(struct braid_subflow *subflow, const struct t
 		subflow->public_words[k] = tp->inet_conn.icsk_ca_priv[k + 1];
 }
 
-/* Whatever a socket shows. */
+/* Reads all fields of a subflow. */
 braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
 	u32 min_rtt_us = tp->rtt_min.s[0].v;
@@ -164,7 +164,7 @@ braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp)
 	}
 	self = braid_self(view);
 	self->flags |= BRAID_SAME_ALGORITHM;
-	/* Not through BRAID_CAST, where each load is dearer. */
+	/* Not through BRAID_CAST, where each load costs more. */
 	braid_read(self, tp);
 	return coupled + (self->flags & BRAID_ELIGIBLE);
 }

@@ -108,7 +108,7 @@ struct braid_choice {
 		table(BRAID_SCHEDULER_FIELD)     \
 	}
 
-/* Does what follows for each path i of a set. */
+/* Iterates over the set: the statement that follows is run with each path i in it. */
 #define braid_for_each_path(i, set)                 \
 	for ((i) = 0; (i) < BRAID_MAX_PATHS; (i)++) \
 		if ((set) >> (i) & 1)

@@ -70,6 +70,7 @@ braid_inline void comark_compare(struct braid_view *view, struct comark_state *s
 	u32 own_marked = comark_was_marked(braid_self(view), state), i;
 	u64 partners = 0;
 
+	sbd_follow(view, &state->peer[0].id, sizeof(struct comark_peer) / sizeof(u32));
 	braid_for_each(i, peers)
 	{
 		const struct braid_subflow *subflow = &view->subflow[i];

@@ -9,7 +9,7 @@
  *		    const struct braid_event *event);
  *	D_on_ack, D_on_loss: the same
  *
- * Each subflow looks at what it and its peers publish and decides for itself alone: it publishes with whom it shares,
+ * Each subflow reads what it and its peers publish and decides for itself alone: it publishes with whom it shares,
  * and its group is what such statements connect it with, whoever made them.
  */
 #ifndef BRAID_SBD_DETECTOR_H
@@ -75,7 +75,7 @@ braid_inline u32 sbd_coupled(const struct braid_view *view)
 }
 
 /* Sets of subflows that outlive a call are by id: the place of a subflow in the view changes when another one leaves.
- * Ids that differ by a multiple of 64 are taken for one another, which takes as many subflows in a connection's life. */
+ * Ids that differ by a multiple of 64 are taken for one another, which takes as many subflows in one connection. */
 braid_inline u64 sbd_id_bit(const struct braid_subflow *subflow)
 {
 	return 1ull << (subflow->id & 63);
@@ -88,6 +88,26 @@ braid_inline u64 sbd_ids(const struct braid_view *view, u32 set)
 
 	braid_for_each(i, set) ids |= sbd_id_bit(&view->subflow[i]);
 	return ids;
+}
+
+/*
+ * Moves what self remembers of its peers to their places in the view, which closes up when a subflow leaves. Record i of
+ * the memory, so many words of 32 bits of which the first is an id, belongs to subflow[i] afterwards if the ids are equal.
+ * Subflows stand in order of creation in both, so a record only ever moves to the front.
+ */
+braid_inline void sbd_follow(const struct braid_view *view, u32 *memory, u32 words)
+{
+	u32 i, j, k;
+
+	/* Without a branch: see fixed.h. */
+	for (i = 0; i < BRAID_MAX_SUBFLOWS - 1; i++) {
+		for (j = i + 1; j < BRAID_MAX_SUBFLOWS; j++) {
+			u32 moves = 0 - braid_equal(memory[j * words], view->subflow[i].id);
+
+			for (k = 0; k < words; k++)
+				memory[i * words + k] ^= (memory[i * words + k] ^ memory[j * words + k]) & moves;
+		}
+	}
 }
 
 /*

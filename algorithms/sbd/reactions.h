@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A reaction chosen by parameters: one for subflows that share a bottleneck, one for the others. Where the second is what
- * the first is when it is alone, there is just the first. Else the one that rests hears of losses, too.
+ * the first is when it is alone, there is just the first. Else the inactive one is also told of losses.
  */
 #ifndef BRAID_SBD_REACTIONS_H
 #define BRAID_SBD_REACTIONS_H

@@ -48,7 +48,7 @@
 	P(rfc_p_d, 100, 0, 1000, RFC8382_SCALE, "", "p_d, relative difference below which losses are alike")         \
 	P(rfc_p_l, 50, 0, 1000, RFC8382_SCALE, "", "p_l, more loss shows congestion; RFC 8382 gives no number")      \
 	P(rfc_first, first, 1, 1000, 1, "intervals", "no decision before so many")                                   \
-	P(rfc_repeat, repeat, 1, 32, 1, "decisions", "look at so many of the last groupings")                        \
+	P(rfc_repeat, repeat, 1, 32, 1, "decisions", "so many of the last groupings count")                          \
 	P(rfc_agree, agree, 1, 32, 1, "decisions",                                                                   \
 	  "together after so many of them, apart after so many the other "                                           \
 	  "way; in between all stays as it was")                                                                     \
@@ -85,8 +85,8 @@ struct rfc8382_state {
 	/* Of the last intervals, by number of the interval. */
 	s64 mean[RFC8382_M_MAX];      /* us, RFC8382_DELAY_BITS */
 	u64 variation[RFC8382_M_MAX]; /* sum of |delay - mean before|, us with RFC8382_DELAY_BITS; 0 if it does not count */
-	u32 samples[RFC8382_M_MAX];
-	s32 skew[RFC8382_M_MAX]; /* samples below minus samples above */
+	u32 samples[RFC8382_M_MAX]; /* of those that skew and variation are known of */
+	s32 skew[RFC8382_M_MAX];    /* samples below minus samples above */
 	u32 lost[RFC8382_N_MAX];
 	u32 sent[RFC8382_N_MAX];
 	/* Of the present one. */
@@ -212,7 +212,8 @@ braid_inline void rfc8382_end_interval(struct braid_view *view, struct rfc8382_s
 	state->sent_before = sent;
 
 	state->mean[at] = mean;
-	state->samples[at] = state->samples_now;
+	/* The first interval has no mean before it: no skew, no variation, and no part in their denominators. */
+	state->samples[at] = state->samples_now & (0 - braid_below32(0, (u32)braid_min(state->intervals, 1)));
 	state->skew[at] = state->skew_now;
 	state->variation[at] = state->variation_now;
 	state->intervals++;
@@ -340,6 +341,7 @@ braid_inline void rfc8382_adopt(struct braid_view *view, struct rfc8382_state *s
 	u64 partners = 0;
 	u32 i;
 
+	sbd_follow(view, &state->peer[0].id, sizeof(struct rfc8382_peer) / sizeof(u32));
 	braid_for_each(i, peers)
 	{
 		struct rfc8382_peer *peer = &state->peer[i];

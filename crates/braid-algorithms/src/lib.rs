@@ -11,7 +11,7 @@ pub mod layout;
 mod spec;
 
 use layout::{Event, View};
-pub use spec::{Spec, SpecError, normal_form, read_values, unknown};
+pub use spec::{Spec, SpecError, nearest, normal_form, read_values, unknown};
 
 /// `struct braid_param`.
 #[repr(C)]
@@ -241,7 +241,7 @@ impl Algorithm {
     pub const WANTS_RATE: u32 = 1;
     /// cwnd is the algorithm's in every state.
     pub const OWNS_CWND: u32 = 2;
-    /// It looks at no subflow but self.
+    /// It reads no subflow but self.
     pub const UNCOUPLED: u32 = 4;
     /// It tells shared bottlenecks: [`layout::Subflow::verdict`] is what it says.
     pub const DETECTS: u32 = 8;
@@ -250,7 +250,7 @@ impl Algorithm {
     /// Of siblings it looks only at id, cwnd, ssthresh, `ca_state`, `srtt_us`, mss, `snd_una`, the public words and whether
     /// they are eligible and on the same algorithm.
     pub const RATES_OF_SIBLINGS: u32 = 32;
-    /// It does nothing at an ACK that lets nothing grow, and looks of others only at the time, `grow` and whether the window
+    /// It does nothing at an ACK that lets nothing grow, and reads of others only the time, `grow` and whether the window
     /// was the limit.
     pub const GROWTH_ONLY: u32 = 64;
 

@@ -96,6 +96,18 @@ pub fn read_values(text: &str, params: &[Param]) -> Result<Vec<u32>, SpecError> 
     let name = parts.next().unwrap_or_default();
     let mut given: Vec<Option<u32>> = vec![None; params.len()];
     for part in parts {
+        if part.is_empty() {
+            let example = params.first().map_or(String::new(), |param| {
+                format!(
+                    ", or a parameter after the `:`, such as `{name}:{}={}`",
+                    param.name,
+                    param.show(param.initial)
+                )
+            });
+            return Err(SpecError(format!(
+                "nothing follows a `:` in `{text}`: write just `{name}`{example}"
+            )));
+        }
         let (key, value) = part.split_once('=').ok_or_else(|| {
             SpecError(format!("`{part}` in `{text}` has no value: a parameter is written `key=value`"))
         })?;
@@ -190,11 +202,16 @@ fn decimal(text: &str) -> Option<(u128, u128)> {
     Some((whole.parse::<u128>().ok()? * tenths + part.parse::<u128>().ok()?, tenths))
 }
 
+/// The name that a misspelling is nearest to, if it is near.
+pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(&wrong.to_lowercase(), name);
+    let near = names.min_by_key(|name| distance(name));
+    near.filter(|name| distance(name) <= 1.max(name.len() / 3) && distance(name) < name.len())
+}
+
 /// What to write instead: the name that is nearly the same, or all there are.
 fn remedy(wrong: &str, names: impl Iterator<Item = &'static str> + Clone, all: &str) -> String {
-    let distance = |name: &str| strsim::damerau_levenshtein(&wrong.to_lowercase(), name);
-    let near = names.clone().min_by_key(|name| distance(name));
-    match near.filter(|name| distance(name) <= 1.max(name.len() / 3) && distance(name) < name.len()) {
+    match nearest(wrong, names.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => format!("{all} {}", names.collect::<Vec<_>>().join(", ")),
     }

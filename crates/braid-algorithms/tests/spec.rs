@@ -60,7 +60,11 @@ fn wrong_keys_get_a_suggestion_or_the_list() {
         error("cubic:beta"),
         "`beta` in `cubic:beta` has no value: a parameter is written `key=value`"
     );
-    assert_eq!(error("cubic:"), "`` in `cubic:` has no value: a parameter is written `key=value`");
+    assert_eq!(
+        error("lia:"),
+        "nothing follows a `:` in `lia:`: write just `lia`, or a parameter after the `:`, such as `lia:rounding=exact`"
+    );
+    assert_eq!(error("reno:"), "nothing follows a `:` in `reno:`: write just `reno`");
     assert_eq!(
         error("cubic:beta=0.7:beta=0.8"),
         "`beta` is given twice in `cubic:beta=0.7:beta=0.8`: keep one of the two"

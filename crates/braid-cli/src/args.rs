@@ -115,7 +115,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: PathBuf,
     /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Have the runs done by the workers of a Dask cluster with this scheduler, such as `tcp://10.0.0.1:8786`. Needs
     /// Braid's Python package and Dask on this machine, and the package on the workers (docs/python.md).
@@ -170,7 +170,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
     pub(crate) scheduler: Vec<String>,
     /// Run every combination with these seeds: N means 1 to N, A..B means A to B, both included.
-    #[arg(long, value_name = "N|A..B", default_value = "1")]
+    #[arg(long, value_name = "N|A..B", default_value = "1", allow_negative_numbers = true)]
     pub(crate) seeds: Seeds,
     /// Where to run.
     #[arg(long, value_enum, default_value = "sim")]
@@ -187,7 +187,7 @@ pub(crate) struct RunArgs {
     pub(crate) set: Vec<String>,
     /// Number of runs at the same time; the results do not depend on it. Default: one per processor (with --backend host,
     /// where runs disturb each other, one).
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// What to print: a table for people, one JSON document, one JSON object per run and line, or CSV.
     #[arg(long, value_enum, default_value = "table")]
@@ -233,7 +233,7 @@ pub(crate) struct ReproArgs {
     #[arg(value_name = "PAPER|EXPERIMENT")]
     pub(crate) what: Vec<String>,
     /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included. One decides nothing.
-    #[arg(long, value_name = "N|A..B", default_value = "10")]
+    #[arg(long, value_name = "N|A..B", default_value = "10", allow_negative_numbers = true)]
     pub(crate) seeds: Seeds,
     /// Change every scenario that has the link or connection, such as link.b1.queue=50p; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -261,7 +261,7 @@ pub(crate) struct ReproArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) runs: Option<PathBuf>,
     /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Also write everything as one page for a browser, complete in itself: scoreboard, drawn topologies, published
     /// beside measured, claims with causes.
@@ -277,7 +277,8 @@ pub(crate) struct ReproArgs {
     /// Which parts to print as table or Markdown. Default: all of them.
     #[arg(long, value_name = "PART,...", value_delimiter = ',', value_parser = part())]
     pub(crate) show: Vec<Part>,
-    /// Also write repro.json into this folder; other results there are never overwritten.
+    /// Also write repro.json into this folder, which keeps runs until then: interrupted, the same command goes on from
+    /// there. Other results there are never overwritten.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// Run nothing; show a repro.json written earlier, or several.
@@ -302,10 +303,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',', add = ArgValueCompleter::new(complete::specs))]
     pub(crate) cc: Vec<String>,
     /// Seeds of the lab's runs: N means 1 to N, A..B means A to B, both included.
-    #[arg(long, value_name = "N|A..B", default_value = "1")]
+    #[arg(long, value_name = "N|A..B", default_value = "1", allow_negative_numbers = true)]
     pub(crate) seeds: Seeds,
     /// Seeds of the simulator's runs, which cost little: more of them tell better what chance does.
-    #[arg(long, value_name = "N|A..B", default_value = "20")]
+    #[arg(long, value_name = "N|A..B", default_value = "20", allow_negative_numbers = true)]
     pub(crate) sim_seeds: Seeds,
     /// Length of each run, warm-up included; short for --set duration=...
     #[arg(long, value_name = "TIME")]
@@ -317,7 +318,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Option<String>,
     /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// What to print.
     #[arg(long, value_enum, default_value = "table")]
@@ -360,6 +361,15 @@ pub(crate) enum ReproFormat {
     Json,
     /// For spreadsheets: one published cell, or one comparison of a claim, a line.
     Csv,
+}
+
+/// A number of runs at the same time.
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    match text.parse::<usize>().map(NonZeroUsize::new) {
+        Ok(Some(jobs)) => Ok(jobs),
+        Ok(None) => Err("no run would ever begin; leave --jobs out for one per processor".to_owned()),
+        Err(_) => Err("expected a whole number, at least 1".to_owned()),
+    }
 }
 
 fn part() -> impl TypedValueParser<Value = Part> {

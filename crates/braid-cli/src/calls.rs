@@ -245,7 +245,9 @@ mod live {
         );
         if let Some(error) = failed {
             let message = format!("cannot write {}: {error}", args.output.display());
-            return Err(Failure::new(FAILED, message));
+            let hint =
+                format!("what was recorded before can be read: `braid replay {}`", args.output.display());
+            return Err(Failure::new(FAILED, message).hint(hint));
         }
         let recorded = match recorded {
             Ok(recorded) => recorded,

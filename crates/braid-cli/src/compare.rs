@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use braid_lab::{Kernel, Start};
 use braid_report::compare::{markdown, text};
 use braid_report::html::{Part, Report, Selection, Series};
 use braid_report::overlay::{Panel, svg};
@@ -26,7 +27,6 @@ use sha2::{Digest as _, Sha256};
 use crate::args::{CompareArgs, CompareFormat};
 use crate::command::{self, VERSION};
 use crate::failure::FAILED;
-use crate::lab::{self, Kernel};
 use crate::progress::Progress;
 use crate::report::{self, ReportFile};
 use crate::study::intention;
@@ -36,7 +36,7 @@ use crate::{Failure, list, signal, terminal};
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let kept = Kept::of(args)?.map(Arc::new);
     let needed = Arc::new(OnceLock::new());
-    let lab = Kernel::in_guest(args.kernel.as_deref(), false, None);
+    let lab = Kernel::in_guest(args.kernel.as_deref(), Start::Restored);
     let lab = Keeping { lab, kept: kept.clone(), needed: Arc::clone(&needed) };
     let in_lab = study(args, args.seeds).backend(lab).check()?;
     let in_sim = study(args, args.sim_seeds).backend(AsInTheLab).check()?;
@@ -257,7 +257,7 @@ struct Document<'a> {
 fn study(args: &CompareArgs, seeds: Seeds) -> Study {
     let study = set(args).into_iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
     // Both have this scheduler.
-    study.algorithms(&args.cc).schedulers([lab::SCHEDULER]).seeds(seeds)
+    study.algorithms(&args.cc).schedulers([braid_lab::SCHEDULER]).seeds(seeds)
 }
 
 fn set(args: &CompareArgs) -> Vec<String> {
@@ -331,7 +331,7 @@ impl Backend for AsInTheLab {
     }
 }
 
-/// The lab, whose runs are kept: they are dear.
+/// The lab, whose runs are kept: they take long.
 struct Keeping {
     lab: Kernel,
     kept: Option<Arc<Kept>>,
@@ -396,7 +396,7 @@ impl Kept {
     fn of(args: &CompareArgs) -> Result<Option<Self>, Failure> {
         let Some(path) = args.out.clone() else { return Ok(None) };
         let kernel = args.kernel.as_deref().unwrap_or(braid_lab::default_kernel());
-        let kernel = braid_lab::kernel_identity(kernel).map_err(|error| lab::failure(&error))?;
+        let kernel = braid_lab::kernel_identity(kernel).map_err(Error::from)?;
         Ok(Some(Self { path, kernel }))
     }
 

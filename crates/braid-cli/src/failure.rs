@@ -58,6 +58,11 @@ impl Failure {
         Self { code, message, hint }
     }
 
+    /// The same with a remedy.
+    pub(crate) fn hint(self, hint: String) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+
     pub(crate) fn stdout(error: &io::Error) -> Self {
         Self::new(FAILED, format!("cannot write to standard output: {error}"))
     }

@@ -184,8 +184,8 @@ pub(crate) fn numbers(scenario: &Scenario) -> String {
                 name.split('@').next().unwrap_or_default()
             });
             let end = connection.stop_ns.unwrap_or(scenario.duration_ns);
-            let life = [(connection.start_ns, end)];
-            let times = if subflow.up.is_empty() { &life[..] } else { &subflow.up };
+            let open = [(connection.start_ns, end)];
+            let times = if subflow.up.is_empty() { &open[..] } else { &subflow.up };
             let times: Vec<String> =
                 times.iter().map(|&(from, to)| format!("{}..{}", seconds(from), seconds(to))).collect();
             flows.push(vec![

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use braid_algorithms::Spec;
+use braid_algorithms::{Spec, nearest};
 use braid_report::repro::{self as report, Part};
 use braid_results::OK;
 use braid_results::claims::{
@@ -35,15 +35,18 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
     if let Some(path) = &args.report {
         page::prepare(path)?;
     }
-    let (document, pages) = if args.from.is_empty() {
-        let Some(document) = measured(args)? else { return Ok(()) };
-        (document.clone(), vec![document])
+    let (document, pages, store) = if args.from.is_empty() {
+        let Some((document, store)) = measured(args)? else { return Ok(()) };
+        (document.clone(), vec![document], store)
     } else {
         let all: Vec<Document> = args.from.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
-        (together(args, &all)?, all)
+        (together(args, &all)?, all, None)
     };
     if let Some(folder) = &args.out {
         write(folder, &document)?;
+    }
+    if let Some(mut store) = store {
+        store.remove_runs()?;
     }
     if let Some(path) = &args.report {
         page::write(path, args, &pages)?;
@@ -80,12 +83,13 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs what was asked for; nothing if it was only asked what that would be.
-fn measured(args: &ReproArgs) -> Result<Option<Document>, Failure> {
+/// Runs what was asked for, with the store that keeps the runs until the results are written; nothing if it was only asked what
+/// that would be.
+fn measured(args: &ReproArgs) -> Result<Option<(Document, Option<Store>)>, Failure> {
     let names = claims::names().map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
     let papers = papers(&args.what, &args.claim)?;
     if args.backend == Backend::Lab {
-        return lab::document(args, &papers, &names);
+        return Ok(lab::document(args, &papers, &names)?.map(|document| (document, None)));
     }
     let work = Work::new(args, &papers, &names)?;
     let spaces: Vec<search::Space> = papers
@@ -104,15 +108,12 @@ fn measured(args: &ReproArgs) -> Result<Option<Document>, Failure> {
         terminal::print(text.as_bytes())?;
         return Ok(None);
     }
-    if let Some(folder) = &args.out {
-        prepare(folder)?;
-    }
     // What is as assumed is among the settings of a search: its runs are not done twice.
-    let values = if args.search { Vec::new() } else { work.measure(args)? };
     if !args.search {
-        return Ok(Some(work.document(args, &papers, &names, &values)));
+        let (values, store) = work.measure(args)?;
+        return Ok(Some((work.document(args, &papers, &names, &values), store)));
     }
-    let values = searched.measure(args)?;
+    let (values, store) = searched.measure(args)?;
     let search = search::searches(args, &papers, &names, &spaces, &searched, &values);
     let mut firsts = searched.studies.iter().enumerate().filter(|(_, study)| study.variation.is_none());
     let results = firsts.by_ref().map(|(_, study)| {
@@ -121,12 +122,13 @@ fn measured(args: &ReproArgs) -> Result<Option<Document>, Failure> {
         Reproduction { experiments, ..claims::evaluate(&papers[study.paper], &names, &cells) }
     });
     let seeds = [args.seeds.first(), args.seeds.last()];
-    Ok(Some(Document {
+    let document = Document {
         set: args.set.clone(),
         cc: stand_ins(&args.cc)?,
         search,
         ..Document::new(VERSION, seeds, results.collect())
-    }))
+    };
+    Ok(Some((document, store)))
 }
 
 /// What does not go together.
@@ -210,7 +212,9 @@ fn papers(asked: &[String], claims_asked: &[String]) -> Result<Vec<Paper>, Failu
             Paper::parse(&stem, name, &text).map_err(bad)?
         } else {
             let found = claims::find(key).ok_or_else(|| {
-                let there = format!("there are {}; a file of your own ends in .toml", all.join(", "));
+                let there = instead(key, &all).unwrap_or_else(|| {
+                    format!("there are {}; a file of your own ends in .toml", all.join(", "))
+                });
                 Failure::bad_input(format!("no paper is called \"{key}\""), there)
             })?;
             found.map_err(bad)?
@@ -219,7 +223,7 @@ fn papers(asked: &[String], claims_asked: &[String]) -> Result<Vec<Paper>, Failu
         if let Some(experiment) = experiment.filter(|id| !known.iter().any(|known| known == id)) {
             return Err(Failure::bad_input(
                 format!("{key} has no experiment \"{experiment}\""),
-                format!("it has {}", known.join(", ")),
+                instead(experiment, &known).unwrap_or_else(|| format!("it has {}", known.join(", "))),
             ));
         }
         let wanted = experiment.map_or(known, |id| vec![id.to_owned()]);
@@ -238,6 +242,11 @@ fn papers(asked: &[String], claims_asked: &[String]) -> Result<Vec<Paper>, Failu
         )),
         None => Ok(papers.into_iter().filter(|paper| !paper.claim.is_empty()).collect()),
     }
+}
+
+/// What was meant by a misspelt name, if that can be guessed.
+fn instead(wrong: &str, known: &[String]) -> Option<String> {
+    nearest(wrong, known.iter().map(String::as_str)).map(|name| format!("did you mean {name}?"))
 }
 
 /// The part of a paper that these experiments decide.
@@ -304,12 +313,12 @@ impl Work {
         let algorithms =
             || papers.iter().flat_map(|paper| &paper.experiment).flat_map(|(_, e)| &e.algorithms);
         if let Some(name) = base.cc.keys().find(|name| !algorithms().any(|known| known == *name)) {
-            let mut known: Vec<&str> = algorithms().map(String::as_str).collect();
+            let mut known: Vec<String> = algorithms().cloned().collect();
             known.sort_unstable();
             known.dedup();
             return Err(Failure::bad_input(
                 format!("--cc {name}=...: no algorithm of these papers is called \"{name}\""),
-                format!("they have {}", known.join(", ")),
+                instead(name, &known).unwrap_or_else(|| format!("they have {}", known.join(", "))),
             ));
         }
         let mut work = Self { files: IndexMap::new(), units: Vec::new(), studies: Vec::new() };
@@ -462,9 +471,14 @@ impl Work {
     }
 
     /// The figures of every run, by unit and seed; not a number where there is none.
-    fn measure(&self, args: &ReproArgs) -> Result<Vec<Vec<f64>>, Failure> {
+    fn measure(&self, args: &ReproArgs) -> Result<(Vec<Vec<f64>>, Option<Store>), Failure> {
         let (plan, units) = self.plan(args.seeds, |study| study)?;
-        self.run(args, &plan, &units, None, &signal::cancel()?)
+        let cancel = signal::cancel()?;
+        plan.prepare(&cancel, |_| ())?;
+        let open = |folder: &PathBuf| Store::open(folder, &plan, &[RESULTS.to_owned()]);
+        let mut store = args.out.as_ref().map(open).transpose()?;
+        let values = self.run(args, &plan, &units, store.as_mut(), &cancel)?;
+        Ok((values, store))
     }
 
     /// The same of a plan; what is in the store is not run again. On a kernel a run that fails is only missing.
@@ -476,13 +490,15 @@ impl Work {
         store: Option<&mut Store>,
         cancel: &Cancel,
     ) -> Result<Vec<Vec<f64>>, Failure> {
+        let then =
+            if store.is_some() { "; the same command goes on from there" } else { "; no file was written" };
         let seeds = plan.seeds_of_each();
-        let kept = store.is_some();
         let figures = |run: usize| &self.units[units[run / seeds]].figures;
         let mut execution = plan
             .execution()
             .cancel(cancel)
-            .samples_of(|run| kept || figures(run).iter().any(Figure::needs_samples));
+            .measurements()
+            .samples_of(|run| args.runs.is_some() || figures(run).iter().any(Figure::needs_samples));
         if let Some(store) = store {
             execution = execution.store(store);
         }
@@ -524,7 +540,7 @@ impl Work {
             (None, Err(error)) => {
                 let interrupted = error.kind == Kind::Cancelled;
                 let failure = Failure::from(error);
-                Err(if interrupted { failure.and("; no file was written") } else { failure })
+                Err(if interrupted { failure.and(then) } else { failure })
             }
         }
     }

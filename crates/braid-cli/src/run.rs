@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use braid_report::{Cell, Style, Table, tables};
-use braid_results::summary::summarize;
 use braid_results::{Document, OK, Run, Summary, json, table};
 use braid_study::{Cancel, Event, Finished, Kind, Plan};
 
@@ -55,8 +54,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     )?;
     let seconds = progress.started().elapsed().as_secs_f64();
 
-    let mut summary = if keeps_runs(args) { summarize(&runs) } else { vec![] };
-    plan.add_theory(&mut summary);
+    let summary = if keeps_runs(args) { plan.summarize(&runs) } else { vec![] };
     if let Some(folder) = &mut folder {
         let document = Document::new(VERSION, &runs, &summary).to_json();
         folder.write(

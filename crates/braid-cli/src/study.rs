@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use braid_algorithms::Spec;
+#[cfg(target_os = "linux")]
+use braid_lab::{Kernel, Start};
 use braid_study::{Plan, Study};
 
 use crate::Failure;
 use crate::args::{Backend, RunArgs};
 use crate::capture::{Captured, Captures};
 #[cfg(target_os = "linux")]
-use crate::lab::Kernel;
+use crate::lab;
 
 /// Reads and checks everything that `args` name.
 pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<Plan, Failure> {
@@ -25,10 +27,11 @@ pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<P
         (Backend::Sim, Some(captures)) => study.backend(Captured(Arc::clone(captures))),
         #[cfg(target_os = "linux")]
         (Backend::Lab, _) => {
-            study.backend(Kernel::in_guest(args.kernel.as_deref(), args.boot, captures.cloned()))
+            let start = if args.boot { Start::Booted } else { Start::Restored };
+            on_kernel(study, Kernel::in_guest(args.kernel.as_deref(), start), captures)
         }
         #[cfg(target_os = "linux")]
-        (Backend::Host, _) => study.backend(Kernel::here(captures.cloned())),
+        (Backend::Host, _) => on_kernel(study, Kernel::here(), captures),
         #[cfg(feature = "quic")]
         (Backend::Quic, _) => study.backend(braid_quic_sim::Quic { qlog: args.qlog.clone() }),
         #[cfg(not(feature = "quic"))]
@@ -37,6 +40,14 @@ pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<P
         (Backend::Lab | Backend::Host, _) => unreachable!("refused above"),
     };
     Ok(study.check()?)
+}
+
+#[cfg(target_os = "linux")]
+fn on_kernel(study: Study, kernel: Kernel, captures: Option<&Arc<Captures>>) -> Study {
+    match captures {
+        None => study.backend(kernel),
+        Some(captures) => study.backend(lab::Captured { kernel, captures: Arc::clone(captures) }),
+    }
 }
 
 /// Whether the backend is there and can do what else is asked for.

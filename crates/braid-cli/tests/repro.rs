@@ -221,3 +221,36 @@ fn wrong_input_is_refused_with_what_there_is() {
         place.refused(line, &[part]);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_reproduction_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
+    use std::fs;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    let place = place(true);
+    place.stdout("repro little.toml --seeds 60 --out undisturbed --quiet");
+    let kept = || fs::read_dir(place.path().join("killed/unfinished")).map_or(0, Iterator::count);
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("braid"))
+        .current_dir(place.path())
+        .args(["repro", "little.toml", "--seeds", "60", "--out", "killed", "--quiet", "--jobs", "1"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while kept() == 0 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(kept() > 0, "killed with runs on the disk");
+    assert!(!place.path().join("killed/repro.json").exists());
+    place.refused(
+        "repro little.toml --seeds 61 --out killed",
+        &["with seeds 1..60", "nothing was overwritten"],
+    );
+    place.stdout("repro little.toml --seeds 60 --out killed --quiet");
+    let result = |folder: &str| fs::read(place.path().join(folder).join("repro.json")).unwrap();
+    assert!(result("killed") == result("undisturbed"));
+    assert_eq!(kept(), 0);
+}

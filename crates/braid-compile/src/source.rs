@@ -116,7 +116,7 @@ pub(crate) fn tokens(expanded: &str, headers: &Path) -> Vec<Token> {
     tokens
 }
 
-/// Refuses what the contract forbids and a look at the source can tell.
+/// Refuses what the contract forbids and the source shows.
 pub(crate) fn check(tokens: &[Token]) -> Result<(), Error> {
     for (at, token) in tokens.iter().enumerate() {
         let Some(place) = &token.place else { continue };

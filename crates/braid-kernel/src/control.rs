@@ -14,12 +14,10 @@ use libbpf_rs::{ErrorKind, Link, MapCore as _, MapFlags, MapHandle, set_print};
 
 use crate::{
     Error, Namespace, Socket, bpffs, default, namespace,
-    object::{CARRIED, load_algorithm, map, ops_of_this_kernel},
+    object::{CARRIED, PREFIX, load_algorithm, map, ops_of_this_kernel},
     set_default, sockets,
 };
 
-/// What the kernel's names of our congestion controls begin with.
-pub const PREFIX: &str = "braid_";
 /// The kernel has 15 characters for a name.
 const MAX_NAME: usize = 15 - PREFIX.len();
 
@@ -209,7 +207,7 @@ fn pinning(pins: &Path, error: &io::Error) -> Error {
 /// What is loaded, by name.
 ///
 /// # Errors
-/// If this process may not look at it.
+/// If this process may not inspect it.
 pub fn loaded() -> Result<Vec<Loaded>, Error> {
     let look = |name: String| {
         let pins = bpffs::folder().join(&name);

@@ -20,12 +20,12 @@ mod sockets;
 mod trace;
 mod verdicts;
 
-pub use control::{Held, Loaded, PREFIX, Use, Version, hold, load, loaded, unload, uses};
+pub use control::{Held, Loaded, Use, Version, hold, load, loaded, unload, uses};
 pub use doctor::{Requirement, doctor};
 pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};
 pub use namespace::{Namespace, available, default, noted_default, set_default};
-pub use object::{Verified, verify};
+pub use object::{PREFIX, Verified, verify};
 pub use parity::{Call, Parity};
 pub use sockets::{Flow, Socket, interfaces, sockets};
 pub use trace::{Recorded, record};

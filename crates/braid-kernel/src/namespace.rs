@@ -44,7 +44,7 @@ impl Namespace {
         }
     }
 
-    /// Every namespace that has a name or a process this one may look at, its own first, each once.
+    /// Every namespace that has a name or a process this one may inspect, its own first, each once.
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::own()];
         let mut named: Vec<PathBuf> = files("/run/netns");

@@ -13,7 +13,10 @@ use libbpf_rs::{
     set_print,
 };
 
-use crate::{Error, PREFIX, objects};
+use crate::{Error, objects};
+
+/// What the kernel's names of our congestion controls begin with.
+pub const PREFIX: &str = "braid_";
 
 /// What the verifier says of a program that it accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +50,7 @@ pub(crate) fn load_algorithm(
     load_programs(spec, name, pins, name.is_none())
 }
 
-/// The same with or without what runs single transitions: what the verifier need not look at costs no time.
+/// The same with or without what runs single transitions: what the verifier need not check costs no time.
 fn load_programs(
     spec: &Spec,
     name: Option<&str>,

@@ -68,14 +68,14 @@ impl KernelLog {
         Ok(Self { is_over, reader })
     }
 
-    /// What came until now that tells of a fault.
+    /// The records so far that report a fault.
     fn faults(self) -> Vec<String> {
         self.is_over.store(true, Ordering::Relaxed);
         self.reader.join().expect("no panic")
     }
 }
 
-/// Reads a log of one record per read as far as it goes, and adds the records that tell of a fault.
+/// Reads a log of one record per read as far as it goes, and adds the records that report a fault.
 fn read_faults(log: &mut impl Read, faults: &mut Vec<String>) {
     const SIGNS: [&str; 9] = [
         "WARNING:",
@@ -126,7 +126,7 @@ fn messages_that_the_log_lost_are_a_fault_and_those_behind_them_are_read() {
 }
 
 /// Replaces and unloads, over and over. Returns how often. The next one is that which has taken least time so far: what is
-/// dear to the verifier comes seldom on a slow processor, and what is cheap goes on meanwhile.
+/// expensive for the verifier comes seldom on a slow processor, and what is cheap goes on meanwhile.
 fn churn(stop: &AtomicBool, rounds: &AtomicU64) -> (u64, u64) {
     let (mut replaced, mut unloaded) = (0, 0);
     let mut spent = [Duration::ZERO; NAMES.len()];

@@ -4,15 +4,18 @@
 //! machine, and neither KVM nor root is needed. [`Lab::prepare`] finds kernel and QEMU, builds the guest's image around
 //! this very program and boots it once; [`Lab::run`] restores that and runs a scenario in it: namespaces, veth, netem,
 //! MPTCP sockets, and the algorithms as eBPF. [`agent()`] is what runs in the guest. A [`Host`] runs the same on the kernel of
-//! this machine, in real time.
+//! this machine, in real time. Either is a backend of studies as a [`Kernel`].
 //!
-//! Two halves that do not know each other: `driver` is outside, `agent` inside. Between them is `job`, plain data.
+//! Two halves that do not know each other: `driver` is outside, `agent` inside. Between them is `job`, plain data. `backend`, above `driver`, is what
+//! `braid-study` knows of it.
 
 mod agent;
+mod backend;
 mod driver;
 mod job;
 
 pub use agent::{agent, agent_here};
+pub use backend::{Kernel, SCHEDULER};
 pub use driver::{
     Capture, Error, Host, Kind, Lab, Outcome, Start, Unsupported, check, default_kernel, kernel_identity,
     own_of_the_kernel,

@@ -203,7 +203,7 @@ pub(crate) fn bottlenecks(scenario: &Scenario) -> Vec<usize> {
     links
 }
 
-/// Whether a subflow comes to the link or leaves it during the run: rates of whole runs then say nothing of that link.
+/// Whether a subflow comes to the link or leaves it during the run: rates of whole runs then do not describe that link.
 pub(crate) fn somebody_moves(scenario: &Scenario, link: usize) -> bool {
     let moves = |subflow: &Subflow| {
         let mut later = subflow.reroutes.iter().filter_map(|reroute| reroute.forward.as_ref());

@@ -76,7 +76,7 @@ pub fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Avail
         bottlenecks.push(own);
     }
     let fair_share = |(index, connection): (usize, &Connection)| {
-        let (from, to) = life_within(connection, stretch);
+        let (from, to) = open_within(connection, stretch);
         let mut share = Available { subflows: vec![0.0; connection.subflows.len()], best: 0.0, total: 0.0 };
         if from >= to || connection.traffic != Traffic::Bulk {
             return share;
@@ -121,8 +121,8 @@ pub(crate) fn measured(scenario: &Scenario) -> (u64, u64) {
     (scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns)
 }
 
-/// The part of a connection's life in a stretch: `[from, to)`, or `from >= to` if there is none.
-fn life_within(connection: &Connection, (from, to): (u64, u64)) -> (u64, u64) {
+/// The part of a stretch in which a connection is open: `[from, to)`, or `from >= to` if there is none.
+fn open_within(connection: &Connection, (from, to): (u64, u64)) -> (u64, u64) {
     (connection.start_ns.max(from), connection.stop_ns.unwrap_or(to).min(to))
 }
 
@@ -130,11 +130,11 @@ fn life_within(connection: &Connection, (from, to): (u64, u64)) -> (u64, u64) {
 fn open_connections(scenario: &Scenario, link: usize, stretch: (u64, u64)) -> Vec<(u64, usize)> {
     let mut changes = BTreeMap::new();
     for connection in scenario.connections.iter().filter(|connection| connection.traffic == Traffic::Bulk) {
-        let life = life_within(connection, stretch);
-        if life.0 >= life.1 {
+        let open = open_within(connection, stretch);
+        if open.0 >= open.1 {
             continue;
         }
-        for (from, to) in intervals(life, reroutes(connection)) {
+        for (from, to) in intervals(open, reroutes(connection)) {
             if crossings(connection, link, from) > 0 {
                 *changes.entry(from).or_insert(0) += 1;
                 *changes.entry(to).or_insert(0) -= 1;

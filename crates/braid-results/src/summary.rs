@@ -50,7 +50,11 @@ fn same_but_seed(a: &Run, b: &Run) -> bool {
     key(a) == key(b) && a.params == b.params
 }
 
-fn of_group(runs: &[Run]) -> Summary {
+/// The summary of runs that differ only in their seed.
+///
+/// # Panics
+/// If there is none.
+pub fn of_group(runs: &[Run]) -> Summary {
     let mut figures: IndexMap<String, Vec<f64>> = IndexMap::new();
     for run in runs.iter().filter(|run| run.status == OK) {
         stretch("", &run.connections, &run.links, &run.metrics, &mut figures);

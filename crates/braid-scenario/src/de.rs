@@ -30,7 +30,7 @@ pub(crate) fn read(document: &Document) -> Result<format::Document, Vec<Problem>
             return Err(problems);
         }
         let add = || fault.missing.and_then(|key| example(&path, key)).map(|value| format!("add {value}"));
-        let hint = fault.hint.or_else(add);
+        let hint = remedy(document, &path).or(fault.hint).or_else(add);
         problems.push(document.problem(&path, fault.about_key, fault.message).hint(hint));
         if problems.len() == MOST_PROBLEMS {
             return Err(problems);
@@ -42,6 +42,31 @@ pub(crate) fn read(document: &Document) -> Result<format::Document, Vec<Problem>
             return Err(problems);
         }
     }
+}
+
+/// How to put right what has another meaning at another place.
+fn remedy(document: &Document, path: &Path) -> Option<String> {
+    let Some(Step::Key(key)) = path.0.last() else { return None };
+    let value = |at: &[Step]| document.value(&Path(at.to_vec()));
+    if ["link", "connection", "subflow"].contains(&key.as_str()) && matches!(value(&path.0)?, Value::Array(_))
+    {
+        return Some(format!("give each a name: [{path}.NAME] instead of [[{path}]]"));
+    }
+    if path.0.len() > 1 || !document.is_set(path) {
+        return None;
+    }
+    let Value::Table(axes) = value(&[Step::Key("parameters".to_owned())])? else { return None };
+    if axes.contains_key(key) {
+        return Some(format!("{key} is a parameter: --set parameters.{key}=..."));
+    }
+    let of_row = |node: &Node| match &node.value {
+        Value::Array(rows) => {
+            rows.iter().any(|row| matches!(&row.value, Value::Table(row) if row.contains_key(key)))
+        }
+        _ => false,
+    };
+    let (axis, _) = axes.iter().find(|(_, entry)| of_row(&entry.node))?;
+    Some(format!("{key} is a variable of a parameter: --set 'parameters.{axis}={{ {key} = \"...\", ... }}'"))
 }
 
 /// Why a value could not be read.

@@ -209,6 +209,11 @@ impl Document {
         self.replaced.iter().find(|(_, node)| was(node)).map(|(index, _)| self.set[*index].as_str())
     }
 
+    /// The value at a path that is not empty.
+    pub(crate) fn value(&self, path: &Path) -> Option<&Value> {
+        Some(&self.find(path)?.1.value)
+    }
+
     /// Whether the value at `path` comes from a `--set`.
     pub(crate) fn is_set(&self, path: &Path) -> bool {
         matches!(self.find(path), Some((_, node)) if matches!(node.origin, Origin::Set(_)))

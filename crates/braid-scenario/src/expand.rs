@@ -1,10 +1,12 @@
 //! One document with parameters becomes one document per combination of their values.
 
+use std::collections::HashMap;
+
 use indexmap::{IndexMap, IndexSet};
 
 use crate::document::{Document, Entry, Node, Path, Table, Value, problem_of_set};
 use crate::error::{Error, MOST_PROBLEMS, Problem, quote, suggest};
-use crate::resolve::{LONGEST_VALUE, NAME, is_name};
+use crate::limits::{LONGEST_VALUE, NAME, is_name};
 
 /// More cells than this are a mistake rather than a plan.
 const MOST_CELLS: usize = 10_000;
@@ -139,6 +141,7 @@ fn axes(document: &Document) -> Result<Vec<Axis<'_>>, Error> {
             }
             problems.extend(check_point(document, &axis.place.index(i), &axis.points[0], point));
         }
+        problems.extend(repeated(document, &axis));
         axes.push(axis);
     }
     if problems.is_empty() { Ok(axes) } else { Err(problems.into()) }
@@ -172,6 +175,26 @@ fn check_point(document: &Document, place: &Path, first: &Point<'_>, point: &Poi
         Some(_) => None,
     });
     bad.take(MOST_PROBLEMS).map(|(_, message)| document.problem(place, false, message)).collect()
+}
+
+/// A point that has the values of one before it: its runs would be the same runs again, under the same name.
+fn repeated(document: &Document, axis: &Axis<'_>) -> Option<Problem> {
+    let mut before = HashMap::new();
+    for (i, point) in axis.points.iter().enumerate() {
+        let mut values: Vec<_> = point.iter().map(|(name, node)| (*name, written(node))).collect();
+        values.sort_unstable();
+        if let Some(first) = before.insert(values, i) {
+            let (place, first) = (axis.place.index(i), axis.place.index(first));
+            let at = |path: &Path| document.problem(path, false, "").place;
+            let mut message = format!("the same as {first}");
+            if at(&first) != at(&place) {
+                message += &format!(", at {}", at(&first));
+            }
+            let hint = Some("remove one of the two: their runs would be the same".to_owned());
+            return Some(document.problem(&place, false, message).hint(hint));
+        }
+    }
+    None
 }
 
 /// A scalar as it was written.

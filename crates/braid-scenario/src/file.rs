@@ -2,8 +2,8 @@
 
 use crate::document::Document;
 use crate::error::Error;
+use crate::limits::{self, MOST_PARTS};
 use crate::model::Scenario;
-use crate::resolve::MOST_PARTS;
 use crate::trace::Traces;
 use crate::{Source, expand, format, resolve};
 
@@ -50,7 +50,7 @@ pub fn load(source: &Source, set: &[String]) -> Result<File, Error> {
     for cell in expand::cells(&document)? {
         let resolved = resolve::scenario(source, &cell, &mut traces)?;
         let links = resolved.scenario.links.iter();
-        parts += links.map(|link| resolve::parts(&link.forward, &link.reverse)).sum::<usize>();
+        parts += links.map(|link| limits::parts(&link.forward, &link.reverse)).sum::<usize>();
         let subflows = resolved.scenario.connections.iter().flat_map(|connection| &connection.subflows);
         parts += subflows.map(|subflow| subflow.reroutes.len()).sum::<usize>();
         if parts > MOST_PARTS {

@@ -21,18 +21,20 @@ pub mod trace;
 pub mod units;
 pub mod words;
 
+mod catalogue;
 mod de;
 mod document;
 mod embedded;
 mod error;
 mod expand;
 mod file;
+mod limits;
 mod resolve;
 mod schema;
 mod source;
 mod traffic;
 
-pub use embedded::{Summary, embedded};
+pub use catalogue::{Summary, embedded};
 pub use error::{Error, Problem};
 pub use file::{File, load};
 pub use schema::schema;

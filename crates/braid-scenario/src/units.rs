@@ -163,7 +163,11 @@ impl Units {
             return Err(self.without_unit(text));
         }
         let Some((_, scale)) = self.sizes.iter().find(|(name, _)| *name == unit) else {
-            let remedy = (self.remedy)(number, unit.trim()).or_else(|| {
+            let exponent = || {
+                let digit = unit.strip_prefix(['e', 'E'])?.trim_start_matches(['+', '-']).chars().next()?;
+                digit.is_ascii_digit().then(|| "write the number as digits, without an exponent".to_owned())
+            };
+            let remedy = exponent().or_else(|| (self.remedy)(number, unit.trim())).or_else(|| {
                 let names: Vec<&str> = self.sizes.iter().map(|(name, _)| *name).collect();
                 Some(match names.as_slice() {
                     [only] => format!("the unit is {only}"),

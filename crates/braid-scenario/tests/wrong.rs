@@ -74,6 +74,14 @@ pub(crate) const FILES: &[(&str, &str, &str)] = &[
     ("a negative rate", "\"100mbit\"", "\"-100mbit\""),
     ("a rate of zero", "\"100mbit\"", "\"0mbit\""),
     ("an absurd rate", "\"100mbit\"", "\"1001gbit\""),
+    ("a rate with an exponent", "\"100mbit\"", "\"1e30gbit\""),
+    ("the same value twice", "[\"10mbit\", \"20mbit\"]", "[\"10mbit\", \"20mbit\", \"10mbit\"]"),
+    (
+        "the same combination twice",
+        "{ near = \"5ms\", far = \"50ms\" }",
+        "{ far = \"10ms\", near = \"5ms\" }",
+    ),
+    ("a list of subflows", "[connection.mp0.subflow.sf1]", "[[connection.mp0.subflow]]"),
     (
         "a rate of a thousand digits",
         "\"100mbit\"",
@@ -557,7 +565,8 @@ fn texts_that_are_no_scenario_get_their_message() {
     let deep = format!("a = {}", "[".repeat(5000));
     let dots = format!("{}a = 1", "a.".repeat(5000));
     let long = format!("title = \"{}\" oops", "x".repeat(100_000));
-    let cells = GOOD.replace("\"10mbit\", \"20mbit\"", &"\"1mbit\", ".repeat(5001));
+    let rates: String = (1..=5001).map(|kbit| format!("\"{kbit}kbit\", ")).collect();
+    let cells = GOOD.replace("\"10mbit\", \"20mbit\"", &rates);
     let cases = [
         ("an empty file", ""),
         ("blank lines", "\n  \n"),
@@ -617,6 +626,9 @@ pub(crate) const ASSIGNMENTS: &[&[&str]] = &[
     &["periods=0s..10s,50s..70s"],
     &["link.b1.rate=20mbit"],
     &["parameters.bandwidth=20"],
+    &["parameters.bandwidth=10mbit,10mbit"],
+    &["bandwidth=20mbit"],
+    &["near=5ms"],
     &["parameters.bandwidth=10mbit,20mbps"],
     &["parameters.bandwith=20mbit"],
     &["parameters.far=20ms"],

@@ -10,7 +10,9 @@ use crate::event_queue::NEVER;
 use crate::schedule::Scheduling;
 
 pub(crate) struct Connection {
-    /// Subflow state as algorithms see it: the live values, never a copy.
+    /// Subflow state as algorithms see it: the live values, never a copy. A subflow keeps its place when another leaves, since
+    /// places are this crate's indices; a kernel's list closes up. Algorithms may depend on neither
+    /// (`crates/braid-algorithms/tests/detectors.rs`).
     pub(crate) view: View,
     pub(crate) data: DataLevel,
     /// One per subflow, if the scheduler gives packets to subflows before they can send them.

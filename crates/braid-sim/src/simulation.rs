@@ -12,7 +12,7 @@ use crate::options::{Error, Options};
 use crate::place::Place;
 use crate::run::Run;
 
-/// How much of a run passes between two looks at the stop flag and at progress, nanoseconds.
+/// How much of a run passes between two checks of the stop flag and reports of progress, nanoseconds.
 const PIECE_NS: u64 = 100_000_000;
 
 /// A run that can be advanced, looked at and stopped at any time. However it is cut into pieces, its events and

@@ -89,7 +89,7 @@ pub struct Case<'a> {
 
 impl<'a> Case<'a> {
     /// Whether an algorithm takes part that was added while the program runs: code of a user.
-    fn has_added(&self) -> bool {
+    pub(crate) fn has_added(&self) -> bool {
         let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
         let mut named = named.filter_map(|text| Spec::parse(text).ok());
         self.spec.algorithm().is_added() || named.any(|spec| spec.algorithm().is_added())
@@ -128,19 +128,6 @@ impl Request<'_> {
         if let Some(tell) = self.tell {
             tell(time_ns);
         }
-    }
-
-    /// Does the run where it can do no harm: in a process of its own if it has an algorithm that was added while the program
-    /// runs, here if not. `work` must do nothing but the run.
-    ///
-    /// # Errors
-    /// What the work says; or a failure if the code crashes or never returns.
-    pub fn guarded(self, work: impl FnOnce(Request) -> Result<Outcome, Stop>) -> Result<Outcome, Stop> {
-        #[cfg(unix)]
-        if self.case.has_added() {
-            return crate::isolated::isolated(&self, work);
-        }
-        work(self)
     }
 }
 

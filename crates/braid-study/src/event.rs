@@ -35,3 +35,11 @@ pub struct Finished {
     /// Whether it was done already.
     pub reused: bool,
 }
+
+/// A run that was done before.
+pub(crate) struct Kept {
+    pub(crate) run: Run,
+    pub(crate) measurements: Option<Measurements>,
+    /// Whether they hold samples.
+    pub(crate) sampled: bool,
+}

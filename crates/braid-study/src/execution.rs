@@ -8,11 +8,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use braid_results::measure::Measurements;
-use braid_results::{OK, Run};
+use braid_results::OK;
 
 #[cfg(feature = "store")]
 use crate::Store;
+use crate::event::Kept;
 use crate::panics::caught;
 use crate::pool::{self, Caller};
 use crate::{Cancel, Error, Event, Finished, Kind, Plan, Request, Results, Stop};
@@ -20,12 +20,20 @@ use crate::{Cancel, Error, Event, Finished, Kind, Plan, Request, Results, Stop};
 /// Far more than any algorithm needs for a tenth of a second of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
+impl Plan {
+    /// How it is to be run: everything in parallel, and nothing kept, unless it is said otherwise.
+    pub fn execution(&self) -> Execution<'_> {
+        Execution::new(self)
+    }
+}
+
 /// How the runs of a [`Plan`] are to be done.
 pub struct Execution<'a> {
     plan: &'a Plan,
     jobs: Option<NonZeroUsize>,
     samples: Box<dyn Fn(usize) -> bool + Sync + 'a>,
     again: Box<dyn Fn(usize) -> bool + Sync + 'a>,
+    measurements: bool,
     cancel: Cancel,
     time_limit: Duration,
     #[cfg(feature = "store")]
@@ -48,6 +56,7 @@ impl<'a> Execution<'a> {
             jobs: None,
             samples: Box::new(|_| false),
             again: Box::new(|_| false),
+            measurements: false,
             cancel: Cancel::new(),
             time_limit: TIME_LIMIT,
             #[cfg(feature = "store")]
@@ -79,6 +88,12 @@ impl<'a> Execution<'a> {
     #[must_use]
     pub fn store(self, store: &'a mut Store) -> Self {
         Self { store: Some(Mutex::new(store)), ..self }
+    }
+
+    /// The store keeps what was measured in every run, not only in those that keep samples.
+    #[must_use]
+    pub fn measurements(self) -> Self {
+        Self { measurements: true, ..self }
     }
 
     /// The runs with these numbers are done even if they are in the store, unless they have failed.
@@ -184,8 +199,9 @@ impl<'a> Execution<'a> {
     fn run_one(&self, number: usize, share: &AtomicU32) -> Result<Option<Finished>, Error> {
         let case = self.plan.case(number);
         let samples = (self.samples)(number);
-        if let Some((run, measurements)) = self.kept(number)? {
-            if run.status != OK || ((measurements.is_some() || !samples) && !(self.again)(number)) {
+        if let Some(Kept { run, measurements, sampled }) = self.kept(number)? {
+            let enough = (sampled || !samples) && (measurements.is_some() || !self.measurements);
+            if run.status != OK || (enough && !(self.again)(number)) {
                 return Ok(Some(Finished { number, run, measurements, reused: true }));
             }
         }
@@ -218,7 +234,7 @@ impl<'a> Execution<'a> {
 /// With a store.
 #[cfg(feature = "store")]
 impl Execution<'_> {
-    fn kept(&self, number: usize) -> Result<Option<(Run, Option<Measurements>)>, Error> {
+    fn kept(&self, number: usize) -> Result<Option<Kept>, Error> {
         let Some(store) = &self.store else { return Ok(None) };
         let key = self.plan.key(number)?;
         Ok(store.lock().unwrap_or_else(PoisonError::into_inner).get(&key))
@@ -228,11 +244,9 @@ impl Execution<'_> {
         let Some(store) = self.store.as_ref().filter(|_| !finished.reused) else { return Ok(()) };
         let key = self.plan.key(finished.number)?;
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-        store.keep(
-            key,
-            &finished.run,
-            finished.measurements.as_ref().filter(|_| (self.samples)(finished.number)),
-        )
+        let sampled = (self.samples)(finished.number);
+        let measurements = finished.measurements.as_ref().filter(|_| sampled || self.measurements);
+        store.keep(key, &finished.run, measurements, sampled)
     }
 
     fn settle(&self) -> Result<(), Error> {
@@ -245,7 +259,7 @@ impl Execution<'_> {
 #[cfg(not(feature = "store"))]
 #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with a store")]
 impl Execution<'_> {
-    fn kept(&self, _: usize) -> Result<Option<(Run, Option<Measurements>)>, Error> {
+    fn kept(&self, _: usize) -> Result<Option<Kept>, Error> {
         Ok(None)
     }
 

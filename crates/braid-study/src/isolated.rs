@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::panics::caught;
 use crate::{Cancel, Kind, Outcome, Request, Stop};
 
-/// Between two looks at the cancellation.
+/// Between two checks for cancellation.
 const POLL: Duration = Duration::from_millis(50);
 /// What begins a message: how far the run is, in millionths.
 const PROGRESS: u8 = 1;

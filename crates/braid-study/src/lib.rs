@@ -37,6 +37,8 @@ mod execution;
 #[cfg(feature = "store")]
 pub mod files;
 mod grid;
+mod group;
+mod guard;
 #[cfg(unix)]
 mod isolated;
 mod key;
@@ -62,8 +64,9 @@ pub use error::{Error, Kind};
 pub use event::{Event, Finished};
 pub use execution::{Done, Execution};
 pub use grid::Grid;
+pub use group::Group;
 pub use key::Key;
-pub use plan::{Group, Plan, Planned};
+pub use plan::{Plan, Planned};
 pub use results::Results;
 pub use seeds::Seeds;
 pub use sim::Sim;

@@ -3,11 +3,10 @@
 use std::sync::OnceLock;
 
 use braid_algorithms::Spec;
-use braid_results::{Summary, theory};
+use braid_results::{Run, Summary, summary, theory};
 use braid_scenario::File;
-use braid_scenario::model::Scenario;
 
-use crate::{Backend, Cancel, Case, Error, Execution, Key, Kind, Seeds};
+use crate::{Backend, Cancel, Case, Error, Group, Key, Kind, Seeds};
 
 /// More runs than this at once would not fit into memory.
 const MOST_RUNS: usize = 1_000_000;
@@ -40,21 +39,6 @@ struct Place {
     cell: usize,
     spec: usize,
     scheduler: usize,
-}
-
-/// Runs that differ only in their seed.
-#[derive(Clone, Copy, Debug)]
-pub struct Group<'a> {
-    /// Place of its file in [`Plan::files`].
-    pub file: usize,
-    /// Place of its scenario among the cells of the file.
-    pub cell: usize,
-    /// What is run.
-    pub scenario: &'a Scenario,
-    /// The congestion control that the runs are about.
-    pub spec: &'a Spec,
-    /// The packet scheduler.
-    pub scheduler: &'a str,
 }
 
 impl Plan {
@@ -186,15 +170,14 @@ impl Plan {
         &*self.backend
     }
 
-    /// How it is to be run: everything in parallel, and nothing kept, unless it is said otherwise.
-    pub fn execution(&self) -> Execution<'_> {
-        Execution::new(self)
-    }
-
-    /// Adds what theory says to the summaries of all groups, in their order.
-    pub fn add_theory(&self, summaries: &mut [Summary]) {
-        for (summary, group) in summaries.iter_mut().zip(self.groups()) {
-            summary.theory = Some(theory::predict(group.scenario, group.spec.text()));
-        }
+    /// A summary of each group, from all runs of the plan in its order, with what theory says.
+    pub fn summarize(&self, runs: &[Run]) -> Vec<Summary> {
+        let of_groups = runs.chunks(self.seeds_of_each()).zip(self.groups());
+        of_groups
+            .map(|(runs, group)| Summary {
+                theory: Some(theory::predict(group.scenario, group.spec.text())),
+                ..summary::of_group(runs)
+            })
+            .collect()
     }
 }

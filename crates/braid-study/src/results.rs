@@ -1,7 +1,6 @@
 //! All results of a study together.
 
 use braid_results::measure::Measurements;
-use braid_results::summary::summarize;
 use braid_results::{Run, Summary};
 #[cfg(feature = "arrow")]
 use {
@@ -24,8 +23,7 @@ impl Results {
     pub(crate) fn new(plan: &Plan, finished: Vec<Finished>) -> Self {
         let (runs, measurements): (Vec<_>, Vec<_>) =
             finished.into_iter().map(|finished| (finished.run, finished.measurements)).unzip();
-        let mut summary = summarize(&runs);
-        plan.add_theory(&mut summary);
+        let summary = plan.summarize(&runs);
         Self { runs, measurements, summary }
     }
 

@@ -14,6 +14,7 @@ use braid_results::measure::Measurements;
 use braid_results::{Run, json};
 use serde::{Deserialize, Serialize};
 
+use crate::event::Kept;
 use crate::files::{PART, whole};
 use crate::manifest::{Manifest, There};
 use crate::{Error, Key, Kind, Plan};
@@ -51,6 +52,8 @@ struct Record {
     /// JSON: some of its types need a format that describes itself.
     run: String,
     measurements: Option<Measurements>,
+    /// Whether they hold samples.
+    sampled: bool,
 }
 
 impl Store {
@@ -161,13 +164,14 @@ impl Store {
     }
 
     /// The run with this key, if it is kept.
-    pub(crate) fn get(&self, key: &Key) -> Option<(Run, Option<Measurements>)> {
+    pub(crate) fn get(&self, key: &Key) -> Option<Kept> {
         match self.index.get(key)? {
-            Place::Memory(run) => Some(((**run).clone(), None)),
+            Place::Memory(run) => Some(Kept { run: (**run).clone(), measurements: None, sampled: false }),
             Place::File(path, range) => {
                 let bytes = fs::read(path).ok()?;
                 let record: Record = postcard::from_bytes(bytes.get(range.clone())?).ok()?;
-                Some((serde_json::from_str(&record.run).ok()?, record.measurements))
+                let Record { run, measurements, sampled } = record;
+                Some(Kept { run: serde_json::from_str(&run).ok()?, measurements, sampled })
             }
         }
     }
@@ -178,14 +182,20 @@ impl Store {
     }
 
     /// Keeps a run.
-    pub(crate) fn keep(&mut self, key: Key, run: &Run, counts: Option<&Measurements>) -> Result<(), Error> {
+    pub(crate) fn keep(
+        &mut self,
+        key: Key,
+        run: &Run,
+        measurements: Option<&Measurements>,
+        sampled: bool,
+    ) -> Result<(), Error> {
         if self.complete {
             return Ok(());
         }
         if self.waiting.is_empty() {
             self.since = Instant::now();
         }
-        let record = Record { run: json(run), measurements: counts.cloned() };
+        let record = Record { run: json(run), measurements: measurements.cloned(), sampled };
         self.waiting.push((key, postcard::to_stdvec(&record).expect("plain data")));
         if self.since.elapsed() >= EVERY { self.settle() } else { Ok(()) }
     }

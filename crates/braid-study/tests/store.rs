@@ -118,3 +118,28 @@ fn one_program_at_a_time_writes_to_a_folder() {
     drop(first);
     Store::open(folder.path(), &plan, &[]).unwrap();
 }
+
+#[test]
+fn what_was_measured_is_kept_without_samples_where_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = small().seeds(3).check().unwrap();
+    let run = |measured: bool| {
+        let mut store = Store::open(folder.path(), &plan, &[]).unwrap();
+        let execution = plan.execution().store(&mut store);
+        let execution = if measured { execution.measurements() } else { execution };
+        let mut measurements = Vec::new();
+        let done = execution.run(|event| {
+            if let Event::Finished(finished) = event {
+                measurements.push(finished.measurements);
+            }
+            ControlFlow::Continue(())
+        });
+        (done.unwrap().reused, measurements)
+    };
+    assert_eq!(run(false).0, 0);
+    let (reused, first) = run(true);
+    assert_eq!(reused, 0, "what is kept without measurements does not do");
+    let (reused, again) = run(true);
+    assert_eq!(reused, 6);
+    assert!(again == first && again.iter().all(Option::is_some));
+}

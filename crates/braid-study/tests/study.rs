@@ -53,6 +53,16 @@ fn with_jobs(jobs: usize) -> Results {
 }
 
 #[test]
+fn two_scenarios_of_one_name_have_a_summary_each() {
+    let faster = Source { name: "small.toml".to_owned(), text: SMALL.replace("\"2mbit\"", "\"3mbit\"") };
+    let results = small().source(faster).algorithms(["lia"]).seeds(2).run().unwrap();
+    let runs: Vec<usize> = results.summary().iter().map(|summary| summary.runs).collect();
+    assert_eq!(runs, [2, 2]);
+    let rate = |summary: usize| results.summary()[summary].get("connections.mp0.goodput_bps").unwrap().mean;
+    assert!(rate(1) > rate(0) + 0.5e6, "{} and {}", rate(0), rate(1));
+}
+
+#[test]
 fn results_have_the_order_of_the_plan_whatever_the_number_of_jobs() {
     let results = with_jobs(1);
     let order: Vec<_> = results.runs().iter().map(|run| (&*run.cc, &*run.scheduler, run.seed)).collect();

@@ -1,4 +1,4 @@
-//! Algorithms do not look at what their flags say they do not.
+//! Algorithms do not read what their flags say they do not.
 
 use braid_algorithms::{
     Algorithm, Controller, Spec,
@@ -74,7 +74,7 @@ fn algorithms_that_say_they_look_only_at_rates_of_siblings_do() {
         noticed += u32::from(dependent(specs[0].clone(), change_rtt) > 0);
         for spec in specs {
             let text = spec.text().to_owned();
-            assert_eq!(dependent(spec, scramble), 0, "{text} looks at more than it says");
+            assert_eq!(dependent(spec, scramble), 0, "{text} reads more than it says");
         }
     }
     assert!(noticed >= 5, "a change of what is looked at is noticed in {noticed} algorithms");
@@ -93,7 +93,7 @@ fn with_other_events(spec: &Spec, change: fn(&mut Event, &mut Random)) -> (u64, 
         for _ in 0..400 {
             let mut call = connection.next(&mut random);
             let own = &call.view.subflow[call.view.self_index as usize];
-            // A window above the bound is the host's to mend as well.
+            // A window above the bound is for the host to correct as well.
             if call.event.kind != event_type::ON_ACK || own.cwnd > own.cwnd_clamp {
                 continue;
             }
@@ -126,7 +126,7 @@ fn algorithms_that_say_they_hear_of_growth_only_do() {
                 event.owd_us = any() as i32;
                 event.prior_in_flight = any();
             });
-            assert_eq!(otherwise, 0, "{} looks at more of an ACK than it says", spec.text());
+            assert_eq!(otherwise, 0, "{} reads more of an ACK than it says", spec.text());
             assert!(effective > 100, "{} does something at {effective} ACKs", spec.text());
             let (_, effective) = with_other_events(&spec, |event, _| event.grow = 0);
             assert_eq!(effective, 0, "{} does something at an ACK that lets nothing grow", spec.text());

@@ -1,4 +1,4 @@
-//! A run that a page looks at while it goes on.
+//! A run that a page shows while it goes on.
 
 use braid_algorithms::Spec;
 use braid_results::Setup;

@@ -121,6 +121,14 @@ impl Host {
         (f64::from(probe.cwnd(i)) - f64::from(before)) / 1e9
     }
 
+    /// A subflow leaves, and those behind it move up, as in a kernel's list.
+    pub(crate) fn remove(&mut self, i: usize) {
+        self.controllers.remove(i);
+        self.view.subflow[i..].rotate_left(1);
+        self.view.n -= 1;
+        self.view.subflow[self.view.n as usize] = Subflow::default();
+    }
+
     /// The fraction of a packet that is not yet in cwnd; every algorithm keeps it first.
     pub(crate) fn carry(&self, i: usize) -> f64 {
         self.controllers[i].private()[0] as f64 / 2_f64.powi(32)

@@ -218,7 +218,7 @@ impl Network {
             let index = interface(number, end);
             let mut up = [0; 16];
             up[4..8].copy_from_slice(&index.to_ne_bytes());
-            // With IPv6 nobody looks for neighbours, or listens to groups and tells of it.
+            // With IPv6 nobody looks for neighbours, or joins groups and announces it.
             let (flags, changes) = if ipv6 { (UP | NO_ARP, UP | NO_ARP | MULTICAST) } else { (UP, UP) };
             up[8..12].copy_from_slice(&flags.to_ne_bytes());
             up[12..16].copy_from_slice(&changes.to_ne_bytes());

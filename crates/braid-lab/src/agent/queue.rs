@@ -216,8 +216,8 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// All but what is over time. The kernel tells of the outer stages first, and a packet may come, or be dropped, before it
-    /// tells of the inner ones: these may then have what those around them have not.
+    /// All but what is over time. The kernel reports the outer stages first, and a packet may come, or be dropped, before it
+    /// reports the inner ones: these may then hold what the outer ones do not.
     pub(super) fn queue(&self) -> QueueAt {
         let Self { path, bottleneck, loss, discipline } = self;
         // cbs does not count those that its discipline does not let in.

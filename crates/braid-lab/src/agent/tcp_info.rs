@@ -39,7 +39,7 @@ const CLOSE_WAIT: u8 = 8;
 const CLOSED_TO_MORE: [u8; 3] = [4, 9, 11];
 
 impl TcpInfo {
-    /// What `sock_diag` tells of a TCP socket; none if it is too little.
+    /// What `sock_diag` reports about a TCP socket; none if it is too little.
     pub(super) fn of(info: &[u8]) -> Option<Self> {
         info.get(..TCP_INFO_BYTES).map(|bytes| Self::parse(0, bytes))
     }

@@ -43,7 +43,7 @@ impl Listener {
         Ok(Some(Self { verdicts, heard }))
     }
 
-    pub(super) fn hears(&self, connection: usize) -> bool {
+    pub(super) fn listens_to(&self, connection: usize) -> bool {
         self.heard[connection].is_some()
     }
 

@@ -110,7 +110,7 @@ fn file(name: &str) -> Result<&Path, Error> {
 
 impl Kernel {
     /// The kernel of that name in the list, of that package (`.deb`), or of that file, whose modules are then in
-    /// `/lib/modules`. Packages are fetched into `cache` if need be; `say` tells of what takes long.
+    /// `/lib/modules`. Packages are fetched into `cache` if need be; `say` reports what takes long.
     /// Set `stop` to end it early.
     pub(crate) fn find(
         name: &str,

@@ -57,7 +57,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Hears what comes from the guest, piece by piece.
+/// Reads what comes from the guest, piece by piece.
 #[derive(Default)]
 pub(crate) struct Inbox {
     /// What was not understood yet.

@@ -7,7 +7,7 @@ use braid_scenario::model::Scenario;
 use serde::Serialize;
 
 use super::curves::{Curves, MOST_LINKS, MOST_SUBFLOWS};
-use super::{Part, Report};
+use super::report::{Part, Report};
 use crate::figure::{self, Figure};
 
 /// The data of a page for a `<script type="application/json">`: no character in it ends the element.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use braid_results::detection::Detection;
 use maud::{Markup, html};
 
-use super::Part;
+use super::report::Part;
 use crate::figure::number;
 
 /// What was said of the subflows at one bottleneck while it was shared, or while it was not; all runs of one cell and

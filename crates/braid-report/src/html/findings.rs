@@ -5,7 +5,7 @@ use braid_scenario::model::{Connection, Kind, Scenario};
 use braid_scenario::topology;
 use maud::{Markup, html};
 
-use super::{Group, Part};
+use super::report::{Group, Part};
 use crate::figure::{self, bottlenecks, somebody_moves};
 
 /// A bottleneck that is busy for less than this is called idle at times.

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use braid_results::theory::Theory;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{MARK, Part, Report, data, detections, findings, shares, table};
-use crate::{circumstances, figure, legend_notes};
+use super::report::{MARK, Part, Report};
+use super::{data, detections, findings, shares, table};
+use crate::figure;
+use crate::text::{circumstances, legend_notes};
 
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");

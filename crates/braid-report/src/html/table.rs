@@ -4,8 +4,8 @@ use braid_results::theory::Theory;
 use braid_results::{Statistics, Summary};
 use maud::{Markup, html};
 
-use super::Part;
 use super::findings::number;
+use super::report::Part;
 use crate::figure::{self, Figure};
 
 /// One column: three lines of heading and a cell for each row.

@@ -3,7 +3,7 @@
 use std::path::{self, Component};
 use std::sync::Arc;
 
-use super::{LONGEST_RUN, Resolver};
+use super::resolver::{LONGEST_RUN, Resolver};
 use crate::document::Path;
 use crate::error::quote;
 use crate::format::{self, Pattern, Side, SpreadKeys, SpreadKind};

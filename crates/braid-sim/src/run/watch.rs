@@ -204,7 +204,7 @@ impl<'o> Watcher<'o> {
         }
     }
 
-    /// What is about to arrive at the end of a link. Tells of what reaches a sender; returns whose packets they are.
+    /// What is about to arrive at the end of a link. Reports what reaches a sender; returns whose packets they are.
     fn arriving(&mut self, run: &Run, time_ns: u64, link: u32) -> Vec<usize> {
         let mut whose = Vec::new();
         for packet in run.network.arriving(time_ns, link) {

@@ -13,7 +13,7 @@ pub(super) const PIECE: u32 = 32_768;
 const WRITE: u64 = 65_536;
 /// Memory that a packet takes besides its payload, bytes (`SKB_TRUESIZE` of a segment without data).
 const OVERHEAD: u64 = 896;
-/// Memory that the send buffer reckons with for a packet of up to 1512 bytes (`tcp_sndbuf_expand`) in kernels without drivers for
+/// Memory that the send buffer charges for a packet of up to 1512 bytes (`tcp_sndbuf_expand`) in kernels without drivers for
 /// wireless networks, such as Debian's for clouds. Those with them reserve some more for headers, which makes it 4352.
 const RECKONED: u64 = 2_304;
 /// It is for two windows, of so many packets at least.

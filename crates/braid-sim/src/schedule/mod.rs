@@ -5,38 +5,21 @@
 //! - [`choices`] — how it is asked, and how its choices are carried out;
 //! - [`carriers`] — which subflows have carried what;
 //! - [`memory`] — send buffers;
-//! - [`again`] — what is to be sent once more.
+//! - [`again`] — what is to be sent once more;
+//! - [`scheduling`] — the scheduler of a connection.
 
 mod again;
 pub(crate) mod carriers;
 mod choices;
 mod memory;
+mod scheduling;
 mod view;
 
-use braid_schedulers::layout::Paths;
-use braid_schedulers::{Chooser, Spec};
+pub(crate) use scheduling::Scheduling;
 
 use crate::connection::Connection;
 use crate::network::Network;
 use crate::tcp::sender::{Phase, Sender};
-
-/// The scheduler of a connection.
-pub(crate) struct Scheduling {
-    chooser: Chooser,
-    /// What it is shown; filled in before each event.
-    paths: Paths,
-}
-
-impl Scheduling {
-    pub(crate) fn new(spec: &Spec) -> Self {
-        Self { chooser: Chooser::new(spec), paths: Paths::default() }
-    }
-
-    /// Flags of the scheduler.
-    pub(crate) fn flags(&self) -> u32 {
-        self.chooser.flags()
-    }
-}
 
 impl Connection {
     /// The application is about to write.

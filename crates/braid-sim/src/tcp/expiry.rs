@@ -60,18 +60,15 @@ impl Sender {
             return;
         }
         if self.probe.is_none() {
-            let new = connection.take_new_data(self.setup.index);
-            if let Some(dsn) = new {
+            let last = self.board.snd_nxt - 1;
+            if let Some(dsn) = connection.take_new_data(self.setup.index) {
                 self.send_new(connection, network, dsn);
-            } else {
-                let last = self.board.snd_nxt - 1;
-                // A packet that has arrived or awaits its turn is no probe.
-                let state = self.board.get(last).state;
-                if state & segment::SACKED == 0 {
-                    self.send_again(connection, network, last);
-                }
+                self.probe = Some((self.board.snd_nxt, false));
+            } else if self.board.get(last).state & segment::SACKED == 0 {
+                // A packet that has arrived is no probe.
+                self.send_again(connection, network, last);
+                self.probe = Some((self.board.snd_nxt, true));
             }
-            self.probe = Some((self.board.snd_nxt, new.is_none()));
         }
         let deadline = self.retransmission_deadline(network.now);
         self.set_timer(Timer::Retransmission, deadline);

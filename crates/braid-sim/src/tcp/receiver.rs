@@ -12,7 +12,7 @@ const DELAYED_ACK_NS: u64 = 40_000_000;
 /// Acknowledgements sent at once at the start and after a pause.
 const QUICK_ACKS: u32 = 16;
 /// Linux opens the window by two packets per packet, from the part of the receive buffer that it takes for payload before
-/// it has seen a packet to what it reckons with then (64 and 79 of 128 of its memory, `tcp_scaling_ratio`, with packets of
+/// it has seen a packet to what it assumes then (64 and 79 of 128 of its memory, `tcp_scaling_ratio`, with packets of
 /// 1500 bytes), and acknowledges each packet meanwhile: so many per packet of the buffer.
 const OPENING: (u64, u64) = (79 - 64, 128);
 /// Blocks remembered; what no longer fits an acknowledgement is reported in later ones.

@@ -275,6 +275,19 @@ fn a_probe_that_repairs_the_loss_costs_one_reduction() {
 }
 
 #[test]
+fn a_probe_that_has_nothing_to_send_is_none() {
+    let mut bench = Bench::new("reno", 100, 10);
+    bench.view_mut().cwnd = 1;
+    assert!(bench.sack(0, &[(9, 10)]).is_empty(), "the window is full");
+    bench.connection.data.set_window_end(10);
+    let now = bench.network.now;
+    bench.senders[0].set_timer(Timer::Probe, now + 1);
+    assert!(bench.expire().is_empty(), "the last packet has arrived, and there is no new data");
+    assert_eq!(bench.sender().probe, None, "so no answer is waited for");
+    assert_eq!(bench.sender().timer, Timer::Retransmission);
+}
+
+#[test]
 fn a_timeout_restarts_from_one_packet_and_slow_start_ends_at_half_the_window() {
     let mut bench = Bench::new("reno", 100, 20);
     bench.connection.data.set_window_end(20);

@@ -190,7 +190,7 @@ impl Run<'_> {
         let flow = &mut self.flows[number];
         let Some(socket) = &flow.receiver else { return Ok(()) };
         loop {
-            // Nobody looks at the bytes: they need not be copied.
+            // The bytes are not read: they need not be copied.
             // SAFETY: MSG_TRUNC on a stream discards; nothing is written to the buffer, which is never read.
             let count = unsafe {
                 libc::recv(

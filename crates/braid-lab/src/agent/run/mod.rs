@@ -66,7 +66,7 @@ pub(super) struct Run<'a> {
     epoll: OwnedFd,
     timer: OwnedFd,
     /// By time, then by kind and number.
-    agenda: BTreeSet<(u64, Action)>,
+    event_queue: BTreeSet<(u64, Action)>,
     start: u64,
     last_look: u64,
     queues: Vec<QueueAt>,
@@ -114,7 +114,7 @@ impl<'a> Run<'a> {
             flows,
             epoll,
             timer,
-            agenda: BTreeSet::new(),
+            event_queue: BTreeSet::new(),
             start: 0,
             last_look: 0,
             queues,
@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
     }
 
     fn plan(&mut self, time: u64, action: Action) {
-        self.agenda.insert((time, action));
+        self.event_queue.insert((time, action));
     }
 
     /// Runs, with a `beat` every second.
@@ -159,11 +159,11 @@ impl<'a> Run<'a> {
         loop {
             let now = now_ns().saturating_sub(self.start);
             let is_before = now_ns() < self.start;
-            while let Some(&(time, action)) = self.agenda.first() {
+            while let Some(&(time, action)) = self.event_queue.first() {
                 if is_before || time > now {
                     break;
                 }
-                self.agenda.pop_first();
+                self.event_queue.pop_first();
                 if now - time > self.report.latest_ns {
                     (self.report.latest_ns, self.report.latest_at_ns) = (now - time, time);
                 }
@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
                 seconds = now / SECOND_NS;
                 beat();
             }
-            let Some(&(next, _)) = self.agenda.first() else {
+            let Some(&(next, _)) = self.event_queue.first() else {
                 return Err("nothing left to do before the end".into());
             };
             self.set_timer(self.start + next)?;

@@ -8,7 +8,7 @@ use crate::{
     job::{ConnectionAt, Moment, QueueAt},
 };
 
-/// Between two looks at everything; means over time are made of these.
+/// Between two samples of everything; means over time are made of these.
 const LOOK_NS: u64 = 20_000_000;
 /// Between two records.
 const RECORD_NS: u64 = 100_000_000;
@@ -54,7 +54,8 @@ impl Run<'_> {
                 let got = flow.receiver.as_ref().map(tcp_info::mptcp).transpose();
                 let got = got.map_err(failed("MPTCP_FULL_INFO"))?.unwrap_or_default();
                 flow.reinjected_bytes = sent.bytes_retransmitted;
-                if let Some(listener) = self.listener.as_mut().filter(|listener| listener.hears(number)) {
+                if let Some(listener) = self.listener.as_mut().filter(|listener| listener.listens_to(number))
+                {
                     self.network.enter(connection.nodes[0])?;
                     let changes = listener.listen(number, self.job, &sent, (self.start, time))?;
                     self.report.verdicts.extend(changes);

@@ -1,0 +1,185 @@
+//! Kernels as backends of studies.
+
+use std::cell::RefCell;
+use std::env;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use braid_scenario::File;
+use braid_scenario::model::Scenario;
+use braid_study::{Backend, Cancel, Error, Group, Kind, Outcome, Request, Stop};
+
+use crate::driver::{self, Capture, Host, Lab, Start, check, default_kernel};
+
+/// The only scheduler that an unmodified kernel has.
+pub const SCHEDULER: &str = "linux";
+
+/// A kernel that runs scenarios: [`Lab`] or [`Host`] as a backend of studies.
+pub struct Kernel {
+    place: Place,
+    program: Option<PathBuf>,
+    machine: OnceLock<Machine>,
+}
+
+enum Place {
+    Guest { kernel: String, start: Start },
+    Here,
+}
+
+enum Machine {
+    Guest(Box<Lab>),
+    Here(Host),
+}
+
+impl Kernel {
+    /// In a guest: the kernel of that name or file, or the usual one.
+    pub fn in_guest(kernel: Option<&str>, start: Start) -> Self {
+        let kernel = kernel.unwrap_or(default_kernel()).to_owned();
+        Self { place: Place::Guest { kernel, start }, program: None, machine: OnceLock::new() }
+    }
+
+    /// That of this machine.
+    pub fn here() -> Self {
+        Self { place: Place::Here, program: None, machine: OnceLock::new() }
+    }
+
+    /// The program whose subcommand `agent` is [`agent()`](crate::agent()); this very program, unless it is said otherwise.
+    #[must_use]
+    pub fn program(self, program: impl Into<PathBuf>) -> Self {
+        Self { program: Some(program.into()), ..self }
+    }
+
+    /// Does a run, and hands its packets over if they are wanted.
+    ///
+    /// # Errors
+    /// As [`Backend::run`].
+    ///
+    /// # Panics
+    /// If the backend is not prepared.
+    pub fn run_captured(&self, request: &Request, capture: Option<Capture<'_>>) -> Result<Outcome, Stop> {
+        let (case, samples) = (request.case, request.samples);
+        let (scenario, spec, seed, stop) = (case.scenario, case.spec, case.seed, request.cancel.flag());
+        let (outcome, environment) = match self.machine.get().expect("it was prepared") {
+            Machine::Guest(lab) => {
+                (lab.run(scenario, spec, seed, samples, capture, stop), lab.environment(scenario))
+            }
+            Machine::Here(host) => {
+                (host.run(scenario, spec, seed, samples, capture, stop), host.environment())
+            }
+        };
+        match outcome {
+            Ok(outcome) => Ok(Outcome {
+                measurements: outcome.measurements,
+                environment: Some(environment),
+                doubts: outcome.doubts,
+            }),
+            Err(error) => match error.kind {
+                driver::Kind::Guest => Err(Stop::Failed(error.to_string())),
+                driver::Kind::Interrupted => Err(Stop::Cancelled),
+                _ => Err(Stop::All(error.into())),
+            },
+        }
+    }
+}
+
+impl Backend for Kernel {
+    fn name(&self) -> &'static str {
+        match self.place {
+            Place::Guest { .. } => "lab",
+            Place::Here => "host",
+        }
+    }
+
+    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
+        // Whether there is one of that name at all.
+        let name = name.map(|name| braid_study::Sim.scheduler(Some(name))).transpose()?;
+        match name {
+            Some(name) if name != SCHEDULER => {
+                let message = format!("--backend {} cannot have the scheduler {name}", self.name());
+                let hint = "leave out --scheduler: there the kernel's own schedules, linux";
+                Err(Error::new(Kind::Input, message).hint(hint))
+            }
+            _ => Ok(SCHEDULER.to_owned()),
+        }
+    }
+
+    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        let other = |name: &str| name.split(':').next() != Some(SCHEDULER);
+        let has_other =
+            cell.connections.iter().find(|connection| connection.scheduler.as_deref().is_some_and(other));
+        if let Some(connection) = has_other {
+            let key = format!("connection.{}.scheduler", connection.name);
+            let message = format!("--backend {} has the kernel's own scheduler only, linux", self.name());
+            let hint = "use --backend sim, the simulator, or set it to \"linux\" with --set";
+            return Err(file.error(&key, message, Some(hint.to_owned())).into());
+        }
+        check(cell).map_err(|unsupported| {
+            let hint = "use --backend sim, the simulator, or change the scenario with --set";
+            let hint = unsupported.remedy.unwrap_or_else(|| hint.to_owned());
+            file.error(&unsupported.key, unsupported.reason, Some(hint)).into()
+        })
+    }
+
+    fn identity(&self, group: &Group) -> Result<String, Error> {
+        Ok(match self.machine.get().expect("it was prepared") {
+            Machine::Guest(lab) => lab.environment(group.scenario),
+            Machine::Here(host) => format!("{} {:?}", host.environment(), host.programs(group.scenario)),
+        })
+    }
+
+    fn machine(&self) -> Option<String> {
+        Some(match self.machine.get()? {
+            Machine::Guest(lab) => lab.machine(),
+            Machine::Here(host) => host.environment(),
+        })
+    }
+
+    fn prepare(
+        &self,
+        scenarios: &[&Scenario],
+        cancel: &Cancel,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
+        if self.machine.get().is_some() {
+            return Ok(());
+        }
+        let program = match &self.program {
+            Some(program) => program.clone(),
+            None => env::current_exe().map_err(|error| {
+                Error::new(Kind::Failed, format!("cannot find this program itself: {error}"))
+            })?,
+        };
+        let scenarios = scenarios.iter().copied();
+        let say = RefCell::new(say);
+        let machine = match &self.place {
+            Place::Here => Host::prepare(&program, scenarios).map(Machine::Here),
+            Place::Guest { kernel, start } => {
+                let say = |what: &str| (say.borrow_mut())(what);
+                Lab::prepare(kernel, &program, *start, scenarios, cancel.flag(), &say)
+                    .map(|lab| Machine::Guest(Box::new(lab)))
+            }
+        };
+        let machine = machine?;
+        let _ = self.machine.set(machine);
+        Ok(())
+    }
+
+    /// In real time one run would disturb another.
+    fn jobs(&self) -> Option<usize> {
+        matches!(self.place, Place::Here).then_some(1)
+    }
+
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        self.run_captured(&request, None)
+    }
+}
+
+impl From<driver::Error> for Error {
+    fn from(error: driver::Error) -> Self {
+        match error.kind {
+            driver::Kind::Interrupted => Self::new(Kind::Cancelled, error.message),
+            driver::Kind::Input => Self { kind: Kind::Input, message: error.message, hint: error.hint },
+            driver::Kind::Machine | driver::Kind::Guest => Self::new(Kind::Failed, error.to_string()),
+        }
+    }
+}

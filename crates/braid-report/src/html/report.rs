@@ -1,0 +1,108 @@
+//! What a page is made of.
+
+use braid_results::{Run, Summary};
+use braid_scenario::model::Scenario;
+
+use super::curves::Curves;
+use crate::{Cell, Table};
+
+/// What a report says it is in its second line; by this it is known again.
+pub const MARK: &str = "<meta name=\"generator\" content=\"Braid report\">";
+
+/// Everything on the page. Equal reports give equal pages.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// Of the program.
+    pub version: &'a str,
+    /// What to type to get this page again.
+    pub command: &'a str,
+    /// The specs that were compared, each with one line about it.
+    pub algorithms: Vec<(String, String)>,
+    /// At least one.
+    pub parts: Vec<Part<'a>>,
+}
+
+/// One scenario file and everything that was run of it.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// Its title and cells.
+    pub table: Table<'a>,
+    /// What it shows and what to expect; several lines, may be empty.
+    pub story: &'a str,
+    /// The links and flows of the first cell as text.
+    pub numbers: String,
+    /// What happens to links during a run, for each cell.
+    pub events: Vec<Vec<Event>>,
+    /// By cell, congestion control and seed.
+    pub runs: &'a [Run],
+    /// Time series of some of the runs.
+    pub series: Vec<Series<'a>>,
+}
+
+/// Something that happens to a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Since the start of the run.
+    pub from_ns: u64,
+    /// If it is over again at a certain time.
+    pub to_ns: Option<u64>,
+    /// Link and what happens, in a few words.
+    pub what: String,
+}
+
+/// The time series of one run.
+#[derive(Debug)]
+pub struct Series<'a> {
+    /// Its place in [`Part::runs`].
+    pub run: usize,
+    /// What was kept of it.
+    pub curves: &'a Curves,
+}
+
+/// The runs of one cell and congestion control.
+pub(super) struct Group<'a> {
+    pub(super) cell: usize,
+    pub(super) summary: &'a Summary,
+    pub(super) runs: &'a [Run],
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn first(&self) -> &'a Scenario {
+        self.table.cells[0].scenario
+    }
+
+    pub(super) fn cells(&self) -> &[Cell<'a>] {
+        &self.table.cells
+    }
+
+    /// The congestion controls, the same in every cell.
+    pub(super) fn ccs(&self) -> impl ExactSizeIterator<Item = &'a str> {
+        self.table.cells[0].summaries.iter().map(|summary| summary.cc.as_str())
+    }
+
+    pub(super) fn groups(&self) -> Vec<Group<'a>> {
+        let mut rest = self.runs;
+        let mut groups = Vec::new();
+        for (cell, summary) in
+            self.cells().iter().enumerate().flat_map(|(cell, of)| of.summaries.iter().map(move |s| (cell, s)))
+        {
+            let (runs, after) = rest.split_at(summary.runs);
+            groups.push(Group { cell, summary, runs });
+            rest = after;
+        }
+        groups
+    }
+
+    /// The parameters that differ between cells.
+    pub(super) fn varying(&self) -> Vec<&'a str> {
+        let parameters = &self.first().parameters;
+        let differs = |name: &str, value: &str| {
+            self.cells().iter().any(|cell| cell.scenario.parameters.get(name).is_none_or(|v| v != value))
+        };
+        parameters
+            .iter()
+            .filter(|(name, value)| differs(name, value))
+            .map(|(name, _)| name.as_str())
+            .collect()
+    }
+}

@@ -1,0 +1,34 @@
+//! Results as plain tables: what `--format csv` prints and the Parquet files of `--out` hold.
+//!
+//! A table is a list of [`Column`]s, each with its meaning and how to get its value, and of [`Row`]s. The same flow has
+//! the same columns in CSV and in Parquet. `docs/results.md` lists all of them.
+
+mod column;
+mod columns;
+mod layout;
+mod row;
+mod value;
+
+pub use column::Column;
+pub(crate) use column::given;
+pub use columns::{DETECTIONS, FLOWS, LINKS, PERIODS, QUEUES, RUNS, SAMPLES, TABLES, TRANSFERS};
+pub use layout::Table;
+pub use row::{Row, detections, flows, links, periods, queues, runs, samples, transfers};
+pub use value::{Kind, Value};
+
+use crate::Run;
+
+/// The rows of a run with this number among others: of [`RUNS`], [`FLOWS`], [`PERIODS`] and [`LINKS`].
+pub fn of_run(number: u64, run: &Run) -> [(&'static Table, Vec<Row<'_>>); 4] {
+    fn own(number: u64, rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+        rows.into_iter().map(|row| Row { number, ..row }).collect()
+    }
+    let run = std::slice::from_ref(run);
+    let own = |rows| own(number, rows);
+    [
+        (&RUNS, own(runs(run))),
+        (&FLOWS, own(flows(run))),
+        (&PERIODS, own(periods(run))),
+        (&LINKS, own(links(run))),
+    ]
+}

@@ -32,7 +32,9 @@ impl Run<'_> {
         {
             let own = &self.connections[application.first..application.first + application.n];
             let mut data = application.retired_data.clone();
-            own.iter().for_each(|own| data.add(&own.data.counts(now)));
+            for own in own {
+                data.add(&own.data.counts(now));
+            }
             connections.push(ConnectionCounts {
                 active_ns: lasted(model.start_ns, application.ended),
                 goodput_bytes: delivered[number],

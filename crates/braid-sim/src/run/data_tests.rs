@@ -175,7 +175,8 @@ fn check(number: u64) {
 
 #[test]
 fn no_scheduler_loses_repeats_or_reorders_a_byte_or_stands_still() {
-    (0..300).for_each(check);
+    // In 1394 an address is gone before its subflow would have joined.
+    (0..300).chain([1_394]).for_each(check);
 }
 
 #[test]

@@ -129,8 +129,10 @@ impl Run<'_> {
                 self.plan(now + model.join_delay_ns.unwrap_or(rtt_ns), Plan::Join(subflow, incarnation));
             }
             for &(from, to) in model.up.iter().filter(|&&(_, to)| to > now) {
-                if index > 0 || from > now {
-                    self.plan(from.max(now + rtt_ns), Plan::Join(subflow, incarnation));
+                // Who is gone again before that does not join.
+                let join = from.max(now + rtt_ns);
+                if (index > 0 || from > now) && join < to {
+                    self.plan(join, Plan::Join(subflow, incarnation));
                 }
                 self.plan(to, Plan::Leave(subflow, incarnation));
             }

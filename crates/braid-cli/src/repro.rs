@@ -138,6 +138,10 @@ fn check(args: &ReproArgs) -> Result<(), Failure> {
             "--backend host runs one scenario at a time on this machine; papers need the simulator or the lab",
             "use --backend lab, a kernel of its own",
         )),
+        Backend::Quic => Err(Failure::bad_input(
+            "braid repro does not run on the backend quic: the papers are about MPTCP",
+            "use --backend sim or lab; `braid run SCENARIO --backend quic` runs one of their scenarios on QUIC",
+        )),
         Backend::Lab if args.search || args.sensitivity => Err(Failure::bad_input(
             "--search and --sensitivity are of the simulator: a kernel takes too long for so many runs",
             "leave --backend out, or try one setting with --set or --cc",

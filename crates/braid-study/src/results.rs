@@ -29,7 +29,7 @@ impl Results {
 
     /// Of runs that were done elsewhere, in the order that they have there.
     pub fn of_runs(runs: Vec<Run>) -> Self {
-        let summary = summarize(&runs);
+        let summary = braid_results::summary::summarize(&runs);
         Self { measurements: vec![None; runs.len()], runs, summary }
     }
 

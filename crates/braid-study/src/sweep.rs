@@ -85,7 +85,7 @@ impl Sweep {
             );
             return Err(Error::new(Kind::Failed, message));
         }
-        self.store.keep(self.plan.key(number)?, run, None)
+        self.store.keep(self.plan.key(number)?, run, None, false)
     }
 
     /// Everything kept goes to the disk.

@@ -165,7 +165,7 @@ fn intention(args: &ReproArgs, papers: &[Paper], parts: &[Part], left_out: &[Str
 
 #[cfg(target_os = "linux")]
 fn on_kernel(study: Study) -> Study {
-    study.backend(crate::lab::Kernel::in_guest(None, false, None))
+    study.backend(braid_lab::Kernel::in_guest(None, braid_lab::Start::Restored))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -186,10 +186,9 @@ fn repeated(document: &Document, axis: &Axis<'_>) -> Option<Problem> {
         if let Some(first) = before.insert(values, i) {
             let (place, first) = (axis.place.index(i), axis.place.index(first));
             let at = |path: &Path| document.problem(path, false, "").place;
-            let mut message = format!("the same as {first}");
-            if at(&first) != at(&place) {
-                message += &format!(", at {}", at(&first));
-            }
+            let elsewhere =
+                if at(&first) == at(&place) { String::new() } else { format!(", at {}", at(&first)) };
+            let message = format!("the same as {first}{elsewhere}");
             let hint = Some("remove one of the two: their runs would be the same".to_owned());
             return Some(document.problem(&place, false, message).hint(hint));
         }

@@ -565,8 +565,8 @@ fn texts_that_are_no_scenario_get_their_message() {
     let deep = format!("a = {}", "[".repeat(5000));
     let dots = format!("{}a = 1", "a.".repeat(5000));
     let long = format!("title = \"{}\" oops", "x".repeat(100_000));
-    let rates: String = (1..=5001).map(|kbit| format!("\"{kbit}kbit\", ")).collect();
-    let cells = GOOD.replace("\"10mbit\", \"20mbit\"", &rates);
+    let rates: Vec<String> = (1..=5001).map(|kbit| format!("\"{kbit}kbit\"")).collect();
+    let cells = GOOD.replace("\"10mbit\", \"20mbit\"", &rates.join(", "));
     let cases = [
         ("an empty file", ""),
         ("blank lines", "\n  \n"),

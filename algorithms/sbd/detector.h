@@ -101,8 +101,11 @@ braid_inline void sbd_follow(const struct braid_view *view, u32 *memory, u32 wor
 
 	/* Without a branch: see fixed.h. */
 	for (i = 0; i < BRAID_MAX_SUBFLOWS - 1; i++) {
+		/* What lies behind the last subflow is not part of the view. */
+		u32 there = braid_below32(i, view->n);
+
 		for (j = i + 1; j < BRAID_MAX_SUBFLOWS; j++) {
-			u32 moves = 0 - braid_equal(memory[j * words], view->subflow[i].id);
+			u32 moves = 0 - (braid_equal(memory[j * words], view->subflow[i].id) & there);
 
 			for (k = 0; k < words; k++)
 				memory[i * words + k] ^= (memory[i * words + k] ^ memory[j * words + k]) & moves;

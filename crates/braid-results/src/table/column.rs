@@ -26,6 +26,7 @@ pub(super) enum Get {
     /// The parameter of that name, which not every run has.
     Parameter(&'static str),
     /// Rows that are not about runs bring their values themselves.
+    #[cfg(feature = "parquet")]
     Given,
 }
 
@@ -38,12 +39,14 @@ impl Column {
                 let Some(text) = row.run.params.get(name) else { return Value::Null };
                 if self.kind == Kind::Real { text.parse::<f64>().ok().into() } else { text.into() }
             }
+            #[cfg(feature = "parquet")]
             Get::Given => Value::Null,
         }
     }
 }
 
 /// A column of a table that is not about runs; its values may be missing.
+#[cfg(feature = "parquet")]
 pub(crate) const fn given(
     name: &'static str,
     kind: Kind,

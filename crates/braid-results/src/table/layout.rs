@@ -15,6 +15,7 @@ pub struct Table {
 }
 
 impl Table {
+    #[cfg(feature = "parquet")]
     pub(crate) const fn of(
         name: &'static str,
         row: &'static str,

@@ -10,6 +10,7 @@ mod row;
 mod value;
 
 pub use column::Column;
+#[cfg(feature = "parquet")]
 pub(crate) use column::given;
 pub use columns::{DETECTIONS, FLOWS, LINKS, PERIODS, QUEUES, RUNS, SAMPLES, TABLES, TRANSFERS};
 pub use layout::Table;

@@ -62,7 +62,8 @@ fn what_is_kept_is_not_run_again_and_the_results_are_the_same() {
     let (first, _) = run(small().seeds(8), &folder, 5, false).unwrap();
     assert_eq!(first, Done { runs: 5, reused: 0 });
     let (second, runs) = run(small().seeds(8), &folder, usize::MAX, false).unwrap();
-    assert!(second.runs == 16 && (5..=7).contains(&second.reused), "{second:?}");
+    // Those delivered at least; how far the workers were ahead of them is the machine's affair.
+    assert!(second.runs == 16 && second.reused >= 5, "{second:?}");
     assert!(runs == undisturbed);
     let (third, runs) = run(small().seeds(8), &folder, usize::MAX, false).unwrap();
     assert_eq!(third, Done { runs: 16, reused: 16 });

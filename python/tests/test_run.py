@@ -136,7 +136,10 @@ def test_an_exception_of_progress_ends_the_run() -> None:
 
 def test_ctrl_c_ends_a_run_that_would_take_hours() -> None:
     code = textwrap.dedent("""
+        import signal
         import braid
+        # As at a terminal: a shell's background jobs ignore it, and what they start inherits that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         print("begun", flush=True)
         try:
             braid.run("everyday/shared", cc="lia", seeds=100_000, set={"duration": "80000s"})

@@ -79,6 +79,10 @@ fn child(request: &Request, pipe: OwnedFd, work: impl FnOnce(Request) -> Result<
         libc::setpgid(0, 0);
         #[cfg(target_os = "linux")]
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // A crash of the run is no crash of the program, whose handlers would tell of one (Python's prints its stack).
+        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
     }
     let mut pipe = File::from(pipe);
     let share = AtomicU32::new(0);

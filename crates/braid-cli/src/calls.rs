@@ -106,7 +106,7 @@ mod live {
     use super::TraceArgs;
     use crate::Failure;
     use crate::failure::{BAD_INPUT, FAILED};
-    use crate::kernel::short;
+    use crate::names::short;
 
     /// Which calls are kept; an empty list keeps all.
     #[derive(Default)]

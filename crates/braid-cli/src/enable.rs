@@ -9,7 +9,7 @@ use braid_kernel::PREFIX;
 
 use crate::Failure;
 use crate::failure::FAILED;
-use crate::kernel::{parse, short};
+use crate::names::{parse, short};
 use crate::peer;
 
 const CONFIGURATION: &str = "/etc/braid";

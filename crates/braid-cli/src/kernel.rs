@@ -9,6 +9,7 @@ use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
 use crate::Failure;
 use crate::failure::{BAD_INPUT, FAILED};
+use crate::names::{parse, short};
 use crate::terminal;
 use crate::{complete, enable, status};
 
@@ -128,14 +129,6 @@ pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
         Kernel::Metrics(args) => crate::metrics::run(args),
         Kernel::Doctor => doctor(),
     }
-}
-
-pub(crate) fn short(name: &str) -> &str {
-    name.strip_prefix(PREFIX).unwrap_or(name)
-}
-
-pub(crate) fn parse(text: &str) -> Result<Spec, Failure> {
-    Spec::parse(text).map_err(|error| Failure::new(BAD_INPUT, error.to_string()))
 }
 
 /// All are checked before the first is loaded.

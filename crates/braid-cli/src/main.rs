@@ -19,6 +19,8 @@ mod list;
 mod live;
 #[cfg(target_os = "linux")]
 mod metrics;
+#[cfg(target_os = "linux")]
+mod names;
 mod new;
 mod out;
 #[cfg(target_os = "linux")]

@@ -3,13 +3,16 @@
 
 mod claim;
 mod experiment;
+mod marks;
+mod page;
 mod plot;
 mod score;
 
-use braid_results::claims::{Cause, Fate, Paper, Reproduction, Search, Varied, Verdict};
-use indexmap::IndexMap;
+use braid_results::claims::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use self::marks::{class, mark};
+pub use self::page::Page;
 use crate::html::MARK;
 
 const STYLE: &str = include_str!("../assets/report.css");
@@ -26,51 +29,6 @@ pub struct Papers<'a> {
     pub command: &'a str,
     /// At least one.
     pub pages: Vec<Page<'a>>,
-}
-
-/// A paper and what was measured for it.
-#[derive(Debug)]
-pub struct Page<'a> {
-    /// Its file; without, there are no assumptions and anomalies to show.
-    pub paper: Option<&'a Paper>,
-    /// In the simulator.
-    pub result: &'a Reproduction,
-    /// The first and the last seed there.
-    pub seeds: [u64; 2],
-    /// On a real kernel.
-    pub kernel: Option<&'a Reproduction>,
-    /// The test bed that was looked for.
-    pub search: Option<&'a Search>,
-    /// With other assumptions.
-    pub varied: Vec<&'a Varied>,
-    /// By people.
-    pub causes: Vec<Cause>,
-    /// The topology of each experiment, as SVG.
-    pub drawings: IndexMap<String, String>,
-}
-
-impl Page<'_> {
-    fn key(&self) -> &str {
-        &self.result.paper
-    }
-
-    fn causes_of<'b>(&'b self, claim: &'b str) -> impl Iterator<Item = &'b Cause> {
-        self.causes.iter().filter(move |cause| cause.claims.iter().any(|id| id == claim))
-    }
-
-    fn excluded(&self) -> Vec<String> {
-        let causes = self.causes.iter().filter(|cause| !cause.excluded_by.is_empty());
-        causes.flat_map(|cause| cause.claims.clone()).collect()
-    }
-
-    /// What became of each claim in everything that was tried, if something was.
-    fn fates(&self) -> Option<IndexMap<String, Fate>> {
-        Some(Fate::of(self.result, self.search?, &self.excluded()))
-    }
-
-    fn kernel_verdict(&self, claim: &str) -> Option<Verdict> {
-        self.kernel?.claims.iter().find(|own| own.id == claim).map(|own| own.verdict)
-    }
 }
 
 /// The page as text.
@@ -199,40 +157,4 @@ fn method() -> Markup {
             }
         }
     }
-}
-
-/// As class and as part of ids.
-fn class(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Holds => "holds",
-        Verdict::Fails => "fails",
-        Verdict::Undecided => "undecided",
-        Verdict::NotCheckable => "not-checkable",
-    }
-}
-
-/// Tells verdicts apart without colour.
-fn mark(verdict: Verdict) -> Markup {
-    let sign = match verdict {
-        Verdict::Holds => "\u{2713}",
-        Verdict::Fails => "\u{2717}",
-        Verdict::Undecided => "?",
-        Verdict::NotCheckable => "\u{2013}",
-    };
-    html! { span.mark.(class(verdict)) aria-hidden="true" { (sign) } }
-}
-
-/// What people wrote, as markup.
-fn prose(text: &str) -> PreEscaped<String> {
-    use pulldown_cmark::{Options, Parser, html as markup};
-    let mut out = String::new();
-    markup::push_html(&mut out, Parser::new_ext(text, Options::ENABLE_TABLES));
-    PreEscaped(
-        out.replace(
-            "<table>",
-            "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>",
-        )
-        .replace("</table>", "</table></div>")
-        .replace("<th></th>", "<td></td>"),
-    )
 }

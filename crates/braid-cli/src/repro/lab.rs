@@ -6,7 +6,7 @@ use braid_results::claims::{self, Cell, Document, ExperimentResult, LabPlan, Nam
 use braid_study::{Seeds, Store, Study};
 use indexmap::IndexMap;
 
-use super::{Change, Work, stand_ins};
+use super::work::{Change, Work, stand_ins};
 use crate::Failure;
 use crate::args::ReproArgs;
 use crate::command::VERSION;

@@ -6,7 +6,7 @@ use braid_results::claims::{self, Names, Paper, Search, Setting, Variation, Verd
 use fastrand::Rng;
 use indexmap::IndexMap;
 
-use super::{Change, Study, Work, stand_ins};
+use super::work::{Change, Study, Work, stand_ins};
 use crate::Failure;
 use crate::args::ReproArgs;
 

@@ -1,12 +1,13 @@
 //! `braid top`: connections and their subflows, live.
 
+mod choice;
 mod view;
 
 use std::time::Duration;
 
-use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use self::choice::{Choice, Sort};
 use crate::Failure;
 use crate::live::{Connection, Sampler, Subflow, Warning, told, warnings};
 use crate::terminal;
@@ -46,63 +47,12 @@ pub(crate) struct TopArgs {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sort {
-    /// Payload acknowledged and received per second.
-    Rate,
-    /// Packets in all windows.
-    Cwnd,
-    /// Longest smoothed RTT.
-    Srtt,
-    /// Longest wait in queues: smoothed RTT less base RTT.
-    Queue,
-    /// Largest share of bytes sent again of late.
-    Loss,
-    /// Name of the first subflow's algorithm.
-    Algorithm,
-}
-
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if interval < Duration::from_millis(100) || interval > Duration::from_secs(3600) {
         return Err("it is a time from 100ms to 1h".into());
     }
     Ok(interval)
-}
-
-/// What is shown, and in which order.
-#[derive(Clone, Debug)]
-struct Choice {
-    all: bool,
-    filter: String,
-    sort: Sort,
-}
-
-impl Choice {
-    fn of(&self, mut connections: Vec<Connection>) -> Vec<Connection> {
-        connections.retain(|connection| {
-            (self.all || connection.is_ours())
-                && (self.filter.is_empty() || connection.contains(&self.filter))
-        });
-        let largest = |connection: &Connection, key: fn(&Subflow) -> f64| {
-            connection.subflows.iter().map(key).fold(0.0, f64::max)
-        };
-        let key = |connection: &Connection| match self.sort {
-            Sort::Rate => connection.subflows.iter().map(|sf| sf.rate_bps + sf.received_bps).sum(),
-            Sort::Cwnd => connection.subflows.iter().map(|subflow| f64::from(subflow.flow.cwnd)).sum(),
-            Sort::Srtt => largest(connection, |subflow| f64::from(subflow.flow.srtt_us)),
-            Sort::Queue => largest(connection, |subflow| f64::from(subflow.queue_us())),
-            Sort::Loss => largest(connection, |subflow| subflow.recent_loss),
-            Sort::Algorithm => 0.0,
-        };
-        let name = |connection: &Connection| connection.subflows[0].algorithm.clone();
-        connections.sort_by(|a, b| {
-            let by_key = key(b).total_cmp(&key(a));
-            let by_name = if self.sort == Sort::Algorithm { name(a).cmp(&name(b)) } else { by_key };
-            by_name.then_with(|| a.identity().cmp(&b.identity()))
-        });
-        connections
-    }
 }
 
 pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use ratatui::style::Modifier;
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Row, Sparkline, Table, Wrap};
 
-use super::{Choice, Sort};
+use super::choice::{Choice, Sort};
 use crate::Failure;
 use crate::failure::FAILED;
 use crate::live::{Connection, Sampler, Step, Subflow, Warning, warnings};

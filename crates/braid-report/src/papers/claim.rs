@@ -3,7 +3,9 @@
 use braid_results::claims::{Cause, ClaimResult, Condition, Estimate, Fate, Strength, Verdict};
 use maud::{Markup, html};
 
-use super::{Page, class, mark, plot, prose};
+use super::marks::{class, mark, prose};
+use super::page::Page;
+use super::plot;
 use crate::repro::short;
 
 /// More comparisons than this are counted, not shown.

@@ -3,7 +3,9 @@
 use braid_results::claims::{ExperimentResult, TableResult};
 use maud::{Markup, PreEscaped, html};
 
-use super::{Page, mark, plot};
+use super::marks::mark;
+use super::page::Page;
+use super::plot;
 use crate::repro::{cells, estimate, number};
 
 pub(super) fn section(page: &Page, experiment: &ExperimentResult) -> Markup {

@@ -3,7 +3,7 @@
 use braid_results::claims::{Condition, Estimate, Metric, TableResult};
 use maud::{Markup, html};
 
-use super::Page;
+use super::page::Page;
 use crate::figure::number;
 
 const WIDTH: f64 = 720.0;

@@ -3,7 +3,8 @@
 use braid_results::claims::{Counts, Fate, Verdict};
 use maud::{Markup, html};
 
-use super::{Page, class, mark};
+use super::marks::{class, mark};
+use super::page::Page;
 
 const VERDICTS: [Verdict; 4] = [Verdict::Holds, Verdict::Undecided, Verdict::Fails, Verdict::NotCheckable];
 

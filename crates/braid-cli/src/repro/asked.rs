@@ -1,0 +1,92 @@
+//! Which papers, experiments and claims are asked for.
+
+use std::fs;
+use std::path::Path;
+
+use braid_algorithms::nearest;
+use braid_results::claims::{self, Paper};
+use indexmap::IndexMap;
+
+use crate::Failure;
+use crate::failure::BAD_INPUT;
+
+/// The papers asked for, each with the experiments asked for; all that come with Braid if none is named.
+pub(super) fn papers(asked: &[String], claims_asked: &[String]) -> Result<Vec<Paper>, Failure> {
+    let bad = |error: claims::Error| Failure::new(BAD_INPUT, error.to_string());
+    let all: Vec<String> = claims::embedded().map(str::to_owned).collect();
+    let mut papers: IndexMap<String, (Paper, Vec<String>)> = IndexMap::new();
+    for name in if asked.is_empty() { &all } else { asked } {
+        let is_file = Path::new(name).extension().is_some_and(|extension| extension == "toml");
+        let (key, experiment) = match name.split_once('/').filter(|_| !is_file) {
+            Some((key, experiment)) => (key, Some(experiment)),
+            None => (name.as_str(), None),
+        };
+        let stem = Path::new(key).file_stem().map_or(key.into(), |stem| stem.to_string_lossy());
+        let paper = if is_file {
+            let text = fs::read_to_string(name).map_err(|error| {
+                Failure::bad_input(
+                    format!("cannot read {name}: {error}"),
+                    format!("there are {}", all.join(", ")),
+                )
+            })?;
+            Paper::parse(&stem, name, &text).map_err(bad)?
+        } else {
+            let found = claims::find(key).ok_or_else(|| {
+                let there = instead(key, &all).unwrap_or_else(|| {
+                    format!("there are {}; a file of your own ends in .toml", all.join(", "))
+                });
+                Failure::bad_input(format!("no paper is called \"{key}\""), there)
+            })?;
+            found.map_err(bad)?
+        };
+        let known: Vec<String> = paper.experiment.keys().cloned().collect();
+        if let Some(experiment) = experiment.filter(|id| !known.iter().any(|known| known == id)) {
+            return Err(Failure::bad_input(
+                format!("{key} has no experiment \"{experiment}\""),
+                instead(experiment, &known).unwrap_or_else(|| format!("it has {}", known.join(", "))),
+            ));
+        }
+        let wanted = experiment.map_or(known, |id| vec![id.to_owned()]);
+        papers.entry(key.to_owned()).or_insert((paper, Vec::new())).1.extend(wanted);
+    }
+    let papers = papers.into_values().map(|(paper, wanted)| reduced(paper, &wanted));
+    if claims_asked.is_empty() {
+        return Ok(papers.collect());
+    }
+    let papers: Vec<Paper> = papers.map(|paper| for_claims(paper, claims_asked)).collect();
+    let known = |id: &String| papers.iter().flat_map(|paper| &paper.claim).any(|claim| claim.id == *id);
+    match claims_asked.iter().find(|id| !known(id)) {
+        Some(id) => Err(Failure::bad_input(
+            format!("no claim of these papers is called \"{id}\""),
+            "`braid repro PAPER --show claims --from papers/results/PAPER.json` lists them",
+        )),
+        None => Ok(papers.into_iter().filter(|paper| !paper.claim.is_empty()).collect()),
+    }
+}
+
+/// What was meant by a misspelt name, if that can be guessed.
+pub(super) fn instead(wrong: &str, known: &[String]) -> Option<String> {
+    nearest(wrong, known.iter().map(String::as_str)).map(|name| format!("did you mean {name}?"))
+}
+
+/// The part of a paper that these experiments decide.
+fn reduced(mut paper: Paper, wanted: &[String]) -> Paper {
+    if paper.experiment.keys().all(|id| wanted.contains(id)) {
+        return paper;
+    }
+    paper.experiment.retain(|id, _| wanted.contains(id));
+    paper.table.retain(|table| table.experiments().all(|id| wanted.contains(&id)));
+    paper.claim.retain(|claim| {
+        !claim.experiments.is_empty() && claim.experiments.iter().all(|id| wanted.contains(id))
+    });
+    paper
+}
+
+/// The part of a paper that decides these claims, and nothing else.
+fn for_claims(mut paper: Paper, wanted: &[String]) -> Paper {
+    paper.claim.retain(|claim| wanted.contains(&claim.id));
+    let needed = |id: &String| paper.claim.iter().any(|claim| claim.experiments.contains(id));
+    paper.experiment.retain(|id, _| needed(id));
+    paper.table.clear();
+    paper
+}

@@ -1,0 +1,49 @@
+//! A paper and everything that was measured for it.
+
+use braid_results::claims::{Cause, Fate, Paper, Reproduction, Search, Varied, Verdict};
+use indexmap::IndexMap;
+
+/// A paper and what was measured for it.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// Its file; without, there are no assumptions and anomalies to show.
+    pub paper: Option<&'a Paper>,
+    /// In the simulator.
+    pub result: &'a Reproduction,
+    /// The first and the last seed there.
+    pub seeds: [u64; 2],
+    /// On a real kernel.
+    pub kernel: Option<&'a Reproduction>,
+    /// The test bed that was looked for.
+    pub search: Option<&'a Search>,
+    /// With other assumptions.
+    pub varied: Vec<&'a Varied>,
+    /// By people.
+    pub causes: Vec<Cause>,
+    /// The topology of each experiment, as SVG.
+    pub drawings: IndexMap<String, String>,
+}
+
+impl Page<'_> {
+    pub(super) fn key(&self) -> &str {
+        &self.result.paper
+    }
+
+    pub(super) fn causes_of<'b>(&'b self, claim: &'b str) -> impl Iterator<Item = &'b Cause> {
+        self.causes.iter().filter(move |cause| cause.claims.iter().any(|id| id == claim))
+    }
+
+    pub(super) fn excluded(&self) -> Vec<String> {
+        let causes = self.causes.iter().filter(|cause| !cause.excluded_by.is_empty());
+        causes.flat_map(|cause| cause.claims.clone()).collect()
+    }
+
+    /// What became of each claim in everything that was tried, if something was.
+    pub(super) fn fates(&self) -> Option<IndexMap<String, Fate>> {
+        Some(Fate::of(self.result, self.search?, &self.excluded()))
+    }
+
+    pub(super) fn kernel_verdict(&self, claim: &str) -> Option<Verdict> {
+        self.kernel?.claims.iter().find(|own| own.id == claim).map(|own| own.verdict)
+    }
+}

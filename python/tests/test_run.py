@@ -23,7 +23,9 @@ SHORT = {"duration": "15s"}
 def program() -> str | None:
     root = pathlib.Path(__file__).parents[2]
     built = [root / "target" / profile / "braid" for profile in ("release", "debug")]
-    found = [str(path) for path in built if path.exists()]
+    # The newest first: the other may be of another commit.
+    there = sorted((path for path in built if path.exists()), key=lambda path: -path.stat().st_mtime)
+    found = [str(path) for path in there]
     return os.environ.get("BRAID") or shutil.which("braid") or (found[0] if found else None)
 
 

@@ -7,10 +7,13 @@ use std::{env, fmt::Write as _, fs, path::Path, path::PathBuf};
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let algorithms = manifest.join("../../algorithms");
+    // A link to the repository's folder, which `cargo package` follows; where links are not to be had, that folder.
+    let inside = manifest.join("algorithms").is_dir();
+    let folder = if inside { "algorithms" } else { "../../algorithms" };
+    let algorithms = manifest.join(folder);
     let native = manifest.join("native");
     // Relative, so that a build folder that was copied watches the files beside it.
-    for watched in ["../../algorithms", "native"] {
+    for watched in [folder, "native"] {
         println!("cargo::rerun-if-changed={watched}");
     }
 

@@ -1,35 +1,20 @@
-//! What is counted of the QUIC connections.
+//! Sums and differences of what is counted of the QUIC connections.
 
-use braid_quic::PathState;
 use braid_results::measure::{ConnectionCounts, SubflowCounts};
 
-/// One path's latest state, and which subflow of the scenario it is.
-pub(crate) struct Counted {
-    pub(crate) subflow: usize,
-    pub(crate) state: PathState,
-    /// The latest time by which its window is in `cwnd_integral`.
-    pub(crate) since_ns: u64,
-    pub(crate) cwnd_integral: u128,
-    /// It exists.
-    pub(crate) open: bool,
-}
-
-impl Counted {
-    /// Its part of the subflow's counts; the window up to now.
-    pub(crate) fn add_to(&self, counts: &mut SubflowCounts, now_ns: u64) {
-        let state = &self.state;
-        counts.retransmissions += state.lost;
-        counts.fast_retransmits += state.loss_episodes;
-        counts.timeouts += state.persistent_episodes;
-        counts.ecn_reductions += state.ecn_episodes;
-        counts.undos += state.undos;
-        counts.rtt_sum_us += state.rtt_sum_us;
-        counts.rtt_samples += state.rtt_samples;
-        counts.cwnd_integral += self.cwnd_integral;
-        if self.open {
-            counts.cwnd_integral += u128::from(state.cwnd) * u128::from(now_ns - self.since_ns);
-        }
-    }
+/// Adds what was counted of the same subflow elsewhere.
+pub(crate) fn add(sum: &mut SubflowCounts, counts: &SubflowCounts) {
+    sum.active_ns += counts.active_ns;
+    sum.received_bytes += counts.received_bytes;
+    sum.packets_sent += counts.packets_sent;
+    sum.retransmissions += counts.retransmissions;
+    sum.fast_retransmits += counts.fast_retransmits;
+    sum.timeouts += counts.timeouts;
+    sum.ecn_reductions += counts.ecn_reductions;
+    sum.undos += counts.undos;
+    sum.rtt_sum_us += counts.rtt_sum_us;
+    sum.rtt_samples += counts.rtt_samples;
+    sum.cwnd_integral += counts.cwnd_integral;
 }
 
 /// What was counted between two looks at a connection.

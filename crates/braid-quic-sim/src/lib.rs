@@ -4,17 +4,23 @@
 //! the simulator's own, as ever. A connection's receiver is the QUIC client, which opens the paths; its sender is the
 //! server. What differs from the simulator's MPTCP is in `docs/quic.md`.
 
+mod application;
 mod counts;
+mod endpoint;
 mod flow;
+mod paths;
 mod qlog;
 mod run;
 mod session;
+mod streams;
 
 use std::path::PathBuf;
 
 use braid_scenario::File;
-use braid_scenario::model::{Connection, Kind, Scenario, Traffic};
+use braid_scenario::model::{Kind, Scenario, Traffic};
 use braid_study::{Backend, Case, Error, Group, Outcome, Request, Sim, Stop};
+
+use crate::endpoint::datagram;
 
 /// The scheduler of the stack: data goes to the open path with the lowest id that has room.
 const SCHEDULER: &str = "lowest";
@@ -51,18 +57,8 @@ impl Backend for Quic {
                 Err(file.error(&key, message, Some(hint.to_owned())).into())
             };
             let is_quic = connection.kind == Kind::Mptcp;
-            match connection.traffic {
-                Traffic::Program(_) => {
-                    return wrong("traffic", "the backend quic cannot run programs", "use --backend lab");
-                }
-                Traffic::Poisson { .. } | Traffic::OnOff { .. } | Traffic::Cbr(_) if is_quic => {
-                    return wrong(
-                        "traffic",
-                        "multipath connections of the backend quic send bulk, object or request-response only",
-                        "choose one of these, or use --backend sim",
-                    );
-                }
-                _ => {}
+            if let Traffic::Program(_) = connection.traffic {
+                return wrong("traffic", "the backend quic cannot run programs", "use --backend lab");
             }
             if is_quic && datagram(connection) < LEAST_DATAGRAM {
                 return wrong(
@@ -93,11 +89,6 @@ impl Backend for Quic {
             Ok(Outcome { measurements, doubts, ..Outcome::default() })
         })
     }
-}
-
-/// Bytes of a full datagram, UDP and IP headers excluded: the IP packet is as large as one of the scenario's TCP.
-fn datagram(connection: &Connection) -> u32 {
-    (connection.mss + connection.data_header).saturating_sub(connection.ip_header + 8)
 }
 
 /// The stack and its version, as it was built.

@@ -91,6 +91,69 @@ fn requests_are_answered_one_after_the_other() {
 }
 
 #[test]
+fn short_flows_are_connections_of_their_own_that_come_and_go() {
+    let traffic = "traffic = { kind = \"poisson\", every = \"50ms\", size = \"20kB\", at-once = 4 }";
+    let (run, measured) = run(Quic::default(), "poisson", &format!("{BOTH}{traffic}\n"), "lia");
+    let transfers = &measured.connections[0].transfers;
+    // 160 in 8 s, give or take.
+    assert!((110..=210).contains(&transfers.len()), "{}", transfers.len());
+    let open = transfers.iter().filter(|transfer| transfer.end_ns.is_none()).count();
+    assert!(open <= 8, "{open} of {} are not done", transfers.len());
+    // A handshake and 20 kB take two round trips of 20 ms and little more, unless one waits for a place.
+    let mut took: Vec<u64> =
+        transfers.iter().filter_map(|transfer| Some(transfer.end_ns? - transfer.start_ns)).collect();
+    took.sort_unstable();
+    assert!((50_000_000..150_000_000).contains(&took[took.len() / 2]), "{}", took[took.len() / 2]);
+    let at_once = |now: u64| {
+        transfers
+            .iter()
+            .filter(|other| other.start_ns <= now && other.end_ns.is_none_or(|end| end > now))
+            .count()
+    };
+    assert!(transfers.iter().any(|transfer| at_once(transfer.start_ns) > 1), "some overlap");
+    // What arrived in the measured time: 20 kB each 50 ms are 3.2 Mbit/s.
+    assert!((2.0..4.5).contains(&mbit(&run, 0)), "{}", mbit(&run, 0));
+}
+
+#[test]
+fn an_on_off_application_pauses_and_its_network_soon_does() {
+    let traffic = "traffic = { kind = \"on-off\", on = \"500ms\", off = \"500ms\" }";
+    let (_, measured) = run(Quic::default(), "onoff", &format!("{BOTH}{traffic}\n"), "cubic");
+    let turns = &measured.connections[0].transfers;
+    assert!((7..=8).contains(&turns.len()), "{}", turns.len());
+    for turn in &turns[..turns.len() - 1] {
+        let lasted = turn.end_ns.expect("over before the next") - turn.start_ns;
+        // What is in the windows when it pauses is a round trip with full queues, and what is lost of it another.
+        assert!((500_000_000..850_000_000).contains(&lasted), "{lasted}");
+        // 15 Mbit/s for half a second are 940 kB.
+        assert!((300_000..1_200_000).contains(&turn.bytes), "{}", turn.bytes);
+    }
+}
+
+#[test]
+fn writes_at_a_constant_rate_arrive_one_by_one() {
+    let traffic = "traffic = { kind = \"cbr\", rate = \"2mbit\", every = \"4ms\" }";
+    let (run, measured) = run(Quic::default(), "cbr", &format!("{BOTH}{traffic}\n"), "lia");
+    assert!((mbit(&run, 0) - 2.0).abs() < 0.05, "{}", mbit(&run, 0));
+    let writes = &measured.connections[0].transfers;
+    assert_eq!(writes[9].start_ns - writes[8].start_ns, 4_000_000, "8000 bits at 2 Mbit/s");
+    let late = writes.iter().filter_map(|write| Some(write.end_ns? - write.start_ns)).max().unwrap();
+    // One way is 10 ms on the lowest path, which has room for all of it.
+    assert!((10_000_000..40_000_000).contains(&late), "{late}");
+}
+
+#[test]
+fn bursts_at_a_rate_are_as_large_as_the_rate_says() {
+    let traffic = "traffic = { kind = \"on-off\", on = \"400ms\", off = \"600ms\", rate = \"2mbit\" }";
+    let (_, measured) = run(Quic::default(), "bursts", &format!("{BOTH}{traffic}\n"), "lia");
+    let turns = &measured.connections[0].transfers;
+    for turn in &turns[..turns.len() - 1] {
+        assert!((100_000..102_000).contains(&turn.bytes), "400 ms of 2 Mbit/s, {}", turn.bytes);
+        assert!((400_000_000..500_000_000).contains(&(turn.end_ns.unwrap() - turn.start_ns)));
+    }
+}
+
+#[test]
 fn a_path_that_fails_and_comes_back_leaves_the_other_to_carry_everything() {
     let up = format!("{BOTH}subflow.two.up = [\"0s..3s\", \"5s..8s\"]\n");
     let (run, measured) = run(Quic::default(), "fails", &up, "cubic");

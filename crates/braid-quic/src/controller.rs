@@ -9,7 +9,7 @@ use braid_algorithms::layout::subflow_flags;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerMetrics};
 
-use crate::coupling::Shared;
+use crate::group::Shared;
 use crate::path::{LEAST_WINDOW, Path, PathState};
 
 /// The controller of one path, made by a [`Coupling`](crate::Coupling).

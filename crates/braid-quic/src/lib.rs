@@ -49,6 +49,7 @@
 
 mod controller;
 mod coupling;
+mod group;
 mod packets;
 mod path;
 mod rtt;

@@ -12,6 +12,8 @@ pub(crate) const UDP_HEADER: usize = 8;
 pub struct Datagram {
     /// Whose routes it takes.
     pub place: Place,
+    /// Which of several flows on the same routes it belongs to, as ports tell: a number of the caller's.
+    pub flow: u32,
     /// From the scenario's sender to its receiver; else the other way.
     pub to_receiver: bool,
     /// Congestion notification.
@@ -22,8 +24,8 @@ pub struct Datagram {
 
 impl fmt::Debug for Datagram {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, to_receiver, ecn, payload } = self;
-        write!(formatter, "Datagram({place:?}, {to_receiver}, {ecn:?}, {} bytes)", payload.len())
+        let Self { place, flow, to_receiver, ecn, payload } = self;
+        write!(formatter, "Datagram({place:?}, flow {flow}, {to_receiver}, {ecn:?}, {} bytes)", payload.len())
     }
 }
 
@@ -39,25 +41,25 @@ pub enum Ecn {
     Marked,
 }
 
-/// Payload of the datagrams under way, by the number that their packet carries.
+/// Flow and payload of the datagrams under way, by the number that their packet carries.
 #[derive(Default)]
 pub(crate) struct Datagrams {
-    slots: Vec<Vec<u8>>,
+    slots: Vec<(u32, Vec<u8>)>,
     free: Vec<u32>,
 }
 
 impl Datagrams {
-    pub(crate) fn put(&mut self, payload: Vec<u8>) -> u32 {
+    pub(crate) fn put(&mut self, flow: u32, payload: Vec<u8>) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = payload;
+            self.slots[slot as usize] = (flow, payload);
             slot
         } else {
-            self.slots.push(payload);
+            self.slots.push((flow, payload));
             self.slots.len() as u32 - 1
         }
     }
 
-    pub(crate) fn take(&mut self, slot: u32) -> Vec<u8> {
+    pub(crate) fn take(&mut self, slot: u32) -> (u32, Vec<u8>) {
         self.free.push(slot);
         std::mem::take(&mut self.slots[slot as usize])
     }

@@ -33,7 +33,7 @@ fn scenario(text: &str) -> Scenario {
 
 fn datagram(subflow: usize, to_receiver: bool, bytes: usize) -> Datagram {
     let place = Place { connection: 0, subflow };
-    Datagram { place, to_receiver, ecn: Ecn::Capable, payload: vec![7; bytes] }
+    Datagram { place, flow: 7, to_receiver, ecn: Ecn::Capable, payload: vec![7; bytes] }
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Run<'_> {
             hop,
             size: u16::try_from(size).unwrap_or(u16::MAX),
             flags: flags::DATAGRAM | direction | ecn,
-            seq: self.network.datagrams.put(datagram.payload),
+            seq: self.network.datagrams.put(datagram.flow, datagram.payload),
             sack: Sacks::NONE,
             ..Packet::default()
         };
@@ -52,11 +52,13 @@ impl Run<'_> {
             flags::ECT => Ecn::Capable,
             _ => Ecn::Marked,
         };
+        let (flow, payload) = self.network.datagrams.take(packet.seq);
         let datagram = Datagram {
             place: Place { connection: self.connections[connection].number, subflow },
+            flow,
             to_receiver: packet.flags & flags::DATA != 0,
             ecn,
-            payload: self.network.datagrams.take(packet.seq),
+            payload,
         };
         Some((self.network.now, datagram))
     }

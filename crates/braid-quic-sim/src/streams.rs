@@ -1,0 +1,160 @@
+//! What the applications of both ends write and read.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use noq_proto::{Connection, Dir, ReadError, StreamId, WriteError};
+
+/// What applications write, over and over.
+static PAYLOAD: [u8; 1 << 16] = [0; 1 << 16];
+/// As many bytes as the network takes.
+pub(crate) const ENDLESS: u64 = u64::MAX;
+
+/// A stream that the sender writes.
+struct Writing {
+    id: StreamId,
+    /// Bytes still to be written; [`ENDLESS`]
+    left: u64,
+    /// The stream ends when they are.
+    ends: bool,
+}
+
+/// The streams of a connection.
+#[derive(Default)]
+pub(crate) struct Streams {
+    writes: Vec<Writing>,
+    /// Bytes that the sender's stack has taken.
+    written: u64,
+    /// Bytes that the receiver has read.
+    pub(crate) read: u64,
+    /// Sizes of responses in the order of their requests.
+    responses: VecDeque<u64>,
+    /// Streams that the receiver reads.
+    reads: Vec<StreamId>,
+    /// Requests that the sender reads.
+    requests: Vec<StreamId>,
+}
+
+impl Streams {
+    /// The sender opens a stream of so many bytes; it ends with them, or goes on with what is added.
+    pub(crate) fn open(&mut self, connection: &mut Connection, bytes: u64, ends: bool) {
+        if let Some(id) = connection.streams().open(Dir::Uni) {
+            self.writes.push(Writing { id, left: bytes, ends });
+        }
+    }
+
+    /// So many bytes more on the sender's stream.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        for writing in &mut self.writes {
+            writing.left = writing.left.saturating_add(bytes);
+        }
+    }
+
+    /// The sender writes no more than the stack has taken, if it wrote endlessly.
+    pub(crate) fn pause(&mut self) {
+        for writing in self.writes.iter_mut().filter(|writing| writing.left == ENDLESS) {
+            writing.left = 0;
+        }
+    }
+
+    /// Bytes that the sender's application has written, those included that wait for the stack.
+    pub(crate) fn total(&self) -> u64 {
+        let waiting = self.writes.iter().map(|writing| writing.left).filter(|&left| left != ENDLESS);
+        self.written + waiting.sum::<u64>()
+    }
+
+    /// As much as there is to be written and the stack takes, but no more than `most` bytes that are not read.
+    pub(crate) fn write(&mut self, connection: &mut Connection, most: u64) {
+        let Self { writes, written, read, .. } = self;
+        writes.retain_mut(|Writing { id, left, ends }| {
+            let mut stream = connection.send_stream(*id);
+            while *left > 0 {
+                let room = most.saturating_sub(*written - *read);
+                let size = (*left).min(room).min(PAYLOAD.len() as u64) as usize;
+                if size == 0 {
+                    return true;
+                }
+                let mut chunks = [Bytes::from_static(&PAYLOAD[..size])];
+                match stream.write_chunks(&mut &mut chunks[..]) {
+                    Ok(bytes) => {
+                        *written += bytes as u64;
+                        *left -= if *left == ENDLESS { 0 } else { bytes as u64 };
+                    }
+                    Err(WriteError::Blocked) => return true,
+                    Err(_) => return false,
+                }
+            }
+            if *ends {
+                let _ = stream.finish();
+            }
+            !*ends
+        });
+    }
+
+    /// The receiver makes a request of so many bytes, for so many.
+    pub(crate) fn request(&mut self, connection: &mut Connection, request: u32, response: u64) {
+        let Some(id) = connection.streams().open(Dir::Bi) else { return };
+        let mut stream = connection.send_stream(id);
+        // At most ten packets: the window of a new stream has room for them.
+        let _ = stream.write(&PAYLOAD[..request as usize]);
+        let _ = stream.finish();
+        self.responses.push_back(response);
+        self.reads.push(id);
+    }
+
+    /// The receiver's end of streams that the sender has opened.
+    pub(crate) fn accept_reads(&mut self, connection: &mut Connection, dir: Dir) -> Vec<StreamId> {
+        let new = accept(connection, dir);
+        self.reads.extend(&new);
+        new
+    }
+
+    /// The sender's end of streams that the receiver has opened.
+    pub(crate) fn accept_requests(&mut self, connection: &mut Connection, dir: Dir) -> Vec<StreamId> {
+        let new = accept(connection, dir);
+        self.requests.extend(&new);
+        new
+    }
+
+    /// The receiver reads what is there of a stream; whether that was its end.
+    pub(crate) fn read(&mut self, connection: &mut Connection, id: StreamId) -> bool {
+        let Some(place) = self.reads.iter().position(|read| *read == id) else { return false };
+        let (bytes, is_over) = drain(connection, id);
+        self.read += bytes;
+        if is_over {
+            self.reads.remove(place);
+        }
+        is_over
+    }
+
+    /// The sender reads what is there of a request, and responds when it is complete.
+    pub(crate) fn answer(&mut self, connection: &mut Connection, id: StreamId) {
+        let Some(place) = self.requests.iter().position(|request| *request == id) else { return };
+        if drain(connection, id).1 {
+            self.requests.remove(place);
+            if let Some(bytes) = self.responses.pop_front() {
+                self.writes.push(Writing { id, left: bytes, ends: true });
+            }
+        }
+    }
+}
+
+fn accept(connection: &mut Connection, dir: Dir) -> Vec<StreamId> {
+    std::iter::from_fn(|| connection.streams().accept(dir)).collect()
+}
+
+/// Reads and forgets what is there: how many bytes, and whether that was all.
+fn drain(connection: &mut Connection, id: StreamId) -> (u64, bool) {
+    let mut bytes = 0;
+    let mut stream = connection.recv_stream(id);
+    let Ok(mut chunks) = stream.read(true) else { return (0, false) };
+    let is_over = loop {
+        match chunks.next(usize::MAX) {
+            Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
+            Ok(None) => break true,
+            Err(ReadError::Blocked | ReadError::Reset(_)) => break false,
+        }
+    };
+    let _ = chunks.finalize();
+    (bytes, is_over)
+}

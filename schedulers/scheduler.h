@@ -99,7 +99,9 @@ struct braid_choice {
 #define BRAID_COPIES 2u /* sends segments on several paths */
 #define BRAID_MAINLINE \
 	8u /* works on the data level of unmodified Linux: pieces of 32 KiB, one sent once more at a time */
-#define BRAID_BY_SRTT 4u /* its choice depends on srtt, flags and carriers only: it stands while these do */
+/* Its choice is among ready paths, and depends on srtt, flags and carriers only: it stands while these do. It need not be
+ * asked about new data where one path only is ready and no backup, or none. */
+#define BRAID_BY_SRTT 4u
 
 /* Parameters: as in braid.h. P(name, default, min, max, scale, unit, help) */
 #define BRAID_SCHEDULER_FIELD(name, initial, low, high, scale, unit, help) u32 name;

@@ -85,7 +85,8 @@ impl Scheduler {
     pub const QUEUES: u32 = 1;
     /// Sends segments on several paths.
     pub const COPIES: u32 = 2;
-    /// Its choice depends on srtt, flags and carriers only: it stands while these do.
+    /// Its choice is among ready paths, and depends on srtt, flags and carriers only: it stands while these do. It need not be
+    /// asked about new data where one path only is ready and no backup, or none.
     pub const BY_SRTT: u32 = 4;
     /// Works on the data level of unmodified Linux.
     pub const MAINLINE: u32 = 8;

@@ -433,6 +433,31 @@ proptest! {
         }
     }
 
+    /// Hence a host need not ask: [`Scheduler::BY_SRTT`].
+    #[test]
+    fn who_goes_by_srtt_has_a_choice_only_where_several_paths_are_ready(states in states(), kept in 0..MAX_PATHS) {
+        let mut view = Paths { carriers: 0, flags: flags::NEW_DATA, ..states };
+        let is_ready = |path: &Path| path.flags & (path_flags::USABLE | path_flags::ROOM | path_flags::LOSS)
+            == path_flags::USABLE | path_flags::ROOM;
+        let kept = kept % view.n as usize;
+        for (index, path) in view.path.iter_mut().enumerate().take(view.n as usize) {
+            if index == kept {
+                path.flags &= !path_flags::BACKUP;
+            } else if is_ready(path) {
+                path.flags &= !path_flags::ROOM;
+            }
+        }
+        let expected = if is_ready(&view.path[kept]) { 1 << kept } else { 0 };
+        for scheduler in all().iter().filter(|scheduler| scheduler.flags() & Scheduler::BY_SRTT != 0) {
+            let mut chooser = chooser(scheduler.name(), &view);
+            let before = chooser.private().to_vec();
+            let choice = chooser.deliver(Event::Choose, &view);
+            prop_assert_eq!((choice.paths, choice.packets, choice.wake_us), (expected, 0, 0), "{}", scheduler.name());
+            prop_assert!(expected == 0 || choice.flags == 0);
+            prop_assert_eq!(chooser.private(), &before[..]);
+        }
+    }
+
     #[test]
     fn one_path_with_room_is_used_whatever_the_scheduler(states in states()) {
         let mut only = Paths { n: 1, carriers: 0, flags: flags::NEW_DATA, ..states };

@@ -35,6 +35,14 @@ pub(crate) struct Writes {
     pub(crate) lacked: u64,
 }
 
+impl Writes {
+    #[inline(never)]
+    fn short(&self, dsn: u32) -> Option<u16> {
+        let at = self.short.binary_search_by_key(&dsn, |&(dsn, _)| dsn).ok()?;
+        Some(self.short[at].1)
+    }
+}
+
 /// Something that ends with a packet.
 #[derive(Clone, Copy, Debug)]
 struct Write {
@@ -173,9 +181,7 @@ impl DataLevel {
     /// Payload of a packet that is shorter than the others.
     #[inline]
     pub(crate) fn short(&self, dsn: u32) -> Option<u16> {
-        let short = &self.writes.as_ref()?.short;
-        let at = short.binary_search_by_key(&dsn, |&(dsn, _)| dsn).ok()?;
-        Some(short[at].1)
+        self.writes.as_ref()?.short(dsn)
     }
 
     /// Payload handed to the application, in packets of `mss` bytes.

@@ -3,8 +3,8 @@
 use braid_scenario::model::Change;
 
 use crate::datagram::Datagrams;
-use crate::event_queue::{Element, EventQueue};
-use crate::link::{Link, Offered};
+use crate::event_queue::{Element, EventQueue, NEVER};
+use crate::link::Link;
 use crate::packet::{Packet, Sacks, flags};
 
 /// Ends a route in [`Network::hops`].
@@ -64,49 +64,61 @@ impl Network {
 
     /// Offers a packet to the link its route is at, and to those after it that look ahead.
     #[inline]
-    pub(crate) fn send(&mut self, mut packet: Packet) {
+    pub(crate) fn send(&mut self, packet: Packet) {
         let Self { now, links, sacks, datagrams, .. } = self;
+        let Packet { mut hop, mut flags, .. } = packet;
         let mut came = *now;
         let (number, planned) = loop {
-            let &[number, next] = self.hops[packet.hop as usize..].first_chunk().expect("routes have an end");
+            let &[number, next] = self.hops[hop as usize..].first_chunk().expect("routes have an end");
             let number = number & !AHEAD;
             let link = &mut links[number as usize];
-            match link.offer(*now, came, &mut packet, |dropped| forget(sacks, datagrams, dropped)) {
-                Offered::Sent => {}
-                Offered::Taken(planned) => break (number, planned),
+            if link.is_managed() {
+                let forget = |dropped: &Packet| forget(sacks, datagrams, dropped);
+                break (number, link.offer_managed(*now, packet, forget));
             }
+            let Some(arrival) = link.offer(*now, came, packet.size, &mut flags) else {
+                return forget(sacks, datagrams, &packet);
+            };
             if next & AHEAD == 0 {
-                break (number, link.carry(packet));
+                break (number, link.carry(Packet { arrival, hop, flags, ..packet }));
             }
-            if packet.flags & flags::LOST != 0 {
+            if flags & flags::LOST != 0 {
                 return forget(sacks, datagrams, &packet);
             }
-            packet.hop += 1;
-            came = packet.arrival;
+            hop += 1;
+            came = arrival;
         };
         if let Some(time) = planned {
             self.events.schedule(time, self.first_element + number);
         }
     }
 
-    /// A link's event: the packet that arrives at its end, if that is also the end of its route.
+    /// A link's event, the next one: the packet that arrives at its end, if that is also the end of its route.
     #[inline]
     pub(crate) fn arrive(&mut self, link: u32) -> Option<Packet> {
         let Self { now, links, sacks, datagrams, .. } = self;
-        let (packet, next) = links[link as usize].arrive(*now, |dropped| forget(sacks, datagrams, dropped));
-        if let Some(time) = next {
-            self.events.schedule(time, self.first_element + link);
-        }
-        let mut packet = packet?;
-        if packet.flags & flags::LOST != 0 {
-            forget(&mut self.sacks, &mut self.datagrams, &packet);
+        let own = &mut links[link as usize];
+        if !own.is_due(*now) {
+            self.events.remove_first();
             return None;
         }
-        packet.hop += 1;
-        if self.hops[packet.hop as usize] == END {
+        let packet = own.arrive(*now, |dropped| forget(sacks, datagrams, dropped));
+        let due = own.due_ns();
+        if due == NEVER {
+            self.events.remove_first();
+        } else {
+            self.events.replan_first(due, self.first_element + link);
+        }
+        let packet = packet?;
+        if packet.flags & flags::LOST != 0 {
+            forget(&mut self.sacks, &mut self.datagrams, &{ packet });
+            return None;
+        }
+        let hop = packet.hop + 1;
+        if self.hops[hop as usize] == END {
             return Some(packet);
         }
-        self.send(packet);
+        self.send(Packet { hop, ..packet });
         None
     }
 

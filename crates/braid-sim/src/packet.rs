@@ -49,6 +49,17 @@ pub(crate) struct Packet {
     pub(crate) sack: u32,
 }
 
+impl Packet {
+    /// A copy for something rare that needs all of it: field by field, so that the compiler can keep what else is read of the
+    /// packet in registers and need not write it down first.
+    #[allow(clippy::inline_always, reason = "a call would need what it is to save")]
+    #[inline(always)]
+    pub(crate) fn whole(&self) -> Self {
+        let &Self { arrival, subflow, hop, size, flags, seq, dsn, timestamp, window_end, sack } = self;
+        Self { arrival, subflow, hop, size, flags, seq, dsn, timestamp, window_end, sack }
+    }
+}
+
 /// Most blocks an acknowledgement carries (RFC 2018, with timestamps).
 pub(crate) const MAX_BLOCKS: usize = 3;
 

@@ -7,38 +7,26 @@ use braid_results::measure::DirectionCounts;
 use braid_scenario::model::{Change, Direction, Discipline, EcnThreshold, QueueLimit};
 
 use super::wire::Wire;
-use crate::packet::{Packet, flags};
+use crate::packet::flags;
 use crate::ring::Ring;
 
-/// A packet in the queue.
+/// A packet in the queue, and what was counted of it.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     departure: u64,
-    size: u16,
-}
-
-/// What was counted of a packet.
-struct Counted {
     came: u64,
-    departure: u64,
     size: u16,
-    marked: bool,
-    lost: bool,
-}
-
-/// Of a link that looks ahead: what it has counted before its time. Some of it may have come already.
-#[derive(Default)]
-struct Early {
-    packets: VecDeque<Counted>,
-    /// When those will come for which there will be no room.
-    drops: VecDeque<u64>,
+    /// [`flags::CE`] if it was marked here, [`flags::LOST`] if the wire loses it.
+    fate: u16,
 }
 
 pub(super) struct Fifo {
     limit: QueueLimit,
     mark_from: u32,
-    /// If packets are offered before they come, in the order in which they will.
-    early: Option<Box<Early>>,
+    /// Packets are offered before they come, in the order in which they will: what is counted of them is early.
+    looks_ahead: bool,
+    /// Of a link that looks ahead: when those will come for which there will be no room, after some that have.
+    early_drops: VecDeque<u64>,
     /// What has not departed, after some that has: that is forgotten when its room is needed.
     sent: Ring<Sent>,
     /// For a limit in bytes: the first packet that had not departed when the latest one came, and the bytes from there on.
@@ -65,7 +53,8 @@ impl Fifo {
         Self {
             limit: model.queue,
             mark_from: mark_from(model.ecn_threshold),
-            early: looks_ahead.then(Box::default),
+            looks_ahead,
+            early_drops: VecDeque::new(),
             sent: Ring::new(),
             first: 0,
             bytes: 0,
@@ -78,8 +67,8 @@ impl Fifo {
         n == 0 || (n <= self.sent.len() && self.sent.get(self.sent.end().wrapping_sub(n)).departure > then)
     }
 
-    /// The bytes that have not departed by then.
-    fn bytes(&mut self, then: u64) -> u64 {
+    /// Whether so many bytes fit a queue of so many by then; they take their place.
+    fn has_bytes(&mut self, limit: u64, then: u64, size: u16) -> bool {
         while self.first != self.sent.end() {
             let &Sent { departure, size, .. } = self.sent.get(self.first);
             if departure > then {
@@ -88,43 +77,58 @@ impl Fifo {
             self.bytes -= u64::from(size);
             self.first = self.first.wrapping_add(1);
         }
-        self.bytes
+        let bytes = self.bytes + u64::from(size);
+        let fits = bytes <= limit;
+        if fits {
+            self.bytes = bytes;
+        }
+        fits
     }
 
-    /// Returns whether there was room.
+    /// Returns when the packet arrives; `None`: there was no room.
     #[inline]
-    pub(super) fn offer(&mut self, wire: &mut Wire, now: u64, came: u64, packet: &mut Packet) -> bool {
-        let size = packet.size;
+    pub(super) fn offer(
+        &mut self,
+        wire: &mut Wire,
+        now: u64,
+        came: u64,
+        size: u16,
+        flags: &mut u16,
+    ) -> Option<u64> {
         let full = match self.limit {
             QueueLimit::Packets(limit) => self.holds(limit, came),
-            QueueLimit::Bytes(limit) => self.bytes(came) + u64::from(size) > limit,
+            QueueLimit::Bytes(limit) => !self.has_bytes(limit, came, size),
         };
         if full {
             wire.counts.drops_queue += 1;
-            if let Some(early) = &mut self.early {
-                early.note_drop(now, came);
+            if self.looks_ahead {
+                self.note_early_drop(now, came);
             }
-            return false;
+            return None;
         }
-        let marked = packet.flags & flags::ECT != 0 && self.holds(self.mark_from, came);
-        if marked {
-            packet.flags |= flags::CE;
+        let mut marked = 0;
+        if *flags & flags::ECT != 0 && self.holds(self.mark_from, came) {
+            marked = flags::CE;
+            *flags |= marked;
             wire.counts.marks += 1;
         }
         wire.counts.packets += 1;
         wire.counts.bytes += u64::from(size);
-        self.bytes += u64::from(size);
-        wire.send(came, came, packet);
+        let arrival = wire.send(came, came, size, flags);
         let departure = wire.busy_until;
         if self.sent.is_full() {
             self.forget_departed(now);
         }
-        self.sent.push(Sent { departure, size });
-        if let Some(early) = &mut self.early {
-            let lost = packet.flags & flags::LOST != 0;
-            early.note(now, Counted { came, departure, size, marked, lost });
+        self.sent.push(Sent { departure, came, size, fate: marked | (*flags & flags::LOST) });
+        Some(arrival)
+    }
+
+    #[cold]
+    fn note_early_drop(&mut self, now: u64, came: u64) {
+        while self.early_drops.front().is_some_and(|&first| first < now) {
+            self.early_drops.pop_front();
         }
-        true
+        self.early_drops.push_back(came);
     }
 
     /// Makes room for a quarter more, if so many have departed.
@@ -141,24 +145,28 @@ impl Fifo {
         (1..=self.sent.len()).map(|back| self.sent.get(self.sent.end().wrapping_sub(back)))
     }
 
+    /// What has been offered and has not come by now, the latest first. It has not departed either, so it is still known.
+    fn coming(&self, now: u64) -> impl Iterator<Item = &Sent> {
+        self.latest().take_while(move |sent| self.looks_ahead && sent.came >= now)
+    }
+
     /// Packets that have come and not departed.
     pub(super) fn len(&self, now: u64) -> u32 {
         let offered = self.latest().take_while(|sent| sent.departure > now).count();
-        (offered - self.early.as_ref().map_or(0, |early| early.coming(now).count())) as u32
+        (offered - self.coming(now).count()) as u32
     }
 
     /// Takes out of the counts what has not come yet.
     pub(super) fn discount_early(&self, wire: &Wire, now: u64, counts: &mut DirectionCounts) {
-        let Some(early) = &self.early else { return };
-        for packet in early.coming(now) {
+        for packet in self.coming(now) {
             counts.packets -= 1;
             counts.bytes -= u64::from(packet.size);
             counts.busy_ns -= wire.time_of(packet.size);
             counts.queue_integral -= u128::from(packet.departure - packet.came);
-            counts.marks -= u64::from(packet.marked);
-            counts.drops_wire -= u64::from(packet.lost);
+            counts.marks -= u64::from(packet.fate & flags::CE != 0);
+            counts.drops_wire -= u64::from(packet.fate & flags::LOST != 0);
         }
-        counts.drops_queue -= early.drops.iter().rev().take_while(|&&came| came >= now).count() as u64;
+        counts.drops_queue -= self.early_drops.iter().rev().take_while(|&&came| came >= now).count() as u64;
     }
 
     /// Something has changed, perhaps rate or delay: what waits departs and arrives at other times. What is being sent is
@@ -186,31 +194,5 @@ impl Fifo {
             wire.busy_until = departure;
         }
         wire.last_arrival = latest;
-    }
-}
-
-impl Early {
-    #[inline]
-    fn note(&mut self, now: u64, packet: Counted) {
-        // One or two at a time: as fast as they are added.
-        for _ in 0..2 {
-            if self.packets.front().is_some_and(|first| first.came < now) {
-                self.packets.pop_front();
-            }
-        }
-        self.packets.push_back(packet);
-    }
-
-    #[cold]
-    fn note_drop(&mut self, now: u64, came: u64) {
-        while self.drops.front().is_some_and(|&first| first < now) {
-            self.drops.pop_front();
-        }
-        self.drops.push_back(came);
-    }
-
-    /// What has not come by now, the latest first.
-    fn coming(&self, now: u64) -> impl Iterator<Item = &Counted> {
-        self.packets.iter().rev().take_while(move |packet| packet.came >= now)
     }
 }

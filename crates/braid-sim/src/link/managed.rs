@@ -243,7 +243,7 @@ impl Managed {
         }
         while wire.busy_until <= now && self.packets > 0 {
             let Some(Waiting { mut packet, came }) = self.choose(wire, now, dropped) else { return };
-            wire.send(now, came, &mut packet);
+            packet.arrival = wire.send(now, came, packet.size, &mut packet.flags);
             wire.carry(packet);
         }
     }
@@ -270,7 +270,7 @@ impl Managed {
                 } else {
                     bytes -= left;
                     let Waiting { mut packet, came } = waiting;
-                    wire.launch(came, now, &mut packet);
+                    packet.arrival = wire.launch(came, now, &mut packet.flags);
                     wire.carry(packet);
                 }
             }

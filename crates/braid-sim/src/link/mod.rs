@@ -38,14 +38,6 @@ pub(crate) struct Link {
     planned: u64,
 }
 
-/// What became of a packet that was offered.
-pub(crate) enum Offered {
-    /// Its arrival is known, and [`Link::carry`] takes it unless the next link does.
-    Sent,
-    /// The link sees to it. The time of a new entry in the event queue, if one is needed.
-    Taken(Option<u64>),
-}
-
 enum Queue {
     Fifo(Fifo),
     Managed(Box<Managed>),
@@ -62,34 +54,36 @@ impl Link {
         Self { wire: Wire::new(model, Stream::new(seed, name)), queue, planned: NEVER }
     }
 
-    /// Offers a packet to the queue, at `now` or, to a link that looks ahead, before it comes. One that the wire will lose is
-    /// accepted: it takes its turn like any other. `dropped` gets what leaves the queue unsent instead, this packet or
-    /// others.
+    /// Whether what becomes of a packet is not known when it comes: [`Link::offer_managed`] takes it.
     #[inline]
-    pub(crate) fn offer(
-        &mut self,
-        now: u64,
-        came: u64,
-        packet: &mut Packet,
-        mut dropped: impl FnMut(&Packet),
-    ) -> Offered {
-        match &mut self.queue {
-            Queue::Fifo(fifo) => {
-                if fifo.offer(&mut self.wire, now, came, packet) {
-                    Offered::Sent
-                } else {
-                    dropped(packet);
-                    Offered::Taken(None)
-                }
-            }
-            Queue::Managed(managed) => {
-                managed.offer(&mut self.wire, now, *packet, &mut dropped);
-                Offered::Taken(self.replan())
-            }
-        }
+    pub(crate) fn is_managed(&self) -> bool {
+        matches!(self.queue, Queue::Managed(_))
     }
 
-    /// Takes a packet that was [`Offered::Sent`] to the end of the link. Returns the time of a new entry in the event
+    /// Offers a packet of that size to the queue, at `now` or, to a link that looks ahead, before it comes; its flags may change.
+    /// Returns when it arrives, so that [`Link::carry`] takes it unless the next link does; `None`: there was no room. One that
+    /// the wire will lose is accepted: it takes its turn like any other.
+    #[inline]
+    pub(crate) fn offer(&mut self, now: u64, came: u64, size: u16, flags: &mut u16) -> Option<u64> {
+        let Queue::Fifo(fifo) = &mut self.queue else { unreachable!("it is managed") };
+        fifo.offer(&mut self.wire, now, came, size, flags)
+    }
+
+    /// Offers a packet to a managed queue. `dropped` gets what leaves it unsent, this packet or others. Returns the time of a new
+    /// entry in the event queue, if one is needed. Not inlined, as other links need the registers.
+    #[inline(never)]
+    pub(crate) fn offer_managed(
+        &mut self,
+        now: u64,
+        packet: Packet,
+        mut dropped: impl FnMut(&Packet),
+    ) -> Option<u64> {
+        let Queue::Managed(managed) = &mut self.queue else { unreachable!("it is not managed") };
+        managed.offer(&mut self.wire, now, packet, &mut dropped);
+        self.replan()
+    }
+
+    /// Takes a packet that was offered to the end of the link. Returns the time of a new entry in the event
     /// queue, if one is needed.
     #[inline]
     pub(crate) fn carry(&mut self, packet: Packet) -> Option<u64> {
@@ -102,30 +96,35 @@ impl Link {
         })
     }
 
-    /// The event queue's entry for `now` has come up: the packet that arrives, if one does, and the time of a new entry, if
-    /// one is needed.
+    /// Whether the event queue's entry for `now` is meant, and not replaced by a later decision.
     #[inline]
-    pub(crate) fn arrive(
-        &mut self,
-        now: u64,
-        mut dropped: impl FnMut(&Packet),
-    ) -> (Option<Packet>, Option<u64>) {
-        if self.planned != now {
-            return (None, None); // a later decision has replaced the entry
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        self.planned == now
+    }
+
+    /// What is due happens: the packet that arrives, if one does. The link is due again at [`Link::due_ns`].
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: u64, mut dropped: impl FnMut(&Packet)) -> Option<Packet> {
+        let arrives = !self.is_managed() || self.depart(now, &mut dropped);
+        let packet = if arrives { self.wire.on_the_way.pop() } else { None };
+        self.planned = self.next_event();
+        packet
+    }
+
+    /// What a managed queue sends now. Returns whether a packet arrives as well. Not inlined, as [`Self::offer_managed`].
+    #[inline(never)]
+    fn depart(&mut self, now: u64, dropped: &mut impl FnMut(&Packet)) -> bool {
+        let arrives = self.wire.next_arrival() <= now;
+        if let Queue::Managed(managed) = &mut self.queue {
+            managed.depart(&mut self.wire, now, dropped);
         }
-        match &mut self.queue {
-            Queue::Fifo(_) => {
-                let packet = self.wire.on_the_way.pop();
-                self.planned = self.wire.next_arrival();
-                (packet, (self.planned != NEVER).then_some(self.planned))
-            }
-            Queue::Managed(managed) => {
-                let packet = self.wire.arrive(now);
-                managed.depart(&mut self.wire, now, &mut dropped);
-                self.planned = NEVER;
-                (packet, self.replan())
-            }
-        }
+        arrives
+    }
+
+    /// When something happens next, so that the event queue has an entry for it; [`NEVER`] if nothing does.
+    #[inline]
+    pub(crate) fn due_ns(&self) -> u64 {
+        self.planned
     }
 
     /// What an event at `now` would let arrive.
@@ -136,13 +135,19 @@ impl Link {
         packets.take_while(move |packet| due && packet.arrival <= now)
     }
 
+    /// When something happens next; [`NEVER`] if nothing does.
+    #[inline]
+    fn next_event(&self) -> u64 {
+        let arrival = self.wire.next_arrival();
+        match &self.queue {
+            Queue::Fifo(_) => arrival,
+            Queue::Managed(managed) => managed.next_departure(&self.wire).min(arrival),
+        }
+    }
+
     /// The time of a new entry in the event queue, if one is needed.
     fn replan(&mut self) -> Option<u64> {
-        let departure = match &self.queue {
-            Queue::Fifo(_) => NEVER,
-            Queue::Managed(managed) => managed.next_departure(&self.wire),
-        };
-        let next = self.wire.next_arrival().min(departure);
+        let next = self.next_event();
         if next == self.planned {
             return None;
         }

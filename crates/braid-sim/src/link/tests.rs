@@ -7,7 +7,7 @@ use braid_scenario::model::{
 };
 use braid_scenario::trace::Trace;
 
-use super::{Link, Offered};
+use super::Link;
 use crate::packet::{Packet, flags};
 
 const MS: u64 = 1_000_000;
@@ -75,7 +75,7 @@ fn offer(model: &Direction, packets: impl Iterator<Item = (u64, Packet)>, end: u
         let now = came.min(changes_at).min(end);
         while link.planned < now {
             let time = link.planned;
-            if let (Some(packet), _) = link.arrive(time, |packet| dropped.push(packet.seq)) {
+            if let Some(packet) = link.arrive(time, |packet| dropped.push(packet.seq)) {
                 arrived.push((packet.seq, time));
                 if packet.flags & flags::CE != 0 {
                     marked.push(packet.seq);
@@ -96,9 +96,14 @@ fn offer(model: &Direction, packets: impl Iterator<Item = (u64, Packet)>, end: u
 }
 
 /// A packet comes to the link.
-fn offer_to(link: &mut Link, came: u64, mut packet: Packet, dropped: impl FnMut(&Packet)) {
-    if matches!(link.offer(came, came, &mut packet, dropped), Offered::Sent) {
-        link.carry(packet);
+fn offer_to(link: &mut Link, came: u64, packet: Packet, mut dropped: impl FnMut(&Packet)) {
+    let mut flags = packet.flags;
+    if link.is_managed() {
+        link.offer_managed(came, packet, dropped);
+    } else if let Some(arrival) = link.offer(came, came, packet.size, &mut flags) {
+        link.carry(Packet { arrival, flags, ..packet });
+    } else {
+        dropped(&packet);
     }
 }
 
@@ -376,7 +381,7 @@ fn a_link_loses_packets_in_bursts_as_long_as_configured() {
     let mut run = 0;
     for (came, packet) in regular(400_000, PACKET_NS) {
         offer_to(&mut link, came, packet, |_| panic!("the queue never fills"));
-        while let (Some(packet), _) = link.arrive(link.planned, |_| {}) {
+        while let Some(packet) = link.arrive(link.planned, |_| {}) {
             if packet.flags & flags::LOST != 0 {
                 run += 1;
             } else if run > 0 {

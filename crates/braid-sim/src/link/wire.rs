@@ -37,10 +37,8 @@ impl Burst {
     }
 }
 
-/// What the wire loses.
+/// What the wire loses, random losses excepted.
 struct Losses {
-    /// 0: no random loss.
-    below: u64,
     /// 0: no periodic loss.
     every: u32,
     until_next: u32,
@@ -49,21 +47,21 @@ struct Losses {
 }
 
 impl Losses {
-    fn new(loss: &Loss, outages: &[(u64, u64)]) -> Self {
-        let mut losses = Self { below: 0, every: 0, until_next: 0, burst: None, outages: outages.into() };
+    /// `None`: nothing.
+    fn new(loss: &Loss, outages: &[(u64, u64)]) -> Option<Box<Self>> {
+        let mut losses = Self { every: 0, until_next: 0, burst: None, outages: outages.into() };
         match loss {
-            Loss::None => {}
-            Loss::Bernoulli(probability) => losses.below = threshold(*probability),
+            Loss::None | Loss::Bernoulli(_) if outages.is_empty() => return None,
+            Loss::None | Loss::Bernoulli(_) => {}
             Loss::Periodic(every) => (losses.every, losses.until_next) = (*every, *every),
             Loss::GilbertElliott(chain) => losses.burst = Some(Burst::new(chain)),
         }
-        losses
+        Some(Box::new(losses))
     }
 
     /// Whether the packet that came then and departs then is lost.
-    #[inline]
     fn hit(&mut self, random: &mut Stream, came: u64, departs: u64) -> bool {
-        let mut lost = self.below > 0 && random.hits(self.below);
+        let mut lost = false;
         if self.every > 0 {
             self.until_next -= 1;
             if self.until_next == 0 {
@@ -80,6 +78,10 @@ impl Losses {
     }
 }
 
+fn loses_below(loss: &Loss) -> u64 {
+    if let Loss::Bernoulli(probability) = loss { threshold(*probability) } else { 0 }
+}
+
 /// Transmitter and wire of a link.
 pub(super) struct Wire {
     /// When the transmitter will have sent all it was given.
@@ -88,10 +90,14 @@ pub(super) struct Wire {
     latest_transmission_ns: u64,
     latest_size: u16,
     pub(super) delay_ns: u64,
+    /// Packets may be lost, or be later than rate and delay say.
+    disturbs: bool,
     jitter_ns: u64,
     reordering: bool,
     pub(super) last_arrival: u64,
-    /// `None`: a wire that loses nothing is asked nothing.
+    /// Random losses, a [`threshold`]; 0: none.
+    loses_below: u64,
+    /// Other losses.
     losses: Option<Box<Losses>>,
     /// What is on its way to the end of this link, or waits for its turn, lost packets included.
     pub(super) on_the_way: Ring<Packet>,
@@ -102,8 +108,8 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn new(model: &Direction, random: Stream) -> Self {
-        let loses = model.loss != Loss::None || !model.outages.is_empty();
-        Self {
+        let mut wire = Self {
+            disturbs: false,
             busy_until: 0,
             latest_transmission_ns: 0,
             latest_size: 0,
@@ -111,12 +117,19 @@ impl Wire {
             jitter_ns: model.jitter_ns,
             reordering: model.reordering,
             last_arrival: 0,
-            losses: loses.then(|| Box::new(Losses::new(&model.loss, &model.outages))),
+            loses_below: loses_below(&model.loss),
+            losses: Losses::new(&model.loss, &model.outages),
             on_the_way: Ring::new(),
             counts: DirectionCounts::default(),
             rate_bps: model.rate_bps.max(1),
             random,
-        }
+        };
+        wire.note_disturbances();
+        wire
+    }
+
+    fn note_disturbances(&mut self) {
+        self.disturbs = self.jitter_ns > 0 || self.loses_below > 0 || self.losses.is_some();
     }
 
     pub(super) fn change(&mut self, change: &Change) {
@@ -129,7 +142,9 @@ impl Wire {
         }
         if let Some(loss) = &change.loss {
             let outages = self.losses.take().map_or_else(Box::default, |losses| losses.outages);
-            self.losses = Some(Box::new(Losses::new(loss, &outages)));
+            self.loses_below = loses_below(loss);
+            self.losses = Losses::new(loss, &outages);
+            self.note_disturbances();
         }
     }
 
@@ -142,44 +157,63 @@ impl Wire {
     #[inline]
     pub(super) fn transmission_ns(&mut self, size: u16) -> u64 {
         if size != self.latest_size {
-            self.latest_size = size;
-            self.latest_transmission_ns = self.time_of(size);
+            self.change_size(size);
         }
         self.latest_transmission_ns
     }
 
-    /// Sends a packet that came to the link at `came` as soon as the transmitter is free. Its arrival is known then; what is
-    /// to make an event of that, [`Wire::carry`] takes.
+    #[inline(never)]
+    fn change_size(&mut self, size: u16) {
+        self.latest_size = size;
+        self.latest_transmission_ns = self.time_of(size);
+    }
+
+    /// Sends a packet that came to the link at `came` as soon as the transmitter is free. Returns when it arrives; what is to
+    /// make an event of that, [`Wire::carry`] takes.
     #[allow(clippy::inline_always, reason = "a call costs a tenth of the work, once per packet and link")]
     #[inline(always)]
-    pub(super) fn send(&mut self, now: u64, came: u64, packet: &mut Packet) {
-        let transmission = self.transmission_ns(packet.size);
+    pub(super) fn send(&mut self, now: u64, came: u64, size: u16, flags: &mut u16) -> u64 {
+        let transmission = self.transmission_ns(size);
         let departs = self.busy_until.max(now) + transmission;
         self.counts.busy_ns += transmission;
-        self.launch(came, departs, packet);
+        self.launch(came, departs, flags)
     }
 
     /// The rest of [`Wire::send`]: what came to the link then departs then.
     #[allow(clippy::inline_always, reason = "as `send`")]
     #[inline(always)]
-    pub(super) fn launch(&mut self, came: u64, departs: u64, packet: &mut Packet) {
+    pub(super) fn launch(&mut self, came: u64, departs: u64, flags: &mut u16) -> u64 {
         self.busy_until = departs;
         self.counts.queue_integral += u128::from(departs - came);
+        let arrival = departs + self.delay_ns;
+        if self.disturbs { self.disturb(came, departs, arrival, flags) } else { self.in_order(arrival) }
+    }
+
+    /// No packet arrives before an earlier one.
+    #[inline]
+    fn in_order(&mut self, arrival: u64) -> u64 {
+        self.last_arrival = arrival.max(self.last_arrival);
+        self.last_arrival
+    }
+
+    /// Loses or delays what came to the link then, departs then and is to arrive then. Returns when it does.
+    #[inline(never)]
+    fn disturb(&mut self, came: u64, departs: u64, mut arrival: u64, flags: &mut u16) -> u64 {
+        let mut lost = self.loses_below > 0 && self.random.hits(self.loses_below);
         if let Some(losses) = &mut self.losses {
-            if losses.hit(&mut self.random, came, departs) {
-                self.counts.drops_wire += 1;
-                packet.flags |= flags::LOST;
-            }
+            lost |= losses.hit(&mut self.random, came, departs);
         }
-        packet.arrival = departs + self.delay_ns;
+        if lost {
+            self.counts.drops_wire += 1;
+            *flags |= flags::LOST;
+        }
         if self.jitter_ns > 0 {
-            packet.arrival += self.random.below(self.jitter_ns);
+            arrival += self.random.below(self.jitter_ns);
             if self.reordering {
-                return;
+                return arrival;
             }
         }
-        packet.arrival = packet.arrival.max(self.last_arrival);
-        self.last_arrival = packet.arrival;
+        self.in_order(arrival)
     }
 
     /// Takes a packet that was sent to the end of the wire.
@@ -222,15 +256,6 @@ impl Wire {
     #[inline]
     pub(super) fn next_arrival(&self) -> u64 {
         self.on_the_way.front().map_or(NEVER, |packet| packet.arrival)
-    }
-
-    /// The packet that arrives now, if one does.
-    #[inline]
-    pub(super) fn arrive(&mut self, now: u64) -> Option<Packet> {
-        if self.on_the_way.front()?.arrival > now {
-            return None;
-        }
-        self.on_the_way.pop()
     }
 }
 

@@ -11,17 +11,21 @@ use crate::event_queue::Element;
 const SAMPLE_NS: u64 = braid_results::measure::SAMPLE_INTERVAL_NS;
 
 impl Run<'_> {
-    /// Handles all events before `limit`, a [`moment`]. Never inlined: the compiler makes one loop of it, whoever calls.
-    #[inline(never)]
+    /// Handles all events before `limit`, a [`moment`](crate::event_queue::moment).
     pub(crate) fn advance(&mut self, limit: u64) {
-        while let Some((time, element)) = self.network.events.next_before(limit) {
-            self.handle(time, element);
-        }
+        self.handle_events(limit, false);
     }
 
     /// As [`Self::advance`], but no further than to the next datagram that arrives.
     pub(super) fn advance_to_datagram(&mut self, limit: u64) {
-        while self.arrived.is_empty() {
+        self.handle_events(limit, true);
+    }
+
+    /// The only place that handles events: what is called once is inlined, and the whole becomes one loop. With a second one a
+    /// packet costs a tenth more.
+    #[inline(never)]
+    fn handle_events(&mut self, limit: u64, stops_at_datagram: bool) {
+        while !stops_at_datagram || self.arrived.is_empty() {
             let Some((time, element)) = self.network.events.next_before(limit) else { return };
             self.handle(time, element);
         }
@@ -33,12 +37,15 @@ impl Run<'_> {
         debug_assert!(time >= self.network.now, "time never goes back");
         self.network.now = time;
         self.events += 1;
-        if element < FIRST_LINK {
-            self.follow_calendar();
-        } else if element < self.first_sender {
+        if (FIRST_LINK..self.first_sender).contains(&element) {
             if let Some(packet) = self.network.arrive(element - FIRST_LINK) {
                 self.receive(&packet);
             }
+            return;
+        }
+        self.network.events.remove_first();
+        if element < FIRST_LINK {
+            self.follow_calendar();
         } else if element < self.first_receiver {
             self.sender_timer((element - self.first_sender) as usize);
         } else {

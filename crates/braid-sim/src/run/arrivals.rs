@@ -1,8 +1,9 @@
 //! Packets reach the ends of their routes.
 
 use super::state::{Path, Run};
+use crate::event_queue::NEVER;
 use crate::packet::{Packet, Sacks, flags};
-use crate::tcp::sender::Phase;
+use crate::tcp::sender::{Phase, Sender};
 
 impl Run<'_> {
     /// A packet has reached the end of its route.
@@ -13,11 +14,11 @@ impl Run<'_> {
         let Path { live, connection: number, index, .. } = self.paths[subflow];
         if packet.flags & (flags::SYN | flags::REQUEST | flags::DATAGRAM) != 0 {
             if packet.flags & flags::SYN != 0 {
-                self.receive_opening(packet);
+                self.receive_opening(packet.whole());
             } else if packet.flags & flags::DATAGRAM != 0 {
-                self.arrived.push_back(*packet);
+                self.arrived.push_back(packet.whole());
             } else if live == packet.subflow {
-                self.receive_request(number, packet);
+                self.receive_request(number, packet.whole());
             }
         } else if packet.flags & flags::DATA != 0 {
             if live != packet.subflow {
@@ -26,7 +27,9 @@ impl Run<'_> {
             let connection = &mut self.connections[number];
             self.receivers[subflow].receive(packet, &mut connection.data, &mut self.network);
             let complete = connection.data.rcv_nxt >= connection.data.boundary;
-            self.plan_receiver(subflow);
+            if self.receivers[subflow].due < self.receivers[subflow].planned {
+                self.plan_receiver(subflow);
+            }
             if complete {
                 self.deliver(number);
             }
@@ -39,13 +42,16 @@ impl Run<'_> {
             let senders = &mut self.senders[connection.first..connection.first + connection.n];
             senders[index].receive(connection, &mut self.network, packet);
             connection.note_rtt(senders, index, &self.network);
-            connection.push(senders, index, &mut self.network);
-            self.plan_senders(subflow);
+            connection.push_now(senders, index, &mut self.network);
+            if senders.iter().any(Sender::is_to_be_planned) || connection.wake_at != NEVER {
+                self.plan_senders(subflow);
+            }
         }
     }
 
     /// A packet of the handshake: a reply to it, or the answer to ours.
-    pub(super) fn receive_opening(&mut self, packet: &Packet) {
+    #[cold]
+    pub(super) fn receive_opening(&mut self, packet: Packet) {
         let subflow = (packet.subflow & self.number_mask) as usize;
         if packet.subflow != self.paths[subflow].id {
             return;
@@ -55,7 +61,7 @@ impl Run<'_> {
                 hop: self.paths[subflow].reverse_hop,
                 flags: flags::SYN,
                 sack: Sacks::NONE,
-                ..*packet
+                ..packet
             };
             self.network.send(reply);
             return;

@@ -111,7 +111,7 @@ impl<'a> Run<'a> {
     }
 
     /// When the next event is due; entries that are no longer meant count, too.
-    pub(crate) fn next_event_ns(&mut self) -> Option<u64> {
+    pub(crate) fn next_event_ns(&self) -> Option<u64> {
         self.network.events.peek().map(|(time, _)| time)
     }
 
@@ -139,15 +139,18 @@ impl<'a> Run<'a> {
         self.plan_senders(first);
     }
 
-    #[inline]
     pub(super) fn plan_senders(&mut self, subflow: usize) {
-        let connection = &self.connections[self.paths[subflow].connection];
-        let (first, n) = (connection.first, connection.n);
-        for subflow in first..first + n {
-            self.plan_sender(subflow);
+        let number = self.paths[subflow].connection;
+        let connection = &self.connections[number];
+        let (first, n, wakes) = (connection.first, connection.n, connection.wake_at != NEVER);
+        for (subflow, sender) in (first..).zip(&mut self.senders[first..first + n]) {
+            if sender.is_to_be_planned() {
+                sender.planned = sender.deadline();
+                self.network.events.schedule(sender.planned, self.first_sender + subflow as Element);
+            }
         }
-        if self.connections[self.paths[subflow].connection].wake_at != NEVER {
-            self.plan_wake(self.paths[subflow].connection);
+        if wakes {
+            self.plan_wake(number);
         }
     }
 
@@ -175,21 +178,18 @@ impl<'a> Run<'a> {
     #[inline]
     pub(super) fn plan_sender(&mut self, subflow: usize) {
         let sender = &mut self.senders[subflow];
-        let deadline = sender.deadline();
-        if deadline < sender.planned {
-            sender.planned = deadline;
-            self.network.events.schedule(deadline, self.first_sender + subflow as Element);
+        if sender.is_to_be_planned() {
+            sender.planned = sender.deadline();
+            self.network.events.schedule(sender.planned, self.first_sender + subflow as Element);
         }
     }
 
-    #[inline]
+    /// The same for the delayed acknowledgement.
     pub(super) fn plan_receiver(&mut self, subflow: usize) {
         let receiver = &mut self.receivers[subflow];
-        if let Some(due) = receiver.due {
-            if receiver.planned.is_none_or(|planned| planned > due) {
-                receiver.planned = Some(due);
-                self.network.events.schedule(due, self.first_receiver + subflow as Element);
-            }
+        if receiver.due < receiver.planned {
+            receiver.planned = receiver.due;
+            self.network.events.schedule(receiver.due, self.first_receiver + subflow as Element);
         }
     }
 }

@@ -6,6 +6,7 @@ use braid_scenario::model::Kind;
 use super::calendar::Plan;
 use super::state::{NOBODY, Path, Run};
 use crate::connection::Connection;
+use crate::event_queue::NEVER;
 use crate::packet::{Packet, Sacks, flags};
 use crate::tcp::receiver::{self, Receiver};
 use crate::tcp::sender::{self, Phase, Sender};
@@ -114,7 +115,7 @@ impl Run<'_> {
     pub(super) fn close_subflow(&mut self, subflow: usize) {
         let path = &mut self.paths[subflow];
         self.senders[subflow].close(&mut self.connections[path.connection], &mut self.network);
-        self.receivers[subflow].due = None;
+        self.receivers[subflow].due = NEVER;
         path.live = NOBODY;
         path.closed.get_or_insert(self.network.now);
     }

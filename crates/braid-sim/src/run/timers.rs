@@ -41,11 +41,11 @@ impl Run<'_> {
 
     pub(super) fn receiver_timer(&mut self, subflow: usize) {
         let receiver = &mut self.receivers[subflow];
-        if receiver.planned != Some(self.network.now) {
+        if receiver.planned != self.network.now {
             return;
         }
-        receiver.planned = None;
-        if receiver.due.is_some_and(|due| due <= self.network.now) {
+        receiver.planned = NEVER;
+        if receiver.due <= self.network.now {
             let connection = &mut self.connections[self.paths[subflow].connection];
             receiver.acknowledge(None, &mut connection.data, &mut self.network);
         } else {

@@ -229,7 +229,7 @@ impl Run<'_> {
     }
 
     /// A packet of a request arrives; with the last of them, the sender writes its response.
-    pub(super) fn receive_request(&mut self, connection: usize, packet: &Packet) {
+    pub(super) fn receive_request(&mut self, connection: usize, packet: Packet) {
         let application = &mut self.applications[self.connections[connection].number];
         let request = &mut application.request;
         if request.transfer != packet.dsn || request.missing & (1 << packet.seq) == 0 {

@@ -1,6 +1,6 @@
 //! How a scheduler is asked, and how its choices are carried out.
 
-use braid_algorithms::layout::ca_state;
+use braid_algorithms::layout::{ca_state, subflow_flags};
 use braid_schedulers::layout::{Choice, choice_flags, flags};
 use braid_schedulers::{Event, Scheduler};
 
@@ -60,7 +60,17 @@ impl Scheduling {
     fn push_new(&mut self, connection: &mut Connection, senders: &mut [Sender], network: &mut Network) {
         let mut may_recall = true;
         while let Some((dsn, of_segment)) = self.next_segment(connection, senders.len()) {
-            if !self.may_be_asked(connection, senders) {
+            if self.chooser.flags() & Scheduler::BY_SRTT != 0 {
+                match Ready::of(connection, senders) {
+                    Ready::None => return,
+                    Ready::One(index) => {
+                        senders[index].send_burst(connection, network, u32::MAX);
+                        senders[index].note_usage(connection, network);
+                        return;
+                    }
+                    Ready::Several => {}
+                }
+            } else if !self.may_be_asked(connection, senders) {
                 return;
             }
             let choice = self.ask(connection, senders, network, dsn, of_segment);
@@ -201,6 +211,34 @@ impl Scheduling {
             connection.data.carriers.add(head, index);
             senders[index].send_alone(connection, network, head);
         }
+    }
+}
+
+/// Between how many subflows a scheduler that goes by srtt can choose for new data. It is asked only if there are several.
+enum Ready {
+    None,
+    One(usize),
+    /// Or one that is a backup.
+    Several,
+}
+
+impl Ready {
+    #[inline]
+    fn of(connection: &Connection, senders: &[Sender]) -> Self {
+        let mut ready = Self::None;
+        for (index, sender) in senders.iter().enumerate() {
+            if sender.has_room(connection) && sender.is_usable() {
+                let view = connection.subflow(index);
+                if view.ca_state == ca_state::LOSS {
+                    continue;
+                }
+                if !matches!(ready, Self::None) || view.flags & subflow_flags::BACKUP != 0 {
+                    return Self::Several;
+                }
+                ready = Self::One(index);
+            }
+        }
+        ready
     }
 }
 

@@ -39,8 +39,14 @@ impl Connection {
     }
 
     /// Sends all that may be sent now. `senders` are those of this connection.
-    #[inline]
     pub(crate) fn push(&mut self, senders: &mut [Sender], acknowledged: usize, network: &mut Network) {
+        self.push_now(senders, acknowledged, network);
+    }
+
+    /// As [`Self::push`], part of the loop of events.
+    #[allow(clippy::inline_always, reason = "once per acknowledgement")]
+    #[inline(always)]
+    pub(crate) fn push_now(&mut self, senders: &mut [Sender], acknowledged: usize, network: &mut Network) {
         if self.closed {
             return;
         }

@@ -12,7 +12,7 @@ use crate::packet::{Packet, Sacks, flags};
 
 /// Transmission times from which RTT samples are taken, nanoseconds; 0: none, as nothing is sent before the handshake.
 /// Only of packets never retransmitted.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Samples {
     first_acknowledged: u64,
     first_sacked: u64,
@@ -39,7 +39,7 @@ impl Sender {
         // What arrived, newest sample and all.
         let mut samples = Samples::default();
         if packet.sack != Sacks::NONE {
-            self.take_sack(connection, network, packet, prior_highest, &mut info, &mut samples);
+            (info, samples) = self.take_sack(connection, network, packet.sack, prior_highest, info);
         }
         let ack = packet.seq.min(self.board.snd_nxt);
         if ack > prior_una {
@@ -51,7 +51,7 @@ impl Sender {
 
         let rtt_us = self.take_samples(connection, network, &info, &samples);
         if self.probe.is_some() {
-            self.take_probe_answer(connection, network, packet.seq, &info);
+            self.take_probe_answer(connection, network, packet.seq, info);
         }
         self.rack.adapt(self.board.snd_una, self.board.snd_nxt);
 
@@ -72,12 +72,12 @@ impl Sender {
             || self.board.sacked_out > 0
             || !info.una_advanced
         {
-            self.fastretrans_alert(connection, network, prior_una, &mut info);
+            info = self.fastretrans_alert(connection, network, prior_una, info);
         }
         if self.is_rate_based {
-            self.control_rate(connection, network, prior_in_flight, prior_una, &info, rtt_us);
+            self.control_rate(connection, network, prior_in_flight, prior_una, info, rtt_us);
         } else {
-            self.control_window::<false>(connection, network, prior_in_flight, prior_una, &info, rtt_us);
+            self.control_window::<false>(connection, network, prior_in_flight, prior_una, info, rtt_us);
         }
 
         if info.restart_timer {
@@ -89,22 +89,23 @@ impl Sender {
     }
 
     /// Marks what an acknowledgement reports selectively.
+    #[inline(never)]
     fn take_sack(
         &mut self,
         connection: &Connection,
         network: &mut Network,
-        packet: &Packet,
+        sack: u32,
         prior_highest: u32,
-        info: &mut AckInformation,
-        samples: &mut Samples,
-    ) {
-        let sack = network.sacks.take(packet.sack);
+        mut info: AckInformation,
+    ) -> (AckInformation, Samples) {
+        let mut samples = Samples::default();
+        let sack = network.sacks.take(sack);
         info.one_way_us = sack.one_way_us;
         let mut blocks = &sack.blocks[..usize::from(sack.n)];
         if sack.duplicate {
             let (start, _) = blocks[0];
             blocks = &blocks[1..];
-            self.take_duplicate(start, info);
+            self.take_duplicate(start, &mut info);
         }
         let now = network.now;
         let min_rtt = connection.subflow(self.setup.index).min_rtt_us;
@@ -137,6 +138,7 @@ impl Sender {
         if reordered < prior_highest {
             rack.reordered(reordered, prior_highest);
         }
+        (info, samples)
     }
 
     /// The receiver got a packet twice.
@@ -260,7 +262,7 @@ impl Sender {
         network: &mut Network,
         prior_in_flight: u32,
         prior_una: u32,
-        info: &AckInformation,
+        info: AckInformation,
         rtt_us: u32,
     ) {
         let view = connection.subflow(self.setup.index);
@@ -299,7 +301,7 @@ impl Sender {
                 rate.sample(network.now_us(), view.delivered, view.min_rtt_us, &mut event);
             }
         }
-        self.deliver(connection, network, event);
+        self.deliver_now(connection, network, event);
     }
 
     /// The same with a rate sample.
@@ -310,7 +312,7 @@ impl Sender {
         network: &mut Network,
         prior_in_flight: u32,
         prior_una: u32,
-        info: &AckInformation,
+        info: AckInformation,
         rtt_us: u32,
     ) {
         self.control_window::<true>(connection, network, prior_in_flight, prior_una, info, rtt_us);

@@ -1,6 +1,7 @@
 //! What one acknowledgement has told so far.
 
-#[derive(Default)]
+/// Passed by value to what is not always needed, so that it stays in registers where that is not.
+#[derive(Clone, Copy, Default)]
 pub(super) struct AckInformation {
     pub(super) una_advanced: bool,
     /// It carried a block that was not known yet.

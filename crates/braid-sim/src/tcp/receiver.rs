@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::data::DataLevel;
+use crate::event_queue::NEVER;
 use crate::network::Network;
 use crate::packet::{MAX_BLOCKS, Packet, Sack, Sacks, flags};
 use crate::ranges::Ranges;
@@ -74,10 +75,10 @@ pub(crate) struct Receiver {
     echo: bool,
     /// How long the latest packet took, microseconds.
     one_way_us: u32,
-    /// When the delayed acknowledgement is due.
-    pub(crate) due: Option<u64>,
-    /// Entry in the event queue.
-    pub(crate) planned: Option<u64>,
+    /// When the delayed acknowledgement is due; [`NEVER`]: none is.
+    pub(crate) due: u64,
+    /// Entry in the event queue; [`NEVER`]: none.
+    pub(crate) planned: u64,
     pub(crate) received_bytes: u64,
     pub(crate) received_packets: u64,
 }
@@ -107,8 +108,8 @@ impl Receiver {
             last_data: 0,
             echo: false,
             one_way_us: 0,
-            due: None,
-            planned: None,
+            due: NEVER,
+            planned: NEVER,
             received_bytes: 0,
             received_packets: 0,
         }
@@ -182,7 +183,7 @@ impl Receiver {
             at_once = true;
         } else {
             self.out_of_order.insert(seq, seq + 1, |_, _| {});
-            self.keep(packet, now);
+            self.keep(seq, packet.dsn, now);
             self.held += 1;
             self.remember(seq);
             at_once = true;
@@ -200,21 +201,21 @@ impl Receiver {
             at_once = true;
         }
         if at_once {
-            self.acknowledge(duplicate, data, network);
+            self.acknowledge_now(duplicate, data, network);
         } else {
-            self.due = Some(now + DELAYED_ACK_NS);
+            self.due = now + DELAYED_ACK_NS;
         }
     }
 
     /// MPTCP: the data level gets what its subflow has in order, and no more (Linux `mptcp_subflow_data_available`).
     #[cold]
-    fn keep(&mut self, packet: &Packet, now: u64) {
+    fn keep(&mut self, seq: u32, dsn: u32, arrived: u64) {
         if self.setup.multipath {
-            let place = (packet.seq - self.rcv_nxt - 1) as usize;
+            let place = (seq - self.rcv_nxt - 1) as usize;
             if place >= self.waiting.len() {
                 self.waiting.resize(place + 1, None);
             }
-            self.waiting[place] = Some(Waiting { dsn: packet.dsn, arrived: now });
+            self.waiting[place] = Some(Waiting { dsn, arrived });
         }
     }
 
@@ -234,6 +235,13 @@ impl Receiver {
         data: &mut DataLevel,
         network: &mut Network,
     ) {
+        self.acknowledge_now(duplicate, data, network);
+    }
+
+    /// As [`Self::acknowledge`], part of the loop of events.
+    #[allow(clippy::inline_always, reason = "once per acknowledgement")]
+    #[inline(always)]
+    fn acknowledge_now(&mut self, duplicate: Option<u32>, data: &mut DataLevel, network: &mut Network) {
         let mut size = self.setup.ack_size;
         let mut slot = Sacks::NONE;
         if duplicate.is_some() || !self.out_of_order.is_empty() {
@@ -260,7 +268,7 @@ impl Receiver {
         };
         self.acknowledged = self.rcv_nxt;
         self.unacknowledged = 0;
-        self.due = None;
+        self.due = NEVER;
         network.send(packet);
     }
 

@@ -126,11 +126,20 @@ impl Rtt {
 struct WindowedMinimum {
     /// (time, value), ascending in both; value 0: nothing yet.
     best: [(u64, u32); 3],
+    /// Until before then nothing is forgotten.
+    stands_until: u64,
 }
 
 impl WindowedMinimum {
     #[inline]
     fn sample(&mut self, now_us: u64, value: u32) -> u32 {
+        if value <= self.best[2].1 || now_us >= self.stands_until {
+            self.update(now_us, value);
+        }
+        self.best[0].1
+    }
+
+    fn update(&mut self, now_us: u64, value: u32) {
         let new = (now_us, value);
         let best = &mut self.best;
         if best[0].1 == 0 || value <= best[0].1 {
@@ -154,7 +163,14 @@ impl WindowedMinimum {
                 best[2] = new;
             }
         }
-        best[0].1
+        let stands = if best[1].0 == best[0].0 {
+            best[1].0 + MIN_RTT_WINDOW_US / 4
+        } else if best[2].0 == best[1].0 {
+            (best[2].0 + MIN_RTT_WINDOW_US / 2).min(best[0].0 + MIN_RTT_WINDOW_US)
+        } else {
+            best[0].0 + MIN_RTT_WINDOW_US
+        };
+        self.stands_until = stands + 1;
     }
 }
 

@@ -181,8 +181,14 @@ impl Sender {
     }
 
     /// Lets the algorithm know; it answers in the view.
-    #[inline]
-    pub(super) fn deliver(&mut self, connection: &mut Connection, network: &Network, mut event: Event) {
+    pub(super) fn deliver(&mut self, connection: &mut Connection, network: &Network, event: Event) {
+        self.deliver_now(connection, network, event);
+    }
+
+    /// As [`Self::deliver`], part of the loop of events.
+    #[allow(clippy::inline_always, reason = "once per acknowledgement")]
+    #[inline(always)]
+    pub(super) fn deliver_now(&mut self, connection: &mut Connection, network: &Network, mut event: Event) {
         event.now_us = network.now_us();
         let index = self.setup.index;
         let view = connection.subflow_mut(index);

@@ -26,6 +26,17 @@ impl Sender {
         connection: &mut Connection,
         network: &mut Network,
         prior_una: u32,
+        mut info: AckInformation,
+    ) -> AckInformation {
+        self.follow_states(connection, network, prior_una, &mut info);
+        info
+    }
+
+    fn follow_states(
+        &mut self,
+        connection: &mut Connection,
+        network: &mut Network,
+        prior_una: u32,
         info: &mut AckInformation,
     ) {
         if info.ece {
@@ -427,7 +438,7 @@ impl Sender {
         &mut self,
         connection: &mut Connection,
         now: u64,
-        info: &AckInformation,
+        info: AckInformation,
     ) {
         let delivered = info.delivered;
         if delivered == 0 || self.prior_cwnd == 0 {
@@ -457,7 +468,7 @@ impl Sender {
         connection: &mut Connection,
         network: &mut Network,
         ack: u32,
-        info: &AckInformation,
+        info: AckInformation,
     ) {
         let Some((end, retransmission)) = self.probe else { return };
         if ack < end {
@@ -500,7 +511,7 @@ impl Sender {
                 if !self.owns_cwnd() {
                     let info =
                         AckInformation { delivered: 1, lost: detected.marked, ..AckInformation::default() };
-                    self.reduce_proportionally(connection, network.now, &info);
+                    self.reduce_proportionally(connection, network.now, info);
                 }
             }
             self.retransmit(connection, network);

@@ -123,7 +123,7 @@ impl Bench {
         let mut packets = Vec::new();
         let now = self.network.now;
         // The link is fast and short, but not infinitely so.
-        while let Some((time, 1)) = self.network.events.next() {
+        while let Some((time, 1)) = self.network.events.peek() {
             self.network.now = time;
             packets.extend(self.network.arrive(0));
         }

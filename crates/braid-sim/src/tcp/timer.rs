@@ -32,6 +32,12 @@ impl Sender {
         self.deadline.min(self.held_until)
     }
 
+    /// Whether the event queue has no entry yet that is early enough for the deadline.
+    #[inline]
+    pub(crate) fn is_to_be_planned(&self) -> bool {
+        self.deadline() < self.planned
+    }
+
     pub(super) fn stop_timer(&mut self) {
         self.set_timer(Timer::Off, NEVER);
     }

@@ -31,7 +31,7 @@ impl Sender {
         let mut left = packets;
         while left > 0 && self.has_room(connection) && connection.data.may_send_new() {
             let dsn = connection.data.take_next(self.setup.index);
-            self.send_new(connection, network, dsn);
+            self.send_next(connection, network, dsn);
             left -= 1;
         }
         if left < packets {
@@ -48,15 +48,21 @@ impl Sender {
     }
 
     /// Sends a packet of new data of this subflow.
-    #[inline]
     pub(crate) fn send_new(&mut self, connection: &mut Connection, network: &mut Network, dsn: u32) {
-        if self.board.packets_out() == 0 {
+        self.send_next(connection, network, dsn);
+    }
+
+    /// As [`Self::send_new`], part of the loop of a burst.
+    #[allow(clippy::inline_always, reason = "once per packet")]
+    #[inline(always)]
+    fn send_next(&mut self, connection: &mut Connection, network: &mut Network, dsn: u32) {
+        let was_idle = self.board.packets_out() == 0;
+        if was_idle {
             self.restart_after_idle(connection, network);
         }
         if self.is_rate_based {
             self.note_rate(connection, network.now, self.board.snd_nxt, dsn);
         }
-        let was_idle = self.board.packets_out() == 0;
         let seq = self.board.send_new(network.now, dsn);
         let mut packet_flags = flags::DATA;
         if self.setup.ecn {

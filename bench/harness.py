@@ -48,6 +48,16 @@ def braid(scenario: str, *arguments: str, binary: str | None = None) -> list[dic
     return json.loads(done.stdout)["runs"]
 
 
+def braid_packets(runs: list[dict]) -> int:
+    """Data segments delivered to the applications."""
+    total = 0.0
+    for run in runs:
+        for connection in run["connections"]:
+            mss = 1448 if connection["kind"] == "tcp" else 1420
+            total += connection["goodput_bps"] * run["measured_s"] / 8 / mss
+    return round(total)
+
+
 @dataclass
 class Usage:
     cpu: float  # user and system, seconds

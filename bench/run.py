@@ -56,20 +56,11 @@ class Program:
         return self.delivered / statistics.median(self.cpu)
 
 
-def braid_packets(document: dict) -> int:
-    total = 0.0
-    for run in document["runs"]:
-        for connection in run["connections"]:
-            mss = 1448 if connection["kind"] == "tcp" else 1420
-            total += connection["goodput_bps"] * run["measured_s"] / 8 / mss
-    return round(total)
-
-
 def simulator(scenario: str, *arguments: str) -> Program:
     # With jsonl the run is one line, as the other programs' results are.
     command = harness.braid_command(scenario, "--seeds", "1", "--jobs", "1", *arguments)
     command[command.index("json")] = "jsonl"
-    return Program(command, [*command, "--set", "duration=100ms"], lambda run: braid_packets({"runs": [run]}))
+    return Program(command, [*command, "--set", "duration=100ms"], lambda run: harness.braid_packets([run]))
 
 
 def ns2(*arguments: str, seconds: int) -> Program:
@@ -209,14 +200,17 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds in which the programs take turns (default 5)")
     parser.add_argument("--repeat", type=int, default=3, help="runs per round, the median counts; ns-3 runs once (default 3)")
     parser.add_argument("--no-ns3", dest="ns3", action="store_false", help="leave out ns-3, which takes most of the time")
+    parser.add_argument("--growth", action="store_true", help="only how the cost grows with flows and windows; needs no other simulator")
     options = parser.parse_args()
 
     bounds = Bounds()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        versus(options, folder, bounds)
+        if not options.growth:
+            versus(options, folder, bounds)
         growth(options, folder, bounds)
-    d_olia(options, bounds)
+    if not options.growth:
+        d_olia(options, bounds)
     print()
     for line in bounds.broken:
         print(f"out of bounds: {line}")

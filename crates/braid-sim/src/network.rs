@@ -65,31 +65,39 @@ impl Network {
     /// Offers a packet to the link its route is at, and to those after it that look ahead.
     #[inline]
     pub(crate) fn send(&mut self, packet: Packet) {
-        let Self { now, links, sacks, datagrams, .. } = self;
         let Packet { mut hop, mut flags, .. } = packet;
-        let mut came = *now;
-        let (number, planned) = loop {
+        let mut came = self.now;
+        loop {
             let &[number, next] = self.hops[hop as usize..].first_chunk().expect("routes have an end");
             let number = number & !AHEAD;
-            let link = &mut links[number as usize];
+            let link = &mut self.links[number as usize];
             if link.is_managed() {
-                let forget = |dropped: &Packet| forget(sacks, datagrams, dropped);
-                break (number, link.offer_managed(*now, packet, forget));
+                return self.send_managed(number, packet);
             }
-            let Some(arrival) = link.offer(*now, came, packet.size, &mut flags) else {
-                return forget(sacks, datagrams, &packet);
+            let Some(arrival) = link.offer(self.now, came, packet.size, &mut flags) else {
+                return forget(&mut self.sacks, &mut self.datagrams, &packet);
             };
             if next & AHEAD == 0 {
-                break (number, link.carry(Packet { arrival, hop, flags, ..packet }));
+                if let Some(time) = link.carry(Packet { arrival, hop, flags, ..packet }) {
+                    self.events.schedule(time, self.first_element + number);
+                }
+                return;
             }
             if flags & flags::LOST != 0 {
-                return forget(sacks, datagrams, &packet);
+                return forget(&mut self.sacks, &mut self.datagrams, &packet);
             }
             hop += 1;
             came = arrival;
-        };
-        if let Some(time) = planned {
-            self.events.schedule(time, self.first_element + number);
+        }
+    }
+
+    /// Offers a packet to a link that decides later what becomes of it.
+    #[inline(never)]
+    fn send_managed(&mut self, link: u32, packet: Packet) {
+        let Self { now, links, sacks, datagrams, .. } = self;
+        let forget = |dropped: &Packet| forget(sacks, datagrams, dropped);
+        if let Some(time) = links[link as usize].offer_managed(*now, packet, forget) {
+            self.events.schedule(time, self.first_element + link);
         }
     }
 

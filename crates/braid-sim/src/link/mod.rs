@@ -70,8 +70,7 @@ impl Link {
     }
 
     /// Offers a packet to a managed queue. `dropped` gets what leaves it unsent, this packet or others. Returns the time of a new
-    /// entry in the event queue, if one is needed. Not inlined, as other links need the registers.
-    #[inline(never)]
+    /// entry in the event queue, if one is needed.
     pub(crate) fn offer_managed(
         &mut self,
         now: u64,
@@ -105,10 +104,14 @@ impl Link {
     /// What is due happens: the packet that arrives, if one does. The link is due again at [`Link::due_ns`].
     #[inline]
     pub(crate) fn arrive(&mut self, now: u64, mut dropped: impl FnMut(&Packet)) -> Option<Packet> {
-        let arrives = !self.is_managed() || self.depart(now, &mut dropped);
-        let packet = if arrives { self.wire.on_the_way.pop() } else { None };
-        self.planned = self.next_event();
-        packet
+        if self.is_managed() {
+            let packet = if self.depart(now, &mut dropped) { Some(self.wire.take()) } else { None };
+            self.planned = self.next_event();
+            return packet;
+        }
+        let packet = self.wire.take();
+        self.planned = self.wire.next_arrival();
+        Some(packet)
     }
 
     /// What a managed queue sends now. Returns whether a packet arrives as well. Not inlined, as [`Self::offer_managed`].

@@ -162,7 +162,7 @@ impl Wire {
         self.latest_transmission_ns
     }
 
-    #[inline(never)]
+    #[cold]
     fn change_size(&mut self, size: u16) {
         self.latest_size = size;
         self.latest_transmission_ns = self.time_of(size);
@@ -186,7 +186,14 @@ impl Wire {
         self.busy_until = departs;
         self.counts.queue_integral += u128::from(departs - came);
         let arrival = departs + self.delay_ns;
-        if self.disturbs { self.disturb(came, departs, arrival, flags) } else { self.in_order(arrival) }
+        if self.disturbs {
+            let (arrival, lost) = self.disturb(came, departs, arrival);
+            if lost {
+                *flags |= flags::LOST;
+            }
+            return arrival;
+        }
+        self.in_order(arrival)
     }
 
     /// No packet arrives before an earlier one.
@@ -196,24 +203,22 @@ impl Wire {
         self.last_arrival
     }
 
-    /// Loses or delays what came to the link then, departs then and is to arrive then. Returns when it does.
-    #[inline(never)]
-    fn disturb(&mut self, came: u64, departs: u64, mut arrival: u64, flags: &mut u16) -> u64 {
+    /// Loses or delays what came to the link then, departs then and is to arrive then. Returns when it does, and whether it is
+    /// lost. Cold, as most wires need the registers.
+    #[cold]
+    fn disturb(&mut self, came: u64, departs: u64, mut arrival: u64) -> (u64, bool) {
         let mut lost = self.loses_below > 0 && self.random.hits(self.loses_below);
         if let Some(losses) = &mut self.losses {
             lost |= losses.hit(&mut self.random, came, departs);
         }
-        if lost {
-            self.counts.drops_wire += 1;
-            *flags |= flags::LOST;
-        }
+        self.counts.drops_wire += u64::from(lost);
         if self.jitter_ns > 0 {
             arrival += self.random.below(self.jitter_ns);
             if self.reordering {
-                return arrival;
+                return (arrival, lost);
             }
         }
-        self.in_order(arrival)
+        (self.in_order(arrival), lost)
     }
 
     /// Takes a packet that was sent to the end of the wire.
@@ -250,6 +255,15 @@ impl Wire {
     /// Size of the packet that is being sent.
     pub(super) fn sending_bytes(&self, now: u64) -> u64 {
         if self.busy_until > now { u64::from(self.latest_size) } else { 0 }
+    }
+
+    /// The packet that arrives next, which there must be.
+    #[inline]
+    pub(super) fn take(&mut self) -> Packet {
+        let number = self.on_the_way.start();
+        let packet = *self.on_the_way.get(number);
+        self.on_the_way.remove_below(number.wrapping_add(1));
+        packet
     }
 
     /// When the next packet arrives; [`NEVER`] if none is on its way.

@@ -13,23 +13,29 @@ use crate::tcp::sender::Sender;
 
 impl Scheduling {
     /// Asks for one segment after the other, until there is none or the scheduler waits. What is to be sent once more comes first.
+    /// Returns the subflow whose usage was noted, if nothing has happened since.
     pub(super) fn push(
         &mut self,
         connection: &mut Connection,
         senders: &mut [Sender],
         network: &mut Network,
-    ) {
+    ) -> Option<usize> {
         connection.wake_at = NEVER;
         let queues = self.chooser.flags() & Scheduler::QUEUES != 0;
         if queues {
             connection.grow_buffers(senders);
         }
         self.push_again(connection, senders, network);
-        self.push_new(connection, senders, network);
+        let noted = self.push_new(connection, senders, network);
         if queues {
             connection.send_given(senders, network);
         }
-        self.note_window(connection, senders, network);
+        let is_limited = connection.data.is_window_limited();
+        if is_limited || connection.data.limited_since.is_some() {
+            self.note_limited(connection, senders, network, is_limited);
+            return None;
+        }
+        noted
     }
 
     /// Data that a subflow has failed with.
@@ -56,22 +62,27 @@ impl Scheduling {
         }
     }
 
-    /// Data that no subflow has had, and copies of those that others have.
-    fn push_new(&mut self, connection: &mut Connection, senders: &mut [Sender], network: &mut Network) {
+    /// Data that no subflow has had, and copies of those that others have. Returns as [`Self::push`].
+    fn push_new(
+        &mut self,
+        connection: &mut Connection,
+        senders: &mut [Sender],
+        network: &mut Network,
+    ) -> Option<usize> {
         let mut may_recall = true;
         while let Some((dsn, of_segment)) = self.next_segment(connection, senders.len()) {
             if self.chooser.flags() & Scheduler::BY_SRTT != 0 {
                 match Ready::of(connection, senders) {
-                    Ready::None => return,
+                    Ready::None => return None,
                     Ready::One(index) => {
                         senders[index].send_burst(connection, network, u32::MAX);
                         senders[index].note_usage(connection, network);
-                        return;
+                        return Some(index);
                     }
                     Ready::Several => {}
                 }
             } else if !self.may_be_asked(connection, senders) {
-                return;
+                return None;
             }
             let choice = self.ask(connection, senders, network, dsn, of_segment);
             if choice.flags & choice_flags::RECALL != 0 && may_recall {
@@ -79,7 +90,7 @@ impl Scheduling {
                 connection.recall();
                 continue;
             }
-            let Some(index) = first_of(choice.paths, senders) else { return };
+            let Some(index) = first_of(choice.paths, senders) else { return None };
             let done = if choice.flags & choice_flags::COPY != 0 {
                 send_copies(connection, senders, network, choice.paths)
             } else if choice.flags & choice_flags::QUEUE != 0 {
@@ -95,9 +106,10 @@ impl Scheduling {
                 sent
             };
             if !done {
-                return;
+                return None;
             }
         }
+        None
     }
 
     /// The next segment to ask about.
@@ -174,15 +186,7 @@ impl Scheduling {
         left < packets
     }
 
-    /// The receive window keeps data back though a subflow could send: asks what is to be done about it.
-    #[inline]
-    fn note_window(&mut self, connection: &mut Connection, senders: &mut [Sender], network: &mut Network) {
-        let is_limited = connection.data.is_window_limited();
-        if is_limited || connection.data.limited_since.is_some() {
-            self.note_limited(connection, senders, network, is_limited);
-        }
-    }
-
+    /// The receive window keeps data back, or did. If a subflow could send, asks what is to be done about it.
     fn note_limited(
         &mut self,
         connection: &mut Connection,

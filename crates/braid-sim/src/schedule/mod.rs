@@ -50,13 +50,16 @@ impl Connection {
         if self.closed {
             return;
         }
+        let mut noted = None;
         if let Some(mut scheduling) = self.scheduling.take() {
-            scheduling.push(self, senders, network);
+            noted = scheduling.push(self, senders, network);
             self.scheduling = Some(scheduling);
         } else {
             senders[0].send_burst(self, network, u32::MAX);
         }
-        senders[acknowledged].note_usage(self, network);
+        if noted != Some(acknowledged) {
+            senders[acknowledged].note_usage(self, network);
+        }
     }
 
     /// The established subflows, smallest srtt first.

@@ -134,7 +134,9 @@ impl Receiver {
         self.received_bytes += u64::from(packet.size);
         self.received_packets += 1;
         let mut at_once = !self.setup.delayed_ack;
-        self.one_way_us = network.timestamp().wrapping_sub(packet.timestamp);
+        if self.setup.reports_delay {
+            self.one_way_us = network.timestamp().wrapping_sub(packet.timestamp);
+        }
         if self.setup.accurate_ecn {
             let marked = packet.flags & flags::CE != 0;
             if marked != self.echo {

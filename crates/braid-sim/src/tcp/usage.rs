@@ -71,6 +71,7 @@ impl Sender {
     }
 
     /// Sends with nothing in flight (Linux `tcp_cwnd_restart`): a window halves for each timeout it was idle.
+    #[cold]
     pub(super) fn restart_after_idle(&mut self, connection: &mut Connection, network: &mut Network) {
         if self.counts.packets_sent == 0 {
             return;

@@ -90,7 +90,7 @@ impl Scheduling {
                 connection.recall();
                 continue;
             }
-            let Some(index) = first_of(choice.paths, senders) else { return None };
+            let index = first_of(choice.paths, senders)?;
             let done = if choice.flags & choice_flags::COPY != 0 {
                 send_copies(connection, senders, network, choice.paths)
             } else if choice.flags & choice_flags::QUEUE != 0 {

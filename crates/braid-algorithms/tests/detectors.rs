@@ -440,6 +440,7 @@ fn a_preset_is_split_with_its_detector_and_its_growth() {
     };
     for (preset, split) in [
         ("bampcubic", "split"),
+        ("bampqueue", "split:sbd=queue"),
         ("bampcubic:ba_loss=literal", "split:ba_loss=literal"),
         ("dwc", "split:sbd=dwc:in=lia:out=reno"),
         ("sbdv", "split:sbd=interval:in=lia:out=reno"),

@@ -63,7 +63,7 @@ fn the_page_of_published_figures_shows_the_results_that_are_kept() {
 
 #[test]
 fn the_page_on_reproduction_shows_the_results_that_are_kept() {
-    assert_eq!(check("docs/reproduction.md"), 1);
+    assert_eq!(check("docs/reproduction.md"), 2);
 }
 
 /// Each command of a cause is one that runs: it is checked whole, with everything that it names.

@@ -12,7 +12,7 @@ use braid_results::claims::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use self::marks::{class, mark};
-pub use self::page::Page;
+pub use self::page::{Page, StandIn};
 use crate::html::MARK;
 
 const STYLE: &str = include_str!("../assets/report.css");

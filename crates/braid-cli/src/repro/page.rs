@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use braid_report::papers::{self, Page, Papers};
+use braid_report::papers::{self, Page, Papers, StandIn};
 use braid_results::claims::{self, Document, ExperimentResult, Paper, Reproduction};
 use braid_scenario::{Source, load};
 use braid_study::files;
@@ -28,20 +28,26 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
         keys.iter().filter_map(|key| Some((*key, claims::find(key)?.ok()?))).collect();
     let mut pages = Vec::new();
     for key in keys {
-        let of = |backend: &str| {
-            let own = documents.iter().filter(|document| document.backend == backend).flat_map(|document| {
+        let all = || {
+            documents.iter().flat_map(|document| {
                 let papers = document.papers.iter().filter(|paper| paper.paper == key);
-                papers.map(|paper| (document.seeds, paper))
-            });
-            // The first of those with the most seeds, changed settings apart.
+                papers.map(move |paper| (document, paper))
+            })
+        };
+        let of = |backend: &str| {
+            let own = all().filter(|(document, _)| document.backend == backend && document.cc.is_empty());
+            let own = own.map(|(document, paper)| (document.seeds, paper));
+            // The first of those with the most seeds.
             own.fold(None, |best: Option<([u64; 2], &Reproduction)>, one| match best {
                 Some(best) if best.0[1] - best.0[0] >= one.0[1] - one.0[0] => Some(best),
                 _ => Some(one),
             })
         };
         let (sim, kernel) = (of("sim"), of("lab").map(|(_, result)| result));
-        // What was run on a kernel only is shown as such, beside nothing.
-        let Some((seeds, result)) = sim.or_else(|| of("lab")) else { continue };
+        let stood_in = || all().filter(|(document, _)| document.backend == "sim" && !document.cc.is_empty());
+        // What was run on a kernel only, or only with other algorithms, is shown as such, beside nothing.
+        let alone = || stood_in().map(|(document, paper)| (document.seeds, paper)).next();
+        let Some((seeds, result)) = sim.or_else(|| of("lab")).or_else(alone) else { continue };
         let paper = known.get(key);
         let causes = claims::causes(key).map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
         pages.push(Page {
@@ -49,6 +55,10 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
             result,
             seeds,
             kernel,
+            stand_ins: stood_in()
+                .filter(|_| sim.is_some())
+                .map(|(document, result)| StandIn { cc: &document.cc, result })
+                .collect(),
             search: documents.iter().flat_map(|document| &document.search).find(|search| search.paper == key),
             varied: documents
                 .iter()

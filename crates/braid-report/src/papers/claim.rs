@@ -20,6 +20,11 @@ pub(super) fn section(page: &Page, claim: &ClaimResult, fate: Option<Fate>) -> M
                 span.verdict { (mark(claim.verdict)) " " (claim.verdict.text()) }
                 " " b { (claim.id) } " " (claim.statement)
                 @if let Some(kernel) = kernel { span.kernel { " kernel: " (mark(kernel)) " " (kernel.text()) } }
+                @for stand_in in &page.stand_ins {
+                    @if let Some(verdict) = stand_in.verdict(&claim.id) {
+                        span.kernel { " " (stand_in.name()) ": " (mark(verdict)) " " (verdict.text()) }
+                    }
+                }
             }
             // Whoever comes by a link finds it open: the place is inside.
             p.note.place id={ (key) "-" (claim.id) } {

@@ -14,6 +14,8 @@ pub struct Page<'a> {
     pub seeds: [u64; 2],
     /// On a real kernel.
     pub kernel: Option<&'a Reproduction>,
+    /// In the simulator, with other algorithms in place of the paper's.
+    pub stand_ins: Vec<StandIn<'a>>,
     /// The test bed that was looked for.
     pub search: Option<&'a Search>,
     /// With other assumptions.
@@ -22,6 +24,31 @@ pub struct Page<'a> {
     pub causes: Vec<Cause>,
     /// The topology of each experiment, as SVG.
     pub drawings: IndexMap<String, String>,
+}
+
+/// The paper with other algorithms in the place of its own: a column beside it, never instead.
+#[derive(Debug)]
+pub struct StandIn<'a> {
+    /// What stands for which algorithm of the paper.
+    pub cc: &'a IndexMap<String, String>,
+    /// What came of it.
+    pub result: &'a Reproduction,
+}
+
+impl StandIn<'_> {
+    /// For people.
+    pub(super) fn name(&self) -> String {
+        let each: Vec<String> = self.cc.iter().map(|(name, spec)| format!("{spec} for {name}")).collect();
+        each.join(", ")
+    }
+
+    pub(super) fn verdict(&self, claim: &str) -> Option<Verdict> {
+        verdict(self.result, claim)
+    }
+}
+
+fn verdict(result: &Reproduction, claim: &str) -> Option<Verdict> {
+    result.claims.iter().find(|own| own.id == claim).map(|own| own.verdict)
 }
 
 impl Page<'_> {
@@ -44,6 +71,6 @@ impl Page<'_> {
     }
 
     pub(super) fn kernel_verdict(&self, claim: &str) -> Option<Verdict> {
-        self.kernel?.claims.iter().find(|own| own.id == claim).map(|own| own.verdict)
+        verdict(self.kernel?, claim)
     }
 }

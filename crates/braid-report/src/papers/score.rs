@@ -1,6 +1,6 @@
 //! Scoreboards: how many claims hold, in the simulator, on a kernel, and in the most plausible test bed.
 
-use braid_results::claims::{Counts, Fate, Verdict};
+use braid_results::claims::{Counts, Fate, Reproduction, Verdict};
 use maud::{Markup, html};
 
 use super::marks::{class, mark};
@@ -39,6 +39,7 @@ fn bars(page: &Page) -> Markup {
         (bar("simulator", Some(page.result.counts), "not run"))
         (bar("kernel", page.kernel.map(|kernel| kernel.counts), "not run on a real kernel yet: braid repro --backend lab"))
         (bar("plausible test bed", found, "not looked for: braid repro --search"))
+        @for stand_in in &page.stand_ins { (bar(&stand_in.name(), Some(stand_in.result.counts), "")) }
     }
 }
 
@@ -71,7 +72,8 @@ pub(super) fn of_paper(page: &Page) -> Markup {
     html! {
         (bars(page))
         p.note { "Simulator: seeds " (first) " to " (last) " of every run." }
-        (kernel(page))
+        @if let Some(kernel) = page.kernel { (verdicts(page, "kernel", kernel)) }
+        @for stand_in in &page.stand_ins { (verdicts(page, &stand_in.name(), stand_in.result)) }
         (search(page))
         @if !page.varied.is_empty() {
             details {
@@ -97,23 +99,22 @@ pub(super) fn of_paper(page: &Page) -> Markup {
     }
 }
 
-/// Agreement of verdicts, undecided as a row of its own.
-fn kernel(page: &Page) -> Markup {
-    let Some(kernel) = page.kernel else { return html! {} };
+/// Verdicts of the simulator against those of another column, undecided as a row of its own.
+fn verdicts(page: &Page, name: &str, column: &Reproduction) -> Markup {
     let pairs: Vec<(Verdict, Verdict)> = page
         .result
         .claims
         .iter()
         .filter_map(|claim| {
-            let other = kernel.claims.iter().find(|other| other.id == claim.id)?;
+            let other = column.claims.iter().find(|other| other.id == claim.id)?;
             Some((claim.verdict, other.verdict))
         })
         .collect();
     let both = |a, b| pairs.iter().filter(|pair| **pair == (a, b)).count();
     html! {
-        div.wide tabindex="0" role="group" aria-label="Verdicts of simulator and kernel" {
+        div.wide tabindex="0" role="group" aria-label={ "Verdicts of simulator and " (name) } {
             table {
-                caption { "Verdicts of simulator (rows) and kernel (columns)" }
+                caption { "Verdicts of simulator (rows) and " (name) " (columns)" }
                 thead { tr {
                     td {}
                     @for verdict in VERDICTS { th.number scope="col" { (verdict.text()) } }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * BA-MPCUBIC as its authors must have meant it: their reaction on a detector that tells which subflows share a queue. Those
+ * grow by Le's MPCubic among themselves, each of the others by CUBIC.
+ */
+#include "sbd/queue.h"
+#include "sbd/reaction.h"
+
+#define BAMPQUEUE_PARAMS(P) \
+	MPCUBIC_PARAMS(P)   \
+	QUEUE_PARAMS(P)
+
+SBD_ALGORITHM(bampqueue, BAMPQUEUE_PARAMS, 0, queue, QUEUE_FIRST, mpcubic_reaction)

@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-    // Relative to the package. Those of the native host stand beside the others.
-    let folders =
-        [("../../algorithms", ""), ("../../algorithms/sbd", "sbd/"), ("../braid-algorithms/native", "")];
+    // Relative to the package. Each host has its own host.h.
+    let folders = [
+        ("../../algorithms", ""),
+        ("../../algorithms/sbd", "sbd/"),
+        ("../braid-algorithms/native", "native/"),
+        ("../../kernel", "kernel/"),
+    ];
     let mut table = String::from("&[\n");
     for (folder, prefix) in folders {
         println!("cargo::rerun-if-changed={folder}");

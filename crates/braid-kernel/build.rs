@@ -1,5 +1,8 @@
 //! Compiles every algorithm of `algorithms/` for BPF and embeds the objects, so that users need no clang.
 
+#[path = "../braid-compile/src/clang.rs"]
+mod clang;
+
 use std::{
     env,
     fmt::Write as _,
@@ -8,13 +11,7 @@ use std::{
     process::Command,
 };
 
-/// What the verifier and our C accept; tried in this order after `$BRAID_CLANG`.
-const CLANGS: [&str; 9] =
-    ["clang-19", "clang-20", "clang-21", "clang-22", "clang-18", "clang-17", "clang-16", "clang-15", "clang"];
-const OLDEST_CLANG: u32 = 15;
-
-const REMEDY: &str = "install one with `apt-get install clang` (Debian 13, Ubuntu 24.04) or `apt-get install \
-                      clang-19` (Debian 12), or name one in the variable BRAID_CLANG";
+use clang::REMEDY;
 
 fn main() {
     if let Err(message) = build() {
@@ -30,12 +27,12 @@ fn build() -> Result<(), String> {
     let root = manifest.join("../..").canonicalize().map_err(|error| error.to_string())?;
     let (algorithms, kernel) = (root.join("algorithms"), root.join("kernel"));
     // Relative, so that a build folder that was copied watches the files beside it.
-    for watched in ["../../algorithms", "../../kernel"] {
+    for watched in ["../../algorithms", "../../kernel", "../braid-compile/src/clang.rs"] {
         println!("cargo::rerun-if-changed={watched}");
     }
     println!("cargo::rerun-if-env-changed=BRAID_CLANG");
 
-    let clang = find_clang()?;
+    let clang = clang::find().map_err(|wrong| format!("{wrong}: {REMEDY}"))?;
     let mut sources: Vec<PathBuf> = fs::read_dir(&algorithms)
         .map_err(|error| format!("{}: {error}", algorithms.display()))?
         .map(|entry| entry.expect("readable folder").path())
@@ -59,41 +56,13 @@ fn build() -> Result<(), String> {
     Ok(())
 }
 
-/// The first clang of [`CLANGS`] that is there and new enough.
-fn find_clang() -> Result<PathBuf, String> {
-    if let Some(clang) = env::var_os("BRAID_CLANG").map(PathBuf::from) {
-        return match major_version(&clang) {
-            Some(version) if version >= OLDEST_CLANG => Ok(clang),
-            Some(version) => Err(format!(
-                "BRAID_CLANG={} is clang {version}, {OLDEST_CLANG} is needed",
-                clang.to_string_lossy()
-            )),
-            None => Err(format!("BRAID_CLANG={} is no clang that runs", clang.to_string_lossy())),
-        };
-    }
-    CLANGS
-        .iter()
-        .map(PathBuf::from)
-        .find(|clang| major_version(clang).is_some_and(|version| version >= OLDEST_CLANG))
-        .ok_or_else(|| format!("no clang {OLDEST_CLANG} or newer, needed to compile for BPF: {REMEDY}"))
-}
-
-fn major_version(clang: &Path) -> Option<u32> {
-    let output = Command::new(clang).args(["-dM", "-E", "-x", "c", "/dev/null"]).output().ok()?;
-    let macros = String::from_utf8(output.stdout).ok()?;
-    macros.lines().find_map(|line| line.strip_prefix("#define __clang_major__ "))?.trim().parse().ok()
-}
-
 fn compile(clang: &Path, root: &Path, source: &Path, source_hash: u64, object: &Path) -> Result<(), String> {
     let output = Command::new(clang)
         .current_dir(root)
-        // v3: the newest instruction set that Linux 6.4, our floor, knows. -g: BTF.
-        .args(["-target", "bpf", "-mcpu=v3", "-g", "-O2", "-std=gnu11"])
-        .args(["-ffreestanding", "-fwrapv", "-fno-strict-aliasing"])
-        .args(["-Wall", "-Wextra", "-Wno-unused-parameter"])
+        .args(clang::FLAGS)
         .args(env::var_os("CI").map(|_| "-Werror"))
         .arg(format!("-DBRAID_SOURCE_HASH={source_hash:#x}ull"))
-        .args(["-I", "algorithms", "-I", "kernel", "-c"])
+        .args(["-I", "algorithms", "-I", "kernel"])
         // Relative, so that objects do not depend on the folder they were built in.
         .arg(source.strip_prefix(root).unwrap_or(source))
         .arg(format!("-ffile-prefix-map={}=.", root.display()))

@@ -35,7 +35,13 @@ def algorithm(path: str | Path) -> str:
     ...     algorithm(new_algorithm("mine", folder))
     'mine'
     """
-    return _braid.compile(Path(path))
+    name = _braid.compile(Path(path))
+    files[name] = Path(path)
+    return name
+
+
+#: The C file of each that `algorithm` has compiled.
+files: dict[str, Path] = {}
 
 
 def new_algorithm(name: str, folder: str | Path = ".") -> Path:

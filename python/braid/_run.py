@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from braid import _braid
-from braid._algorithm import Control, specs
+from braid._algorithm import Control, files, specs
 from braid._progress import Progress, shown
 from braid._results import Results
 from braid._scenario import Scenario, Values, assignments, source
@@ -115,6 +115,9 @@ def _by_program(asked: dict[str, Any], backend: str, samples: bool, jobs: int | 
             words.append(str(path))
         if asked["cc"]:
             words += ["--cc", ",".join(asked["cc"])]
+            for name in dict.fromkeys(spec.split(":")[0] for spec in asked["cc"]):
+                if name in files:
+                    words += ["--algorithm", str(files[name])]
         if len(asked["schedulers"]) > 1:
             raise ValueError("one scheduler at a time with backend 'lab' and 'host'")
         for scheduler in asked["schedulers"]:
@@ -131,11 +134,11 @@ def _by_program(asked: dict[str, Any], backend: str, samples: bool, jobs: int | 
         if done.returncode not in (0, 1) or not done.stdout:
             raise _braid.Error(done.stderr.strip() or f"{braid} ended with {done.returncode}")
         document = json.loads(done.stdout)
-        files = {}
+        tables = {}
         if samples:
             import pyarrow.parquet
 
             for name in ("samples", "queues", "transfers"):
                 if (out / f"{name}.parquet").exists():
-                    files[name] = pyarrow.parquet.read_table(out / f"{name}.parquet")
-        return Results(_braid.of_json([json.dumps(run) for run in document["runs"]]), asked, files)
+                    tables[name] = pyarrow.parquet.read_table(out / f"{name}.parquet")
+        return Results(_braid.of_json([json.dumps(run) for run in document["runs"]]), asked, tables)

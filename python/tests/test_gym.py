@@ -1,5 +1,10 @@
 """The environment: what Gymnasium asks for, and the same episode for the same seed."""
 
+import pathlib
+import re
+import subprocess
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -50,3 +55,11 @@ def test_windows_are_the_agents() -> None:
 def test_a_wrong_connection_is_told() -> None:
     with pytest.raises(braid.Error, match="it has mp0"):
         braid.gym.Connection("everyday/shared", connection="tcp0")
+
+
+def test_the_example_learns_and_compares_itself_with_olia() -> None:
+    example = pathlib.Path(__file__).parents[1] / "examples" / "learn.py"
+    words = [sys.executable, str(example), "--generations", "1", "--population", "5", "--jobs", "1"]
+    said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert re.search(r"^generation 1: mean -?\d+\.\d+, best", said, re.MULTILINE)
+    assert len(re.findall(r"(learned|olia): reward -?\d+\.\d+, goodput \d+\.\d Mbit/s", said)) == 4

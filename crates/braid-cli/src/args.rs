@@ -114,6 +114,9 @@ pub(crate) struct SweepArgs {
     /// Folder for the results: runs/, flows/, links/ and periods/, partitioned by scenario and algorithm.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: PathBuf,
+    /// Write a page for people: the swept parameter with a line and its confidence band for each algorithm, and the numbers.
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
     /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
     #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
@@ -158,7 +161,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',', add = ArgValueCompleter::new(complete::specs))]
     pub(crate) cc: Vec<String>,
     /// A congestion control of your own, one C file (`braid new algorithm NAME` writes one); may be repeated. It is compiled
-    /// with `cc`, or what CC names, and held against the contract; --cc knows it by its name.
+    /// with `cc`, or what CC names, and held against the contract; --cc knows it by its name. The backends lab and host take clang
+    /// besides.
     #[arg(long, value_name = "FILE.c", value_hint = ValueHint::FilePath)]
     pub(crate) algorithm: Vec<PathBuf>,
     /// With --algorithm, how long a run may make no progress before it counts as failed.

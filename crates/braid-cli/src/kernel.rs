@@ -9,9 +9,9 @@ use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
 use crate::Failure;
 use crate::failure::{BAD_INPUT, FAILED};
-use crate::names::{parse, short};
+use crate::names::short;
 use crate::terminal;
-use crate::{complete, enable, status};
+use crate::{complete, enable, own, status};
 
 #[derive(Debug, Subcommand)]
 #[allow(clippy::doc_markdown, reason = "these comments are the help, where backticks are in the way")]
@@ -20,12 +20,13 @@ pub(crate) enum Kernel {
     #[command(after_help = "Examples:\n  \
         braid load olia\n  \
         braid load lia olia balia\n  \
-        braid load cubic:beta=0.8 --as gentle\n\n\
+        braid load cubic:beta=0.8 --as gentle\n  \
+        braid load ./mine.c\n\n\
         It stays loaded until `braid unload` or the next boot. Loading a name again replaces it: connections keep what \
         they have, new ones get the new one. Select it with `braid default`, with the socket option TCP_CONGESTION, \
         or per route (`ip route ... congctl braid_NAME`).")]
     Load {
-        /// Algorithms with their parameters, NAME[:key=value]... (`braid algorithms` lists them).
+        /// Algorithms with their parameters, NAME[:key=value]... (`braid algorithms` lists them); or one of your own, FILE.c[:key=value]..., which is compiled with clang.
         #[arg(required = true, value_name = "SPEC", add = ArgValueCompleter::new(complete::specs))]
         specs: Vec<String>,
         /// What to call it (of one algorithm only), at most 9 characters; the kernel's name is braid_NAME. Default: the algorithm's name.
@@ -133,7 +134,7 @@ pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
 
 /// All are checked before the first is loaded.
 fn load(texts: &[String], name: Option<&str>) -> Result<(), Failure> {
-    let specs: Vec<Spec> = texts.iter().map(|text| parse(text)).collect::<Result<_, _>>()?;
+    let specs: Vec<Spec> = texts.iter().map(|text| own::parse(text)).collect::<Result<_, _>>()?;
     if name.is_some() && specs.len() > 1 {
         return Err(Failure::bad_input(
             "--as names one algorithm, here are several",

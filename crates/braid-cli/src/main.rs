@@ -23,6 +23,7 @@ mod metrics;
 mod names;
 mod new;
 mod out;
+mod own;
 #[cfg(target_os = "linux")]
 mod peer;
 mod progress;

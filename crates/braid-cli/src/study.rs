@@ -13,12 +13,14 @@ use crate::args::{Backend, RunArgs};
 use crate::capture::{Captured, Captures};
 #[cfg(target_os = "linux")]
 use crate::lab;
+use crate::own;
 
 /// Reads and checks everything that `args` name.
 pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<Plan, Failure> {
     check_backend(args)?;
+    let in_kernel = matches!(args.backend, Backend::Lab | Backend::Host);
     for file in &args.algorithm {
-        braid_compile::algorithm(file)?;
+        own::add(file, in_kernel)?;
     }
     let study = args.set.iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
     let study = study.algorithms(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
@@ -71,10 +73,6 @@ fn check_backend(args: &RunArgs) -> Result<(), Failure> {
         Backend::Lab | Backend::Host if args.events => wrong(
             "the backends lab and host write no events: a kernel does not tell them",
             "leave --events out, or use --backend sim; --pcap has the packets",
-        ),
-        Backend::Lab | Backend::Host if !args.algorithm.is_empty() => wrong(
-            "--algorithm is of the simulator",
-            "leave --backend out; a kernel takes the same file with `braid load`",
         ),
         Backend::Sim | Backend::Host | Backend::Quic if args.kernel.is_some() || args.boot => {
             wrong("--kernel and --boot are of the lab", "add --backend lab")

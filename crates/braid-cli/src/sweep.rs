@@ -4,30 +4,27 @@ use std::ops::ControlFlow;
 use std::process::{self, Command};
 use std::{env, fs};
 
-use braid_study::{Grid, Kind, Sweep, Swept};
+use braid_report::html::{self, SweepReport};
+use braid_study::{Grid, Kind, Sweep, Swept, files};
 
 use crate::Failure;
 use crate::args::SweepArgs;
+use crate::command::{self, VERSION};
 use crate::failure::FAILED;
 use crate::progress::Progress;
-use crate::{signal, study, terminal};
+use crate::{report, signal, study, terminal};
 
 /// Reads, checks, runs and writes.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    if let Some(path) = &args.report {
+        report::free(path)?;
+        files::part(path).map_err(|error| report::failure(path, &error))?;
+    }
     if let Some(address) = &args.dask {
-        return on_dask(args, address);
+        on_dask(args, address)?;
+        return if args.report.is_some() { write_report(args, &read(args)?) } else { Ok(()) };
     }
-    let name = args.grid.display().to_string();
-    let text = fs::read_to_string(&args.grid).map_err(|error| {
-        Failure::bad_input(
-            format!("cannot read {name}: {error}"),
-            "name a sweep file; docs/sweeps.md shows one",
-        )
-    })?;
-    let grid = Grid::parse(&name, &text)?;
-    for file in grid.algorithms() {
-        braid_compile::algorithm(file)?;
-    }
+    let grid = read(args)?;
     let plan = grid.study()?.check()?;
     if args.dry_run {
         return terminal::print(study::intention(&plan).as_bytes());
@@ -39,9 +36,9 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         if !args.quiet {
             eprintln!("{} is complete already.", args.out.display());
         }
-        return terminal::print(summary.as_bytes());
+        terminal::print(summary.as_bytes())?;
+        return write_report(args, &grid);
     }
-
     let mut progress = Progress::new(sweep.plan().len(), args.quiet);
     let swept = sweep.run(
         |execution| {
@@ -67,6 +64,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     if !args.quiet {
         eprintln!("Wrote {} to {}.", Sweep::TABLES.join("/, ") + "/", args.out.display());
     }
+    write_report(args, &grid)?;
     match first {
         None => Ok(()),
         Some(run) => Err(Failure::new(
@@ -74,6 +72,58 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
             format!("{failed} of {} runs failed; the first was {run}", sweep.plan().len()),
         )),
     }
+}
+
+/// The grid, with the algorithms of its own made known.
+fn read(args: &SweepArgs) -> Result<Grid, Failure> {
+    let name = args.grid.display().to_string();
+    let text = fs::read_to_string(&args.grid).map_err(|error| {
+        Failure::bad_input(
+            format!("cannot read {name}: {error}"),
+            "name a sweep file; docs/sweeps.md shows one",
+        )
+    })?;
+    let grid = Grid::parse(&name, &text)?;
+    for file in grid.algorithms() {
+        braid_compile::algorithm(file)?;
+    }
+    Ok(grid)
+}
+
+/// The page of `--report`, if it is wanted, from the folder of a complete sweep.
+fn write_report(args: &SweepArgs, grid: &Grid) -> Result<(), Failure> {
+    let Some(path) = &args.report else { return Ok(()) };
+    let plan = grid.study()?.check()?;
+    let mut scenarios: Vec<(String, String)> = Vec::new();
+    for planned in plan.files() {
+        let own = (planned.file.cells[0].name.clone(), planned.file.title.clone());
+        if !scenarios.contains(&own) {
+            scenarios.push(own);
+        }
+    }
+    let summary = fs::read_to_string(args.out.join(Sweep::SUMMARY)).unwrap_or_default();
+    let report = SweepReport {
+        version: VERSION,
+        command: &command::line([
+            "braid".to_owned(),
+            "sweep".to_owned(),
+            args.grid.display().to_string(),
+            "--out".to_owned(),
+            "DIR".to_owned(),
+            "--report".to_owned(),
+            "sweep.html".to_owned(),
+        ]),
+        summary: summary.lines().next().unwrap_or_default(),
+        algorithms: report::algorithms(&plan),
+        scenarios,
+        seeds: plan.seeds_of_each(),
+        sweep: &braid_study::measured(grid, &args.out)?,
+    };
+    report::save(path, &html::sweep(&report))?;
+    if !args.quiet {
+        eprintln!("Wrote the report {}; open it in a browser.", path.display());
+    }
+    Ok(())
 }
 
 /// Dask speaks Python: the package does the same, with the same library.

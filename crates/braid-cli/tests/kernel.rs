@@ -126,6 +126,38 @@ fn several_are_loaded_at_once_or_none_if_one_is_wrong() {
     }
 }
 
+#[test]
+fn a_file_of_ones_own_is_loaded_with_its_parameters_unless_the_verifier_refuses_it() {
+    if !can_load("an algorithm of one's own") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = |args: &[&str]| {
+        let mut command = Command::cargo_bin("braid").expect("it is built");
+        command.current_dir(folder.path()).args(args).output().expect("it runs")
+    };
+    assert!(own(&["new", "algorithm", "clitest"]).status.success());
+    let output = own(&["load", "./clitest.c:gain=1.5"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "Loaded clitest:gain=1.5 as braid_clitest.\n");
+    assert_eq!(loaded("clitest")["spec"], "clitest:gain=1.5");
+    assert!(stdout(&braid(&["status"])).contains("braid_clitest  clitest:gain=1.5"));
+
+    // A loop whose end depends on data: no source check knows, the verifier does.
+    let path = folder.path().join("clitest.c");
+    let text = fs::read_to_string(&path).expect("it was written");
+    let endless = "while (*(volatile u32 *)&self->cwnd)\n\t\t;";
+    fs::write(&path, text.replacen("priv->carry = 0;", endless, 1)).expect("it is written");
+    let output = own(&["load", "./clitest.c"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    for piece in ["the kernel's verifier refused clitest/", "clitest.c:6", "hint: a loop needs a bound"] {
+        assert!(stderr(&output).contains(piece), "{piece} in {}", stderr(&output));
+    }
+    assert_eq!(loaded("clitest")["spec"], "clitest:gain=1.5", "what was there stays");
+    let output = braid(&["unload", "clitest"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
 /// The loaded algorithm of that name, as `status --json` shows it.
 fn loaded(name: &str) -> Value {
     let output = braid(&["status", "--json"]);

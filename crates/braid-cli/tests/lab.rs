@@ -46,6 +46,40 @@ fn equal_runs_give_equal_bytes_whatever_the_jobs_restored_or_booted() {
     }
 }
 
+#[test]
+fn an_algorithm_of_ones_own_runs_on_the_kernel_unless_the_verifier_refuses_it() {
+    if !lab_is_here("an algorithm of one's own") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path());
+    let path = folder.path().join("mine.c");
+    let mut new = Command::new(assert_cmd::cargo::cargo_bin("braid"));
+    assert!(new.args(["new", "algorithm", "mine", "--out"]).arg(folder.path()).status().unwrap().success());
+    let run = || {
+        let mut command = braid(&scenario);
+        command.arg("--algorithm").arg(&path).args(["--cc", "mine:gain=2"]);
+        command.output().unwrap()
+    };
+    let one = done(&run());
+    let document: serde_json::Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(document["runs"][0]["cc"], "mine:gain=2");
+    let goodput = document["runs"][0]["connections"][0]["goodput_bps"].as_f64().unwrap();
+    assert!(goodput > 1e6, "{goodput}");
+    same(&one, &done(&run()), "once more");
+
+    // A loop whose end depends on data: no source check knows, the verifier does.
+    let good = fs::read_to_string(&path).unwrap();
+    let endless = "while (*(volatile u32 *)&self->cwnd)\n\t\t;";
+    fs::write(&path, good.replacen("priv->carry = 0;", endless, 1)).unwrap();
+    let output = run();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    for piece in ["the kernel's verifier refused mine/", "mine.c:6", "a loop needs a bound"] {
+        assert!(said.contains(piece), "{piece} in {said}");
+    }
+}
+
 /// Two documents are equal; if not, shows where they part.
 fn same(one: &str, other: &str, what: &str) {
     let parts = one.bytes().zip(other.bytes()).position(|(a, b)| a != b);

@@ -58,10 +58,6 @@ fn what_is_wrong_with_it_is_told_before_anything_runs() {
         &["mine.c:61: `float`", "hint: use whole numbers"],
     );
     place.refused("run small.toml --algorithm nowhere.c --cc mine", &["nowhere.c: No such file", "hint:"]);
-    place.refused(
-        "run small.toml --algorithm mine.c --backend host",
-        &["--algorithm is of the simulator", "braid load"],
-    );
     place.refused("run small.toml --cc mine", &["no algorithm is called `mine`"]);
     place.refused("new algorithm lia", &["comes with Braid", "another name"]);
     place.refused("new algorithm Mine", &["cannot be called", "a-z and 0-9"]);
@@ -87,4 +83,60 @@ fn a_crash_in_it_is_a_failed_run_and_the_exit_code_says_so() {
         .output("run small.toml --algorithm mine.c --cc mine --time-limit 500ms --events --out out --quiet");
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(message.contains("did not return for 0.5 s"), "{message}");
+}
+
+/// The file of the template, with a part of it replaced.
+fn changed(place: &Place, from: &str, to: &str) {
+    let good = fs::read_to_string(place.path().join("good.c")).unwrap();
+    assert!(good.contains(from), "{from}");
+    place.write("bad.c", good.replacen(from, to, 1).replace("good_", "bad_").replace("(good,", "(bad,"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_breaks_the_contract_is_loaded_into_no_kernel_and_run_nowhere() {
+    let place = Place::new();
+    place.stdout("new algorithm good");
+    for (from, to, pieces) in [
+        (
+            "priv->carry = 0;",
+            "float x = 1;",
+            &["bad.c:61: `float`", "no floating point", "hint: use whole numbers"][..],
+        ),
+        ("struct good_public {\n", "u32 count;\nstruct good_public {\n", &["bad.c:21: `count` is a global"]),
+        (
+            "good_on_ack, good_on_loss, BRAID_IGNORE",
+            "good_on_ack, BRAID_IGNORE, BRAID_IGNORE",
+            &["on_loss is missing"],
+        ),
+        ("BRAID_IGNORE, BRAID_IGNORE)", "BRAID_IGNORE)", &["has no on_idle_restart"]),
+        ("priv->carry = 0;", "while (1)\n\t\t;", &["bad.c:61: `while` without a bound"]),
+        ("priv->carry = 0;", "for (;;)\n\t\t;", &["bad.c:61: `for` without a bound"]),
+    ] {
+        changed(&place, from, to);
+        place.refused("load ./bad.c", pieces);
+        place.refused("run small.toml --algorithm bad.c --cc bad", pieces);
+        place.refused("run small.toml --algorithm bad.c --cc bad --backend lab", pieces);
+    }
+    place.refused("load ./nowhere.c", &["nowhere.c: No such file", "hint: name a C file"]);
+    place.refused("load ./good.c:gain=99999", &["gain", "8"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn without_clang_a_file_is_not_loaded_and_the_message_says_what_to_install() {
+    let place = Place::new();
+    place.stdout("new algorithm good");
+    let output = place.braid("load ./good.c").env("BRAID_CLANG", "/nowhere/clang").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    for piece in ["good.c: BRAID_CLANG=/nowhere/clang is no clang", "hint: install one with", "BRAID_CLANG"] {
+        assert!(said.contains(piece), "{piece} in {said}");
+    }
+    // The simulator does not need it.
+    let run = place
+        .braid("run small.toml --algorithm good.c --cc good")
+        .env("BRAID_CLANG", "/nowhere/clang")
+        .output();
+    assert!(run.unwrap().status.success());
 }

@@ -90,6 +90,50 @@ fn every_point_is_run_once_and_has_columns_for_its_parameters() {
     assert!(!place.path().join("nowhere").exists());
 }
 
+#[test]
+fn its_report_opens_with_the_swept_parameter_and_a_line_for_each_algorithm() {
+    let place = Place::new();
+    place.write("grid.toml", GRID);
+    place.stdout("sweep grid.toml --out results --quiet --report page.html");
+    let page = fs::read_to_string(place.path().join("page.html")).unwrap();
+    assert!(page.find("id=\"chart\"").unwrap() < page.find("<table").unwrap());
+    let data = page.split("id=\"data\" type=\"application/json\">").nth(1).unwrap();
+    let data: serde_json::Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+    assert_eq!(data["lines"], serde_json::json!(["lia", "cubic:beta=$beta"]));
+    assert_eq!(data["axes"][0]["numbers"], serde_json::json!([3.0, 5.0]));
+    let scenario = &data["scenarios"][0];
+    assert_eq!(scenario["figures"][0], "mp0: goodput, Mbit/s");
+    // LIA at 3 Mbit/s, beside what the table of the folder says of its two seeds.
+    let point = &scenario["points"][0];
+    assert_eq!((&point["line"], &point["at"]), (&serde_json::json!(0), &serde_json::json!([0, null])));
+    let file = place.path().join("results/flows/scenario=small.toml/algorithm=lia/data.parquet");
+    let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
+    let of = |row: &parquet::record::Row, name: &str| {
+        row.get_column_iter().find(|(column, _)| *column == name).map(|(_, field)| field.clone()).unwrap()
+    };
+    let mut goodput = std::collections::BTreeMap::new();
+    for row in reader.get_row_iter(None).unwrap().map(Result::unwrap) {
+        let here = [of(&row, "connection"), of(&row, "rate")]
+            == ["mp0", "3mbit"].map(|text| Field::Str(text.into()));
+        if let (true, Field::Double(bps), Field::ULong(seed)) =
+            (here, of(&row, "goodput_bps"), of(&row, "seed"))
+        {
+            goodput.insert(seed, bps / 1e6);
+        }
+    }
+    assert_eq!(goodput.len(), 2);
+    let [a, b] = [goodput[&1], goodput[&2]];
+    let (mean, half) = (f64::midpoint(a, b), 12.706_204_736 * (a - b).abs() / 2.0);
+    assert!((point["means"][0][0].as_f64().unwrap() - mean).abs() < 1e-9, "{point} {mean}");
+    assert!((point["means"][0][1].as_f64().unwrap() - half).abs() < 1e-6, "{point} {half}");
+
+    // Of a folder that is complete, too; and over nothing but a report.
+    place.stdout("sweep grid.toml --out results --quiet --report again.html");
+    assert_eq!(fs::read_to_string(place.path().join("again.html")).unwrap(), page);
+    place.write("notes.txt", "mine");
+    place.refused("sweep grid.toml --out results --report notes.txt", &["notes.txt is not a report", "hint"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_sweep_that_is_killed_goes_on_where_it_was_and_ends_the_same() {

@@ -1,12 +1,13 @@
-//! The user's C compiler.
+//! The user's C compiler, and clang for a kernel.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::Error;
+use crate::{Error, clang};
 
 /// As the algorithms of the tree are compiled (`crates/braid-algorithms/build.rs`).
 const CONTRACT: [&str; 8] = [
@@ -43,23 +44,68 @@ impl Compiler<'_> {
         Ok(to.to_owned())
     }
 
-    fn run(&self, words: &[&Path]) -> Result<Output, Error> {
-        let program = env::var_os("CC").filter(|program| !program.is_empty()).unwrap_or_else(|| "cc".into());
-        let mut command = Command::new(&program);
-        // Messages are for programs to look at, too.
-        command.env("LC_ALL", "C").args(CONTRACT).arg("-I").arg(self.headers).args(words).arg(self.source);
+    /// The object of it for BPF.
+    pub(crate) fn build_for_kernel(&self, source_hash: u64, to: &Path) -> Result<Vec<u8>, Error> {
+        let clang = clang::find()
+            .map_err(|wrong| Error::new(format!("{}: {wrong}", self.source.display())).hint(clang::REMEDY))?;
+        let mut command = Command::new(&clang);
+        command.env("LC_ALL", "C").args(clang::FLAGS).arg(format!("-DBRAID_SOURCE_HASH={source_hash:#x}ull"));
+        command.arg("-I").arg(self.headers).arg("-I").arg(self.headers.join("kernel"));
+        // What is loaded does not depend on where it was compiled, and has the lines of the source, for the verifier to name.
+        let folder = self.source.parent().filter(|folder| !folder.as_os_str().is_empty());
+        command.current_dir(folder.unwrap_or(Path::new(".")));
+        command
+            .arg(format!("-ffile-prefix-map={}/=", self.headers.display()))
+            .arg("-fdebug-compilation-dir=.");
+        command.arg("-o").arg(to).arg(self.source.file_name().unwrap_or_default());
         let output = command.output().map_err(|error| {
+            Error::new(format!("{}: {}: {error}", self.source.display(), clang.display()))
+        })?;
+        self.succeeded(output, " for a kernel").map_err(|error| {
+            let is_no_bpf = error.message.contains("unable to create target");
+            error.hint(if is_no_bpf { clang::REMEDY } else { IN_KERNEL })
+        })?;
+        fs::read(to).map_err(|error| Error::new(format!("clang has left no object: {error}")))
+    }
+
+    fn run(&self, words: &[&Path]) -> Result<Output, Error> {
+        let named = env::var_os("CC").filter(|program| !program.is_empty());
+        let program = named.clone().unwrap_or_else(|| "cc".into());
+        let run = |program: &OsStr| {
+            let mut command = Command::new(program);
+            // Messages are for programs to look at, too.
+            command.env("LC_ALL", "C").args(CONTRACT).arg("-I").arg(self.headers);
+            command.arg("-I").arg(self.headers.join("native")).args(words).arg(self.source).output()
+        };
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let output = match run(&program) {
+            // clang alone is enough, too.
+            Err(error) if named.is_none() && is_missing(&error) => {
+                clang::find().map_or(Err(error), |clang| run(clang.as_os_str()))
+            }
+            other => other,
+        };
+        let output = output.map_err(|error| {
             let name = program.to_string_lossy();
-            let missing = error.kind() == io::ErrorKind::NotFound;
-            let why = if missing { "is not there".to_owned() } else { error.to_string() };
+            let why = if is_missing(&error) { "is not there".to_owned() } else { error.to_string() };
             Error::new(format!("{}: the C compiler `{name}` {why}", self.source.display()))
                 .hint("install gcc or clang, or name one in the environment variable CC")
         })?;
+        self.succeeded(output, "").map_err(|error| {
+            error.hint("the contract is in braid.h; `braid new algorithm NAME` writes a file that compiles")
+        })
+    }
+
+    fn succeeded(&self, output: Output, what_for: &str) -> Result<Output, Error> {
         if output.status.success() {
             return Ok(output);
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        Err(Error::new(format!("{} does not compile:\n{}", self.source.display(), said.trim_end()))
-            .hint("the contract is in braid.h; `braid new algorithm NAME` writes a file that compiles"))
+        let source = self.source.display();
+        Err(Error::new(format!("{source} does not compile{what_for}:\n{}", said.trim_end())))
     }
 }
+
+/// What a native compiler takes and that for BPF does not.
+const IN_KERNEL: &str =
+    "a kernel has no signed division, no 128 bits and a stack of 512 bytes; fixed.h has the arithmetic";

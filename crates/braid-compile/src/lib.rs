@@ -2,8 +2,9 @@
 //! against the contract, and loaded, so that [`braid_algorithms::Spec::parse`] knows it beside those that come with Braid.
 //!
 //! The code of such a file is the user's: it may crash or never return. What runs it (`braid-study`) gives each run a process
-//! of its own.
+//! of its own. [`object`] compiles the same file for a kernel, whose verifier proves that it neither crashes nor loops.
 
+mod clang;
 mod compiler;
 mod error;
 mod headers;
@@ -17,7 +18,6 @@ use std::path::Path;
 use braid_algorithms::Algorithm;
 
 pub use error::Error;
-pub use headers::headers;
 pub use template::{File, template};
 
 /// Compiles, checks and loads an algorithm, for the rest of the program. One of the same name that was loaded before is no
@@ -37,4 +37,16 @@ pub fn algorithm(path: &Path) -> Result<&'static Algorithm, Error> {
     let library = compiler.build(&folder.path().join("algorithm.so"))?;
     symbols::check(&library, &tokens, &declared)?;
     load::load(&library, path, &tokens, &declared)
+}
+
+/// Compiles what [`algorithm`] has taken for a kernel, as the algorithms of the tree are. Needs clang. The same file gives the
+/// same bytes, wherever it is.
+///
+/// # Errors
+/// If there is no clang, or the file does not compile for BPF; the message says where.
+pub fn object(path: &Path, algorithm: &Algorithm) -> Result<Vec<u8>, Error> {
+    let folder = tempfile::tempdir().map_err(|error| Error::new(format!("no temporary folder: {error}")))?;
+    headers::write(folder.path())?;
+    let compiler = compiler::Compiler { headers: folder.path(), source: path };
+    compiler.build_for_kernel(algorithm.source_hash(), &folder.path().join("algorithm.bpf.o"))
 }

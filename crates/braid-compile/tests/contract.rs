@@ -4,9 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use braid_algorithms::Spec;
-use braid_compile::{algorithm, template};
+use braid_compile::{algorithm, object, template};
 use tempfile::TempDir;
 
+/// The template's file.
 fn good(name: &str) -> String {
     template(name).unwrap().remove(0).text
 }
@@ -85,6 +86,32 @@ fn what_breaks_the_contract_is_told_with_its_place() {
         for piece in pieces {
             assert!(message.contains(piece), "{to}: no \"{piece}\" in {message}");
         }
+    }
+}
+
+#[test]
+fn for_a_kernel_the_same_file_gives_the_same_bytes_wherever_it_is() {
+    let compiled = || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(&folder, "inkernel.c", &good("inkernel"));
+        object(&path, algorithm(&path).unwrap()).unwrap()
+    };
+    let first = compiled();
+    assert!(first.starts_with(b"\x7fELF"));
+    assert!(first == compiled());
+}
+
+#[test]
+fn what_a_kernel_cannot_have_is_told_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let divides = "priv->carry = (s64)self->cwnd / (priv->carry - 7);";
+    let path = write(&folder, "signed.c", &good("signed").replace("priv->carry = 0;", divides));
+    // Natively it may divide.
+    let error = object(&path, algorithm(&path).unwrap()).unwrap_err().to_string();
+    for piece in
+        ["signed.c does not compile for a kernel", "signed.c:61:", "hint: a kernel has no signed division"]
+    {
+        assert!(error.contains(piece), "{piece} in {error}");
     }
 }
 

@@ -120,7 +120,7 @@ pub fn doctor() -> Vec<Requirement> {
             is_met: clang.is_some(),
             is_essential: false,
             found: clang.unwrap_or("no").into(),
-            why: "only to build braid; the programs are inside the binary",
+            why: "to build braid, and to load C files of your own; the programs of Braid's are inside the binary",
             remedy: "apt-get install clang",
         },
     ]

@@ -34,6 +34,8 @@ pub enum Error {
         program: String,
         /// What the verifier said, its last lines.
         log: String,
+        /// It is not of an algorithm that comes with Braid.
+        added: bool,
     },
     /// There is no BPF file system to pin to.
     NoBpffs {
@@ -128,9 +130,15 @@ impl fmt::Display for Error {
             Self::NoObject { name } => {
                 write!(f, "no algorithm `{name}` in this build: see `braid algorithms` for those there are")
             }
-            Self::Refused { program, log } => {
+            Self::Refused { program, log, added: false } => {
                 write!(f, "the kernel's verifier refused {program}, please report this:\n{log}")
             }
+            Self::Refused { program, log, added: true } => write!(
+                f,
+                "the kernel's verifier refused {program}: {}\n  hint: a loop needs a bound that the verifier sees, such as \
+                 BRAID_MAX_SUBFLOWS, and an index of an array must be seen to be below its length",
+                in_short(log)
+            ),
             Self::NoBpffs { report } => write!(
                 f,
                 "/sys/fs/bpf is no BPF file system and cannot be made one ({report}): run as root \
@@ -177,3 +185,61 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// What the verifier complains of, and the lines of the source that it saw last; without instructions and registers.
+fn in_short(log: &str) -> String {
+    // Instructions, registers, and how the verifier came there.
+    let begins =
+        ["from ", "frame", "returning from ", "to caller ", "verification time", "stack depth", "processed "];
+    let is_noise = |line: &str| {
+        line.is_empty()
+            || line.starts_with(|c: char| c.is_ascii_digit())
+            || line.contains("R10=fp0")
+            || begins.iter().any(|word| line.starts_with(word))
+    };
+    let mut complaints: Vec<&str> = Vec::new();
+    let mut sources: Vec<String> = Vec::new();
+    for line in log.lines().map(str::trim) {
+        if let Some((code, place)) = line.strip_prefix(';').and_then(|line| line.rsplit_once(" @ ")) {
+            // Of a macro there is no more than where it stands.
+            if code.trim().is_empty() || code.contains("BRAID_ALGORITHM") {
+                continue;
+            }
+            let source = format!("{place}: {}", code.trim());
+            sources.retain(|seen| *seen != source);
+            sources.push(source);
+        } else if !is_noise(line) {
+            complaints.push(line);
+        }
+    }
+    let mut text = complaints.join("; ");
+    for source in sources.iter().skip(sources.len().saturating_sub(3)) {
+        text.push_str("\n  ");
+        text.push_str(source);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_users_file_the_complaint_is_shown_with_the_lines_of_the_source() {
+        let log = "677: (5e) if w3 != w0 goto pc-5 673: R0=scalar(id=142692)\n\
+                   ; while (self->cwnd != (u32)priv->carry) @ loop.c:61\n\
+                   673: (27) r4 *= 3                     ; R4=scalar()\n\
+                   ; priv->carry = 3 * priv->carry; @ loop.c:62\n\
+                   ; while (self->cwnd != (u32)priv->carry) @ loop.c:61\n\
+                   ;  @ braid.h:165\nframe1: R0=scalar(umin=1) R10=fp0; to caller at 660:\n\
+                   BPF program is too large. Processed 1000001 insn\n\
+                   verification time 18001193 usec\nstack depth 48+16+32\nprocessed 1000001 insns";
+        let refused = Error::Refused { program: "loop/braid_ssthresh".into(), log: log.into(), added: true };
+        let expected = "the kernel's verifier refused loop/braid_ssthresh: BPF program is too large. Processed 1000001 insn\n  \
+                        loop.c:62: priv->carry = 3 * priv->carry;\n  \
+                        loop.c:61: while (self->cwnd != (u32)priv->carry)\n  hint: a loop needs a bound";
+        assert!(refused.to_string().starts_with(expected), "{refused}");
+        let own = Error::Refused { program: "lia/braid_ssthresh".into(), log: log.into(), added: false };
+        assert!(own.to_string().contains("please report this:\n677: (5e)"));
+    }
+}

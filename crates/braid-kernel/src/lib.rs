@@ -25,7 +25,7 @@ pub use doctor::{Requirement, doctor};
 pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};
 pub use namespace::{Namespace, available, default, noted_default, set_default};
-pub use object::{PREFIX, Verified, verify};
+pub use object::{PREFIX, Verified, add_object, object, verify};
 pub use parity::{Call, Parity};
 pub use sockets::{Flow, Socket, interfaces, sockets};
 pub use trace::{Recorded, record};

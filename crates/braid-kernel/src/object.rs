@@ -1,8 +1,13 @@
 //! Objects into the kernel.
 
-use std::{cell::RefCell, fs, path::Path};
+use std::{
+    cell::RefCell,
+    fs,
+    path::Path,
+    sync::{PoisonError, RwLock},
+};
 
-use braid_algorithms::Spec;
+use braid_algorithms::{Algorithm, Spec};
 use libbpf_rs::{
     ErrorKind, MapCore as _, MapHandle, MapMut, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject,
     PrintLevel,
@@ -58,13 +63,10 @@ fn load_programs(
     single_transitions: bool,
 ) -> Result<(Object, Vec<Verified>), Error> {
     let algorithm = spec.algorithm().name();
-    let object = objects()
-        .iter()
-        .find(|object| object.name == algorithm)
-        .ok_or_else(|| Error::NoObject { name: algorithm.to_owned() })?;
+    let bytes = object(spec.algorithm()).ok_or_else(|| Error::NoObject { name: algorithm.to_owned() })?;
     check_kernel()?;
     let ops = ops_of_this_kernel()?;
-    load(algorithm, object.bytes, |open| {
+    let loaded = load(algorithm, bytes, |open| {
         if !spec.values().is_empty() {
             let values: Vec<u8> = spec.values().iter().flat_map(|value| value.to_ne_bytes()).collect();
             open_map(open, ".rodata.params")?.set_initial_value(&values)?;
@@ -89,7 +91,35 @@ fn load_programs(
         let mut ops = open_map(open, ops)?;
         // The name is the first member, see kernel/compat.h.
         write(&mut ops, format!("{PREFIX}{name}").as_bytes())
+    });
+    loaded.map_err(|error| match error {
+        Error::Refused { program, log, .. } => {
+            Error::Refused { program, log, added: added(spec.algorithm()).is_some() }
+        }
+        other => other,
     })
+}
+
+/// Objects of algorithms that do not come with Braid, with the hash of their source.
+static ADDED: RwLock<Vec<(u64, &'static [u8])>> = RwLock::new(Vec::new());
+
+/// Makes the object of an algorithm known that does not come with Braid.
+pub fn add_object(algorithm: &Algorithm, bytes: Vec<u8>) {
+    if added(algorithm).is_none() {
+        let mut objects = ADDED.write().unwrap_or_else(PoisonError::into_inner);
+        objects.push((algorithm.source_hash(), Vec::leak(bytes)));
+    }
+}
+
+fn added(algorithm: &Algorithm) -> Option<&'static [u8]> {
+    let objects = ADDED.read().unwrap_or_else(PoisonError::into_inner);
+    objects.iter().find(|(hash, _)| *hash == algorithm.source_hash()).map(|(_, bytes)| *bytes)
+}
+
+/// The object of an algorithm.
+pub fn object(algorithm: &Algorithm) -> Option<&'static [u8]> {
+    let own = objects().iter().find(|object| object.name == algorithm.name()).map(|object| object.bytes);
+    own.or_else(|| added(algorithm))
 }
 
 /// The program that runs single transitions, see kernel/host.h.
@@ -168,7 +198,9 @@ pub(crate) fn load(
         other => other,
     };
     refused.map_err(|error| match error {
-        Error::Refused { program, log } => Error::Refused { program, log: last_lines(&log, 30) },
+        Error::Refused { program, log, added } => {
+            Error::Refused { program, log: last_lines(&log, 30), added }
+        }
         other => other,
     })
 }
@@ -243,7 +275,8 @@ fn failure(name: &str, error: &libbpf_rs::Error, messages: &[(PrintLevel, String
         if log.contains("for !root") || log.contains("CAP_PERFMON") {
             return Error::NoPrivileges;
         }
-        return Error::Refused { program: format!("{name}/{program}"), log: log.to_owned() };
+        let program = format!("{name}/{program}");
+        return Error::Refused { program, log: log.to_owned(), added: false };
     }
     match error.kind() {
         ErrorKind::PermissionDenied => Error::NoPrivileges,

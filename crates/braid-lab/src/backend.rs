@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::env;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -121,10 +122,15 @@ impl Backend for Kernel {
     }
 
     fn identity(&self, group: &Group) -> Result<String, Error> {
-        Ok(match self.machine.get().expect("it was prepared") {
+        let mut identity = match self.machine.get().expect("it was prepared") {
             Machine::Guest(lab) => lab.environment(group.scenario),
             Machine::Here(host) => format!("{} {:?}", host.environment(), host.programs(group.scenario)),
-        })
+        };
+        // Those that come with Braid are part of the image, or known by the release.
+        for added in group.algorithms().iter().filter(|algorithm| algorithm.is_added()) {
+            let _ = write!(identity, " {} {:x}", added.name(), added.source_hash());
+        }
+        Ok(identity)
     }
 
     fn machine(&self) -> Option<String> {

@@ -16,6 +16,7 @@ pub mod parquet;
 mod run;
 pub mod statistics;
 pub mod summary;
+pub mod sweep;
 pub mod table;
 pub mod theory;
 

@@ -1,7 +1,10 @@
 //! Sweeps: a file that says which parameters take which values.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
+use braid_algorithms::Spec;
+use braid_results::sweep::Axis;
 use braid_scenario::Source;
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -62,7 +65,7 @@ struct Content {
     #[serde(default)]
     algorithms: Vec<PathBuf>,
     #[serde(default)]
-    parameters: IndexMap<String, Axis>,
+    parameters: IndexMap<String, Parameter>,
     #[serde(default)]
     sampling: Sampling,
 }
@@ -70,7 +73,7 @@ struct Content {
 /// A parameter and its values.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Axis {
+struct Parameter {
     /// What it changes in the scenarios.
     set: Option<String>,
     values: Option<Vec<Scalar>>,
@@ -160,6 +163,32 @@ impl Grid {
     pub fn parameters(&self) -> Vec<(String, bool)> {
         let is_number = |name: &String| self.points.iter().all(|point| point[name].parse::<f64>().is_ok());
         self.content.parameters.keys().map(|name| (name.clone(), is_number(name))).collect()
+    }
+
+    /// Each parameter with the values that it takes.
+    pub fn axes(&self) -> Vec<Axis> {
+        let axis = |(name, parameter): (&String, &Parameter)| {
+            let mut values: Vec<String> = self.points.iter().map(|point| point[name].clone()).collect();
+            let mut seen = HashSet::new();
+            values.retain(|value| seen.insert(value.clone()));
+            let log = parameter.scale == Scale::Log;
+            Axis { name: name.clone(), sets: parameter.set.clone(), log, values }
+        };
+        self.content.parameters.iter().map(axis).collect()
+    }
+
+    /// Whether it is a sample of the combinations, not all of them.
+    pub fn is_sample(&self) -> bool {
+        self.content.sampling.method != Method::Grid
+    }
+
+    /// The algorithm as it is written here, `cubic:beta=$beta`, of a run with this congestion control and these parameters.
+    pub fn line(&self, cc: &str, parameters: &IndexMap<String, String>) -> String {
+        let is_it = |template: &&String| {
+            uses(template).all(|name| parameters.contains_key(name))
+                && Spec::parse(&filled(template, parameters)).is_ok_and(|spec| spec.text() == cc)
+        };
+        self.content.cc.iter().find(is_it).map_or(cc, String::as_str).to_owned()
     }
 
     /// The study that it asks for. An algorithm that does not use a parameter of algorithms is not run for each of its values.
@@ -289,7 +318,7 @@ impl Grid {
     }
 
     /// All values of a parameter.
-    fn values(&self, name: &str, axis: &Axis) -> Result<Vec<String>, Error> {
+    fn values(&self, name: &str, axis: &Parameter) -> Result<Vec<String>, Error> {
         let key = format!("parameters.{name}");
         match (&axis.values, axis.steps) {
             (Some(values), None) if axis.from.is_none() && axis.to.is_none() => {
@@ -312,7 +341,7 @@ impl Grid {
     }
 
     /// The value at a share, 0 to 1, of the way through a parameter's values.
-    fn value(&self, name: &str, axis: &Axis, share: f64) -> Result<String, Error> {
+    fn value(&self, name: &str, axis: &Parameter, share: f64) -> Result<String, Error> {
         let key = format!("parameters.{name}");
         if let Some(values) = axis.values.as_ref().filter(|values| !values.is_empty()) {
             let at = (share * values.len() as f64) as usize;

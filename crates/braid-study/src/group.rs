@@ -1,6 +1,6 @@
 //! Runs that belong together.
 
-use braid_algorithms::Spec;
+use braid_algorithms::{Algorithm, Spec};
 use braid_scenario::model::Scenario;
 
 /// Runs that differ only in their seed.
@@ -16,4 +16,16 @@ pub struct Group<'a> {
     pub spec: &'a Spec,
     /// The packet scheduler.
     pub scheduler: &'a str,
+}
+
+impl Group<'_> {
+    /// The congestion controls that take part, each once, by name.
+    pub fn algorithms(&self) -> Vec<&'static Algorithm> {
+        let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
+        let named = named.filter_map(|text| Spec::parse(text).ok()).map(|spec| spec.algorithm());
+        let mut all: Vec<_> = named.chain([self.spec.algorithm()]).collect();
+        all.sort_unstable_by_key(|algorithm| (algorithm.name(), algorithm.source_hash()));
+        all.dedup_by_key(|algorithm| (algorithm.name(), algorithm.source_hash()));
+        all
+    }
 }

@@ -1,14 +1,16 @@
 //! A run in a process of its own: its code may crash or never return, and takes nothing else with it.
 //!
 //! The process is a copy of this one (`fork`), so that nothing has to be handed over; it does the run, writes its outcome
-//! into a pipe and ends. Of all threads it has only its own, so it may only compute: no locks that others may hold.
+//! into a pipe and ends. How far it is stands in memory that both have, which costs nothing. Of all threads it has only its own,
+//! so it may only compute: no locks that others may hold.
 
 #![allow(unsafe_code, reason = "fork, waitpid and the like")]
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -18,10 +20,6 @@ use crate::{Cancel, Kind, Outcome, Request, Stop};
 
 /// Between two checks for cancellation.
 const POLL: Duration = Duration::from_millis(50);
-/// What begins a message: how far the run is, in millionths.
-const PROGRESS: u8 = 1;
-/// What begins the last message, an [`Answer`].
-const ANSWER: u8 = 2;
 
 /// What came of the run, as the process says it.
 #[derive(Deserialize, Serialize)]
@@ -42,17 +40,18 @@ pub(crate) fn isolated(
 ) -> Result<Outcome, Stop> {
     let failed = |error: io::Error| Stop::Failed(format!("no process for the run: {error}"));
     let (read, write) = pipe().map_err(failed)?;
+    let reached = Reached::new().map_err(failed)?;
     // SAFETY: what the child does until it ends is below, in `child`: memory of its own, the pipe, and the run, which takes no
     // lock but the allocator's, which fork leaves in order.
     match unsafe { libc::fork() } {
         -1 => Err(failed(io::Error::last_os_error())),
         0 => {
             drop(read);
-            child(request, write, work)
+            child(request, write, &reached, work)
         }
         id => {
             drop(write);
-            Parent { id, pipe: File::from(read), request }.wait()
+            Parent { id, pipe: File::from(read), reached, request }.wait()
         }
     }
 }
@@ -72,7 +71,47 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-fn child(request: &Request, pipe: OwnedFd, work: impl FnOnce(Request) -> Result<Outcome, Stop>) -> ! {
+/// How far the run is, in nanoseconds: memory that both processes have.
+struct Reached(NonNull<AtomicU64>);
+
+impl Reached {
+    fn new() -> io::Result<Self> {
+        // SAFETY: a new page of the kernel's choice, all zero, which is a valid counter.
+        let page = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                size_of::<AtomicU64>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        match NonNull::new(page.cast::<AtomicU64>()) {
+            Some(page) if page.as_ptr().cast() != libc::MAP_FAILED => Ok(Self(page)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn time_ns(&self) -> &AtomicU64 {
+        // SAFETY: it is there as long as this is.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Reached {
+    fn drop(&mut self) {
+        // SAFETY: nobody in this process has it any more.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<AtomicU64>()) };
+    }
+}
+
+fn child(
+    request: &Request,
+    pipe: OwnedFd,
+    reached: &Reached,
+    work: impl FnOnce(Request) -> Result<Outcome, Stop>,
+) -> ! {
     // The terminal's Ctrl-C is for the other process, which ends this one.
     // SAFETY: system calls without memory.
     unsafe {
@@ -87,16 +126,7 @@ fn child(request: &Request, pipe: OwnedFd, work: impl FnOnce(Request) -> Result<
     let mut pipe = File::from(pipe);
     let share = AtomicU32::new(0);
     let never = Cancel::new();
-    let told = AtomicBool::new(true);
-    let tell = |time_ns: u64| {
-        let mut message = [PROGRESS; 9];
-        message[1..].copy_from_slice(&time_ns.to_le_bytes());
-        if (&pipe).write_all(&message).is_err() {
-            // Nobody is there any more.
-            told.store(false, Ordering::Relaxed);
-            exit(1);
-        }
-    };
+    let tell = |time_ns: u64| reached.time_ns().store(time_ns, Ordering::Relaxed);
     let inner = Request {
         number: request.number,
         case: request.case,
@@ -113,8 +143,7 @@ fn child(request: &Request, pipe: OwnedFd, work: impl FnOnce(Request) -> Result<
         Ok(Err(Stop::All(error))) => Answer::All(error.kind == Kind::Input, error.message, error.hint),
     };
     let bytes = postcard::to_stdvec(&answer).unwrap_or_default();
-    let done = pipe.write_all(&[ANSWER]).and_then(|()| pipe.write_all(&bytes));
-    exit(i32::from(done.is_err()))
+    exit(i32::from(pipe.write_all(&bytes).is_err()))
 }
 
 /// Ends the process without what others have registered for its end.
@@ -127,12 +156,13 @@ fn exit(code: i32) -> ! {
 struct Parent<'a> {
     id: libc::pid_t,
     pipe: File,
+    reached: Reached,
     request: &'a Request<'a>,
 }
 
 impl Parent<'_> {
     fn wait(mut self) -> Result<Outcome, Stop> {
-        let mut inbox = Vec::new();
+        let mut answer = Vec::new();
         let mut buffer = vec![0; 1 << 16];
         let mut time_ns = 0;
         let mut latest = Instant::now();
@@ -142,6 +172,12 @@ impl Parent<'_> {
                 self.kill();
                 return Err(Stop::Cancelled);
             }
+            let now_ns = self.reached.time_ns().load(Ordering::Relaxed);
+            if now_ns != time_ns {
+                latest = Instant::now();
+                time_ns = now_ns;
+                self.request.progress(time_ns);
+            }
             if ready {
                 let count = match self.pipe.read(&mut buffer) {
                     Ok(count) => count,
@@ -149,18 +185,10 @@ impl Parent<'_> {
                     Err(_) => 0,
                 };
                 if count == 0 {
-                    return self.ended(&inbox, time_ns);
+                    return self.ended(&answer, time_ns);
                 }
                 latest = Instant::now();
-                inbox.extend_from_slice(&buffer[..count]);
-                let mut messages = &inbox[..];
-                while let [PROGRESS, a, b, c, d, e, f, g, h, rest @ ..] = messages {
-                    time_ns = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
-                    self.request.progress(time_ns);
-                    messages = rest;
-                }
-                let taken = inbox.len() - messages.len();
-                inbox.drain(..taken);
+                answer.extend_from_slice(&buffer[..count]);
             } else if latest.elapsed() > self.request.time_limit {
                 self.kill();
                 let limit = self.request.time_limit.as_secs_f64();
@@ -197,12 +225,9 @@ impl Parent<'_> {
         status
     }
 
-    fn ended(&self, inbox: &[u8], time_ns: u64) -> Result<Outcome, Stop> {
+    fn ended(&self, answer: &[u8], time_ns: u64) -> Result<Outcome, Stop> {
         let status = self.status();
-        let answer = match inbox {
-            [ANSWER, bytes @ ..] if status == 0 => postcard::from_bytes(bytes).ok(),
-            _ => None,
-        };
+        let answer = if status == 0 { postcard::from_bytes(answer).ok() } else { None };
         match answer {
             Some(Answer::Done(measurements, doubts)) => {
                 Ok(Outcome { measurements, environment: None, doubts })

@@ -44,6 +44,8 @@ mod isolated;
 mod key;
 #[cfg(feature = "store")]
 mod manifest;
+#[cfg(feature = "parquet")]
+mod measured;
 mod panics;
 mod plan;
 mod pool;
@@ -66,6 +68,8 @@ pub use execution::{Done, Execution};
 pub use grid::Grid;
 pub use group::Group;
 pub use key::Key;
+#[cfg(feature = "parquet")]
+pub use measured::measured;
 pub use plan::{Plan, Planned};
 pub use results::Results;
 pub use seeds::Seeds;

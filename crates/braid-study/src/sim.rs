@@ -1,6 +1,5 @@
 //! The simulator as a backend.
 
-use braid_algorithms::Spec;
 use braid_scenario::File;
 use braid_scenario::model::{Connection, Scenario, Traffic};
 use braid_schedulers::Spec as Scheduler;
@@ -44,11 +43,9 @@ impl Backend for Sim {
     }
 
     fn identity(&self, group: &Group) -> Result<String, Error> {
-        let named = group.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
-        let mut specs: Vec<Spec> = named.filter_map(|text| Spec::parse(text).ok()).collect();
-        specs.push(group.spec.clone());
+        let algorithms = group.algorithms().into_iter();
         let mut sources: Vec<(&str, u64)> =
-            specs.iter().map(|spec| (spec.algorithm().name(), spec.algorithm().source_hash())).collect();
+            algorithms.map(|algorithm| (algorithm.name(), algorithm.source_hash())).collect();
         let named =
             group.scenario.connections.iter().filter_map(|connection| connection.scheduler.as_deref());
         for scheduler in named.chain([group.scheduler]).filter_map(|text| Scheduler::parse(text).ok()) {

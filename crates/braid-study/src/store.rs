@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -168,8 +168,11 @@ impl Store {
         match self.index.get(key)? {
             Place::Memory(run) => Some(Kept { run: (**run).clone(), measurements: None, sampled: false }),
             Place::File(path, range) => {
-                let bytes = fs::read(path).ok()?;
-                let record: Record = postcard::from_bytes(bytes.get(range.clone())?).ok()?;
+                let mut file = File::open(path).ok()?;
+                file.seek(SeekFrom::Start(range.start as u64)).ok()?;
+                let mut bytes = vec![0; range.len()];
+                file.read_exact(&mut bytes).ok()?;
+                let record: Record = postcard::from_bytes(&bytes).ok()?;
                 let Record { run, measurements, sampled } = record;
                 Some(Kept { run: serde_json::from_str(&run).ok()?, measurements, sampled })
             }
@@ -212,9 +215,12 @@ impl Store {
             let folder = self.file(RUNS);
             fs::create_dir_all(&folder)?;
             let bytes = postcard::to_stdvec(&self.waiting).map_err(io::Error::other)?;
-            whole(&folder.join(format!("{:07}", self.next)), &bytes)
+            let path = folder.join(format!("{:07}", self.next));
+            whole(&path, &bytes)?;
+            io::Result::Ok((path, bytes))
         };
-        write().map_err(|error| Error::writing(&self.path, &error))?;
+        let (path, bytes) = write().map_err(|error| Error::writing(&self.path, &error))?;
+        self.index(&path, &bytes);
         self.next += 1;
         self.waiting.clear();
         Ok(())
@@ -248,13 +254,18 @@ impl Store {
             self.next = self.next.max(number + 1);
             let path = folder.join(&name);
             let bytes = fs::read(&path)?;
-            let Ok(records) = postcard::from_bytes::<Vec<(Key, &[u8])>>(&bytes) else { continue };
-            for (key, record) in records {
-                let start = record.as_ptr() as usize - bytes.as_ptr() as usize;
-                self.index.insert(key, Place::File(path.clone(), start..start + record.len()));
-            }
+            self.index(&path, &bytes);
         }
         Ok(())
+    }
+
+    /// Notes which runs a file holds, and where.
+    fn index(&mut self, path: &Path, bytes: &[u8]) {
+        let Ok(records) = postcard::from_bytes::<Vec<(Key, &[u8])>>(bytes) else { return };
+        for (key, record) in records {
+            let start = record.as_ptr() as usize - bytes.as_ptr() as usize;
+            self.index.insert(key, Place::File(path.to_owned(), start..start + record.len()));
+        }
     }
 
     /// What programs that were killed have left behind.

@@ -7,9 +7,6 @@ use braid_results::{OK, Run};
 
 use crate::{Dataset, Error, Event, Execution, Finished, Grid, Kind, Plan, Store};
 
-/// There when a sweep is complete: what came of it.
-const SUMMARY: &str = "sweep.txt";
-
 /// The runs of a [`Grid`] and the folder of their results. The bytes of the dataset depend on the grid only: not on where the
 /// runs were done, on how often that was interrupted, or on which came first.
 pub struct Sweep {
@@ -30,6 +27,8 @@ pub struct Swept {
 }
 
 impl Sweep {
+    /// The file that is there when a sweep is complete: what came of it.
+    pub const SUMMARY: &'static str = "sweep.txt";
     /// Folders of the dataset.
     pub const TABLES: [&'static str; 4] = ["runs", "flows", "links", "periods"];
 
@@ -38,7 +37,8 @@ impl Sweep {
     /// # Errors
     /// As [`Store::open`].
     pub fn open(grid: &Grid, plan: Plan, folder: &Path) -> Result<Self, Error> {
-        let results: Vec<String> = Self::TABLES.into_iter().chain([SUMMARY]).map(str::to_owned).collect();
+        let results: Vec<String> =
+            Self::TABLES.into_iter().chain([Self::SUMMARY]).map(str::to_owned).collect();
         let store = Store::open(folder, &plan, &results)?;
         Ok(Self { plan, parameters: grid.parameters(), store })
     }
@@ -53,7 +53,7 @@ impl Sweep {
     /// # Errors
     /// If the folder cannot be read.
     pub fn complete(&self) -> Result<Option<String>, Error> {
-        let summary = self.store.read(SUMMARY)?.filter(|_| !self.store.has_runs());
+        let summary = self.store.read(Self::SUMMARY)?.filter(|_| !self.store.has_runs());
         Ok(summary.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
@@ -136,7 +136,7 @@ impl Sweep {
         let noun = if total == 1 { "run" } else { "runs" };
         let line = first.as_ref().map(|first| format!("the first: {first}\n")).unwrap_or_default();
         let summary = format!("{total} {noun}, {failed} failed\n{line}");
-        self.store.write(SUMMARY, summary.as_bytes())?;
+        self.store.write(Self::SUMMARY, summary.as_bytes())?;
         self.store.remove_runs()?;
         Ok(Some(Swept { summary, failed, first }))
     }

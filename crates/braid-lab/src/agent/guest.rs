@@ -15,7 +15,7 @@ use super::{
     processors::Processors,
     run::Run,
 };
-use crate::job::{CLOCK_MOVED, JOB_ITEM, JOB_MODULE, MODULES};
+use crate::job::{Added, CLOCK_MOVED, JOB_ITEM, JOB_MODULE, MODULES};
 
 /// Does what the guest is there for. The host ends the guest.
 pub fn agent() -> ! {
@@ -133,6 +133,7 @@ fn work(processors: Processors) -> Result<Done, String> {
     let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_ITEM}/raw");
     let bytes = fs::read(&path).map_err(failed(&path))?;
     let job = whole(&bytes)?;
+    job.added.iter().try_for_each(Added::make_known)?;
     for (name, spec) in &job.algorithms {
         let spec = Spec::parse(spec).map_err(failed(spec))?;
         braid_kernel::load(&spec, name).map_err(failed(format!("loading {}", spec.text())))?;

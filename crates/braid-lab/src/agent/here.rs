@@ -14,7 +14,7 @@ use super::{
     programs,
     run::Run,
 };
-use crate::job::Job;
+use crate::job::{Added, Job};
 
 /// Does the job on its standard input on the kernel of this machine, and writes the report to its standard output. What it
 /// makes has no names, or its own, and is gone when it ends.
@@ -28,6 +28,7 @@ fn work_here() -> Result<Done, String> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes).map_err(failed("the job"))?;
     let mut job = whole(&bytes)?;
+    job.added.iter().try_for_each(Added::make_known)?;
     let mut held = Vec::new();
     let Job { algorithms, connections, .. } = &mut job;
     for (number, (name, spec)) in algorithms.iter_mut().enumerate() {

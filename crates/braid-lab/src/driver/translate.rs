@@ -24,8 +24,8 @@ use super::{
     routes::{Leg, is_ipv6, legs, queues_of},
 };
 use crate::job::{
-    self, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route, Subflow,
-    Wire,
+    self, Added, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route,
+    Subflow, Wire,
 };
 
 /// A job, and how its counts belong to the scenario.
@@ -326,6 +326,11 @@ impl<'a> Builder<'a> {
             let name =
                 if taken { format!("{base:.7}{}", self.job.algorithms.len()) } else { base.to_owned() };
             self.job.algorithms.push((name, text.to_owned()));
+            let algorithm = braid_algorithms::find(base);
+            if let Some(added) = algorithm.and_then(Added::of).filter(|added| !self.job.added.contains(added))
+            {
+                self.job.added.push(added);
+            }
             self.job.algorithms.len() - 1
         });
         format!("{}{}", braid_kernel::PREFIX, self.job.algorithms[number].0)

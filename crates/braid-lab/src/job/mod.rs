@@ -1,5 +1,6 @@
 //! What the driver tells the agent to do, and what the agent answers: plain data, which neither of them owns.
 
+mod added;
 mod guest;
 mod message;
 mod report;
@@ -8,6 +9,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use added::Added;
 pub(crate) use guest::*;
 pub use message::Packet;
 pub(crate) use message::*;
@@ -26,6 +28,8 @@ pub(crate) struct Job {
     pub(crate) wires: Vec<Wire>,
     /// What to load: the name after `braid_`, and the spec.
     pub(crate) algorithms: Vec<(String, String)>,
+    /// Those of them that do not come with Braid.
+    pub(crate) added: Vec<Added>,
     /// Who sends.
     pub(crate) connections: Vec<Connection>,
     /// What changes during the run, ascending in time.

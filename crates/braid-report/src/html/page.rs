@@ -10,13 +10,13 @@ use super::{data, detections, findings, shares, table};
 use crate::figure;
 use crate::text::{circumstances, legend_notes};
 
-const STYLE: &str = include_str!("../../assets/report.css");
+pub(super) const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
-const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
+pub(super) const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
 const ECHARTS_NOTICE: &str = include_str!("../../assets/echarts/NOTICE");
 const D3_LICENCE: &str = include_str!("../../assets/echarts/LICENSE-d3");
 /// The page asks nobody for anything, whatever is in it.
-const POLICY: &str =
+pub(super) const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
 pub(super) fn page(report: &Report) -> Markup {
@@ -40,7 +40,7 @@ pub(super) fn page(report: &Report) -> Markup {
                     (charts())
                     (method(report))
                 }
-                (foot(report))
+                (foot(report.version))
                 script #data type="application/json" { (PreEscaped(data::json(report))) }
                 script { (PreEscaped(ECHARTS)) }
                 script { (PreEscaped(SCRIPT)) }
@@ -309,10 +309,10 @@ fn method(report: &Report) -> Markup {
     }
 }
 
-fn foot(report: &Report) -> Markup {
+pub(super) fn foot(version: &str) -> Markup {
     html! {
         footer {
-            p { "Made by braid " (report.version) ". This page is complete in itself: it loads nothing." }
+            p { "Made by braid " (version) ". This page is complete in itself: it loads nothing." }
             details {
                 summary { "Licences of what is in it" }
                 p { "Charts by Apache ECharts, Apache License 2.0." }

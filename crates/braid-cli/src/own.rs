@@ -1,0 +1,34 @@
+//! Algorithms of the user's own.
+
+use std::path::Path;
+
+use braid_algorithms::Algorithm;
+#[cfg(target_os = "linux")]
+use braid_algorithms::Spec;
+
+use crate::Failure;
+#[cfg(target_os = "linux")]
+use crate::names;
+
+/// Compiles a file and makes it known, for kernels, too, if it is to run in one.
+pub(crate) fn add(file: &Path, in_kernel: bool) -> Result<&'static Algorithm, Failure> {
+    let algorithm = braid_compile::algorithm(file)?;
+    if in_kernel {
+        #[cfg(target_os = "linux")]
+        braid_kernel::add_object(algorithm, braid_compile::object(file, algorithm)?);
+    }
+    Ok(algorithm)
+}
+
+/// What is to be loaded into a kernel: `NAME[:key=value]...`, or `FILE.c[:key=value]...`.
+#[cfg(target_os = "linux")]
+pub(crate) fn parse(text: &str) -> Result<Spec, Failure> {
+    let (file, params) = match text.find(".c:") {
+        Some(end) => text.split_at(end + 2),
+        None => (text, ""),
+    };
+    if Path::new(file).extension().is_none_or(|extension| extension != "c") {
+        return names::parse(text);
+    }
+    names::parse(&format!("{}{params}", add(Path::new(file), true)?.name()))
+}

@@ -1,0 +1,340 @@
+//! The page of a sweep: it opens with the swept parameter, a line and its confidence band for each algorithm.
+
+use braid_results::sweep::{Axis, Figure, Of, Point, Sweep};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
+
+use super::page::{ECHARTS, POLICY, STYLE, foot};
+use super::report::MARK;
+use crate::figure::number;
+
+const SCRIPT: &str = include_str!("../../assets/sweep.js");
+/// From this ratio of the largest value to the smallest on, equal ratios are equally far apart.
+const WIDE: f64 = 30.0;
+
+/// Everything on the page. Equal ones give equal pages.
+#[derive(Debug)]
+pub struct SweepReport<'a> {
+    /// Of the program.
+    pub version: &'a str,
+    /// What to type to get this page again.
+    pub command: &'a str,
+    /// What came of the runs, in a line.
+    pub summary: &'a str,
+    /// The specs that were compared, each with one line about it.
+    pub algorithms: Vec<(String, String)>,
+    /// Name and title of each scenario.
+    pub scenarios: Vec<(String, String)>,
+    /// How many seeds each point has.
+    pub seeds: usize,
+    /// What was measured.
+    pub sweep: &'a Sweep,
+}
+
+/// The page as text.
+pub fn sweep(report: &SweepReport) -> String {
+    page(report).into_string()
+}
+
+fn page(report: &SweepReport) -> Markup {
+    let title = title(report);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (PreEscaped(MARK))
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " \u{2013} Braid sweep" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#main" { "Skip to the results" }
+                header.page { p.eyebrow { "Braid sweep" } h1 { (title) } }
+                main #main {
+                    noscript { p.note { "The chart needs JavaScript; the table below it does not." } }
+                    section #charts {
+                        div.controls {
+                            @for (id, name) in [("scenario", "Scenario"), ("figure", "Figure"), ("x", "Parameter")] {
+                                label #{ "choose-" (id) } hidden { (name) " " select {} }
+                            }
+                            span.range #others {}
+                        }
+                        p.note #note aria-live="polite" {}
+                        div.legend #lines role="group" aria-label="Algorithms shown" {}
+                        figure.chart {
+                            figcaption { h3 #caption {} button.save type="button" #save { "Save SVG" } }
+                            div.canvas #chart role="img" hidden {}
+                        }
+                    }
+                    section { h2 { "In numbers" } div.wide { table #numbers { (numbers(report)) } } }
+                    (what(report))
+                    (method(report))
+                }
+                (foot(report.version))
+                script #data type="application/json" { (PreEscaped(json(report))) }
+                script { (PreEscaped(ECHARTS)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+fn title(report: &SweepReport) -> String {
+    let axes: Vec<&str> = report.sweep.axes.iter().map(|axis| axis.name.as_str()).collect();
+    let what = if axes.is_empty() { String::new() } else { format!(" by {}", axes.join(", ")) };
+    match &report.scenarios[..] {
+        [(_, title)] => format!("{title}{what}"),
+        all => format!("{} scenarios{what}", all.len()),
+    }
+}
+
+/// What was run, and how to run it again.
+fn what(report: &SweepReport) -> Markup {
+    html! {
+        section {
+            h2 { "What was run" }
+            dl.facts {
+                div { dt { "Runs" } dd { (report.summary) } }
+                div { dt { "Seeds" } dd { (report.seeds) } }
+                div { dt { "Version" } dd { "braid " (report.version) } }
+            }
+            dl.algorithms {
+                @for (name, title) in &report.scenarios { div { dt { (name) } dd { (title) } } }
+                @for axis in &report.sweep.axes {
+                    div { dt { (axis.name) } dd { (sets(axis)) ": " (values(axis)) } }
+                }
+                @for (spec, title) in &report.algorithms { div { dt { (spec) } dd { (title) } } }
+            }
+            p.label { "To get this page again:" }
+            pre.command tabindex="0" { code { @for word in report.command.split(' ') { span { (word) } " " } } }
+        }
+    }
+}
+
+fn sets(axis: &Axis) -> &str {
+    axis.sets.as_deref().unwrap_or("a parameter of algorithms")
+}
+
+/// All of them if they are few.
+fn values(axis: &Axis) -> String {
+    match &axis.values[..] {
+        few if few.len() <= 12 => few.join(", "),
+        [first, .., last] => format!("{} values from {first} to {last}", axis.values.len()),
+        _ => String::new(),
+    }
+}
+
+fn method(report: &SweepReport) -> Markup {
+    html! {
+        section #method {
+            h2 { "How to read this" }
+            ul {
+                li { "Means are over the measured part of each run, without warm-up and cool-down." }
+                @if report.seeds > 1 {
+                    li {
+                        "The band, and \u{b1} in the table, is the 95 % confidence interval of the mean over the seeds, by \
+                         Student\u{2019}s t. It is of each point by itself, not corrected for how many there are."
+                    }
+                } @else {
+                    li { "There is one seed: nothing says how much of a difference is chance. More seeds give bands." }
+                }
+                @if report.sweep.is_sample {
+                    li { "The points are a sample: each has other values of the other parameters, too. So there are no lines." }
+                }
+                li { "Figures of subflows and links that the chart does not offer are in the tables of the folder." }
+            }
+        }
+    }
+}
+
+/// What the chart shows at first, as the script fills the table for what is chosen.
+fn numbers(report: &SweepReport) -> Markup {
+    let Some(first) = report.sweep.points.first() else { return html! {} };
+    let Some(figure) = figures(report, &first.scenario).first().copied() else { return html! {} };
+    let shown: Vec<&Point> =
+        report.sweep.points.iter().filter(|point| point.scenario == first.scenario).collect();
+    html! {
+        caption { (name_of(figure)) }
+        thead {
+            tr {
+                th scope="col" { "algorithm" }
+                @for axis in &report.sweep.axes { th.number scope="col" { (axis.name) } }
+                th.number scope="col" { (name_of(figure)) }
+            }
+        }
+        tbody {
+            @for point in shown {
+                tr {
+                    th scope="row" { (point.line) }
+                    @for value in &point.values { td.number { (value.as_deref().unwrap_or("\u{2013}")) } }
+                    td.number {
+                        @if let Some(s) = point.figures.get(figure) {
+                            (number(s.mean, 3))
+                            @if let Some(half) = s.ci95 { " " span.interval { "\u{b1} " (number(half, 3)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn name_of(figure: &Figure) -> String {
+    let kind = figure.kind();
+    let unit = if kind.unit.is_empty() { String::new() } else { format!(", {}", kind.unit) };
+    format!("{}: {}{unit}", figure.who, kind.what)
+}
+
+/// What was measured in a scenario: connections first, and MPTCP's before others, as the tables have them.
+fn figures<'a>(report: &SweepReport<'a>, scenario: &str) -> Vec<&'a Figure> {
+    let of = report.sweep.points.iter().filter(|point| point.scenario == scenario);
+    let mut all: Vec<&Figure> = of.flat_map(|point| point.figures.keys()).collect();
+    all.sort();
+    all.dedup();
+    // What has a benefit is an MPTCP connection: it is what a sweep is about.
+    let benefits: Vec<&str> = all
+        .iter()
+        .filter(|figure| figure.kind().column == "connection_benefit")
+        .map(|f| f.who.as_str())
+        .collect();
+    let is_about =
+        |figure: &Figure| figure.kind().of == Of::Connection && benefits.contains(&figure.who.as_str());
+    all.sort_by_key(|figure| (figure.kind, !is_about(figure)));
+    all
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    is_sample: bool,
+    axes: Vec<AxisData<'a>>,
+    lines: Vec<&'a str>,
+    schedulers: Vec<&'a str>,
+    scenarios: Vec<ScenarioData<'a>>,
+}
+
+#[derive(Serialize)]
+struct AxisData<'a> {
+    name: &'a str,
+    sets: &'a str,
+    is_of_algorithms: bool,
+    values: &'a [String],
+    /// The same as numbers, if they are some of one unit.
+    numbers: Option<Vec<f64>>,
+    unit: &'a str,
+    log: bool,
+}
+
+#[derive(Serialize)]
+struct ScenarioData<'a> {
+    name: &'a str,
+    figures: Vec<String>,
+    points: Vec<PointData>,
+}
+
+#[derive(Serialize)]
+struct PointData {
+    line: usize,
+    scheduler: usize,
+    /// Place of the value of each axis.
+    at: Vec<Option<usize>>,
+    /// Of each figure: mean, and half of the confidence interval.
+    means: Vec<Option<(f64, Option<f64>)>>,
+}
+
+/// For a `<script type="application/json">`: no character in it ends the element.
+fn json(report: &SweepReport) -> String {
+    let points = &report.sweep.points;
+    let distinct = |of: fn(&Point) -> &str| {
+        let mut all: Vec<&str> = Vec::new();
+        for text in points.iter().map(of) {
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+        all
+    };
+    let (lines, schedulers) = (distinct(|point| &point.line), distinct(|point| &point.scheduler));
+    let place = |all: &[&str], text: &str| all.iter().position(|other| *other == text).expect("it is there");
+    let scenarios = report.scenarios.iter().map(|(name, _)| {
+        let figures = figures(report, name);
+        let points = points.iter().filter(|point| point.scenario == *name).map(|point| PointData {
+            line: place(&lines, &point.line),
+            scheduler: place(&schedulers, &point.scheduler),
+            at: std::iter::zip(&point.values, &report.sweep.axes)
+                .map(|(value, axis)| axis.values.iter().position(|other| Some(other) == value.as_ref()))
+                .collect(),
+            means: figures
+                .iter()
+                .map(|figure| point.figures.get(*figure).map(|s| (s.mean, s.ci95)))
+                .collect(),
+        });
+        let points = points.collect();
+        ScenarioData { name, figures: figures.iter().map(|figure| name_of(figure)).collect(), points }
+    });
+    let data = Data {
+        is_sample: report.sweep.is_sample,
+        axes: report.sweep.axes.iter().map(axis).collect(),
+        scenarios: scenarios.collect(),
+        lines,
+        schedulers,
+    };
+    // Only strings can hold a `<`, and there this is the same character.
+    braid_results::json(&data).replace('<', "\\u003c")
+}
+
+fn axis(axis: &Axis) -> AxisData<'_> {
+    let quantity = |text: &'_ str| {
+        let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c)).unwrap_or(text.len());
+        Some((text[..end].parse::<f64>().ok()?, text[end..].trim().to_owned()))
+    };
+    let all: Option<Vec<(f64, String)>> = axis.values.iter().map(|value| quantity(value)).collect();
+    let numbers = all
+        .filter(|all| all.windows(2).all(|pair| pair[0].1 == pair[1].1))
+        .map(|all| all.into_iter().map(|(number, _)| number).collect::<Vec<f64>>());
+    let digits = |c: char| c.is_ascii_digit() || "+-.".contains(c);
+    let unit = axis.values.first().map_or("", |value| value.trim_start_matches(digits).trim());
+    let (low, high) = numbers
+        .iter()
+        .flatten()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), &value| (low.min(value), high.max(value)));
+    AxisData {
+        name: &axis.name,
+        sets: sets(axis),
+        is_of_algorithms: axis.sets.is_none(),
+        values: &axis.values,
+        unit: if numbers.is_some() { unit } else { "" },
+        log: numbers.is_some() && low > 0.0 && (axis.log || high / low >= WIDE),
+        numbers,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_with_one_unit_are_numbers_and_others_are_places() {
+        let of = |values: &[&str], log| Axis {
+            name: "rate".into(),
+            sets: None,
+            log,
+            values: values.iter().map(|&value| value.into()).collect(),
+        };
+        let given = of(&["10mbit", "20mbit"], false);
+        let data = axis(&given);
+        assert_eq!((data.numbers, data.unit, data.log), (Some(vec![10.0, 20.0]), "mbit", false));
+        let given = of(&["0.5", "50"], false);
+        assert!(axis(&given).log, "a wide range");
+        let given = of(&["1mbit", "2kbit"], true);
+        assert_eq!((axis(&given).numbers, axis(&given).log), (None, false));
+        assert_eq!(axis(&of(&["red", "codel"], false)).numbers, None);
+    }
+
+    #[test]
+    fn what_is_embedded_does_not_end_its_element() {
+        assert!(!SCRIPT.to_ascii_lowercase().contains("</script"));
+    }
+}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Keeps every worker busy while results and the next tasks are on their way.
 TASKS_PER_THREAD = 3
 #: Runs are sent together until a task takes this long: what a task costs Dask is then little beside it.
-TASK_S = 0.5
+TASK_S = 1.0
 MOST_RUNS_PER_TASK = 64
 
 

@@ -100,7 +100,8 @@ struct braid_choice {
 #define BRAID_MAINLINE \
 	8u /* works on the data level of unmodified Linux: pieces of 32 KiB, one sent once more at a time */
 /* Its choice is among ready paths, and depends on srtt, flags and carriers only: it stands while these do. It need not be
- * asked about new data where one path only is ready and no backup, or none. */
+ * asked about new data where one path only is ready and no backup, or none. On_blocked looks at the time, cwnd and ssthresh
+ * as well. */
 #define BRAID_BY_SRTT 4u
 
 /* Parameters: as in braid.h. P(name, default, min, max, scale, unit, help) */

@@ -455,6 +455,23 @@ proptest! {
             prop_assert_eq!((choice.paths, choice.packets, choice.wake_us), (expected, 0, 0), "{}", scheduler.name());
             prop_assert!(expected == 0 || choice.flags == 0);
             prop_assert_eq!(chooser.private(), &before[..]);
+
+            let blocked = Paths { flags: flags::WINDOW_BLOCKED, self_index: kept as u32, ..view };
+            let mut unlike = Paths { window: 0, window_left: 0, unassigned: 0, ..blocked };
+            for path in &mut unlike.path {
+                *path = Path {
+                    flags: path.flags,
+                    srtt_us: path.srtt_us,
+                    cwnd: path.cwnd,
+                    ssthresh: path.ssthresh,
+                    ..Path::default()
+                };
+            }
+            let answers = [blocked, unlike].map(|shown| {
+                let mut chooser = Chooser::new(&Spec::parse(scheduler.name()).unwrap());
+                chooser.deliver(Event::Blocked, &shown)
+            });
+            prop_assert_eq!(answers[0], answers[1]);
         }
     }
 

@@ -198,7 +198,7 @@ impl Scheduling {
         connection.data.note_limited(network.now, fastest.is_some());
         let Some(index) = fastest.filter(|_| self.chooser.wants(Event::Blocked)) else { return };
         let head = connection.data.snd_una;
-        self.show(connection, senders, network, true);
+        self.show(connection, senders, network, self.chooser.flags() & Scheduler::BY_SRTT == 0);
         self.paths.flags = flags::WINDOW_BLOCKED;
         self.paths.self_index = index as u32;
         self.paths.head_carriers = connection.data.carriers.of(head);

@@ -27,19 +27,19 @@ impl Scheduling {
     ) {
         let flags = self.chooser.flags();
         let paths = &mut self.paths;
+        paths.now_us = network.now_us();
         paths.n = senders.len() as u32;
         for (index, sender) in senders.iter().enumerate() {
             show_path(&mut paths.path[index & 7], connection, sender, index, flags);
         }
         if everything {
-            self.show_rest(connection, senders, network);
+            self.show_rest(connection, senders);
         }
     }
 
-    fn show_rest(&mut self, connection: &Connection, senders: &[Sender], network: &Network) {
+    fn show_rest(&mut self, connection: &Connection, senders: &[Sender]) {
         let flags = self.chooser.flags();
         let paths = &mut self.paths;
-        paths.now_us = network.now_us();
         let data = &connection.data;
         let mss = u64::from(connection.subflow(0).mss);
         paths.window = u64::from(data.window_end() - data.snd_una) * mss;
@@ -50,7 +50,6 @@ impl Scheduling {
             let view = connection.subflow(index);
             (path.rttvar_us, path.mdev_max_us) = sender.rtt_variation_us();
             path.last_rtt_us = view.last_rtt_us;
-            path.ssthresh = view.ssthresh;
             path.memory = connection.memory(senders, index);
             path.pacing_rate = pacing_rate(view, sender.packets_out());
             path.behind =
@@ -101,6 +100,7 @@ fn show_path(path: &mut Path, connection: &Connection, sender: &Sender, index: u
     path.mss = view.mss;
     path.srtt_us = view.srtt_us;
     path.cwnd = view.cwnd;
+    path.ssthresh = view.ssthresh;
     path.in_flight = in_flight;
     path.queued = queued;
 }

@@ -207,7 +207,8 @@ def dask(folder: Path, small: bool) -> None:
     book = folder / "book"
     os.environ["BRAID_BENCH_BOOK"] = str(book)
     with cluster(folder / "second", 2) as (address, processes):
-            def kill(done: int, total: int, share: float) -> None:
+
+        def kill(done: int, total: int, share: float) -> None:
             if share > 0.4 and processes[-1].poll() is None:
                 processes[-1].send_signal(signal.SIGKILL)
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Executes the examples of docs/results.md on results that this very program makes.
 
-    python3 -m venv target/python && target/python/bin/pip install -r docs/results-requirements.txt
-    target/python/bin/python docs/results_examples.py [path of braid]
+    scripts/python && target/python-package/bin/python docs/results_examples.py [path of braid]
 """
 
 import json

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Checks the site that scripts/site has built: links, spelling, HTML, how hard the prose is to read, and every command.
+"""Checks the site that scripts/site has built: links, spelling, HTML, how hard the prose is to read, and manual pages.
 
-    site/check.py BRAID
+    site/check.py                      all of these; links to other sites are not followed
+    site/check.py --external FOLDER    the links of the pages in FOLDER to other sites, and nothing else
+
+The commands and programs of the pages are run by crates/braid-cli/tests/commands.rs.
 """
 
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,10 +20,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SITE = ROOT / "site"
 OUT = ROOT / "out/site"
 TOOLS = ROOT / "target/site-tools"
-# Pages for people who want to learn or do something; tables and evidence are elsewhere.
-PROSE = ["README.md", *sorted(str(path.relative_to(ROOT)) for kind in ("tutorials", "guides", "explanation") for path in (ROOT / "docs" / kind).glob("*.md"))]
 MOST_WORDS = 15_000
 HIGHEST_GRADE = 10
+LINKINATOR = SITE / "node_modules/linkinator/build/src/cli.js"
+# Statuses of sites that want a person, or a password, or less haste.
+REFUSALS = (401, 403, 405, 406, 429, 451, 999)
 
 
 def tool(*command, cwd=ROOT):
@@ -34,8 +39,7 @@ def python_tools():
 
 def links():
     """Of every page, to pages and to their parts; those to others are not followed."""
-    program = SITE / "node_modules/linkinator/build/src/cli.js"
-    done = tool("node", program, ".", "--recurse", "--skip", "^https?://(?!localhost)", "--verbosity", "error", cwd=OUT)
+    done = tool("node", LINKINATOR, ".", "--recurse", "--skip", "^https?://(?!localhost)", "--verbosity", "error", cwd=OUT)
     yield from () if done.returncode == 0 else [done.stdout.strip()]
     ids = {}
     pages = {page: page.read_text() for page in OUT.rglob("*.html")}
@@ -77,71 +81,86 @@ def prose(text):
     return " ".join(part if part.endswith((".", "?", "!")) else part.rstrip(":;,") + "." for part in paragraphs if part)
 
 
+def guides():
+    """Pages for people who want to learn or do something: those of these parts of the contents, and the front page."""
+    parts = re.split(r"^# ", (SITE / "summary.md").read_text(), flags=re.M)
+    taken = [part for part in parts if part.startswith(("Tutorials", "How to", "Explanation"))]
+    return ["README.md", *re.findall(r"\]\(([^)]+)\)", "".join(taken))]
+
+
+def others():
+    """All other pages that people wrote."""
+    folders = ["", "docs", "docs/man", "docs/adr", "docs/appendix", "kernel", "papers", "bench", "algorithms", "schedulers"]
+    pages = [path.relative_to(ROOT) for folder in folders for path in sorted((ROOT / folder).glob("*.md"))]
+    return [str(page) for page in pages if str(page) not in guides()]
+
+
 def reading():
     script = "import json, sys, textstat; print(json.dumps([[textstat.flesch_kincaid_grade(t), textstat.lexicon_count(t)] for t in json.load(sys.stdin)]))"
-    pages = PROSE
+    pages = guides() + others()
     texts = json.dumps([prose((ROOT / page).read_text()) for page in pages])
     done = subprocess.run([TOOLS / "bin/python", "-W", "ignore", "-c", script], input=texts, text=True, check=True, stdout=subprocess.PIPE)
-    measured = json.loads(done.stdout)
-    for page, (grade, words) in zip(pages, measured):
-        print(f"  {page}: grade {grade:.1f}, {words} words")
+    measured = dict(zip(pages, json.loads(done.stdout)))
+    for page, (grade, words) in measured.items():
+        if page in guides():
+            print(f"  {page}: grade {grade:.1f}, {words} words")
         if grade > HIGHEST_GRADE:
             yield f"{page}: grade {grade:.1f}, at most {HIGHEST_GRADE}: shorter sentences"
-    words = sum(words for _, words in measured)
+    words = sum(measured[page][1] for page in guides())
     print(f"  {words} words in all, at most {MOST_WORDS}")
+    hardest = max(others(), key=lambda page: measured[page][0])
+    print(f"  {len(others())} pages of reference, measurements and appendix: the hardest is {hardest}, grade {measured[hardest][0]:.1f}")
     if words > MOST_WORDS:
         yield f"{words} words"
 
 
-def commands(braid):
-    """Runs every `braid` command of these pages, in their order, in an empty folder for each page.
-
-    `<!-- not run: reason -->` before a block leaves it out; `<!-- not run, this whole page: reason -->` all of a page. The README's
-    are run where they are repeated: it is the front page, and most of it needs a kernel. Files that a page says to save are saved.
-    """
-    for page in PROSE:
-        text = (ROOT / page).read_text()
-        if "<!-- not run, this whole page:" in text:
-            print(f"  {page}: not run")
-            continue
-        count = 0
-        with tempfile.TemporaryDirectory() as folder:
-            blocks = re.split(r"\n\n+", text)
-            for number, block in enumerate(blocks):
-                if number and blocks[number - 1].startswith("<!-- not run:"):
-                    continue
-                saved = re.match(r"Save it as `([\w.]+)`", block)
-                if saved:
-                    before = re.findall(r"^```toml\n(.*?)^```", "\n\n".join(blocks[:number]), re.M | re.S)[-1]
-                    (pathlib.Path(folder) / saved[1]).write_text(before)
-                for line in re.findall(r"^ {4,}(braid .*)$", block, re.M):
-                    line = line.split("  #")[0].strip()
-                    if page == "README.md" and ("doctor" in line or "lab" in line or "compare" in line):
-                        continue
-                    done = subprocess.run(["bash", "-c", line.replace("braid", str(braid), 1)], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-                    count += 1
-                    if done.returncode:
-                        yield f"{page}: `{line}` ends with {done.returncode}:\n{done.stdout[-600:]}"
-            for program in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
-                subprocess.run(["python3", "-c", f"compile({program!r}, {page!r}, 'exec')"], check=True)
-        print(f"  {page}: {count} commands run")
+def manual():
+    """Every manual page is made, groff has nothing to say of it, and whatis finds its line."""
+    if not all(map(shutil.which, ("lowdown", "man", "lexgrog"))):
+        print("  skipped: lowdown or man-db is missing (sudo apt-get install lowdown man-db)")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        done = tool(ROOT / "scripts/site", "--man", folder)
+        if done.returncode:
+            yield done.stdout.strip()
+            return
+        pages = sorted(pathlib.Path(folder).rglob("*.[1-9]"))
+        print(f"  {len(pages)} manual pages")
+        for page in pages:
+            read = subprocess.run(["man", "--warnings", "-l", page], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            if read.returncode or read.stderr:
+                yield f"{page.name}: {read.stderr.strip()[:300]}"
+            if tool("lexgrog", page).returncode:
+                yield f"{page.name}: no line for whatis"
 
 
-def program_of_the_tutorial():
-    """The algorithm of the tutorial compiles as those of the folder do."""
-    text = (ROOT / "docs/tutorials/own-algorithm.md").read_text()
-    source = re.search(r"^```c\n(.*?)^```", text, re.M | re.S)[1]
-    flags = "-std=gnu11 -ffreestanding -fwrapv -fno-strict-aliasing -Wall -Wextra -Wconversion -Wno-unused-parameter -Werror -fsyntax-only -xc -".split()
-    done = subprocess.run(["cc", *flags, "-I", "algorithms", "-I", "crates/braid-algorithms/native"], cwd=ROOT, input=source, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    yield from () if done.returncode == 0 else [done.stdout]
+def external(folder):
+    """Asks each other site once for each link; exit code 1 if one is gone, or its site does not answer."""
+    options = "--recurse --format json --verbosity info --concurrency 8 --timeout 30000 --retry --retry-errors --retry-errors-count 2".split()
+    done = subprocess.run(["node", LINKINATOR, ".", *options], cwd=folder, text=True, stdout=subprocess.PIPE)
+    found = {}
+    for link in json.loads(done.stdout)["links"]:
+        url = link["url"]
+        # Those of the site itself are named by their files.
+        if url.startswith("http"):
+            found.setdefault(url, (link["state"], link.get("status", 0), link.get("parent", ".")))
+    broken = {url: value for url, value in found.items() if value[0] == "BROKEN"}
+    # What a site does not show to programs, a person has to look at.
+    shy = {url: value for url, value in broken.items() if value[1] in REFUSALS}
+    for url, (_, status, parent) in sorted(broken.items()):
+        print(f"  {'look at it yourself' if url in shy else 'broken'}: {url} ({status or 'no answer'}), on {parent}")
+    print(f"  {len(found)} links to other sites: {len(found) - len(broken)} work, {len(shy)} refuse programs, {len(broken) - len(shy)} are broken")
+    return len(broken) > len(shy)
 
 
 def main():
-    braid = pathlib.Path(sys.argv[1]).resolve()
+    if not LINKINATOR.exists():
+        subprocess.run(["npm", "ci", "--prefix", SITE, "--silent", "--no-audit", "--no-fund", "--ignore-scripts"], check=True)
+    if len(sys.argv) == 3 and sys.argv[1] == "--external":
+        sys.exit(external(pathlib.Path(sys.argv[2])))
     python_tools()
-    subprocess.run(["npm", "ci", "--prefix", SITE, "--silent", "--no-audit", "--no-fund", "--ignore-scripts"], check=True)
     wrong = []
-    checks = {"links": links, "spelling": spelling, "HTML": markup, "reading": reading, "commands": lambda: commands(braid), "program": program_of_the_tutorial}
+    checks = {"links": links, "spelling": spelling, "HTML": markup, "reading": reading, "manual pages": manual}
     for name, check in checks.items():
         print(f"{name}:", flush=True)
         found = list(check())

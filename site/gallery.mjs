@@ -5,13 +5,11 @@
 // A story says what must hold for its sentences to be true; where it does not, this ends with an error.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as vega from 'vega';
-import * as vegaLite from 'vega-lite';
+import { BASE, COLOURS, svg } from './chart.mjs';
 import { load } from './playground/engine.js';
 import { Table } from './playground/rows.js';
 
 const SEEDS = [1, 2, 3, 4, 5];
-const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#a6519a', '#8a6d00', '#555555'];
 
 const [, , module, folder] = process.argv;
 const engine = await load(readFileSync(module));
@@ -60,7 +58,6 @@ function rows(name, cc, set) {
   return table;
 }
 
-const BASE = { $schema: 'https://vega.github.io/schema/vega-lite/v6.json', width: 480, background: 'white' };
 const range = { range: COLOURS };
 
 function bars(figures, unit, { stacked = true } = {}) {
@@ -246,11 +243,6 @@ const STORIES = [
     };
   },
 ];
-
-async function svg(chart) {
-  const { spec } = vegaLite.compile(chart, { logger: vega.logger(vega.Error) });
-  return new vega.View(vega.parse(spec), { renderer: 'none' }).toSVG();
-}
 
 mkdirSync(folder, { recursive: true });
 const page = [

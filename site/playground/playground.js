@@ -165,20 +165,19 @@ function showAcks(acks) {
 
 /** Charts, side by side, with one scale for both algorithms. */
 function paint() {
+  cancelAnimationFrame(paint.asked);
+  paint.asked = 0;
   const dark = getComputedStyle(document.documentElement).getPropertyValue('--fg').trim() || '#333';
-  for (const { chart, slot, plot } of plots) {
-    const table = tables[slot];
-    if (!table) continue;
-    const columns = chart.of(table);
-    const largest = Math.max(
-      1e-9,
-      ...tables.flatMap((one) => chart.of(one).flatMap((column) => column.reduce((a, b) => Math.max(a, b ?? 0), 0))),
-    );
-    plot.axes.forEach((axis) => {
-      axis.stroke = () => dark;
-    });
-    plot.scales.y.range = () => [0, largest * 1.05];
-    plot.setData([table.times, ...columns]);
+  for (const chart of CHARTS) {
+    const columns = tables.map((table) => chart.of(table));
+    const largest = columns.flat().reduce((most, column) => column.reduce((a, b) => Math.max(a, b ?? 0), most), 1e-9);
+    for (const { slot, plot } of plots.filter((one) => one.chart === chart && tables[one.slot])) {
+      plot.axes.forEach((axis) => {
+        axis.stroke = () => dark;
+      });
+      plot.scales.y.range = () => [0, largest * 1.05];
+      plot.setData([tables[slot].times, ...columns[slot]]);
+    }
   }
   const rows = tables[0].described.connections.map((connection, i) => [
     connection.id,
@@ -323,7 +322,9 @@ function heard({ data }) {
   data.rows.forEach((rows, i) => tables[i].add(rows));
   position = data.now;
   play.answered?.();
-  paint();
+  // More rows may come before the screen shows these.
+  if (data.done) paint();
+  else paint.asked ||= requestAnimationFrame(paint);
   if (data.done && !playing) {
     say(summary());
     document.body.dataset.pgDone = String(data.id);

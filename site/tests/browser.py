@@ -6,8 +6,6 @@
 Needs chromium, chromedriver and python3-selenium (scripts/setup --test installs them).
 """
 
-import functools
-import http.server
 import json
 import pathlib
 import sys
@@ -16,16 +14,12 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "crates/braid-cli/tests"))
+sys.path[:0] = [str(ROOT / "crates/braid-cli/tests"), str(ROOT / "site")]
+import serve  # noqa: E402
 from browser import DESK, PHONE, Browser, By, Keys, Select  # noqa: E402
 
 SITE = ROOT / "out/site"
 SCREENS = ROOT / "target/site-screens"
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
 
 
 class Site(unittest.TestCase):
@@ -36,8 +30,7 @@ class Site(unittest.TestCase):
         cls.addClassCleanup(cls.browser.quit)
         cls.browser.set_script_timeout(60)
         # The site is a folder of what is served: a path that is not the root.
-        handler = functools.partial(Quiet, directory=SITE.parent)
-        cls.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        cls.server = serve.server(SITE.parent)
         threading.Thread(target=cls.server.serve_forever, daemon=True).start()
         cls.addClassCleanup(cls.server.shutdown)
         cls.roots = {"file": SITE.as_uri(), "server": f"http://127.0.0.1:{cls.server.server_port}/site"}

@@ -28,6 +28,8 @@ congestion marks here, which `sbcc` lives on. wVegas leaves half of a free path 
 100 us of jitter. 180 s, of which the first 30 s do not count; mean of 5 seeds. Goodput as a share of what the two flows
 of a bottleneck get together, in percent. *second path*: how much of the other path's rate is used.
 
+<!-- not run: it takes many minutes -->
+
     cargo run --release -p braid-sim --example duels > docs/duels.md
 
 | algorithm | may take | shared, CUBIC | shared, Reno | disjoint, CUBIC | second path | disjoint, Reno | second path |

@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::live::{Connection, Sampler, Subflow, Warning, told, warnings};
 use crate::terminal;
 
-/// What the help says beside the options; the columns are in packaging/man, too.
+/// What the help says beside the options, and with it the manual page.
 pub(crate) const KEYS: &str = "Keys: arrows, PgUp, PgDn, Home and End scroll, Enter shows the history of a connection and leaves it, s \
     sorts by another column, / filters, w shows the warnings with what to do, space pauses, a shows all TCP or Braid's only, \
     q ends.\n\n\

@@ -1,0 +1,42 @@
+"""A server of static pages that compresses them, as those of the world do. `scripts/site --serve` and the audit use it."""
+
+import functools
+import gzip
+import http.server
+import io
+import os
+
+PACKED = (".html", ".js", ".css", ".svg", ".json")
+
+
+@functools.lru_cache(maxsize=None)
+def packed(path, _changed):
+    with open(path, "rb") as file:
+        return gzip.compress(file.read(), 9, mtime=0)
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Pages of `directory`; quiet unless something is wrong."""
+
+    def send_head(self):
+        path = self.translate_path(self.path)
+        if os.path.isdir(path) and self.path.partition("?")[0].endswith("/"):
+            path = os.path.join(path, "index.html")
+        if not path.endswith(PACKED) or not os.path.isfile(path) or "gzip" not in self.headers.get("Accept-Encoding", ""):
+            return super().send_head()
+        data = packed(path, os.stat(path).st_mtime_ns)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(path))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Vary", "Accept-Encoding")
+        self.end_headers()
+        return io.BytesIO(data)
+
+    def log_request(self, *_):
+        pass
+
+
+def server(folder, port=0):
+    """Listens on this machine only; port 0 takes one that is free."""
+    return http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Handler, directory=folder))

@@ -228,7 +228,7 @@ const STORIES = [
     const of = (cc) => {
       const runs = results('everyday/mice', cc);
       const mice = runs.map((run) => run.connections.find(({ id }) => id === 'mice').application.time_ms.p95);
-      return { 'short flows, 95th percentile': mean(mice) };
+      return { '95th percentile': mean(mice) };
     };
     const f = Object.fromEntries(['cubic', 'lia', 'olia', 'wvegas'].map((cc) => [cc, of(cc)]));
     const time = (cc) => Math.round(Object.values(f[cc])[0]);

@@ -105,6 +105,7 @@ def _by_program(asked: dict[str, Any], backend: str, samples: bool, jobs: int | 
     braid = program()
     with tempfile.TemporaryDirectory() as folder:
         words = [braid, "run"]
+        names = {}
         for number, (name, text) in enumerate(asked["scenarios"]):
             if name in dict(_braid.names()):
                 words.append(name)
@@ -112,6 +113,7 @@ def _by_program(asked: dict[str, Any], backend: str, samples: bool, jobs: int | 
             path = Path(folder) / f"{number}.toml" if not Path(name).exists() else Path(name)
             if not path.exists():
                 path.write_text(text)
+            names[str(path)] = name
             words.append(str(path))
         if asked["cc"]:
             words += ["--cc", ",".join(asked["cc"])]
@@ -134,6 +136,8 @@ def _by_program(asked: dict[str, Any], backend: str, samples: bool, jobs: int | 
         if done.returncode not in (0, 1) or not done.stdout:
             raise _braid.Error(done.stderr.strip() or f"{braid} ended with {done.returncode}")
         document = json.loads(done.stdout)
+        for one in document["runs"]:
+            one["scenario"] = names.get(one["scenario"], one["scenario"])
         tables = {}
         if samples:
             import pyarrow.parquet

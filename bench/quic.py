@@ -112,28 +112,41 @@ def cells(options: argparse.Namespace) -> tuple[str, bool]:
 
 @contextlib.contextmanager
 def networks(rates: list[float]):
-    """Two namespaces, a link of each rate between them; the shaper is at the server's end. Rates are of IP bytes."""
-    names = [f"quic-{os.getpid()}-{end}" for end in "cs"]
+    """Client and server, and a router between them with a link of each rate to the client. Rates are of IP bytes.
+
+    The shaper is at the router: a kernel's TCP does not fill the queues of its own devices (TCP small queues)."""
+    client, router, server = names = [f"quic-{os.getpid()}-{end}" for end in "crs"]
 
     def ip(*arguments: str) -> None:
         subprocess.run(["ip", *arguments], check=True)
+
+    def link(one: str, other: str, device: str) -> None:
+        ip("link", "add", device, "netns", one, "type", "veth", "peer", "name", device, "netns", other)
+        for name in (one, other):
+            # One packet is one packet: no bursts of 64 kB by segmentation offload.
+            ip("-n", name, "link", "set", device, "gso_max_segs", "1", "up")
 
     try:
         for name in names:
             ip("netns", "add", name)
             ip("-n", name, "link", "set", "lo", "up")
+        ip("netns", "exec", router, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
         for n, rate in enumerate(rates):
-            device = f"q{n}"
-            ip("link", "add", device, "netns", names[0], "type", "veth", "peer", "name", device, "netns", names[1])
-            for end, name in enumerate(names, 1):
-                # Two addresses at each end: two paths over one link.
-                for net in (2 * n, 2 * n + 1):
-                    ip("-n", name, "addr", "add", f"10.97.{net}.{end}/24", "dev", device)
-                ip("-n", name, "link", "set", device, "up")
+            far, near = f"q{n}", f"p{n}"
+            link(client, router, far)
+            link(router, server, near)
+            # Two addresses at each end: two paths over one link.
+            for net in (2 * n, 2 * n + 1):
+                ip("-n", client, "addr", "add", f"10.97.{net}.1/24", "dev", far)
+                ip("-n", router, "addr", "add", f"10.97.{net}.3/24", "dev", far)
+                ip("-n", router, "addr", "add", f"10.97.{100 + net}.3/24", "dev", near)
+                ip("-n", server, "addr", "add", f"10.97.{100 + net}.2/24", "dev", near)
+                ip("-n", client, "route", "add", f"10.97.{100 + net}.0/24", "via", f"10.97.{net}.3")
+                ip("-n", server, "route", "add", f"10.97.{net}.0/24", "via", f"10.97.{100 + net}.3")
             # The kernel counts the 14 bytes of Ethernet, too.
             shaper = ["rate", f"{int(rate * 1e6 * 1514 / 1500)}bit", "burst", "3100", "limit", str(QUEUE_BYTES)]
-            subprocess.run(["tc", "-n", names[1], "qdisc", "add", "dev", device, "root", "tbf", *shaper], check=True)
-        yield names
+            subprocess.run(["tc", "-n", router, "qdisc", "add", "dev", far, "root", "tbf", *shaper], check=True)
+        yield client, server
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "del", name], check=False)
@@ -143,8 +156,9 @@ def within(name: str, *command: str, **options) -> subprocess.Popen:
     return subprocess.Popen(["ip", "netns", "exec", name, *command], stdout=subprocess.PIPE, text=True, **options)
 
 
-def transfer(names: list[str], spec: str, nets: list[int], seconds: float, tcp: bool) -> tuple[list[float], float]:
+def transfer(names: tuple[str, str], spec: str, nets: list[int], seconds: float, tcp: bool) -> tuple[list[float], float]:
     """Mbit/s of IP bytes on each path, and of a TCP CUBIC flow on the first link if there is to be one."""
+    warmup = seconds / 5
     with tempfile.TemporaryDirectory() as folder:
         certificate = os.path.join(folder, "certificate.der")
         server = within(names[1], str(MEASURE), "serve", certificate, "4433", spec)
@@ -156,10 +170,10 @@ def transfer(names: list[str], spec: str, nets: list[int], seconds: float, tcp: 
                     sys.exit("the server does not start")
             if tcp:
                 own = [sys.executable, str(Path(__file__).resolve())]
-                sender = within(names[1], *own, "tcp-send", "10.97.0.2")
-                other = within(names[0], *own, "tcp-receive", "10.97.0.2", str(options_warmup(seconds)), str(seconds))
-            addresses = [f"10.97.{net}.1=10.97.{net}.2:4433" for net in nets]
-            client = within(names[0], str(MEASURE), "get", certificate, str(options_warmup(seconds)), str(seconds), *addresses)
+                sender = within(names[1], *own, "tcp-send", "10.97.100.2")
+                other = within(names[0], *own, "tcp-receive", "10.97.100.2", str(warmup), str(seconds))
+            addresses = [f"10.97.{net}.1=10.97.{100 + net}.2:4433" for net in nets]
+            client = within(names[0], str(MEASURE), "get", certificate, str(warmup), str(seconds), *addresses)
             printed = client.communicate(timeout=seconds + 60)[0]
             if client.returncode != 0:
                 sys.exit("the client failed")
@@ -173,10 +187,6 @@ def transfer(names: list[str], spec: str, nets: list[int], seconds: float, tcp: 
         finally:
             server.kill()
             server.wait()
-
-
-def options_warmup(seconds: float) -> float:
-    return seconds / 5
 
 
 def tcp_send(address: str) -> None:

@@ -306,7 +306,10 @@ pub(crate) struct CompareArgs {
     /// Congestion controls, each NAME[:key=value]... Default: those that the scenario names.
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',', add = ArgValueCompleter::new(complete::specs))]
     pub(crate) cc: Vec<String>,
-    /// Seeds of the lab's runs: N means 1 to N, A..B means A to B, both included.
+    /// What to compare: the simulator, and the lab or the QUIC stack or both.
+    #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',', default_value = "sim,lab")]
+    pub(crate) backends: Vec<Compared>,
+    /// Seeds of the runs in the lab and on the QUIC stack: N means 1 to N, A..B means A to B, both included.
     #[arg(long, value_name = "N|A..B", default_value = "1", allow_negative_numbers = true)]
     pub(crate) seeds: Seeds,
     /// Seeds of the simulator's runs, which cost little: more of them tell better what chance does.
@@ -330,7 +333,7 @@ pub(crate) struct CompareArgs {
     /// Keep the lab's runs in this folder, each as soon as it is done, and do not repeat those that are there.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Also write one HTML page with both backends beside each other, time series among them.
+    /// Also write one HTML page with the backends beside each other, time series among them.
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
     /// Also draw the first run of each backend over each other, as one SVG file for each comparison in this folder.
@@ -342,6 +345,17 @@ pub(crate) struct CompareArgs {
     /// Check everything and say what would run.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compared {
+    /// The packet simulator: what the others are compared with.
+    Sim,
+    /// A real Linux kernel in a virtual machine.
+    Lab,
+    /// A multipath QUIC stack in place of MPTCP; only if braid was built with it.
+    Quic,
 }
 
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! `braid compare`: the simulator and the lab side by side.
+//! `braid compare`: the simulator, the lab and the QUIC stack side by side.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use braid_report::compare::{markdown, text};
 use braid_report::html::{Part, Report, Selection, Series};
 use braid_report::overlay::{Panel, svg};
 use braid_report::{Cell, Table};
-use braid_results::compare::{Comparison, Curve, Side, curves, differences, parting};
+use braid_results::compare::{Comparison, Curve, Keyed, Other, Side, curves, differences, parting};
 use braid_results::measure::{Measurements, SAMPLE_INTERVAL_NS};
 use braid_results::summary::summarize;
 use braid_results::{OK, Run, json};
@@ -24,76 +24,81 @@ use braid_study::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::args::{CompareArgs, CompareFormat};
+use crate::args::{CompareArgs, CompareFormat, Compared};
 use crate::command::{self, VERSION};
 use crate::failure::FAILED;
 use crate::progress::Progress;
 use crate::report::{self, ReportFile};
 use crate::study::intention;
+#[cfg(not(feature = "quic"))]
+use crate::study::without_quic;
 use crate::{Failure, list, signal, terminal};
 
 /// Checks, runs, writes and prints.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let others = others(args)?;
     let kept = Kept::of(args)?.map(Arc::new);
     let needed = Arc::new(OnceLock::new());
-    let lab = Kernel::in_guest(args.kernel.as_deref(), Start::Restored);
-    let lab = Keeping { lab, kept: kept.clone(), needed: Arc::clone(&needed) };
-    let in_lab = study(args, args.seeds).backend(lab).check()?;
-    let in_sim = study(args, args.sim_seeds).backend(AsInTheLab).check()?;
+    let beside_lab = others.contains(&Other::Lab);
+    let plan_of = |other: &Other| -> Result<Plan, Failure> {
+        match other {
+            Other::Lab => {
+                let lab = Kernel::in_guest(args.kernel.as_deref(), Start::Restored);
+                let lab = Keeping { lab, kept: kept.clone(), needed: Arc::clone(&needed) };
+                Ok(study(args, args.seeds).schedulers([braid_lab::SCHEDULER]).backend(lab).check()?)
+            }
+            Other::Quic => on_quic(study(args, args.seeds), beside_lab),
+        }
+    };
+    let plans = others.iter().map(plan_of).collect::<Result<Vec<Plan>, _>>()?;
+    let in_sim = study(args, args.sim_seeds);
+    let in_sim = if beside_lab {
+        // Both have this scheduler.
+        in_sim.schedulers([braid_lab::SCHEDULER]).backend(AsInTheLab(Sim)).check()?
+    } else {
+        in_sim.check()?
+    };
     if args.dry_run {
-        return terminal::print(
-            format!("lab:\n{}sim:\n{}", intention(&in_lab), intention(&in_sim)).as_bytes(),
-        );
+        let of = |(other, plan): (&Other, &Plan)| format!("{}:\n{}", other.name(), intention(plan));
+        let of_others: String = others.iter().zip(&plans).map(of).collect();
+        return terminal::print(format!("{of_others}sim:\n{}", intention(&in_sim)).as_bytes());
     }
     if let Some(kept) = &kept {
         kept.prepare()?;
     }
     let report = args.report.as_deref().map(|path| ReportFile::prepare(path, &in_sim)).transpose()?;
     let cancel = signal::cancel()?;
-    let is_kept = |run| kept.as_ref().is_some_and(|kept| kept.read(&in_lab.case(run)).is_some());
-    let _ = needed.set(!(0..in_lab.len()).all(is_kept));
     let then = if kept.is_some() {
         "; the same command goes on from there"
     } else {
         "; nothing was kept; with --out they are"
     };
-    let lab_runs = run_all(args, &in_lab, &cancel, &format!(" of the lab{then}"))?;
+    let mut runs_of_others = Vec::new();
+    for (other, plan) in others.iter().zip(&plans) {
+        if *other == Other::Lab {
+            let is_kept = |run| kept.as_ref().is_some_and(|kept| kept.read(&plan.case(run)).is_some());
+            let _ = needed.set(!(0..plan.len()).all(is_kept));
+            runs_of_others.push(run_all(args, plan, &cancel, &format!(" of the lab{then}"))?);
+        } else {
+            runs_of_others.push(run_all(args, plan, &cancel, &format!(" on {}", other.noun()))?);
+        }
+    }
     let sim_runs = run_all(args, &in_sim, &cancel, " of the simulator")?;
 
-    let mut comparisons = Vec::new();
-    let (of_each_lab, of_each_sim) = (in_lab.seeds_of_each(), in_sim.seeds_of_each());
-    let pairs: Vec<Pair> = lab_runs.chunks(of_each_lab).zip(sim_runs.chunks(of_each_sim)).collect();
-    for (scenario, &(in_lab, in_sim)) in scenarios(&in_lab).zip(&pairs) {
-        let runs =
-            |finished: &[Finished]| -> Vec<Run> { finished.iter().map(|(run, _)| run.clone()).collect() };
-        let (of_lab, of_sim) = (summarize(&runs(in_lab)).remove(0), summarize(&runs(in_sim)).remove(0));
-        let of_lab_runs: Vec<(u64, &Measurements)> =
-            in_lab.iter().filter_map(|(run, counts)| Some((run.seed, counts.as_ref()?))).collect();
-        let counted: Vec<&Measurements> = of_lab_runs.iter().map(|&(_, counts)| counts).collect();
-        let of_sim_runs: Vec<&Measurements> =
-            in_sim.iter().filter_map(|(_, counts)| counts.as_ref()).collect();
-        let mut doubts: Vec<String> = in_lab.iter().flat_map(|(run, _)| run.doubts.clone()).collect();
-        doubts.sort();
-        doubts.dedup();
-        comparisons.push(Comparison {
-            scenario: of_lab.scenario.clone(),
-            cc: of_lab.cc.clone(),
-            params: of_lab.params.clone(),
-            duration_s: scenario.duration_ns as f64 / 1e9,
-            measured_s: [scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns]
-                .map(|ns| ns as f64 / 1e9),
-            sim_runs: of_sim.runs - of_sim.failed,
-            lab_runs: of_lab.runs - of_lab.failed,
-            doubts,
-            differences: differences(
-                scenario,
-                Side { summary: &of_sim, counts: &of_sim_runs },
-                Side { summary: &of_lab, counts: &counted },
-            ),
-            parting: parting(scenario, &of_sim_runs, &of_lab_runs),
-        });
+    let mut stacks: Vec<Stacks> =
+        sim_runs.chunks(in_sim.seeds_of_each()).map(|sim| Stacks { sim, others: Vec::new() }).collect();
+    for ((other, plan), runs) in others.iter().zip(&plans).zip(&runs_of_others) {
+        for (stacks, finished) in stacks.iter_mut().zip(runs.chunks(plan.seeds_of_each())) {
+            stacks.others.push((*other, finished));
+        }
     }
-    let all = || lab_runs.iter().chain(&sim_runs).map(|(run, _)| run);
+    let each = scenarios(&in_sim).zip(&stacks);
+    let comparisons: Vec<Comparison> = each
+        .flat_map(|(scenario, stacks)| {
+            stacks.others.iter().map(|(other, finished)| comparison(scenario, stacks.sim, *other, finished))
+        })
+        .collect();
+    let all = || runs_of_others.iter().flatten().chain(&sim_runs).map(|(run, _)| run);
     match args.format {
         CompareFormat::Table => terminal::print(text(&comparisons, terminal::style()).as_bytes())?,
         CompareFormat::Markdown => terminal::print(markdown(&comparisons).as_bytes())?,
@@ -108,13 +113,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         }
     }
     if let Some(report) = &report {
-        write_report(args, report, &in_sim, &pairs)?;
+        write_report(args, report, &in_sim, &stacks)?;
         if !args.quiet {
             eprintln!("{}", report.written());
         }
     }
     if let Some(folder) = &args.overlay {
-        write_overlays(folder, &in_lab, &pairs)?;
+        write_overlays(folder, &in_sim, &stacks)?;
     }
     match all().find(|run| run.status != OK) {
         None => Ok(()),
@@ -134,23 +139,106 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
 
 /// A run, and what was measured in it.
 type Finished = (Run, Option<Measurements>);
-/// The lab's and the simulator's runs of a cell and congestion control.
-type Pair<'a> = (&'a [Finished], &'a [Finished]);
+/// The runs of a cell and congestion control.
+struct Stacks<'a> {
+    sim: &'a [Finished],
+    others: Vec<(Other, &'a [Finished])>,
+}
 
-/// A page where each congestion control stands twice, once for each backend.
-fn write_report(args: &CompareArgs, file: &ReportFile, plan: &Plan, pairs: &[Pair]) -> Result<(), Failure> {
-    let twice = scenarios(plan).flat_map(|scenario| [scenario, scenario]);
-    let most = pairs.iter().map(|(lab, sim)| lab.len().max(sim.len())).max().unwrap_or(1);
-    let selection = Selection::new(twice, most);
+impl<'a> Stacks<'a> {
+    /// The simulator's first.
+    fn all(&self) -> impl Iterator<Item = &'a [Finished]> {
+        std::iter::once(self.sim).chain(self.others.iter().map(|(_, runs)| *runs))
+    }
+}
+
+/// The backends beside the simulator, in the order in which they stand.
+fn others(args: &CompareArgs) -> Result<Vec<Other>, Failure> {
+    let mut others = Vec::new();
+    for backend in &args.backends {
+        let other = match backend {
+            Compared::Sim => continue,
+            Compared::Lab => Other::Lab,
+            Compared::Quic => Other::Quic,
+        };
+        if !others.contains(&other) {
+            others.push(other);
+        }
+    }
+    if others.is_empty() || !args.backends.contains(&Compared::Sim) {
+        let hint = "--backends sim,lab, sim,quic or sim,lab,quic";
+        return Err(Failure::bad_input("--backends compares others with the simulator", hint));
+    }
+    if !others.contains(&Other::Lab) && (args.kernel.is_some() || args.out.is_some()) {
+        return Err(Failure::bad_input("--kernel and --out are of the lab", "add lab to --backends"));
+    }
+    Ok(others)
+}
+
+#[cfg(feature = "quic")]
+fn on_quic(study: Study, beside_lab: bool) -> Result<Plan, Failure> {
+    let quic = braid_quic_sim::Quic::default();
+    Ok(if beside_lab { study.backend(AsInTheLab(quic)) } else { study.backend(quic) }.check()?)
+}
+
+#[cfg(not(feature = "quic"))]
+fn on_quic(_study: Study, _beside_lab: bool) -> Result<Plan, Failure> {
+    Err(without_quic())
+}
+
+/// One cell and congestion control in the simulator and elsewhere.
+fn comparison(scenario: &Scenario, sim: &[Finished], other: Other, finished: &[Finished]) -> Comparison {
+    let runs = |finished: &[Finished]| -> Vec<Run> { finished.iter().map(|(run, _)| run.clone()).collect() };
+    let (of_other, of_sim) = (summarize(&runs(finished)).remove(0), summarize(&runs(sim)).remove(0));
+    let of_other_runs: Vec<(u64, &Measurements)> =
+        finished.iter().filter_map(|(run, counts)| Some((run.seed, counts.as_ref()?))).collect();
+    let counted: Vec<&Measurements> = of_other_runs.iter().map(|&(_, counts)| counts).collect();
+    let of_sim_runs: Vec<&Measurements> = sim.iter().filter_map(|(_, counts)| counts.as_ref()).collect();
+    let mut doubts: Vec<String> = finished.iter().flat_map(|(run, _)| run.doubts.clone()).collect();
+    doubts.sort();
+    doubts.dedup();
+    let key = match other {
+        Other::Lab => "lab_runs",
+        Other::Quic => "quic_runs",
+    };
+    let of_sim_side = Side { summary: &of_sim, counts: &of_sim_runs };
+    let of_other_side = Side { summary: &of_other, counts: &counted };
+    Comparison {
+        scenario: of_other.scenario.clone(),
+        cc: of_other.cc.clone(),
+        params: of_other.params.clone(),
+        backend: other,
+        duration_s: scenario.duration_ns as f64 / 1e9,
+        measured_s: [scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns]
+            .map(|ns| ns as f64 / 1e9),
+        sim_runs: of_sim.runs - of_sim.failed,
+        other_runs: Keyed { key, value: of_other.runs - of_other.failed },
+        doubts,
+        differences: differences(scenario, of_sim_side, other, of_other_side),
+        parting: parting(scenario, &of_sim_runs, other, &of_other_runs),
+    }
+}
+
+/// A page where each congestion control stands once for each backend.
+fn write_report(
+    args: &CompareArgs,
+    file: &ReportFile,
+    plan: &Plan,
+    stacks: &[Stacks],
+) -> Result<(), Failure> {
+    let n = 1 + stacks.first().map_or(0, |stacks| stacks.others.len());
+    let each = scenarios(plan).flat_map(|scenario| vec![scenario; n]);
+    let most = stacks.iter().flat_map(Stacks::all).map(<[Finished]>::len).max().unwrap_or(1);
+    let selection = Selection::new(each, most);
     let scenarios: Vec<&Scenario> = scenarios(plan).collect();
     let mut runs: Vec<Run> = Vec::new();
     let mut curves = Vec::new();
     let mut ends = Vec::new();
-    for (pair, &(lab, sim)) in pairs.iter().enumerate() {
-        for (which, finished) in [sim, lab].into_iter().enumerate() {
+    for (place, stacks) in stacks.iter().enumerate() {
+        for (which, finished) in stacks.all().enumerate() {
             for (nth, (run, counts)) in finished.iter().enumerate() {
-                if let Some(counts) = counts.as_ref().filter(|_| selection.takes(2 * pair + which, nth)) {
-                    curves.push((runs.len(), selection.curves(scenarios[pair], counts)));
+                if let Some(counts) = counts.as_ref().filter(|_| selection.takes(n * place + which, nth)) {
+                    curves.push((runs.len(), selection.curves(scenarios[place], counts)));
                 }
                 runs.push(Run { cc: format!("{} {}", run.cc, run.backend), ..run.clone() });
             }
@@ -162,7 +250,7 @@ fn write_report(args: &CompareArgs, file: &ReportFile, plan: &Plan, pairs: &[Pai
     for planned in plan.files() {
         let Planned { file, specs } = planned;
         let after = first + file.cells.len() * specs.len();
-        let summaries = summary[2 * first..2 * after].chunks(2 * specs.len());
+        let summaries = summary[n * first..n * after].chunks(n * specs.len());
         let cells =
             file.cells.iter().zip(summaries).map(|(scenario, summaries)| Cell { scenario, summaries });
         let (from, to) = (first.checked_sub(1).map_or(0, |before| ends[before]), ends[after - 1]);
@@ -192,6 +280,10 @@ fn command_of(args: &CompareArgs) -> String {
     if !args.cc.is_empty() {
         words.extend(["--cc".to_owned(), args.cc.join(",")]);
     }
+    if args.backends.contains(&Compared::Quic) {
+        let lab = if args.backends.contains(&Compared::Lab) { "lab," } else { "" };
+        words.extend(["--backends".to_owned(), format!("sim,{lab}quic")]);
+    }
     for (option, seeds) in [("--seeds", args.seeds), ("--sim-seeds", args.sim_seeds)] {
         words.extend([option.to_owned(), format!("{}..{}", seeds.first(), seeds.last())]);
     }
@@ -203,7 +295,7 @@ fn command_of(args: &CompareArgs) -> String {
 }
 
 /// One drawing for each cell and congestion control: the first run of each backend over each other.
-fn write_overlays(folder: &Path, plan: &Plan, pairs: &[Pair]) -> Result<(), Failure> {
+fn write_overlays(folder: &Path, plan: &Plan, stacks: &[Stacks]) -> Result<(), Failure> {
     let failure = |path: &Path, error| {
         Failure::writing_to(
             "--overlay",
@@ -213,27 +305,32 @@ fn write_overlays(folder: &Path, plan: &Plan, pairs: &[Pair]) -> Result<(), Fail
         )
     };
     fs::create_dir_all(folder).map_err(|error| failure(folder, error))?;
-    for (scenario, (lab, sim)) in scenarios(plan).zip(pairs) {
-        let (Some((run, Some(in_lab))), Some((_, Some(in_sim)))) = (lab.first(), sim.first()) else {
+    for (scenario, stacks) in scenarios(plan).zip(stacks) {
+        let Some((run, Some(in_sim))) = stacks.sim.first() else { continue };
+        let of_others = stacks.others.iter().filter_map(|(other, finished)| {
+            let (_, counts) = finished.first()?;
+            Some((other.name(), curves(scenario, counts.as_ref()?)))
+        });
+        let of_others: Vec<_> = of_others.collect();
+        if of_others.is_empty() {
             continue;
-        };
-        let points = |curve: Curve| -> Vec<(f64, f64)> {
+        }
+        let points = |curve: &Curve| -> Vec<(f64, f64)> {
             let time = |at: usize| (at as u64 * SAMPLE_INTERVAL_NS) as f64 / 1e9;
             curve.iter().enumerate().filter_map(|(at, value)| Some((time(at), (*value)?))).collect()
         };
-        let both = curves(scenario, in_lab).into_iter().zip(curves(scenario, in_sim));
-        let panels: Vec<Panel> = both
-            .map(|((who, what, of_lab), (_, _, of_sim))| {
-                let unit = match what {
-                    "rtt" => "ms",
-                    "rate" => "Mbit/s",
-                    _ => "packets",
-                };
-                let lines =
-                    vec![("lab".to_owned(), points(of_lab)), ("simulator".to_owned(), points(of_sim))];
-                Panel { title: format!("{who}: {what}, {unit}"), lines }
-            })
-            .collect();
+        let panel = |(place, (who, what, of_sim)): (usize, (String, &str, Curve))| {
+            let unit = match what {
+                "rtt" => "ms",
+                "rate" => "Mbit/s",
+                _ => "packets",
+            };
+            let others =
+                of_others.iter().map(|(name, curves)| ((*name).to_owned(), points(&curves[place].2)));
+            let simulator = std::iter::once(("simulator".to_owned(), points(&of_sim)));
+            Panel { title: format!("{who}: {what}, {unit}"), lines: others.chain(simulator).collect() }
+        };
+        let panels: Vec<Panel> = curves(scenario, in_sim).into_iter().enumerate().map(panel).collect();
         let values = run.params.values().map(|value| format!(" {value}"));
         let name = format!("{}{} {}", run.scenario, values.collect::<String>(), run.cc);
         let plain = |c: char| if c.is_ascii_alphanumeric() || ".=".contains(c) { c } else { '-' };
@@ -249,15 +346,14 @@ struct Document<'a> {
     schema_version: u32,
     braid_version: &'a str,
     comparisons: &'a [Comparison],
-    /// The lab's, then the simulator's.
+    /// The others', then the simulator's.
     runs: Vec<&'a Run>,
 }
 
-/// What is asked for of either backend.
+/// What is asked for of each backend.
 fn study(args: &CompareArgs, seeds: Seeds) -> Study {
     let study = set(args).into_iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
-    // Both have this scheduler.
-    study.algorithms(&args.cc).schedulers([braid_lab::SCHEDULER]).seeds(seeds)
+    study.algorithms(&args.cc).seeds(seeds)
 }
 
 fn set(args: &CompareArgs) -> Vec<String> {
@@ -298,20 +394,20 @@ fn run_all(args: &CompareArgs, plan: &Plan, cancel: &Cancel, of: &str) -> Result
     }
 }
 
-/// The simulator, with the kernel's own algorithms where the lab has them.
-struct AsInTheLab;
+/// Another backend, with the kernel's own algorithms where the lab has them.
+struct AsInTheLab<B>(B);
 
-impl Backend for AsInTheLab {
+impl<B: Backend> Backend for AsInTheLab<B> {
     fn name(&self) -> &'static str {
-        Sim.name()
+        self.0.name()
     }
 
     fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
-        Sim.scheduler(name)
+        self.0.scheduler(name)
     }
 
     fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
-        Sim.check(file, cell)
+        self.0.check(file, cell)
     }
 
     fn adapt(&self, cell: &mut Scenario) {
@@ -323,11 +419,11 @@ impl Backend for AsInTheLab {
     }
 
     fn identity(&self, group: &Group) -> Result<String, Error> {
-        Sim.identity(group)
+        self.0.identity(group)
     }
 
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
-        Sim.run(request)
+        self.0.run(request)
     }
 }
 

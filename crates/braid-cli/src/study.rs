@@ -56,10 +56,7 @@ fn on_kernel(study: Study, kernel: Kernel, captures: Option<&Arc<Captures>>) -> 
 fn check_backend(args: &RunArgs) -> Result<(), Failure> {
     let wrong = |message: &str, hint: &str| Err(Failure::bad_input(message, hint));
     match args.backend {
-        Backend::Quic if cfg!(not(feature = "quic")) => wrong(
-            "this braid was built without the backend quic, which needs Rust 1.88",
-            "in a clone of Braid: scripts/quic --cargo build --release -p braid-cli --features quic",
-        ),
+        Backend::Quic if cfg!(not(feature = "quic")) => Err(without_quic()),
         Backend::Quic if args.events || args.pcap.is_some() => wrong(
             "the backend quic writes neither --events nor --pcap",
             "use --qlog DIR, which has each connection's events as qlog",
@@ -79,6 +76,14 @@ fn check_backend(args: &RunArgs) -> Result<(), Failure> {
         }
         Backend::Sim | Backend::Lab | Backend::Host | Backend::Quic => Ok(()),
     }
+}
+
+/// This program cannot do it.
+pub(crate) fn without_quic() -> Failure {
+    Failure::bad_input(
+        "this braid was built without the backend quic, which needs Rust 1.88",
+        "in a clone of Braid: scripts/quic --cargo build --release -p braid-cli --features quic",
+    )
 }
 
 /// What `--dry-run` prints.

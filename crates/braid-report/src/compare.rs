@@ -1,45 +1,51 @@
-//! Comparisons of the simulator with the lab: a row for each subflow and shared link.
+//! Comparisons of the simulator with the lab and the QUIC stack: a row for each subflow and shared link.
 
 use std::fmt::Write as _;
 
 use braid_results::compare::{
-    Comparison, Difference, JAIN_TARGET, Parting, Quantity, RTT_TARGET, THROUGHPUT_TARGET, parting_rule,
+    Comparison, Difference, JAIN_TARGET, Other, Parting, Quantity, RTT_TARGET, THROUGHPUT_TARGET,
+    parting_rule,
 };
 
 use crate::column::Column;
 use crate::figure::number;
 use crate::{Style, layout};
 
-const HEADINGS: [[&str; 3]; 13] = [
-    ["", "", "cc"],
-    ["", "", "flow, link"],
-    ["rate", "sim", "Mbit/s"],
-    ["rate", "lab", "Mbit/s"],
-    ["rate", "sim - lab", "Mbit/s"],
-    ["RTT", "sim", "ms"],
-    ["RTT", "lab", "ms"],
-    ["RTT", "sim - lab", "%"],
-    ["retrans", "sim", "packets"],
-    ["retrans", "lab", "packets"],
-    ["Jain", "sim", ""],
-    ["Jain", "lab", ""],
-    ["", "", "outside"],
-];
+/// With one backend beside the simulator all differences are shown; with two, the three of each.
+fn headings(others: &[Other]) -> Vec<[&'static str; 3]> {
+    let mut all = vec![["", "", "cc"], ["", "", "flow, link"]];
+    let groups =
+        [("rate", "Mbit/s", "Mbit/s"), ("RTT", "ms", "%"), ("retrans", "packets", ""), ("Jain", "", "")];
+    for (group, unit, of_difference) in groups {
+        all.push([group, "sim", unit]);
+        all.extend(others.iter().map(|other| [group, other.name(), unit]));
+        if let ([other], false) = (others, of_difference.is_empty()) {
+            let difference = match other {
+                Other::Lab => "sim - lab",
+                Other::Quic => "sim - quic",
+            };
+            all.push([group, difference, of_difference]);
+        }
+    }
+    all.push(["", "", "outside"]);
+    all
+}
 
 /// Tables for a terminal, one for each cell.
 pub fn text(comparisons: &[Comparison], style: Style) -> String {
     let mut out = String::new();
     for cell in comparisons.chunk_by(same_cell) {
         let _ = writeln!(out, "{}", layout::bold(&title(&cell[0]), style));
-        let _ = writeln!(out, "{}", layout::dim(&circumstances(&cell[0]), style));
-        let mut columns: Vec<Column> = HEADINGS
+        let _ = writeln!(out, "{}", layout::dim(&circumstances(cell), style));
+        let headings = headings(&others(cell));
+        let mut columns: Vec<Column> = headings
             .iter()
             .enumerate()
             .map(|(at, heading)| Column {
                 heading: heading.map(str::to_owned),
                 cells: Vec::new(),
                 rank: 0,
-                number: at > 1 && at + 1 < HEADINGS.len(),
+                number: at > 1 && at + 1 < headings.len(),
             })
             .collect();
         for row in rows(cell) {
@@ -48,15 +54,15 @@ pub fn text(comparisons: &[Comparison], style: Style) -> String {
         let shown: Vec<&Column> = columns.iter().collect();
         let _ = writeln!(out, "{}\n", layout::draw(&shown, style));
         for comparison in cell {
-            let _ = writeln!(out, "{}: {}.", comparison.cc, parts(comparison));
+            let _ = writeln!(out, "{}: {}.", subject(cell, comparison), parts(comparison));
             for doubt in &comparison.doubts {
-                let _ = writeln!(out, "{}: doubtful: {doubt}.", comparison.cc);
+                let _ = writeln!(out, "{}: doubtful: {doubt}.", subject(cell, comparison));
             }
         }
         out.push('\n');
     }
     let _ = writeln!(out, "{}", score(comparisons));
-    let _ = writeln!(out, "{}", layout::dim(&layout::wrap(&legend(), style.width), style));
+    let _ = writeln!(out, "{}", layout::dim(&layout::wrap(&legend(comparisons), style.width), style));
     out
 }
 
@@ -64,26 +70,27 @@ pub fn text(comparisons: &[Comparison], style: Style) -> String {
 pub fn markdown(comparisons: &[Comparison]) -> String {
     let mut out = String::new();
     for cell in comparisons.chunk_by(same_cell) {
-        let _ = writeln!(out, "### {}\n\n{}\n", title(&cell[0]), circumstances(&cell[0]));
-        let headings = HEADINGS.map(|heading| {
+        let _ = writeln!(out, "### {}\n\n{}\n", title(&cell[0]), circumstances(cell));
+        let words = |heading: [&'static str; 3]| -> String {
             let words: Vec<&str> = heading.into_iter().filter(|word| !word.is_empty()).collect();
             words.join(" ")
-        });
+        };
+        let headings: Vec<String> = headings(&others(cell)).into_iter().map(words).collect();
         let _ = writeln!(out, "| {} |", headings.join(" | "));
-        let _ = writeln!(out, "|---|---|{}---|", "--:|".repeat(HEADINGS.len() - 3));
+        let _ = writeln!(out, "|---|---|{}---|", "--:|".repeat(headings.len() - 3));
         for row in rows(cell) {
             let _ = writeln!(out, "| {} |", row.join(" | "));
         }
         out.push('\n');
         for comparison in cell {
-            let _ = writeln!(out, "- {}: {}.", comparison.cc, parts(comparison));
+            let _ = writeln!(out, "- {}: {}.", subject(cell, comparison), parts(comparison));
             for doubt in &comparison.doubts {
-                let _ = writeln!(out, "- {}: doubtful: {doubt}.", comparison.cc);
+                let _ = writeln!(out, "- {}: doubtful: {doubt}.", subject(cell, comparison));
             }
         }
         out.push('\n');
     }
-    let _ = writeln!(out, "{}\n\n{}", score(comparisons), legend());
+    let _ = writeln!(out, "{}\n\n{}", score(comparisons), legend(comparisons));
     out
 }
 
@@ -96,78 +103,121 @@ fn title(comparison: &Comparison) -> String {
     format!("{}{}", comparison.scenario, parameters.collect::<String>())
 }
 
-fn circumstances(comparison: &Comparison) -> String {
-    let [from, to] = comparison.measured_s;
+/// The backends beside the simulator, each once.
+fn others(comparisons: &[Comparison]) -> Vec<Other> {
+    let mut all: Vec<Other> = Vec::new();
+    for comparison in comparisons {
+        if !all.contains(&comparison.backend) {
+            all.push(comparison.backend);
+        }
+    }
+    all
+}
+
+/// Whom a line is about.
+fn subject(cell: &[Comparison], comparison: &Comparison) -> String {
+    match others(cell)[..] {
+        [_] => comparison.cc.clone(),
+        _ => format!("{}, {}", comparison.cc, comparison.backend.name()),
+    }
+}
+
+fn circumstances(cell: &[Comparison]) -> String {
+    let first = &cell[0];
+    let [from, to] = first.measured_s;
     let runs = |n: usize| if n == 1 { "1 seed".to_owned() } else { format!("{n} seeds") };
+    let of = |other: &Other| {
+        let own = cell.iter().find(|comparison| comparison.backend == *other);
+        format!(", {} in {}", runs(own.map_or(0, |own| own.other_runs.value)), other.noun())
+    };
     format!(
-        "{} s, measured from {from} s to {to} s; {} in the simulator, {} in the lab",
-        comparison.duration_s,
-        runs(comparison.sim_runs),
-        runs(comparison.lab_runs)
+        "{} s, measured from {from} s to {to} s; {} in the simulator{}",
+        first.duration_s,
+        runs(first.sim_runs),
+        others(cell).iter().map(of).collect::<String>()
     )
 }
 
-fn rows(cell: &[Comparison]) -> Vec<[String; 13]> {
+fn rows(cell: &[Comparison]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    for comparison in cell {
-        let all = &comparison.differences;
-        let mut whose: Vec<&str> = all.iter().map(|own| own.who.as_str()).collect();
+    // The comparisons of one congestion control, one for each backend beside the simulator.
+    for of_cc in cell.chunk_by(|a, b| a.cc == b.cc) {
+        let mut whose: Vec<&str> = of_cc[0].differences.iter().map(|own| own.who.as_str()).collect();
         whose.dedup();
         for who in whose {
-            let of = |what| all.iter().find(|own| own.who == who && own.what == what);
-            let [rate, rtt, retransmissions, jain] =
-                [Quantity::Throughput, Quantity::Rtt, Quantity::Retransmissions, Quantity::Jain].map(of);
-            let value = |own: Option<&Difference>, of: &dyn Fn(&Difference) -> String| {
-                own.map_or_else(String::new, of)
-            };
-            let mbit = |bps: f64| number(bps / 1e6, 2);
-            let outside = [(rate, "rate"), (rtt, "RTT"), (jain, "Jain")];
-            let outside: Vec<&str> = outside
-                .iter()
-                .filter_map(|(own, name)| own.filter(|own| !own.within).map(|_| *name))
-                .collect();
-            rows.push([
-                comparison.cc.clone(),
-                who.to_owned(),
-                value(rate, &|own| mbit(own.sim)),
-                value(rate, &|own| mbit(own.lab)),
-                value(rate, &|own| match own.interval {
-                    Some(half) => format!("{} \u{b1} {}", mbit(own.difference), mbit(half)),
-                    None => mbit(own.difference),
-                }),
-                value(rtt, &|own| number(own.sim, 1)),
-                value(rtt, &|own| number(own.lab, 1)),
-                value(rtt, &|own| {
-                    let percent = |value: f64| number(100.0 * value / own.lab, 0);
-                    match own.interval {
-                        Some(half) => format!("{} \u{b1} {}", percent(own.difference), percent(half)),
-                        None => percent(own.difference),
-                    }
-                }),
-                value(retransmissions, &|own| number(own.sim, 0)),
-                value(retransmissions, &|own| number(own.lab, 0)),
-                value(jain, &|own| number(own.sim, 3)),
-                value(jain, &|own| number(own.lab, 3)),
-                outside.join(", "),
-            ]);
+            rows.push(row(of_cc, who));
         }
     }
     rows
 }
 
+fn row(of_cc: &[Comparison], who: &str) -> Vec<String> {
+    const QUANTITIES: [(Quantity, &str); 4] = [
+        (Quantity::Throughput, "rate"),
+        (Quantity::Rtt, "RTT"),
+        (Quantity::Retransmissions, "retrans"),
+        (Quantity::Jain, "Jain"),
+    ];
+    let mut row = vec![of_cc[0].cc.clone(), who.to_owned()];
+    let mut outside: Vec<String> = Vec::new();
+    for (what, name) in QUANTITIES {
+        let of = |comparison: &Comparison| {
+            comparison.differences.iter().find(|own| own.who == who && own.what == what).cloned()
+        };
+        let each: Vec<Option<Difference>> = of_cc.iter().map(of).collect();
+        let text = |value: f64| match what {
+            Quantity::Throughput => number(value / 1e6, 2),
+            Quantity::Rtt => number(value, 1),
+            Quantity::Retransmissions => number(value, 0),
+            Quantity::Jain => number(value, 3),
+        };
+        let shown = |value: Option<f64>| value.map_or_else(String::new, text);
+        row.push(shown(each.iter().flatten().next().map(|own| own.sim)));
+        row.extend(each.iter().map(|own| shown(own.as_ref().map(|own| own.other.value))));
+        if let ([own], Quantity::Throughput | Quantity::Rtt) = (&each[..], what) {
+            row.push(own.as_ref().map_or_else(String::new, |own| difference(own, what)));
+        }
+        for (own, comparison) in each.iter().zip(of_cc) {
+            if own.as_ref().is_some_and(|own| !own.within) {
+                let backend =
+                    if of_cc.len() > 1 { format!("{} ", comparison.backend.name()) } else { String::new() };
+                outside.push(format!("{backend}{name}"));
+            }
+        }
+    }
+    row.push(outside.join(", "));
+    row
+}
+
+/// The difference, and its interval if there is one.
+fn difference(own: &Difference, what: Quantity) -> String {
+    let text = |value: f64| match what {
+        Quantity::Rtt => number(100.0 * value / own.other.value, 0),
+        _ => number(value / 1e6, 2),
+    };
+    match own.interval {
+        Some(half) => format!("{} \u{b1} {}", text(own.difference), text(half)),
+        None => text(own.difference),
+    }
+}
+
 fn parts(comparison: &Comparison) -> String {
     match &comparison.parting {
-        None if comparison.lab_runs == 0 => "no run of the lab succeeded".to_owned(),
+        None if comparison.other_runs.value == 0 => {
+            format!("no run of {} succeeded", comparison.backend.noun())
+        }
         None => "no point where they part".to_owned(),
-        Some(Parting { time_s, seed, who, what, lab, sim_low, sim_high }) => {
+        Some(Parting { time_s, seed, who, what, other, sim_low, sim_high }) => {
             let unit = match *what {
                 "rtt" => "ms",
                 "rate" => "Mbit/s",
                 _ => "packets",
             };
             format!(
-                "part at {time_s:.1} s (lab's seed {seed}): {what} of {who} is {} {unit} in the lab, {} to {} in the simulator",
-                number(*lab, 1),
+                "part at {time_s:.1} s ({}'s seed {seed}): {what} of {who} is {} {unit} in {}, {} to {} in the simulator",
+                comparison.backend.name(),
+                number(other.value, 1),
+                comparison.backend.noun(),
                 number(*sim_low, 1),
                 number(*sim_high, 1)
             )
@@ -193,13 +243,76 @@ fn score(comparisons: &[Comparison]) -> String {
     )
 }
 
-fn legend() -> String {
+fn legend(comparisons: &[Comparison]) -> String {
+    let what = |other: &Other| match other {
+        Other::Lab => " lab: MPTCP of a Linux kernel, in a virtual machine.",
+        Other::Quic => " quic: multipath QUIC, the stack noq, over the simulator's links.",
+    };
+    let stacks: String = others(comparisons).iter().map(what).collect();
     format!(
         "rate: IP bytes of a subflow. RTT: mean of the smoothed RTT. \u{b1}: half the 95 % confidence interval of the difference. Targets: rate \
-         within {:.0} % of the slowest link's or that interval, RTT within {:.0} % of the lab's, Jain's index within \
-         {JAIN_TARGET}; outside: what misses them. They part where {}.",
+         within {:.0} % of the slowest link's or that interval, RTT within {:.0} % of the other's, Jain's index within \
+         {JAIN_TARGET}; outside: what misses them. They part where {}. sim: TCP and MPTCP of the simulator.{stacks}",
         100.0 * THROUGHPUT_TARGET,
         100.0 * RTT_TARGET,
         parting_rule()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use braid_results::compare::Keyed;
+
+    use super::*;
+
+    fn comparison(backend: Other, value: f64, within: bool) -> Comparison {
+        let difference = Difference {
+            figure: "connections.mp0.subflows.a.throughput_bps".into(),
+            who: "mp0 a".into(),
+            what: Quantity::Throughput,
+            sim: 9e6,
+            other: Keyed { key: backend.name(), value },
+            difference: 9e6 - value,
+            interval: None,
+            allowed: Some(1e6),
+            within,
+        };
+        Comparison {
+            scenario: "s".into(),
+            cc: "lia".into(),
+            params: [].into_iter().collect(),
+            backend,
+            duration_s: 10.0,
+            measured_s: [1.0, 10.0],
+            sim_runs: 3,
+            other_runs: Keyed { key: "runs", value: 1 },
+            doubts: Vec::new(),
+            differences: vec![difference],
+            parting: None,
+        }
+    }
+
+    #[test]
+    fn three_stacks_stand_in_one_row_and_each_has_its_line_below() {
+        let both = [comparison(Other::Lab, 8.9e6, true), comparison(Other::Quic, 7.5e6, false)];
+        let table = markdown(&both);
+        assert!(
+            table.contains("| cc | flow, link | rate sim Mbit/s | rate lab Mbit/s | rate quic Mbit/s |"),
+            "{table}"
+        );
+        assert!(table.contains("| lia | mp0 a | 9.00 | 8.90 | 7.50 |"), "{table}");
+        assert!(table.contains("| quic rate |"), "what is outside says where: {table}");
+        assert!(table.contains("- lia, quic: no point where they part."), "{table}");
+        assert!(
+            table.contains("3 seeds in the simulator, 1 seed in the lab, 1 seed in the QUIC stack"),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn one_beside_the_simulator_is_shown_with_the_difference() {
+        let table = markdown(&[comparison(Other::Quic, 7.5e6, false)]);
+        assert!(table.contains("rate sim - quic Mbit/s") && table.contains("| 7.50 | 1.50 |"), "{table}");
+        assert!(table.contains("- lia: no point where they part."), "{table}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use braid_scenario::model::{Kind, Scenario};
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::measure::{Measurements, SAMPLE_INTERVAL_NS, SubflowSample};
@@ -24,6 +24,51 @@ const APART_SAMPLES: usize = 10;
 /// Rates are means over this many samples.
 const RATE_SAMPLES: usize = 10;
 
+/// What the simulator is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Other {
+    /// MPTCP of a Linux kernel.
+    Lab,
+    /// A multipath QUIC stack.
+    Quic,
+}
+
+impl Other {
+    /// As results and `--backends` call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lab => "lab",
+            Self::Quic => "quic",
+        }
+    }
+
+    /// In a sentence.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Lab => "the lab",
+            Self::Quic => "the QUIC stack",
+        }
+    }
+}
+
+/// A value of that backend: in JSON its key is the backend's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Keyed<T> {
+    /// Of the JSON object that it is part of.
+    pub key: &'static str,
+    /// The value.
+    pub value: T,
+}
+
+impl<T: Serialize> Serialize for Keyed<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(self.key, &self.value)?;
+        map.end()
+    }
+}
+
 /// A cell and congestion control on both backends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
@@ -33,15 +78,18 @@ pub struct Comparison {
     pub cc: String,
     /// As in [`crate::Run`].
     pub params: IndexMap<String, String>,
+    /// What the simulator is compared with.
+    pub backend: Other,
     /// Length of the whole run, seconds.
     pub duration_s: f64,
     /// The part that is measured, seconds since the start of the run.
     pub measured_s: [f64; 2],
     /// Number of runs in the simulator.
     pub sim_runs: usize,
-    /// Number of runs in the lab.
-    pub lab_runs: usize,
-    /// Of the lab's runs, each once, with what makes it doubtful.
+    /// Number of runs in the other: `lab_runs` or `quic_runs`.
+    #[serde(flatten)]
+    pub other_runs: Keyed<usize>,
+    /// Of the other's runs, each once, with what makes it doubtful.
     pub doubts: Vec<String>,
     /// Each figure.
     pub differences: Vec<Difference>,
@@ -60,9 +108,10 @@ pub struct Difference {
     pub what: Quantity,
     /// Mean in the simulator.
     pub sim: f64,
-    /// Mean in the lab.
-    pub lab: f64,
-    /// The simulator's minus the lab's.
+    /// Mean in the other: `lab` or `quic`.
+    #[serde(flatten)]
+    pub other: Keyed<f64>,
+    /// The simulator's minus the other's.
     pub difference: f64,
     /// Half the 95 % confidence interval of the difference, by Student's t with a common variance; absent if there are
     /// fewer than three runs.
@@ -98,7 +147,7 @@ pub struct Side<'a> {
 }
 
 /// The differences between both.
-pub fn differences(scenario: &Scenario, sim: Side<'_>, lab: Side<'_>) -> Vec<Difference> {
+pub fn differences(scenario: &Scenario, sim: Side<'_>, backend: Other, other: Side<'_>) -> Vec<Difference> {
     type Allowed<'a> = &'a dyn Fn(f64, f64) -> Option<f64>;
     let mut found = Vec::new();
     let mut add =
@@ -114,14 +163,14 @@ pub fn differences(scenario: &Scenario, sim: Side<'_>, lab: Side<'_>) -> Vec<Dif
                 who,
                 what,
                 sim: a.mean,
-                lab: b.mean,
+                other: Keyed { key: backend.name(), value: b.mean },
                 difference,
                 interval,
                 allowed,
                 within,
             });
         };
-    let figures = |path: &str| [sim, lab].map(|side| side.summary.get(path).copied());
+    let figures = |path: &str| [sim, other].map(|side| side.summary.get(path).copied());
     for (nth, connection) in scenario.connections.iter().enumerate() {
         for (number, subflow) in connection.subflows.iter().enumerate() {
             let path =
@@ -136,13 +185,13 @@ pub fn differences(scenario: &Scenario, sim: Side<'_>, lab: Side<'_>) -> Vec<Dif
             let rates = figures(&rate);
             let allowed = |_, chance: f64| Some((THROUGHPUT_TARGET * rate_bps).max(chance));
             add(rate, &who, Quantity::Throughput, rates, &allowed);
-            let rtts = [sim, lab].map(|side| {
+            let rtts = [sim, other].map(|side| {
                 let of = |counts: &&Measurements| {
                     smoothed_rtt_ms(scenario, &counts.connections[nth].subflows[number].samples)
                 };
                 Statistics::of(&side.counts.iter().filter_map(of).collect::<Vec<f64>>())
             });
-            add(rtt, &who, Quantity::Rtt, rtts, &|lab, _| Some(RTT_TARGET * lab));
+            add(rtt, &who, Quantity::Rtt, rtts, &|other, _| Some(RTT_TARGET * other));
             let retransmissions = figures(&again);
             add(again, &who, Quantity::Retransmissions, retransmissions, &|_, _| None);
         }
@@ -183,19 +232,20 @@ fn interval(a: &Statistics, b: &Statistics) -> Option<f64> {
     Some(t * (variance * (1.0 / a.n as f64 + 1.0 / b.n as f64)).sqrt())
 }
 
-/// Where a run of the lab leaves the runs of the simulator.
+/// Where a run of the other leaves the runs of the simulator.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parting {
     /// Since the start of the run, seconds.
     pub time_s: f64,
-    /// The lab's seed.
+    /// The other's seed.
     pub seed: u64,
     /// Connection and subflow, or link.
     pub who: String,
     /// `cwnd`, `rtt`, `rate` or `queue`.
     pub what: &'static str,
-    /// Packets, milliseconds or Mbit/s.
-    pub lab: f64,
+    /// Packets, milliseconds or Mbit/s: `lab` or `quic`.
+    #[serde(flatten)]
+    pub other: Keyed<f64>,
     /// The lowest of all runs of the simulator at that time.
     pub sim_low: f64,
     /// The highest.
@@ -205,7 +255,7 @@ pub struct Parting {
 /// The rule by which [`parting`] finds its point, for people.
 pub fn parting_rule() -> String {
     format!(
-        "a value of the lab is outside of those of all runs of the simulator at that time, by more than {:.0} % and \
+        "a value of the other is outside of those of all runs of the simulator at that time, by more than {:.0} % and \
          {APART_LEAST} packets, ms or Mbit/s, for {:.0} s at a stretch",
         100.0 * APART_SHARE,
         (APART_SAMPLES as u64 * SAMPLE_INTERVAL_NS) as f64 / 1e9
@@ -256,14 +306,19 @@ pub fn curves(scenario: &Scenario, counts: &Measurements) -> Vec<(String, &'stat
     curves
 }
 
-/// The first point where one of the lab's runs, each with its seed, leaves those of the simulator, if there is one.
+/// The first point where one of the other's runs, each with its seed, leaves those of the simulator, if there is one.
 ///
 /// # Panics
 /// If the measurements are not of this scenario.
-pub fn parting(scenario: &Scenario, sim: &[&Measurements], lab: &[(u64, &Measurements)]) -> Option<Parting> {
+pub fn parting(
+    scenario: &Scenario,
+    sim: &[&Measurements],
+    backend: Other,
+    other: &[(u64, &Measurements)],
+) -> Option<Parting> {
     let references: Vec<_> = sim.iter().map(|counts| curves(scenario, counts)).collect();
     let mut first: Option<Parting> = None;
-    for &(seed, counts) in lab {
+    for &(seed, counts) in other {
         for (number, (who, what, values)) in curves(scenario, counts).into_iter().enumerate() {
             let bounds = |at: usize| {
                 let known = references.iter().filter_map(|curves| curves[number].2[at]);
@@ -285,8 +340,9 @@ pub fn parting(scenario: &Scenario, sim: &[&Measurements], lab: &[(u64, &Measure
             let time_s = (at as u64 * SAMPLE_INTERVAL_NS) as f64 / 1e9;
             if first.as_ref().is_none_or(|first| time_s < first.time_s) {
                 let (sim_low, sim_high) = bounds(at).expect("it is apart from something");
-                let lab = values[at].expect("it is apart");
-                first = Some(Parting { time_s, seed, who, what, lab, sim_low, sim_high });
+                let value = values[at].expect("it is apart");
+                let other = Keyed { key: backend.name(), value };
+                first = Some(Parting { time_s, seed, who, what, other, sim_low, sim_high });
             }
         }
     }
@@ -362,16 +418,16 @@ mod tests {
         let sim: Vec<&Measurements> = sim.iter().collect();
         // A second short of a sample is not enough; later it stays away.
         let lab = with_window(|at| if (20..29).contains(&at) || at >= 50 { 40 } else { 25 });
-        let found = parting(&scenario(), &sim, &[(7, &lab)]).expect("it leaves");
+        let found = parting(&scenario(), &sim, Other::Lab, &[(7, &lab)]).expect("it leaves");
         assert_eq!((found.time_s, found.seed, found.who.as_str(), found.what), (5.0, 7, "t", "cwnd"));
-        assert_eq!((found.lab, found.sim_low, found.sim_high), (40.0, 20.0, 30.0));
+        assert_eq!((found.other.value, found.sim_low, found.sim_high), (40.0, 20.0, 30.0));
     }
 
     #[test]
     fn what_stays_in_the_range_or_close_to_it_does_not_part() {
         let sim = [with_window(|_| 20), with_window(|_| 30)];
         let sim: Vec<&Measurements> = sim.iter().collect();
-        assert_eq!(parting(&scenario(), &sim, &[(1, &with_window(|_| 32))]), None);
-        assert_eq!(parting(&scenario(), &sim, &[(1, &with_window(|_| 18))]), None);
+        assert_eq!(parting(&scenario(), &sim, Other::Lab, &[(1, &with_window(|_| 32))]), None);
+        assert_eq!(parting(&scenario(), &sim, Other::Lab, &[(1, &with_window(|_| 18))]), None);
     }
 }

@@ -2,6 +2,8 @@
 
 mod measured;
 mod state;
+#[cfg(test)]
+mod tests;
 mod traffic;
 
 use std::cmp::Reverse;

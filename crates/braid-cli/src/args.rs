@@ -211,7 +211,7 @@ pub(crate) struct RunArgs {
     /// one interface per subflow. About 250 bytes per packet.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) pcap: Option<PathBuf>,
-    /// With --backend quic, also write each connection's events, as its sender sees them, into this folder: qlog, for qvis.
+    /// With --backend quic, also write each connection's events, as its sender sees them, into this folder: qlog, JSON texts in sequence.
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub(crate) qlog: Option<PathBuf>,
     /// With --pcap, keep at most this many bytes of each packet; all headers fit into 128.

@@ -108,6 +108,34 @@ fn read_faults(log: &mut impl Read, faults: &mut Vec<String>) {
     }
 }
 
+/// Without the warning that a kernel gives once where it has skipped a program (kernel/README.md), and the trace below it.
+/// Kernels in guests skip none.
+fn unexplained(mut faults: Vec<String>) -> Vec<String> {
+    let skipped = |fault: &String| {
+        fault.contains("WARNING:")
+            && ["tcp_undo_cwnd_reduction+", "tcp_cwnd_reduction+"].iter().any(|place| fault.contains(place))
+    };
+    if let Some(at) = faults.iter().position(skipped).filter(|_| env::var_os("BRAID_GUEST").is_none()) {
+        let trace = usize::from(faults.get(at + 1).is_some_and(|next| next.contains("Call Trace")));
+        faults.drain(at..=at + trace);
+    }
+    faults
+}
+
+#[test]
+fn the_warning_of_a_skipped_program_is_explained_once_and_nothing_else_is() {
+    let all = |faults: &[&str]| faults.iter().map(|&fault| fault.to_owned()).collect::<Vec<_>>();
+    let skipped =
+        "4,743,20,-;WARNING: CPU: 1 PID: 75 at ./include/net/tcp.h:1434 tcp_undo_cwnd_reduction+0xbd/0xd0";
+    let other = "4,743,20,-;WARNING: CPU: 1 PID: 75 at net/ipv4/tcp_input.c:2 tcp_ack+0xbd/0xd0";
+    let trace = "4,756,20,-;Call Trace:";
+    if env::var_os("BRAID_GUEST").is_none() {
+        assert!(unexplained(all(&[skipped, trace])).is_empty());
+        assert_eq!(unexplained(all(&[skipped, trace, skipped, trace])).len(), 2);
+    }
+    assert_eq!(unexplained(all(&[other, trace])), all(&[other, trace]));
+}
+
 #[test]
 fn messages_that_the_log_lost_are_a_fault_and_those_behind_them_are_read() {
     struct Log(Vec<Result<&'static str, ErrorKind>>);
@@ -245,7 +273,7 @@ fn connections_survive_algorithms_that_are_replaced_and_unloaded_and_the_kernel_
         churned.0, churned.1
     ));
     eventually("programs and maps are freed", || objects().is_subset(&objects_before));
-    let faults = log.faults();
+    let faults = unexplained(log.faults());
     assert!(faults.is_empty(), "{faults:#?}");
     assert!(
         damaged.len() as u64 <= 1 + opened / 5_000,

@@ -6,7 +6,6 @@ use std::ops::Range;
 use braid_results::measure::{ConnectionCounts, SubflowCounts, Transfer};
 use braid_scenario::model::{Connection as Model, ConstantRate, Traffic};
 
-use crate::counts::add;
 use crate::flow::Flow;
 
 /// Packets that an application with pauses has written beyond the windows, so that the network never waits for it.
@@ -166,7 +165,7 @@ impl<'a> Application<'a> {
         self.retired_bytes += flow.streams.read;
         self.retired_packets += flow.paths.packets_delivered;
         for (sum, counts) in self.retired.iter_mut().zip(flow.paths.totals(now_ns)) {
-            add(sum, &counts);
+            sum.add(&counts);
         }
     }
 
@@ -186,7 +185,7 @@ impl<'a> Application<'a> {
         for flow in flows {
             counts.goodput_bytes += flow.streams.read;
             for (sum, own) in counts.subflows.iter_mut().zip(flow.paths.totals(now_ns)) {
-                add(sum, &own);
+                sum.add(&own);
             }
         }
         counts

@@ -1,21 +1,6 @@
-//! Sums and differences of what is counted of the QUIC connections.
+//! Differences of what is counted of the QUIC connections.
 
-use braid_results::measure::{ConnectionCounts, SubflowCounts};
-
-/// Adds what was counted of the same subflow elsewhere.
-pub(crate) fn add(sum: &mut SubflowCounts, counts: &SubflowCounts) {
-    sum.active_ns += counts.active_ns;
-    sum.received_bytes += counts.received_bytes;
-    sum.packets_sent += counts.packets_sent;
-    sum.retransmissions += counts.retransmissions;
-    sum.fast_retransmits += counts.fast_retransmits;
-    sum.timeouts += counts.timeouts;
-    sum.ecn_reductions += counts.ecn_reductions;
-    sum.undos += counts.undos;
-    sum.rtt_sum_us += counts.rtt_sum_us;
-    sum.rtt_samples += counts.rtt_samples;
-    sum.cwnd_integral += counts.cwnd_integral;
-}
+use braid_results::measure::ConnectionCounts;
 
 /// What was counted between two looks at a connection.
 pub(crate) fn difference(mut end: ConnectionCounts, start: &ConnectionCounts) -> ConnectionCounts {

@@ -8,7 +8,6 @@ use braid_results::measure::{SubflowCounts, SubflowSample, VerdictChange};
 use braid_scenario::model::Connection as Model;
 use noq_proto::{Connection, PathId, PathStatus};
 
-use crate::counts::add;
 use crate::endpoint::subflow_of;
 
 /// One path's latest state, and which subflow of the scenario it is.
@@ -147,7 +146,7 @@ impl Paths {
             counts.active_ns += since.map_or(0, |since| now_ns - since);
         }
         for counted in self.counted.values() {
-            add(&mut subflows[counted.subflow], &counted.counts(now_ns));
+            subflows[counted.subflow].add(&counted.counts(now_ns));
         }
         subflows
     }

@@ -208,6 +208,23 @@ pub struct SubflowCounts {
     pub verdicts: Vec<VerdictChange>,
 }
 
+impl SubflowCounts {
+    /// Adds what was counted of the same subflow elsewhere; samples and verdicts stay as they are.
+    pub fn add(&mut self, counts: &Self) {
+        self.active_ns += counts.active_ns;
+        self.received_bytes += counts.received_bytes;
+        self.packets_sent += counts.packets_sent;
+        self.retransmissions += counts.retransmissions;
+        self.fast_retransmits += counts.fast_retransmits;
+        self.timeouts += counts.timeouts;
+        self.ecn_reductions += counts.ecn_reductions;
+        self.undos += counts.undos;
+        self.rtt_sum_us += counts.rtt_sum_us;
+        self.rtt_samples += counts.rtt_samples;
+        self.cwnd_integral += counts.cwnd_integral;
+    }
+}
+
 /// From a certain time on, a detector says this of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct VerdictChange {

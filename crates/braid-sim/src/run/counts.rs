@@ -20,7 +20,7 @@ impl Run<'_> {
         for (subflow, path) in self.paths.iter().enumerate() {
             let scenario_subflow = &mut sums[path.scenario_subflow];
             scenario_subflow.packets += self.receivers[subflow].received_packets;
-            scenario_subflow.add(&self.counts(subflow));
+            scenario_subflow.counts.add(&self.counts(subflow));
         }
         let packets_delivered = sums.iter().map(|scenario_subflow| scenario_subflow.packets).sum();
         let mut sums = sums.into_iter().map(|scenario_subflow| scenario_subflow.counts);

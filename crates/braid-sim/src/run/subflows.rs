@@ -58,7 +58,7 @@ impl Run<'_> {
         let retired = &mut self.retired[path.scenario_subflow];
         retired.packets += self.receivers[subflow].received_packets;
         retired.verdicts.append(&mut self.senders[subflow].verdicts);
-        retired.add(&counts);
+        retired.counts.add(&counts);
         path.id = path.id.wrapping_add(self.number_mask + 1);
         if path.id == NOBODY {
             path.id &= self.number_mask;

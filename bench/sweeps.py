@@ -313,9 +313,10 @@ def own(folder: Path, small: bool) -> None:
         text = re.sub(rf"\b(BRAID_PARAMS|BRAID_ALGORITHM)\({name}\b", rf"\1({other}", text)
         file = folder / f"{other}.c"
         file.write_text(text)
+        seeds = 2 if small else 800 // heavy
         words = [harness.braid_binary(), "run", str(harness.SCENARIOS / "sweep.toml"), "--set",
                  f"link.wifi.rate={4 * heavy}mbit", "--set", f"link.cell.rate={4 * heavy}mbit", "--format", "json",
-                 "--seeds", "2" if small else str(200 // heavy), "--jobs", "1", "--quiet", "--algorithm", str(file)]  # fmt: skip
+                 "--seeds", str(seeds), "--jobs", "1", "--quiet", "--algorithm", str(file)]  # fmt: skip
         # What both need before the first run, the C compiler among it.
         start = statistics.median(finish([*words, "--cc", name, "--dry-run"])[1] for _ in range(5))
         times: dict[str, list[float]] = {name: [], other: []}
@@ -327,7 +328,7 @@ def own(folder: Path, small: bool) -> None:
         results = {which: json.loads(text.replace(other.encode(), name.encode()))["runs"] for which, text in said.items()}
         bound(f"{name} from outside: other results", results[name] == results[other])
         over = statistics.median(b / a - 1 for a, b in zip(times[name], times[other], strict=True))
-        each = 1000 * statistics.median(times[name]) / (2 if small else 200 // heavy)
+        each = 1000 * statistics.median(times[name]) / seeds
         rows.append([name, f"{each:.1f}", f"{100 * over:+.1f}", spread(times)])
         bound(f"{name} from outside costs {100 * over:.1f} %, wanted 5", small or over <= 0.05 or heavy == LIGHT)
     harness.table(["", "CPU ms/run", "outside costs %", "rounds"], rows)

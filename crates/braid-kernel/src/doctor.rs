@@ -42,7 +42,7 @@ pub fn doctor() -> Vec<Requirement> {
     let sys_admin = effective.contains(CapabilitySet::SYS_ADMIN);
     let clang = ["clang-19", "clang"].into_iter().find(|name| in_path(name));
     let netem = module_exists(&release, "sch_netem") || kallsyms_has("netem_enqueue");
-    vec![
+    let mut all = vec![
         Requirement {
             what: "Linux 6.4 or newer",
             is_met: version(&release).is_some_and(|version| version >= OLDEST_KERNEL),
@@ -123,7 +123,87 @@ pub fn doctor() -> Vec<Requirement> {
             why: "to build braid, and to load C files of your own; the programs of Braid's are inside the binary",
             remedy: "apt-get install clang",
         },
+    ];
+    all.extend(schedulers(&release));
+    all
+}
+
+/// What the kernel module with the packet schedulers needs besides MPTCP and BTF.
+fn schedulers(release: &str) -> [Requirement; 3] {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let names = read("/proc/sys/net/mptcp/available_schedulers");
+    let ours = names.split_whitespace().filter(|name| name.starts_with("braid_")).count();
+    let headers = Path::new("/lib/modules").join(release).join("build/Makefile").exists();
+    let module = match ours {
+        0 if module_exists(release, "braid_sched") => "installed, not loaded".to_owned(),
+        0 => "no".to_owned(),
+        ours => format!("loaded, {ours} schedulers"),
+    };
+    let refusal = refusal(
+        &read("/sys/kernel/security/lockdown"),
+        &read("/sys/module/module/parameters/sig_enforce"),
+        &read("/proc/cpuinfo"),
+        &read("/proc/cmdline"),
+        kallsyms_has("register_kprobe"),
+    );
+    [
+        Requirement {
+            what: "kernel headers",
+            is_met: headers,
+            is_essential: false,
+            found: if headers { "yes".into() } else { format!("no headers of {release}") },
+            why: "to build the module with the packet schedulers, braid_sched; the lab has its own",
+            remedy: "apt-get install linux-headers-$(uname -r) make gcc",
+        },
+        Requirement {
+            what: "a kernel that takes modules of one's own",
+            is_met: refusal.is_none(),
+            is_essential: false,
+            found: refusal.map_or("yes", |(found, _)| found).into(),
+            why: "braid_sched comes with no distribution, so nobody has signed it",
+            remedy: refusal.map_or("", |(_, remedy)| remedy),
+        },
+        Requirement {
+            what: "packet schedulers, the module braid_sched",
+            is_met: ours > 0,
+            is_essential: false,
+            found: module,
+            why: "schedulers of Braid for MPTCP in this kernel, by sysctl net.mptcp.scheduler",
+            remedy: "install braid-sched-dkms or see kernel/mptcp_sched, then modprobe braid_sched; Linux 6.12 or newer",
+        },
     ]
+}
+
+/// Why a kernel would not take the module, and what to do about it.
+fn refusal(
+    lockdown: &str,
+    enforced: &str,
+    processor: &str,
+    arguments: &str,
+    has_probes: bool,
+) -> Option<(&'static str, &'static str)> {
+    let has_ibt = processor
+        .lines()
+        .find(|line| line.starts_with("flags"))
+        .is_some_and(|line| line.split_whitespace().any(|flag| flag == "ibt"));
+    if lockdown.contains("[integrity]") || lockdown.contains("[confidentiality]") {
+        let remedy = "sign it: DKMS does with a key of yours, once `mokutil --import` has made it known; or switch \
+                      Secure Boot off";
+        return Some(("locked down (Secure Boot): signed modules only", remedy));
+    }
+    if enforced == "Y" {
+        return Some((
+            "signed modules only",
+            "sign it with a key that the kernel knows, or boot without module.sig_enforce",
+        ));
+    }
+    if !has_probes {
+        return Some(("no kprobes", "a kernel with CONFIG_KPROBES: the module finds functions by them"));
+    }
+    if has_ibt && !arguments.split_whitespace().any(|word| word == "ibt=off") {
+        return Some(("the processor checks indirect calls (IBT)", "boot with ibt=off"));
+    }
+    None
 }
 
 fn in_path(program: &str) -> bool {
@@ -143,4 +223,24 @@ fn module_exists(release: &str, module: &str) -> bool {
 fn kallsyms_has(symbol: &str) -> bool {
     fs::read_to_string("/proc/kallsyms")
         .is_ok_and(|text| text.lines().any(|line| line.split_whitespace().nth(2) == Some(symbol)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_a_module_out_is_told_apart() {
+        let flags = "processor : 0\nflags\t\t: fpu ibt sse\n";
+        let why = |lockdown: &str, enforced, processor, arguments, probes| {
+            refusal(lockdown, enforced, processor, arguments, probes).map(|(found, _)| found)
+        };
+        assert_eq!(why("[none] integrity confidentiality", "N", "flags: fpu", "", true), None);
+        assert_eq!(why("", "", "", "", true), None);
+        assert!(why("none [integrity] confidentiality", "N", "", "", true).unwrap().contains("Secure Boot"));
+        assert_eq!(why("", "Y", "", "", true), Some("signed modules only"));
+        assert_eq!(why("", "N", "", "", false), Some("no kprobes"));
+        assert!(why("", "N", flags, "quiet ro", true).unwrap().contains("IBT"));
+        assert_eq!(why("", "N", flags, "quiet ibt=off", true), None);
+    }
 }

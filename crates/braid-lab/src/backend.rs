@@ -4,21 +4,23 @@ use std::cell::RefCell;
 use std::env;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use braid_scenario::File;
 use braid_scenario::model::Scenario;
 use braid_study::{Backend, Cancel, Error, Group, Kind, Outcome, Request, Stop};
 
-use crate::driver::{self, Capture, Host, Lab, Start, check, default_kernel};
-
-/// The only scheduler that an unmodified kernel has.
-pub const SCHEDULER: &str = "linux";
+use crate::driver::{
+    self, Capture, Host, KERNELS_OWN, Lab, Start, check, default_kernel, is_kernels_own, need_module,
+    scheduler_module,
+};
 
 /// A kernel that runs scenarios: [`Lab`] or [`Host`] as a backend of studies.
 pub struct Kernel {
     place: Place,
     program: Option<PathBuf>,
+    /// The packet schedulers that were asked for.
+    schedulers: Mutex<Vec<String>>,
     machine: OnceLock<Machine>,
 }
 
@@ -36,12 +38,16 @@ impl Kernel {
     /// In a guest: the kernel of that name or file, or the usual one.
     pub fn in_guest(kernel: Option<&str>, start: Start) -> Self {
         let kernel = kernel.unwrap_or(default_kernel()).to_owned();
-        Self { place: Place::Guest { kernel, start }, program: None, machine: OnceLock::new() }
+        Self::at(Place::Guest { kernel, start })
     }
 
     /// That of this machine.
     pub fn here() -> Self {
-        Self { place: Place::Here, program: None, machine: OnceLock::new() }
+        Self::at(Place::Here)
+    }
+
+    fn at(place: Place) -> Self {
+        Self { place, program: None, schedulers: Mutex::default(), machine: OnceLock::new() }
     }
 
     /// The program whose subcommand `agent` is [`agent()`](crate::agent()); this very program, unless it is said otherwise.
@@ -62,7 +68,9 @@ impl Kernel {
         let (scenario, spec, seed, stop) = (case.scenario, case.spec, case.seed, request.cancel.flag());
         let (outcome, environment) = match self.machine.get().expect("it was prepared") {
             Machine::Guest(lab) => {
-                (lab.run(scenario, spec, seed, samples, capture, stop), lab.environment(scenario))
+                let scheduler = case.scheduler;
+                let outcome = lab.run(scenario, spec, scheduler, seed, samples, capture, stop);
+                (outcome, lab.environment(scenario, scheduler))
             }
             Machine::Here(host) => {
                 (host.run(scenario, spec, seed, samples, capture, stop), host.environment())
@@ -93,25 +101,27 @@ impl Backend for Kernel {
 
     fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
         // Whether there is one of that name at all.
-        let name = name.map(|name| braid_study::Sim.scheduler(Some(name))).transpose()?;
-        match name {
-            Some(name) if name != SCHEDULER => {
-                let message = format!("--backend {} cannot have the scheduler {name}", self.name());
-                let hint = "leave out --scheduler: there the kernel's own schedules, linux";
-                Err(Error::new(Kind::Input, message).hint(hint))
-            }
-            _ => Ok(SCHEDULER.to_owned()),
+        let name = braid_study::Sim.scheduler(Some(name.unwrap_or(KERNELS_OWN)))?;
+        if matches!(self.place, Place::Here) && !is_kernels_own(&name) {
+            let message = format!("--backend host cannot have the scheduler {name}");
+            let hint =
+                "leave out --scheduler: there the kernel's own schedules, linux; --backend lab has all";
+            return Err(Error::new(Kind::Input, message).hint(hint));
         }
+        self.schedulers.lock().expect("nobody panics with it").push(name.clone());
+        Ok(name)
     }
 
     fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
-        let other = |name: &str| name.split(':').next() != Some(SCHEDULER);
-        let has_other =
-            cell.connections.iter().find(|connection| connection.scheduler.as_deref().is_some_and(other));
-        if let Some(connection) = has_other {
+        let other = |own: &&str| !is_kernels_own(own);
+        let has_other = cell
+            .connections
+            .iter()
+            .find(|connection| connection.scheduler.as_deref().is_some_and(|own| other(&own)));
+        if let (Place::Here, Some(connection)) = (&self.place, has_other) {
             let key = format!("connection.{}.scheduler", connection.name);
-            let message = format!("--backend {} has the kernel's own scheduler only, linux", self.name());
-            let hint = "use --backend sim, the simulator, or set it to \"linux\" with --set";
+            let message = "--backend host has the kernel's own scheduler only, linux".to_owned();
+            let hint = "use --backend lab, the simulator, or set it to \"linux\" with --set";
             return Err(file.error(&key, message, Some(hint.to_owned())).into());
         }
         check(cell).map_err(|unsupported| {
@@ -123,12 +133,15 @@ impl Backend for Kernel {
 
     fn identity(&self, group: &Group) -> Result<String, Error> {
         let mut identity = match self.machine.get().expect("it was prepared") {
-            Machine::Guest(lab) => lab.environment(group.scenario),
+            Machine::Guest(lab) => lab.environment(group.scenario, group.scheduler),
             Machine::Here(host) => format!("{} {:?}", host.environment(), host.programs(group.scenario)),
         };
         // Those that come with Braid are part of the image, or known by the release.
         for added in group.algorithms().iter().filter(|algorithm| algorithm.is_added()) {
             let _ = write!(identity, " {} {:x}", added.name(), added.source_hash());
+        }
+        if need_module(group.scenario, group.scheduler) {
+            let _ = write!(identity, " schedulers {}", scheduler_module());
         }
         Ok(identity)
     }
@@ -161,7 +174,8 @@ impl Backend for Kernel {
             Place::Here => Host::prepare(&program, scenarios).map(Machine::Here),
             Place::Guest { kernel, start } => {
                 let say = |what: &str| (say.borrow_mut())(what);
-                Lab::prepare(kernel, &program, *start, scenarios, cancel.flag(), &say)
+                let schedulers = self.schedulers.lock().expect("nobody panics with it").clone();
+                Lab::prepare(kernel, &program, *start, scenarios, &schedulers, cancel.flag(), &say)
                     .map(|lab| Machine::Guest(Box::new(lab)))
             }
         };

@@ -15,9 +15,9 @@ mod driver;
 mod job;
 
 pub use agent::{agent, agent_here};
-pub use backend::{Kernel, SCHEDULER};
+pub use backend::Kernel;
 pub use driver::{
-    Capture, Error, Host, Kind, Lab, Outcome, Start, Unsupported, check, default_kernel, kernel_identity,
-    own_of_the_kernel,
+    Capture, Error, Host, KERNELS_OWN as SCHEDULER, Kind, Lab, Outcome, Start, Unsupported, check,
+    default_kernel, kernel_identity, own_of_the_kernel,
 };
 pub use job::Packet;

@@ -26,6 +26,8 @@ pub(super) struct Flow {
     pub(super) receiver: Option<Socket>,
     pub(super) paths: Option<Paths>,
     pub(super) established: bool,
+    /// Payload that the kernel has taken.
+    pub(super) written_bytes: u64,
     pub(super) delivered_bytes: u64,
     pub(super) reinjected_bytes: u64,
     pub(super) subflows: Vec<Counted>,
@@ -93,6 +95,10 @@ pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::C
     let paths = connection.multipath.then(Paths::open).transpose().map_err(failed("path manager"))?;
     fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &connection.cc)
         .map_err(failed("setting the default congestion control"))?;
+    if let Some(scheduler) = &connection.scheduler {
+        fs::write("/proc/sys/net/mptcp/scheduler", scheduler)
+            .map_err(failed("setting its packet scheduler"))?;
+    }
     let programs = connection.programs.as_ref().map(|model| prepare_programs(network, connection, model));
     Ok(Flow {
         listener,
@@ -101,6 +107,7 @@ pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::C
         receiver: None,
         paths,
         established: false,
+        written_bytes: 0,
         delivered_bytes: 0,
         reinjected_bytes: 0,
         subflows: vec![Counted::default(); connection.subflows.len()],

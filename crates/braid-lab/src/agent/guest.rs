@@ -1,6 +1,7 @@
 //! A run in a guest, as its first and only process, after it has got the system ready.
 
 use std::{
+    ffi::CString,
     fs::{self, File, OpenOptions},
     path::Path,
     thread,
@@ -15,7 +16,7 @@ use super::{
     processors::Processors,
     run::Run,
 };
-use crate::job::{Added, CLOCK_MOVED, JOB_ITEM, JOB_MODULE, MODULES};
+use crate::job::{Added, CLOCK_MOVED, JOB_ITEM, JOB_MODULE, MODULES, SCHEDULER_MODULE};
 
 /// Does what the guest is there for. The host ends the guest.
 pub fn agent() -> ! {
@@ -43,7 +44,7 @@ fn prepare() -> Result<(File, Processors), String> {
         mount(kind, place, kind, MountFlags::empty(), None).map_err(failed(place))?;
     }
     for module in list()?.iter().filter(|module| *module != JOB_MODULE) {
-        load(module)?;
+        load(module, "")?;
     }
     // No connection waits for memory that others have: 512 MB of it, in pages.
     fs::write("/proc/sys/net/ipv4/tcp_mem", "131072 131072 131072").map_err(failed("tcp_mem"))?;
@@ -55,9 +56,10 @@ fn list() -> Result<Vec<String>, String> {
     Ok(list.lines().map(str::to_owned).collect())
 }
 
-fn load(module: &str) -> Result<(), String> {
+fn load(module: &str, parameters: &str) -> Result<(), String> {
     let file = File::open(Path::new(MODULES).join(module)).map_err(failed(module))?;
-    match rustix::system::finit_module(&file, c"", 0) {
+    let parameters = CString::new(parameters).map_err(failed(module))?;
+    match rustix::system::finit_module(&file, &parameters, 0) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
         Err(error) => Err(format!("loading {module}: {error}")),
     }
@@ -129,7 +131,7 @@ fn write_port(port: u16, value: u8) {
 }
 
 fn work(processors: Processors) -> Result<Done, String> {
-    load(JOB_MODULE)?;
+    load(JOB_MODULE, "")?;
     let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_ITEM}/raw");
     let bytes = fs::read(&path).map_err(failed(&path))?;
     let job = whole(&bytes)?;
@@ -137,6 +139,9 @@ fn work(processors: Processors) -> Result<Done, String> {
     for (name, spec) in &job.algorithms {
         let spec = Spec::parse(spec).map_err(failed(spec))?;
         braid_kernel::load(&spec, name).map_err(failed(format!("loading {}", spec.text())))?;
+    }
+    if let Some(parameters) = &job.schedulers {
+        load(SCHEDULER_MODULE, parameters)?;
     }
     let run = Run::prepare(&job, processors)?;
     if job.connections.iter().any(|connection| connection.programs.is_some()) {

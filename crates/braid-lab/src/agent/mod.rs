@@ -13,6 +13,7 @@ mod netlink;
 mod network;
 mod outcome;
 mod paths;
+mod pattern;
 mod processors;
 mod programs;
 mod queue;

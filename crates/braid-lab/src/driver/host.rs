@@ -27,6 +27,7 @@ use super::{
     error::Error,
     outcome::{Capture, Outcome},
     programs::{self, At, Named, Pack},
+    schedulers::KERNELS_OWN,
     scratch::{self, Scratch},
     translate,
 };
@@ -106,7 +107,8 @@ impl Host {
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
         let (_folder, runs) = self.pack(scenario).map(placed).transpose()?.unzip();
-        let mut translated = translate::translate(scenario, spec, seed, &runs.unwrap_or_default())?;
+        let mut translated =
+            translate::translate(scenario, spec, KERNELS_OWN, seed, &runs.unwrap_or_default())?;
         translated.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
         let mut nobody = |_: Packet<'_>| ();
         let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);

@@ -48,6 +48,8 @@ pub(crate) struct Kernel {
     pub(crate) image: PathBuf,
     /// Names and contents of modules, in an order in which they can be loaded.
     pub(crate) modules: Vec<Module>,
+    /// Its name, if it is one of the list.
+    pub(crate) pinned: Option<String>,
 }
 
 /// The name of the kernel that is used unless another is asked for.
@@ -74,7 +76,14 @@ pub(crate) fn names() -> Vec<&'static str> {
 }
 
 fn entries() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    PINNED.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+    entries_of(PINNED)
+}
+
+/// Of a list of packages: name, package within an archive, sha256.
+pub(crate) fn entries_of(
+    list: &'static str,
+) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let mut fields = line.split('\t');
         Some((fields.next()?, fields.next()?, fields.next()?))
     })
@@ -122,7 +131,8 @@ impl Kernel {
         let pinned: Vec<_> = entries().filter(|(pinned, ..)| *pinned == name).collect();
         if !pinned.is_empty() {
             let fetched = || pinned.iter().map(|(_, path, sum)| fetch(path, sum, cache, stop, say)).collect();
-            return Self::of_packages(&identity, fetched, cache, say);
+            let kernel = Self::of_packages(&identity, fetched, cache, say)?;
+            return Ok(Self { pinned: Some(name.to_owned()), ..kernel });
         }
         let path = Path::new(name);
         if path.extension().is_some_and(|extension| extension == "deb") {
@@ -144,7 +154,7 @@ impl Kernel {
             None => Ok(None),
         })
         .map_err(reading)?;
-        Ok(Self { release, image: image.to_owned(), modules })
+        Ok(Self { release, image: image.to_owned(), modules, pinned: None })
     }
 
     /// From packages that hold `vmlinuz` and the modules. What is needed of them is kept unpacked beside them, and
@@ -197,7 +207,7 @@ impl Kernel {
             }
         };
         let modules = in_order(find).map_err(|error| reading(&folder, &error))?;
-        Ok(Self { release: release(&image)?, image, modules })
+        Ok(Self { release: release(&image)?, image, modules, pinned: None })
     }
 }
 
@@ -316,6 +326,20 @@ fn release(image: &Path) -> Result<String, Error> {
 
 /// Takes the kernel's image and the modules out of a Debian package.
 fn unpack(package: &Path, to: &Path) -> Result<(), Error> {
+    content(package, to, |archive| take(archive, to))
+}
+
+/// Takes everything out of a Debian package.
+pub(crate) fn unpack_all(package: &Path, to: &Path) -> Result<(), Error> {
+    content(package, to, |mut archive| archive.unpack(to))
+}
+
+/// Hands the files of a Debian package over, which are to go to a folder.
+fn content(
+    package: &Path,
+    to: &Path,
+    take: impl Fn(tar::Archive<Box<dyn Read + '_>>) -> io::Result<()>,
+) -> Result<(), Error> {
     let failed = |error: io::Error| match error.kind() {
         kind @ (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             Error::writing(to, &kind.into())
@@ -327,13 +351,12 @@ fn unpack(package: &Path, to: &Path) -> Result<(), Error> {
     while let Some(entry) = archive.next_entry() {
         let entry = entry.map_err(failed)?;
         let name = String::from_utf8_lossy(entry.header().identifier()).into_owned();
-        match name.as_str() {
-            "data.tar" => return take(tar::Archive::new(entry), to).map_err(failed),
-            "data.tar.xz" => {
-                return take(tar::Archive::new(XzDecoder::new_multi_decoder(entry)), to).map_err(failed);
-            }
-            _ => {}
-        }
+        let plain: Box<dyn Read + '_> = match name.as_str() {
+            "data.tar" => Box::new(entry),
+            "data.tar.xz" => Box::new(XzDecoder::new_multi_decoder(entry)),
+            _ => continue,
+        };
+        return take(tar::Archive::new(plain)).map_err(failed);
     }
     Err(Error::input(
         format!("{} is no Debian package with an xz-compressed content", package.display()),
@@ -368,7 +391,7 @@ fn is_of_interest(path: &Path, module: &str) -> bool {
 }
 
 /// The package from the cache, or from the archives that apt is configured for, by apt's own means.
-fn fetch(
+pub(crate) fn fetch(
     path: &str,
     sum: &str,
     cache: &Path,
@@ -420,7 +443,7 @@ fn fetch(
 }
 
 /// Runs a program to its end, and says whether it succeeded. It ends with this one, and when `stop` is set.
-fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Error> {
+pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let running = |error| Error::machine(format!("cannot run {name}: {error}"));
     // SAFETY: between fork and exec, one system call.

@@ -20,9 +20,11 @@ use super::{
     error::Error,
     image,
     kernels::{Kernel, hex},
+    module,
     outcome::{Capture, Outcome},
     programs::{self, At, Named, Pack},
     qemu::{self, Begin, Boot, Place, Qemu},
+    schedulers::need_module,
     scratch, translate,
 };
 use crate::job::{self, Job, Packet, Report};
@@ -41,6 +43,8 @@ pub enum Start {
 pub struct Lab {
     qemu: Qemu,
     kernel: Kernel,
+    /// With the packet schedulers, where a run needs them.
+    module: Option<Vec<u8>>,
     /// One for scenarios without programs, if there are some, and one for each choice of programs.
     images: Vec<Image>,
     folder: PathBuf,
@@ -53,10 +57,10 @@ pub struct Lab {
 struct Image {
     /// For scenarios with these programs.
     programs: Named,
+    /// Whether it has the module with the packet schedulers.
+    has_module: bool,
     /// How they are run.
     runs: BTreeMap<String, job::Programs>,
-    /// Hash of the programs and all they need.
-    contents: String,
     file: PathBuf,
     /// Of the booted guest.
     snapshot: Option<PathBuf>,
@@ -68,8 +72,8 @@ struct Image {
 const ATTEMPTS: usize = 30;
 
 impl Lab {
-    /// Gets everything ready for these scenarios: the kernel (by name or file), images around `program`, and the snapshots of
-    /// guests that have booted. What takes long is told to `say`, and is in the user's cache the next time.
+    /// Gets everything ready for these scenarios with each of these packet schedulers: the kernel (by name or file), images
+    /// around `program`, and the snapshots of guests that have booted. What takes long is told to `say`, and is in the user's cache the next time.
     ///
     /// # Errors
     /// If something is missing or cannot be written, or the guest does not boot.
@@ -78,6 +82,7 @@ impl Lab {
         program: &Path,
         start: Start,
         scenarios: impl Iterator<Item = &'a Scenario>,
+        schedulers: &[String],
         stop: &AtomicBool,
         say: &dyn Fn(&str),
     ) -> Result<Self, Error> {
@@ -87,12 +92,19 @@ impl Lab {
         let folder = cache.join("lab");
         fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, &error))?;
         scratch::sweep(&folder);
-        let mut lab = Self { qemu, kernel, images: Vec::new(), folder, processors: processors(&cache) };
+        let mut lab =
+            Self { qemu, kernel, module: None, images: Vec::new(), folder, processors: processors(&cache) };
         for scenario in scenarios {
-            let programs = programs::named(scenario);
-            if !lab.images.iter().any(|image| image.programs == programs) {
-                let image = lab.image(program, programs, start, stop, say)?;
-                lab.images.push(image);
+            for scheduler in schedulers {
+                let has_module = need_module(scenario, scheduler);
+                if has_module && lab.module.is_none() {
+                    lab.module = Some(module::built(&lab.kernel, &cache.join("kernels"), stop, say)?);
+                }
+                if lab.find_image(scenario, scheduler).is_none() {
+                    let image =
+                        lab.image(program, programs::named(scenario), has_module, start, stop, say)?;
+                    lab.images.push(image);
+                }
             }
         }
         tidy(&lab.folder);
@@ -103,12 +115,17 @@ impl Lab {
         &self,
         program: &Path,
         programs: Named,
+        has_module: bool,
         start: Start,
         stop: &AtomicBool,
         say: &dyn Fn(&str),
     ) -> Result<Image, Error> {
         let pack = Pack::of(&programs, At::Guest)?;
-        let bytes = image::build(&self.kernel, program, &pack.files)?;
+        let mut files = pack.files.clone();
+        if let Some(module) = self.module.as_ref().filter(|_| has_module) {
+            files.insert(format!("{}/{}", job::MODULES, job::SCHEDULER_MODULE), (0o644, module.clone()));
+        }
+        let bytes = image::build(&self.kernel, program, &files)?;
         let mut hash = Sha256::new();
         hash.update(&bytes);
         let boots = fs::read(&self.kernel.image).map_err(|error| {
@@ -127,8 +144,8 @@ impl Lab {
         whole(&file, is_whole, say, |part| {
             fs::write(part, &bytes).map_err(|error| Error::writing(part, &error))
         })?;
-        let contents = pack.identity();
-        let mut image = Image { programs, runs: pack.runs, contents, file, snapshot: None, identity };
+        let runs = pack.runs;
+        let mut image = Image { programs, has_module, runs, file, snapshot: None, identity };
         if start == Start::Restored {
             let path = self.folder.join(format!("{}.snapshot", image.identity));
             whole(&path, is_sealed, say, |part| {
@@ -146,27 +163,22 @@ impl Lab {
         format!("Linux {}, QEMU {}", self.kernel.release, self.qemu.version)
     }
 
-    /// What the programs of a scenario, with all they need, are told apart by; none if it has none.
+    /// [`Lab::machine`] and the image, by its hash, of which the module with the packet schedulers is a part.
     ///
     /// # Panics
-    /// If the lab was not prepared for this scenario.
-    pub fn programs(&self, scenario: &Scenario) -> Option<String> {
-        let image = self.image_of(scenario);
-        (!image.programs.is_empty()).then(|| image.contents.clone())
+    /// If the lab was not prepared for this scenario with this scheduler.
+    pub fn environment(&self, scenario: &Scenario, scheduler: &str) -> String {
+        format!("{}, image {}", self.machine(), self.image_of(scenario, scheduler).identity)
     }
 
-    /// [`Lab::machine`] and the image, by its hash.
-    ///
-    /// # Panics
-    /// If the lab was not prepared for this scenario.
-    pub fn environment(&self, scenario: &Scenario) -> String {
-        format!("{}, image {}", self.machine(), self.image_of(scenario).identity)
-    }
-
-    fn image_of(&self, scenario: &Scenario) -> &Image {
+    fn find_image(&self, scenario: &Scenario, scheduler: &str) -> Option<&Image> {
         let programs = programs::named(scenario);
-        let image = self.images.iter().find(|image| image.programs == programs);
-        image.expect("it was prepared for this scenario")
+        let has_module = need_module(scenario, scheduler);
+        self.images.iter().find(|image| image.programs == programs && image.has_module == has_module)
+    }
+
+    fn image_of(&self, scenario: &Scenario, scheduler: &str) -> &Image {
+        self.find_image(scenario, scheduler).expect("it was prepared for this scenario")
     }
 
     /// Runs a scenario in a guest of its own. Set `stop` to end it early. Taking packets takes the guest some microseconds each.
@@ -175,18 +187,20 @@ impl Lab {
     /// If the scenario has what the lab cannot do ([`check`] tells beforehand), the guest fails, or `stop` was set.
     ///
     /// # Panics
-    /// If the lab was not prepared for this scenario.
+    /// If the lab was not prepared for this scenario with this scheduler.
+    #[allow(clippy::too_many_arguments, reason = "all that a run is")]
     pub fn run(
         &self,
         scenario: &Scenario,
         spec: &Spec,
+        scheduler: &str,
         seed: u64,
         samples: bool,
         capture: Option<Capture<'_>>,
         stop: &AtomicBool,
     ) -> Result<Outcome, Error> {
-        let image = self.image_of(scenario);
-        let mut translated = translate::translate(scenario, spec, seed, &image.runs)?;
+        let image = self.image_of(scenario, scheduler);
+        let mut translated = translate::translate(scenario, spec, scheduler, seed, &image.runs)?;
         translated.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
         let begin = image.snapshot.as_deref().map_or(Begin::Boot, Begin::Restore);
         let mut nobody = |_: Packet<'_>| ();

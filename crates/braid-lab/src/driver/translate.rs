@@ -22,6 +22,7 @@ use super::{
     discipline::aqm,
     error::Unsupported,
     routes::{Leg, is_ipv6, legs, queues_of},
+    schedulers::Schedulers,
 };
 use crate::job::{
     self, Added, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route,
@@ -57,15 +58,21 @@ pub fn own_of_the_kernel(connection: &model::Connection) -> Option<&'static str>
 pub(crate) fn translate(
     scenario: &Scenario,
     spec: &Spec,
+    scheduler: &str,
     seed: u64,
     programs: &BTreeMap<String, job::Programs>,
 ) -> Result<Translated, Unsupported> {
     check(scenario)?;
+    let schedulers = Schedulers::of(scenario, scheduler)?;
     let mut builder = Builder::new(scenario, seed, programs);
     for (number, connection) in scenario.connections.iter().enumerate() {
         builder.connection(number, connection, spec)?;
     }
     let Builder { mut job, queues, .. } = builder;
+    job.schedulers = schedulers.parameters();
+    for (connection, name) in job.connections.iter_mut().zip(schedulers.names) {
+        connection.scheduler = name;
+    }
     job.duration_ns = scenario.duration_ns;
     let periods = scenario.periods.iter().flat_map(|&(from, to)| [from, to]);
     job.moments =
@@ -292,6 +299,7 @@ impl<'a> Builder<'a> {
             name: model.name.clone(),
             multipath: model.kind == Kind::Mptcp,
             cc,
+            scheduler: None,
             nodes: [client, receiver],
             server,
             start_ns: model.start_ns,

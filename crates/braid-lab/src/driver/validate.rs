@@ -354,8 +354,9 @@ mod tests {
 
     fn doubts_of(change: impl FnOnce(&mut Report)) -> Vec<String> {
         let scenario = scenario();
-        let translated = translate(&scenario, &Spec::parse("reno").expect("known"), 1, &BTreeMap::new())
-            .expect("the lab can");
+        let translated =
+            translate(&scenario, &Spec::parse("reno").expect("known"), "linux", 1, &BTreeMap::new())
+                .expect("the lab can");
         let mut report = report();
         change(&mut report);
         doubts(&scenario, &translated, &report)

@@ -8,3 +8,5 @@ pub(crate) const CLOCK_MOVED: &str = "the clock moved on while the guest was sto
 pub(crate) const MODULES: &str = "/modules";
 /// What gives access to the job; it comes last, so that the job is looked for after the snapshot.
 pub(crate) const JOB_MODULE: &str = "qemu_fw_cfg.ko";
+/// The module with the packet schedulers, if the image has it.
+pub(crate) const SCHEDULER_MODULE: &str = "braid_sched.ko";

@@ -30,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) algorithms: Vec<(String, String)>,
     /// Those of them that do not come with Braid.
     pub(crate) added: Vec<Added>,
+    /// Load the module with the packet schedulers, with these parameters.
+    pub(crate) schedulers: Option<String>,
     /// Who sends.
     pub(crate) connections: Vec<Connection>,
     /// What changes during the run, ascending in time.
@@ -228,6 +230,8 @@ pub(crate) struct Connection {
     pub(crate) multipath: bool,
     /// Its congestion control, as the kernel calls it.
     pub(crate) cc: String,
+    /// Its packet scheduler, as the kernel calls it; `None`: the kernel's own.
+    pub(crate) scheduler: Option<String>,
     /// Namespaces of sender and receiver.
     pub(crate) nodes: [usize; 2],
     /// The receiver.

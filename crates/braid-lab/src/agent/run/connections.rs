@@ -116,10 +116,16 @@ impl Run<'_> {
                 return Ok(());
             }
         }
-        let socket = self.flows[number].sender.as_ref().expect("it was there");
+        let flow = &mut self.flows[number];
+        let socket = flow.sender.as_ref().expect("it was there");
+        let is_checked = self.job.connections[number].scheduler.is_some();
+        let data = if is_checked { self.pattern.at(flow.written_bytes) } else { &self.buffer };
         // Once, and again when it is asked for again: to fill a send buffer takes long.
-        match socket.send(&self.zeros) {
-            Ok(_) => Ok(()),
+        match socket.send(data) {
+            Ok(count) => {
+                flow.written_bytes += count as u64;
+                Ok(())
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
             Err(error) => Err(format!("{}: send: {error}", self.job.connections[number].name)),
         }
@@ -189,19 +195,29 @@ impl Run<'_> {
     pub(super) fn receive(&mut self, number: usize) -> Result<()> {
         let flow = &mut self.flows[number];
         let Some(socket) = &flow.receiver else { return Ok(()) };
+        // Bytes that nobody looks at need not be copied. Schedulers of ours could do something to them.
+        let is_checked = self.job.connections[number].scheduler.is_some();
+        let discard = if is_checked { 0 } else { libc::MSG_TRUNC };
         loop {
-            // The bytes are not read: they need not be copied.
-            // SAFETY: MSG_TRUNC on a stream discards; nothing is written to the buffer, which is never read.
+            // SAFETY: MSG_TRUNC on a stream discards; otherwise the buffer is as large as is said.
             let count = unsafe {
                 libc::recv(
                     socket.as_raw_fd(),
-                    self.zeros.as_mut_ptr().cast(),
-                    self.zeros.len(),
-                    libc::MSG_TRUNC | libc::MSG_DONTWAIT,
+                    self.buffer.as_mut_ptr().cast(),
+                    self.buffer.len(),
+                    discard | libc::MSG_DONTWAIT,
                 )
             };
             match count {
-                1.. => flow.delivered_bytes += count as u64,
+                1.. => {
+                    let arrived = &self.buffer[..count as usize];
+                    let differs = is_checked.then(|| self.pattern.differs(flow.delivered_bytes, arrived));
+                    if let Some(at) = differs.flatten() {
+                        let name = &self.job.connections[number].name;
+                        return Err(format!("{name}: byte {at} did not arrive as it was sent"));
+                    }
+                    flow.delivered_bytes += count as u64;
+                }
                 0 => break,
                 _ => {
                     let error = io::Error::last_os_error();

@@ -20,6 +20,7 @@ use super::{
     flow::{Flow, prepare_flow},
     network::Network,
     outcome::Done,
+    pattern::Pattern,
     processors::Processors,
     programs::Programs,
     verdicts::Listener,
@@ -72,7 +73,10 @@ pub(super) struct Run<'a> {
     queues: Vec<QueueAt>,
     /// Whether a queue was changed since the last look.
     has_changed: bool,
-    zeros: Vec<u8>,
+    /// What is sent where nobody looks at it, and room for what is received.
+    buffer: Vec<u8>,
+    /// What is sent otherwise.
+    pattern: Pattern,
     processors: Processors,
     listener: Option<Listener>,
     capture: Option<Capture>,
@@ -119,7 +123,8 @@ impl<'a> Run<'a> {
             last_look: 0,
             queues,
             has_changed: false,
-            zeros: vec![0; 1 << 16],
+            buffer: vec![0; 1 << 16],
+            pattern: Pattern::new(),
             processors,
             listener: Listener::new(job)?,
             report: Report { kernel: kernel.trim().to_owned(), ..Report::default() },

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where the kernel has the fields of its structures for MPTCP. These are private to net/mptcp, no package of headers has
+ * them, and they change between releases: so they are looked up by name in the running kernel's type information (BTF) when
+ * the module is loaded. What is missing, or has another size, is said, and the module is not loaded.
+ */
+#ifndef BRAID_MODULE_LAYOUT_H
+#define BRAID_MODULE_LAYOUT_H
+
+#include <linux/types.h>
+#include <linux/compiler.h>
+
+struct list_head;
+struct mptcp_sched_ops;
+struct sock;
+
+/* F(structure, field, size in bits; 0 for a flag: a bit or a bool) */
+#define BRAID_LAYOUT(F)                                \
+	F(mptcp_sock, snd_nxt, 64)                     \
+	F(mptcp_sock, snd_una, 64)                     \
+	F(mptcp_sock, write_seq, 64)                   \
+	F(mptcp_sock, wnd_end, 64)                     \
+	F(mptcp_sock, recovery_snd_nxt, 64)            \
+	F(mptcp_sock, recovery, 8)                     \
+	F(mptcp_sock, snd_burst, 32)                   \
+	F(mptcp_sock, conn_list, 128)                  \
+	F(mptcp_sock, rtx_queue, 128)                  \
+	F(mptcp_sock, first_pending, 64)               \
+	F(mptcp_sock, sched, 64)                       \
+	F(mptcp_sock, use_64bit_ack, 0)                \
+	F(mptcp_sock, csum_enabled, 0)                 \
+	F(mptcp_subflow_context, node, 128)            \
+	F(mptcp_subflow_context, tcp_sock, 64)         \
+	F(mptcp_subflow_context, subflow_id, 32)       \
+	F(mptcp_subflow_context, scheduled, 8)         \
+	F(mptcp_subflow_context, backup, 0)            \
+	F(mptcp_subflow_context, request_bkup, 0)      \
+	F(mptcp_subflow_context, request_join, 0)      \
+	F(mptcp_subflow_context, fully_established, 0) \
+	F(mptcp_subflow_context, stale, 0)             \
+	F(mptcp_data_frag, list, 128)                  \
+	F(mptcp_data_frag, data_seq, 64)               \
+	F(mptcp_data_frag, data_len, 16)               \
+	F(mptcp_data_frag, already_sent, 16)
+
+#define BRAID_LAYOUT_FIELD(structure, field, bits) u32 structure##_##field;
+/* Offsets in bits. */
+struct braid_layout {
+	BRAID_LAYOUT(BRAID_LAYOUT_FIELD)
+};
+extern struct braid_layout braid_layout;
+
+/* Fills it. 0, or an error, after it was said what is wrong. */
+int braid_layout_find(void);
+
+/* A field of `base`, as an lvalue. */
+#define braid_field(type, base, field) (*(type *)((u8 *)(base) + braid_layout.field / 8))
+
+#define braid_flag(base, field) \
+	(READ_ONCE(((const u8 *)(base))[braid_layout.field / 8]) >> (braid_layout.field % 8) & 1)
+
+/* The structure whose field `entry` is. */
+#define braid_of(entry, field) ((void *)((u8 *)(entry) - braid_layout.field / 8))
+
+#endif

@@ -7,7 +7,9 @@
  *
  * - What a path is to be given at once ends where the kernel takes the receive window to end, until it asks again (clamp).
  * - Copies are sent as the kernel itself sends data again after a failure: `first_pending` goes back to them, with `recovery`
- *   set; when the kernel asks again it is set to the next new data (go_back, go_on).
+ *   set; when the kernel asks again it is set to the next new data (go_back, go_on). Only where a process has the socket's
+ *   lock: elsewhere the kernel may have the subflow send later, an acknowledgement may take the data away meanwhile, and what
+ *   is sent instead lies beyond the end that the kernel sees, by which it would spoil the subflow's own window for good.
  */
 #include <linux/list.h>
 #include <net/mptcp.h>
@@ -202,7 +204,8 @@ static int give(struct braid_connection *own, struct mptcp_sock *msk, u32 path, 
 	own->given.from = from;
 	own->given.to = to;
 	braid_field(s32, msk, mptcp_sock_snd_burst) = min_t(u64, to - from, S32_MAX);
-	if (!(own->scheduler->flags & BRAID_MAINLINE) || is_copy)
+	/* What the kernel sends again by itself may be acknowledged before. */
+	if (is_copy || !(own->scheduler->flags & BRAID_MAINLINE || own->view.flags & BRAID_REINJECTION))
 		clamp_window(own, msk, to);
 	WRITE_ONCE(braid_field(u8, subflow, mptcp_subflow_context_scheduled), 1);
 	return 0;
@@ -291,9 +294,17 @@ static bool is_anyone_behind(const struct braid_connection *own)
 	return false;
 }
 
+/* As soon as a process may do it. */
+static int later(struct braid_connection *own)
+{
+	braid_connection_work(own);
+	return -EINVAL;
+}
+
 int braid_choose_send(struct braid_connection *own, struct mptcp_sock *msk)
 {
 	bool copies = own->scheduler->flags & BRAID_COPIES, has_copies;
+	bool may_copy = sock_owned_by_user_nocheck(own->sk);
 	u64 from, next, left;
 	u32 i;
 
@@ -301,6 +312,9 @@ int braid_choose_send(struct braid_connection *own, struct mptcp_sock *msk)
 	braid_kernel.get_send(msk);
 	braid_choose_settle(own, msk);
 	braid_view_refresh(own, msk);
+	has_copies = copies && is_anyone_behind(own);
+	if (!may_copy && (own->given.others || has_copies))
+		return later(own);
 	/* Several paths were chosen: each of the others gets a copy of what the first has sent. */
 	while (own->given.others) {
 		i = __ffs(own->given.others);
@@ -309,7 +323,6 @@ int braid_choose_send(struct braid_connection *own, struct mptcp_sock *msk)
 		    !give(own, msk, i, own->given.from, own->given.to - own->given.from, true))
 			return 0;
 	}
-	has_copies = copies && is_anyone_behind(own);
 	from = position(msk);
 	next = braid_field(u64, msk, mptcp_sock_snd_nxt);
 	left = braid_view_window_end(own, msk) - from;
@@ -323,7 +336,7 @@ int braid_choose_send(struct braid_connection *own, struct mptcp_sock *msk)
 	} else if (*head_of(msk) && (left >= own->view.segment || own->scheduler->flags & BRAID_MAINLINE)) {
 		own->view.flags = BRAID_NEW_DATA;
 	} else if (*head_of(msk) && !has_copies) {
-		return blocked(own, msk);
+		return may_copy ? blocked(own, msk) : later(own);
 	}
 	if (has_copies)
 		/* Where there are no new data nobody asks when a path gets room. */

@@ -74,7 +74,8 @@ pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::C
     let mut listener = None;
     if connection.programs.is_none() {
         let own = socket(connection.multipath, connection.server).map_err(failed("socket"))?;
-        force_buffer(&own, libc::SO_RCVBUFFORCE, connection.receive_buffer)
+        // The kernel doubles it.
+        force_buffer(&own, libc::SO_RCVBUFFORCE, connection.receive_memory / 2)
             .map_err(failed("receive buffer"))?;
         let address = SocketAddr::new(connection.server, port(number));
         own.bind(&address.into()).map_err(failed("bind"))?;

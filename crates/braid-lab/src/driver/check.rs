@@ -2,7 +2,7 @@
 
 use braid_scenario::model::{self, Scenario, Traffic};
 
-use super::{discipline::refusal, error::Unsupported, programs, routes::is_ipv6};
+use super::{discipline::refusal, error::Unsupported, programs, routes::is_ipv6, translate::object_bytes};
 
 /// What the lab cannot do of a scenario, the first such thing.
 ///
@@ -27,8 +27,11 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
     for connection in &scenario.connections {
         let key = |name: &str| format!("connection.{}.{name}", connection.name);
         let is_program = matches!(connection.traffic, Traffic::Program(_));
-        if connection.traffic != Traffic::Bulk && !is_program {
-            return refuse(key("traffic"), "the lab's applications are bulk transfers and programs only");
+        let is_transfer = connection.traffic == Traffic::Bulk || object_bytes(&connection.traffic).is_some();
+        if !is_transfer && !is_program {
+            let reason =
+                "the lab's applications are bulk transfers, objects of a given size and programs only";
+            return refuse(key("traffic"), reason);
         }
         programs::check(connection)?;
         if is_ipv6(connection) && connection.initial_ssthresh.is_some() {

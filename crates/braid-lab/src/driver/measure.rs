@@ -6,7 +6,7 @@ use braid_results::measure::{
 };
 use braid_scenario::model::{self, Kind, Scenario, Traffic};
 
-use super::translate::Translated;
+use super::translate::{Translated, object_bytes};
 use crate::job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt};
 
 /// The measurements of a run.
@@ -52,6 +52,13 @@ pub(crate) fn measure(
             own.transfers.push(Transfer { start_ns: ended.start_ns, end_ns, bytes: last });
         }
     }
+    for (number, connection) in scenario.connections.iter().enumerate() {
+        if let Some(bytes) = object_bytes(&connection.traffic) {
+            let end_ns = counts.arrived_ns(number);
+            let transfer = Transfer { start_ns: connection.start_ns, end_ns, bytes };
+            measurements.connections[number].transfers.push(transfer);
+        }
+    }
     let last = report.moments.last().ok_or("the guest counted nothing")?;
     let received = last.connections.iter().flat_map(|own| &own.subflows).map(|subflow| subflow.received);
     measurements.packets_delivered = received.sum();
@@ -84,11 +91,17 @@ impl Counts<'_> {
             .map_err(|_| format!("the guest did not count at {} s", time_ns as f64 / 1e9))
     }
 
+    /// When all of a connection's object had arrived.
+    fn arrived_ns(&self, connection: usize) -> Option<u64> {
+        self.report.arrived.iter().find(|own| own.0 == connection).map(|own| own.1)
+    }
+
     fn stretch(&self, (from, to): (u64, u64)) -> Result<Measurements, String> {
         let moments = &self.report.moments[self.at(from)?..=self.at(to)?];
         let (start, end) = (&moments[0], &moments[moments.len() - 1]);
         let connections = self.scenario.connections.iter().enumerate().map(|(number, model)| {
             let life = (model.start_ns.max(from), model.stop_ns.unwrap_or(to).min(to));
+            let life = (life.0, self.arrived_ns(number).unwrap_or(to).min(life.1));
             let (before, after) = (&start.connections[number], &end.connections[number]);
             let reinjected = after.reinjected_bytes - before.reinjected_bytes;
             let subflows = (0..model.subflows.len()).map(|subflow| {

@@ -11,7 +11,7 @@ use std::{
 
 use braid_algorithms::Spec;
 use braid_scenario::{
-    model::{self, Kind, QueueLimit, Scenario},
+    model::{self, Kind, QueueLimit, Scenario, Spread, Traffic},
     topology::serialisation_ns,
     trace::Trace,
 };
@@ -49,6 +49,25 @@ pub fn own_of_the_kernel(connection: &model::Connection) -> Option<&'static str>
         "cubic" => Some("cubic:alpha=constant:rounding=linux"),
         _ => None,
     }
+}
+
+/// Of traffic that is one object of a certain size, that size.
+pub(crate) fn object_bytes(traffic: &Traffic) -> Option<u64> {
+    match traffic {
+        Traffic::Object { size: Spread::Fixed(bytes) } => Some(*bytes),
+        _ => None,
+    }
+}
+
+/// What the kernel charges a receive buffer for a packet besides its payload: a socket buffer and its room for headers, as
+/// kernels have it that are without drivers for wireless networks, such as Debian's for clouds.
+const CHARGED_PER_PACKET: u64 = 896;
+
+/// What a receive buffer is to hold for as much payload as the scenario says. The kernel offers a window by what packets have
+/// been charged for so far.
+fn receive_memory(model: &model::Connection) -> u64 {
+    let payload = u64::from(model.mss).max(1);
+    model.receive_buffer.min(1 << 30) * (payload + CHARGED_PER_PACKET) / payload
 }
 
 /// The job of a run; `programs` are those of the scenario by their connections.
@@ -267,7 +286,7 @@ impl<'a> Builder<'a> {
         let receiver = programs.map_or(0, |_| self.node(format!("{}.receiver", model.name)));
         self.job.nodes[receiver].addresses.push(server);
         if programs.is_some() {
-            let most = 2 * model.receive_buffer.min(1 << 30);
+            let most = receive_memory(model);
             let buffer = ("ipv4/tcp_rmem".into(), format!("4096 131072 {}", most.max(131_072)));
             let ecn = model.ecn.then(|| ("ipv4/tcp_ecn".into(), "1".into()));
             self.job.nodes[receiver].settings.extend([buffer].into_iter().chain(ecn));
@@ -304,10 +323,11 @@ impl<'a> Builder<'a> {
             server,
             start_ns: model.start_ns,
             stop_ns: model.stop_ns,
-            receive_buffer: model.receive_buffer,
+            receive_memory: receive_memory(model),
             hold_ns: self.hold_ns(model),
             initial_ssthresh: model.initial_ssthresh,
             subflows,
+            object_bytes: object_bytes(&model.traffic),
             programs,
         });
         Ok(())

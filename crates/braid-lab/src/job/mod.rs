@@ -240,15 +240,17 @@ pub(crate) struct Connection {
     pub(crate) start_ns: u64,
     /// When it ends.
     pub(crate) stop_ns: Option<u64>,
-    /// Receive buffer, bytes of payload.
-    pub(crate) receive_buffer: u64,
+    /// Receive buffer, bytes as the kernel charges for what is in it.
+    pub(crate) receive_memory: u64,
     /// How long after it is established it sends its first data.
     pub(crate) hold_ns: u64,
     /// Slow start threshold that its subflows begin with, packets; `None`: none.
     pub(crate) initial_ssthresh: Option<u32>,
     /// In order of creation.
     pub(crate) subflows: Vec<Subflow>,
-    /// Whose traffic it is; `None`: a bulk transfer.
+    /// All that it sends, bytes; `None`: more than the network takes.
+    pub(crate) object_bytes: Option<u64>,
+    /// Whose traffic it is; `None`: a transfer of our own.
     pub(crate) programs: Option<Programs>,
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) elsewhere: Vec<(String, String, u64)>,
     /// Packets that should have been taken down and were not.
     pub(crate) missed_packets: u64,
+    /// Connections all of whose object has arrived, and when.
+    pub(crate) arrived: Vec<(usize, u64)>,
     /// What came of the programs.
     pub(crate) programs: Vec<Ended>,
 }

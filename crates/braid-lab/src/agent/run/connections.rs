@@ -120,6 +120,12 @@ impl Run<'_> {
         let socket = flow.sender.as_ref().expect("it was there");
         let is_checked = self.job.connections[number].scheduler.is_some();
         let data = if is_checked { self.pattern.at(flow.written_bytes) } else { &self.buffer };
+        let left = self.job.connections[number].object_bytes.unwrap_or(u64::MAX) - flow.written_bytes;
+        let data = &data[..data.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        if data.is_empty() {
+            let _ = epoll::delete(&self.epoll, socket);
+            return Ok(());
+        }
         // Once, and again when it is asked for again: to fill a send buffer takes long.
         match socket.send(data) {
             Ok(count) => {
@@ -217,6 +223,11 @@ impl Run<'_> {
                         return Err(format!("{name}: byte {at} did not arrive as it was sent"));
                     }
                     flow.delivered_bytes += count as u64;
+                    if Some(flow.delivered_bytes) == self.job.connections[number].object_bytes {
+                        let now = now_ns() - self.start;
+                        self.report.arrived.push((number, now));
+                        self.event_queue.insert((now, Action::Close(number)));
+                    }
                 }
                 0 => break,
                 _ => {

@@ -332,6 +332,43 @@ fn connections_speak_ipv6_where_the_scenario_says_so() {
 }
 
 #[test]
+fn packet_schedulers_choose_in_the_kernel_as_they_do_in_the_simulator() {
+    if !lab_is_here("packet schedulers") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), &two_paths("warmup = \"1s\"\ncc = [\"lia\"]", "mp0"));
+    let run = |backend: &str| {
+        let mut command = run_on(backend, &path);
+        command.args(["--scheduler", "rr:segments=2,redundant"]).output().unwrap()
+    };
+    let in_kernel = run("lab");
+    if text(&in_kernel.stderr).contains("which builds the kernel module") {
+        eprintln!("SKIPPED: packet schedulers: {}", text(&in_kernel.stderr));
+        return;
+    }
+    let documents = [done(&run("sim")), done(&in_kernel)];
+    same(&documents[1], &done(&run("lab")), "once more");
+    let [sim, lab] = documents.map(|document| serde_json::from_str::<serde_json::Value>(&document).unwrap());
+    for (number, links_bps) in [(0, [5e6, 2e6]), (1, [5e6, 2e6])] {
+        let [one, other] = [&sim, &lab].map(|document| &document["runs"][number]);
+        assert_eq!(one["scheduler"], other["scheduler"]);
+        assert_eq!(other["status"], "ok");
+        for (subflow, link_bps) in links_bps.into_iter().enumerate() {
+            let rate = |run: &serde_json::Value| {
+                run["connections"][0]["subflows"][subflow]["throughput_bps"].as_f64().unwrap()
+            };
+            let apart = (rate(other) - rate(one)) / link_bps;
+            assert!(apart.abs() < 0.1, "{} on path {subflow}: {apart:+.3} of the link", one["scheduler"]);
+        }
+    }
+    let goodput =
+        |number: usize| lab["runs"][number]["connections"][0]["goodput_bps"].as_f64().unwrap() / 1e6;
+    assert!(goodput(0) > 6.0, "round-robin uses both paths: {} Mbit/s", goodput(0));
+    assert!(goodput(1) < 5.0, "redundant has no more than the better path: {} Mbit/s", goodput(1));
+}
+
+#[test]
 fn what_the_lab_cannot_do_is_refused_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("red.toml");

@@ -75,6 +75,7 @@ static void ecf_on_blocked(const struct braid_paths *view, struct ecf_private *p
 			   struct braid_choice *choice)
 {
 	opportunistic_blocked(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
+	opportunistic_rest(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
 }
 
 BRAID_SCHEDULER(ecf, ECF_PARAMS, 0, ecf_on_choose, ecf_on_join, BRAID_IGNORE, ecf_on_blocked)

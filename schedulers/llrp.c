@@ -30,6 +30,7 @@ static void llrp_on_blocked(const struct braid_paths *view, struct llrp_private 
 			    struct braid_choice *choice)
 {
 	opportunistic_blocked(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
+	opportunistic_rest(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
 }
 
 BRAID_SCHEDULER(llrp, OPPORTUNISTIC_PARAMS, BRAID_BY_SRTT, llrp_on_choose, llrp_on_join, BRAID_IGNORE, llrp_on_blocked)

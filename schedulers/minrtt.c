@@ -30,6 +30,7 @@ static void minrtt_on_blocked(const struct braid_paths *view, struct minrtt_priv
 			      const struct minrtt_params *params, struct braid_choice *choice)
 {
 	opportunistic_blocked(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
+	opportunistic_rest(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
 }
 
 BRAID_SCHEDULER(minrtt, OPPORTUNISTIC_PARAMS, BRAID_BY_SRTT, minrtt_on_choose, minrtt_on_join, BRAID_IGNORE,

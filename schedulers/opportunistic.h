@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; Paasch et al. 2014). New data do not fit the
- * receive window though path r has room: the oldest segment, h, holds everything up.
+ * receive window, or the application waits for the send buffer, though path r has room: the oldest segment, h, holds
+ * everything up.
  *
- *	penalise, at most once per srtt_r: each other path k in state Open that has carried h, with srtt_r < srtt_k:
+ *	penalise, at most once per srtt_r, and not if there is room in the send buffer: each other path k in state Open that has carried h, with srtt_r < srtt_k:
  *		cwnd_k = max(cwnd_k/2, 1); out of slow start, ssthresh_k = max(ssthresh_k/2, 2)
  *	retransmit h on r unless r has carried it: over the paths k that have,
  *		cwnd_k <= 4: yes; 4 srtt_r >= srtt_k: no; else: yes, unless a later one says no
@@ -38,7 +39,7 @@ braid_inline void opportunistic_blocked(const struct braid_paths *view, struct o
 
 	if (!view->head_carriers)
 		return;
-	if (penalise && view->flags & BRAID_WINDOW_BLOCKED && view->now_us - own->penalised_us[self] >= r->srtt_us) {
+	if (penalise && !(view->flags & BRAID_MEMORY_LEFT) && view->now_us - own->penalised_us[self] >= r->srtt_us) {
 		braid_for_each_path(i, others)
 		{
 			const struct braid_path *k = &view->path[i];
@@ -66,6 +67,20 @@ braid_inline void opportunistic_blocked(const struct braid_paths *view, struct o
 	}
 	if (again)
 		choice->flags |= BRAID_RESEND_HEAD;
+}
+
+/* Path self has carried the oldest segment: there is nothing but penalties, and those once per round trip. */
+braid_inline void opportunistic_rest(const struct braid_paths *view, const struct opportunistic *own, u32 retransmit,
+				     u32 penalise, struct braid_choice *choice)
+{
+	u32 self = view->self & (BRAID_MAX_PATHS - 1);
+
+	if (!retransmit && !penalise)
+		choice->flags |= BRAID_NO_REMEDY;
+	if (view->head_carriers >> self & 1) {
+		choice->flags |= BRAID_ONCE_PER_RTT;
+		choice->wake_us = (u32)braid_min(view->now_us - own->penalised_us[self], BRAID_U32_MAX);
+	}
 }
 
 #endif

@@ -39,7 +39,7 @@ static void otias_on_choose(const struct braid_paths *view, struct otias_private
 	u64 rank[BRAID_MAX_PATHS];
 
 	/* What was sent before does not wait: only paths with room, and none that has carried it while others can. */
-	if (view->carriers)
+	if (view->carriers || view->flags & BRAID_REINJECTION)
 		able = braid_ready(view);
 	for (i = 0; i < BRAID_MAX_PATHS; i++)
 		rank[i] = otias_time(&view->path[i], params->form);

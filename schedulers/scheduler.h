@@ -60,7 +60,9 @@ struct braid_path {
 #define BRAID_NEW_DATA 1u       /* the segment in question is new, and the receive window takes it */
 #define BRAID_REINJECTION 2u    /* it was sent before, on a path that has failed or gone */
 #define BRAID_WINDOW_BLOCKED 4u /* on_blocked: new data do not fit the receive window */
-#define BRAID_MEMORY_BLOCKED 8u /* on_blocked: the application waits for room in the send buffer */
+#define BRAID_MEMORY_BLOCKED \
+	8u /* on_blocked: the application waits for room in the send buffer, and all of it was sent */
+#define BRAID_MEMORY_LEFT 16u /* on_blocked: of which there is some, but not enough for it to go on */
 
 /* A connection: what is to be sent, and the paths it can be sent on. */
 struct braid_paths {
@@ -83,6 +85,9 @@ struct braid_paths {
 #define BRAID_FORGET 4u       /* all paths have carried the segment: it counts as carried by none */
 #define BRAID_RECALL 8u       /* take back what is queued and not sent, and ask again */
 #define BRAID_RESEND_HEAD 16u /* on_blocked: send the oldest unacknowledged segment on path self */
+#define BRAID_NO_REMEDY 32u   /* on_blocked: nothing is ever done about it, so that this need not be asked again */
+#define BRAID_ONCE_PER_RTT \
+	64u /* on_blocked: where path self has carried the segment, nothing is done until srtt_us of it has passed since wake_us ago */
 
 /* What is to be done. All zero: wait, until something changes. */
 struct braid_choice {
@@ -99,9 +104,9 @@ struct braid_choice {
 #define BRAID_COPIES 2u /* sends segments on several paths */
 #define BRAID_MAINLINE \
 	8u /* works on the data level of unmodified Linux: pieces of 32 KiB, one sent once more at a time */
-/* Its choice is among ready paths, and depends on srtt, flags and carriers only: it stands while these do. It need not be
- * asked about new data where one path only is ready and no backup, or none. On_blocked looks at the time, cwnd and ssthresh
- * as well. */
+/* Its choice is among ready paths, and depends on srtt, flags and carriers only: it stands while these do. New data go to the
+ * one with the smallest srtt, of equals the first, where no backup is ready: it need not be asked then. On_blocked looks at the time, cwnd and ssthresh
+ * as well, and need not be told where no path but self has carried the oldest unacknowledged segment. */
 #define BRAID_BY_SRTT 4u
 
 /* Parameters: as in braid.h. P(name, default, min, max, scale, unit, help) */

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 U32, U64 = c.c_uint32, c.c_uint64
 USABLE, BACKUP, ROOM, MEMORY, LOSS, OPEN, STALE, ESTABLISHED = (1 << bit for bit in range(8))
-NEW, AGAIN, WINDOW = 1, 2, 4
+NEW, AGAIN, WINDOW, FULL, LEFT = 1, 2, 4, 8, 16
 COPY, QUEUE, FORGET, RECALL, HEAD = (1 << bit for bit in range(5))
 NEVER_LOST = 0x7FFFFFFF
 
@@ -122,7 +122,8 @@ class MinRtt:
         cwnd, ssthresh, head = [0] * 8, [0] * 8, 0
         if not view.head_carriers:
             return cwnd, ssthresh, head
-        if view.flags & WINDOW and view.now_us - self.since[view.self] >= r.srtt_us:
+        trigger_b_with_free_memory = view.flags & FULL and view.flags & LEFT
+        if not trigger_b_with_free_memory and view.now_us - self.since[view.self] >= r.srtt_us:
             for k in carriers:
                 one = view.path[k]
                 if one.flags & OPEN and r.srtt_us < one.srtt_us:
@@ -340,9 +341,9 @@ def compare(library, case, states, seed):
             paths, packets, flags = own.choose(view)
             got = ({k for k in range(8) if choice.paths >> k & 1}, choice.packets, choice.flags)
             want = (paths, packets if paths else 0, flags)
-            view.flags = WINDOW
+            view.flags = rng.choice([WINDOW, WINDOW, FULL, FULL | LEFT])
             answer = native.tell(3, view)
-            told = (list(answer.cwnd), list(answer.ssthresh), answer.flags)
+            told = (list(answer.cwnd), list(answer.ssthresh), answer.flags & HEAD)
             asked = own.blocked(view)
             if got != want or told != tuple(asked):
                 sys.exit(f"{name} {values}, state {done}: C {got} {told}, model {want} {asked}")

@@ -183,7 +183,7 @@ fn transport(model: &Model) -> TransportConfig {
         .max_concurrent_multipath_paths(8)
         .receive_window(buffer)
         .stream_receive_window(buffer)
-        .send_window(SEND_WINDOW.max(model.receive_buffer.min(SEND_WINDOW * 16)))
+        .send_window(model.send_buffer.unwrap_or(SEND_WINDOW.max(model.receive_buffer.min(SEND_WINDOW * 16))))
         .initial_mtu(size)
         .min_mtu(size.min(1_200))
         .mtu_discovery_config(None)

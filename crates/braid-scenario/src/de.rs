@@ -173,6 +173,8 @@ fn synonym(wrong: &str, known: &[&'static str]) -> Option<&'static str> {
         "type" | "protocol" => "kind",
         "flow" | "flows" => "connection",
         "rcvbuf" | "rwnd" | "buffer-size" => "receive-buffer",
+        "sndbuf" | "wmem" => "send-buffer",
+        "autotune" | "moderate-rcvbuf" => "autotuning",
         "iw" | "initcwnd" | "cwnd" => "initial-window",
         "ssthresh" | "slow-start-threshold" => "initial-ssthresh",
         "time" | "length" => "duration",

@@ -336,8 +336,17 @@ pub struct Connection {
     /// Receive buffer, shared by all subflows; at least two packets, at most `"1024MiB"`, the largest window TCP
     /// can announce. Default: 4 times the summed bottleneck rates times the longest round trip with full queues,
     /// at least `"6MiB"`, so that it does not limit. Where a link changes, its highest rate, longest delay and
-    /// slowest queue count.
+    /// slowest queue count. With `autotuning` the most that it grows to, and the default is 3883008 bytes: what Linux's 6 MiB
+    /// hold of payload.
     pub receive_buffer: Option<Size>,
+    /// Whether the receive buffer begins with 64 KiB and grows with what the application reads per round trip, as Linux's does
+    /// that nobody has set; default false: all of it is there from the start.
+    #[serde(default)]
+    pub autotuning: bool,
+    /// How many bytes the application can have written that are not acknowledged yet, at the data level; at least one packet, at
+    /// most `"1024MiB"`. What is full is filled again when a third of it is free. Default: no limit, but for packet schedulers
+    /// that queue on subflows, whose buffers grow as Linux's do; with both, the smaller one counts.
+    pub send_buffer: Option<Size>,
     /// First congestion window in packets, 1 to 10000; default 10 (RFC 6928).
     pub initial_window: Option<u32>,
     /// First slow-start threshold in packets, 1 to 10000, as a kernel may remember it from earlier connections. At or

@@ -272,8 +272,14 @@ pub struct Connection {
     pub data_header: u32,
     /// Bytes on the wire of an acknowledgement without selective acknowledgements.
     pub ack_size: u32,
-    /// The receive buffer that all its subflows share, bytes.
+    /// What takes longer than this to arrive of what its application counts is late; `None`: nothing is.
+    pub deadline_ns: Option<u64>,
+    /// The receive buffer that all its subflows share, bytes of payload.
     pub receive_buffer: u64,
+    /// Whether it grows to that size with what the application reads; else all of it is there from the start.
+    pub autotuning: bool,
+    /// Bytes that the application can have written and that are not acknowledged; `None`: as many as it likes.
+    pub send_buffer: Option<u64>,
     /// First congestion window, packets.
     pub initial_window: u32,
     /// First slow-start threshold, packets; `None`: slow start lasts until the first reduction.

@@ -31,6 +31,9 @@ pub struct Traffic {
     /// Of `cbr`: bits per second that the application writes. Of `on-off`: the same while it sends; default: as much as
     /// the network takes.
     pub rate: Option<Rate>,
+    /// Of `object`, `poisson`, `request-response` and `cbr`: what takes longer than this to arrive is late; above 0. Results then
+    /// say how many were. Default: nothing is.
+    pub deadline: Option<Duration>,
     /// Of `request-response`: how many bytes a request has; at most ten packets, default `"500B"`.
     pub request: Option<Size>,
     /// Of `request-response`: how many bytes a response has, fixed or drawn at random.

@@ -656,6 +656,30 @@ fn the_default_receive_buffer_is_four_times_what_full_queues_hold() {
 }
 
 #[test]
+fn an_autotuned_receive_buffer_grows_to_what_linux_lets_it_and_a_send_buffer_has_no_limit_unless_given() {
+    let tcp = |keys: &str| {
+        let text = SMALL.replace("kind = \"tcp\"", &format!("kind = \"tcp\"\n{keys}"));
+        let tcp = parse(&text).connections[0].clone();
+        (tcp.autotuning, tcp.receive_buffer, tcp.send_buffer)
+    };
+    assert_eq!(tcp(""), (false, 6 << 20, None));
+    assert_eq!(tcp("autotuning = true"), (true, 3_883_008, None));
+    let both = "autotuning = true\nreceive-buffer = \"1MiB\"\nsend-buffer = \"64kB\"";
+    assert_eq!(tcp(both), (true, 1 << 20, Some(64_000)));
+}
+
+#[test]
+fn what_an_application_counts_may_have_a_deadline() {
+    let deadline = |traffic: &str| {
+        let text = SMALL.replace("kind = \"tcp\"", &format!("kind = \"tcp\"\ntraffic = {traffic}"));
+        parse(&text).connections[0].deadline_ns
+    };
+    assert_eq!(deadline("{ kind = \"cbr\", rate = \"4mbit\" }"), None);
+    assert_eq!(deadline("{ kind = \"cbr\", rate = \"4mbit\", deadline = \"150ms\" }"), Some(150 * MS));
+    assert_eq!(deadline("{ kind = \"object\", size = \"1MB\", deadline = \"2s\" }"), Some(2_000 * MS));
+}
+
+#[test]
 fn topology_facts_follow_from_the_links() {
     let cell = parse(SMALL);
     let paths = topology::paths(&cell);

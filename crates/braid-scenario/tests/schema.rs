@@ -75,6 +75,8 @@ kind = "mptcp"
 mss = "$mss"
 ip-version = 6
 receive-buffer = "6MiB"
+autotuning = true
+send-buffer = "4MiB"
 initial-window = 4
 initial-ssthresh = 20
 ecn = true
@@ -82,7 +84,7 @@ delayed-ack = false
 subflow.sf1 = { route = ["b1", "b2"], backup = true }
 subflow.sf2 = { route = ["b2"], join-delay = "50ms", change = [{ at = "9s", route = ["b3"], return-route = ["b2", "b3"] }] }
 subflow.sf3 = { route = ["b2"], up = ["1s..2s", "4s..5s"] }
-traffic = { kind = "request-response", request = "$request", response = "1MB", think = { kind = "exponential", mean = "1s" } }
+traffic = { kind = "request-response", request = "$request", response = "1MB", deadline = "1s", think = { kind = "exponential", mean = "1s" } }
 
 [connection.mice]
 kind = "tcp"

@@ -517,6 +517,17 @@ pub(crate) const FILES: &[(&str, &str, &str)] = &[
     ("no initial window", "kind = \"tcp\"", "kind = \"tcp\"\ninitial-window = 0"),
     ("no initial threshold", "kind = \"tcp\"", "kind = \"tcp\"\ninitial-ssthresh = 0"),
     ("a receive buffer too small", "kind = \"tcp\"", "kind = \"tcp\"\nreceive-buffer = \"2kB\""),
+    ("a send buffer too small", "kind = \"tcp\"", "kind = \"tcp\"\nsend-buffer = \"1kB\""),
+    (
+        "a deadline of what never ends",
+        "kind = \"tcp\"",
+        "kind = \"tcp\"\ntraffic = { kind = \"bulk\", deadline = \"1s\" }",
+    ),
+    (
+        "a deadline at once",
+        "kind = \"tcp\"",
+        "kind = \"tcp\"\ntraffic = { kind = \"cbr\", rate = \"1mbit\", deadline = \"0s\" }",
+    ),
     ("a congestion control that cannot be one", "cc = \"cubic\"", "cc = \"Cubic; reno\""),
     ("a congestion control twice", "cc = [\"lia\", \"olia\"]", "cc = [\"lia\", \"olia\", \"lia\"]"),
     (

@@ -37,6 +37,8 @@ pub mod flags {
     pub const WINDOW_BLOCKED: u32 = 4;
     /// Blocked: the application waits for room in the send buffer.
     pub const MEMORY_BLOCKED: u32 = 8;
+    /// Blocked: of which there is some.
+    pub const MEMORY_LEFT: u32 = 16;
 }
 
 /// [`Choice::flags`]
@@ -51,6 +53,10 @@ pub mod choice_flags {
     pub const RECALL: u32 = 8;
     /// Blocked: send the oldest unacknowledged segment on path self.
     pub const RESEND_HEAD: u32 = 16;
+    /// Blocked: where path self has carried the segment, nothing is done until its srtt has passed since `wake_us` ago.
+    pub const ONCE_PER_RTT: u32 = 64;
+    /// Blocked: nothing is ever done about it.
+    pub const NO_REMEDY: u32 = 32;
 }
 
 /// `struct braid_path`: a subflow as its scheduler sees it.

@@ -86,7 +86,8 @@ impl Scheduler {
     /// Sends segments on several paths.
     pub const COPIES: u32 = 2;
     /// Its choice is among ready paths, and depends on srtt, flags and carriers only: it stands while these do. It need not be
-    /// asked about new data where one path only is ready and no backup, or none.
+    /// asked about new data where no backup is ready, which go to the ready path with the smallest srtt, nor about a full window where nobody but the path
+    /// that has room has carried the oldest segment.
     pub const BY_SRTT: u32 = 4;
     /// Works on the data level of unmodified Linux.
     pub const MAINLINE: u32 = 8;

@@ -144,11 +144,28 @@ fn a_blocked_receive_window_is_freed_by_the_fast_path() {
     let penalised = |text| chooser(text, &three).deliver(Event::Blocked, &three).cwnd[..3].to_vec();
     assert_eq!((penalised("llrp"), penalised("llrp:penalise=first")), (vec![0, 20, 20], vec![0, 20, 0]));
     let own = Paths { head_carriers: 0b11, ..blocked };
-    assert_eq!(chooser("minrtt", &own).deliver(Event::Blocked, &own).flags, 0, "it has carried it itself");
+    let itself = chooser("minrtt", &own).deliver(Event::Blocked, &own);
+    assert_eq!((itself.flags, itself.wake_us), (choice_flags::ONCE_PER_RTT, 0), "it has carried it itself");
+    let mut later = chooser("minrtt", &own);
+    later.deliver(Event::Blocked, &own);
+    let later = later.deliver(Event::Blocked, &Paths { now_us: own.now_us + 9_999, ..own });
+    assert_eq!((later.cwnd, later.flags, later.wake_us), ([0; 8], choice_flags::ONCE_PER_RTT, 9_999));
     assert_eq!(
         chooser("minrtt:retransmit=off:penalise=off", &blocked).deliver(Event::Blocked, &blocked),
-        Choice::default()
+        Choice { flags: choice_flags::NO_REMEDY, ..Choice::default() }
     );
+}
+
+#[test]
+fn a_full_send_buffer_is_freed_likewise_and_nobody_is_penalised_while_there_is_room_in_it() {
+    let answer = |flags| {
+        let slow = Path { ssthresh: 20, ..path(100, 40) };
+        let blocked = Paths { flags, head_carriers: 0b10, ..view(&[path(10, 20), slow]) };
+        let choice = chooser("minrtt", &blocked).deliver(Event::Blocked, &blocked);
+        (choice.flags, choice.cwnd[1], choice.ssthresh[1])
+    };
+    assert_eq!(answer(flags::MEMORY_BLOCKED), (choice_flags::RESEND_HEAD, 20, 10));
+    assert_eq!(answer(flags::MEMORY_BLOCKED | flags::MEMORY_LEFT), (choice_flags::RESEND_HEAD, 0, 0));
 }
 
 #[test]
@@ -472,6 +489,65 @@ proptest! {
                 chooser.deliver(Event::Blocked, &shown)
             });
             prop_assert_eq!(answers[0], answers[1]);
+            let own = Paths { head_carriers: blocked.head_carriers & 1 << kept, ..blocked };
+            let mut chooser = Chooser::new(&Spec::parse(scheduler.name()).unwrap());
+            let before = chooser.private().to_vec();
+            let answer = chooser.deliver(Event::Blocked, &own);
+            let idle = Choice { flags: choice_flags::ONCE_PER_RTT, wake_us: answer.wake_us, ..Choice::default() };
+            prop_assert!(answer == Choice::default() || answer == idle);
+            prop_assert_eq!(chooser.private(), &before[..]);
+        }
+    }
+
+    /// Hence a host need not ask either: [`Scheduler::BY_SRTT`].
+    #[test]
+    fn who_goes_by_srtt_gives_new_data_to_the_ready_path_with_the_smallest(states in states()) {
+        let mut view = Paths { carriers: 0, flags: flags::NEW_DATA, ..states };
+        let is_ready = |path: &Path| path.flags & (path_flags::USABLE | path_flags::ROOM | path_flags::LOSS)
+            == path_flags::USABLE | path_flags::ROOM;
+        let n = view.n as usize;
+        for path in view.path.iter_mut().take(n) {
+            // Ties are rare otherwise.
+            path.srtt_us /= 200_000;
+            if is_ready(path) {
+                path.flags &= !path_flags::BACKUP;
+            }
+        }
+        let ready = (0..n).filter(|&index| is_ready(&view.path[index]));
+        let best = ready.min_by_key(|&index| view.path[index].srtt_us);
+        for scheduler in all().iter().filter(|scheduler| scheduler.flags() & Scheduler::BY_SRTT != 0) {
+            let mut chooser = chooser(scheduler.name(), &view);
+            let before = chooser.private().to_vec();
+            let choice = chooser.deliver(Event::Choose, &view);
+            prop_assert_eq!((choice.path(), choice.packets, choice.wake_us), (best, 0, 0), "{}", scheduler.name());
+            prop_assert!(best.is_none() || choice.flags == 0);
+            prop_assert_eq!(chooser.private(), &before[..]);
+        }
+    }
+
+    /// Hence a host need not ask: `BRAID_ONCE_PER_RTT`.
+    #[test]
+    fn nothing_is_done_about_a_full_window_until_the_round_trip_is_over(states in prop::collection::vec(states(), 2..6)) {
+        for scheduler in all() {
+            let mut chooser = chooser(scheduler.name(), &states[0]);
+            let mut quiet: Option<(u32, u64)> = None;
+            let mut now_us = states[0].now_us;
+            for state in &states {
+                now_us += u64::from(state.path[0].cwnd) * 50;
+                let blocked = Paths { now_us, self_index: state.n - 1, flags: flags::WINDOW_BLOCKED, ..*state };
+                let itself = blocked.self_index;
+                let is_quiet = quiet.is_some_and(|(path, since)| {
+                    path == itself && now_us - since < u64::from(blocked.path[itself as usize].srtt_us)
+                });
+                let before = chooser.private().to_vec();
+                let choice = chooser.deliver(Event::Blocked, &blocked);
+                if is_quiet && blocked.head_carriers >> itself & 1 == 1 {
+                    prop_assert_eq!((choice.cwnd, choice.flags & choice_flags::RESEND_HEAD), ([0; MAX_PATHS], 0));
+                    prop_assert_eq!(chooser.private(), &before[..], "{}", scheduler.name());
+                }
+                quiet = (choice.flags & choice_flags::ONCE_PER_RTT != 0)
+                    .then(|| (itself, now_us.saturating_sub(u64::from(choice.wake_us))));
+            }
         }
     }
 

@@ -52,10 +52,18 @@ impl Connection {
         let scheduling = multipath.then(|| Box::new(Scheduling::new(scheduler)));
         let gives_ahead = multipath && scheduler.scheduler().flags() & Scheduler::QUEUES != 0;
         let backlogs = if gives_ahead { model.subflows.len() } else { 0 };
+        let bulk = model.traffic == model::Traffic::Bulk;
+        let mut data = DataLevel::new(buffer, model.mss, bulk, multipath);
+        if model.autotuning {
+            data.tune(model.receive_buffer);
+        }
+        if let Some(bytes) = model.send_buffer {
+            data.limit_written((bytes / u64::from(model.mss)).max(1) as u32);
+        }
         Self {
             view,
+            data,
             backlogs: (0..backlogs).map(|_| Backlog::default()).collect(),
-            data: DataLevel::new(buffer, model.mss, model.traffic == model::Traffic::Bulk, multipath),
             scheduling,
             wake_at: NEVER,
             wake_planned: NEVER,
@@ -76,6 +84,13 @@ impl Connection {
         if let Some(backlog) = self.backlogs.get_mut(index) {
             *backlog = Backlog::default();
         }
+    }
+
+    /// The receiver's application has read. The sender's round-trip time stands for the receiver's own.
+    #[cold]
+    pub(crate) fn note_read(&mut self, now: u64) {
+        let rtt_us = (0..self.n).map(|index| self.subflow(index).srtt_us).max();
+        self.data.note_read(now, rtt_us.unwrap_or(0));
     }
 
     #[inline]

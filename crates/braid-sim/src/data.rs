@@ -5,8 +5,10 @@
 use std::collections::VecDeque;
 
 use braid_results::measure::DataLevelCounts;
+use braid_schedulers::layout::flags;
 
-use crate::ranges::Ranges;
+use crate::autotuning::Autotuning;
+use crate::ring::Ring;
 use crate::schedule::carriers::Carriers;
 
 /// What is counted at the data level.
@@ -62,8 +64,15 @@ pub(crate) struct DataLevel {
     window_end: u32,
     /// Sender: end of what the application has written; [`ENDLESS`]: it always has more.
     written: u32,
-    /// Sender: the smaller of the two.
+    /// Sender: end of what the application has put into the send buffer or, not having to wait for it, has written; the latter
+    /// where the buffer has no limit.
+    available: u32,
+    /// Sender: the smaller one of that and `window_end`.
     limit: u32,
+    /// Sender: packets that fit the send buffer; [`ENDLESS`]: any number.
+    send_buffer: u32,
+    /// Sender: up to where the send buffer reaches as the application last found it; [`ENDLESS`] if it has no limit.
+    filled: u32,
     /// MPTCP sender: which subflows have carried what is not acknowledged.
     pub(crate) carriers: Carriers,
     is_multipath: bool,
@@ -78,15 +87,17 @@ pub(crate) struct DataLevel {
 
     /// Receiver: everything below has been handed to the application.
     pub(crate) rcv_nxt: u32,
-    out_of_order: Ranges,
     /// Receiver: packets held out of order.
     held: u32,
-    /// MPTCP receiver: when each packet beyond the first gap arrived, from the one after that on; `None`: not yet.
-    arrivals: VecDeque<Option<u64>>,
+    /// MPTCP receiver: when each packet beyond the first gap arrived, from the one after that on, and 1 ns more; 0: not yet. The last
+    /// one has.
+    arrivals: Ring<u64>,
     /// Receiver: the window's right edge, which never moves left.
     advertised_end: u32,
-    /// Receive buffer, packets.
+    /// Receive buffer, packets; of one that is autotuned, what is offered of it.
     buffer: u32,
+    /// How it grows, if it does.
+    autotuning: Option<Box<Autotuning>>,
     /// Receiver: when `rcv_nxt` reaches this, something that the application counts is complete; else [`ENDLESS`].
     pub(crate) boundary: u32,
     /// `None`: a bulk transfer.
@@ -108,7 +119,10 @@ impl DataLevel {
             snd_una: 0,
             window_end: buffer,
             written,
+            available: written,
             limit: written.min(buffer),
+            send_buffer: ENDLESS,
+            filled: ENDLESS,
             carriers: Carriers::new(),
             is_multipath,
             reinject: VecDeque::new(),
@@ -117,11 +131,11 @@ impl DataLevel {
             mss,
             counts: Counts::default(),
             rcv_nxt: 0,
-            out_of_order: Ranges::default(),
             held: 0,
-            arrivals: VecDeque::new(),
+            arrivals: Ring::new(),
             advertised_end: buffer,
             buffer,
+            autotuning: None,
             boundary: ENDLESS,
             writes: (!bulk).then(Box::default),
             #[cfg(test)]
@@ -129,12 +143,32 @@ impl DataLevel {
         }
     }
 
+    /// Sender: no more than so many packets are written and not acknowledged.
+    pub(crate) fn limit_written(&mut self, packets: u32) {
+        (self.send_buffer, self.filled) = (packets, packets);
+        self.update_limit();
+    }
+
+    /// Receiver: the buffer grows as Linux's does, up to so many bytes.
+    pub(crate) fn tune(&mut self, most: u64) {
+        let tuning = Autotuning::new(most, self.mss);
+        self.buffer = tuning.first_offer();
+        (self.window_end, self.advertised_end) = (self.buffer, self.buffer);
+        self.autotuning = Some(Box::new(tuning));
+        self.update_limit();
+    }
+
+    fn update_limit(&mut self) {
+        self.available = self.written.min(self.filled);
+        self.limit = self.available.min(self.window_end);
+    }
+
     /// Sender: the application writes so many bytes, in packets of `mss`, which complete a transfer.
     pub(crate) fn write(&mut self, bytes: u64, mss: u32, transfer: Option<u32>) {
         let packets = u32::try_from(bytes.div_ceil(u64::from(mss))).unwrap_or(ENDLESS);
         let last = (bytes - u64::from(packets.saturating_sub(1)) * u64::from(mss)) as u32;
         self.written = self.written.saturating_add(packets);
-        self.limit = self.written.min(self.window_end);
+        self.update_limit();
         let Some(writes) = &mut self.writes else { return };
         while writes.short.front().is_some_and(|&(dsn, _)| dsn < self.snd_una) {
             writes.short.pop_front();
@@ -148,14 +182,14 @@ impl DataLevel {
     /// Sender: from now on the application has more than the network takes.
     pub(crate) fn write_endlessly(&mut self) {
         self.written = ENDLESS;
-        self.limit = self.window_end;
+        self.update_limit();
     }
 
     /// Sender: what has been written by now completes a transfer; of an endless write, what has been sent.
     pub(crate) fn pause(&mut self, transfer: u32) {
         if self.written == ENDLESS {
             self.written = self.snd_nxt;
-            self.limit = self.written.min(self.window_end);
+            self.update_limit();
         }
         self.await_end(Write { end: self.written, lacks: 0, transfer: Some(transfer) });
     }
@@ -201,7 +235,8 @@ impl DataLevel {
     }
 
     /// Receiver: a packet that arrived some time ago is in order on its subflow now. A second copy is ignored.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "once per packet")]
+    #[inline(always)]
     pub(crate) fn receive(&mut self, dsn: u32, arrived: u64, now: u64) {
         #[cfg(test)]
         self.seen.insert(dsn);
@@ -210,7 +245,7 @@ impl DataLevel {
             if arrived < now {
                 self.counts.of.delays.add(now - arrived);
             }
-            if !self.out_of_order.is_empty() {
+            if self.held > 0 {
                 self.pass_up(now);
             }
         } else if dsn > self.rcv_nxt {
@@ -219,24 +254,29 @@ impl DataLevel {
     }
 
     /// Receiver: what is out of order waits for the packets before it.
+    #[inline(never)]
     fn keep(&mut self, dsn: u32, arrived: u64) {
-        let held = &mut self.held;
-        self.out_of_order.insert(dsn, dsn + 1, |from, to| *held += to - from);
-        let place = (dsn - self.rcv_nxt - 1) as usize;
-        if place >= self.arrivals.len() {
-            self.arrivals.resize(place + 1, None);
+        if self.held == 0 {
+            self.arrivals.restart(self.rcv_nxt + 1);
         }
-        self.arrivals[place].get_or_insert(arrived);
+        while self.arrivals.end() <= dsn {
+            self.arrivals.push(0);
+        }
+        let place = self.arrivals.get_mut(dsn);
+        if *place == 0 {
+            *place = arrived + 1;
+            self.held += 1;
+        }
     }
 
     /// Receiver: a gap was filled.
+    #[inline(never)]
     fn pass_up(&mut self, now: u64) {
-        let next = self.out_of_order.take_prefix(self.rcv_nxt);
-        self.held -= next - self.rcv_nxt;
-        self.rcv_nxt = next;
         // The place of the next gap goes, too.
-        while let Some(Some(arrived)) = self.arrivals.pop_front() {
-            self.counts.of.delays.add(now - arrived);
+        while let Some(arrived) = self.arrivals.pop().filter(|arrived| *arrived > 0) {
+            self.rcv_nxt += 1;
+            self.held -= 1;
+            self.counts.of.delays.add(now + 1 - arrived);
         }
     }
 
@@ -270,7 +310,38 @@ impl DataLevel {
         }
         self.snd_una = self.snd_una.max(data_ack);
         self.window_end = self.window_end.max(window_end);
-        self.limit = self.written.min(self.window_end);
+        if self.filled != ENDLESS {
+            self.fill();
+        }
+        self.limit = self.available.min(self.window_end);
+    }
+
+    /// Sender: the application goes on when a third of the send buffer is free (Linux `sk_stream_min_wspace`).
+    #[cold]
+    fn fill(&mut self) {
+        if 3 * u64::from(self.filled - self.snd_una) <= 2 * u64::from(self.send_buffer) {
+            self.filled = self.snd_una.saturating_add(self.send_buffer);
+            self.available = self.written.min(self.filled);
+        }
+    }
+
+    /// Receiver: whether the buffer grows.
+    #[inline]
+    pub(crate) fn is_tuned(&self) -> bool {
+        self.autotuning.is_some()
+    }
+
+    /// Receiver: a packet has come that was not there. Whether more is offered now than before.
+    pub(crate) fn open(&mut self) -> bool {
+        let offer = self.autotuning.as_ref().map_or(self.buffer, |tuning| tuning.step(self.buffer));
+        std::mem::replace(&mut self.buffer, offer) < offer
+    }
+
+    /// Receiver: the application has read all that it could; the round-trip time of the slowest subflow.
+    pub(crate) fn note_read(&mut self, now: u64, rtt_us: u32) {
+        if let Some(tuning) = &mut self.autotuning {
+            tuning.read(self.rcv_nxt, now, rtt_us);
+        }
     }
 
     pub(crate) fn window_end(&self) -> u32 {
@@ -286,7 +357,7 @@ impl DataLevel {
     #[cfg(test)]
     pub(crate) fn set_window_end(&mut self, end: u32) {
         self.window_end = end;
-        self.limit = self.written.min(end);
+        self.update_limit();
     }
 
     /// Sender: how many new packets there are that fit the receive window, and are less than so many beyond what has arrived.
@@ -296,13 +367,29 @@ impl DataLevel {
 
     /// Sender: packets that the application has written and no subflow was given.
     pub(crate) fn unassigned(&self) -> u64 {
-        u64::from(self.written - self.snd_nxt.min(self.written)) + self.recalled.len() as u64
+        u64::from(self.available - self.snd_nxt.min(self.available)) + self.recalled.len() as u64
     }
 
-    /// Sender: whether the receive window keeps data back.
+    /// Sender: whether the send buffer has a limit of its own.
+    pub(crate) fn has_send_buffer(&self) -> bool {
+        self.filled != ENDLESS
+    }
+
+    /// Sender: whether the application has more, but the receive window or the send buffer keeps it back.
     #[inline]
-    pub(crate) fn is_window_limited(&self) -> bool {
-        self.snd_nxt >= self.window_end && self.snd_nxt < self.written
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.snd_nxt >= self.limit && self.snd_nxt < self.written
+    }
+
+    /// Sender: that it is the receive window, or else that it is the send buffer, and whether that is not quite full.
+    pub(crate) fn blocked_by(&self) -> u32 {
+        if self.snd_nxt < self.available {
+            flags::WINDOW_BLOCKED
+        } else if self.filled - self.snd_una < self.send_buffer {
+            flags::MEMORY_BLOCKED | flags::MEMORY_LEFT
+        } else {
+            flags::MEMORY_BLOCKED
+        }
     }
 
     /// Sender: from now on it does, and a subflow has room meanwhile, or not.

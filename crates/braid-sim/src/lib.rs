@@ -9,6 +9,7 @@
 extern crate self as braid_sim;
 
 mod application;
+mod autotuning;
 mod backlog;
 mod connection;
 mod data;

@@ -44,6 +44,13 @@ impl<T: Copy + Default> Ring<T> {
         self.end
     }
 
+    /// Of an empty ring: the number that the next record will have.
+    #[inline]
+    pub(crate) fn restart(&mut self, number: u32) {
+        debug_assert!(self.is_empty());
+        (self.first, self.end) = (number, number);
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, record: T) {
         if self.is_full() {

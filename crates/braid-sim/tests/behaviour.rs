@@ -200,6 +200,43 @@ fn a_small_receive_buffer_limits_the_rate_to_a_buffer_per_rtt() {
 }
 
 #[test]
+fn an_autotuned_receive_buffer_grows_until_it_no_longer_limits_but_no_further_than_it_may() {
+    let rate = |autotuning, buffer| {
+        let mut flow = connection("tcp0", None, &[&[0]]);
+        (flow.autotuning, flow.receive_buffer) = (autotuning, buffer);
+        let links = vec![link("b1", 20.0, 100.0)];
+        goodput(&run(&scenario(30.0, links, vec![flow]), "cubic", 1), 0)
+    };
+    let (ample, grows, first) = (rate(false, 1 << 26), rate(true, 1 << 26), rate(false, 65_536));
+    assert!(first < 3.0 && grows > 0.97 * ample, "{first} {grows} {ample}");
+    let (most, no_more) = (rate(true, 262_144), 262_144.0 * 8.0 / 0.2e6);
+    assert!((0.9..1.01).contains(&(most / no_more)), "{most} of {no_more}");
+}
+
+#[test]
+fn the_slowest_subflow_says_how_much_an_autotuned_receive_buffer_has_to_hold() {
+    let rate = |autotuning| {
+        let mut flow = connection("mp0", None, &[&[0], &[1]]);
+        flow.autotuning = autotuning;
+        let links = vec![link("b1", 10.0, 5.0), link("b2", 10.0, 50.0)];
+        goodput(&run(&scenario(60.0, links, vec![flow]), "cubic", 1), 0)
+    };
+    let (ample, grows) = (rate(false), rate(true));
+    assert!(grows > 0.97 * ample, "{grows} {ample}");
+}
+
+#[test]
+fn a_send_buffer_limits_the_rate_to_a_buffer_per_rtt() {
+    let mut limited = connection("tcp0", None, &[&[0]]);
+    limited.send_buffer = Some(20 * 1448);
+    let result = run(&scenario(60.0, vec![link("b1", 100.0, 50.0)], vec![limited]), "cubic", 1);
+    // It is filled again when a third of it is free.
+    let expected = 20.0 * 1448.0 * 8.0 / 0.1e6;
+    let used = goodput(&result, 0) / expected;
+    assert!((0.66..1.01).contains(&used), "{used}");
+}
+
+#[test]
 fn a_marking_queue_holds_the_rate_without_losing_anything() {
     let mut marking = link("b1", 10.0, 10.0);
     marking.forward.ecn_threshold = Some(EcnThreshold::Packets(20));

@@ -116,3 +116,43 @@ fn schedulers_that_leave_no_window_unused_do_the_same_in_a_bulk_transfer() {
     };
     assert!(delay("sttf") > delay("rr") && delay("otias") > delay("rr"));
 }
+
+#[test]
+fn what_holds_up_a_full_send_buffer_is_sent_again_on_the_fast_path() {
+    let mut flow = connection("mp0", None, &[&[0], &[1]]);
+    flow.send_buffer = Some(128_000);
+    let mut links = vec![link("fast", 20.0, 5.0), link("slow", 10.0, 50.0)];
+    links[0].forward.queue = QueueLimit::Packets(60);
+    let scenario = scenario(30.0, links, vec![flow]);
+    let with = run(&scenario, "lia", "minrtt");
+    let without = run(&scenario, "lia", "minrtt:retransmit=off:penalise=off");
+    let counts = |result: &Measurements| result.connections[0].data_level.clone().unwrap();
+    assert!(
+        counts(&with).opportunistic > 100 && counts(&with).penalties > 0,
+        "{:?} {} {}",
+        counts(&with),
+        goodput(&with, 0),
+        goodput(&without, 0)
+    );
+    assert_eq!((counts(&without).opportunistic, counts(&without).penalties), (0, 0));
+    assert!(goodput(&with, 0) > 1.2 * goodput(&without, 0), "{} {}", goodput(&with, 0), goodput(&without, 0));
+    // The receive window has room all the time.
+    assert_eq!((counts(&with).window_limited_ns, counts(&without).window_limited_ns), (0, 0));
+}
+
+/// Why ECF leaves the slow path of `schedulers/unlike` alone (`bench/schedulers.py`): what waits there is no more than Linux's send
+/// buffer holds, which the fast path is done with sooner.
+#[test]
+fn ecf_uses_a_slow_path_when_much_waits_to_be_sent() {
+    let share_of_slow = |send_buffer| {
+        let mut flow = connection("mp0", None, &[&[0], &[1]]);
+        flow.send_buffer = send_buffer;
+        let mut links = vec![link("fast", 20.0, 5.0), link("slow", 10.0, 50.0)];
+        links[0].forward.queue = QueueLimit::Packets(60);
+        let result = run(&scenario(30.0, links, vec![flow]), "lia", "ecf");
+        let bytes = |index: usize| result.connections[0].subflows[index].received_bytes as f64;
+        bytes(1) / (bytes(0) + bytes(1))
+    };
+    let (linux, large) = (share_of_slow(None), share_of_slow(Some(4_000_000)));
+    assert!(linux < 0.01 && large > 0.2, "{linux} {large}");
+}

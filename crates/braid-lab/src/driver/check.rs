@@ -40,6 +40,15 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
         if connection.accurate_ecn {
             return refuse(key("accurate-ecn"), "the kernel's receivers repeat a mark until it is answered");
         }
+        if connection.autotuning {
+            return refuse(key("autotuning"), "the lab sets the kernel's receive buffer; give its size");
+        }
+        if connection.send_buffer.is_some() {
+            return refuse(
+                key("send-buffer"),
+                "the lab leaves the send buffer to the kernel, or to the program",
+            );
+        }
         for (index, subflow) in connection.subflows.iter().enumerate() {
             let sub = |name: &str| key(&format!("subflow.{}.{name}", subflow.name));
             if is_program && subflow.join_delay_ns.is_some() {

@@ -63,6 +63,11 @@ impl Resolver<'_> {
                 format!("expected at least two packets ({} bytes) and at most \"1024MiB\"", 2 * mss);
             self.fail(&place.key("receive-buffer"), message, None);
         }
+        let send_buffer = given.send_buffer.map(|size| size.0);
+        if send_buffer.is_some_and(|bytes| !(u64::from(mss)..=LARGEST_WINDOW).contains(&bytes)) {
+            let message = format!("expected at least one packet ({mss} bytes) and at most \"1024MiB\"");
+            self.fail(&place.key("send-buffer"), message, None);
+        }
         if given.accurate_ecn && !given.ecn {
             let message = "there are no marks to echo without ecn = true".to_owned();
             self.fail(&place.key("accurate-ecn"), message, Some("add ecn = true, or remove it".into()));
@@ -83,7 +88,14 @@ impl Resolver<'_> {
             ip_header,
             data_header,
             ack_size,
+            deadline_ns: given
+                .traffic
+                .as_ref()
+                .and_then(|traffic| traffic.deadline)
+                .map(|deadline| deadline.0),
             receive_buffer,
+            autotuning: given.autotuning,
+            send_buffer,
             initial_window,
             initial_ssthresh: given.initial_ssthresh,
             ecn: given.ecn,

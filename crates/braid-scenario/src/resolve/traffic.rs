@@ -30,6 +30,9 @@ impl Resolver<'_> {
     pub(super) fn traffic(&mut self, place: &Path, given: Option<&format::Traffic>, mss: u32) -> Traffic {
         let Some(keys) = given else { return Traffic::Bulk };
         self.only_own_keys(place, keys);
+        if keys.deadline == Some(Duration(0)) {
+            self.fail(&place.key("deadline"), "expected a time above zero", None);
+        }
         match keys.kind {
             Pattern::Bulk => Traffic::Bulk,
             Pattern::Object => Traffic::Object { size: self.bytes(place, "size", keys.size) },
@@ -135,13 +138,18 @@ impl Resolver<'_> {
     }
 
     fn only_own_keys(&mut self, place: &Path, keys: &format::Traffic) {
-        let uses: [Use<'_>; 13] = [
+        let uses: [Use<'_>; 14] = [
             ("size", keys.size.is_some(), &[Pattern::Object, Pattern::Poisson]),
             ("every", keys.every.is_some(), &[Pattern::Poisson, Pattern::Cbr]),
             ("at-once", keys.at_once.is_some(), &[Pattern::Poisson]),
             ("on", keys.on.is_some(), &[Pattern::OnOff]),
             ("off", keys.off.is_some(), &[Pattern::OnOff]),
             ("rate", keys.rate.is_some(), &[Pattern::Cbr, Pattern::OnOff]),
+            (
+                "deadline",
+                keys.deadline.is_some(),
+                &[Pattern::Object, Pattern::Poisson, Pattern::RequestResponse, Pattern::Cbr],
+            ),
             ("request", keys.request.is_some(), &[Pattern::RequestResponse]),
             ("response", keys.response.is_some(), &[Pattern::RequestResponse]),
             ("think", keys.think.is_some(), &[Pattern::RequestResponse]),

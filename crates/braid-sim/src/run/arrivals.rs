@@ -26,6 +26,9 @@ impl Run<'_> {
             }
             let connection = &mut self.connections[number];
             self.receivers[subflow].receive(packet, &mut connection.data, &mut self.network);
+            if connection.data.is_tuned() {
+                connection.note_read(self.network.now);
+            }
             let complete = connection.data.rcv_nxt >= connection.data.boundary;
             if self.receivers[subflow].due < self.receivers[subflow].planned {
                 self.plan_receiver(subflow);

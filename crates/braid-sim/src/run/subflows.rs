@@ -43,7 +43,7 @@ impl Run<'_> {
             max_blocks: if multipath { 1 } else { 3 },
             multipath,
             delayed_ack: model.delayed_ack,
-            buffer: model.receive_buffer / u64::from(model.mss),
+            buffer: (!model.autotuning).then_some(model.receive_buffer / u64::from(model.mss)),
             accurate_ecn: model.accurate_ecn,
             reports_delay: self.specs[self.connections[path.connection].number].algorithm().flags()
                 & Algorithm::WANTS_OWD

@@ -29,15 +29,21 @@ impl Connection {
             senders.iter().enumerate().filter(|(other, sender)| *other != index && sender.is_usable());
         let alive = alive.fold(0, |set, (other, _)| set | 1_u32 << other);
         let (carriers, queue) = (&data.carriers, &mut data.reinject);
-        senders[index].give_away(acknowledged..end, |dsn| {
-            if carriers.of(dsn) & alive == 0 {
+        senders[index].give_away(acknowledged..end, |dsn, is_offered| {
+            // Who took what was offered before may be gone.
+            let is_missing = !is_offered || (is_closed && !queue.contains(&dsn));
+            if is_missing && carriers.of(dsn) & alive == 0 {
                 queue.push_back(dsn);
             }
         });
         if is_gone {
             if let Some(backlog) = backlogs.get_mut(index) {
                 let mut given = std::mem::take(backlog);
-                std::iter::from_fn(|| given.pop()).for_each(|dsn| queue.push_back(dsn));
+                while let Some(dsn) = given.pop() {
+                    // Else nobody would send it again should the one leave that takes it now.
+                    data.carriers.withdraw(dsn, index);
+                    data.reinject.push_back(dsn);
+                }
             }
         }
     }

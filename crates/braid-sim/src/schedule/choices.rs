@@ -14,6 +14,8 @@ use crate::tcp::sender::Sender;
 impl Scheduling {
     /// Asks for one segment after the other, until there is none or the scheduler waits. What is to be sent once more comes first.
     /// Returns the subflow whose usage was noted, if nothing has happened since.
+    #[allow(clippy::inline_always, reason = "once per acknowledgement")]
+    #[inline(always)]
     pub(super) fn push(
         &mut self,
         connection: &mut Connection,
@@ -21,6 +23,52 @@ impl Scheduling {
         network: &mut Network,
     ) -> Option<usize> {
         connection.wake_at = NEVER;
+        let noted = if self.chooser.flags() & Scheduler::BY_SRTT == 0 || !connection.data.reinject.is_empty()
+        {
+            self.push_all(connection, senders, network)
+        } else {
+            self.push_by_srtt(connection, senders, network)
+        };
+        let is_blocked = connection.data.is_blocked();
+        if is_blocked || connection.data.limited_since.is_some() {
+            self.note_blocked(connection, senders, network, is_blocked);
+            return None;
+        }
+        noted
+    }
+
+    /// New data of a scheduler that goes by srtt, which is asked only where it may have a choice of its own.
+    #[inline]
+    fn push_by_srtt(
+        &mut self,
+        connection: &mut Connection,
+        senders: &mut [Sender],
+        network: &mut Network,
+    ) -> Option<usize> {
+        while connection.data.may_send_new() {
+            let (index, is_only) = match Ready::of(connection, senders) {
+                Ready::None => return None,
+                Ready::One(index) => (index, true),
+                Ready::Several(index) => (index, false),
+                Ready::Backup => return self.push_new(connection, senders, network),
+            };
+            senders[index].send_burst(connection, network, u32::MAX);
+            senders[index].note_usage(connection, network);
+            if is_only {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// Any scheduler, and whatever there is to send.
+    #[inline(never)]
+    fn push_all(
+        &mut self,
+        connection: &mut Connection,
+        senders: &mut [Sender],
+        network: &mut Network,
+    ) -> Option<usize> {
         let queues = self.chooser.flags() & Scheduler::QUEUES != 0;
         if queues {
             connection.grow_buffers(senders);
@@ -29,11 +77,6 @@ impl Scheduling {
         let noted = self.push_new(connection, senders, network);
         if queues {
             connection.send_given(senders, network);
-        }
-        let is_limited = connection.data.is_window_limited();
-        if is_limited || connection.data.limited_since.is_some() {
-            self.note_limited(connection, senders, network, is_limited);
-            return None;
         }
         noted
     }
@@ -79,7 +122,7 @@ impl Scheduling {
                         senders[index].note_usage(connection, network);
                         return Some(index);
                     }
-                    Ready::Several => {}
+                    Ready::Several(_) | Ready::Backup => {}
                 }
             } else if !self.may_be_asked(connection, senders) {
                 return None;
@@ -186,23 +229,37 @@ impl Scheduling {
         left < packets
     }
 
-    /// The receive window keeps data back, or did. If a subflow could send, asks what is to be done about it.
-    fn note_limited(
+    /// The receive window or the send buffer keeps data back, or did. If a subflow could send, asks what is to be done about it.
+    fn note_blocked(
         &mut self,
         connection: &mut Connection,
         senders: &mut [Sender],
         network: &mut Network,
-        is_limited: bool,
+        is_blocked: bool,
     ) {
-        let fastest = if is_limited { ready(connection, senders) } else { None };
-        connection.data.note_limited(network.now, fastest.is_some());
-        let Some(index) = fastest.filter(|_| self.chooser.wants(Event::Blocked)) else { return };
+        let fastest = if is_blocked { ready(connection, senders) } else { None };
+        let by = connection.data.blocked_by();
+        connection.data.note_limited(network.now, fastest.is_some() && by == flags::WINDOW_BLOCKED);
+        let Some(index) = fastest.filter(|_| self.asks_when_blocked) else { return };
         let head = connection.data.snd_una;
+        let carriers = connection.data.carriers.of(head);
+        if self.chooser.flags() & Scheduler::BY_SRTT != 0 && carriers & !(1 << index) == 0 {
+            return;
+        }
+        let srtt_us = u64::from(connection.subflow(index).srtt_us);
+        if carriers >> index & 1 == 1
+            && self.quiet.is_some_and(|(path, since)| path == index && network.now_us() - since < srtt_us)
+        {
+            return;
+        }
         self.show(connection, senders, network, self.chooser.flags() & Scheduler::BY_SRTT == 0);
-        self.paths.flags = flags::WINDOW_BLOCKED;
+        self.paths.flags = by;
         self.paths.self_index = index as u32;
-        self.paths.head_carriers = connection.data.carriers.of(head);
+        self.paths.head_carriers = carriers;
         let choice = self.chooser.deliver(Event::Blocked, &self.paths);
+        self.asks_when_blocked = choice.flags & choice_flags::NO_REMEDY == 0;
+        self.quiet = (choice.flags & choice_flags::ONCE_PER_RTT != 0)
+            .then(|| (index, network.now_us().saturating_sub(u64::from(choice.wake_us))));
         for (other, sender) in senders.iter_mut().enumerate() {
             let (cwnd, ssthresh) = (choice.cwnd[other & 7], choice.ssthresh[other & 7]);
             if cwnd > 0 && sender.penalise(connection, network.now, cwnd, ssthresh) {
@@ -218,31 +275,40 @@ impl Scheduling {
     }
 }
 
-/// Between how many subflows a scheduler that goes by srtt can choose for new data. It is asked only if there are several.
+/// Which subflows a scheduler that goes by srtt can give new data.
 enum Ready {
     None,
     One(usize),
-    /// Or one that is a backup.
-    Several,
+    /// That with the smallest srtt, of equals the first.
+    Several(usize),
+    /// A backup is among them.
+    Backup,
 }
 
 impl Ready {
     #[inline]
     fn of(connection: &Connection, senders: &[Sender]) -> Self {
-        let mut ready = Self::None;
+        let (mut n, mut best, mut least) = (0, 0, 0);
         for (index, sender) in senders.iter().enumerate() {
             if sender.has_room(connection) && sender.is_usable() {
                 let view = connection.subflow(index);
                 if view.ca_state == ca_state::LOSS {
                     continue;
                 }
-                if !matches!(ready, Self::None) || view.flags & subflow_flags::BACKUP != 0 {
-                    return Self::Several;
+                if view.flags & subflow_flags::BACKUP != 0 {
+                    return Self::Backup;
                 }
-                ready = Self::One(index);
+                if n == 0 || view.srtt_us < least {
+                    (best, least) = (index, view.srtt_us);
+                }
+                n += 1;
             }
         }
-        ready
+        match n {
+            0 => Self::None,
+            1 => Self::One(best),
+            _ => Self::Several(best),
+        }
     }
 }
 
@@ -258,17 +324,22 @@ fn first_of(paths: u32, senders: &[Sender]) -> Option<usize> {
     (first < senders.len()).then_some(first)
 }
 
-/// The subflow with room and the smallest srtt.
+/// The subflow with room and the smallest srtt; of several the first.
+#[inline]
 fn ready(connection: &Connection, senders: &[Sender]) -> Option<usize> {
-    let is_ready = |index: &usize| {
-        let sender = &senders[*index];
-        let queued = connection.backlogs.get(*index).map_or(0, |backlog| backlog.packets);
-        sender.is_usable()
-            && sender.has_room(connection)
-            && sender.in_flight() + queued < connection.subflow(*index).cwnd
-            && connection.subflow(*index).ca_state != ca_state::LOSS
-    };
-    (0..senders.len()).filter(is_ready).min_by_key(|&index| connection.subflow(index).srtt_us)
+    let mut best: Option<(usize, u32)> = None;
+    for (index, sender) in senders.iter().enumerate() {
+        if !sender.has_room(connection) || !sender.is_usable() {
+            continue;
+        }
+        let view = connection.subflow(index);
+        let queued = connection.backlogs.get(index).map_or(0, |backlog| backlog.packets);
+        let is_ready = view.ca_state != ca_state::LOSS && sender.in_flight() + queued < view.cwnd;
+        if is_ready && best.is_none_or(|(_, least)| view.srtt_us < least) {
+            best = Some((index, view.srtt_us));
+        }
+    }
+    best.map(|(index, _)| index)
 }
 
 /// Each of these subflows sends the oldest packet that it is behind with. False if none could.

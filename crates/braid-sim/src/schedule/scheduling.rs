@@ -1,18 +1,28 @@
 //! The scheduler of a connection, and what it is shown.
 
 use braid_schedulers::layout::Paths;
-use braid_schedulers::{Chooser, Spec};
+use braid_schedulers::{Chooser, Event, Spec};
 
 /// The scheduler of a connection.
 pub(crate) struct Scheduling {
     pub(super) chooser: Chooser,
     /// What it is shown; filled in before each event.
     pub(super) paths: Paths,
+    /// It may do something about a full receive window or send buffer.
+    pub(super) asks_when_blocked: bool,
+    /// It does nothing about that on this path, where this has carried the oldest segment, before an srtt has passed since then.
+    pub(super) quiet: Option<(usize, u64)>,
 }
 
 impl Scheduling {
     pub(crate) fn new(spec: &Spec) -> Self {
-        Self { chooser: Chooser::new(spec), paths: Paths::default() }
+        let chooser = Chooser::new(spec);
+        Self {
+            asks_when_blocked: chooser.wants(Event::Blocked),
+            chooser,
+            paths: Paths::default(),
+            quiet: None,
+        }
     }
 
     /// Flags of the scheduler.

@@ -12,7 +12,7 @@ use crate::tcp::sender::{Phase, Sender};
 
 /// Timeouts in a row after which a subflow counts as stale.
 const STALE: u32 = 5;
-/// An application that always has more has filled a send buffer of so many windows.
+/// An application that always has more has filled a send buffer of so many windows, unless the scenario gives it another one.
 const WINDOWS_WRITTEN: u64 = 2;
 
 impl Scheduling {
@@ -61,6 +61,7 @@ impl Scheduling {
             outstanding += u64::from(sender.packets_out() + path.queued);
         }
         let room = (WINDOWS_WRITTEN * windows).saturating_sub(outstanding);
+        let room = if data.has_send_buffer() { u64::MAX } else { room };
         paths.unassigned = data.unassigned().min(room) * mss;
     }
 
@@ -74,6 +75,7 @@ impl Scheduling {
         network: &Network,
     ) {
         if self.chooser.wants(event) {
+            self.quiet = None;
             self.show(connection, senders, network, true);
             self.paths.self_index = index as u32;
             self.chooser.deliver(event, &self.paths);

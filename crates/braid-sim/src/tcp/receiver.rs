@@ -33,8 +33,8 @@ pub(crate) struct Setup {
     pub(crate) multipath: bool,
     /// Whether acknowledgements may be delayed.
     pub(crate) delayed_ack: bool,
-    /// Receive buffer, packets.
-    pub(crate) buffer: u64,
+    /// Receive buffer, packets; `None`: it is autotuned.
+    pub(crate) buffer: Option<u64>,
     /// Whether each mark is echoed for itself (RFC 8257).
     pub(crate) accurate_ecn: bool,
     /// Whether one-way delays are reported.
@@ -65,7 +65,7 @@ pub(crate) struct Receiver {
     timestamp: u32,
     unacknowledged: u32,
     quick_acks: u32,
-    /// Packets during which the window still opens.
+    /// Packets during which the window still opens; of a buffer that is autotuned, all.
     opening: u32,
     /// A pause longer than this makes the next packets be acknowledged at once.
     pause_ns: u64,
@@ -90,7 +90,10 @@ impl Receiver {
     }
 
     pub(crate) fn new(setup: Setup) -> Self {
-        let opening = u32::try_from(setup.buffer * OPENING.0 / OPENING.1).unwrap_or(u32::MAX);
+        let opening = match setup.buffer {
+            Some(buffer) => u32::try_from(buffer * OPENING.0 / OPENING.1).unwrap_or(u32::MAX),
+            None => u32::MAX,
+        };
         Self {
             setup,
             rcv_nxt: 0,
@@ -194,8 +197,7 @@ impl Receiver {
             data.follow(self.rcv_nxt, self.held);
         }
         if self.opening > 0 && duplicate.is_none() {
-            self.opening -= 1;
-            self.quick_acks |= 1;
+            self.open(data);
         }
         at_once |= !self.out_of_order.is_empty() || self.unacknowledged >= 2;
         if self.quick_acks > 0 {
@@ -206,6 +208,17 @@ impl Receiver {
             self.acknowledge_now(duplicate, data, network);
         } else {
             self.due = now + DELAYED_ACK_NS;
+        }
+    }
+
+    /// The window opens.
+    #[cold]
+    fn open(&mut self, data: &mut DataLevel) {
+        if !data.is_tuned() {
+            self.opening -= 1;
+            self.quick_acks |= 1;
+        } else if data.open() {
+            self.quick_acks |= 1;
         }
     }
 

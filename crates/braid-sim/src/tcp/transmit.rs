@@ -157,13 +157,13 @@ impl Sender {
         }
     }
 
-    /// Data of this subflow, of these numbers, that may be given to another one: not given away before.
-    pub(crate) fn give_away(&mut self, numbers: Range<u32>, mut take: impl FnMut(u32)) {
+    /// Data of this subflow, of these numbers, that may be given to another one; and whether they were before.
+    pub(crate) fn give_away(&mut self, numbers: Range<u32>, mut take: impl FnMut(u32, bool)) {
         for seq in self.board.snd_una..self.board.snd_nxt {
             let record = self.board.get_mut(seq);
-            if record.state & segment::REINJECTED == 0 && numbers.contains(&record.dsn) {
+            if numbers.contains(&record.dsn) {
+                take(record.dsn, record.state & segment::REINJECTED != 0);
                 record.state |= segment::REINJECTED;
-                take(record.dsn);
             }
         }
     }

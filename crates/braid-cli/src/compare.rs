@@ -256,7 +256,7 @@ fn write_report(
         let (from, to) = (first.checked_sub(1).map_or(0, |before| ends[before]), ends[after - 1]);
         let series = curves.iter().filter(|(run, _)| (from..to).contains(run));
         parts.push(Part {
-            table: Table { title: &file.title, cells: cells.collect() },
+            table: Table::new(&file.title, cells.collect()),
             story: &file.story,
             numbers: list::numbers(&file.cells[0]),
             events: file

@@ -9,6 +9,7 @@ use braid_report::Table;
 use braid_report::html::{self, Curves, Event, MARK, Part, Report, Selection, Series};
 use braid_results::Run;
 use braid_results::measure::Measurements;
+use braid_schedulers::Spec as Scheduler;
 use braid_study::{Plan, Planned, files};
 
 use crate::args::RunArgs;
@@ -143,7 +144,7 @@ pub(crate) fn event(event: &list::LinkEvent) -> Event {
     Event { from_ns: event.from_ns, to_ns: event.to_ns, what: format!("{} {}", event.link, event.what) }
 }
 
-/// Each spec once, with what its algorithm is.
+/// Each spec once, with what its algorithm is; and each scheduler, if there are several.
 pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
     let mut specs: Vec<&Spec> = Vec::new();
     for spec in plan.files().iter().flat_map(|planned| &planned.specs) {
@@ -151,7 +152,13 @@ pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
             specs.push(spec);
         }
     }
-    specs.into_iter().map(|spec| (spec.text().to_owned(), spec.algorithm().title().to_owned())).collect()
+    let specs = specs.into_iter().map(|spec| (spec.text().to_owned(), spec.algorithm().title().to_owned()));
+    let schedulers = plan.schedulers().iter().filter(|_| plan.schedulers().len() > 1);
+    let schedulers = schedulers.map(|text| {
+        let title = Scheduler::parse(text).map_or("", |spec| spec.scheduler().title());
+        (text.clone(), title.to_owned())
+    });
+    specs.chain(schedulers).collect()
 }
 
 /// The command that gives the same page; without what does not matter to it.
@@ -160,6 +167,9 @@ fn command_of(args: &RunArgs) -> String {
     words.extend(args.scenarios.iter().cloned());
     if !args.cc.is_empty() {
         words.extend(["--cc".to_owned(), args.cc.join(",")]);
+    }
+    if !args.scheduler.is_empty() {
+        words.extend(["--scheduler".to_owned(), args.scheduler.join(",")]);
     }
     for file in &args.algorithm {
         words.extend(["--algorithm".to_owned(), file.display().to_string()]);

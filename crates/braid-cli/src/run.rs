@@ -207,7 +207,7 @@ fn by_file<'a>(plan: &'a Plan, mut summaries: &'a [Summary]) -> Vec<Table<'a>> {
             summaries = rest;
             cells.push(Cell { scenario, summaries: of_cell });
         }
-        tables.push(Table { title: &planned.file.title, cells });
+        tables.push(Table::new(&planned.file.title, cells));
     }
     tables
 }

@@ -27,8 +27,8 @@ pub(crate) fn columns(table: &Table) -> Vec<Column> {
     let rows: Vec<&Summary> = table.cells.iter().flat_map(|cell| cell.summaries).collect();
     let mut columns = parameters(table);
     columns.push(Column {
-        heading: [String::new(), String::new(), "cc".to_owned()],
-        cells: rows.iter().map(|row| row.cc.clone()).collect(),
+        heading: [String::new(), String::new(), table.naming().to_owned()],
+        cells: table.rows().map(|(name, _)| name.to_owned()).collect(),
         rank: 0,
         number: false,
     });

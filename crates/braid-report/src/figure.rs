@@ -16,6 +16,8 @@ pub(crate) struct Figure {
     pub(crate) unit: &'static str,
     /// Paths in [`Summary::statistics`]; several are averaged.
     paths: Vec<String>,
+    /// The path of what the value is a share of.
+    whole: Option<String>,
     /// Divides the value.
     scale: f64,
     /// Decimals of a value below 1000; one fewer from there, two fewer from 10 000.
@@ -33,6 +35,7 @@ impl Figure {
             what,
             unit,
             paths: vec![path],
+            whole: None,
             scale: 1.0,
             decimals: 2,
             interval: false,
@@ -52,9 +55,15 @@ impl Figure {
         Self { interval: true, ..self }
     }
 
-    /// Whether it is one figure of a run; if not, it is the mean over several flows, and its spread means nothing.
+    /// In percent of another figure: of the means.
+    fn percent_of(self, whole: String) -> Self {
+        Self { whole: Some(whole), scale: 0.01, ..self }
+    }
+
+    /// Whether it is one figure of a run; if not, it is the mean over several flows, or a share of means, and its spread means
+    /// nothing.
     pub(crate) fn is_single(&self) -> bool {
-        self.paths.len() == 1
+        self.paths.len() == 1 && self.whole.is_none()
     }
 
     /// Its statistics in the unit it is shown in; of several paths only their common mean.
@@ -70,10 +79,15 @@ impl Figure {
             max: s.max / self.scale,
             ..*s
         };
-        if let [path] = &self.paths[..] {
+        if let ([path], None) = (&self.paths[..], &self.whole) {
             return row.get(path).map(scaled);
         }
-        let means: Option<Vec<f64>> = self.paths.iter().map(|path| Some(row.get(path)?.mean)).collect();
+        let whole = self.whole.as_ref().map_or(Some(1.0), |path| row.get(path).map(|whole| whole.mean))?;
+        if whole == 0.0 {
+            return None;
+        }
+        let means: Option<Vec<f64>> =
+            self.paths.iter().map(|path| Some(row.get(path)?.mean / whole)).collect();
         let mean = Statistics::of(&means?)?;
         Some(Statistics { sd: None, ci95: None, ..scaled(&mean) })
     }
@@ -134,6 +148,10 @@ pub(crate) fn figures(scenario: &Scenario) -> Vec<Figure> {
             let path = format!("connections.{}.application.time_ms.{key}", connection.name);
             figures.push(Figure::new(2, &connection.name, what, "ms", path).decimals(1).with_interval());
         }
+        if connection.deadline_ns.is_some() {
+            let path = format!("connections.{}.application.deadline.missed_percent", connection.name);
+            figures.push(Figure::new(2, &connection.name, "late", "%", path).decimals(2).with_interval());
+        }
     }
     fairness(&mut figures, scenario);
     for connection in apart() {
@@ -163,6 +181,34 @@ fn goodput(figures: &mut Vec<Figure>, connections: &[&Connection], rank: u8) {
         let figure = Figure::new(rank, &connection.name, "goodput", "Mbit/s", path(connection));
         figures.push(figure.mbit().with_interval());
     }
+}
+
+/// What packet schedulers are judged by: how MPTCP connections use their paths, and what that does to data.
+pub(crate) fn of_data_level(scenario: &Scenario) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let several = |connection: &&Connection| connection.kind == Kind::Mptcp && connection.subflows.len() > 1;
+    for connection in scenario.connections.iter().filter(several).take(APART) {
+        let name = &connection.name;
+        let path = |field: &str| format!("connections.{name}.{field}");
+        if connection.traffic != Traffic::Bulk {
+            let time = path("application.time_ms.p99");
+            figures.push(Figure::new(0, name, "time p99", "ms", time).decimals(1));
+        }
+        for (what, key) in [("out of order", "mean"), ("order p95", "p95"), ("order p99", "p99")] {
+            let delay = path(&format!("data_level.out_of_order_delay_ms.{key}"));
+            figures.push(Figure::new(0, name, what, "ms", delay).decimals(1));
+        }
+        let twice = Figure::new(0, name, "sent twice", "kB", path("data_level.repeated_bytes")).decimals(0);
+        figures.push(Figure { scale: 1e3, ..twice });
+        let full = Figure::new(0, name, "window full", "% of the time", path("data_level.window_limited"));
+        figures.push(Figure { scale: 0.01, ..full }.decimals(1));
+        for subflow in &connection.subflows {
+            let rate = path(&format!("subflows.{}.throughput_bps", subflow.name));
+            let share = Figure::new(0, &subflow.name, "share", "%", rate).decimals(1);
+            figures.push(share.percent_of(path("throughput_bps")));
+        }
+    }
+    figures
 }
 
 /// How full the links were that are someone's bottleneck: utilisation, queue, drops.

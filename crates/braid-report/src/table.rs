@@ -10,6 +10,35 @@ pub struct Table<'a> {
     pub title: &'a str,
     /// At least one; all with the same links and connections.
     pub cells: Vec<Cell<'a>>,
+    /// What the rows of each cell are called.
+    pub(crate) names: Vec<String>,
+}
+
+impl<'a> Table<'a> {
+    /// At least one cell; all with the same links and connections, and the same rows.
+    pub fn new(title: &'a str, cells: Vec<Cell<'a>>) -> Self {
+        let rows = cells.first().map_or(&[][..], |cell| cell.summaries);
+        let several = several_schedulers(rows);
+        let name = |row: &Summary| {
+            if several { format!("{}, {}", row.cc, row.scheduler) } else { row.cc.clone() }
+        };
+        Self { title, names: rows.iter().map(name).collect(), cells }
+    }
+
+    /// What these names are.
+    pub(crate) fn naming(&self) -> &'static str {
+        if several_schedulers(self.cells[0].summaries) { "cc, scheduler" } else { "cc" }
+    }
+
+    /// All rows, each with its name.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &'a Summary)> {
+        let names = || self.names.iter().map(String::as_str);
+        self.cells.iter().flat_map(move |cell| names().zip(cell.summaries))
+    }
+}
+
+fn several_schedulers(rows: &[Summary]) -> bool {
+    rows.iter().any(|row| row.scheduler != rows[0].scheduler)
 }
 
 /// One cell of a scenario: its parameters have one value each.

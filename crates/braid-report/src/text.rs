@@ -21,7 +21,6 @@ pub fn tables(tables: &[Table], style: Style) -> String {
 
 fn one(out: &mut String, table: &Table, style: Style) {
     let scenario = table.cells[0].scenario;
-    let summaries = || table.cells.iter().flat_map(|cell| cell.summaries);
     let _ = writeln!(out, "{}  {}", layout::bold(&scenario.name, style), table.title);
     let _ = writeln!(out, "{}", layout::dim(&circumstances(table), style));
 
@@ -34,8 +33,8 @@ fn one(out: &mut String, table: &Table, style: Style) {
         let note = format!("Not shown in {} columns: {}.", style.width.unwrap_or(0), left_out.join(", "));
         let _ = writeln!(out, "{}", layout::dim(&layout::wrap(&note, style.width), style));
     }
-    for summary in summaries().filter(|summary| summary.failed > 0) {
-        let _ = writeln!(out, "{}: {} of {} runs failed.", summary.cc, summary.failed, summary.runs);
+    for (name, summary) in table.rows().filter(|(_, summary)| summary.failed > 0) {
+        let _ = writeln!(out, "{name}: {} of {} runs failed.", summary.failed, summary.runs);
     }
 }
 
@@ -96,8 +95,14 @@ pub(crate) fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
         notes
             .push("fluid: throughput in the equilibrium of a fluid model, an orientation (docs/results.md).");
     }
+    let has_end = |path: &str| summaries().any(|row| row.statistics.keys().any(|key| key.ends_with(path)));
     if summaries().any(|row| row.statistics.keys().any(|key| key.contains(".time_ms."))) {
         notes.push("time p50, p95: how long an object, a response, a burst or a write takes to arrive, median and 95 %.");
+    }
+    if has_end(".deadline.missed_percent") {
+        notes.push(
+            "late: transfers that took longer than their deadline, of those whose deadline was in the run.",
+        );
     }
     if several_seeds {
         notes.push("\u{b1}: half the 95 % confidence interval of the mean.");

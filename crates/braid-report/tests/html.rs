@@ -34,10 +34,10 @@ fn page(files: &[File], ccs: &[&str], seeds: u64) -> String {
     for (file, (runs, summaries, curves)) in files.iter().zip(&made) {
         let cells = file.cells.iter().zip(summaries);
         parts.push(Part {
-            table: Table {
-                title: &file.title,
-                cells: cells.map(|(scenario, summaries)| Cell { scenario, summaries }).collect(),
-            },
+            table: Table::new(
+                &file.title,
+                cells.map(|(scenario, summaries)| Cell { scenario, summaries }).collect(),
+            ),
             story: &file.story,
             numbers: "links and flows".to_owned(),
             events: vec![vec![event()]; file.cells.len()],

@@ -5,7 +5,7 @@
 mod common;
 
 use braid_report::{Cell, Style, Table, tables};
-use braid_results::{Setup, Summary, summary::summarize};
+use braid_results::{Run, Setup, Summary, summary::summarize};
 use braid_scenario::File;
 use braid_scenario::model::Scenario;
 
@@ -27,14 +27,9 @@ fn drawn(files: &[File], ccs: &[&str], seeds: u64, width: Option<usize>) -> Stri
     let all: Vec<Table> = files
         .iter()
         .zip(&summaries)
-        .map(|(file, summaries)| Table {
-            title: &file.title,
-            cells: file
-                .cells
-                .iter()
-                .zip(summaries)
-                .map(|(scenario, summaries)| Cell { scenario, summaries })
-                .collect(),
+        .map(|(file, summaries)| {
+            let cells = file.cells.iter().zip(summaries);
+            Table::new(&file.title, cells.map(|(scenario, summaries)| Cell { scenario, summaries }).collect())
         })
         .collect();
     tables(&all, Style { width, colour: false })
@@ -79,6 +74,19 @@ fn one_seed_has_no_interval_and_plain_tcp_no_benefit() {
 }
 
 #[test]
+fn rows_of_several_schedulers_say_whose_they_are() {
+    let file = shared();
+    let of = |scheduler: &str| Run { scheduler: scheduler.to_owned(), ..run(&file.cells[0], "lia", 1) };
+    let summaries = summarize(&[of("minrtt"), of("ecf:beta=0.5")]);
+    let cells = vec![Cell { scenario: &file.cells[0], summaries: &summaries }];
+    let text = tables(&[Table::new("", cells)], Style::default());
+    assert!(text.contains("cc, scheduler"), "{text}");
+    for row in ["lia, minrtt", "lia, ecf:beta=0.5"] {
+        assert_eq!(text.lines().filter(|line| line.starts_with(row)).count(), 1, "{text}");
+    }
+}
+
+#[test]
 fn many_connections_of_a_kind_share_a_column() {
     let names: Vec<String> = (0..30).map(|number| format!("bg{number}")).collect();
     let mut flows: Vec<(&str, &[&str])> = vec![("mp0", &["b1", "b2"])];
@@ -97,7 +105,7 @@ fn failed_runs_are_counted_and_a_row_without_results_is_empty() {
         Setup { scenario: &scenario.cells[0], backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 };
     let summaries = summarize(&[setup.failed("no")]);
     let cells = vec![Cell { scenario: &scenario.cells[0], summaries: &summaries }];
-    let text = tables(&[Table { title: "", cells }], Style::default());
+    let text = tables(&[Table::new("", cells)], Style::default());
     assert!(text.contains("lia        -"), "{text}");
     assert!(text.contains("lia: 1 of 1 runs failed."));
 }
@@ -108,7 +116,7 @@ fn colour_changes_no_letter() {
     let summaries = summarize(&[run(&file.cells[0], "lia", 1)]);
     let drawn = |colour| {
         let cells = vec![Cell { scenario: &file.cells[0], summaries: &summaries }];
-        tables(&[Table { title: "t", cells }], Style { width: Some(90), colour })
+        tables(&[Table::new("t", cells)], Style { width: Some(90), colour })
     };
     let coloured = drawn(true);
     assert!(coloured.contains("\u{1b}[1mshared\u{1b}[0m"));

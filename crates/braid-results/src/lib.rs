@@ -24,8 +24,8 @@ use serde::Serialize;
 
 pub use detection::Detection;
 pub use run::{
-    Application, Connection, DataLevel, Delay, Link, LinkDirection, Metrics, OK, Period, Run, Setup, Subflow,
-    Times,
+    Application, Connection, DataLevel, Deadline, Delay, Link, LinkDirection, Metrics, OK, Period, Run,
+    Setup, Subflow, Times,
 };
 pub use statistics::Statistics;
 pub use summary::Summary;

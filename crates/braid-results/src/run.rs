@@ -174,6 +174,34 @@ pub struct Application {
     pub unfinished: usize,
     /// How long the others took; absent if there is none.
     pub time_ms: Option<Times>,
+    /// How many were late; absent without a deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+}
+
+/// Transfers that began in the measured time and whose deadline was in the run, or that were complete.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Deadline {
+    /// How many there are.
+    pub transfers: usize,
+    /// How many of them were not complete at their deadline.
+    pub missed: usize,
+    /// The same in percent; absent if there is none.
+    pub missed_percent: Option<f64>,
+}
+
+impl Deadline {
+    fn of(transfers: &[Transfer], deadline_ns: u64, end_ns: u64) -> Self {
+        // `None`: nobody can tell.
+        let is_late = |transfer: &Transfer| match transfer.end_ns {
+            Some(end) => Some(end - transfer.start_ns > deadline_ns),
+            None => (transfer.start_ns + deadline_ns <= end_ns).then_some(true),
+        };
+        let judged = transfers.iter().filter_map(is_late);
+        let (judged, missed) = judged.fold((0, 0), |(n, late), is_late| (n + 1, late + usize::from(is_late)));
+        let missed_percent = (judged > 0).then(|| 100.0 * missed as f64 / judged as f64);
+        Self { transfers: judged, missed, missed_percent }
+    }
 }
 
 /// From the arrival of an object or a short flow, the beginning of a burst, a request or a write, until the last byte
@@ -193,8 +221,14 @@ pub struct Times {
 }
 
 impl Application {
-    fn of(traffic: &Traffic, transfers: &[Transfer], (from, to): (u64, u64)) -> Option<Self> {
-        if *traffic == Traffic::Bulk {
+    /// What began in that time; the run, or the connection, was over at `end_ns`.
+    fn of(
+        model: &model::Connection,
+        transfers: &[Transfer],
+        (from, to): (u64, u64),
+        end_ns: u64,
+    ) -> Option<Self> {
+        if model.traffic == Traffic::Bulk {
             return None;
         }
         let first = transfers.partition_point(|transfer| transfer.start_ns < from);
@@ -204,10 +238,11 @@ impl Application {
         let mut took: Vec<u64> = took.collect();
         took.sort_unstable();
         Some(Self {
-            traffic: traffic.name().to_owned(),
+            traffic: model.traffic.name().to_owned(),
             transfers: transfers.len(),
             unfinished: transfers.len() - took.len(),
             time_ms: Times::of(&took),
+            deadline: model.deadline_ns.map(|deadline| Deadline::of(transfers, deadline, end_ns)),
         })
     }
 }
@@ -399,7 +434,12 @@ impl Setup<'_> {
         let connections = scenario.connections.iter().zip(&counts.connections).zip(&run.connections);
         let connections: Vec<Connection> = connections
             .map(|((model, counts), run)| Connection {
-                application: Application::of(&model.traffic, &run.transfers, stretch),
+                application: Application::of(
+                    model,
+                    &run.transfers,
+                    stretch,
+                    model.stop_ns.unwrap_or(scenario.duration_ns),
+                ),
                 ..self.connection(model, counts)
             })
             .collect();

@@ -2,7 +2,7 @@
 //!
 //! After an intended change of the document: `UPDATE_GOLDEN=1 cargo test -p braid-results --test document`.
 
-use braid_results::measure::{ConnectionCounts, SubflowCounts};
+use braid_results::measure::{ConnectionCounts, Measurements, SubflowCounts, Transfer};
 use braid_results::metrics::{Available, fair_shares, path_capacity};
 use braid_results::summary::summarize;
 use braid_results::{Document, Run, Setup};
@@ -226,4 +226,43 @@ fn runs_that_differ_in_more_than_the_seed_are_summarized_apart() {
     cell.params["delay"] = "6ms".to_owned();
     assert_eq!(summarize(&[run(&scenario, 1), run(&scenario, 2), other, cell]).len(), 3);
     assert!(summarize(&[]).is_empty());
+}
+
+#[test]
+fn transfers_are_late_after_their_deadline_and_not_judged_if_that_is_after_the_end() {
+    const MS: u64 = 1_000_000;
+    let traffic = "traffic = { kind = \"cbr\", rate = \"1mbit\", every = \"40ms\", deadline = \"100ms\" }\n";
+    let text = TWO_PATHS.replace("cooldown = \"10s\"", "").replacen(
+        "kind = \"mptcp\"\n",
+        &format!("kind = \"mptcp\"\n{traffic}"),
+        1,
+    );
+    let scenario = scenario(&text);
+    assert_eq!(scenario.connections[0].deadline_ns, Some(100 * MS));
+    let mut counts = measurements(1);
+    let (begin, end) = (scenario.warmup_ns, scenario.duration_ns);
+    let transfer = |start_ns, took: Option<u64>| Transfer {
+        start_ns,
+        end_ns: took.map(|took| start_ns + took),
+        bytes: 5_000,
+    };
+    counts.connections[0].transfers = vec![
+        transfer(begin, Some(100 * MS)),
+        transfer(begin + MS, Some(100 * MS + 1)),
+        transfer(begin + 2 * MS, None),
+        transfer(begin + 3 * MS, Some(20 * MS)),
+    ];
+    let run = |counts: &Measurements| {
+        Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 }
+            .measured(counts)
+    };
+    let application = run(&counts).connections[0].application.clone().unwrap();
+    let deadline = application.deadline.unwrap();
+    assert_eq!((deadline.transfers, deadline.missed, deadline.missed_percent), (4, 2, Some(50.0)));
+    for (start, judged) in [(end - 100 * MS, 4), (end - 100 * MS + 1, 3)] {
+        counts.connections[0].transfers[3] = transfer(start, None);
+        let application = run(&counts).connections[0].application.clone().unwrap();
+        assert_eq!(application.deadline.unwrap().transfers, judged, "{start}");
+    }
+    assert!(run(&counts).connections[1].application.is_none());
 }

@@ -100,11 +100,10 @@ fn part<'a>(part: &'a Part<'a>) -> PartData<'a> {
             before += group.runs.len();
             series.run < before
         })?;
-        let cc = part.ccs().position(|cc| cc == run.cc)?;
         let shared = shared(&subflows, &run.detections);
         (run.status == OK).then_some(RunData {
             cell: group.cell,
-            cc,
+            cc: group.row,
             seed: run.seed,
             curves: series.curves,
             shared,
@@ -113,7 +112,7 @@ fn part<'a>(part: &'a Part<'a>) -> PartData<'a> {
     let runs: Vec<RunData> = runs.collect();
     PartData {
         name: &scenario.name,
-        ccs: part.ccs().collect(),
+        ccs: part.names().collect(),
         cells: part
             .cells()
             .iter()

@@ -64,7 +64,7 @@ pub(super) fn table(part: &Part) -> Markup {
                     thead {
                         tr {
                             @for name in &parameters { th scope="col" { (name) } }
-                            th scope="col" { "cc" }
+                            th scope="col" { (part.table.naming()) }
                             th scope="col" { "bottleneck" }
                             th scope="col" { "truth" }
                             @for (what, unit) in [
@@ -81,7 +81,7 @@ pub(super) fn table(part: &Part) -> Markup {
                                 @for name in &parameters {
                                     td { (part.cells()[*cell].scenario.parameters.get(*name).map_or("", String::as_str)) }
                                 }
-                                th scope="row" { (groups[*nth].summary.cc) }
+                                th scope="row" { (groups[*nth].name) }
                                 td { (bottleneck) }
                                 td { @if *shared { "shared" } @else { "own" } }
                                 td.number { (tally.mean(tally.accuracy)) }

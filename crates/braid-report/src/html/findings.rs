@@ -28,7 +28,7 @@ fn failures(groups: &[Group]) -> Vec<Markup> {
     let failed = groups.iter().filter(|group| group.summary.failed > 0);
     let sentence = |group: &Group| {
         let summary = group.summary;
-        html! { (cc(&summary.cc)) ": " (summary.failed) " of " (summary.runs) " runs failed and are in no figure." }
+        html! { (cc(group.name)) ": " (summary.failed) " of " (summary.runs) " runs failed and are in no figure." }
     };
     failed.map(sentence).collect()
 }
@@ -45,7 +45,7 @@ fn few_seeds(groups: &[Group]) -> Option<Markup> {
 fn goodput(part: &Part, groups: &[Group]) -> Option<Markup> {
     let scenario = part.first();
     let connection = of_interest(scenario)?;
-    if part.ccs().len() < 2 {
+    if part.names().len() < 2 {
         return None;
     }
     let path = format!("connections.{}.goodput_bps", connection.name);
@@ -55,7 +55,7 @@ fn goodput(part: &Part, groups: &[Group]) -> Option<Markup> {
         let mut ranking: Vec<(&str, Statistics)> = groups
             .iter()
             .filter(|group| group.cell == cell)
-            .filter_map(|group| Some((group.summary.cc.as_str(), of(group)?)))
+            .filter_map(|group| Some((group.name, of(group)?)))
             .collect();
         ranking.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
         cells.push(ranking);
@@ -75,7 +75,7 @@ fn goodput(part: &Part, groups: &[Group]) -> Option<Markup> {
     }
     let wins =
         |name: &str| cells.iter().filter(|ranking| ranking.first().is_some_and(|r| r.0 == name)).count();
-    let mut winners: Vec<(&str, usize)> = part.ccs().map(|name| (name, wins(name))).collect();
+    let mut winners: Vec<(&str, usize)> = part.names().map(|name| (name, wins(name))).collect();
     winners.retain(|winner| winner.1 > 0);
     winners.sort_by_key(|winner| std::cmp::Reverse(winner.1));
     Some(html! {
@@ -147,7 +147,7 @@ fn utilisation(part: &Part, groups: &[Group]) -> Option<Markup> {
         let name = &scenario.links[link].name;
         let path = format!("links.{name}.utilization");
         let of_cc = |algorithm: &str| {
-            let of = groups.iter().filter(|group| group.summary.cc == algorithm);
+            let of = groups.iter().filter(|group| group.name == algorithm);
             let mut values: Vec<f64> = of.filter_map(|group| Some(group.summary.get(&path)?.mean)).collect();
             let cells = values.len();
             values.retain(|&value| value < BUSY);
@@ -158,7 +158,7 @@ fn utilisation(part: &Part, groups: &[Group]) -> Option<Markup> {
                 (number(100.0 * lowest, 1)) " %)"
             })
         };
-        let items: Vec<Markup> = part.ccs().filter_map(of_cc).collect();
+        let items: Vec<Markup> = part.names().filter_map(of_cc).collect();
         if !items.is_empty() {
             let down: u64 = scenario.links[link].forward.outages.iter().map(|(from, to)| to - from).sum();
             idle.push(html! {
@@ -195,10 +195,8 @@ fn delay(part: &Part, groups: &[Group]) -> Option<Markup> {
     let mut items = Vec::new();
     for (subflow, path) in connection.subflows.iter().zip(paths) {
         let key = format!("connections.{}.subflows.{}.mean_rtt_ms", connection.name, subflow.name);
-        let mut ranking: Vec<(&str, f64)> = groups
-            .iter()
-            .filter_map(|group| Some((group.summary.cc.as_str(), group.summary.get(&key)?.mean)))
-            .collect();
+        let mut ranking: Vec<(&str, f64)> =
+            groups.iter().filter_map(|group| Some((group.name, group.summary.get(&key)?.mean))).collect();
         ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
         let (Some(low), Some(high)) = (ranking.first(), ranking.last()) else { continue };
         let base = path.base_rtt_ns as f64 / 1e6;
@@ -249,7 +247,7 @@ struct Compared<'a> {
 }
 
 fn compare<'a>(
-    part: &Part<'a>,
+    part: &'a Part,
     groups: &[Group],
     reference: f64,
     decimals: usize,
@@ -257,7 +255,7 @@ fn compare<'a>(
 ) -> Compared<'a> {
     let of_cc = |name: &'a str| {
         let mut classes: [Vec<Statistics>; 4] = Default::default();
-        for s in groups.iter().filter(|group| group.summary.cc == name).filter_map(&figure) {
+        for s in groups.iter().filter(|group| group.name == name).filter_map(&figure) {
             let class = match s.ci95 {
                 Some(half) if s.mean - half > reference => 0,
                 Some(half) if s.mean + half < reference => 1,
@@ -268,7 +266,7 @@ fn compare<'a>(
         }
         (name, classes)
     };
-    Compared { decimals, cells: part.cells().len(), ccs: part.ccs().map(of_cc).collect() }
+    Compared { decimals, cells: part.cells().len(), ccs: part.names().map(of_cc).collect() }
 }
 
 impl Compared<'_> {

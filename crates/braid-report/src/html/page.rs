@@ -113,6 +113,7 @@ fn scenario(part: &Part, several: bool) -> Markup {
             h3 { "Summary" }
             p.note { (circumstances(&part.table)) "." }
             (flows(part))
+            (data_level(part))
             (links(part))
             (periods(part))
             (detections::table(part))
@@ -125,6 +126,24 @@ fn scenario(part: &Part, several: bool) -> Markup {
 fn flows(part: &Part) -> Markup {
     let columns = table::measured(part, &figure::figures(part.first()));
     table::table(part, "Flows: means over the seeds", &columns)
+}
+
+/// What packet schedulers are judged by.
+fn data_level(part: &Part) -> Markup {
+    let mut figures = figure::of_data_level(part.first());
+    // A kernel does not tell everything.
+    figures.retain(|figure| part.table.rows().any(|(_, row)| figure.statistics(row).is_some()));
+    let columns = table::measured(part, &figures);
+    html! {
+        @if !columns.is_empty() {
+            (table::table(part, "Data level of MPTCP connections: means over the seeds", &columns))
+            p.note {
+                "Out of order: how long packets waited at the receiver for earlier ones, mean of all, and not exceeded by 95 and 99 %. \
+                 Sent twice: payload on a further subflow, as it was lost, in the way or to be copied. Window full: the receive window \
+                 kept data back while a subflow had room. Share: of the connection\u{2019}s IP bytes that arrived."
+            }
+        }
+    }
 }
 
 fn links(part: &Part) -> Markup {

@@ -59,9 +59,12 @@ pub struct Series<'a> {
     pub curves: &'a Curves,
 }
 
-/// The runs of one cell and congestion control.
+/// The runs of one row of a cell.
 pub(super) struct Group<'a> {
     pub(super) cell: usize,
+    pub(super) row: usize,
+    /// Of the row.
+    pub(super) name: &'a str,
     pub(super) summary: &'a Summary,
     pub(super) runs: &'a [Run],
 }
@@ -75,20 +78,20 @@ impl<'a> Part<'a> {
         &self.table.cells
     }
 
-    /// The congestion controls, the same in every cell.
-    pub(super) fn ccs(&self) -> impl ExactSizeIterator<Item = &'a str> {
-        self.table.cells[0].summaries.iter().map(|summary| summary.cc.as_str())
+    /// The names of the rows, the same in every cell: the congestion controls, with the scheduler if there are several.
+    pub(super) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.table.names.iter().map(String::as_str)
     }
 
-    pub(super) fn groups(&self) -> Vec<Group<'a>> {
+    pub(super) fn groups(&self) -> Vec<Group<'_>> {
         let mut rest = self.runs;
         let mut groups = Vec::new();
-        for (cell, summary) in
-            self.cells().iter().enumerate().flat_map(|(cell, of)| of.summaries.iter().map(move |s| (cell, s)))
-        {
-            let (runs, after) = rest.split_at(summary.runs);
-            groups.push(Group { cell, summary, runs });
-            rest = after;
+        for (cell, of) in self.cells().iter().enumerate() {
+            for (row, (name, summary)) in self.names().zip(of.summaries).enumerate() {
+                let (runs, after) = rest.split_at(summary.runs);
+                groups.push(Group { cell, row, name, summary, runs });
+                rest = after;
+            }
         }
         groups
     }

@@ -22,14 +22,11 @@ struct Piece {
 
 pub(super) fn shares(part: &Part) -> Markup {
     let cells = part.cells();
-    let bars: Vec<(usize, &Summary, Vec<Piece>)> = cells
-        .iter()
-        .enumerate()
-        .take(CELLS)
-        .flat_map(|(index, cell)| {
-            cell.summaries.iter().map(move |summary| (index, summary, pieces(cell.scenario, summary)))
-        })
-        .collect();
+    let mut bars: Vec<(usize, usize, &str, Vec<Piece>)> = Vec::new();
+    for (index, cell) in cells.iter().enumerate().take(CELLS) {
+        let rows = part.names().zip(cell.summaries).enumerate();
+        bars.extend(rows.map(|(row, (name, summary))| (index, row, name, pieces(cell.scenario, summary))));
+    }
     let total = |pieces: &[Piece]| pieces.iter().map(|piece| piece.mbit).sum::<f64>();
     let most = bars.iter().map(|(.., pieces)| total(pieces)).fold(0.0, f64::max);
     let varying = part.varying();
@@ -43,9 +40,8 @@ pub(super) fn shares(part: &Part) -> Markup {
                         @if cells.len() > CELLS { " The first " (CELLS) " of " (cells.len()) " cells." }
                     }
                 }
-                @for (index, summary, pieces) in &bars {
-                    @let first = summary.cc == cells[*index].summaries[0].cc;
-                    @if first && !varying.is_empty() {
+                @for (index, row, name, pieces) in &bars {
+                    @if *row == 0 && !varying.is_empty() {
                         p.cell {
                             @for name in &varying {
                                 (name) " " (cells[*index].scenario.parameters.get(*name).map_or("", String::as_str)) " "
@@ -53,7 +49,7 @@ pub(super) fn shares(part: &Part) -> Markup {
                         }
                     }
                     div.share-row {
-                        span.cc { (summary.cc) }
+                        span.cc { (name) }
                         div.share-bar {
                             div.pieces style={ "width:" (number(100.0 * total(pieces) / most, 2)) "%" } {
                                 @for piece in pieces {

@@ -24,7 +24,7 @@ pub(super) fn table(part: &Part, caption: &str, columns: &[Column]) -> Markup {
                 thead {
                     tr {
                         @for name in &parameters { th scope="col" { (name) } }
-                        th scope="col" { "cc" }
+                        th scope="col" { (part.table.naming()) }
                         @for Column { heading: [who, what, unit], .. } in columns {
                             th.number scope="col" {
                                 (who) br; (what)
@@ -36,7 +36,7 @@ pub(super) fn table(part: &Part, caption: &str, columns: &[Column]) -> Markup {
                 @for (nth, cell) in part.cells().iter().enumerate() {
                     @let first = nth * cell.summaries.len();
                     tbody {
-                        @for (index, summary) in cell.summaries.iter().enumerate() {
+                        @for (index, name) in part.names().enumerate() {
                             tr {
                                 @if index == 0 {
                                     @for name in &parameters {
@@ -45,7 +45,7 @@ pub(super) fn table(part: &Part, caption: &str, columns: &[Column]) -> Markup {
                                         }
                                     }
                                 }
-                                th scope="row" { (summary.cc) }
+                                th scope="row" { (name) }
                                 @for column in columns { td.number { (column.cells[first + index]) } }
                             }
                         }

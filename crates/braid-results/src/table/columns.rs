@@ -253,6 +253,20 @@ const APPLICATION: &[Column] = &[
     column("transfer_max_ms", Kind::Real, "ms", "the longest", |row| {
         row.times().map(|times| times.max).into()
     }),
+    column(
+        "deadline_misses",
+        Kind::Integer,
+        "",
+        "transfers that were not complete at their deadline; none without one",
+        |row| row.deadline().map(|deadline| deadline.missed as u64).into(),
+    ),
+    column(
+        "deadline_misses_percent",
+        Kind::Real,
+        "%",
+        "the same, of the transfers whose deadline was in the run or that were complete",
+        |row| row.deadline().and_then(|deadline| deadline.missed_percent).into(),
+    ),
 ];
 
 const TRANSFER: &[Column] = &[

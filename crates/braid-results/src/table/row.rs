@@ -3,7 +3,8 @@
 use crate::detection::Detection;
 use crate::measure::{LinkSample, Measurements, SubflowSample, Transfer};
 use crate::{
-    Application, Connection, DataLevel, Link, LinkDirection, Metrics, OK, Period, Run, Subflow, Times,
+    Application, Connection, DataLevel, Deadline, Link, LinkDirection, Metrics, OK, Period, Run, Subflow,
+    Times,
 };
 
 const FORWARD: &str = "forward";
@@ -55,6 +56,10 @@ impl<'a> Row<'a> {
 
     pub(super) fn times(&self) -> Option<&'a Times> {
         self.application()?.time_ms.as_ref()
+    }
+
+    pub(super) fn deadline(&self) -> Option<&'a Deadline> {
+        self.application()?.deadline.as_ref()
     }
 
     pub(super) fn direction(&self) -> Option<&'a LinkDirection> {

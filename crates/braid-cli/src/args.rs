@@ -170,7 +170,7 @@ pub(crate) struct RunArgs {
           hide_short_help = true)]
     pub(crate) time_limit: Duration,
     /// Packet schedulers of MPTCP connections to compare, each NAME[:key=value]... (`braid schedulers` lists them). Default:
-    /// minrtt, that of the papers, in the simulator; the other backends have linux only, that of unmodified kernels.
+    /// minrtt, that of the papers, in the simulator; linux, that of unmodified kernels, in the lab, which has all, and on this machine, which has no other.
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
     pub(crate) scheduler: Vec<String>,
     /// Run every combination with these seeds: N means 1 to N, A..B means A to B, both included.

@@ -51,6 +51,9 @@ pub(crate) enum Command {
         Killed or interrupted, the same command goes on where it was.\n\
         Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
     Sweep(SweepArgs),
+    /// Say which congestion control a network should have: measure it or read it from a file, simulate candidates, choose.
+    #[command(after_help = crate::advise::MORE)]
+    Advise(crate::advise::AdviseArgs),
     /// Begin something of your own.
     #[command(subcommand)]
     New(New),

@@ -1,5 +1,6 @@
 //! The `braid` command.
 
+mod advise;
 mod args;
 mod calls;
 mod capture;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         #[cfg(target_os = "linux")]
         Command::Compare(args) => compare::compare(args),
+        Command::Advise(args) => advise::advise(args),
         Command::Repro(args) => repro::repro(args),
         Command::Sweep(args) => sweep::sweep(args),
         Command::New(args::New::Algorithm { name, out }) => new::algorithm(name, out),

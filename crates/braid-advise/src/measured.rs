@@ -1,0 +1,227 @@
+//! What is known of a network from its use, as a scenario.
+
+use std::fmt::Write as _;
+
+use braid_scenario::Source;
+
+/// Bytes of a packet.
+const PACKET: f64 = 1500.0;
+/// No shorter queue is assumed, packets.
+const SHORTEST_QUEUE: f64 = 5.0;
+
+/// One path of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// As people call it: letters, digits and dashes.
+    pub name: String,
+    /// What it carries, headers of IP included, bits per second.
+    pub rate_bps: f64,
+    /// RTT without queues, seconds.
+    pub rtt_s: f64,
+    /// How long packets wait where its queue is full, seconds.
+    pub queue_s: f64,
+    /// Share of the packets that are lost though the queue is not full, 0 to 1.
+    pub loss: f64,
+}
+
+/// Whether two paths have one bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// They have.
+    Shared,
+    /// Each has its own.
+    Own,
+    /// It does not show.
+    Unknown,
+}
+
+/// Two paths by their places, the smaller first, and what is known of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// Place of one.
+    pub one: usize,
+    /// Place of the other.
+    pub other: usize,
+    /// What is known.
+    pub sharing: Sharing,
+}
+
+/// A network from its use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// At least one.
+    pub paths: Vec<Path>,
+    /// All pairs of them.
+    pub pairs: Vec<Pair>,
+    /// What several paths carry together at the same time, bits per second, by the places of those that share.
+    pub together_bps: Vec<(Vec<usize>, f64)>,
+}
+
+impl Measured {
+    /// Whether all pairs are told apart.
+    pub fn is_certain(&self) -> bool {
+        self.pairs.iter().all(|pair| pair.sharing != Sharing::Unknown)
+    }
+
+    /// The scenarios that it may be: one, or two where pairs are not told apart, in the first of which they share nothing.
+    /// `name` is what messages call them.
+    pub fn scenarios(&self, name: &str) -> Vec<Source> {
+        let mut worlds = vec![self.scenario(name, false)];
+        if !self.is_certain() {
+            worlds.push(self.scenario(name, true));
+        }
+        worlds
+    }
+
+    /// The group of each path: the place of the first path that it shares a bottleneck with.
+    pub fn groups(&self, unknown_share: bool) -> Vec<usize> {
+        let mut groups: Vec<usize> = (0..self.paths.len()).collect();
+        for pair in &self.pairs {
+            let shared = match pair.sharing {
+                Sharing::Shared => true,
+                Sharing::Own => false,
+                Sharing::Unknown => unknown_share,
+            };
+            if shared {
+                // What either shares with, both do.
+                let (low, high) =
+                    (groups[pair.one].min(groups[pair.other]), groups[pair.one].max(groups[pair.other]));
+                groups.iter_mut().filter(|group| **group == high).for_each(|group| *group = low);
+            }
+        }
+        groups
+    }
+
+    fn scenario(&self, name: &str, unknown_share: bool) -> Source {
+        let mut text = String::new();
+        self.write(&mut text, unknown_share).expect("a string takes everything");
+        Source { name: name.to_owned(), text }
+    }
+
+    fn write(&self, text: &mut String, unknown_share: bool) -> std::fmt::Result {
+        let groups = self.groups(unknown_share);
+        writeln!(text, "# Measured by braid advise.")?;
+        writeln!(text, "title = \"A network as its sockets show it\"\nduration = \"40s\"\nwarmup = \"10s\"")?;
+        for (place, path) in self.paths.iter().enumerate() {
+            let members: Vec<usize> = (0..groups.len()).filter(|&other| groups[other] == place).collect();
+            let alone = members.len() == 1;
+            if groups[place] == place && !alone {
+                self.write_bottleneck(text, place, &members)?;
+            }
+            let Path { name, rtt_s, .. } = path;
+            writeln!(text, "\n[link.{name}]")?;
+            if groups[place] == place && alone {
+                writeln!(
+                    text,
+                    "rate = \"{}\"\nqueue = \"{:.0}p\"",
+                    kbit(path.rate_bps),
+                    packets(path.queue_s, path.rate_bps)
+                )?;
+            } else {
+                // Ten times what it carried: it is not what limits.
+                writeln!(
+                    text,
+                    "rate = \"{}\"\nqueue = \"10000p\"",
+                    kbit(10.0 * self.bottleneck_bps(&groups, place))
+                )?;
+            }
+            writeln!(text, "rtt = \"{:.0}us\"\njitter = \"100us\"", (rtt_s * 1e6).max(200.0))?;
+            if path.loss > 0.0 {
+                writeln!(text, "loss = \"{:.4}%\"", 100.0 * path.loss)?;
+            }
+        }
+        writeln!(text, "\n[connection.mp0]\nkind = \"mptcp\"")?;
+        for (place, path) in self.paths.iter().enumerate() {
+            let first = groups[place];
+            let alone = groups.iter().filter(|&&group| group == first).count() == 1;
+            let route = if alone {
+                format!("\"{}\"", path.name)
+            } else {
+                format!("\"{}\", \"bottleneck-{}\"", path.name, first + 1)
+            };
+            writeln!(text, "\n[connection.mp0.subflow.{}]\nroute = [{route}]", path.name)?;
+        }
+        Ok(())
+    }
+
+    /// What the bottleneck of this path carries.
+    fn bottleneck_bps(&self, groups: &[usize], place: usize) -> f64 {
+        let members: Vec<usize> = (0..groups.len()).filter(|&other| groups[other] == groups[place]).collect();
+        self.together(&members)
+    }
+
+    fn together(&self, members: &[usize]) -> f64 {
+        let seen = self.together_bps.iter().find(|(places, _)| places == members).map(|(_, bps)| *bps);
+        seen.unwrap_or_else(|| members.iter().map(|&member| self.paths[member].rate_bps).sum())
+    }
+
+    fn write_bottleneck(&self, text: &mut String, first: usize, members: &[usize]) -> std::fmt::Result {
+        let rate_bps = self.together(members);
+        let queue_s = members.iter().map(|&member| self.paths[member].queue_s).fold(0.0, f64::max);
+        writeln!(text, "\n[link.bottleneck-{}]", first + 1)?;
+        writeln!(
+            text,
+            "rate = \"{}\"\nrtt = \"0ms\"\nqueue = \"{:.0}p\"",
+            kbit(rate_bps),
+            packets(queue_s, rate_bps)
+        )
+    }
+}
+
+fn kbit(bps: f64) -> String {
+    format!("{:.0}kbit", (bps / 1e3).max(1.0))
+}
+
+fn packets(queue_s: f64, rate_bps: f64) -> f64 {
+    (queue_s * rate_bps / 8.0 / PACKET).max(SHORTEST_QUEUE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(name: &str, mbit: f64, rtt_ms: f64) -> Path {
+        Path { name: name.into(), rate_bps: mbit * 1e6, rtt_s: rtt_ms / 1e3, queue_s: 0.05, loss: 0.001 }
+    }
+
+    fn three(sharing: Sharing) -> Measured {
+        let paths = vec![path("wifi", 20.0, 10.0), path("lte", 10.0, 50.0), path("eth0", 5.0, 5.0)];
+        let pair = |one, other, sharing| Pair { one, other, sharing };
+        let pairs = vec![pair(0, 1, Sharing::Own), pair(0, 2, sharing), pair(1, 2, Sharing::Own)];
+        Measured { paths, pairs, together_bps: vec![(vec![0, 2], 23e6)] }
+    }
+
+    fn bottlenecks(source: &Source) -> Vec<(usize, u64)> {
+        let file =
+            braid_scenario::load(source, &[]).unwrap_or_else(|error| panic!("{error}\n{}", source.text));
+        let cell = &file.cells[0];
+        let of = |subflow: &braid_scenario::model::Subflow| {
+            let link = cell.bottleneck(&subflow.route);
+            (link, cell.links[link].forward.rate_bps)
+        };
+        cell.connections[0].subflows.iter().map(of).collect()
+    }
+
+    #[test]
+    fn what_is_known_is_one_scenario_and_what_is_not_is_two() {
+        let known = three(Sharing::Shared).scenarios("here");
+        assert_eq!(known.len(), 1);
+        let [wifi, lte, eth0] = bottlenecks(&known[0])[..] else { panic!() };
+        assert_eq!((wifi, wifi.1, lte.1), (eth0, 23_000_000, 10_000_000));
+
+        let worlds = three(Sharing::Unknown).scenarios("here");
+        let rates: Vec<Vec<u64>> =
+            worlds.iter().map(|world| bottlenecks(world).into_iter().map(|(_, bps)| bps).collect()).collect();
+        assert_eq!(
+            rates,
+            [vec![20_000_000, 10_000_000, 5_000_000], vec![23_000_000, 10_000_000, 23_000_000]]
+        );
+    }
+
+    #[test]
+    fn who_shares_with_one_of_a_group_shares_with_all_of_it() {
+        let mut measured = three(Sharing::Shared);
+        measured.pairs[2].sharing = Sharing::Shared;
+        assert_eq!(measured.groups(false), [0, 0, 0]);
+    }
+}

@@ -1,0 +1,76 @@
+//! The answer for people.
+
+use std::fmt::Write as _;
+
+use braid_advise::Row;
+use braid_results::Statistics;
+
+use super::Answer;
+
+pub(super) fn of(answer: &Answer) -> String {
+    let mut text = String::new();
+    write(&mut text, answer).expect("a string takes everything");
+    text
+}
+
+fn write(text: &mut String, Answer { about, advice, current, notes }: &Answer) -> std::fmt::Result {
+    let choice = advice.choice();
+    let several = advice.rows.iter().any(|row| row.scheduler != choice.scheduler);
+    let name = |row: &Row| if several { format!("{} {}", row.spec, row.scheduler) } else { row.spec.clone() };
+    let width = advice.rows.iter().map(|row| name(row).chars().count()).max().unwrap_or_default().max(8);
+    writeln!(text, "{about}\n")?;
+    writeln!(text, "  {:width$}  {:>9}  {:>9}  {:>14}", "", "alone", "beside", "others lose")?;
+    writeln!(text, "  {:width$}  {:>9}  {:>9}  {:>14}", "cc", "Mbit/s", "Mbit/s", "%")?;
+    for row in &advice.rows {
+        let mark = if std::ptr::eq(row, choice) { '*' } else { ' ' };
+        let harm = row.harm.as_ref().map_or_else(|| "-".into(), percent);
+        let unfair = if row.is_fair() { "" } else { "  too much" };
+        writeln!(
+            text,
+            "{mark} {:width$}  {:>9.2}  {:>9.2}  {harm:>14}{unfair}",
+            name(row),
+            row.alone_bps() / 1e6,
+            row.beside_bps() / 1e6
+        )?;
+    }
+    writeln!(text, "\nAdvice: {}.", name(choice))?;
+    if !choice.is_fair() {
+        writeln!(text, "All candidates harm others here; it does least.")?;
+    }
+    if let Some(row) = advice.rows.iter().find(|row| current.is_some_and(|current| row.spec == current)) {
+        if std::ptr::eq(row, choice) {
+            writeln!(text, "It is in use already.")?;
+        } else {
+            let gain = percent(&choice.gain_over(row));
+            writeln!(text, "It brings {gain} % more than {}, which is in use.", name(row))?;
+        }
+    }
+    if !choice.is_coupled {
+        if let Some(coupled) = advice.best_coupled() {
+            let cost = coupled.gain_over(choice);
+            let said = if cost.mean < -braid_advise::ALIKE {
+                format!("Coupling would only cost here: {} brings {} %", name(coupled), percent(&cost))
+            } else {
+                format!(
+                    "Coupling would bring nothing worth the change: {} brings {} %",
+                    name(coupled),
+                    percent(&cost)
+                )
+            };
+            writeln!(text, "{said} against it.")?;
+        }
+    }
+    for note in *notes {
+        writeln!(text, "{note}")?;
+    }
+    Ok(())
+}
+
+/// With what chance makes of it.
+fn percent(value: &Statistics) -> String {
+    let mean = 100.0 * value.mean;
+    match value.ci95 {
+        Some(half) => format!("{mean:.1} ± {:.1}", 100.0 * half),
+        None => format!("{mean:.1}"),
+    }
+}

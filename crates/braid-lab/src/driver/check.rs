@@ -1,8 +1,8 @@
 //! What of a scenario the lab cannot do.
 
-use braid_scenario::model::{self, Scenario, Traffic};
+use braid_scenario::model::{self, Scenario, Spread, Traffic};
 
-use super::{discipline::refusal, error::Unsupported, programs, routes::is_ipv6, translate::object_bytes};
+use super::{discipline::refusal, error::Unsupported, programs, routes::is_ipv6};
 
 /// What the lab cannot do of a scenario, the first such thing.
 ///
@@ -75,4 +75,12 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
         }
     }
     Ok(())
+}
+
+/// Of traffic that is one object of a certain size, that size.
+pub(crate) fn object_bytes(traffic: &Traffic) -> Option<u64> {
+    match traffic {
+        Traffic::Object { size: Spread::Fixed(bytes) } => Some(*bytes),
+        _ => None,
+    }
 }

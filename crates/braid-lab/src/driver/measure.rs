@@ -6,7 +6,7 @@ use braid_results::measure::{
 };
 use braid_scenario::model::{self, Kind, Scenario, Traffic};
 
-use super::translate::{Translated, object_bytes};
+use super::{check::object_bytes, translate::Translated};
 use crate::job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt};
 
 /// The measurements of a run.

@@ -11,14 +11,14 @@ use std::{
 
 use braid_algorithms::Spec;
 use braid_scenario::{
-    model::{self, Kind, QueueLimit, Scenario, Spread, Traffic},
+    model::{self, Kind, QueueLimit, Scenario},
     topology::serialisation_ns,
     trace::Trace,
 };
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    check::check,
+    check::{check, object_bytes},
     discipline::aqm,
     error::Unsupported,
     routes::{Leg, is_ipv6, legs, queues_of},
@@ -47,14 +47,6 @@ pub fn own_of_the_kernel(connection: &model::Connection) -> Option<&'static str>
     match connection.cc.as_deref().filter(|_| connection.kind == Kind::Tcp)? {
         "reno" => Some("reno"),
         "cubic" => Some("cubic:alpha=constant:rounding=linux"),
-        _ => None,
-    }
-}
-
-/// Of traffic that is one object of a certain size, that size.
-pub(crate) fn object_bytes(traffic: &Traffic) -> Option<u64> {
-    match traffic {
-        Traffic::Object { size: Spread::Fixed(bytes) } => Some(*bytes),
         _ => None,
     }
 }

@@ -1,12 +1,15 @@
 //! The connection of this machine that sends most, looked at for a while.
 
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use braid_advise::{Look, Seen, estimate};
 use braid_kernel::PREFIX;
+use braid_study::files;
 
-use super::{AdviseArgs, Answer, ask, free, print, save};
+use super::answer::{Answer, print};
+use super::question::{AdviseArgs, ask};
 use crate::failure::INTERRUPTED;
 use crate::live::{Connection, Limit, Sampler, Subflow};
 use crate::{Failure, peer, terminal};
@@ -184,4 +187,18 @@ fn seen(subflow: &Subflow) -> Seen {
         min_rtt_s: f64::from(flow.min_rtt_us) / 1e6,
         group: subflow.verdict.map(|verdict| verdict.group),
     }
+}
+
+/// Writes a file whole or not at all; one that is there stays.
+fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    free(path)?;
+    files::whole(path, text.as_bytes())
+        .map_err(|error| Failure::writing_to("--save", "the name of a file", path, &error))
+}
+
+fn free(path: &Path) -> Result<(), Failure> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(Failure::bad_input(format!("--save: {} is there already", path.display()), "name another file"))
 }

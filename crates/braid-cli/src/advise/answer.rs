@@ -1,13 +1,56 @@
-//! The answer for people.
+//! What is answered, for people and for programs.
 
 use std::fmt::Write as _;
 
-use braid_advise::Row;
+use braid_advise::{Advice, Row};
 use braid_results::Statistics;
+use serde_json::json;
 
-use super::Answer;
+use super::question::AdviseArgs;
+use crate::{Failure, terminal};
 
-pub(super) fn of(answer: &Answer) -> String {
+/// What is said at the end.
+pub(super) struct Answer<'a> {
+    pub(super) about: &'a str,
+    pub(super) advice: &'a Advice,
+    /// The candidate that is used now.
+    pub(super) current: Option<&'a str>,
+    /// What makes it uncertain, and what it speaks of.
+    pub(super) notes: &'a [String],
+}
+
+pub(super) fn print(args: &AdviseArgs, answer: &Answer) -> Result<(), Failure> {
+    if args.json {
+        return terminal::print(format!("{:#}\n", document(answer)).as_bytes());
+    }
+    terminal::print(text(answer).as_bytes())
+}
+
+fn document(Answer { about, advice, current, notes }: &Answer) -> serde_json::Value {
+    let row = |row: &Row| {
+        json!({
+            "cc": row.spec,
+            "scheduler": row.scheduler,
+            "coupled": row.is_coupled,
+            "alone_bps": row.alone_bps().round(),
+            "beside_bps": row.beside_bps().round(),
+            "utility_bps": row.utility().round(),
+            "harm": row.harm.map(|harm| json!({"mean": harm.mean, "ci95": harm.ci95})),
+            "fair": row.is_fair(),
+        })
+    };
+    let choice = advice.choice();
+    let rows: Vec<_> = advice.rows.iter().map(row).collect();
+    json!({
+        "about": about,
+        "candidates": rows,
+        "choice": {"cc": choice.spec, "scheduler": choice.scheduler, "fair": choice.is_fair()},
+        "current": current,
+        "notes": notes,
+    })
+}
+
+fn text(answer: &Answer) -> String {
     let mut text = String::new();
     write(&mut text, answer).expect("a string takes everything");
     text

@@ -1,0 +1,95 @@
+//! What is asked, and how carefully.
+
+use std::path::PathBuf;
+
+use braid_advise::{Advice, CANDIDATES, Question};
+use braid_scenario::Source;
+use braid_study::Seeds;
+use clap::ValueHint;
+use clap_complete::ArgValueCompleter;
+
+use crate::progress::Progress;
+use crate::{Failure, complete, signal};
+
+/// What the help says beside the options, and with it the manual page.
+pub(crate) const MORE: &str = "Examples:\n  \
+    braid advise                                     # from the connection of this machine that sends most\n  \
+    braid advise --save here.toml                    # and keep what was measured\n  \
+    braid advise here.toml --cc cubic,lia,olia       # from a file\n  \
+    braid advise --peer root@server.example          # what this machine receives is sent there\n\n\
+    Each candidate is simulated alone and beside a TCP flow at each bottleneck. What it brings is the geometric mean of both \
+    goodputs. It harms others if, at 95 % confidence, one loses more than 10 % against one CUBIC TCP at each bottleneck in its \
+    place. The advice is the candidate that brings most of those that harm nobody; of those within 2 % the first.\n\n\
+    It speaks of what is sent from where it runs. It is young: docs/guides/advise.md says how often it was right in random networks. Exit code: 0 done, 1 a run failed, 2 wrong usage or input.";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AdviseArgs {
+    /// The network: a scenario file or the name of a scenario that comes with Braid, with one MPTCP connection. Default: a
+    /// connection of this machine is looked at, which changes and sends nothing.
+    #[arg(value_name = "SCENARIO", add = ArgValueCompleter::new(complete::scenarios))]
+    pub(super) scenario: Option<String>,
+    /// Candidates, each NAME[:key=value]... Where they hardly differ the first one wins, so the simplest should be first.
+    #[arg(long, value_name = "SPEC,...", value_delimiter = ',', default_values_t = CANDIDATES.map(String::from),
+          add = ArgValueCompleter::new(complete::specs))]
+    pub(super) cc: Vec<String>,
+    /// Packet schedulers to try with each. Default: the usual one.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(super) scheduler: Vec<String>,
+    /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included; at least 5.
+    #[arg(long, value_name = "N|A..B", default_value = "10", allow_negative_numbers = true)]
+    pub(super) seeds: Seeds,
+    /// Length of each run, instead of the scenario's.
+    #[arg(long, value_name = "TIME")]
+    pub(super) duration: Option<String>,
+    /// How long to look at the connection.
+    #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = looking, conflicts_with = "scenario")]
+    pub(super) time: std::time::Duration,
+    /// Only connections where this is part of an address, the interface, the token, the algorithm or the namespace.
+    #[arg(
+        long,
+        short,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true,
+        conflicts_with = "scenario"
+    )]
+    pub(super) filter: String,
+    /// Write what was measured as a scenario file; a network that may be two is two files, the other with -shared in its name.
+    #[arg(long, value_name = "FILE.toml", value_hint = ValueHint::FilePath, conflicts_with = "scenario")]
+    pub(super) save: Option<PathBuf>,
+    /// Do it on this host, as ssh knows it: what is sent from there obeys the congestion control of there.
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["scenario", "save"])]
+    pub(super) peer: Option<String>,
+    /// One JSON document instead of text.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// No progress bar and no notes, only results and errors.
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+fn looking(text: &str) -> Result<std::time::Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if time < std::time::Duration::from_secs(5) || time > std::time::Duration::from_secs(300) {
+        return Err("it is a time from 5s to 5m".into());
+    }
+    Ok(time)
+}
+
+pub(super) fn ask(args: &AdviseArgs, networks: Vec<Source>) -> Result<Advice, Failure> {
+    let question =
+        Question::either(networks).candidates(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
+    let question = match &args.duration {
+        Some(duration) => question.duration(duration),
+        None => question,
+    };
+    let cancel = signal::cancel()?;
+    let mut progress: Option<Progress> = None;
+    let advice = question.cancel(&cancel).ask_with(|done, total| {
+        progress.get_or_insert_with(|| Progress::new(total, args.quiet)).tick(done);
+    });
+    if let Some(progress) = progress {
+        progress.finish();
+    }
+    Ok(advice?)
+}

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use braid_quic::Coupling;
 use braid_scenario::model::Connection as Model;
 use bytes::{Bytes, BytesMut};
+use noq_proto::congestion::ControllerFactory;
 use noq_proto::{
     ClientConfig, ConnectError, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator,
     DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, ServerConfig, TimeSource,
@@ -54,6 +54,9 @@ impl TimeSource for Still {
     }
 }
 
+/// What makes the controllers of a sender's paths.
+pub(crate) type Controllers = Arc<dyn ControllerFactory + Send + Sync>;
+
 /// One side of the connection.
 pub(crate) struct Side {
     endpoint: Endpoint,
@@ -72,9 +75,9 @@ impl Side {
     }
 
     /// The sender.
-    pub(crate) fn server(model: &Model, seed: u64, coupling: &Arc<Coupling>, qlog: Option<ToFile>) -> Self {
+    pub(crate) fn server(model: &Model, seed: u64, controllers: Controllers, qlog: Option<ToFile>) -> Self {
         let mut transport = transport(model);
-        transport.congestion_controller_factory(Arc::clone(coupling) as _);
+        transport.congestion_controller_factory(controllers);
         if let Some(qlog) = qlog {
             transport.qlog_factory(Arc::new(qlog));
         }

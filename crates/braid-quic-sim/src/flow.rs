@@ -76,7 +76,7 @@ impl<'a> Flow<'a> {
             id,
             model,
             client: Side::client(model, seed),
-            server: Side::server(model, seed, &coupling, qlog),
+            server: Side::server(model, seed, Arc::clone(&coupling) as _, qlog),
             ports: vec![50_000; n],
             up: vec![true; n],
             path_ids: vec![None; n],
@@ -290,4 +290,28 @@ impl<'a> Flow<'a> {
     pub(crate) fn is_up(&self, subflow: usize) -> bool {
         self.up[subflow]
     }
+
+    /// The stack's own CUBIC in place of the coupling: tells what is the stack's doing. Before the connection is opened.
+    #[cfg(test)]
+    pub(crate) fn use_the_stacks_own_controller(&mut self) {
+        let cubic = Arc::new(noq_proto::congestion::CubicConfig::default());
+        self.server = Side::server(self.model, 1, cubic, None);
+    }
+
+    /// How far the sender's validation of addresses is.
+    #[cfg(test)]
+    pub(crate) fn validation(&mut self) -> Validation {
+        let connection = self.server.connection().expect("the first packets get through");
+        let (handshakes, stats) = (connection.is_handshaking(), connection.stats());
+        Validation { handshakes, challenges: stats.frame_tx.path_challenge, received: stats.udp_rx.datagrams }
+    }
+}
+
+/// Of a sender: whether its handshake is not over, challenges sent, datagrams received.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Validation {
+    pub(crate) handshakes: bool,
+    pub(crate) challenges: u64,
+    pub(crate) received: u64,
 }

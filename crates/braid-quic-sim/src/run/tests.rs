@@ -63,9 +63,8 @@ fn scenario(random: &mut Random) -> String {
 }
 
 #[test]
-fn a_thousand_connections_with_random_paths_leave_nothing_behind_and_go_on_unless_a_path_moved() {
+fn a_thousand_connections_with_random_paths_leave_nothing_and_stop_only_by_two_causes_of_the_stack() {
     let mut random = Random(1);
-    let mut stalls = 0;
     for number in 0..CONNECTIONS {
         let text = scenario(&mut random);
         let source = Source { name: "t".into(), text: text.clone() };
@@ -96,10 +95,75 @@ fn a_thousand_connections_with_random_paths_leave_nothing_behind_and_go_on_unles
             };
             subflows.iter().map(|subflow| last(&subflow.samples)).sum()
         };
-        // Nothing changes after 3 s. A path that has moved may stop for good: docs/quic.md, "Known".
-        let goes_on = received(5 * SECOND) > received(3 * SECOND);
+        // Nothing changes after 3 s, and probe timeouts that have doubled a few times may last longer than two seconds.
+        let goes_on = received(5 * SECOND) > received(3 * SECOND)
+            || goes_on_late(&text.replace("\"5s\"", "\"60s\""), &spec, number);
         assert!(goes_on || text.contains("change ="), "a stall: {}", what());
-        stalls += u64::from(!goes_on);
     }
-    assert!(stalls <= CONNECTIONS / 100, "{stalls} of {CONNECTIONS} have stopped");
+}
+
+/// Whether a connection goes on after 5 s. If not, then only for one of two causes, both the stack's: it gave a path up (the
+/// test below), so a receiver still asks and its sender challenges no address any more; or the path moved before the sender's
+/// handshake was complete, whose packets from another address it drops (RFC 9000 sect. 9).
+fn goes_on_late(text: &str, spec: &Spec, number: u64) -> bool {
+    let source = Source { name: "t".into(), text: text.to_owned() };
+    let cell = braid_scenario::load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells.remove(0);
+    let mut run = Run::new(&cell, spec, number, false, None).unwrap_or_else(|_| panic!("{text}"));
+    let mut at_five = None;
+    while let Some(now_ns) = run.advance() {
+        if now_ns >= 5 * SECOND && at_five.is_none() {
+            let flow = run.flows[0].as_mut().unwrap();
+            at_five = Some((flow.streams.read, flow.validation()));
+        }
+    }
+    let (read, before) = at_five.unwrap();
+    let flow = run.flows[0].as_mut().unwrap();
+    let now = flow.validation();
+    let goes_on = flow.streams.read > read;
+    let gave_up = now.challenges > 0 && now.challenges == before.challenges && now.received > before.received;
+    assert!(
+        goes_on || gave_up || now.handshakes,
+        "a stall of another cause: {number} {before:?} {now:?}\n{text}"
+    );
+    goes_on
+}
+
+/// Bytes that the receiver reads in the last second of six, after an outage from 2.008 s to 4 s; perhaps its path moves just
+/// before.
+fn after_an_outage(moves: bool, own_controller: bool) -> u64 {
+    let change = if moves { "change = [{ at = \"2s\", route = [\"a\"] }]" } else { "" };
+    let text = format!(
+        "title = \"t\"\nduration = \"6s\"\n[link.a]\nrate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"50p\"\n\
+         [connection.m]\nkind = \"mptcp\"\n[connection.m.subflow.one]\nroute = [\"a\"]\n\
+         up = [\"0s..2008ms\", \"4s..6s\"]\n{change}\n"
+    );
+    let source = Source { name: "t".into(), text };
+    let cell = braid_scenario::load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells.remove(0);
+    let spec = Spec::parse("lia").unwrap();
+    let mut run = Run::new(&cell, &spec, 1, false, None).unwrap_or_else(|_| panic!("{moves}"));
+    if own_controller {
+        run.flows[0].as_mut().unwrap().use_the_stacks_own_controller();
+    }
+    let mut read = 0;
+    while let Some(now_ns) = run.advance() {
+        if now_ns <= 5 * SECOND {
+            read = run.flows[0].as_ref().unwrap().streams.read;
+        }
+    }
+    let flow = run.flows[0].as_ref().unwrap();
+    assert!(read > 1_000_000, "it has run before the outage: {read}");
+    flow.streams.read - read
+}
+
+/// `noq-proto` 1.4.0 keeps the path that was before a migration only if it was *not* validated (`Connection::migrate`; its
+/// comment says the contrary). If the new address is not validated within three probe timeouts, it has nothing to go back to,
+/// and sends no challenge any more, and nothing else. RFC 9000 sect. 9.3.2 goes back to the last validated address, from which
+/// the next packet begins the validation again. When this test fails, the stack is mended: then allow no stall above.
+#[test]
+fn a_path_that_moves_into_an_outage_stops_for_good_with_the_stacks_own_controller_too() {
+    for own_controller in [true, false] {
+        let still = after_an_outage(false, own_controller);
+        assert!(still > 500_000, "without a move it goes on: {still}, {own_controller}");
+        assert_eq!(after_an_outage(true, own_controller), 0, "{own_controller}");
+    }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use braid_algorithms::Spec;
 use braid_results::{OK, Run, Statistics};
-
 use braid_scenario::model::{Connection, Kind as Of, Scenario, Subflow, Traffic};
 use braid_scenario::{File, Source};
 use braid_study::{Cancel, Error, Event, Kind, Planned, Seeds, Study, load};
@@ -167,8 +166,9 @@ impl World {
         let [cell] = &file.cells[..] else {
             let message =
                 format!("{}: parameters make {} networks of it", file.cells[0].name, file.cells.len());
-            return Err(Error::new(Kind::Input, message)
-                .hint("give each parameter one value: --set parameters.NAME=VALUE"));
+            return Err(
+                Error::new(Kind::Input, message).hint("give each parameter one value in a copy of the file")
+            );
         };
         let Some(asked) = cell.connections.iter().position(|connection| connection.kind == Of::Mptcp) else {
             let message = format!("{} has no MPTCP connection, which advice could be about", cell.name);

@@ -107,7 +107,12 @@ fn watch(args: &AdviseArgs) -> Result<Watched, Failure> {
         thread::sleep(EVERY);
         let (at, connections) = sampler.take();
         let Some(now) = connections.iter().find(|other| is_same(other, &chosen)) else { break };
-        if now.subflows.len() != chosen.subflows.len() {
+        if !now
+            .subflows
+            .iter()
+            .map(|subflow| subflow.cookie)
+            .eq(chosen.subflows.iter().map(|subflow| subflow.cookie))
+        {
             return Err(Failure::bad_input(
                 format!("{about}: a subflow came or went, so its paths cannot be compared"),
                 "ask again when the connection is steady",
@@ -129,8 +134,9 @@ fn watch(args: &AdviseArgs) -> Result<Watched, Failure> {
     let notes = names.iter().zip(&held_back).filter(|(_, held_back)| 2 * **held_back > looks.len()).map(|(name, _)| {
         format!("note: on {name} application, receiver or buffers were the limit, not the network: it may carry more.")
     });
+    let name = chosen.subflows[0].algorithm.as_str();
     Ok(Watched {
-        algorithm: chosen.subflows[0].algorithm.trim_start_matches(PREFIX).to_owned(),
+        algorithm: name.strip_prefix(PREFIX).unwrap_or(name).to_owned(),
         notes: notes.collect(),
         about,
         names,

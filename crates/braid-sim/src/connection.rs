@@ -7,7 +7,7 @@ use braid_schedulers::{Scheduler, Spec};
 use crate::backlog::Backlog;
 use crate::data::DataLevel;
 use crate::event_queue::NEVER;
-use crate::schedule::Scheduling;
+use crate::schedule::{Retransmission, Scheduling};
 
 pub(crate) struct Connection {
     /// Subflow state as algorithms see it: the live values, never a copy. A subflow keeps its place when another leaves, since
@@ -19,6 +19,8 @@ pub(crate) struct Connection {
     pub(crate) backlogs: Vec<Backlog>,
     /// MPTCP: who decides which subflow carries what.
     pub(crate) scheduling: Option<Box<Scheduling>>,
+    /// With unmodified Linux's scheduler: its timer.
+    pub(crate) retransmission: Option<Box<Retransmission>>,
     /// When the scheduler wants to be asked again at the latest; [`NEVER`]: when something changes.
     pub(crate) wake_at: u64,
     /// When it will be; [`NEVER`]: that is not planned.
@@ -51,6 +53,7 @@ impl Connection {
         let multipath = model.kind == model::Kind::Mptcp;
         let scheduling = multipath.then(|| Box::new(Scheduling::new(scheduler)));
         let gives_ahead = multipath && scheduler.scheduler().flags() & Scheduler::QUEUES != 0;
+        let is_mainline = multipath && scheduler.scheduler().flags() & Scheduler::MAINLINE != 0;
         let backlogs = if gives_ahead { model.subflows.len() } else { 0 };
         let bulk = model.traffic == model::Traffic::Bulk;
         let mut data = DataLevel::new(buffer, model.mss, bulk, multipath);
@@ -65,6 +68,7 @@ impl Connection {
             data,
             backlogs: (0..backlogs).map(|_| Backlog::default()).collect(),
             scheduling,
+            retransmission: is_mainline.then(|| Box::new(Retransmission::new())),
             wake_at: NEVER,
             wake_planned: NEVER,
             multipath,

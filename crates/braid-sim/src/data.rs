@@ -8,6 +8,7 @@ use braid_results::measure::DataLevelCounts;
 use braid_schedulers::layout::flags;
 
 use crate::autotuning::Autotuning;
+use crate::packet::MEMORY_OVERHEAD;
 use crate::ring::Ring;
 use crate::schedule::carriers::Carriers;
 
@@ -89,8 +90,10 @@ pub(crate) struct DataLevel {
     pub(crate) rcv_nxt: u32,
     /// Receiver: packets held out of order.
     held: u32,
-    /// MPTCP receiver: when each packet beyond the first gap arrived, from the one after that on, and 1 ns more; 0: not yet. The last
-    /// one has.
+    /// MPTCP receiver: pieces of memory that these are in.
+    pieces: u32,
+    /// MPTCP receiver: when each packet beyond the first gap arrived, from the one after that on, and 1 ns more, and in the last bits
+    /// ([`PLACE`]) which it is of its piece of memory; 0: not yet. The last one has.
     arrivals: Ring<u64>,
     /// Receiver: the window's right edge, which never moves left.
     advertised_end: u32,
@@ -109,6 +112,11 @@ pub(crate) struct DataLevel {
 
 /// No packet has this number.
 const ENDLESS: u32 = u32::MAX;
+
+/// Bits of a packet's place in its piece of memory.
+const PLACE: u32 = 5;
+/// Packets in a piece at most (`MAX_SKB_FRAGS`).
+const PIECE: u64 = 17;
 
 impl DataLevel {
     /// One with a receive buffer of so many packets of `mss` bytes.
@@ -132,6 +140,7 @@ impl DataLevel {
             counts: Counts::default(),
             rcv_nxt: 0,
             held: 0,
+            pieces: 0,
             arrivals: Ring::new(),
             advertised_end: buffer,
             buffer,
@@ -234,6 +243,12 @@ impl DataLevel {
         self.snd_nxt >= self.written()
     }
 
+    /// Sender: whether the application has written more than was sent.
+    #[inline]
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.snd_nxt < self.written
+    }
+
     /// Receiver: a packet that arrived some time ago is in order on its subflow now. A second copy is ignored.
     #[allow(clippy::inline_always, reason = "once per packet")]
     #[inline(always)]
@@ -262,22 +277,46 @@ impl DataLevel {
         while self.arrivals.end() <= dsn {
             self.arrivals.push(0);
         }
-        let place = self.arrivals.get_mut(dsn);
-        if *place == 0 {
-            *place = arrived + 1;
-            self.held += 1;
+        if *self.arrivals.get(dsn) > 0 {
+            return;
         }
+        // It is put to the packet before it, if that is there (`mptcp_ooo_try_coalesce`).
+        let before = if dsn > self.arrivals.start() { *self.arrivals.get(dsn - 1) } else { 0 };
+        let mut place = if before > 0 { before % (1 << PLACE) + 1 } else { 0 };
+        if place >= self.piece() {
+            place = 0;
+        }
+        self.pieces += u32::from(place == 0);
+        *self.arrivals.get_mut(dsn) = (arrived + 1) << PLACE | place;
+        self.held += 1;
     }
 
     /// Receiver: a gap was filled.
     #[inline(never)]
     fn pass_up(&mut self, now: u64) {
         // The place of the next gap goes, too.
-        while let Some(arrived) = self.arrivals.pop().filter(|arrived| *arrived > 0) {
+        while let Some(kept) = self.arrivals.pop().filter(|kept| *kept > 0) {
             self.rcv_nxt += 1;
             self.held -= 1;
-            self.counts.of.delays.add(now + 1 - arrived);
+            self.pieces -= u32::from(kept % (1 << PLACE) == 0);
+            self.counts.of.delays.add(now + 1 - (kept >> PLACE));
         }
+    }
+
+    /// Receiver: packets that a piece of memory takes; an eighth of the buffer at most.
+    fn piece(&self) -> u64 {
+        let memory = u64::from(self.buffer) * u64::from(self.mss + MEMORY_OVERHEAD);
+        (memory / 8 / u64::from(self.mss)).clamp(1, PIECE)
+    }
+
+    /// Receiver: how much of the buffer is in use, packets. It is for as many packets each of which is in a piece of its own.
+    fn occupied(&self) -> u32 {
+        if !self.is_multipath {
+            return self.held;
+        }
+        let [held, pieces, mss, overhead] =
+            [self.held, self.pieces, self.mss, MEMORY_OVERHEAD].map(u64::from);
+        (held * mss + pieces * overhead).div_ceil(mss + overhead) as u32
     }
 
     /// What has been counted so far.
@@ -295,10 +334,14 @@ impl DataLevel {
         self.held = held;
     }
 
-    /// Receiver: the window to advertise. The application reads at once, so only what waits for a gap takes room.
+    /// Receiver: the window to advertise. The application reads at once, so only what waits for a gap takes room. The subflow
+    /// that says so has promised so many packets before, which come on top of what has been handed over meanwhile
+    /// (`tcp_select_window`, `mptcp_set_rwin`).
     #[inline]
-    pub(crate) fn advertise(&mut self) -> u32 {
-        self.advertised_end = self.advertised_end.max(self.rcv_nxt + self.buffer.saturating_sub(self.held));
+    pub(crate) fn advertise(&mut self, promised: u32) -> u32 {
+        let held = if self.held > 0 { self.occupied() } else { 0 };
+        let window = self.buffer.saturating_sub(held).max(promised);
+        self.advertised_end = self.advertised_end.max(self.rcv_nxt + window);
         self.advertised_end
     }
 
@@ -447,10 +490,15 @@ impl DataLevel {
     /// Sender: that packet goes to a subflow.
     pub(crate) fn take_reinjection(&mut self, index: usize) {
         if let Some(dsn) = self.reinject.pop_front() {
-            self.counts.reinjections += 1;
-            self.note_repeated(dsn);
-            self.carriers.add(dsn, index);
+            self.note_reinjected(dsn, index);
         }
+    }
+
+    /// Sender: a packet that failed elsewhere is sent on this subflow.
+    pub(crate) fn note_reinjected(&mut self, dsn: u32, index: usize) {
+        self.counts.reinjections += 1;
+        self.note_repeated(dsn);
+        self.carriers.add(dsn, index);
     }
 
     /// Sender: a packet is sent on a further subflow.
@@ -475,13 +523,13 @@ mod tests {
         for dsn in 0..4 {
             data.receive(dsn, 0, 0);
         }
-        assert_eq!(data.advertise(), 14);
+        assert_eq!(data.advertise(0), 14);
         for dsn in 5..9 {
             data.receive(dsn, 0, 0);
         }
-        assert_eq!((data.rcv_nxt, data.advertise()), (4, 14));
+        assert_eq!((data.rcv_nxt, data.advertise(0)), (4, 14));
         data.receive(4, 0, 0);
-        assert_eq!((data.rcv_nxt, data.advertise()), (9, 19));
+        assert_eq!((data.rcv_nxt, data.advertise(0)), (9, 19));
     }
 
     #[test]
@@ -516,6 +564,47 @@ mod tests {
         data.pause(0);
         assert!(!data.may_send_new());
         assert_eq!((data.written(), data.boundary), (7, 7));
+    }
+
+    #[test]
+    fn what_waits_in_a_row_shares_pieces_of_memory_and_leaves_more_of_the_window() {
+        // Memory for 100 packets of 1000 bytes: 189,600 bytes, of which a piece has 17 packets at most.
+        let mut data = DataLevel::new(100, 1_000, true, true);
+        for dsn in 1..41 {
+            data.receive(dsn, 0, 0);
+        }
+        assert_eq!((data.held, data.pieces), (40, 3));
+        // 40 x 1000 + 3 x 896 bytes are 22.5 of 1896.
+        assert_eq!(data.occupied(), 23);
+        // One after another gap begins a piece of its own; what fills that does not join the pieces around it.
+        data.receive(42, 0, 0);
+        data.receive(41, 0, 0);
+        assert_eq!((data.held, data.pieces), (42, 4));
+        data.receive(0, 0, 0);
+        assert_eq!((data.rcv_nxt, data.held, data.pieces, data.occupied()), (43, 0, 0, 0));
+        assert_eq!(data.advertise(0), 143);
+    }
+
+    #[test]
+    fn a_piece_of_memory_is_an_eighth_of_a_small_buffer_at_most() {
+        let mut data = DataLevel::new(20, 1_000, true, true);
+        for dsn in 1..9 {
+            data.receive(dsn, 0, 0);
+        }
+        // 20 x 1896 / 8 = 4740 bytes.
+        assert_eq!((data.held, data.pieces), (8, 2));
+    }
+
+    #[test]
+    fn what_a_subflow_has_promised_comes_on_top_of_what_was_handed_over_meanwhile() {
+        let mut data = DataLevel::new(10, 1_000, true, true);
+        for dsn in (0..3).chain(4..10) {
+            data.receive(dsn, 0, 0);
+        }
+        // Six wait, in pieces of two: 6 x 1000 + 3 x 896 bytes of 1896 each leave five packets.
+        assert_eq!((data.rcv_nxt, data.occupied(), data.advertise(0)), (3, 5, 10));
+        assert_eq!(data.advertise(9), 12);
+        assert_eq!(data.advertise(0), 12, "and is said by all others, too");
     }
 
     #[test]

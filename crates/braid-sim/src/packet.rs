@@ -24,6 +24,9 @@ pub(crate) mod flags {
     pub(crate) const LOST: u16 = 64;
 }
 
+/// Memory that Linux takes for a packet besides its payload, bytes (`SKB_TRUESIZE` of a segment without data).
+pub(crate) const MEMORY_OVERHEAD: u32 = 896;
+
 /// A packet, or an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {

@@ -79,6 +79,24 @@ fn a_path_that_fails_is_given_up_and_used_again_when_it_returns() {
 }
 
 #[test]
+fn unmodified_linux_gives_a_path_up_after_five_timeouts_of_the_connection_not_of_the_path() {
+    // In the lab the other path is without data for some 0.7 s, from when the send buffer is full, and runs at its full rate again
+    // 1.4 s after the failure (docs/kernel-schedulers.md). Five timeouts of the path that failed take 6 s and more.
+    let mut links = vec![link("b1", 10.0, 5.0), link("b2", 10.0, 25.0)];
+    links[0].forward.outages = vec![(8 * S, 12 * S)];
+    let mut scenario = scenario(20.0, links, vec![connection("mp0", None, &[&[0], &[1]])]);
+    scenario.periods = vec![(8 * S, 9_500_000_000), (9_700_000_000, 12 * S)];
+    let result = run(&scenario, "lia", "linux");
+    let rate = |period: usize, subflow: usize| {
+        let counts = &result.periods[period];
+        counts.connections[0].subflows[subflow].received_bytes as f64 * 8e3 / counts.measured_ns as f64
+    };
+    assert!((5.0..9.0).contains(&rate(0, 1)), "{} while it finds out", rate(0, 1));
+    assert!(rate(1, 1) > 9.9, "{} from then on", rate(1, 1));
+    assert!(rate(1, 0) < 0.01, "{}", rate(1, 0));
+}
+
+#[test]
 fn what_a_subflow_was_given_and_leaves_behind_is_sent_by_another() {
     let mut flow = connection("mp0", None, &[&[0], &[1]]);
     flow.subflows[1].up = vec![(2 * S, 5 * S)];

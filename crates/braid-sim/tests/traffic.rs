@@ -209,6 +209,18 @@ fn a_window_that_the_application_does_not_use_does_not_grow() {
 }
 
 #[test]
+fn a_window_that_the_receiver_keeps_unused_does_not_shrink_while_the_application_has_more() {
+    // Slow start goes to twice the receive window. Linux lets a window decay only if no application waits for its send buffer.
+    let mut small = alone(30.0, 100.0, 50.0, Traffic::Bulk);
+    small.links[0].forward.queue = QueueLimit::Packets(1_000);
+    small.connections[0].receive_buffer = 100 * 1448;
+    let result = run(&small, "reno", 1);
+    let windows = &result.connections[0].subflows[0].cwnd_samples;
+    let (first, last) = (windows[20], windows[windows.len() - 1]);
+    assert!(first >= 190 && last >= first, "{first} {last}");
+}
+
+#[test]
 fn an_on_off_source_is_silent_while_it_is_off() {
     for rate in [None, Some(ConstantRate { rate_bps: 5_000_000, write: 1448 })] {
         let traffic = Traffic::OnOff { on: Spread::Fixed(S), off: Spread::Fixed(3 * S), rate };

@@ -168,8 +168,15 @@ impl<'a> Run<'a> {
     /// The time has come.
     pub(super) fn wake(&mut self, number: usize, incarnation: u32) {
         let connection = &mut self.connections[number];
-        if connection.incarnation == incarnation && connection.wake_planned <= self.network.now {
+        let is_meant = connection.incarnation == incarnation && !connection.closed;
+        if is_meant && connection.wake_planned <= self.network.now {
             connection.wake_planned = NEVER;
+            if connection.is_early(self.network.now) {
+                self.plan_wake(number);
+                return;
+            }
+            let senders = &mut self.senders[connection.first..connection.first + connection.n];
+            connection.data_timeout(senders, &mut self.network);
             self.push_written(number);
         }
     }

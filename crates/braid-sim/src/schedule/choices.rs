@@ -5,7 +5,6 @@ use braid_schedulers::layout::{Choice, choice_flags, flags};
 use braid_schedulers::{Event, Scheduler};
 
 use super::Scheduling;
-use super::memory::PIECE;
 use crate::connection::Connection;
 use crate::event_queue::NEVER;
 use crate::network::Network;
@@ -73,12 +72,39 @@ impl Scheduling {
         if queues {
             connection.grow_buffers(senders);
         }
-        self.push_again(connection, senders, network);
+        if !self.is_mainline() {
+            self.push_again(connection, senders, network);
+        }
         let noted = self.push_new(connection, senders, network);
         if queues {
             connection.send_given(senders, network);
         }
+        connection.restart_retransmission(network.now);
         noted
+    }
+
+    /// Unmodified Linux: the oldest piece of what was sent goes to a subflow that has nothing to do, if there is one.
+    pub(super) fn send_piece_again(
+        &mut self,
+        connection: &mut Connection,
+        senders: &mut [Sender],
+        network: &mut Network,
+    ) {
+        let piece = connection.oldest_piece();
+        if piece.is_empty() {
+            return;
+        }
+        let choice = self.ask(connection, senders, network, piece.start, flags::REINJECTION);
+        let Some(index) = first_of(choice.paths, senders) else { return };
+        for dsn in piece {
+            connection.data.note_reinjected(dsn, index);
+            connection.backlogs[index].push(dsn, dsn + 1);
+        }
+        connection.send_given(senders, network);
+    }
+
+    fn is_mainline(&self) -> bool {
+        self.chooser.flags() & Scheduler::MAINLINE != 0
     }
 
     /// Data that a subflow has failed with.
@@ -157,7 +183,12 @@ impl Scheduling {
 
     /// The next segment to ask about.
     #[inline]
-    fn next_segment(&self, connection: &Connection, n: usize) -> Option<(u32, u32)> {
+    fn next_segment(&self, connection: &mut Connection, n: usize) -> Option<(u32, u32)> {
+        // To unmodified Linux all that is to be sent is the same.
+        let again = if self.is_mainline() { connection.data.next_reinjection() } else { None };
+        if let Some(dsn) = again {
+            return Some((dsn, flags::NEW_DATA));
+        }
         let data = &connection.data;
         if let Some(dsn) = data.next_recalled() {
             return Some((dsn, flags::NEW_DATA));
@@ -197,6 +228,9 @@ impl Scheduling {
         self.paths.segment = connection.data.short(dsn).map_or(connection.subflow(0).mss, u32::from);
         self.paths.carriers =
             if dsn < connection.data.snd_nxt { connection.data.carriers.of(dsn) } else { 0 };
+        if of_segment == flags::NEW_DATA {
+            connection.note_timeouts(senders, network.now);
+        }
         let choice = self.chooser.deliver(Event::Choose, &self.paths);
         if choice.flags & choice_flags::FORGET != 0 {
             connection.data.carriers.forget(dsn);
@@ -209,24 +243,32 @@ impl Scheduling {
 
     /// Gives new data to a subflow, whether it can send them or not, as far as its send buffer has room.
     fn give(&self, connection: &mut Connection, senders: &[Sender], index: usize, packets: u32) -> bool {
-        let is_mainline = self.chooser.flags() & Scheduler::MAINLINE != 0;
-        let piece = if is_mainline { PIECE.div_ceil(connection.subflow(index).mss) } else { 1 };
+        let is_mainline = self.is_mainline();
+        let piece = if is_mainline { connection.piece() } else { 1 };
         let ahead = connection.written_ahead();
-        let mut left = packets;
+        let (mut left, mut given) = (packets, false);
         while left > 0 && connection.has_memory(senders, index) {
-            let n = left.min(piece);
-            for _ in 0..n {
-                let has_more =
-                    connection.data.next_recalled().is_some() || connection.data.sendable(ahead) > 0;
-                if !has_more {
-                    return left < packets;
-                }
-                let dsn = connection.data.take_next(index);
+            // A piece goes to its end, even beyond the choice.
+            loop {
+                let data = &mut connection.data;
+                let again = if is_mainline { data.next_reinjection() } else { None };
+                let dsn = if let Some(dsn) = again {
+                    data.take_reinjection(index);
+                    dsn
+                } else if data.next_recalled().is_some() || data.sendable(ahead) > 0 {
+                    data.take_next(index)
+                } else {
+                    return given;
+                };
                 connection.backlogs[index].push(dsn, dsn + 1);
+                given = true;
+                left = left.saturating_sub(1);
+                if (dsn + 1) % piece == 0 {
+                    break;
+                }
             }
-            left -= n;
         }
-        left < packets
+        given
     }
 
     /// The receive window or the send buffer keeps data back, or did. If a subflow could send, asks what is to be done about it.

@@ -4,15 +4,14 @@ use braid_algorithms::layout::{SSTHRESH_INFINITE, Subflow};
 
 use crate::connection::Connection;
 use crate::network::Network;
+use crate::packet::MEMORY_OVERHEAD;
 use crate::tcp::sender::{Phase, Sender};
 
-/// Unmodified Linux hands memory over in pieces of so many bytes: after each the send buffer is looked at, and one is sent once
-/// more when nothing arrives any more.
-pub(super) const PIECE: u32 = 32_768;
+/// Unmodified Linux hands memory over in pieces of 32 KiB, which hold so many bytes of data (`struct mptcp_data_frag` takes the rest):
+/// only after one it looks whether the choice is used up or the send buffer full, and one is sent once more when nothing arrives any more.
+const PIECE: u32 = 32_704;
 /// What the application writes at a time, bytes.
 const WRITE: u64 = 65_536;
-/// Memory that a packet takes besides its payload, bytes (`SKB_TRUESIZE` of a segment without data).
-const OVERHEAD: u64 = 896;
 /// Memory that the send buffer charges for a packet of up to 1512 bytes (`tcp_sndbuf_expand`) in kernels without drivers for
 /// wireless networks, such as Debian's for clouds. Those with them reserve some more for headers, which makes it 4352.
 const RECKONED: u64 = 2_304;
@@ -33,11 +32,16 @@ pub(super) fn pacing_rate(view: &Subflow, packets_out: u32) -> u64 {
 }
 
 impl Connection {
+    /// Packets in a piece of memory.
+    pub(super) fn piece(&self) -> u32 {
+        PIECE.div_ceil(self.subflow(0).mss)
+    }
+
     /// Memory of what a subflow has and was not acknowledged, sent or not, bytes.
     pub(super) fn memory(&self, senders: &[Sender], index: usize) -> u64 {
         let queued = self.backlogs.get(index).map_or(0, |backlog| backlog.packets);
         let packets = senders[index].packets_out() + queued;
-        u64::from(packets) * (u64::from(self.subflow(index).mss) + OVERHEAD)
+        u64::from(packets) * (u64::from(self.subflow(index).mss) + u64::from(MEMORY_OVERHEAD))
     }
 
     /// Whether a subflow may be given more than it can send.

@@ -6,15 +6,19 @@
 //! - [`carriers`] — which subflows have carried what;
 //! - [`memory`] — send buffers;
 //! - [`again`] — what is to be sent once more;
+//! - [`retransmission`], [`progress`] — when unmodified Linux sends once more what does not arrive;
 //! - [`scheduling`] — the scheduler of a connection.
 
 mod again;
 pub(crate) mod carriers;
 mod choices;
 mod memory;
+mod progress;
+mod retransmission;
 mod scheduling;
 mod view;
 
+pub(crate) use progress::Retransmission;
 pub(crate) use scheduling::Scheduling;
 
 use crate::connection::Connection;

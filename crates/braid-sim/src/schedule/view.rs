@@ -10,8 +10,6 @@ use crate::connection::Connection;
 use crate::network::Network;
 use crate::tcp::sender::{Phase, Sender};
 
-/// Timeouts in a row after which a subflow counts as stale.
-const STALE: u32 = 5;
 /// An application that always has more has filled a send buffer of so many windows, unless the scenario gives it another one.
 const WINDOWS_WRITTEN: u64 = 2;
 
@@ -30,7 +28,18 @@ impl Scheduling {
         paths.now_us = network.now_us();
         paths.n = senders.len() as u32;
         for (index, sender) in senders.iter().enumerate() {
-            show_path(&mut paths.path[index & 7], connection, sender, index, flags);
+            let path = &mut paths.path[index & 7];
+            show_path(path, connection, sender, index, flags);
+            if let Some(timer) = &connection.retransmission {
+                let established = path.flags & path_flags::ESTABLISHED != 0;
+                path.flags &= !path_flags::USABLE;
+                if established && !timer.is_silent(index) {
+                    path.flags |= path_flags::USABLE;
+                }
+                if timer.is_stale(index, sender.last_arrival) {
+                    path.flags |= path_flags::STALE;
+                }
+            }
         }
         if everything {
             self.show_rest(connection, senders);
@@ -97,7 +106,6 @@ fn show_path(path: &mut Path, connection: &Connection, sender: &Sender, index: u
         | when(sender.has_room(connection) && in_flight + queued < view.cwnd, path_flags::ROOM)
         | when(view.ca_state == ca_state::LOSS, path_flags::LOSS)
         | when(view.ca_state == ca_state::OPEN, path_flags::OPEN)
-        | when(sender.rto_backoffs >= STALE, path_flags::STALE)
         | when(flags & Scheduler::QUEUES == 0, path_flags::MEMORY);
     path.mss = view.mss;
     path.srtt_us = view.srtt_us;
@@ -111,6 +119,9 @@ impl Connection {
     /// A subflow is established.
     pub(crate) fn joined(&mut self, senders: &[Sender], index: usize, network: &Network) {
         self.data.carriers.remove(index);
+        if let Some(timer) = &mut self.retransmission {
+            timer.forget(index);
+        }
         self.tell(Event::Join, senders, index, network);
     }
 

@@ -35,6 +35,7 @@ impl Sender {
         };
         connection.data.acknowledged(packet.dsn, packet.window_end);
         self.potentially_failed = false;
+        self.last_arrival = now;
 
         // What arrived, newest sample and all.
         let mut samples = Samples::default();

@@ -52,6 +52,8 @@ struct Waiting {
 pub(crate) struct Receiver {
     setup: Setup,
     rcv_nxt: u32,
+    /// Right edge of its window in the latest acknowledgement, which never moves left, in this subflow's numbers.
+    window_end: u32,
     /// `rcv_nxt` in the latest acknowledgement.
     acknowledged: u32,
     out_of_order: Ranges,
@@ -97,6 +99,7 @@ impl Receiver {
         Self {
             setup,
             rcv_nxt: 0,
+            window_end: 0,
             acknowledged: 0,
             out_of_order: Ranges::default(),
             held: 0,
@@ -269,6 +272,8 @@ impl Receiver {
         if slot == Sacks::NONE && self.setup.reports_delay {
             slot = network.sacks.put(Sack { one_way_us: self.one_way_report(), ..Sack::default() });
         }
+        let window_end = data.advertise(self.window_end.saturating_sub(self.rcv_nxt));
+        self.window_end = self.rcv_nxt + (window_end - data.rcv_nxt);
         let packet = Packet {
             arrival: 0,
             subflow: self.setup.subflow,
@@ -278,7 +283,7 @@ impl Receiver {
             seq: self.rcv_nxt,
             dsn: data.rcv_nxt,
             timestamp: self.timestamp,
-            window_end: data.advertise(),
+            window_end,
             sack: slot,
         };
         self.acknowledged = self.rcv_nxt;

@@ -125,6 +125,8 @@ pub(crate) struct Sender {
     pub(super) probe: Option<(u32, bool)>,
     /// Nothing has arrived since the last timeout: the scheduler leaves the subflow alone.
     pub(crate) potentially_failed: bool,
+    /// When an acknowledgement came last.
+    pub(crate) last_arrival: u64,
 
     pub(crate) counts: Counts,
     /// What the algorithm said of shared bottlenecks, from when the subflow was established.
@@ -170,6 +172,7 @@ impl Sender {
             planned: NEVER,
             probe: None,
             potentially_failed: false,
+            last_arrival: 0,
             counts: Counts::default(),
             verdicts: Vec::new(),
         }

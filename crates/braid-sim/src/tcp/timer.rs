@@ -38,6 +38,11 @@ impl Sender {
         self.deadline() < self.planned
     }
 
+    /// How long until the timer is due; 0: it does not run.
+    pub(crate) fn time_left(&self, now: u64) -> u64 {
+        if self.timer == Timer::Off { 0 } else { self.deadline.saturating_sub(now) }
+    }
+
     pub(super) fn stop_timer(&mut self) {
         self.set_timer(Timer::Off, NEVER);
     }

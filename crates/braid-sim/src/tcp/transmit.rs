@@ -1,7 +1,5 @@
 //! Transmission: new packets, retransmissions, pacing.
 
-use std::ops::Range;
-
 use braid_algorithms::layout::ca_state;
 
 use super::scoreboard::segment;
@@ -157,11 +155,11 @@ impl Sender {
         }
     }
 
-    /// Data of this subflow, of these numbers, that may be given to another one; and whether they were before.
-    pub(crate) fn give_away(&mut self, numbers: Range<u32>, mut take: impl FnMut(u32, bool)) {
+    /// Data of this subflow, not acknowledged at the data level, that may be given to another one; and whether they were before.
+    pub(crate) fn give_away(&mut self, acknowledged: u32, mut take: impl FnMut(u32, bool)) {
         for seq in self.board.snd_una..self.board.snd_nxt {
             let record = self.board.get_mut(seq);
-            if numbers.contains(&record.dsn) {
+            if record.dsn >= acknowledged {
                 take(record.dsn, record.state & segment::REINJECTED != 0);
                 record.state |= segment::REINJECTED;
             }

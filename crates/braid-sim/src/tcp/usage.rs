@@ -44,6 +44,7 @@ impl Sender {
             if network.now - self.used_since >= self.rtt.rto_ns()
                 && view.ca_state == ca_state::OPEN
                 && !self.owns_cwnd()
+                && !connection.data.has_unsent()
             {
                 self.decay_unused_window(connection, network.now);
             }

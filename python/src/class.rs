@@ -191,6 +191,10 @@ impl Backend for Guest {
         Sim.identity(group)
     }
 
+    fn computes(&self) -> bool {
+        Sim.computes()
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         let named = request.case.scenario.connections.iter().filter_map(|own| own.cc.as_deref());
         let mut specs: Vec<Spec> = named.filter_map(|text| Spec::parse(text).ok()).collect();

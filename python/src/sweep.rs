@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use braid_results::{Run, json};
 use braid_scenario::Source;
-use braid_study::{Cancel, Grid, Plan};
+use braid_study::{Cancel, Finished, Grid, Plan};
 use pyo3::prelude::*;
 
 use crate::error;
@@ -167,14 +167,12 @@ pub(crate) fn do_runs(
     let time_limit = limit(time_limit)?;
     py.detach(|| {
         let plan = known(bundle)?;
-        let mut done = Vec::new();
-        for number in numbers {
-            let own = plan.execution().time_limit(time_limit);
-            let finished = own.only(number).map_err(|wrong| error::of_study(&wrong))?;
+        let finished = plan.execution().time_limit(time_limit).only(&numbers);
+        let one = |Finished { number, run, .. }: Finished| {
             let key = plan.key(number).map_err(|wrong| error::of_study(&wrong))?;
-            done.push((number, key.to_string(), json(&finished.run)));
-        }
-        Ok(done)
+            Ok((number, key.to_string(), json(&run)))
+        };
+        finished.map_err(|wrong| error::of_study(&wrong))?.into_iter().map(one).collect()
     })
 }
 

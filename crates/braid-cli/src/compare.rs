@@ -422,6 +422,10 @@ impl<B: Backend> Backend for AsInTheLab<B> {
         self.0.identity(group)
     }
 
+    fn computes(&self) -> bool {
+        self.0.computes()
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         self.0.run(request)
     }
@@ -460,6 +464,10 @@ impl Backend for Keeping {
     ) -> Result<(), Error> {
         let needed = self.needed.get().is_none_or(|needed| *needed);
         if needed { self.lab.prepare(scenarios, cancel, say) } else { Ok(()) }
+    }
+
+    fn computes(&self) -> bool {
+        false
     }
 
     fn run(&self, request: Request) -> Result<Outcome, Stop> {

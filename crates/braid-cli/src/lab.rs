@@ -50,6 +50,10 @@ impl Backend for Captured {
         self.kernel.jobs()
     }
 
+    fn computes(&self) -> bool {
+        false
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         self.captures.record(&request, |capture| self.kernel.run_captured(&request, Some(capture)))
     }

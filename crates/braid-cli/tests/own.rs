@@ -6,6 +6,11 @@ mod common;
 
 use std::fs;
 use std::process::Command;
+#[cfg(target_os = "linux")]
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use assert_cmd::cargo::cargo_bin;
 
@@ -83,6 +88,72 @@ fn a_crash_in_it_is_a_failed_run_and_the_exit_code_says_so() {
         .output("run small.toml --algorithm mine.c --cc mine --time-limit 500ms --events --out out --quiet");
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(message.contains("did not return for 0.5 s"), "{message}");
+}
+
+/// The processes that a process has begun and that still run.
+#[cfg(target_os = "linux")]
+fn children(of: u32) -> Vec<u32> {
+    let each = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let id: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+        let is_one = status.contains(&format!("\nPPid:\t{of}\n")) && !status.contains("\nState:\tZ");
+        is_one.then_some(id)
+    });
+    each.collect()
+}
+
+/// Whether that is so within a minute.
+#[cfg(target_os = "linux")]
+fn soon(is_so: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    while !is_so() {
+        if begun.elapsed() > Duration::from_secs(60) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_of_an_endless_loop_is_left_when_braid_is_interrupted_or_killed() {
+    let place = Place::new();
+    place.stdout("new algorithm mine");
+    let good = fs::read_to_string(place.path().join("mine.c")).unwrap();
+    place.write(
+        "mine.c",
+        good.replace("\tpriv->carry = 0;\n", "\tfor (volatile u32 i = 0; i < 1; i = 0)\n\t\t;\n"),
+    );
+    for signal in ["-INT", "-KILL"] {
+        let mut braid = Command::new(cargo_bin("braid"))
+            .args(
+                "run small.toml --algorithm mine.c --cc mine --seeds 2 --jobs 2 --time-limit 1h --quiet"
+                    .split(' '),
+            )
+            .current_dir(place.path())
+            .spawn()
+            .unwrap();
+        let id = braid.id();
+        // The C compiler is a child, too, but has ended by then.
+        let of_runs = || {
+            children(id).into_iter().filter(|child| {
+                fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|name| name.starts_with("braid"))
+            })
+        };
+        assert!(soon(|| of_runs().count() == 2), "{signal}: no processes");
+        let own: Vec<u32> = of_runs().collect();
+        assert!(Command::new("kill").args([signal, &id.to_string()]).status().unwrap().success());
+        let ended = braid.wait().unwrap();
+        if signal == "-INT" {
+            assert_eq!(ended.code(), Some(130));
+        }
+        let is_gone = |child: &u32| {
+            let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+            status.is_empty() || status.contains("\nState:\tZ")
+        };
+        assert!(soon(|| own.iter().all(is_gone)), "{signal}: {own:?} are left");
+    }
 }
 
 /// The file of the template, with a part of it replaced.

@@ -189,6 +189,10 @@ impl Backend for Kernel {
         matches!(self.place, Place::Here).then_some(1)
     }
 
+    fn computes(&self) -> bool {
+        false
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         self.run_captured(&request, None)
     }

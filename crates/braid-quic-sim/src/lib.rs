@@ -75,19 +75,21 @@ impl Backend for Quic {
         Ok(format!("quic {} {}", Sim.identity(group)?, stack()))
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
-        request.guarded(|request| {
-            let Case { scenario, spec, seed, .. } = request.case;
-            let mut run = run::Run::new(scenario, spec, seed, request.samples, self.qlog.as_deref())?;
-            while let Some(now_ns) = run.advance() {
-                if request.cancel.flag().load(std::sync::atomic::Ordering::Relaxed) {
-                    return Err(Stop::Cancelled);
-                }
-                request.progress(now_ns);
+        let Case { scenario, spec, seed, .. } = request.case;
+        let mut run = run::Run::new(scenario, spec, seed, request.samples, self.qlog.as_deref())?;
+        while let Some(now_ns) = run.advance() {
+            if request.cancel.flag().load(std::sync::atomic::Ordering::Relaxed) {
+                return Err(Stop::Cancelled);
             }
-            let (measurements, doubts) = run.finish();
-            Ok(Outcome { measurements, doubts, ..Outcome::default() })
-        })
+            request.progress(now_ns);
+        }
+        let (measurements, doubts) = run.finish();
+        Ok(Outcome { measurements, doubts, ..Outcome::default() })
     }
 }
 

@@ -1,8 +1,7 @@
 //! What runs scenarios: the simulator, or a kernel of some kind.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
-
+#[cfg(unix)]
+use braid_algorithms::Algorithm;
 use braid_algorithms::Spec;
 use braid_results::Setup;
 use braid_results::measure::Measurements;
@@ -65,6 +64,10 @@ pub trait Backend: Send + Sync {
         None
     }
 
+    /// Whether a run is nothing but computation in this process. One with a user's algorithm then happens in a copy of it, which
+    /// may crash; else the algorithm runs elsewhere, as in a kernel.
+    fn computes(&self) -> bool;
+
     /// Does a run.
     ///
     /// # Errors
@@ -88,11 +91,16 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// Whether an algorithm takes part that was added while the program runs: code of a user.
-    pub(crate) fn has_added(&self) -> bool {
+    /// The algorithms that take part and were added while the program runs: code of a user.
+    #[cfg(unix)]
+    pub(crate) fn added(&self) -> Vec<&'static str> {
         let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
-        let mut named = named.filter_map(|text| Spec::parse(text).ok());
-        self.spec.algorithm().is_added() || named.any(|spec| spec.algorithm().is_added())
+        let named = named.filter_map(|text| Some(Spec::parse(text).ok()?.algorithm()));
+        let added = named.chain([self.spec.algorithm()]).filter(|algorithm| algorithm.is_added());
+        let mut names: Vec<&'static str> = added.map(Algorithm::name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// The same for results.
@@ -112,22 +120,14 @@ pub struct Request<'a> {
     pub samples: bool,
     /// Ends the run early.
     pub cancel: &'a Cancel,
-    /// Code that may never return is given up when it has made no progress for this long.
-    pub time_limit: Duration,
-    /// For [`Request::progress`], millionths.
-    pub(crate) share: &'a AtomicU32,
-    /// Where progress goes besides, if the run is not in the process that shows it.
-    pub(crate) tell: Option<&'a dyn Fn(u64)>,
+    /// For [`Request::progress`].
+    pub(crate) tell: &'a dyn Fn(u64),
 }
 
 impl Request<'_> {
     /// To be called now and then: so much of the run's time is over.
     pub fn progress(&self, time_ns: u64) {
-        let share = time_ns as f64 / self.case.scenario.duration_ns.max(1) as f64;
-        self.share.store((share.min(1.0) * 1e6) as u32, Ordering::Relaxed);
-        if let Some(tell) = self.tell {
-            tell(time_ns);
-        }
+        (self.tell)(time_ns);
     }
 }
 

@@ -15,7 +15,8 @@ use crate::Store;
 use crate::event::Kept;
 use crate::panics::caught;
 use crate::pool::{self, Caller};
-use crate::{Cancel, Error, Event, Finished, Kind, Plan, Request, Results, Stop};
+use crate::worker::Worker;
+use crate::{Cancel, Error, Event, Finished, Kind, Plan, Results, Stop};
 
 /// Far more than any algorithm needs for a tenth of a second of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -132,11 +133,8 @@ impl<'a> Execution<'a> {
         let jobs = self.jobs.map(NonZeroUsize::get).or_else(|| plan.backend().jobs());
         let jobs = jobs.unwrap_or_else(processors);
         let shares: Vec<AtomicU32> = (0..jobs.min(plan.len())).map(|_| AtomicU32::new(0)).collect();
-        let work = |worker: usize, number: usize| {
-            let finished = self.run_one(number, &shares[worker]);
-            shares[worker].store(0, Ordering::Relaxed);
-            finished
-        };
+        let begin = |worker: usize| self.worker(&shares[worker]);
+        let work = |worker: &mut Worker, number: usize| self.run_one(worker, number);
         let mut teller = Teller {
             execution: self,
             each,
@@ -145,7 +143,7 @@ impl<'a> Execution<'a> {
             done: Done::default(),
             error: None,
         };
-        pool::in_order(plan.len(), jobs, &self.cancel, work, &mut teller);
+        pool::in_order(plan.len(), jobs, &self.cancel, begin, work, &mut teller);
         let Teller { finished, done, error, .. } = teller;
         self.settle()?;
         if let Some(error) = error.filter(|error| error.kind != Kind::Cancelled) {
@@ -183,21 +181,29 @@ impl<'a> Execution<'a> {
         Ok(Results::new(self.plan, finished))
     }
 
-    /// Does only the run with this number; the backend has to be prepared.
+    /// Does only the runs with these numbers, one after the other; the backend has to be prepared.
     ///
     /// # Errors
     /// If something fails that every run needs, or the study is cancelled.
     ///
     /// # Panics
-    /// If there is no run with this number.
-    pub fn only(&self, number: usize) -> Result<Finished, Error> {
-        let finished = self.run_one(number, &AtomicU32::new(0))?;
-        finished.ok_or_else(|| Error::new(Kind::Cancelled, "interrupted"))
+    /// If there is no run with such a number.
+    pub fn only(&self, numbers: &[usize]) -> Result<Vec<Finished>, Error> {
+        let share = AtomicU32::new(0);
+        let mut worker = self.worker(&share);
+        let one = |&number: &usize| {
+            let finished = self.run_one(&mut worker, number)?;
+            finished.ok_or_else(|| Error::new(Kind::Cancelled, "interrupted"))
+        };
+        numbers.iter().map(one).collect()
+    }
+
+    fn worker<'b>(&'b self, share: &'b AtomicU32) -> Worker<'b> {
+        Worker::new(self.plan, &self.cancel, self.time_limit, share)
     }
 
     /// `None` if it was cancelled.
-    fn run_one(&self, number: usize, share: &AtomicU32) -> Result<Option<Finished>, Error> {
-        let case = self.plan.case(number);
+    fn run_one(&self, worker: &mut Worker, number: usize) -> Result<Option<Finished>, Error> {
         let samples = (self.samples)(number);
         if let Some(Kept { run, measurements, sampled }) = self.kept(number)? {
             let enough = (sampled || !samples) && (measurements.is_some() || !self.measurements);
@@ -205,17 +211,8 @@ impl<'a> Execution<'a> {
                 return Ok(Some(Finished { number, run, measurements, reused: true }));
             }
         }
-        let request = Request {
-            number,
-            case,
-            samples,
-            cancel: &self.cancel,
-            time_limit: self.time_limit,
-            share,
-            tell: None,
-        };
-        let outcome = caught(|| self.plan.backend().run(request));
-        let setup = case.setup();
+        let outcome = caught(|| worker.run(number, samples));
+        let setup = self.plan.case(number).setup();
         let (run, measurements) = match outcome.unwrap_or_else(|panic| Err(Stop::Failed(panic))) {
             Ok(outcome) => {
                 let mut run = setup.measured(&outcome.measurements);

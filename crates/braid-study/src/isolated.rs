@@ -1,27 +1,32 @@
-//! A run in a process of its own: its code may crash or never return, and takes nothing else with it.
+//! A process for runs whose code may crash or never return, so that they take nothing else with them.
 //!
-//! The process is a copy of this one (`fork`), so that nothing has to be handed over; it does the run, writes its outcome
-//! into a pipe and ends. How far it is stands in memory that both have, which costs nothing. Of all threads it has only its own,
-//! so it may only compute: no locks that others may hold.
+//! It is a copy of this one (`fork`), and so has everything that it can be asked for. It is asked for one run after the other by
+//! number, writes what came of each into a pipe, and is killed when nobody wants it any more. How far a run is stands in memory
+//! that both processes have, which costs nothing. Of all threads it has only its own, so it may only compute: no locks that
+//! others may hold.
 
 #![allow(unsafe_code, reason = "fork, waitpid and the like")]
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::panics::caught;
-use crate::{Cancel, Kind, Outcome, Request, Stop};
+use crate::{Kind, Outcome, Request, Stop};
 
 /// Between two checks for cancellation.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What came of the run, as the process says it.
+/// What is asked for: the number of a run, and whether it keeps samples.
+type Question = [u8; 9];
+
+/// What came of a run, as the process says it: behind the length of this in 8 bytes.
 #[derive(Deserialize, Serialize)]
 enum Answer {
     Done(braid_results::measure::Measurements, Vec<String>),
@@ -30,33 +35,171 @@ enum Answer {
     All(bool, String, Option<String>),
 }
 
-/// Does the work in a process of its own.
-///
-/// # Errors
-/// What the work says; or a failure if the process crashes, or makes no progress for [`Request::time_limit`].
-pub(crate) fn isolated(
-    request: &Request,
-    work: impl FnOnce(Request) -> Result<Outcome, Stop>,
-) -> Result<Outcome, Stop> {
-    let failed = |error: io::Error| Stop::Failed(format!("no process for the run: {error}"));
-    let (read, write) = pipe().map_err(failed)?;
-    let reached = Reached::new().map_err(failed)?;
-    // SAFETY: what the child does until it ends is below, in `child`: memory of its own, the pipe, and the run, which takes no
-    // lock but the allocator's, which fork leaves in order.
-    match unsafe { libc::fork() } {
-        -1 => Err(failed(io::Error::last_os_error())),
-        0 => {
-            drop(read);
-            child(request, write, &reached, work)
+/// The process, seen from this one. It is gone when this is.
+pub(crate) struct Isolated {
+    id: libc::pid_t,
+    /// How it ended, once that is known.
+    status: Cell<Option<i32>>,
+    questions: File,
+    answers: File,
+    reached: Reached,
+    /// Whether it has answered before.
+    used: bool,
+}
+
+impl Isolated {
+    /// `work` does the run with a number, with samples or without, and tells how far it is. It ends with this thread at the latest.
+    ///
+    /// # Errors
+    /// If the system has no process for it.
+    pub(crate) fn new(work: impl Fn(usize, bool, &dyn Fn(u64)) -> Result<Outcome, Stop>) -> io::Result<Self> {
+        let (asked, questions) = pipe()?;
+        let (answers, told) = pipe()?;
+        let reached = Reached::new()?;
+        // SAFETY: it has no memory.
+        let parent = unsafe { libc::getpid() };
+        // SAFETY: what the child does until it ends is below, in `child`: memory of its own, the pipes, and runs, which take no
+        // lock but the allocator's, which fork leaves in order.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                drop((questions, answers));
+                let _ = caught(|| child(parent, asked, told, &reached, work));
+                exit(1)
+            }
+            id => Ok(Self { id, status: Cell::new(None), questions, answers, reached, used: false }),
         }
-        id => {
-            drop(write);
-            Parent { id, pipe: File::from(read), reached, request }.wait()
+    }
+
+    /// Whether it has done runs before: then these may be to blame for what becomes of others.
+    pub(crate) fn is_used(&self) -> bool {
+        self.used
+    }
+
+    /// Does a run. It may take `time_limit` without progress.
+    ///
+    /// # Errors
+    /// If there is no answer, and will be none to any other question: the process crashed, was given up, or was cancelled.
+    pub(crate) fn run(
+        &mut self,
+        request: &Request,
+        time_limit: Duration,
+    ) -> Result<Result<Outcome, Stop>, Stop> {
+        let reached = self.reached.time_ns();
+        reached.store(0, Ordering::Relaxed);
+        let mut question: Question = [request.samples.into(); 9];
+        question[..8].copy_from_slice(&(request.number as u64).to_ne_bytes());
+        if self.questions.write_all(&question).is_err() {
+            return Err(self.crashed(0));
+        }
+        let mut answer = Vec::new();
+        let mut buffer = vec![0; 1 << 16];
+        let mut time_ns = 0;
+        let mut latest = Instant::now();
+        loop {
+            // Asked for before the pipe: what was written before the end is there then. The pipe's end alone does not tell, as
+            // a copy that was made at the same time may have it open.
+            let ended = self.has_ended();
+            let ready = self.is_ready(if ended { Duration::ZERO } else { POLL });
+            if request.cancel.is_cancelled() {
+                return Err(Stop::Cancelled);
+            }
+            let now_ns = reached.load(Ordering::Relaxed);
+            if now_ns != time_ns {
+                latest = Instant::now();
+                time_ns = now_ns;
+                request.progress(time_ns);
+            }
+            if ready {
+                let count = match self.answers.read(&mut buffer) {
+                    Ok(count) => count,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(_) => 0,
+                };
+                if count == 0 {
+                    return Err(self.crashed(time_ns));
+                }
+                latest = Instant::now();
+                answer.extend_from_slice(&buffer[..count]);
+                if let Some((length, text)) = answer.split_first_chunk() {
+                    if text.len() as u64 == u64::from_ne_bytes(*length) {
+                        self.used = true;
+                        return Ok(read(text));
+                    }
+                }
+            } else if ended {
+                return Err(self.crashed(time_ns));
+            } else if latest.elapsed() > time_limit {
+                let limit = time_limit.as_secs_f64();
+                return Err(Stop::Failed(format!(
+                    "the algorithm did not return for {limit} s, {:.1} s into the run: an endless loop?",
+                    time_ns as f64 / 1e9
+                )));
+            }
+        }
+    }
+
+    fn is_ready(&self, wait: Duration) -> bool {
+        let fd = self.answers.as_fd().as_raw_fd();
+        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one structure, which lives as long as the call.
+        unsafe { libc::poll(&raw mut poll, 1, wait.as_millis() as i32) > 0 }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.wait(libc::WNOHANG);
+        self.status.get().is_some()
+    }
+
+    /// Waits for the end of the process, or only looks whether it has ended.
+    fn wait(&self, options: i32) {
+        let mut status = 0;
+        while self.status.get().is_none() {
+            // SAFETY: the process is a child that has not been waited for, so the number is its own.
+            match unsafe { libc::waitpid(self.id, &raw mut status, options) } {
+                0 => return,
+                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                _ => self.status.set(Some(status)),
+            }
+        }
+    }
+
+    /// The process has ended, or has closed its pipe, which nothing but its end does.
+    fn crashed(&self, time_ns: u64) -> Stop {
+        self.wait(0);
+        let status = self.status.get().unwrap_or_default();
+        let how = if libc::WIFSIGNALED(status) {
+            signal(libc::WTERMSIG(status))
+        } else {
+            format!("exit code {}", libc::WEXITSTATUS(status))
+        };
+        Stop::Failed(format!("the algorithm crashed {:.1} s into the run: {how}", time_ns as f64 / 1e9))
+    }
+}
+
+impl Drop for Isolated {
+    fn drop(&mut self) {
+        if self.status.get().is_none() {
+            // SAFETY: as above.
+            unsafe { libc::kill(self.id, libc::SIGKILL) };
+            self.wait(0);
         }
     }
 }
 
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+fn read(answer: &[u8]) -> Result<Outcome, Stop> {
+    match postcard::from_bytes(answer) {
+        Ok(Answer::Done(measurements, doubts)) => Ok(Outcome { measurements, environment: None, doubts }),
+        Ok(Answer::Failed(reason)) => Err(Stop::Failed(reason)),
+        Ok(Answer::All(is_input, message, hint)) => {
+            let kind = if is_input { Kind::Input } else { Kind::Failed };
+            Err(Stop::All(crate::Error { kind, message, hint }))
+        }
+        Err(error) => Err(Stop::Failed(format!("the run's results cannot be read: {error}"))),
+    }
+}
+
+fn pipe() -> io::Result<(File, File)> {
     let mut ends = [0; 2];
     // SAFETY: it fills in two descriptors, which belong to nobody else.
     unsafe {
@@ -67,12 +210,15 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
         for end in ends {
             libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC);
         }
-        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+        Ok((OwnedFd::from_raw_fd(ends[0]).into(), OwnedFd::from_raw_fd(ends[1]).into()))
     }
 }
 
 /// How far the run is, in nanoseconds: memory that both processes have.
 struct Reached(NonNull<AtomicU64>);
+
+// SAFETY: a counter that any thread may use.
+unsafe impl Send for Reached {}
 
 impl Reached {
     fn new() -> io::Result<Self> {
@@ -106,148 +252,52 @@ impl Drop for Reached {
     }
 }
 
+/// The process, seen from inside: it answers until nobody asks any more.
 fn child(
-    request: &Request,
-    pipe: OwnedFd,
+    parent: libc::pid_t,
+    mut asked: File,
+    mut told: File,
     reached: &Reached,
-    work: impl FnOnce(Request) -> Result<Outcome, Stop>,
-) -> ! {
-    // The terminal's Ctrl-C is for the other process, which ends this one.
+    work: impl Fn(usize, bool, &dyn Fn(u64)) -> Result<Outcome, Stop>,
+) {
     // SAFETY: system calls without memory.
     unsafe {
+        // The terminal's Ctrl-C is for the other process, which ends this one.
         libc::setpgid(0, 0);
         #[cfg(target_os = "linux")]
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // It may have gone before that.
+        if libc::getppid() != parent {
+            return;
+        }
         // A crash of the run is no crash of the program, whose handlers would tell of one (Python's prints its stack).
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
             libc::signal(signal, libc::SIG_DFL);
         }
     }
-    let mut pipe = File::from(pipe);
-    let share = AtomicU32::new(0);
-    let never = Cancel::new();
     let tell = |time_ns: u64| reached.time_ns().store(time_ns, Ordering::Relaxed);
-    let inner = Request {
-        number: request.number,
-        case: request.case,
-        samples: request.samples,
-        time_limit: request.time_limit,
-        cancel: &never,
-        share: &share,
-        tell: Some(&tell),
-    };
-    let answer = match caught(|| work(inner)) {
-        Ok(Ok(outcome)) => Answer::Done(outcome.measurements, outcome.doubts),
-        Ok(Err(Stop::Failed(reason))) | Err(reason) => Answer::Failed(reason),
-        Ok(Err(Stop::Cancelled)) => Answer::Failed("cancelled".to_owned()),
-        Ok(Err(Stop::All(error))) => Answer::All(error.kind == Kind::Input, error.message, error.hint),
-    };
-    let bytes = postcard::to_stdvec(&answer).unwrap_or_default();
-    exit(i32::from(pipe.write_all(&bytes).is_err()))
+    let mut question: Question = [0; 9];
+    while asked.read_exact(&mut question).is_ok() {
+        let [number @ .., samples] = question;
+        let number = u64::from_ne_bytes(number) as usize;
+        let answer = match caught(|| work(number, samples != 0, &tell)) {
+            Ok(Ok(outcome)) => Answer::Done(outcome.measurements, outcome.doubts),
+            Ok(Err(Stop::Failed(reason))) | Err(reason) => Answer::Failed(reason),
+            Ok(Err(Stop::Cancelled)) => Answer::Failed("cancelled".to_owned()),
+            Ok(Err(Stop::All(error))) => Answer::All(error.kind == Kind::Input, error.message, error.hint),
+        };
+        let text = postcard::to_stdvec(&answer).unwrap_or_default();
+        let bytes = [&(text.len() as u64).to_ne_bytes()[..], &text].concat();
+        if told.write_all(&bytes).is_err() {
+            return;
+        }
+    }
 }
 
 /// Ends the process without what others have registered for its end.
 fn exit(code: i32) -> ! {
     // SAFETY: it does not return.
     unsafe { libc::_exit(code) }
-}
-
-/// The other end.
-struct Parent<'a> {
-    id: libc::pid_t,
-    pipe: File,
-    reached: Reached,
-    request: &'a Request<'a>,
-}
-
-impl Parent<'_> {
-    fn wait(mut self) -> Result<Outcome, Stop> {
-        let mut answer = Vec::new();
-        let mut buffer = vec![0; 1 << 16];
-        let mut time_ns = 0;
-        let mut latest = Instant::now();
-        loop {
-            let ready = self.is_ready();
-            if self.request.cancel.is_cancelled() {
-                self.kill();
-                return Err(Stop::Cancelled);
-            }
-            let now_ns = self.reached.time_ns().load(Ordering::Relaxed);
-            if now_ns != time_ns {
-                latest = Instant::now();
-                time_ns = now_ns;
-                self.request.progress(time_ns);
-            }
-            if ready {
-                let count = match self.pipe.read(&mut buffer) {
-                    Ok(count) => count,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(_) => 0,
-                };
-                if count == 0 {
-                    return self.ended(&answer, time_ns);
-                }
-                latest = Instant::now();
-                answer.extend_from_slice(&buffer[..count]);
-            } else if latest.elapsed() > self.request.time_limit {
-                self.kill();
-                let limit = self.request.time_limit.as_secs_f64();
-                return Err(Stop::Failed(format!(
-                    "the algorithm did not return for {limit} s, {:.1} s into the run: an endless loop?",
-                    time_ns as f64 / 1e9
-                )));
-            }
-        }
-    }
-
-    fn is_ready(&self) -> bool {
-        let fd = self.pipe.as_fd().as_raw_fd();
-        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one structure, which lives as long as the call.
-        unsafe { libc::poll(&raw mut poll, 1, POLL.as_millis() as i32) > 0 }
-    }
-
-    fn kill(&self) {
-        // SAFETY: the process is a child that has not been waited for, so the number is its own.
-        unsafe { libc::kill(self.id, libc::SIGKILL) };
-        self.status();
-    }
-
-    /// Waits for the end of the process.
-    fn status(&self) -> i32 {
-        let mut status = 0;
-        // SAFETY: as above.
-        while unsafe { libc::waitpid(self.id, &raw mut status, 0) } == -1 {
-            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                break;
-            }
-        }
-        status
-    }
-
-    fn ended(&self, answer: &[u8], time_ns: u64) -> Result<Outcome, Stop> {
-        let status = self.status();
-        let answer = if status == 0 { postcard::from_bytes(answer).ok() } else { None };
-        match answer {
-            Some(Answer::Done(measurements, doubts)) => {
-                Ok(Outcome { measurements, environment: None, doubts })
-            }
-            Some(Answer::Failed(reason)) => Err(Stop::Failed(reason)),
-            Some(Answer::All(is_input, message, hint)) => {
-                let kind = if is_input { Kind::Input } else { Kind::Failed };
-                Err(Stop::All(crate::Error { kind, message, hint }))
-            }
-            None => {
-                let how = if libc::WIFSIGNALED(status) {
-                    signal(libc::WTERMSIG(status))
-                } else {
-                    format!("exit code {}", libc::WEXITSTATUS(status))
-                };
-                let at = time_ns as f64 / 1e9;
-                Err(Stop::Failed(format!("the algorithm crashed {at:.1} s into the run: {how}")))
-            }
-        }
-    }
 }
 
 fn signal(number: i32) -> String {

@@ -38,7 +38,6 @@ mod execution;
 pub mod files;
 mod grid;
 mod group;
-mod guard;
 #[cfg(unix)]
 mod isolated;
 mod key;
@@ -57,6 +56,7 @@ mod store;
 mod study;
 #[cfg(feature = "parquet")]
 mod sweep;
+mod worker;
 
 pub use backend::{Backend, Case, Outcome, Request, Stop};
 pub use cancel::Cancel;

@@ -22,30 +22,33 @@ pub(crate) trait Caller<T> {
     fn tick(&mut self, done: usize) -> ControlFlow<()>;
 }
 
-/// Does `work(worker, 0)`, ... `work(worker, count - 1)` on `jobs` threads, which are numbered from 0.
+/// Does `work(own, 0)`, ... `work(own, count - 1)` on `jobs` threads; `own` is what `begin` gives each for itself, on that thread,
+/// from its number.
 ///
 /// Ends early once it is cancelled or the caller breaks: nothing new is begun, and what has begun is waited for. After a
 /// break the caller gets nothing more; after a cancellation it gets what continues the order without a gap.
-pub(crate) fn in_order<T: Send>(
+pub(crate) fn in_order<W, T: Send>(
     count: usize,
     jobs: usize,
     cancel: &Cancel,
-    work: impl Fn(usize, usize) -> T + Sync,
+    begin: impl Fn(usize) -> W + Sync,
+    work: impl Fn(&mut W, usize) -> T + Sync,
     caller: &mut impl Caller<T>,
 ) {
     if cfg!(target_family = "wasm") {
-        return one_by_one(count, cancel, work, caller);
+        return one_by_one(count, cancel, begin, work, caller);
     }
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
-    let (next, work) = (&next, &work);
+    let (next, begin, work) = (&next, &begin, &work);
     thread::scope(|scope| {
         for worker in 0..jobs.min(count) {
             let sender = sender.clone();
             let work = move || {
+                let mut own = begin(worker);
                 while !cancel.is_cancelled() {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= count || sender.send((index, work(worker, index))).is_err() {
+                    if index >= count || sender.send((index, work(&mut own, index))).is_err() {
                         break;
                     }
                 }
@@ -85,14 +88,16 @@ pub(crate) fn in_order<T: Send>(
 }
 
 /// Where there are neither threads nor clocks.
-fn one_by_one<T>(
+fn one_by_one<W, T>(
     count: usize,
     cancel: &Cancel,
-    work: impl Fn(usize, usize) -> T,
+    begin: impl Fn(usize) -> W,
+    work: impl Fn(&mut W, usize) -> T,
     caller: &mut impl Caller<T>,
 ) {
+    let mut own = begin(0);
     for index in (0..count).take_while(|_| !cancel.is_cancelled()) {
-        let result = work(0, index);
+        let result = work(&mut own, index);
         caller.ready(index, &result);
         if caller.each(result).is_break() || caller.tick(index + 1).is_break() {
             return;
@@ -127,13 +132,13 @@ mod tests {
     }
 
     fn collect(count: usize, jobs: usize, enough: usize) -> Vec<usize> {
-        let work = |_, index: usize| {
+        let work = |_: &mut (), index: usize| {
             // Later ones are ready first.
             thread::sleep(Duration::from_millis((count - index) as u64 % 4));
             index * index
         };
         let mut collector = Collector { results: Vec::new(), enough };
-        in_order(count, jobs, &Cancel::new(), work, &mut collector);
+        in_order(count, jobs, &Cancel::new(), |_| (), work, &mut collector);
         collector.results
     }
 
@@ -145,7 +150,7 @@ mod tests {
         }
         assert!(collect(0, 3, usize::MAX).is_empty());
         let mut collector = Collector { results: Vec::new(), enough: usize::MAX };
-        one_by_one(40, &Cancel::new(), |_, index| index * index, &mut collector);
+        one_by_one(40, &Cancel::new(), |_| (), |(), index| index * index, &mut collector);
         assert_eq!(collector.results, expected);
     }
 
@@ -158,7 +163,7 @@ mod tests {
     fn nothing_new_begins_once_cancelled() {
         let cancel = Cancel::new();
         let begun = AtomicUsize::new(0);
-        let work = |_, index| {
+        let work = |_: &mut (), index| {
             begun.fetch_add(1, Ordering::Relaxed);
             if index >= 3 {
                 cancel.cancel();
@@ -166,7 +171,7 @@ mod tests {
             index * index
         };
         let mut collector = Collector { results: Vec::new(), enough: usize::MAX };
-        in_order(1000, 1, &cancel, work, &mut collector);
+        in_order(1000, 1, &cancel, |_| (), work, &mut collector);
         assert_eq!(begun.load(Ordering::Relaxed), 4);
         assert_eq!(collector.results, [0, 1, 4, 9]);
     }

@@ -56,18 +56,19 @@ impl Backend for Sim {
         Ok(format!("{} {sources:?}", braid_sim::SOURCE_HASH))
     }
 
-    fn run(&self, request: Request) -> Result<Outcome, Stop> {
-        request.guarded(|request| simulate(&request))
+    fn computes(&self) -> bool {
+        true
     }
-}
 
-fn simulate(request: &Request) -> Result<Outcome, Stop> {
-    let Case { scenario, spec, seed, .. } = request.case;
-    let simulation = Simulation::new(scenario, spec, seed, options(request)?);
-    let simulation = simulation.map_err(|error| Stop::Failed(error.to_string()))?;
-    let progress = |time_ns| request.progress(time_ns);
-    let measurements = simulation.finish_unless(request.cancel.flag(), progress).ok_or(Stop::Cancelled)?;
-    Ok(Outcome { measurements, ..Outcome::default() })
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        let Case { scenario, spec, seed, .. } = request.case;
+        let simulation = Simulation::new(scenario, spec, seed, options(&request)?);
+        let simulation = simulation.map_err(|error| Stop::Failed(error.to_string()))?;
+        let progress = |time_ns| request.progress(time_ns);
+        let measurements =
+            simulation.finish_unless(request.cancel.flag(), progress).ok_or(Stop::Cancelled)?;
+        Ok(Outcome { measurements, ..Outcome::default() })
+    }
 }
 
 fn options(request: &Request) -> Result<Options, Stop> {

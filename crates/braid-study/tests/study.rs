@@ -101,6 +101,10 @@ impl Backend for Odd {
         Sim.identity(group)
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         match request.case.seed {
             2 => panic!("seed two is bad"),

@@ -39,6 +39,10 @@ impl Backend for Counting {
         Sim.identity(group)
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Sim.run(request)
@@ -55,7 +59,7 @@ fn what_was_done_elsewhere_is_not_done_again_when_the_dataset_is_written() {
     let elsewhere = plan();
     // All but the last two, in two portions.
     for number in 0..10 {
-        let finished = elsewhere.execution().only(number).unwrap();
+        let finished = elsewhere.execution().only(&[number]).unwrap().remove(0);
         sweep.keep(number, &finished.run).unwrap();
         if number == 4 {
             sweep.settle().unwrap();

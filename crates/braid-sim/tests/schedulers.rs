@@ -97,6 +97,17 @@ fn unmodified_linux_gives_a_path_up_after_five_timeouts_of_the_connection_not_of
 }
 
 #[test]
+fn no_subflow_has_more_under_way_than_the_window_that_its_own_receiver_has_told() {
+    // 200 kB are 140 packets. A window grows to twice what is under way, and no further; Linux has 280 there, too.
+    let mut flow = connection("mp0", None, &[&[0], &[1]]);
+    flow.receive_buffer = 200_000;
+    let links = vec![link("b1", 10.0, 5.0), link("b2", 10.0, 50.0)];
+    let result = run(&scenario(20.0, links, vec![flow]), "lia", "linux");
+    let most = result.connections[0].subflows[1].cwnd_samples.iter().max().copied();
+    assert!(most.is_some_and(|most| (250..=280).contains(&most)), "{most:?}");
+}
+
+#[test]
 fn what_a_subflow_was_given_and_leaves_behind_is_sent_by_another() {
     let mut flow = connection("mp0", None, &[&[0], &[1]]);
     flow.subflows[1].up = vec![(2 * S, 5 * S)];

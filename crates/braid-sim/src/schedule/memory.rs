@@ -72,6 +72,10 @@ impl Connection {
         for (index, sender) in senders.iter_mut().enumerate() {
             let before = self.backlogs[index].packets;
             while sender.has_room(self) {
+                // A subflow's own window counts as well, as it was said last on this subflow (`tcp_snd_wnd_test`).
+                if sender.packets_out() >= sender.window.max(1) {
+                    break;
+                }
                 let Some(dsn) = self.backlogs[index].pop() else { break };
                 sender.send_new(self, network, dsn);
             }

@@ -36,6 +36,7 @@ impl Sender {
         connection.data.acknowledged(packet.dsn, packet.window_end);
         self.potentially_failed = false;
         self.last_arrival = now;
+        self.window = packet.window_end.saturating_sub(packet.dsn);
 
         // What arrived, newest sample and all.
         let mut samples = Samples::default();

@@ -125,6 +125,8 @@ pub(crate) struct Sender {
     pub(super) probe: Option<(u32, bool)>,
     /// Nothing has arrived since the last timeout: the scheduler leaves the subflow alone.
     pub(crate) potentially_failed: bool,
+    /// Packets that its receiver's latest acknowledgement lets it have under way.
+    pub(crate) window: u32,
     /// When an acknowledgement came last.
     pub(crate) last_arrival: u64,
 
@@ -172,6 +174,7 @@ impl Sender {
             planned: NEVER,
             probe: None,
             potentially_failed: false,
+            window: u32::MAX,
             last_arrival: 0,
             counts: Counts::default(),
             verdicts: Vec::new(),

@@ -1,4 +1,5 @@
-//! Scenarios on the QUIC stack: `cargo run --release -p braid-quic-sim --example quic -- d-olia/1 lia,olia`.
+//! Scenarios on the QUIC stack and in the simulator: `cargo run --release -p braid-quic-sim --example quic -- d-olia/1 lia,olia 8`,
+//! scenarios, algorithms, number of seeds, then perhaps KEY=VALUE as for `braid run --set`.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
@@ -10,9 +11,10 @@ fn main() -> Result<(), braid_study::Error> {
     let arguments: Vec<String> = std::env::args().collect();
     let scenarios: Vec<String> = arguments[1].split(',').map(str::to_owned).collect();
     let algorithms: Vec<String> = arguments[2].split(',').map(str::to_owned).collect();
+    let seeds: u64 = arguments[3].parse().unwrap_or(1);
     let study = || {
-        let study = Study::new(scenarios.clone()).algorithms(algorithms.clone()).seeds(1);
-        arguments[3..].iter().fold(study, Study::set)
+        let study = Study::new(scenarios.clone()).algorithms(algorithms.clone()).seeds(seeds);
+        arguments[4..].iter().fold(study, Study::set)
     };
     for (name, study) in [("quic", study().backend(Quic::default())), ("sim", study().backend(Sim))] {
         let start = Instant::now();

@@ -9,8 +9,11 @@ use braid_algorithms::layout::subflow_flags;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerMetrics};
 
-use crate::group::Shared;
-use crate::path::{LEAST_WINDOW, Path, PathState};
+use crate::clock::{Clock, since};
+use crate::group::{Opened, Shared};
+use crate::packets::Sent;
+use crate::path::{Acknowledged, PathState};
+use crate::published::Published;
 
 /// The controller of one path, made by a [`Coupling`](crate::Coupling).
 ///
@@ -28,19 +31,60 @@ use crate::path::{LEAST_WINDOW, Path, PathState};
 /// Do not keep copies for longer than the path: it is in the sums of the others until the last is gone.
 pub struct PathController {
     shared: Arc<Shared>,
+    published: Arc<Published>,
+    clock: Clock,
     id: u32,
     initial_window: u64,
+    wants_rate: bool,
+    /// What came of the present ACK frame so far.
+    batch: Acknowledged,
+    /// When the first and the last of its packets were sent.
+    sent: Option<(Instant, Instant)>,
+    /// When the present or latest episode began: packets sent by then belong to it.
+    episode: Option<Instant>,
+    last_sent: Option<Instant>,
+    /// When the window was last full.
+    full: Option<Instant>,
 }
 
 impl PathController {
-    pub(crate) fn new(shared: Arc<Shared>, id: u32, initial_window: u64) -> Self {
-        Self { shared, id, initial_window }
+    pub(crate) fn new(shared: Arc<Shared>, opened: Opened, initial_window: u64, wants_rate: bool) -> Self {
+        let Opened { id, clock, published } = opened;
+        Self {
+            shared,
+            published,
+            clock,
+            id,
+            initial_window,
+            wants_rate,
+            batch: Acknowledged::default(),
+            sent: None,
+            episode: None,
+            last_sent: None,
+            full: None,
+        }
     }
 
-    pub(crate) fn acked(&self, sent: Instant, bytes: u64, number: u64, app_limited: bool) {
-        let mut group = self.shared.lock();
-        let sent_us = group.past(sent);
-        group.on(self.id, |path, _| path.acked(sent_us, bytes, number, app_limited));
+    #[inline]
+    pub(crate) fn acked(&mut self, sent: Instant, bytes: u64, number: u64) {
+        let batch = &mut self.batch;
+        batch.packets = batch.packets.saturating_add(1);
+        batch.bytes = batch.bytes.saturating_add(bytes);
+        if self.episode.is_none_or(|episode| sent > episode) {
+            batch.bytes_after_episode = batch.bytes_after_episode.saturating_add(bytes);
+        }
+        let (first, last) = self.sent.unwrap_or((sent, sent));
+        self.sent = Some((first.min(sent), last.max(sent)));
+        if self.wants_rate {
+            let sent_us = self.clock.at(sent);
+            let packet =
+                self.shared.lock().on(&self.published, |path, _| path.sample(number, sent_us)).flatten();
+            // The one sent last counts.
+            let newer = |packet: &Sent| {
+                batch.rate.is_none_or(|before| packet.delivered.wrapping_sub(before.delivered) as i32 >= 0)
+            };
+            batch.rate = packet.filter(newer).or(batch.rate);
+        }
     }
 
     /// See [`PathState::id`].
@@ -55,7 +99,7 @@ impl PathController {
 
     /// Whether the path is used only when no other can be. Tell the stack as well: `Path::set_status`.
     pub fn set_backup(&self, backup: bool) {
-        if let Some(subflow) = self.shared.lock().subflow(self.id) {
+        if let Some(subflow) = self.shared.lock().subflow(&self.published) {
             subflow.flags &= !subflow_flags::BACKUP;
             subflow.flags |= if backup { subflow_flags::BACKUP } else { 0 };
         }
@@ -64,14 +108,14 @@ impl PathController {
 
 impl Clone for PathController {
     fn clone(&self) -> Self {
-        self.shared.lock().on(self.id, |path, _| path.handles = path.handles.saturating_add(1));
-        Self { shared: Arc::clone(&self.shared), ..*self }
+        self.shared.lock().on(&self.published, |path, _| path.handles = path.handles.saturating_add(1));
+        Self { shared: Arc::clone(&self.shared), published: Arc::clone(&self.published), ..*self }
     }
 }
 
 impl Drop for PathController {
     fn drop(&mut self) {
-        self.shared.lock().drop_handle(self.id);
+        self.shared.lock().drop_handle(&self.published);
     }
 }
 
@@ -83,13 +127,19 @@ impl fmt::Debug for PathController {
 
 impl Controller for PathController {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
-        let mut group = self.shared.lock();
-        let now_us = group.time(now);
-        group.on(self.id, |path, view| path.sent(view, now_us, u32::from(bytes), number));
+        let in_flight = self.published.in_flight();
+        if in_flight == 0 || self.wants_rate {
+            let idle_us = self.last_sent.map(|last_sent| since(now, last_sent));
+            let mut group = self.shared.lock();
+            let now_us = group.time(self.clock.at(now));
+            group.event(&self.published, |path, view| path.sent(view, now_us, idle_us, number));
+        }
+        self.published.set_in_flight(in_flight.saturating_add(u64::from(bytes)));
+        self.last_sent = Some(now);
     }
 
     fn on_cwnd_limited(&mut self) {
-        self.shared.lock().on(self.id, |path, _| path.window_was_full());
+        self.full = self.last_sent;
     }
 
     fn on_ack(
@@ -98,16 +148,26 @@ impl Controller for PathController {
         sent: Instant,
         bytes: u64,
         number: u64,
-        app_limited: bool,
+        _app_limited: bool,
         _rtt: &RttEstimator,
     ) {
-        self.acked(sent, bytes, number, app_limited);
+        self.acked(sent, bytes, number);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
+        let mut batch = std::mem::take(&mut self.batch);
+        if let Some((first, last)) = self.sent.take() {
+            let age = |sent| u32::try_from(since(now, sent)).unwrap_or(u32::MAX).max(1);
+            batch.last_us = age(last);
+            batch.first_us = if first == last { batch.last_us } else { age(first) };
+        }
+        (batch.in_flight, batch.app_limited) = (in_flight, app_limited);
+        if app_limited {
+            batch.since_full_us = self.full.map(|full| since(now, full));
+        }
         let mut group = self.shared.lock();
-        let now_us = group.time(now);
-        group.on(self.id, |path, view| path.end_acks(view, now_us, in_flight, app_limited));
+        let now_us = group.time(self.clock.at(now));
+        group.event(&self.published, |path, view| path.acknowledged(view, now_us, &batch));
     }
 
     fn on_congestion_event(
@@ -119,42 +179,47 @@ impl Controller for PathController {
         _lost_bytes: u64,
         _largest_lost: u64,
     ) {
+        let sent_us = self.clock.at(sent);
         let mut group = self.shared.lock();
-        let (now_us, sent_us) = (group.time(now), group.past(sent));
-        group.on(self.id, |path, view| {
-            path.congestion(view, now_us, sent_us, is_persistent_congestion, is_ecn);
+        let now_us = group.time(self.clock.at(now));
+        let begins = group.event(&self.published, |path, view| {
+            path.congestion(view, now_us, sent_us.min(now_us), is_persistent_congestion, is_ecn)
         });
+        if begins == Some(true) {
+            self.episode = Some(now);
+        }
     }
 
     fn on_packet_lost(&mut self, lost_bytes: u16, number: u64, now: Instant) {
         let mut group = self.shared.lock();
-        group.time(now);
-        group.on(self.id, |path, view| path.lost(view, u32::from(lost_bytes), number));
+        group.time(self.clock.at(now));
+        group.on(&self.published, |path, view| path.lost(view, u32::from(lost_bytes), number));
     }
 
     fn on_spurious_congestion_event(&mut self) {
         let mut group = self.shared.lock();
         let now_us = group.latest();
-        group.on(self.id, |path, view| path.spurious(view, now_us));
+        if group.event(&self.published, |path, view| path.spurious(view, now_us)) == Some(true) {
+            self.episode = None;
+        }
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        self.shared.lock().on(self.id, |_, view| Path::mss(view, u32::from(new_mtu).max(1)));
+        let mss = u32::from(new_mtu).max(1);
+        self.shared.lock().on(&self.published, |path, view| path.mss(view, mss));
     }
 
+    #[inline]
     fn window(&self) -> u64 {
-        self.metrics().congestion_window
+        self.published.window()
     }
 
+    #[inline]
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
-        if let Some(subflow) = self.shared.lock().subflow(self.id) {
-            let mss = u64::from(subflow.mss);
-            metrics.congestion_window = u64::from(subflow.cwnd.max(LEAST_WINDOW)) * mss;
-            metrics.ssthresh = Some(u64::from(subflow.ssthresh) * mss);
-            metrics.pacing_rate = (subflow.pacing_rate > 0).then_some(subflow.pacing_rate);
-        }
-        metrics.congestion_window = metrics.congestion_window.max(1);
+        metrics.congestion_window = self.published.window();
+        metrics.ssthresh = Some(self.published.ssthresh());
+        metrics.pacing_rate = self.published.pacing_rate();
         metrics
     }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use braid_algorithms::Spec;
 use braid_algorithms::layout::{SSTHRESH_INFINITE, Subflow, subflow_flags};
+use braid_algorithms::{Algorithm, Spec};
 use noq_proto::congestion::{Controller, ControllerFactory};
 
 use crate::controller::PathController;
@@ -47,6 +47,12 @@ impl Coupling {
         Arc::downgrade(&self.shared)
     }
 
+    /// The first path as algorithms saw it at the latest event.
+    #[cfg(test)]
+    pub(crate) fn first(&self) -> Subflow {
+        self.shared.lock().first()
+    }
+
     /// What the paths do, by name and parameters.
     pub fn spec(&self) -> &Spec {
         &self.spec
@@ -79,14 +85,16 @@ impl ControllerFactory for Coupling {
             flags: subflow_flags::SAME_ALGORITHM,
             ..Subflow::default()
         };
-        let (shared, id) = if let Some(id) = self.shared.open(&self.spec, now, subflow) {
-            (Arc::clone(&self.shared), id)
+        let (shared, opened) = if let Some(opened) = self.shared.open(&self.spec, now, subflow) {
+            (Arc::clone(&self.shared), opened)
         } else {
             // More paths than a view has room for: this one is alone.
             let alone = Arc::new(Shared::new());
-            let id = alone.open(&self.spec, now, subflow).unwrap_or_default();
-            (alone, id)
+            let opened = alone.open(&self.spec, now, subflow).expect("the first path has room");
+            (alone, opened)
         };
-        Box::new(PathController::new(shared, id, u64::from(self.initial_window) * u64::from(current_mtu)))
+        let window = u64::from(self.initial_window) * u64::from(current_mtu);
+        let wants_rate = self.spec.algorithm().flags() & Algorithm::WANTS_RATE != 0;
+        Box::new(PathController::new(shared, opened, window, wants_rate))
     }
 }

@@ -1,28 +1,37 @@
 //! What the controllers of a connection share: its paths, and the view of them that algorithms get.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use braid_algorithms::Spec;
 use braid_algorithms::layout::{MAX_SUBFLOWS, Subflow, View};
+use braid_algorithms::{Algorithm, Spec};
 
+use crate::clock::Clock;
 use crate::path::{Path, PathState};
-
-/// The clock of a coupling begins here, so that no time is 0.
-const BEGIN_US: u64 = 1_000_000;
+use crate::published::Published;
 
 /// What the controllers of a connection share.
 pub(crate) struct Shared(Mutex<Group>);
 
 /// The paths that are there, closed up: `view.subflow[i]` belongs to `paths[i]`.
 pub(crate) struct Group {
-    /// The first time seen.
-    begin: Option<Instant>,
+    /// Begins with the first path.
+    clock: Option<Clock>,
     /// The latest time seen: it never goes back.
     now_us: u64,
     view: View,
     paths: Vec<Path>,
+    /// Whether algorithms read of siblings what changes without an event.
+    reads_flights: bool,
     last_id: u32,
+}
+
+/// What a controller needs of its path that it may use without the lock.
+pub(crate) struct Opened {
+    pub(crate) id: u32,
+    pub(crate) clock: Clock,
+    pub(crate) published: Arc<Published>,
 }
 
 impl Shared {
@@ -30,10 +39,11 @@ impl Shared {
         // Nothing else knows the view: any number identifies the connection.
         let view = View { connection: 1, ..View::default() };
         Self(Mutex::new(Group {
-            begin: None,
-            now_us: BEGIN_US,
+            clock: None,
+            now_us: Clock::BEGIN_US,
             view,
             paths: Vec::with_capacity(MAX_SUBFLOWS),
+            reads_flights: false,
             last_id: 0,
         }))
     }
@@ -43,34 +53,30 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A path more, unless there are as many as a view has room for. Returns its id.
-    pub(crate) fn open(&self, spec: &Spec, now: Instant, subflow: Subflow) -> Option<u32> {
+    /// A path more, unless there are as many as a view has room for.
+    pub(crate) fn open(&self, spec: &Spec, now: Instant, subflow: Subflow) -> Option<Opened> {
         let mut group = self.lock();
-        let now_us = group.time(now);
         let index = group.paths.len();
         let id = group.last_id.wrapping_add(1);
         *group.view.subflow.get_mut(index)? = Subflow { id, ..subflow };
+        let clock = *group.clock.get_or_insert(Clock::new(now));
+        let now_us = group.time(clock.at(now));
+        let published = Arc::new(Published::at(index));
+        let reads_little = Algorithm::RATES_OF_SIBLINGS | Algorithm::UNCOUPLED;
+        group.reads_flights = spec.algorithm().flags() & reads_little == 0;
         group.last_id = id;
-        group.paths.push(Path::new(spec));
+        group.paths.push(Path::new(spec, Arc::clone(&published)));
         group.view.n = index as u32 + 1;
-        group.on(id, |path, view| path.init(view, now_us));
-        Some(id)
+        group.on(&published, |path, view| path.init(view, now_us));
+        Some(Opened { id, clock, published })
     }
 }
 
 impl Group {
-    /// Microseconds since the beginning of the connection, and never less than before.
-    pub(crate) fn time(&mut self, now: Instant) -> u64 {
-        let begin = *self.begin.get_or_insert(now);
-        let since = u64::try_from(now.saturating_duration_since(begin).as_micros()).unwrap_or(u64::MAX / 2);
-        self.now_us = self.now_us.max(BEGIN_US + since.min(u64::MAX / 2));
+    /// That time, or the latest seen if it is later.
+    pub(crate) fn time(&mut self, now_us: u64) -> u64 {
+        self.now_us = self.now_us.max(now_us);
         self.now_us
-    }
-
-    /// A time that is not later than the latest seen.
-    pub(crate) fn past(&self, then: Instant) -> u64 {
-        let since = self.begin.map_or(0, |begin| then.saturating_duration_since(begin).as_micros());
-        (BEGIN_US + u64::try_from(since).unwrap_or(0)).min(self.now_us)
     }
 
     /// The latest time seen.
@@ -83,16 +89,40 @@ impl Group {
     }
 
     /// Works on a path with its view.
-    pub(crate) fn on<T>(&mut self, id: u32, work: impl FnOnce(&mut Path, &mut View) -> T) -> Option<T> {
-        let index = self.find(id)?;
-        self.view.self_index = index as u32;
-        Some(work(self.paths.get_mut(index)?, &mut self.view))
+    #[inline]
+    pub(crate) fn on<T>(
+        &mut self,
+        published: &Published,
+        work: impl FnOnce(&mut Path, &mut View) -> T,
+    ) -> Option<T> {
+        let index = published.index.load(Relaxed);
+        self.view.self_index = index;
+        Some(work(self.paths.get_mut(index as usize)?, &mut self.view))
+    }
+
+    /// As [`Group::on`], for what is an event of the algorithm.
+    pub(crate) fn event<T>(
+        &mut self,
+        published: &Published,
+        work: impl FnOnce(&mut Path, &mut View) -> T,
+    ) -> Option<T> {
+        if self.reads_flights {
+            self.paths
+                .iter()
+                .zip(&mut self.view.subflow)
+                .for_each(|(path, subflow)| path.show_flight(subflow));
+        }
+        self.on(published, work)
     }
 
     /// What siblings see of a path.
-    pub(crate) fn subflow(&mut self, id: u32) -> Option<&mut Subflow> {
-        let index = self.find(id)?;
-        self.view.subflow.get_mut(index)
+    pub(crate) fn subflow(&mut self, published: &Published) -> Option<&mut Subflow> {
+        self.view.subflow.get_mut(published.index.load(Relaxed) as usize)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn first(&self) -> Subflow {
+        self.view.subflow[0]
     }
 
     /// What is known of each path, in the order in which they were opened.
@@ -107,19 +137,22 @@ impl Group {
     }
 
     /// One of its controllers is gone; with the last of them the path is.
-    pub(crate) fn drop_handle(&mut self, id: u32) {
-        let Some(index) = self.find(id) else { return };
-        let left = self.on(id, |path, _| {
+    pub(crate) fn drop_handle(&mut self, published: &Published) {
+        let left = self.on(published, |path, _| {
             path.handles = path.handles.saturating_sub(1);
             path.handles
         });
         if left == Some(0) {
             let now_us = self.now_us;
-            self.on(id, |path, view| path.release(view, now_us));
+            self.on(published, |path, view| path.release(view, now_us));
+            let index = published.index.load(Relaxed) as usize;
             self.paths.remove(index);
             self.view.subflow[index..].rotate_left(1);
             self.view.n = self.paths.len() as u32;
             self.view.subflow[self.paths.len()] = Subflow::default();
+            for (place, path) in self.paths.iter().enumerate().skip(index) {
+                path.published.index.store(place as u32, Relaxed);
+            }
         }
     }
 }

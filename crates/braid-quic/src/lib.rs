@@ -25,12 +25,12 @@
 //! |---|---|---|
 //! | `ControllerFactory::build` | `INIT` | a subflow with the next id; not eligible before its first RTT sample. With eight paths alive a further one is alone, a coupling of its own |
 //! | `on_packet_sent` | `ON_IDLE_RESTART` | if nothing was in flight; without decay, as the stack paces (RFC 9002 sect. 7.8). Notes what rate samples need |
-//! | `on_ack`, each packet | none | counted until the batch ends; the newest packet gives the RTT |
+//! | `on_ack`, each packet | none | counted until the batch ends; the packet sent last gives the RTT and its minimum, the one sent first the smoothed RTT, as in TCP: so the wait for an ACK counts, and window by RTT is the rate |
 //! | `on_end_acks` | `ON_RECOVERED` (exit), then `ON_ACK` | once per ACK frame. The episode ends when a packet is acknowledged that was sent after its beginning; only such packets grow the window, counted in bytes |
 //! | `on_congestion_event`, loss | `ON_LOSS` (fast retransmit) | unless the packet was sent before the episode began. The window goes to ssthresh at once (RFC 9002 sect. 7.3.2). The stack reports it after the ACK that revealed it, so that ACK's growth comes first |
 //! | `on_congestion_event`, persistent | `ON_LOSS` (RTO) | within an episode only for algorithms that own their window; the window is 2 packets then |
 //! | `on_congestion_event`, ECN | `ON_LOSS` (ECN) | once per episode; the stack does not say how many packets were marked, so `delivered_ce` counts episodes |
-//! | `on_packet_lost` | none | counted |
+//! | `on_packet_lost` | none | counted. `snd_una` is what was acknowledged, `snd_nxt` what is in flight besides: as in TCP, what is lost is sent again under its numbers |
 //! | `on_spurious_congestion_event` | `ON_RECOVERED` (undo) | window and ssthresh are what they were; once per episode |
 //! | `app_limited`, `on_cwnd_limited` | flag `CWND_LIMITED` | if the stack had more to send than it could, or the window was full within the last RTT |
 //! | `on_mtu_update` | none | the MSS is the size of a datagram; windows keep their bytes |
@@ -44,14 +44,17 @@
 //!
 //! # What is guaranteed
 //!
-//! The lock of a coupling is held for one event and never while the stack is called. Nothing is allocated per ACK.
+//! The lock of a coupling is held for one event of the algorithm and never while the stack is called. A packet that is sent or
+//! acknowledged, and the window, need none. Nothing is allocated per ACK.
 //! No input makes the code panic, and a window is never under two packets; `tests/` has 100,000 random sequences of events.
 
+mod clock;
 mod controller;
 mod coupling;
 mod group;
 mod packets;
 mod path;
+mod published;
 mod rtt;
 #[cfg(test)]
 mod tests;

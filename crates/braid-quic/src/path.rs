@@ -1,11 +1,14 @@
 //! One path: what its controller knows, and its events in the contract's terms.
 
+use std::sync::Arc;
+
 use braid_algorithms::layout::{
     Event, SSTHRESH_INFINITE, Subflow, Verdict, View, ca_state, cause, event_flags, event_type, subflow_flags,
 };
 use braid_algorithms::{Algorithm, Controller, Spec};
 
 use crate::packets::{Packets, Sent};
+use crate::published::Published;
 use crate::rtt::Rtt;
 
 /// Smallest window, packets (RFC 9002 sect. 7.2).
@@ -50,16 +53,23 @@ pub struct PathState {
     pub verdict: Verdict,
 }
 
-/// What came of one ACK frame so far.
+/// What an ACK frame acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
-struct Batch {
-    packets: u32,
-    bytes: u64,
+pub(crate) struct Acknowledged {
+    pub(crate) packets: u32,
+    pub(crate) bytes: u64,
     /// Bytes of packets sent after the present episode began.
-    bytes_after_episode: u64,
-    /// Of the packet sent last.
-    newest_sent_us: u64,
-    rate: Option<Sent>,
+    pub(crate) bytes_after_episode: u64,
+    /// Time since the first and since the last of them was sent.
+    pub(crate) first_us: u32,
+    pub(crate) last_us: u32,
+    /// Bytes still in flight.
+    pub(crate) in_flight: u64,
+    /// Whether the application was the limit.
+    pub(crate) app_limited: bool,
+    /// Time since the window was last full; looked at only if the application was the limit.
+    pub(crate) since_full_us: Option<u64>,
+    pub(crate) rate: Option<Sent>,
 }
 
 /// The congestion control of one path.
@@ -67,20 +77,16 @@ pub(crate) struct Path {
     controller: Controller,
     /// Controllers of the stack that stand for it: more than one around a migration.
     pub(crate) handles: u32,
+    pub(crate) published: Arc<Published>,
     rtt: Rtt,
-    batch: Batch,
-    /// When the present or latest episode began; 0: never. Packets sent by then belong to it.
-    episode_us: u64,
     /// Window and ssthresh before the episode, while it can be undone.
     before: Option<(u32, u32)>,
     /// Bytes acknowledged that do not make a packet.
     carry: u64,
-    /// Bytes in flight.
-    in_flight: u64,
-    sent_bytes: u64,
-    last_sent_us: u64,
-    /// When the window was last full; 0: never.
-    full_us: u64,
+    /// When the present or latest episode began; 0: never. Packets sent by then belong to it.
+    episode_us: u64,
+    /// Bytes acknowledged.
+    acked_bytes: u64,
     /// For rate samples.
     packets: Packets,
     delivered_us: u64,
@@ -91,19 +97,16 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(spec: &Spec) -> Self {
+    pub(crate) fn new(spec: &Spec, published: Arc<Published>) -> Self {
         Self {
             controller: Controller::new(spec),
             handles: 1,
+            published,
             rtt: Rtt::default(),
-            batch: Batch::default(),
-            episode_us: 0,
             before: None,
             carry: 0,
-            in_flight: 0,
-            sent_bytes: 0,
-            last_sent_us: 0,
-            full_us: 0,
+            episode_us: 0,
+            acked_bytes: 0,
             packets: Packets::default(),
             delivered_us: 0,
             first_sent_us: 0,
@@ -119,9 +122,11 @@ impl Path {
 
     /// Hands an event to the algorithm.
     fn deliver(&mut self, view: &mut View, event: &Event) {
+        self.show_flight(own(view));
         self.controller.deliver(view, event);
         let own = own(view);
         own.cwnd = own.cwnd.max(1);
+        self.published.show(own);
     }
 
     pub(crate) fn init(&mut self, view: &mut View, now_us: u64) {
@@ -132,11 +137,13 @@ impl Path {
         self.deliver(view, &Event { now_us, kind: event_type::RELEASE, ..Event::default() });
     }
 
-    /// A packet that wants to be acknowledged was sent.
-    pub(crate) fn sent(&mut self, view: &mut View, now_us: u64, bytes: u32, number: u64) {
-        if self.in_flight == 0 {
-            if self.last_sent_us > 0 && own(view).flags & subflow_flags::ELIGIBLE != 0 {
-                let idle_us = now_us.saturating_sub(self.last_sent_us);
+    /// A packet that wants to be acknowledged is sent: with nothing in flight, or by an algorithm that wants rates. Others
+    /// need not be told. `idle_us`: since the last one was.
+    pub(crate) fn sent(&mut self, view: &mut View, now_us: u64, idle_us: Option<u64>, number: u64) {
+        if self.published.in_flight() == 0 {
+            if let Some(idle_us) = idle_us
+                && own(view).flags & subflow_flags::ELIGIBLE != 0
+            {
                 let event = Event {
                     now_us,
                     kind: event_type::ON_IDLE_RESTART,
@@ -158,43 +165,24 @@ impl Path {
             };
             self.packets.insert(number, packet);
         }
-        self.last_sent_us = now_us;
-        self.sent_bytes = self.sent_bytes.saturating_add(u64::from(bytes));
-        self.in_flight = self.in_flight.saturating_add(u64::from(bytes));
-        self.show_flight(view);
     }
 
-    /// One packet of an ACK frame.
-    pub(crate) fn acked(&mut self, sent_us: u64, bytes: u64, number: u64, app_limited: bool) {
-        let batch = &mut self.batch;
-        batch.packets = batch.packets.saturating_add(1);
-        batch.bytes = batch.bytes.saturating_add(bytes);
-        if sent_us > self.episode_us {
-            batch.bytes_after_episode = batch.bytes_after_episode.saturating_add(bytes);
-        }
-        batch.newest_sent_us = batch.newest_sent_us.max(sent_us);
-        self.app_limited = app_limited;
-        if self.controller.flags() & Algorithm::WANTS_RATE != 0
-            && let Some(packet) = self.packets.take(number, sent_us)
-        {
-            let newer = |before: Sent| packet.delivered.wrapping_sub(before.delivered) as i32 >= 0;
-            if self.batch.rate.is_none_or(newer) {
-                self.batch.rate = Some(packet);
-            }
-        }
+    /// What was noted of a packet that was acknowledged.
+    pub(crate) fn sample(&mut self, number: u64, sent_us: u64) -> Option<Sent> {
+        self.packets.take(number, sent_us)
     }
 
-    /// The ACK frame is over.
-    pub(crate) fn end_acks(&mut self, view: &mut View, now_us: u64, in_flight: u64, app_limited: bool) {
-        self.app_limited = app_limited;
-        let batch = std::mem::take(&mut self.batch);
-        let before = self.in_flight.max(in_flight);
-        self.in_flight = in_flight;
+    /// An ACK frame is over.
+    pub(crate) fn acknowledged(&mut self, view: &mut View, now_us: u64, batch: &Acknowledged) {
+        self.app_limited = batch.app_limited;
+        let before = self.published.in_flight().max(batch.in_flight);
+        self.published.set_in_flight(batch.in_flight);
+        self.acked_bytes = self.acked_bytes.saturating_add(batch.bytes);
         if batch.packets == 0 {
-            return self.show_flight(view);
+            return;
         }
-        let rtt_us = u32::try_from(now_us.saturating_sub(batch.newest_sent_us)).unwrap_or(u32::MAX).max(1);
-        self.rtt.sample(now_us, rtt_us);
+        let rtt_us = batch.last_us;
+        self.rtt.sample(now_us, batch.first_us, rtt_us);
         self.counts.rtt_samples += 1;
         self.counts.rtt_sum_us = self.counts.rtt_sum_us.saturating_add(u64::from(rtt_us));
         self.counts.delivered += u64::from(batch.packets);
@@ -206,8 +194,7 @@ impl Path {
         subflow.last_ack_us = now_us;
         subflow.delivered = subflow.delivered.wrapping_add(batch.packets);
         let mss = u64::from(subflow.mss);
-        let prior_in_flight = before.div_ceil(mss) as u32;
-        self.show_flight(view);
+        let prior_in_flight = u32::try_from(before.div_ceil(mss)).unwrap_or(u32::MAX);
 
         if own(view).ca_state > ca_state::DISORDER && batch.bytes_after_episode > 0 {
             own(view).ca_state = ca_state::OPEN;
@@ -230,8 +217,8 @@ impl Path {
             prior_in_flight,
             ..Event::default()
         };
-        let lately_full = self.full_us > 0 && now_us - self.full_us <= u64::from(own(view).srtt_us);
-        if !app_limited || lately_full {
+        let lately_full = batch.since_full_us.is_some_and(|since| since <= u64::from(own(view).srtt_us));
+        if !batch.app_limited || lately_full {
             event.flags |= event_flags::CWND_LIMITED;
         }
         if let Some(packet) = batch.rate {
@@ -249,7 +236,7 @@ impl Path {
         self.deliver(view, &event);
     }
 
-    /// Packets were lost, or one was marked; `sent_us`: the latest of them.
+    /// Packets were lost, or one was marked; `sent_us`: the latest of them. Whether an episode begins.
     pub(crate) fn congestion(
         &mut self,
         view: &mut View,
@@ -257,11 +244,11 @@ impl Path {
         sent_us: u64,
         persistent: bool,
         mark: bool,
-    ) {
+    ) -> bool {
         let within = self.episode_us > 0 && sent_us <= self.episode_us;
         let state = own(view).ca_state;
         if within && (!persistent || state == ca_state::LOSS) {
-            return;
+            return false;
         }
         let owns = self.has(Algorithm::OWNS_CWND);
         let (cause, state) = if persistent {
@@ -293,13 +280,15 @@ impl Path {
             subflow.cwnd = if persistent { LEAST_WINDOW } else { subflow.ssthresh.min(subflow.cwnd) };
             subflow.cwnd = subflow.cwnd.max(LEAST_WINDOW);
         }
+        self.published.show(own(view));
         self.episode_us = now_us;
         self.carry = 0;
+        true
     }
 
-    /// What seemed lost in the latest episode has arrived.
-    pub(crate) fn spurious(&mut self, view: &mut View, now_us: u64) {
-        let Some((cwnd, ssthresh)) = self.before.take() else { return };
+    /// What seemed lost in the latest episode has arrived. Whether the episode is undone.
+    pub(crate) fn spurious(&mut self, view: &mut View, now_us: u64) -> bool {
+        let Some((cwnd, ssthresh)) = self.before.take() else { return false };
         self.counts.undos += 1;
         let subflow = own(view);
         if !self.has(Algorithm::OWNS_CWND) {
@@ -310,10 +299,11 @@ impl Path {
         self.episode_us = 0;
         let undo = Event { now_us, kind: event_type::ON_RECOVERED, cause: cause::UNDO, ..Event::default() };
         self.deliver(view, &undo);
+        true
     }
 
     pub(crate) fn lost(&mut self, view: &mut View, bytes: u32, number: u64) {
-        self.in_flight = self.in_flight.saturating_sub(u64::from(bytes));
+        self.published.set_in_flight(self.published.in_flight().saturating_sub(u64::from(bytes)));
         self.lost_since_ack = self.lost_since_ack.saturating_add(1);
         self.counts.lost += 1;
         let subflow = own(view);
@@ -321,15 +311,10 @@ impl Path {
         if self.has(Algorithm::WANTS_RATE) {
             self.packets.remove(number);
         }
-        self.show_flight(view);
-    }
-
-    pub(crate) fn window_was_full(&mut self) {
-        self.full_us = self.last_sent_us.max(1);
     }
 
     /// Datagrams have another size: windows keep their bytes, as those of Linux do after a probe for a larger MTU.
-    pub(crate) fn mss(view: &mut View, mss: u32) {
+    pub(crate) fn mss(&mut self, view: &mut View, mss: u32) {
         let subflow = own(view);
         let scale = |packets: u32| {
             let bytes = u64::from(packets) * u64::from(subflow.mss);
@@ -341,17 +326,21 @@ impl Path {
         }
         subflow.prior_cwnd = scale(subflow.prior_cwnd);
         subflow.mss = mss;
+        self.published.show(subflow);
     }
 
-    fn show_flight(&self, view: &mut View) {
-        let subflow = own(view);
-        subflow.in_flight =
-            u32::try_from(self.in_flight.div_ceil(u64::from(subflow.mss))).unwrap_or(u32::MAX);
-        subflow.snd_nxt = self.sent_bytes;
-        subflow.snd_una = subflow.snd_una.max(self.sent_bytes.saturating_sub(self.in_flight));
+    /// What is in flight, as the algorithm sees it.
+    pub(crate) fn show_flight(&self, subflow: &mut Subflow) {
+        let bytes = self.published.in_flight();
+        subflow.in_flight = u32::try_from(bytes.div_ceil(u64::from(subflow.mss))).unwrap_or(u32::MAX);
+        // As in TCP, where what is lost is sent again under its numbers.
+        subflow.snd_una = self.acked_bytes;
+        subflow.snd_nxt = self.acked_bytes.saturating_add(bytes);
     }
 
     pub(crate) fn state(&self, subflow: &Subflow) -> PathState {
+        let mut subflow = *subflow;
+        self.show_flight(&mut subflow);
         PathState {
             id: subflow.id,
             cwnd: subflow.cwnd.max(LEAST_WINDOW),

@@ -1,4 +1,6 @@
-//! Round-trip time of a path, as TCP keeps it: the stack's own estimator is one ACK behind when controllers see it.
+//! Round-trip time of a path as the contract has it, and TCP: smoothed of the first packet of each ACK, so that the wait for
+//! an ACK counts and window by RTT is the rate; smallest of the last one. The stack's own estimator takes the last packet's
+//! only, without the wait (RFC 9002 sect. 5.3), and is one ACK behind when controllers see it.
 
 /// The minimum is taken over at least this long, at most twice as long, microseconds.
 const WINDOW_US: u64 = 150_000_000;
@@ -14,8 +16,9 @@ pub(crate) struct Rtt {
 }
 
 impl Rtt {
-    pub(crate) fn sample(&mut self, now_us: u64, rtt_us: u32) {
-        let rtt = u64::from(rtt_us);
+    /// Time since the first and since the last packet was sent of those that an ACK acknowledges.
+    pub(crate) fn sample(&mut self, now_us: u64, first_us: u32, last_us: u32) {
+        let (rtt, rtt_us) = (u64::from(first_us), last_us);
         self.srtt8 = if self.srtt8 == 0 { 8 * rtt } else { self.srtt8 - self.srtt8 / 8 + rtt };
         if self.minimum == 0 || now_us - self.since_us > WINDOW_US {
             self.minimum_before = if self.minimum == 0 { rtt_us } else { self.minimum };
@@ -40,22 +43,23 @@ mod tests {
     #[test]
     fn the_first_sample_is_the_mean_and_later_ones_count_an_eighth() {
         let mut rtt = Rtt::default();
-        rtt.sample(0, 80_000);
+        rtt.sample(0, 80_000, 50_000);
         assert_eq!(rtt.srtt_us(), 80_000);
-        rtt.sample(1, 160_000);
+        rtt.sample(1, 160_000, 50_000);
         assert_eq!(rtt.srtt_us(), 90_000);
+        assert_eq!(rtt.minimum_us(), 50_000, "of the last packet");
     }
 
     #[test]
     fn the_minimum_is_forgotten_after_five_minutes() {
         let mut rtt = Rtt::default();
-        rtt.sample(0, 10_000);
+        rtt.sample(0, 10_000, 10_000);
         for minute in 1..=2 {
-            rtt.sample(minute * 60_000_000, 30_000);
+            rtt.sample(minute * 60_000_000, 90_000, 30_000);
         }
         assert_eq!(rtt.minimum_us(), 10_000);
         for minute in 3..=6 {
-            rtt.sample(minute * 60_000_000, 20_000);
+            rtt.sample(minute * 60_000_000, 90_000, 20_000);
         }
         assert_eq!(rtt.minimum_us(), 20_000);
     }

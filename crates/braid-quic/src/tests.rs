@@ -67,7 +67,7 @@ impl Flow {
     fn acknowledge(&mut self, now: Instant, sent: Instant, numbers: std::ops::Range<u64>) {
         for number in numbers {
             self.in_flight -= u64::from(MTU);
-            self.controller.acked(sent, u64::from(MTU), number, false);
+            self.controller.acked(sent, u64::from(MTU), number);
         }
         self.controller.on_end_acks(now, self.in_flight, false, None);
     }
@@ -243,7 +243,7 @@ fn a_path_without_application_data_does_not_grow() {
     let sent = now;
     flow.controller.on_packet_sent(sent, MTU, 0);
     now += RTT;
-    flow.controller.acked(sent, u64::from(MTU), 0, true);
+    flow.controller.acked(sent, u64::from(MTU), 0);
     flow.controller.on_end_acks(now, 0, true, Some(0));
     assert_eq!(flow.cwnd(), 10);
 }
@@ -299,6 +299,41 @@ fn a_rate_based_algorithm_paces() {
     }
     let rate = flow.controller.metrics().pacing_rate.expect("BBR paces");
     assert!(rate > 10 * u64::from(MTU) * 20, "{rate}: a window per RTT at the least");
+}
+
+#[test]
+fn what_is_lost_does_not_count_as_acknowledged() {
+    let mut now = Instant::now();
+    let coupling = coupling("olia");
+    let mut flow = Flow::new(&coupling, now);
+    let shown = || {
+        let shown = coupling.first();
+        (shown.snd_una / u64::from(MTU), (shown.snd_nxt - shown.snd_una) / u64::from(MTU))
+    };
+    flow.round(&mut now, RTT);
+    let sent = now;
+    let first = flow.send(sent);
+    now += RTT;
+    flow.acknowledge(now, sent, first + 1..first + 5);
+    flow.lose(now, sent, first);
+    assert_eq!(shown(), (14, 15), "acknowledged, in flight: ten and four of twenty, one is lost");
+    flow.acknowledge(now, sent, first + 5..flow.number);
+    assert_eq!(shown(), (29, 0));
+}
+
+#[test]
+fn the_smoothed_rtt_counts_the_wait_for_an_ack() {
+    let start = Instant::now();
+    let coupling = coupling("lia");
+    let mut flow = Flow::new(&coupling, start);
+    let later = start + Duration::from_millis(10);
+    flow.controller.on_packet_sent(start, MTU, 0);
+    flow.controller.on_packet_sent(later, MTU, 1);
+    flow.controller.acked(start, u64::from(MTU), 0);
+    flow.controller.acked(later, u64::from(MTU), 1);
+    flow.controller.on_end_acks(start + Duration::from_millis(60), 0, false, None);
+    let state = flow.controller.state();
+    assert_eq!((state.srtt_us, state.min_rtt_us), (60_000, 50_000));
 }
 
 #[test]
@@ -378,7 +413,7 @@ fn disturb(
         7..=11 => {
             for _ in 0..random.below(4) {
                 let bytes = if random.below(100) == 0 { random.below(u64::MAX) } else { 1_200 };
-                flow.acked(sent, bytes, random.below(200), random.below(3) == 0);
+                flow.acked(sent, bytes, random.below(200));
             }
             let in_flight =
                 if random.below(100) == 0 { random.below(u64::MAX) } else { random.below(50_000) };

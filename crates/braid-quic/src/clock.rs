@@ -1,0 +1,27 @@
+//! Time in the algorithms' unit.
+
+use std::time::Instant;
+
+/// Microseconds since the first path of a connection was opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    /// It begins here, so that no time is 0.
+    pub(crate) const BEGIN_US: u64 = 1_000_000;
+
+    pub(crate) fn new(begin: Instant) -> Self {
+        Self(begin)
+    }
+
+    /// Of a time before the beginning, the beginning.
+    pub(crate) fn at(self, then: Instant) -> u64 {
+        Self::BEGIN_US + since(then, self.0)
+    }
+}
+
+/// Microseconds from one time to another; 0 if it is later. Room is left for sums.
+pub(crate) fn since(now: Instant, then: Instant) -> u64 {
+    let since = now.saturating_duration_since(then);
+    since.as_secs().min(u64::MAX / 4_000_000) * 1_000_000 + u64::from(since.subsec_micros())
+}

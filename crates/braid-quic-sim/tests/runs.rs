@@ -65,6 +65,28 @@ fn the_same_seed_gives_the_same_bytes_of_results_and_of_qlog() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(first.0, second.0);
     assert!(first.1.len() > 10_000 && first.1 == second.1, "{} bytes of qlog", first.1.len());
+
+    // What qvis looks at: version and format at the top, then events in order whose names have one of these categories.
+    let text = String::from_utf8(first.1).unwrap();
+    let mut records = text.split_terminator('\u{1e}').skip(1);
+    let header = records.next().unwrap();
+    assert!(header.starts_with("{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\""), "{header}");
+    assert!(header.contains("\"time_format\":\"relative\",\"reference_time\":0"), "{header}");
+    let mut latest = 0.0;
+    let mut metrics = 0;
+    for record in records {
+        let field = |key: &str| record.split_once(&format!("\"{key}\":")).map(|(_, rest)| rest);
+        let time: f64 = field("time").unwrap().split(',').next().unwrap().parse().unwrap();
+        let name = field("name").unwrap();
+        let category = name.trim_start_matches('"').split(':').next().unwrap();
+        assert!(time >= latest, "{time} after {latest}");
+        assert!(["connectivity", "recovery", "security", "transport"].contains(&category), "{record}");
+        metrics += u32::from(
+            name.starts_with("\"recovery:metrics_updated\"") && record.contains("congestion_window"),
+        );
+        latest = time;
+    }
+    assert!(metrics > 100, "{metrics} windows");
 }
 
 #[test]

@@ -436,7 +436,11 @@ impl DataLevel {
     }
 
     /// Sender: from now on it does, and a subflow has room meanwhile, or not.
+    #[inline]
     pub(crate) fn note_limited(&mut self, now: u64, is_limited: bool) {
+        if self.limited_since.is_some() == is_limited {
+            return;
+        }
         if let Some(since) = self.limited_since.take() {
             self.counts.of.window_limited_ns += now - since;
         }

@@ -279,10 +279,15 @@ impl Scheduling {
         network: &mut Network,
         is_blocked: bool,
     ) {
-        let fastest = if is_blocked { ready(connection, senders) } else { None };
+        let Some(index) = (if is_blocked { ready(connection, senders) } else { None }) else {
+            connection.data.note_limited(network.now, false);
+            return;
+        };
         let by = connection.data.blocked_by();
-        connection.data.note_limited(network.now, fastest.is_some() && by == flags::WINDOW_BLOCKED);
-        let Some(index) = fastest.filter(|_| self.asks_when_blocked) else { return };
+        connection.data.note_limited(network.now, by == flags::WINDOW_BLOCKED);
+        if !self.asks_when_blocked {
+            return;
+        }
         let head = connection.data.snd_una;
         let carriers = connection.data.carriers.of(head);
         if self.chooser.flags() & Scheduler::BY_SRTT != 0 && carriers & !(1 << index) == 0 {
@@ -375,9 +380,10 @@ fn ready(connection: &Connection, senders: &[Sender]) -> Option<usize> {
             continue;
         }
         let view = connection.subflow(index);
-        let queued = connection.backlogs.get(index).map_or(0, |backlog| backlog.packets);
-        let is_ready = view.ca_state != ca_state::LOSS && sender.in_flight() + queued < view.cwnd;
-        if is_ready && best.is_none_or(|(_, least)| view.srtt_us < least) {
+        // Who has nothing queued has room already.
+        let queued = connection.backlogs.get(index);
+        let may = queued.is_none_or(|queued| sender.in_flight() + queued.packets < view.cwnd);
+        if may && view.ca_state != ca_state::LOSS && best.is_none_or(|(_, least)| view.srtt_us < least) {
             best = Some((index, view.srtt_us));
         }
     }

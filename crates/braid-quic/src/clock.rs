@@ -14,6 +14,10 @@ impl Clock {
         Self(begin)
     }
 
+    pub(crate) fn begin(self) -> Instant {
+        self.0
+    }
+
     /// Of a time before the beginning, the beginning.
     pub(crate) fn at(self, then: Instant) -> u64 {
         Self::BEGIN_US + since(then, self.0)

@@ -38,8 +38,8 @@ pub struct PathController {
     wants_rate: bool,
     /// What came of the present ACK frame so far.
     batch: Acknowledged,
-    /// When the first and the last of its packets were sent.
-    sent: Option<(Instant, Instant)>,
+    /// When the first and the last of its packets were sent, if it has any.
+    sent: (Instant, Instant),
     /// When the present or latest episode began: packets sent by then belong to it.
     episode: Option<Instant>,
     last_sent: Option<Instant>,
@@ -58,7 +58,7 @@ impl PathController {
             initial_window,
             wants_rate,
             batch: Acknowledged::default(),
-            sent: None,
+            sent: (clock.begin(), clock.begin()),
             episode: None,
             last_sent: None,
             full: None,
@@ -68,13 +68,19 @@ impl PathController {
     #[inline]
     pub(crate) fn acked(&mut self, sent: Instant, bytes: u64, number: u64) {
         let batch = &mut self.batch;
+        // Mostly they come in order.
+        if batch.packets == 0 {
+            self.sent = (sent, sent);
+        } else if sent >= self.sent.1 {
+            self.sent.1 = sent;
+        } else if sent < self.sent.0 {
+            self.sent.0 = sent;
+        }
         batch.packets = batch.packets.saturating_add(1);
         batch.bytes = batch.bytes.saturating_add(bytes);
         if self.episode.is_none_or(|episode| sent > episode) {
             batch.bytes_after_episode = batch.bytes_after_episode.saturating_add(bytes);
         }
-        let (first, last) = self.sent.unwrap_or((sent, sent));
-        self.sent = Some((first.min(sent), last.max(sent)));
         if self.wants_rate {
             let sent_us = self.clock.at(sent);
             let packet =
@@ -156,7 +162,8 @@ impl Controller for PathController {
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
         let mut batch = std::mem::take(&mut self.batch);
-        if let Some((first, last)) = self.sent.take() {
+        if batch.packets > 0 {
+            let (first, last) = self.sent;
             let age = |sent| u32::try_from(since(now, sent)).unwrap_or(u32::MAX).max(1);
             batch.last_us = age(last);
             batch.first_us = if first == last { batch.last_us } else { age(first) };

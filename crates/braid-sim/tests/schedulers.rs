@@ -107,6 +107,26 @@ fn no_subflow_has_more_under_way_than_the_window_that_its_own_receiver_has_told(
     assert!(most.is_some_and(|most| (250..=280).contains(&most)), "{most:?}");
 }
 
+/// Why minRTT is no worse than BLEST there with OLIA and CUBIC (`bench/schedulers.py`).
+#[test]
+fn with_a_small_buffer_it_is_the_remedies_of_minrtt_that_keep_a_fast_path_full() {
+    let mut flow = connection("mp0", None, &[&[0], &[1]]);
+    flow.receive_buffer = 128_000;
+    let mut links = vec![link("b1", 20.0, 5.0), link("b2", 10.0, 50.0)];
+    for (link, packets) in links.iter_mut().zip([60, 100]) {
+        link.forward.queue = QueueLimit::Packets(packets);
+        link.forward.jitter_ns = 100_000;
+    }
+    let scenario = scenario(30.0, links, vec![flow]);
+    for cc in ["olia", "cubic"] {
+        let rate = |scheduler| goodput(&run(&scenario, cc, scheduler), 0) / (20.0 * PAYLOAD);
+        let (blest, minrtt) = (rate("blest"), rate("minrtt"));
+        assert!(blest > 0.97 && minrtt > 0.97, "{cc}: {blest} {minrtt}");
+        let without = rate("minrtt:retransmit=off:penalise=off");
+        assert!(without < 0.7, "{cc}: {without}");
+    }
+}
+
 #[test]
 fn what_a_subflow_was_given_and_leaves_behind_is_sent_by_another() {
     let mut flow = connection("mp0", None, &[&[0], &[1]]);

@@ -368,6 +368,82 @@ fn packet_schedulers_choose_in_the_kernel_as_they_do_in_the_simulator() {
     assert!(goodput(1) < 5.0, "redundant has no more than the better path: {} Mbit/s", goodput(1));
 }
 
+/// Applications that never fill their paths: how long things take is up to delays and slow start alone.
+const APPLICATIONS: &str = r#"
+title = "Applications"
+duration = "12s"
+warmup = "1s"
+cc = ["lia"]
+[link.a]
+rate = "20mbit"
+delay = "10ms"
+queue = "100p"
+[link.b]
+rate = "20mbit"
+delay = "20ms"
+queue = "100p"
+[link.c]
+rate = "20mbit"
+delay = "10ms"
+queue = "100p"
+[connection.video]
+kind = "mptcp"
+subflow.sf1.route = ["a"]
+subflow.sf2.route = ["b"]
+traffic = { kind = "cbr", rate = "2mbit", every = "40ms" }
+[connection.web]
+kind = "tcp"
+cc = "reno"
+route = ["c"]
+[connection.web.traffic]
+kind = "request-response"
+response = { kind = "lognormal", median = "20kB", sigma = 1.0 }
+think = { kind = "exponential", mean = "50ms" }
+[connection.mice]
+kind = "mptcp"
+subflow.sf1.route = ["b"]
+subflow.sf2.route = ["a"]
+traffic = { kind = "poisson", every = "100ms", size = { kind = "pareto", shape = 1.3, least = "3kB", most = "100kB" } }
+[connection.turns]
+kind = "tcp"
+cc = "reno"
+route = ["c"]
+traffic = { kind = "on-off", on = "300ms", off = { kind = "exponential", mean = "300ms" }, rate = "1mbit" }
+"#;
+
+#[test]
+fn applications_write_and_ask_on_a_kernel_as_in_the_simulator() {
+    if !lab_is_here("applications_write_and_ask_on_a_kernel_as_in_the_simulator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), APPLICATIONS);
+    let [simulated, real] = ["sim", "lab"].map(|backend| only_run(&mut run_on(backend, &path)));
+    for (simulated, real) in
+        simulated["connections"].as_array().unwrap().iter().zip(real["connections"].as_array().unwrap())
+    {
+        let name = real["id"].as_str().unwrap();
+        let of = |run: &serde_json::Value, key: &str| {
+            run.pointer(key)
+                .and_then(serde_json::Value::as_f64)
+                .unwrap_or_else(|| panic!("{name}: no {key} in {run}"))
+        };
+        // Amounts and times are those that the simulator draws; an exchange that takes longer leaves time for fewer.
+        let [expected, found] = [simulated, real].map(|run| of(run, "/application/transfers"));
+        let slack = if name == "web" { 0.05 * expected } else { 1.0 };
+        assert!((expected - found).abs() <= slack, "{name}: {found} transfers, {expected} in the simulator");
+        let [expected, found] = [simulated, real].map(|run| of(run, "/goodput_bps"));
+        assert!((found / expected - 1.0).abs() < 0.05, "{name}: {found} bit/s, {expected} in the simulator");
+        if name != "turns" {
+            let [expected, found] = [simulated, real].map(|run| of(run, "/application/time_ms/p50"));
+            assert!(
+                (found / expected - 1.0).abs() < 0.1,
+                "{name}: half take {found} ms, {expected} in the simulator"
+            );
+        }
+    }
+}
+
 #[test]
 fn what_the_lab_cannot_do_is_refused_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();

@@ -254,3 +254,20 @@ fn a_reproduction_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
     assert!(result("killed") == result("undisturbed"));
     assert_eq!(kept(), 0);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_lab_can_do_all_that_is_planned_for_it() {
+    let text = Place::new().stdout("repro --backend lab --dry-run");
+    assert!(text.contains("coupled-cubic/tab1: left out: its packets are lost by number"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_lab_cannot_do_is_said_before_the_first_run() {
+    let place = place(true);
+    let lossy = SCENARIO.replacen("loss = \"0.5%\"", "drop-every = 200", 1);
+    place.write("small.toml", lossy);
+    place.refused("repro little.toml --backend lab --runs runs", &["small.toml:13", "drop-every"]);
+    assert!(!place.path().join("runs").exists());
+}

@@ -14,6 +14,7 @@ mod backlog;
 mod connection;
 mod data;
 mod datagram;
+mod draws;
 mod event_queue;
 mod link;
 mod network;
@@ -34,6 +35,7 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 
 pub use datagram::{Datagram, Ecn};
+pub use draws::Draws;
 pub use options::{Error, Options, USUAL_SCHEDULER};
 pub use place::Place;
 pub use simulation::Simulation;

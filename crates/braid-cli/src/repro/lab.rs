@@ -43,6 +43,9 @@ pub(super) fn document(
             }
         }
     }
+    // What the lab cannot do is said now, not after hours of runs.
+    let plans = parts.iter().map(|part| part.work.plan(part.seeds, on_kernel));
+    let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let intention = intention(args, papers, &parts, &left_out);
     if args.dry_run {
         terminal::print(intention.as_bytes())?;
@@ -55,12 +58,11 @@ pub(super) fn document(
     let mut experiments: Vec<Vec<ExperimentResult>> = vec![Vec::new(); papers.len()];
     let cancel = signal::cancel()?;
     let mut most = args.seeds.first();
-    for part in &parts {
+    for (part, (plan, units)) in parts.iter().zip(&plans) {
         let key = &papers[part.paper].key;
         if !args.quiet {
             eprintln!("{key}/{}", part.id);
         }
-        let (plan, units) = part.work.plan(part.seeds, on_kernel)?;
         // What finished runs are known by depends on the kernel, so that has to be there first.
         plan.prepare(&cancel, |what: &str| {
             if !args.quiet {
@@ -68,8 +70,8 @@ pub(super) fn document(
             }
         })?;
         let folder = args.runs.as_ref().map(|runs| runs.join(key).join(&part.id));
-        let mut store = folder.map(|folder| Store::open(&folder, &plan, &[])).transpose()?;
-        let values = part.work.run(args, &plan, &units, store.as_mut(), &cancel)?;
+        let mut store = folder.map(|folder| Store::open(&folder, plan, &[])).transpose()?;
+        let values = part.work.run(args, plan, units, store.as_mut(), &cancel)?;
         let seeds = count(part.seeds) as usize;
         for study in &part.work.studies {
             cells[part.paper].extend(part.work.cells(study, &values, seeds));

@@ -9,9 +9,10 @@ use std::{
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{
-    counted::Counted, network::Network, paths::Paths, programs::Programs, sockets::Sockets, thresholds,
+    application::Application, counted::Counted, crowd::Crowd, network::Network, pair::Pair, paths::Paths,
+    programs::Programs, sockets::Sockets, thresholds,
 };
-use crate::job::{self, SubflowAt};
+use crate::job::{self, SubflowAt, Traffic};
 
 const FIRST_PORT: u16 = 5001;
 
@@ -22,20 +23,27 @@ pub(super) struct Flow {
     /// Of our own; then there are no programs.
     pub(super) listener: Option<Socket>,
     pub(super) programs: Option<Programs>,
-    pub(super) sender: Option<Socket>,
-    pub(super) receiver: Option<Socket>,
+    /// Connections of our own: the only one, or those of short flows, by the places they have taken.
+    pub(super) pairs: Vec<Option<Pair>>,
+    pub(super) application: Application,
+    /// Where it is many sockets.
+    pub(super) crowd: Option<Crowd>,
     pub(super) paths: Option<Paths>,
-    pub(super) established: bool,
-    /// Payload that the kernel has taken.
-    pub(super) written_bytes: u64,
     pub(super) delivered_bytes: u64,
     pub(super) reinjected_bytes: u64,
     pub(super) subflows: Vec<Counted>,
-    /// Instead of these, where the traffic is of programs: counts of their sockets, by subflow, and payload that they got on all
-    /// subflows.
-    pub(super) of_programs: Vec<SubflowAt>,
+    /// Instead of these, where it is many sockets: their counts by subflow, and the payload that they got on all subflows.
+    pub(super) of_crowd: Vec<SubflowAt>,
     pub(super) active_ns: u64,
     pub(super) received_bytes: u64,
+}
+
+impl Flow {
+    /// The only connection, if it is open and established.
+    pub(super) fn established(&self) -> Option<(&Pair, &Socket)> {
+        let pair = self.pairs.first()?.as_ref().filter(|pair| pair.is_established)?;
+        pair.sender.as_ref().map(|sender| (pair, sender))
+    }
 }
 
 pub(super) fn port(flow: usize) -> u16 {
@@ -72,7 +80,7 @@ pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::C
         Paths::open().map_err(failed("path manager"))?;
     }
     let mut listener = None;
-    if connection.programs.is_none() {
+    if connection.programs().is_none() {
         let own = socket(connection.multipath, connection.server).map_err(failed("socket"))?;
         // The kernel doubles it.
         force_buffer(&own, libc::SO_RCVBUFFORCE, connection.receive_memory / 2)
@@ -100,22 +108,36 @@ pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::C
         fs::write("/proc/sys/net/mptcp/scheduler", scheduler)
             .map_err(failed("setting its packet scheduler"))?;
     }
-    let programs = connection.programs.as_ref().map(|model| prepare_programs(network, connection, model));
+    let is_many = matches!(connection.traffic, Traffic::Short { .. } | Traffic::Programs(_));
+    let mut crowd = is_many.then(|| crowd(network, connection)).transpose()?;
+    let mut programs = None;
+    if let (Some(model), Some(crowd)) = (connection.programs(), &mut crowd) {
+        programs = Some(prepare_programs(network, connection, model, crowd)?);
+    }
     Ok(Flow {
         listener,
-        programs: programs.transpose()?,
-        sender: None,
-        receiver: None,
+        programs,
+        pairs: Vec::new(),
+        application: Application::new(number),
+        crowd,
         paths,
-        established: false,
-        written_bytes: 0,
         delivered_bytes: 0,
         reinjected_bytes: 0,
         subflows: vec![Counted::default(); connection.subflows.len()],
-        of_programs: vec![SubflowAt::default(); connection.subflows.len()],
+        of_crowd: vec![SubflowAt::default(); connection.subflows.len()],
         active_ns: 0,
         received_bytes: 0,
     })
+}
+
+/// The sockets of both namespaces.
+fn crowd(network: &Network, connection: &job::Connection) -> Result<Crowd> {
+    let mut sockets = connection.nodes.iter().map(|&node| {
+        network.enter(node)?;
+        Sockets::open().map_err(|error| format!("{}: listing sockets: {error}", connection.name))
+    });
+    let mut next = || sockets.next().expect("a connection has two ends");
+    Ok(Crowd { sender: next()?, receiver: next()? })
 }
 
 /// The server listens.
@@ -123,20 +145,19 @@ fn prepare_programs(
     network: &Network,
     connection: &job::Connection,
     model: &job::Programs,
+    crowd: &mut Crowd,
 ) -> Result<Programs> {
     let name = &connection.name;
     let failed = |error: String| format!("{name}: {error}");
-    let mut sockets = Vec::new();
     for node in connection.nodes {
         network.enter(node)?;
         fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &connection.cc)
             .map_err(|error| failed(format!("setting the default congestion control: {error}")))?;
-        sockets.push(Sockets::open().map_err(|error| failed(format!("listing sockets: {error}")))?);
     }
-    let sockets = sockets.try_into().map_err(|_| failed("a connection has two ends".into()))?;
-    let mut programs = Programs::new(model, sockets).map_err(|error| failed(error.to_string()))?;
+    let mut programs = Programs::new(model).map_err(|error| failed(error.to_string()))?;
     network.enter(connection.nodes[usize::from(!model.server_sends)])?;
     programs.start(0, 0).map_err(failed)?;
-    programs.wait_for_listener().map_err(failed)?;
+    let sockets = if model.server_sends { &mut crowd.sender } else { &mut crowd.receiver };
+    programs.wait_for_listener(sockets).map_err(failed)?;
     Ok(programs)
 }

@@ -1,10 +1,12 @@
 //! What does a job, and reports: in a guest, or on this machine.
 
+mod application;
 mod aqm;
 mod capture;
 mod clock;
 mod counted;
 mod counters;
+mod crowd;
 mod flow;
 mod guest;
 mod here;
@@ -12,6 +14,7 @@ mod interfaces;
 mod netlink;
 mod network;
 mod outcome;
+mod pair;
 mod paths;
 mod pattern;
 mod processors;

@@ -1,9 +1,8 @@
-//! Programs as traffic: they run in the namespaces of their connection, and what their sockets do is counted.
+//! Programs as traffic: they run in the namespaces of their connection.
 
 use std::{
     fs::{self, File},
     io,
-    net::IpAddr,
     os::unix::{fs::FileExt as _, process::CommandExt as _},
     process::{Child, Command, ExitStatus, Stdio},
     thread,
@@ -17,8 +16,8 @@ use rustix::{
     thread::{UnshareFlags, unshare_unsafe},
 };
 
-use super::sockets::{Seen, Sockets};
-use crate::job::{self, Ended, SubflowAt};
+use super::sockets::Sockets;
+use crate::job::{self, Ended};
 
 /// A server that does not listen after so many milliseconds never will.
 const SLOWEST_SERVER_MS: u32 = 10_000;
@@ -35,8 +34,6 @@ pub(super) struct Programs {
     model: job::Programs,
     /// By their place in [`job::Programs::commands`].
     running: [Option<Running>; 2],
-    /// Those of the sender's and of the receiver's namespace.
-    sockets: [Sockets; 2],
     /// They have been told to end.
     is_over: bool,
 }
@@ -74,20 +71,11 @@ pub(super) fn end_with_this() -> io::Result<()> {
     }
 }
 
-/// What the sockets of both namespaces have done.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moved {
-    /// Payload that has arrived.
-    pub(super) bytes: u64,
-    /// Payload sent again on another subflow.
-    pub(super) again: u64,
-}
-
 impl Programs {
-    /// With the sockets of the two namespaces.
-    pub(super) fn new(model: &job::Programs, sockets: [Sockets; 2]) -> io::Result<Self> {
+    /// None of them runs yet.
+    pub(super) fn new(model: &job::Programs) -> io::Result<Self> {
         fs::create_dir_all(&model.folder)?;
-        Ok(Self { model: model.clone(), running: [None, None], sockets, is_over: false })
+        Ok(Self { model: model.clone(), running: [None, None], is_over: false })
     }
 
     /// Starts a program in the namespace that this thread is in.
@@ -123,11 +111,10 @@ impl Programs {
         self.running[which].as_ref().map(|running| &running.end)
     }
 
-    /// Waits until the server listens, in whose namespace this thread is.
-    pub(super) fn wait_for_listener(&mut self) -> Result<(), String> {
-        let place = usize::from(!self.model.server_sends);
+    /// Waits until the server listens, in whose namespace these sockets are.
+    pub(super) fn wait_for_listener(&mut self, sockets: &mut Sockets) -> Result<(), String> {
         for _ in 0..SLOWEST_SERVER_MS {
-            let listens = self.sockets[place].is_there_a_listener();
+            let listens = sockets.is_there_a_listener();
             if listens.map_err(|error| format!("listing sockets: {error}"))? {
                 return Ok(());
             }
@@ -212,56 +199,6 @@ impl Programs {
         });
         ended.collect()
     }
-
-    /// What the sockets have done since the last time, `elapsed_ns` ago: added to the subflows by the sender's addresses.
-    pub(super) fn look(
-        &mut self,
-        addresses: &[IpAddr],
-        subflows: &mut [SubflowAt],
-        elapsed_ns: u64,
-    ) -> io::Result<Moved> {
-        let [sender, receiver] = &mut self.sockets;
-        let (sent, received) = (sender.look()?, receiver.look()?);
-        let mut moved = Moved { bytes: 0, again: sender.sent_again()? };
-        for (address, subflow) in addresses.iter().zip(subflows) {
-            let here: Vec<&Seen> = sent.iter().filter(|own| own.local == *address).collect();
-            add_sent(subflow, &here, elapsed_ns);
-            for own in received.iter().filter(|own| own.remote == *address) {
-                subflow.received += since(own, |info| info.data_packets_in.into());
-                moved.bytes += since(own, |info| info.bytes_received);
-            }
-        }
-        Ok(moved)
-    }
-}
-
-/// How much a count has grown since the last look.
-fn since(own: &Seen, count: impl Fn(&super::tcp_info::TcpInfo) -> u64) -> u64 {
-    count(&own.now).saturating_sub(count(&own.before))
-}
-
-/// Counts are of all sockets of a path; window, round trip and the like of the one that has sent the most.
-fn add_sent(subflow: &mut SubflowAt, sockets: &[&Seen], elapsed_ns: u64) {
-    for own in sockets {
-        let delivered = since(own, |info| info.delivered.into());
-        subflow.sent += since(own, |info| info.data_packets_out.into());
-        subflow.sent_bytes += since(own, |info| info.bytes_sent);
-        subflow.retransmissions += since(own, |info| info.retransmissions.into());
-        subflow.timeouts += since(own, |info| info.timeouts.into());
-        subflow.rtt_samples += delivered;
-        subflow.rtt_sum_us += delivered * u64::from(own.now.srtt_us);
-        subflow.see_min_rtt(own.now.min_rtt_us);
-    }
-    let main = sockets.iter().filter(|own| own.now.sends).max_by_key(|own| own.now.bytes_sent);
-    subflow.established = main.is_some();
-    let Some(Seen { now, .. }) = main else { return };
-    subflow.active_ns += elapsed_ns;
-    subflow.cwnd_integral += u128::from(now.cwnd) * u128::from(elapsed_ns);
-    subflow.cwnd = now.cwnd;
-    subflow.ssthresh = now.known_ssthresh();
-    subflow.srtt_us = now.srtt_us;
-    subflow.in_flight = now.in_flight;
-    subflow.mss = now.mss;
 }
 
 /// The end of what a program has written.

@@ -1,6 +1,6 @@
 //! What of a scenario the lab cannot do.
 
-use braid_scenario::model::{self, Scenario, Spread, Traffic};
+use braid_scenario::model::{self, Scenario, Traffic};
 
 use super::{discipline::refusal, error::Unsupported, programs, routes::is_ipv6};
 
@@ -27,12 +27,6 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
     for connection in &scenario.connections {
         let key = |name: &str| format!("connection.{}.{name}", connection.name);
         let is_program = matches!(connection.traffic, Traffic::Program(_));
-        let is_transfer = connection.traffic == Traffic::Bulk || object_bytes(&connection.traffic).is_some();
-        if !is_transfer && !is_program {
-            let reason =
-                "the lab's applications are bulk transfers, objects of a given size and programs only";
-            return refuse(key("traffic"), reason);
-        }
         programs::check(connection)?;
         if is_ipv6(connection) && connection.initial_ssthresh.is_some() {
             return refuse(key("initial-ssthresh"), "the lab has thresholds to begin with for IPv4 only");
@@ -75,12 +69,4 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
         }
     }
     Ok(())
-}
-
-/// Of traffic that is one object of a certain size, that size.
-pub(crate) fn object_bytes(traffic: &Traffic) -> Option<u64> {
-    match traffic {
-        Traffic::Object { size: Spread::Fixed(bytes) } => Some(*bytes),
-        _ => None,
-    }
 }

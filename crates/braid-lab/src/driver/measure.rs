@@ -6,8 +6,8 @@ use braid_results::measure::{
 };
 use braid_scenario::model::{self, Kind, Scenario, Traffic};
 
-use super::{check::object_bytes, translate::Translated};
-use crate::job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt};
+use super::translate::Translated;
+use crate::job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt, TransferAt};
 
 /// The measurements of a run.
 ///
@@ -32,7 +32,7 @@ pub(crate) fn measure(
         counts.add_samples(&mut measurements);
     }
     for ended in &report.programs {
-        let command = translated.job.connections[ended.connection].programs.as_ref();
+        let command = translated.job.connections[ended.connection].programs();
         let command =
             command.ok_or("the guest ran a program that nobody named")?.commands[ended.which].words.clone();
         let own = &mut measurements.connections[ended.connection];
@@ -52,12 +52,8 @@ pub(crate) fn measure(
             own.transfers.push(Transfer { start_ns: ended.start_ns, end_ns, bytes: last });
         }
     }
-    for (number, connection) in scenario.connections.iter().enumerate() {
-        if let Some(bytes) = object_bytes(&connection.traffic) {
-            let end_ns = counts.arrived_ns(number);
-            let transfer = Transfer { start_ns: connection.start_ns, end_ns, bytes };
-            measurements.connections[number].transfers.push(transfer);
-        }
+    for &TransferAt { connection, start_ns, end_ns, bytes } in &report.transfers {
+        measurements.connections[connection].transfers.push(Transfer { start_ns, end_ns, bytes });
     }
     let last = report.moments.last().ok_or("the guest counted nothing")?;
     let received = last.connections.iter().flat_map(|own| &own.subflows).map(|subflow| subflow.received);
@@ -91,9 +87,11 @@ impl Counts<'_> {
             .map_err(|_| format!("the guest did not count at {} s", time_ns as f64 / 1e9))
     }
 
-    /// When all of a connection's object had arrived.
+    /// When all of a connection's only object had arrived, which ended it.
     fn arrived_ns(&self, connection: usize) -> Option<u64> {
-        self.report.arrived.iter().find(|own| own.0 == connection).map(|own| own.1)
+        let is_object = matches!(self.scenario.connections[connection].traffic, Traffic::Object { .. });
+        let mut transfers = self.report.transfers.iter().filter(|own| own.connection == connection);
+        transfers.find_map(|own| own.end_ns).filter(|_| is_object)
     }
 
     fn stretch(&self, (from, to): (u64, u64)) -> Result<Measurements, String> {

@@ -19,6 +19,7 @@ mod qemu;
 mod routes;
 mod schedulers;
 mod scratch;
+mod traffic;
 mod translate;
 mod validate;
 

@@ -18,11 +18,12 @@ use braid_scenario::{
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    check::{check, object_bytes},
+    check::check,
     discipline::aqm,
     error::Unsupported,
     routes::{Leg, is_ipv6, legs, queues_of},
     schedulers::Schedulers,
+    traffic::traffic,
 };
 use crate::job::{
     self, Added, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route,
@@ -319,8 +320,8 @@ impl<'a> Builder<'a> {
             hold_ns: self.hold_ns(model),
             initial_ssthresh: model.initial_ssthresh,
             subflows,
-            object_bytes: object_bytes(&model.traffic),
-            programs,
+            traffic: programs
+                .map_or_else(|| traffic(self.scenario, model, self.seed), job::Traffic::Programs),
         });
         Ok(())
     }

@@ -66,7 +66,7 @@ pub(crate) fn doubts(scenario: &Scenario, translated: &Translated, report: &Repo
             [(&link.forward, queues[0], "forward"), (&link.reverse, queues[1], "reverse")]
         {
             let counted = &last.queues[queue];
-            let mut own = of_queue(direction, counted);
+            let mut own = of_queue(direction, counted, all_send_on(scenario, number));
             own.extend(marks(direction, counted, name == "forward", all_understand(scenario, number)));
             doubts.extend(own.into_iter().map(|doubt| format!("link {}, {name}: {doubt}", link.name)));
         }
@@ -84,10 +84,18 @@ fn absent(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
     for (model, own) in scenario.connections.iter().zip(&last.connections) {
         for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
             let begins = model.start_ns + path.join_delay_ns.unwrap_or(0);
-            // A program may have been done by then.
             let has_much = own.subflows.iter().map(|subflow| subflow.sent).sum::<u64>() >= ENOUGH_PACKETS;
-            let in_time =
-                begins + SLOW_TO_JOIN_NS < last.time_ns && (model.traffic == Traffic::Bulk || has_much);
+            let needs_all = match model.traffic {
+                Traffic::Bulk => true,
+                // It may have been done by then.
+                Traffic::Object { .. } | Traffic::Program(_) => has_much,
+                // One subflow may carry all that there is.
+                Traffic::Poisson { .. }
+                | Traffic::OnOff { .. }
+                | Traffic::RequestResponse { .. }
+                | Traffic::Cbr(_) => false,
+            };
+            let in_time = begins + SLOW_TO_JOIN_NS < last.time_ns && needs_all;
             let is_due = path.up.is_empty() && !path.backup && in_time;
             if is_due && subflow.sent == 0 {
                 doubts.push(format!("{} {}: it never sent anything", model.name, path.name));
@@ -137,7 +145,13 @@ fn arrivals(scenario: &Scenario, translated: &Translated, last: &Moment, doubts:
                 let comes_later = later.flatten().any(|route| route.contains(&number));
                 if queues.contains(&number) || comes_later {
                     // What is under way when a subflow ends or moves is counted elsewhere, or nowhere.
-                    let is_whole = model.stop_ns.is_none() && path.up.is_empty() && path.reroutes.is_empty();
+                    // Neither are handshakes and acknowledgements of requests.
+                    let is_one_way =
+                        !matches!(model.traffic, Traffic::Poisson { .. } | Traffic::RequestResponse { .. });
+                    let is_whole = model.stop_ns.is_none()
+                        && path.up.is_empty()
+                        && path.reroutes.is_empty()
+                        && is_one_way;
                     is_comparable &= is_whole && queues.last() == Some(&number);
                     arrived += on_the_wire(model, subflow.received, &SubflowAt::default(), subflow);
                 }
@@ -154,15 +168,28 @@ fn arrivals(scenario: &Scenario, translated: &Translated, last: &Moment, doubts:
     }
 }
 
+/// Whether all who send over a link have something to send from their beginning to their end.
+fn all_send_on(scenario: &Scenario, link: usize) -> bool {
+    scenario.connections.iter().filter(|own| sends_over(own, link)).all(|own| match own.traffic {
+        Traffic::Bulk | Traffic::Object { .. } | Traffic::Program(_) => true,
+        Traffic::Poisson { .. }
+        | Traffic::OnOff { .. }
+        | Traffic::RequestResponse { .. }
+        | Traffic::Cbr(_) => false,
+    })
+}
+
 /// Whether all who send over a link can be told by marks.
 fn all_understand(scenario: &Scenario, link: usize) -> bool {
-    let sends = |own: &&model::Connection| {
-        own.subflows.iter().any(|path| {
-            let later = path.reroutes.iter().filter_map(|change| change.forward.as_ref());
-            later.chain([&path.route]).any(|route| route.contains(&link))
-        })
-    };
-    scenario.connections.iter().filter(sends).all(|own| own.ecn)
+    scenario.connections.iter().filter(|own| sends_over(own, link)).all(|own| own.ecn)
+}
+
+/// Whether data of a connection ever take a link.
+fn sends_over(connection: &model::Connection, link: usize) -> bool {
+    connection.subflows.iter().any(|path| {
+        let later = path.reroutes.iter().filter_map(|change| change.forward.as_ref());
+        later.chain([&path.route]).any(|route| route.contains(&link))
+    })
 }
 
 /// Marks are where they belong.
@@ -186,12 +213,13 @@ fn is_constant(model: &model::Direction) -> bool {
     model.changes.is_empty() && model.outages.is_empty() && model.trace.is_none()
 }
 
-/// Rate, limit and loss of one direction of a link.
-fn of_queue(model: &model::Direction, counted: &QueueAt) -> Vec<String> {
+/// Rate, limit and loss of one direction of a link. Rate and limit only `if_all_send_on`: of bursts the looks at the queue miss the top, and their packets are of
+/// all sizes.
+fn of_queue(model: &model::Direction, counted: &QueueAt, if_all_send_on: bool) -> Vec<String> {
     let mut doubts = Vec::new();
     let is_constant = is_constant(model);
     let size = counted.bytes as f64 / counted.packets.max(1) as f64;
-    if counted.backlogged_packets >= ENOUGH_PACKETS {
+    if if_all_send_on && counted.backlogged_packets >= ENOUGH_PACKETS {
         let ratio = counted.backlogged_packets as f64 * size * 8.0 / counted.backlogged_bits.max(1) as f64;
         if (ratio - 1.0).abs() > TOLERANCE {
             doubts.push(format!("it sends at {:.1} % of its rate while packets wait", 100.0 * ratio));
@@ -212,7 +240,7 @@ fn of_queue(model: &model::Direction, counted: &QueueAt) -> Vec<String> {
         let lasting = limit * size * 8e9 / model.rate_bps as f64;
         let least = (limit * (1.0 - TOLERANCE)).min(limit - 2.0);
         let is_full = model.discipline == model::Discipline::DropTail && counted.dropped >= ENOUGH_DROPS;
-        if is_full && lasting >= LASTING_NS && f64::from(counted.most_queued) < least {
+        if is_full && if_all_send_on && lasting >= LASTING_NS && f64::from(counted.most_queued) < least {
             doubts.push(format!(
                 "it dropped {} packets, but never more than {} waited, of {limit:.0}",
                 counted.dropped, counted.most_queued

@@ -4,6 +4,7 @@ mod added;
 mod guest;
 mod message;
 mod report;
+mod traffic;
 
 use std::net::IpAddr;
 
@@ -14,6 +15,7 @@ pub(crate) use guest::*;
 pub use message::Packet;
 pub(crate) use message::*;
 pub(crate) use report::*;
+pub(crate) use traffic::*;
 
 /// A network and what happens in it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -248,34 +250,18 @@ pub(crate) struct Connection {
     pub(crate) initial_ssthresh: Option<u32>,
     /// In order of creation.
     pub(crate) subflows: Vec<Subflow>,
-    /// All that it sends, bytes; `None`: more than the network takes.
-    pub(crate) object_bytes: Option<u64>,
-    /// Whose traffic it is; `None`: a transfer of our own.
-    pub(crate) programs: Option<Programs>,
+    /// What its application does.
+    pub(crate) traffic: Traffic,
 }
 
-/// A server and a client.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(crate) struct Programs {
-    /// That of the server, then that of the client; with addresses filled in.
-    pub(crate) commands: [Command; 2],
-    /// Whether the server is where the sender is; else the client.
-    pub(crate) server_sends: bool,
-    /// Where they begin.
-    pub(crate) folder: String,
-    /// Folders of shared libraries, as `LD_LIBRARY_PATH` has them, if they are not found without.
-    pub(crate) libraries: Option<String>,
-    /// A library that is loaded before all others.
-    pub(crate) preload: Option<String>,
-}
-
-/// A program and its arguments.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(crate) struct Command {
-    /// Its file.
-    pub(crate) path: String,
-    /// Its name and its arguments.
-    pub(crate) words: Vec<String>,
+impl Connection {
+    /// Whose traffic it is, if not our own.
+    pub(crate) fn programs(&self) -> Option<&Programs> {
+        match &self.traffic {
+            Traffic::Programs(programs) => Some(programs),
+            _ => None,
+        }
+    }
 }
 
 /// A path of a connection.

@@ -20,8 +20,8 @@ pub(crate) struct Report {
     pub(crate) elsewhere: Vec<(String, String, u64)>,
     /// Packets that should have been taken down and were not.
     pub(crate) missed_packets: u64,
-    /// Connections all of whose object has arrived, and when.
-    pub(crate) arrived: Vec<(usize, u64)>,
+    /// What applications of our own sent that they count, by connections and then by their beginnings.
+    pub(crate) transfers: Vec<TransferAt>,
     /// What came of the programs.
     pub(crate) programs: Vec<Ended>,
 }
@@ -57,8 +57,6 @@ pub(crate) struct Moment {
 /// A connection at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct ConnectionAt {
-    /// Whether it has been opened and not closed.
-    pub(crate) open: bool,
     /// Of programs: time that one of their sockets was connected.
     pub(crate) active_ns: u64,
     /// Payload that the receiving application has read.
@@ -148,6 +146,19 @@ pub(crate) struct QueueAt {
     pub(crate) backlogged_packets: u64,
     /// Bits that its rate has room for in that time.
     pub(crate) backlogged_bits: u64,
+}
+
+/// Something that an application of our own sent and waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct TransferAt {
+    /// Index into [`Job::connections`].
+    pub(crate) connection: usize,
+    /// When it was written or asked for, since the start of the run.
+    pub(crate) start_ns: u64,
+    /// When all of it had arrived.
+    pub(crate) end_ns: Option<u64>,
+    /// Its payload.
+    pub(crate) bytes: u64,
 }
 
 /// What came of a program.

@@ -65,11 +65,11 @@ impl Run<'_> {
 
     /// Draws an amount of an application's traffic, at least one byte.
     pub(crate) fn draw_bytes(&mut self, connection: usize, spread: Spread) -> u64 {
-        self.applications[connection].draw_bytes(spread)
+        self.applications[connection].draws.bytes(spread)
     }
 
     /// Draws a time of an application's traffic, nanoseconds.
     pub(crate) fn draw_time(&mut self, connection: usize, spread: Spread) -> u64 {
-        self.applications[connection].draw_time(spread)
+        self.applications[connection].draws.time(spread)
     }
 }

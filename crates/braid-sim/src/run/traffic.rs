@@ -17,7 +17,7 @@ impl Run<'_> {
         match application.traffic {
             Traffic::Poisson { .. } => return self.plan_arrival(number),
             Traffic::Object { size } => {
-                let bytes = application.draw_bytes(size);
+                let bytes = application.draws.bytes(size);
                 let transfer = application.begin(now, bytes);
                 let mss = self.model(connection).mss;
                 self.connections[connection].data.write(bytes, mss, Some(transfer));
@@ -59,7 +59,7 @@ impl Run<'_> {
     fn plan_arrival(&mut self, number: usize) {
         if let Traffic::Poisson { every_ns, .. } = self.applications[number].traffic {
             let mean = every_ns as f64;
-            let wait = self.applications[number].draw_time(Spread::Exponential { mean });
+            let wait = self.applications[number].draws.time(Spread::Exponential { mean });
             self.plan(self.network.now + wait, Plan::Arrive(number));
         }
     }
@@ -71,7 +71,7 @@ impl Run<'_> {
         if application.ended.is_some() {
             return;
         }
-        let bytes = application.draw_bytes(size);
+        let bytes = application.draws.bytes(size);
         let transfer = application.begin(self.network.now, bytes);
         application.waiting.push_back(transfer);
         self.admit(number);
@@ -114,7 +114,7 @@ impl Run<'_> {
         application.sends = !application.sends;
         let data = &mut self.connections[connection].data;
         if application.sends {
-            let lasts = application.draw_time(on);
+            let lasts = application.draws.time(on);
             let turn = application.begin(now, 0) as usize;
             (application.since, application.writes) = (now, 0);
             application.first_packet = data.written();
@@ -127,7 +127,7 @@ impl Run<'_> {
                 self.push_written(connection);
             }
         } else {
-            let lasts = application.draw_time(off);
+            let lasts = application.draws.time(off);
             let transfer = application.transfers.len() - 1;
             data.pause(transfer as u32);
             application.transfers[transfer].bytes = match rate {
@@ -178,7 +178,7 @@ impl Run<'_> {
             return;
         }
         let connection = application.first;
-        let bytes = application.draw_bytes(response);
+        let bytes = application.draws.bytes(response);
         let transfer = application.begin(self.network.now, bytes);
         let mss = self.model(connection).mss;
         self.applications[number].request =
@@ -263,7 +263,7 @@ impl Run<'_> {
                     return self.admit(number);
                 }
                 Traffic::RequestResponse { think, .. } => {
-                    let wait = application.draw_time(think);
+                    let wait = application.draws.time(think);
                     self.plan(now + wait, Plan::Request(number));
                 }
                 Traffic::Bulk | Traffic::OnOff { .. } | Traffic::Cbr(_) | Traffic::Program(_) => {}

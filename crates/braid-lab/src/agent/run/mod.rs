@@ -2,6 +2,7 @@
 
 mod connections;
 mod observe;
+mod traffic;
 
 use std::{collections::BTreeSet, fs, io, os::fd::AsFd as _};
 
@@ -40,8 +41,15 @@ enum Action {
     Look,
     Kill(usize),
     Open(usize),
-    Send(usize),
+    /// A pair of it may send.
+    Send(usize, usize),
     Join(usize, usize),
+    /// The application writes again in this turn, sends or pauses, or asks; a short flow arrives, or one has ended.
+    Write(usize, usize),
+    Toggle(usize),
+    Request(usize),
+    Arrive(usize),
+    Admit(usize),
 }
 
 /// Which socket an event is about.
@@ -56,7 +64,12 @@ enum Role {
 }
 
 fn token(flow: usize, role: Role) -> epoll::EventData {
-    epoll::EventData::new_u64(((flow as u64) << 3) | role as u64)
+    token_of(flow, 0, role)
+}
+
+/// Of the socket of a pair.
+fn token_of(flow: usize, pair: usize, role: Role) -> epoll::EventData {
+    epoll::EventData::new_u64(((pair as u64) << 32) | ((flow as u64) << 3) | role as u64)
 }
 
 /// A run in progress.
@@ -178,6 +191,7 @@ impl<'a> Run<'a> {
                     for (number, flow) in self.flows.iter_mut().enumerate() {
                         let ended = flow.programs.take().map(|programs| programs.finish(number));
                         self.report.programs.extend(ended.into_iter().flatten());
+                        self.report.transfers.append(&mut flow.application.transfers);
                     }
                     let mut packets = Vec::new();
                     if let Some(capture) = self.capture {
@@ -199,15 +213,15 @@ impl<'a> Run<'a> {
                 .map_err(|e| format!("epoll: {e}"))?;
             for event in &events {
                 let data = event.data.u64();
-                let flow = (data >> 3) as usize;
+                let (flow, pair) = ((data & 0xffff_ffff) as usize >> 3, (data >> 32) as usize);
                 match data & 7 {
                     0 => {
                         let mut expirations = [0; 8];
                         let _ = rustix::io::read(&self.timer, &mut expirations);
                     }
                     1 => self.accept(flow)?,
-                    2 => self.send(flow)?,
-                    3 => self.receive(flow)?,
+                    2 => self.sender_is_ready(flow, pair, event.flags)?,
+                    3 => self.receive(flow, pair)?,
                     role => self.ended(flow, role as usize - Role::Server as usize)?,
                 }
             }
@@ -227,8 +241,13 @@ impl<'a> Run<'a> {
         match action {
             Action::Look => self.look(time),
             Action::Open(flow) => self.open(flow),
-            Action::Send(flow) => self.begin(flow),
+            Action::Send(flow, pair) => self.wait_for_room(flow, pair),
             Action::Close(flow) => self.close(flow, time),
+            Action::Write(flow, turn) => self.write(flow, turn),
+            Action::Toggle(flow) => self.toggle(flow, time),
+            Action::Request(flow) => self.request(flow, time),
+            Action::Arrive(flow) => self.arrive(flow, time),
+            Action::Admit(flow) => self.admit(flow),
             Action::Kill(flow) => {
                 self.flows[flow].programs.iter_mut().for_each(Programs::kill);
                 Ok(())

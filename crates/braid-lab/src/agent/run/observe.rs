@@ -35,23 +35,27 @@ impl Run<'_> {
         let elapsed = time - self.last_look;
         self.last_look = time;
         for (number, (connection, flow)) in self.job.connections.iter().zip(&mut self.flows).enumerate() {
-            if let Some(programs) = &mut flow.programs {
+            if let Some(crowd) = &mut flow.crowd {
                 let addresses: Vec<IpAddr> =
                     connection.subflows.iter().map(|subflow| subflow.address).collect();
-                let moved = programs.look(&addresses, &mut flow.of_programs, elapsed);
+                let moved = crowd.look(&addresses, &mut flow.of_crowd, elapsed);
                 let moved = moved.map_err(failed("listing sockets"))?;
-                if flow.of_programs.iter().any(|subflow| subflow.established) {
+                if flow.of_crowd.iter().any(|subflow| subflow.established) {
                     flow.active_ns += elapsed;
                 }
                 flow.reinjected_bytes += moved.again;
                 flow.received_bytes += moved.bytes;
-                flow.delivered_bytes = flow.received_bytes.saturating_sub(flow.reinjected_bytes);
+                if flow.programs.is_some() {
+                    // Nobody else knows what they have read.
+                    flow.delivered_bytes = flow.received_bytes.saturating_sub(flow.reinjected_bytes);
+                }
                 continue;
             }
-            let Some(sender) = flow.sender.as_ref().filter(|_| flow.established) else { continue };
+            let Some((pair, sender)) = flow.established() else { continue };
+            let receiver = pair.receiver.as_ref();
             if connection.multipath {
                 let sent = tcp_info::mptcp(sender).map_err(failed("MPTCP_FULL_INFO"))?;
-                let got = flow.receiver.as_ref().map(tcp_info::mptcp).transpose();
+                let got = receiver.map(tcp_info::mptcp).transpose();
                 let got = got.map_err(failed("MPTCP_FULL_INFO"))?.unwrap_or_default();
                 flow.reinjected_bytes = sent.bytes_retransmitted;
                 if let Some(listener) = self.listener.as_mut().filter(|listener| listener.listens_to(number))
@@ -68,8 +72,7 @@ impl Run<'_> {
                 }
             } else {
                 let here = tcp_info::tcp(sender).map_err(failed("TCP_INFO"))?;
-                let there =
-                    flow.receiver.as_ref().map(tcp_info::tcp).transpose().map_err(failed("TCP_INFO"))?;
+                let there = receiver.map(tcp_info::tcp).transpose().map_err(failed("TCP_INFO"))?;
                 flow.subflows[0].see(Some(here), there, elapsed);
             }
         }
@@ -107,14 +110,13 @@ impl Run<'_> {
             let counts = !model.multipath && self.job.moments.contains(&time);
             let episodes = if counts { self.network.episodes(model.nodes[0])? } else { Episodes::default() };
             connections.push(ConnectionAt {
-                open: flow.sender.is_some(),
                 active_ns: flow.active_ns,
                 delivered_bytes: flow.delivered_bytes,
                 reinjected_bytes: flow.reinjected_bytes,
                 recoveries: episodes.recoveries,
                 undos: episodes.undos,
-                subflows: match flow.programs {
-                    Some(_) => flow.of_programs.clone(),
+                subflows: match flow.crowd {
+                    Some(_) => flow.of_crowd.clone(),
                     None => flow.subflows.iter().map(Counted::total).collect(),
                 },
             });

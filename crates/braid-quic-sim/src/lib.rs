@@ -51,6 +51,7 @@ impl Backend for Quic {
     }
 
     fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        Sim.check_duration(file, cell)?;
         for connection in &cell.connections {
             let wrong = |key: &str, message: &str, hint: &str| {
                 let key = format!("connection.{}.{key}", connection.name);

@@ -43,6 +43,9 @@ pub use simulation::Simulation;
 /// Tells the sources of this simulator, the algorithms' excepted, from those of others: hexadecimal.
 pub const SOURCE_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/source-hash"));
 
+/// The longest run; what has a place in the order of events is not later than twice that.
+pub const LONGEST_NS: u64 = event_queue::MAX_TIME / 2;
+
 /// Runs `scenario` once. Connections that name no congestion control use `cc`.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use braid_scenario::File;
 use braid_scenario::model::{Connection, Scenario, Traffic};
 use braid_schedulers::Spec as Scheduler;
 use braid_sim::observe::Observer;
-use braid_sim::{Options, Simulation, USUAL_SCHEDULER};
+use braid_sim::{LONGEST_NS, Options, Simulation, USUAL_SCHEDULER};
 
 use crate::{Backend, Case, Error, Group, Kind, Outcome, Request, Stop};
 
@@ -13,6 +13,20 @@ use crate::{Backend, Case, Error, Group, Kind, Outcome, Request, Stop};
 pub struct Sim;
 
 impl Sim {
+    /// Refuses a scenario that is longer than the simulator's time.
+    ///
+    /// # Errors
+    /// If it is, where it says so.
+    pub fn check_duration(self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        if cell.duration_ns <= LONGEST_NS {
+            return Ok(());
+        }
+        let longest = LONGEST_NS / 1_000_000_000;
+        let message = format!("too long for the simulator, whose longest run is {longest} s");
+        let hint = format!("make it shorter: --set duration={longest}s");
+        Err(file.error("duration", message, Some(hint)).into())
+    }
+
     /// As [`Backend::run`], telling `observer` what happens.
     ///
     /// # Errors
@@ -35,6 +49,7 @@ impl Backend for Sim {
     }
 
     fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        self.check_duration(file, cell)?;
         let is_program = |connection: &&Connection| matches!(connection.traffic, Traffic::Program(_));
         let Some(connection) = cell.connections.iter().find(is_program) else { return Ok(()) };
         let hint = "use braid run --backend lab, or give the connection another kind of traffic".to_owned();

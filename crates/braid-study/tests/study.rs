@@ -196,6 +196,10 @@ fn everything_is_checked_before_the_first_run() {
     let none: [&str; 0] = [];
     assert_eq!(wrong(Study::new(none)).message, "a study without scenarios");
     assert!(wrong(small().set("link.b1.rat=1mbit")).message.contains("did you mean \"rate\""));
+    let error = wrong(small().set("duration=180min"));
+    assert_eq!(error.kind, Kind::Input);
+    assert!(error.message.contains("too long for the simulator, whose longest run is 8796 s"), "{error}");
+    assert!(error.message.contains("--set duration=8796s"), "{error}");
     let error = wrong(small().algorithms(["lai"]));
     assert_eq!((error.kind, error.message.contains("did you mean `lia`")), (Kind::Algorithm, true));
     assert!(wrong(small().schedulers(["fastest"])).message.contains("no scheduler is called"));

@@ -9,10 +9,11 @@ use super::calendar::Plan;
 use super::look_ahead;
 use super::retired::Retired;
 use super::state::{FIRST_LINK, NOBODY, Path, Run};
+use crate::LONGEST_NS;
 use crate::application::Application;
 use crate::connection::Connection;
 use crate::datagram::Datagrams;
-use crate::event_queue::{Element, EventQueue, MAX_ELEMENTS, MAX_TIME};
+use crate::event_queue::{Element, EventQueue, MAX_ELEMENTS};
 use crate::link::Link;
 use crate::network::Network;
 use crate::options::{Error, Options, usual_scheduler};
@@ -44,11 +45,11 @@ impl<'a> Run<'a> {
         looks_ahead: Vec<bool>,
     ) -> Result<Self, Error> {
         let end = scenario.duration_ns - scenario.cooldown_ns;
-        if scenario.duration_ns > MAX_TIME / 2 {
+        if scenario.duration_ns > LONGEST_NS {
             return Err(Error(format!(
                 "a run of {} s is too long for the simulator; the longest is {} s",
                 scenario.duration_ns / 1_000_000_000,
-                MAX_TIME / 2_000_000_000
+                LONGEST_NS / 1_000_000_000
             )));
         }
         let programs = |model: &&model::Connection| matches!(model.traffic, model::Traffic::Program(_));

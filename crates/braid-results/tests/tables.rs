@@ -4,14 +4,13 @@
 
 use std::fmt::Write as _;
 
-use braid_results::measure::{LinkSample, SubflowSample};
-use braid_results::table::{self, FLOWS, Kind, LINKS, QUEUES, RUNS, Row, SAMPLES, TABLES, Table, Value};
-use braid_results::{Run, Setup};
+use braid_results::Run;
+use braid_results::table::{self, FLOWS, Kind, LINKS, RUNS, TABLES, Table, Value};
 use braid_scenario::model::Scenario;
 
 mod common;
 
-use common::{TWO_PATHS, measurements, run, scenario};
+use common::{TWO_PATHS, run, scenario};
 
 /// Two runs that went well and one that failed.
 fn three(scenario: &Scenario) -> Vec<Run> {
@@ -132,13 +131,15 @@ fn names_of_columns_are_unique_and_lower_case() {
 #[cfg(feature = "parquet")]
 mod files {
     use super::*;
-    use braid_results::Period;
-    use braid_results::measure::Measurements;
+    use braid_results::measure::{LinkSample, Measurements, SubflowSample};
     use braid_results::parquet::Writer;
-    use braid_results::table::PERIODS;
+    use braid_results::table::{PERIODS, QUEUES, Row, SAMPLES};
+    use braid_results::{Period, Setup};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
     use std::io;
+
+    use crate::common::measurements;
 
     fn file(table: &'static Table, rows: &[Row]) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,68 +1,144 @@
 //! How good advice is: random networks whose truth is known, seen only as a router would see them.
 //!
 //! ```text
-//! cargo run --release -p braid-advise --example trials -- [FIRST..LAST] [RUNNING]
+//! cargo run --release -p braid-advise --example trials -- FIRST..LAST [OPTION=VALUE]...
 //! ```
 //!
-//! In each network `case/N` a connection runs for 40 s with the algorithm RUNNING (cubic); what its sockets say is all that the
-//! advice is made from. All candidates are then simulated in the network itself. The choice is right if its utility there is
-//! within 5 % of that of the best candidate that does no harm there; it does harm if it does there.
-//! Networks of which every candidate does harm are counted apart: there the mildest is asked for.
+//! | option | |
+//! |---|---|
+//! | `running=test` | each path alone, then each two together, before advice |
+//! | `running=CC` | what runs while it is looked at; `cubic` |
+//! | `truth=rate,rtt,queue,loss,share,background` | told to the estimate instead of what it found |
+//! | `only=again` | the advice is made from the network itself, with other seeds: what chance alone gets wrong |
+//! | `only=truth` | the candidates in the networks themselves, and nothing else |
+//! | `only=sharing` | how many pairs of paths a test tells right, and nothing else |
+//! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
+//!
+//! In each network `case/N` all candidates are simulated, too. The choice does harm if there a flow loses more than 10 %, at 95 %
+//! confidence, against one CUBIC TCP at each bottleneck in its place; it is right if it does not, and its utility is within 5 % of that
+//! of the best candidate by which nobody loses more than 10 % on average.
 
 #![allow(clippy::print_stdout, reason = "its results")]
 
 use std::collections::BTreeMap;
-use std::env;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path as File, PathBuf};
 use std::process::ExitCode;
+use std::{env, fs};
 
-use braid_advise::{Advice, Look, Question, Seen, estimate};
-use braid_results::measure::{Measurements, SubflowSample};
-use braid_scenario::{Source, case};
-use braid_study::Study;
+use braid_advise::{
+    Advice, Discipline, Look, MOST_HARM, Measured, Question, Row, Seen, Sharing, estimate, probe,
+};
+use braid_algorithms::Spec;
+use braid_results::measure::{SubflowCounts, SubflowSample};
+use braid_scenario::model::{self, Loss, QueueLimit, Scenario, Traffic};
+use braid_scenario::{Source, case, load};
+use braid_study::{Planned, Seeds, Study};
 
 /// Of the best candidate's utility.
 const NEAR: f64 = 0.95;
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
+
+#[derive(Default)]
+struct Options {
+    running: String,
+    truth: Vec<String>,
+    keep: Option<PathBuf>,
+    only: String,
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let range = arguments.first().map_or("10000..10199", String::as_str);
-    let running = arguments.get(1).map_or("cubic", String::as_str);
+    let mut arguments = env::args().skip(1);
+    let range = arguments.next().unwrap_or_default();
     let bounds: Vec<u64> = range.split("..").filter_map(|bound| bound.parse().ok()).collect();
     let [first, last] = bounds[..] else {
         eprintln!("`{range}`: expected FIRST..LAST, such as 10000..10199");
         return ExitCode::from(2);
     };
+    let mut options = Options { running: "cubic".into(), ..Options::default() };
+    for argument in arguments {
+        match argument.split_once('=') {
+            Some(("running", value)) => value.clone_into(&mut options.running),
+            Some(("truth", value)) => options.truth = value.split(',').map(str::to_owned).collect(),
+            Some(("keep", value)) => options.keep = Some(value.into()),
+            Some(("only", value)) => value.clone_into(&mut options.only),
+            _ => {
+                eprintln!("`{argument}`: expected running=, truth=, keep= or only=");
+                return ExitCode::from(2);
+            }
+        }
+    }
     let mut kinds: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
     println!("case,kind,sharing,chosen,best,utility,harm");
     for number in first..=last {
-        let name = format!("case/{number}");
+        let network = Source::find(&format!("case/{number}")).expect("every number is a case");
+        if options.only == "sharing" {
+            let file = load(&network, &[]).expect("cases are right");
+            let found = tested(&network, &options).map(|measured| sharing(&measured, &file.cells[0]));
+            println!("{number},{},{}", case::kind(number), found.unwrap_or_else(|reason| reason));
+            continue;
+        }
+        let truth = ask(&options, vec![network.clone()], SEEDS.into());
+        if options.only == "truth" {
+            for row in &truth.rows {
+                println!(
+                    "{number},{},{},{},{:.0},{:.3},{:.3}",
+                    case::kind(number),
+                    row.spec,
+                    row.only.len(),
+                    row.utility(),
+                    row.mean_harm(),
+                    row.least_harm()
+                );
+            }
+            continue;
+        }
         let counts = kinds.entry(case::kind(number)).or_default();
         counts[0] += 1;
-        let (advice, sharing) = match seen(&name, running) {
-            Ok(seen) => seen,
-            Err(reason) => {
-                counts[3] += 1;
-                println!("{number},{},{reason},,,,", case::kind(number));
-                continue;
+        let (advice, sharing) = if options.only == "again" {
+            (ask(&options, vec![network.clone()], (101..=108).into()), String::new())
+        } else {
+            let found =
+                if options.running == "test" { tested(&network, &options) } else { seen(&network, &options) };
+            match found {
+                Ok(measured) => {
+                    let file = load(&network, &[]).expect("cases are right");
+                    let sharing = sharing(&measured, &file.cells[0]);
+                    (ask(&options, measured.scenarios("measured"), SEEDS.into()), sharing)
+                }
+                Err(reason) => {
+                    counts[3] += 1;
+                    println!("{number},{},{reason},,,,", case::kind(number));
+                    continue;
+                }
             }
         };
-        let truth = ask(Question::new(Source::find(&name).expect("every number is a case")));
-        let chosen =
-            truth.rows.iter().find(|row| row.spec == advice.choice().spec).expect("the same candidates");
-        let best =
-            truth.rows.iter().filter(|row| row.is_fair()).map(braid_advise::Row::utility).fold(0.0, f64::max);
-        let least = truth.rows.iter().map(braid_advise::Row::least_harm).fold(f64::INFINITY, f64::min);
-        let harms = !chosen.is_fair() && chosen.least_harm() > least + 0.02;
-        let right = if best > 0.0 { !harms && chosen.utility() >= NEAR * best } else { !harms };
+        let other = if of(&truth, advice.choice()).is_some() {
+            None
+        } else {
+            // Paths that nobody who knows the truth would choose.
+            let network = Source::find(&format!("case/{number}")).expect("every number is a case");
+            let question = Question::new(network).using(&advice.choice().only).candidates(["cubic"]);
+            Some(question.duration("40s").seeds(SEEDS).ask().expect("subflows of the case"))
+        };
+        let chosen = of(other.as_ref().unwrap_or(&truth), advice.choice());
+        let best = truth.rows.iter().filter(|row| row.is_fair()).map(Row::utility).fold(0.0, f64::max);
+        // By chance, too: no candidate is spared.
+        let harms = chosen.is_none_or(|row| row.least_harm() > MOST_HARM);
+        let utility = chosen.map_or(0.0, Row::utility);
+        let right = !harms && utility >= NEAR * best;
         counts[1] += usize::from(right);
         counts[2] += usize::from(harms);
         println!(
-            "{number},{},{sharing},{},{},{:.3},{:.3}",
+            "{number},{},{sharing},{}/{},{}/{},{:.3},{:.3}",
             case::kind(number),
-            chosen.spec,
+            advice.choice().spec,
+            advice.choice().only.len(),
             truth.choice().spec,
-            chosen.utility() / best.max(1.0),
-            chosen.least_harm()
+            truth.choice().only.len(),
+            utility / best.max(1.0),
+            chosen.map_or(9.0, Row::least_harm)
         );
     }
     println!("\nkind: cases, right, harmful, not measured");
@@ -75,27 +151,146 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn ask(question: Question) -> Advice {
-    question.duration("40s").seeds(8).ask().expect("a case and its candidates are right")
+/// What became of the same choice there.
+fn of<'a>(truth: &'a Advice, choice: &Row) -> Option<&'a Row> {
+    truth.rows.iter().find(|row| row.spec == choice.spec && row.only == choice.only)
 }
 
-/// The advice from what the sockets say, and whether it knew who shares a bottleneck.
-fn seen(name: &str, running: &str) -> Result<(Advice, &'static str), String> {
-    let study = Study::new([name]).algorithms([running]).seeds(99..=99);
+/// Asks, unless the answer is kept from before.
+fn ask(options: &Options, networks: Vec<Source>, seeds: Seeds) -> Advice {
+    let mut hash = DefaultHasher::new();
+    for network in &networks {
+        network.text.hash(&mut hash);
+    }
+    (seeds.first(), seeds.last()).hash(&mut hash);
+    let kept = options.keep.as_ref().map(|folder| folder.join(format!("{:016x}.json", hash.finish())));
+    if let Some(advice) = kept.as_deref().and_then(read) {
+        return advice;
+    }
+    let advice = Question::either(networks).duration("40s").seeds(seeds).ask();
+    let advice = advice.expect("a case and its candidates are right");
+    if let Some(kept) = kept {
+        let text = serde_json::to_string(&advice).expect("it has no keys but names");
+        fs::write(&kept, text).expect("the folder is there and has room");
+    }
+    advice
+}
+
+fn read(file: &File) -> Option<Advice> {
+    serde_json::from_str::<Advice>(&fs::read_to_string(file).ok()?).ok().map(Advice::again)
+}
+
+/// What the sockets say, with as much of the truth as is asked for.
+fn seen(network: &Source, options: &Options) -> Result<Measured, String> {
+    let study = Study::new(Vec::<String>::new())
+        .source(network.clone())
+        .algorithms([&options.running])
+        .seeds(99..=99);
     let plan = study.check().map_err(|error| error.to_string())?;
     let results = plan.execution().samples().collect().map_err(|error| error.to_string())?;
     let measurements = results.measurements()[0].as_ref().ok_or_else(|| results.runs()[0].status.clone())?;
-    let looks = looks(measurements);
-    let count = looks.first().map_or(0, |look| look.subflows.len());
-    let names: Vec<String> = (1..=count).map(|path| format!("path-{path}")).collect();
-    let measured = estimate(&names, &looks).map_err(|reason| reason.to_string())?;
-    let sharing = if measured.is_certain() { "known" } else { "unknown" };
-    Ok((ask(Question::either(measured.scenarios("measured"))), sharing))
+    let subflows: Vec<&SubflowCounts> = measurements.connections[0].subflows.iter().collect();
+    let mut looks = looks(&subflows);
+    looks.retain(|look| look.at_s >= 5.0);
+    let cell = &plan.files()[0].file.cells[0];
+    let names: Vec<String> =
+        cell.connections[0].subflows.iter().map(|subflow| subflow.name.clone()).collect();
+    let mut measured = estimate(&names, &looks).map_err(|reason| reason.to_string())?;
+    tell(&mut measured, cell, &options.truth);
+    Ok(measured)
 }
 
-/// As sockets tell it, from 5 s on.
-fn looks(measurements: &Measurements) -> Vec<Look> {
-    let subflows = &measurements.connections[0].subflows;
+/// How many pairs are told right, wrong and not at all.
+fn sharing(measured: &Measured, cell: &Scenario) -> String {
+    let mut counts = [0; 4];
+    for pair in &measured.pairs {
+        let route = |place: usize| cell.bottleneck(&cell.connections[0].subflows[place].route);
+        let shared = route(pair.one) == route(pair.other);
+        counts[match pair.sharing {
+            Sharing::Unknown => 3,
+            Sharing::Shared if shared => 0,
+            Sharing::Own if !shared => 0,
+            Sharing::Own => 1,
+            Sharing::Shared => 2,
+        }] += 1;
+    }
+    format!("{} right {} missed {} false {} unknown", counts[0], counts[1], counts[2], counts[3])
+}
+
+/// Replaces what was measured by the truth.
+fn tell(measured: &mut Measured, cell: &Scenario, truth: &[String]) {
+    let is = |what: &str| truth.iter().any(|one| one == what);
+    let subflows = &cell.connections[0].subflows;
+    let bottleneck = |place: usize| cell.bottleneck(&subflows[place].route);
+    if is("share") {
+        for pair in &mut measured.pairs {
+            let shared = bottleneck(pair.one) == bottleneck(pair.other);
+            pair.sharing = if shared { Sharing::Shared } else { Sharing::Own };
+        }
+        measured
+            .together_bps
+            .retain(|(places, _)| places.iter().all(|&place| bottleneck(place) == bottleneck(places[0])));
+    }
+    for (place, subflow) in subflows.iter().enumerate() {
+        let link = &cell.links[bottleneck(place)].forward;
+        let path = &mut measured.paths[place];
+        if is("rate") {
+            path.rate_bps = link.rate_bps as f64;
+        }
+        if is("rtt") {
+            let delay = |&link: &usize| cell.links[link].forward.delay_ns + cell.links[link].reverse.delay_ns;
+            path.rtt_s = subflow.route.iter().map(delay).sum::<u64>() as f64 / 1e9;
+        }
+        if is("queue") {
+            let packets = match link.queue {
+                QueueLimit::Packets(packets) => f64::from(packets),
+                QueueLimit::Bytes(bytes) => bytes as f64 / 1500.0,
+            };
+            let rate_bps =
+                if is("rate") || link.trace.is_some() { path.rate_bps } else { link.rate_bps as f64 };
+            path.queue_s = packets * 1500.0 * 8.0 / rate_bps;
+            path.discipline = match link.discipline {
+                model::Discipline::DropTail => Discipline::DropTail,
+                model::Discipline::Red(_) => Discipline::Red,
+                model::Discipline::CoDel(_) => Discipline::CoDel,
+                model::Discipline::FqCoDel(_) => Discipline::FqCoDel,
+            };
+        }
+        if is("loss") {
+            path.loss = if let Loss::Bernoulli(share) = link.loss { share } else { 0.0 };
+        }
+        if is("background") {
+            let there = |one: &&model::Connection| {
+                one.kind == model::Kind::Tcp
+                    && matches!(one.traffic, Traffic::Bulk)
+                    && cell.bottleneck(&one.subflows[0].route) == bottleneck(place)
+            };
+            path.others = cell.connections.iter().filter(there).count();
+        }
+    }
+    if is("rate") {
+        let rates: Vec<f64> = measured.paths.iter().map(|path| path.rate_bps).collect();
+        let groups: Vec<Vec<usize>> =
+            measured.together_bps.iter().map(|(places, _)| places.clone()).collect();
+        measured.together_bps.clear();
+        for first in 0..rates.len() {
+            let members: Vec<usize> =
+                (0..rates.len()).filter(|&place| bottleneck(place) == bottleneck(first)).collect();
+            if members.len() > 1 && !measured.together_bps.iter().any(|(places, _)| *places == members) {
+                measured.together_bps.push((members, rates[first]));
+            }
+        }
+        for places in groups {
+            if !measured.together_bps.iter().any(|(there, _)| *there == places) {
+                let most = places.iter().map(|&place| rates[place]).fold(0.0, f64::max);
+                measured.together_bps.push((places, most));
+            }
+        }
+    }
+}
+
+/// As sockets tell it.
+fn looks(subflows: &[&SubflowCounts]) -> Vec<Look> {
     let times = subflows.iter().map(|subflow| subflow.samples.len()).min().unwrap_or_default();
     let mut least: Vec<u32> = vec![u32::MAX; subflows.len()];
     let mut looks = Vec::new();
@@ -113,10 +308,69 @@ fn looks(measurements: &Measurements) -> Vec<Look> {
             min_rtt_s: if *least == u32::MAX { 0.0 } else { f64::from(*least) / 1e6 },
             group: sample.group,
         };
-        if samples[0].time_ns >= 5_000_000_000 {
-            let at_s = samples[0].time_ns as f64 / 1e9;
-            looks.push(Look { at_s, subflows: samples.iter().zip(&least).map(seen).collect() });
-        }
+        let at_s = samples[0].time_ns as f64 / 1e9;
+        looks.push(Look { at_s, subflows: samples.iter().zip(&least).map(seen).collect() });
     }
     looks
+}
+
+/// The same from a test in the network: each path alone, then two at a time.
+fn tested(network: &Source, options: &Options) -> Result<Measured, String> {
+    let mut file = load(network, &[]).map_err(|error| error.to_string())?;
+    let cell = file.cells[0].clone();
+    let subflows = &cell.connections[0].subflows;
+    let phases = probe::phases(subflows.len());
+    let (probing, flows) = probing(&cell, &phases);
+    file.cells = vec![probing];
+    let planned = Planned { file, specs: vec![Spec::parse("cubic").expect("it comes with Braid")] };
+    let study = Study::new(Vec::<String>::new()).planned(planned).seeds(99..=99);
+    let plan = study.check().map_err(|error| error.to_string())?;
+    let results = plan.execution().samples().collect().map_err(|error| error.to_string())?;
+    let measurements = results.measurements()[0].as_ref().ok_or_else(|| results.runs()[0].status.clone())?;
+    let phase = |(number, paths): (usize, &Vec<usize>)| {
+        let subflows: Vec<&SubflowCounts> =
+            flows[number].iter().map(|&flow| &measurements.connections[flow].subflows[0]).collect();
+        let begin_s = number as f64 * probe::PHASE_S;
+        let mut looks = looks(&subflows);
+        looks.retain(|look| {
+            look.at_s >= begin_s + probe::BEGINNING_S && look.at_s < begin_s + probe::PHASE_S - 0.05
+        });
+        probe::Phase { paths: paths.clone(), looks }
+    };
+    let phases: Vec<probe::Phase> = phases.iter().enumerate().map(phase).collect();
+    let names: Vec<String> = subflows.iter().map(|subflow| subflow.name.clone()).collect();
+    let mut measured = probe::estimate(&names, &phases).map_err(|reason| reason.to_string())?;
+    tell(&mut measured, &cell, &options.truth);
+    Ok(measured)
+}
+
+/// The network with a TCP flow for each path and phase in place of the connection, and their places.
+fn probing(cell: &Scenario, phases: &[Vec<usize>]) -> (Scenario, Vec<Vec<usize>>) {
+    let length = (probe::PHASE_S * 1e9) as u64;
+    let mut cell = cell.clone();
+    let asked = cell.connections.remove(0);
+    let mut ids = Vec::new();
+    cell.duration_ns = phases.len() as u64 * length;
+    cell.warmup_ns = 0;
+    for (number, phase) in phases.iter().enumerate() {
+        let mut of_phase = Vec::new();
+        for &place in phase {
+            of_phase.push(cell.connections.len());
+            let mut subflow = asked.subflows[place].clone();
+            subflow.join_delay_ns = None;
+            cell.connections.push(model::Connection {
+                name: format!("probe-{number}-{place}"),
+                kind: model::Kind::Tcp,
+                cc: Some("cubic".to_owned()),
+                scheduler: None,
+                traffic: Traffic::Bulk,
+                start_ns: number as u64 * length,
+                stop_ns: Some((number as u64 + 1) * length),
+                subflows: vec![subflow],
+                ..asked.clone()
+            });
+        }
+        ids.push(of_phase);
+    }
+    (cell, ids)
 }

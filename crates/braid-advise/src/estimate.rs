@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::measured::{Measured, Pair, Path, Sharing};
+use crate::measured::{Discipline, Measured, Pair, Path, Sharing};
 
 /// Looks are this far apart at most, seconds; the smoothed RTT has a memory of some eight packets, so that more of them say
 /// nothing new.
@@ -104,9 +104,9 @@ pub fn estimate(names: &[String], looks: &[Look]) -> Result<Measured, TooLittle>
 }
 
 /// One subflow over time, a value for each look.
-struct Series {
+pub(crate) struct Series {
     /// How long packets wait, seconds.
-    waits: Vec<f64>,
+    pub(crate) waits: Vec<f64>,
     place: usize,
     base_s: f64,
     /// What the detector said in the second half, where it always said the same.
@@ -118,13 +118,18 @@ impl Series {
         let seen = || looks.iter().map(move |look| look.subflows[place]);
         let lowest = |low: f64, value: f64| if value > 0.0 { low.min(value) } else { low };
         let base_s = seen().flat_map(|seen| [seen.min_rtt_s, seen.srtt_s]).fold(f64::INFINITY, lowest);
-        let waits = seen().map(|seen| (seen.srtt_s - base_s).max(0.0)).collect();
-        let last = looks[looks.len() - 1].subflows[place].group;
+        Self::over(looks, place, base_s)
+    }
+
+    /// With an RTT without queues that is known.
+    pub(crate) fn over(looks: &[Look], place: usize, base_s: f64) -> Self {
+        let waits = looks.iter().map(|look| (look.subflows[place].srtt_s - base_s).max(0.0)).collect();
+        let last = looks.last().and_then(|look| look.subflows[place].group);
         let steady = looks[looks.len() / 2..].iter().all(|look| look.subflows[place].group == last);
         Self { waits, place, base_s, group: last.filter(|_| steady) }
     }
 
-    fn path(&self, name: &str, looks: &[Look]) -> Option<Path> {
+    pub(crate) fn path(&self, name: &str, looks: &[Look]) -> Option<Path> {
         let rate_bps = rate_bps(looks, &[self.place]);
         if !self.base_s.is_finite() || rate_bps < 1000.0 {
             return None;
@@ -136,6 +141,8 @@ impl Series {
             rtt_s: self.base_s,
             queue_s,
             loss: self.random_loss(looks, queue_s),
+            discipline: Discipline::DropTail,
+            others: 0,
         })
     }
 
@@ -158,7 +165,7 @@ impl Series {
 }
 
 /// What these subflows carry together when they carry much: the 95th percentile over [`WINDOW_S`].
-fn rate_bps(looks: &[Look], places: &[usize]) -> f64 {
+pub(crate) fn rate_bps(looks: &[Look], places: &[usize]) -> f64 {
     let bytes = |look: &Look| places.iter().map(|&place| look.subflows[place].bytes).sum::<u64>();
     let mut rates = Vec::new();
     let mut from = 0;
@@ -196,12 +203,12 @@ fn sharing(one: &Series, other: &Series) -> Sharing {
     }
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 /// Pearson's; 0 where one does not vary.
-fn correlation(one: &[f64], other: &[f64]) -> f64 {
+pub(crate) fn correlation(one: &[f64], other: &[f64]) -> f64 {
     let (mean_one, mean_other) = (mean(one), mean(other));
     let of = |a: &[f64], mean_a: f64, b: &[f64], mean_b: f64| -> f64 {
         a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum()

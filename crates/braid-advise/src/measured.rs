@@ -22,6 +22,35 @@ pub struct Path {
     pub queue_s: f64,
     /// Share of the packets that are lost though the queue is not full, 0 to 1.
     pub loss: f64,
+    /// What decides which packets are lost there.
+    pub discipline: Discipline,
+    /// Flows of others at its bottleneck that take what they get.
+    pub others: usize,
+}
+
+/// What a queue does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// It drops what does not fit.
+    #[default]
+    DropTail,
+    /// It drops at random, the more the longer it is.
+    Red,
+    /// It drops where packets wait for long.
+    CoDel,
+    /// The same, each flow in a queue of its own.
+    FqCoDel,
+}
+
+impl Discipline {
+    fn name(self) -> &'static str {
+        match self {
+            Self::DropTail => "drop-tail",
+            Self::Red => "red",
+            Self::CoDel => "codel",
+            Self::FqCoDel => "fq-codel",
+        }
+    }
 }
 
 /// Whether two paths have one bottleneck.
@@ -111,12 +140,7 @@ impl Measured {
             let Path { name, rtt_s, .. } = path;
             writeln!(text, "\n[link.{name}]")?;
             if groups[place] == place && alone {
-                writeln!(
-                    text,
-                    "rate = \"{}\"\nqueue = \"{:.0}p\"",
-                    kbit(path.rate_bps),
-                    packets(path.queue_s, path.rate_bps)
-                )?;
+                write_queue(text, path.rate_bps, path.queue_s, path.discipline)?;
             } else {
                 // Ten times what it carried: it is not what limits.
                 writeln!(
@@ -132,16 +156,22 @@ impl Measured {
         }
         writeln!(text, "\n[connection.mp0]\nkind = \"mptcp\"")?;
         for (place, path) in self.paths.iter().enumerate() {
-            let first = groups[place];
-            let alone = groups.iter().filter(|&&group| group == first).count() == 1;
-            let route = if alone {
-                format!("\"{}\"", path.name)
-            } else {
-                format!("\"{}\", \"bottleneck-{}\"", path.name, first + 1)
-            };
+            let route = self.route(&groups, place);
             writeln!(text, "\n[connection.mp0.subflow.{}]\nroute = [{route}]", path.name)?;
         }
+        for (place, path) in self.paths.iter().enumerate() {
+            for other in 0..if groups[place] == place { path.others } else { 0 } {
+                writeln!(text, "\n[connection.other-{}-{}]\nkind = \"tcp\"", place + 1, other + 1)?;
+                writeln!(text, "cc = \"cubic\"\nroute = [{}]", self.route(&groups, place))?;
+            }
+        }
         Ok(())
+    }
+
+    fn route(&self, groups: &[usize], place: usize) -> String {
+        let (name, first) = (&self.paths[place].name, groups[place]);
+        let alone = groups.iter().filter(|&&group| group == first).count() == 1;
+        if alone { format!("\"{name}\"") } else { format!("\"{name}\", \"bottleneck-{}\"", first + 1) }
     }
 
     /// What the bottleneck of this path carries.
@@ -158,14 +188,22 @@ impl Measured {
     fn write_bottleneck(&self, text: &mut String, first: usize, members: &[usize]) -> std::fmt::Result {
         let rate_bps = self.together(members);
         let queue_s = members.iter().map(|&member| self.paths[member].queue_s).fold(0.0, f64::max);
-        writeln!(text, "\n[link.bottleneck-{}]", first + 1)?;
-        writeln!(
-            text,
-            "rate = \"{}\"\nrtt = \"0ms\"\nqueue = \"{:.0}p\"",
-            kbit(rate_bps),
-            packets(queue_s, rate_bps)
-        )
+        writeln!(text, "\n[link.bottleneck-{}]\nrtt = \"0ms\"", first + 1)?;
+        write_queue(text, rate_bps, queue_s, self.paths[first].discipline)
     }
+}
+
+fn write_queue(text: &mut String, rate_bps: f64, queue_s: f64, discipline: Discipline) -> std::fmt::Result {
+    let packets = packets(queue_s, rate_bps);
+    writeln!(text, "rate = \"{}\"\nqueue = \"{packets:.0}p\"", kbit(rate_bps))?;
+    if discipline == Discipline::Red {
+        let (min, max) = ((packets / 6.0).ceil(), (packets / 2.0).ceil() + 2.0);
+        return writeln!(
+            text,
+            "discipline = {{ kind = \"red\", min = \"{min:.0}p\", max = \"{max:.0}p\", probability = \"10%\", gentle = true }}"
+        );
+    }
+    writeln!(text, "discipline = \"{}\"", discipline.name())
 }
 
 fn kbit(bps: f64) -> String {
@@ -181,7 +219,15 @@ mod tests {
     use super::*;
 
     fn path(name: &str, mbit: f64, rtt_ms: f64) -> Path {
-        Path { name: name.into(), rate_bps: mbit * 1e6, rtt_s: rtt_ms / 1e3, queue_s: 0.05, loss: 0.001 }
+        Path {
+            name: name.into(),
+            rate_bps: mbit * 1e6,
+            rtt_s: rtt_ms / 1e3,
+            queue_s: 0.05,
+            loss: 0.001,
+            discipline: Discipline::DropTail,
+            others: 0,
+        }
     }
 
     fn three(sharing: Sharing) -> Measured {

@@ -1,14 +1,14 @@
 //! The question: networks and candidates, and what is simulated to answer it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use braid_algorithms::Spec;
-use braid_results::{OK, Run, Statistics};
+use braid_results::{OK, Run};
 use braid_scenario::model::{Connection, Kind as Of, Scenario, Subflow, Traffic};
 use braid_scenario::{File, Source};
 use braid_study::{Cancel, Error, Event, Kind, Planned, Seeds, Study, load};
 
-use crate::choice::{Advice, Row, Seed, least};
+use crate::choice::{Advice, Figures, Row, Seed};
 
 /// Who is asked when nobody is named. What is first wins where the difference is small: CUBIC is in every kernel.
 pub const CANDIDATES: [&str; 5] = ["cubic", "lia", "olia", "balia", "weave"];
@@ -21,6 +21,7 @@ pub struct Question {
     networks: Vec<Source>,
     candidates: Vec<String>,
     schedulers: Vec<String>,
+    using: Vec<Vec<String>>,
     set: Vec<String>,
     seeds: Seeds,
     cancel: Cancel,
@@ -38,6 +39,7 @@ impl Question {
             networks: networks.into_iter().collect(),
             candidates: Vec::new(),
             schedulers: Vec::new(),
+            using: Vec::new(),
             set: Vec::new(),
             seeds: Seeds::from(10),
             cancel: Cancel::new(),
@@ -56,6 +58,15 @@ impl Question {
     #[must_use]
     pub fn schedulers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.schedulers.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// CUBIC on these subflows alone, by name, is a candidate, too; on one of each bottleneck it always is.
+    #[must_use]
+    pub fn using<S: Into<String>>(mut self, subflows: impl IntoIterator<Item = S>) -> Self {
+        let mut names: Vec<String> = subflows.into_iter().map(Into::into).collect();
+        names.sort();
+        self.using.push(names);
         self
     }
 
@@ -105,21 +116,31 @@ impl Question {
             }
         }
         let usual = vec![parse(USUAL)?];
-        let mut study = Study::new(Vec::<String>::new()).seeds(self.seeds).schedulers(self.schedulers);
         let mut worlds = Vec::new();
         for network in &self.networks {
             let file = load(network, &self.set)?;
-            let world = World::of(&file)?;
+            worlds.push((World::of(&file)?, file));
+        }
+        // One path of each bottleneck in any of the networks.
+        let mut fewer: BTreeSet<Vec<String>> = worlds.iter().filter_map(|(world, _)| world.fewer()).collect();
+        fewer.extend(self.using);
+        let fewer: Vec<Vec<String>> = fewer.into_iter().collect();
+        let mut study = Study::new(Vec::<String>::new()).seeds(self.seeds).schedulers(self.schedulers);
+        for (world, file) in &worlds {
             let planned = |cell: Scenario, specs: &Vec<Spec>| {
                 let mut file = file.clone();
                 file.cells = vec![cell];
                 Planned { file, specs: specs.clone() }
             };
             study = study
-                .planned(planned(world.alone(), &specs))
-                .planned(planned(world.beside(), &specs))
+                .planned(planned(world.alone(&[]), &specs))
+                .planned(planned(world.beside(&[]), &specs))
                 .planned(planned(world.instead(), &usual));
-            worlds.push(world);
+            for only in &fewer {
+                study = study
+                    .planned(planned(world.alone(only), &usual))
+                    .planned(planned(world.beside(only), &usual));
+            }
         }
         let plan = study.check()?;
         let total = plan.len();
@@ -136,16 +157,28 @@ impl Question {
         }
         let schedulers = plan.schedulers().to_vec();
         let groups: Vec<&[Run]> = results.runs().chunks(plan.seeds_of_each()).collect();
-        let candidates = specs.len() * schedulers.len();
-        let of_world = groups.chunks(2 * candidates + schedulers.len());
+        let each = schedulers.len();
+        let candidates = specs.len() * each;
+        let of_world = groups.chunks((2 * specs.len() + 1 + 2 * fewer.len()) * each);
         let mut rows: Vec<Row> =
-            specs.iter().flat_map(|spec| schedulers.iter().map(|name| Row::new(spec, name))).collect();
-        for (world, groups) in worlds.iter().zip(of_world) {
+            specs.iter().flat_map(|spec| schedulers.iter().map(|name| Row::new(spec, name, &[]))).collect();
+        for only in &fewer {
+            rows.extend(schedulers.iter().map(|name| Row::new(&usual[0], name, only)));
+        }
+        for ((world, _), groups) in worlds.iter().zip(of_world) {
+            // The schedulers of others do not matter: they have one path.
+            let instead = groups[2 * candidates];
             for (place, row) in rows.iter_mut().enumerate() {
-                let (alone, beside) = (groups[place], groups[candidates + place]);
-                // The schedulers of others do not matter: they have one path.
-                let instead = groups[2 * candidates];
-                row.add(world.seeds(alone, beside), world.harm(beside, instead));
+                let (alone, beside) = if place < candidates {
+                    (groups[place], groups[candidates + place])
+                } else {
+                    let (set, scheduler) = ((place - candidates) / each, (place - candidates) % each);
+                    let first = 2 * candidates + each + 2 * set * each;
+                    (groups[first + scheduler], groups[first + each + scheduler])
+                };
+                let seeds = world.seeds(alone, beside);
+                let usual = row.spec == USUAL && world.has_one_path_each(&row.only);
+                row.add(Figures { seeds, losses: world.losses(beside, instead), usual });
             }
         }
         Ok(Advice::of(rows))
@@ -196,24 +229,56 @@ impl World {
         Ok(Self { cell, asked, bottlenecks })
     }
 
-    fn alone(&self) -> Scenario {
-        self.cell.clone()
+    /// The subflows of least delay at each bottleneck, if there are others.
+    fn fewer(&self) -> Option<Vec<String>> {
+        let subflows = &self.cell.connections[self.asked].subflows;
+        if self.bottlenecks.len() == subflows.len() {
+            return None;
+        }
+        let of = |route: &Vec<usize>| subflows.iter().find(|subflow| subflow.route == *route);
+        let mut names: Vec<String> =
+            self.bottlenecks.values().filter_map(of).map(|subflow| subflow.name.clone()).collect();
+        names.sort();
+        Some(names)
+    }
+
+    /// Whether no two of these subflows ever have the same bottleneck.
+    fn has_one_path_each(&self, only: &[String]) -> bool {
+        let mut seen = BTreeSet::new();
+        let cell = self.alone(only);
+        // A path that moves may come to where another one is.
+        let stays = |subflow: &Subflow| subflow.reroutes.is_empty();
+        let subflows = &cell.connections[self.asked].subflows;
+        subflows.iter().all(|subflow| stays(subflow) && seen.insert(cell.bottleneck(&subflow.route)))
+    }
+
+    /// With only these subflows, if any are named.
+    fn alone(&self, only: &[String]) -> Scenario {
+        let mut cell = self.cell.clone();
+        if !only.is_empty() {
+            let subflows = &mut cell.connections[self.asked].subflows;
+            subflows.retain(|subflow| only.contains(&subflow.name));
+            // It begins with what is there.
+            subflows[0].join_delay_ns = None;
+        }
+        cell
     }
 
     /// With a TCP flow of somebody else at each bottleneck.
-    fn beside(&self) -> Scenario {
-        let mut cell = self.cell.clone();
+    fn beside(&self, only: &[String]) -> Scenario {
+        let mut cell = self.alone(only);
         cell.connections.extend(self.tcp("beside"));
         cell
     }
 
-    /// As [`World::beside`], with a TCP flow at each bottleneck in place of the connection.
+    /// As [`World::beside`], with a TCP flow at each bottleneck in place of the connection. In its place among the connections,
+    /// too: of equal flows that begin at the same time the first has twice as much for a minute, where lines are fast.
     fn instead(&self) -> Scenario {
-        let mut cell = self.beside();
-        let traffic = cell.connections.remove(self.asked).traffic;
-        cell.connections.extend(
-            self.tcp("instead").map(|connection| Connection { traffic: traffic.clone(), ..connection }),
-        );
+        let mut cell = self.beside(&[]);
+        let traffic = &cell.connections[self.asked].traffic;
+        let tcp = self.tcp("instead").map(|connection| Connection { traffic: traffic.clone(), ..connection });
+        let tcp: Vec<Connection> = tcp.collect();
+        cell.connections.splice(self.asked..=self.asked, tcp);
         cell
     }
 
@@ -246,22 +311,43 @@ impl World {
         alone.iter().zip(beside).map(seed).collect()
     }
 
-    /// What a flow that takes what it gets loses against what TCP in the place of the connection leaves it, as a share; of the flow
-    /// that most certainly loses most.
-    fn harm(&self, beside: &[Run], instead: &[Run]) -> Option<Statistics> {
+    /// What each flow that takes what it gets loses against what TCP in the place of the connection leaves it, as a share, seed by
+    /// seed.
+    fn losses(&self, beside: &[Run], instead: &[Run]) -> Vec<Vec<f64>> {
         let asked = &self.cell.connections[self.asked].name;
-        let cell = self.beside();
+        let cell = self.beside(&[]);
         let takes_all = |one: &&Connection| matches!(one.traffic, Traffic::Bulk) && one.name != *asked;
-        let loses = |flow: &Connection| {
+        let loses = |flow: &Connection| -> Vec<f64> {
             let goodput =
                 |run: &Run| run.connections.iter().find(|one| one.id == flow.name).map(|one| one.goodput_bps);
             let kept: Vec<f64> = instead.iter().filter_map(goodput).collect();
             let mean = kept.iter().sum::<f64>() / kept.len().max(1) as f64;
-            let lost =
-                kept.iter().zip(beside.iter().filter_map(goodput)).map(|(kept, left)| (kept - left) / mean);
-            Statistics::of(&lost.collect::<Vec<f64>>())
+            kept.iter()
+                .zip(beside.iter().filter_map(goodput))
+                .map(|(kept, left)| (kept - left) / mean)
+                .collect()
         };
-        let flows = cell.connections.iter().filter(takes_all).filter_map(loses);
-        flows.max_by(|one, other| least(one).total_cmp(&least(other)))
+        cell.connections.iter().filter(takes_all).map(loses).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cubic_on_bottlenecks_of_its_own_takes_from_others_what_tcp_takes() {
+        // A line fast enough that who begins first has more for long.
+        let text = "title = \"Fast\"\nduration = \"20s\"\nwarmup = \"5s\"\ncc = [\"cubic\"]\n\
+                    [link.one]\nrate = \"100mbit\"\nrtt = \"50ms\"\nqueue = \"400p\"\njitter = \"100us\"\n\
+                    [link.other]\nrate = \"50mbit\"\nrtt = \"70ms\"\nqueue = \"300p\"\njitter = \"100us\"\n\
+                    [connection.mp0]\nkind = \"mptcp\"\n\
+                    [connection.mp0.subflow.sf1]\nroute = [\"one\"]\n\
+                    [connection.mp0.subflow.sf2]\nroute = [\"other\"]\n";
+        let network = Source { name: "fast".into(), text: text.into() };
+        let advice = Question::new(network).candidates(["cubic"]).seeds(5).ask().unwrap();
+        let cubic = &advice.rows[0];
+        assert!(cubic.is_usual() && advice.rows.len() == 1);
+        assert!(cubic.mean_harm().abs() < 0.1, "{:?}", cubic.harm());
     }
 }

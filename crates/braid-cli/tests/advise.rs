@@ -18,8 +18,15 @@ fn answer(arguments: &[&str]) -> serde_json::Value {
 #[test]
 fn where_all_share_a_bottleneck_cubic_on_each_path_harms_others_and_is_not_advised() {
     let answer = answer(&["everyday/shared", "--duration", "30s"]);
-    assert_eq!(answer["choice"]["cc"], "lia", "{answer:#}");
     assert_eq!(answer["candidates"][0]["fair"], false, "{answer:#}");
+    assert_eq!(answer["choice"]["fair"], true, "{answer:#}");
+    let usual = answer["candidates"].as_array().unwrap().last().unwrap();
+    assert_eq!(usual["usual"], true, "{answer:#}");
+    assert_eq!(
+        usual["paths"].as_array().map(Vec::len),
+        Some(1),
+        "CUBIC on one path of the bottleneck: {answer:#}"
+    );
 }
 
 #[test]
@@ -39,6 +46,16 @@ fn what_cannot_be_answered_is_refused_with_a_remedy() {
         assert!(text.contains(message), "{text}");
     };
     wrong(&["d-olia/1", "--seeds", "3"], "fewer than 5 seeds show\n  hint: leave --seeds out");
+    wrong(&["--test", "127.0.0.1:9", "--from", "127.0.0.1,127.0.0.2"], "--limit");
+    wrong(
+        &["--test", "127.0.0.1:9", "--from", "127.0.0.1", "--limit", "1MB"],
+        "takes one of this machine for each path",
+    );
+    wrong(&["--test", "127.0.0.1", "--from", "127.0.0.1,127.0.0.2", "--limit", "1MB"], "a host and a port");
+    wrong(
+        &["--test", "127.0.0.1:9", "--from", "127.0.0.1,127.0.0.2", "--limit", "1"],
+        "expected a size such as 200MB",
+    );
     wrong(&["d-olia/1", "--cc", "oliva"], "did you mean `olia`?");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plain.toml");

@@ -35,7 +35,9 @@ fn document(Answer { about, advice, current, notes }: &Answer) -> serde_json::Va
             "alone_bps": row.alone_bps().round(),
             "beside_bps": row.beside_bps().round(),
             "utility_bps": row.utility().round(),
-            "harm": row.harm.map(|harm| json!({"mean": harm.mean, "ci95": harm.ci95})),
+            "paths": row.only,
+            "usual": row.is_usual(),
+            "harm": row.harm().map(|harm| json!({"mean": harm.mean, "ci95": harm.ci95})),
             "fair": row.is_fair(),
         })
     };
@@ -44,7 +46,7 @@ fn document(Answer { about, advice, current, notes }: &Answer) -> serde_json::Va
     json!({
         "about": about,
         "candidates": rows,
-        "choice": {"cc": choice.spec, "scheduler": choice.scheduler, "fair": choice.is_fair()},
+        "choice": {"cc": choice.spec, "scheduler": choice.scheduler, "paths": choice.only, "fair": choice.is_fair()},
         "current": current,
         "notes": notes,
     })
@@ -59,14 +61,20 @@ fn text(answer: &Answer) -> String {
 fn write(text: &mut String, Answer { about, advice, current, notes }: &Answer) -> std::fmt::Result {
     let choice = advice.choice();
     let several = advice.rows.iter().any(|row| row.scheduler != choice.scheduler);
-    let name = |row: &Row| if several { format!("{} {}", row.spec, row.scheduler) } else { row.spec.clone() };
+    let name = |row: &Row| {
+        let mut name = row.spec.clone();
+        if !row.only.is_empty() {
+            write!(name, " on {}", row.only.join(", ")).expect("a string takes everything");
+        }
+        if several { format!("{name} {}", row.scheduler) } else { name }
+    };
     let width = advice.rows.iter().map(|row| name(row).chars().count()).max().unwrap_or_default().max(8);
     writeln!(text, "{about}\n")?;
     writeln!(text, "  {:width$}  {:>9}  {:>9}  {:>14}", "", "alone", "beside", "others lose")?;
     writeln!(text, "  {:width$}  {:>9}  {:>9}  {:>14}", "cc", "Mbit/s", "Mbit/s", "%")?;
     for row in &advice.rows {
         let mark = if std::ptr::eq(row, choice) { '*' } else { ' ' };
-        let harm = row.harm.as_ref().map_or_else(|| "-".into(), percent);
+        let harm = row.harm().as_ref().map_or_else(|| "-".into(), percent);
         let unfair = if row.is_fair() { "" } else { "  too much" };
         writeln!(
             text,
@@ -77,6 +85,13 @@ fn write(text: &mut String, Answer { about, advice, current, notes }: &Answer) -
         )?;
     }
     writeln!(text, "\nAdvice: {}.", name(choice))?;
+    if !choice.only.is_empty() {
+        writeln!(
+            text,
+            "Other paths share its bottlenecks and bring nothing that it does not take from others: keep them for when it fails"
+        )?;
+        writeln!(text, "(`ip mptcp endpoint change id ID backup`).")?;
+    }
     if !choice.is_fair() {
         writeln!(text, "All candidates harm others here; it does least.")?;
     }

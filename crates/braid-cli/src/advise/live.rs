@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use braid_advise::{Look, Seen, estimate};
-use braid_kernel::PREFIX;
+use braid_kernel::{Flow, PREFIX};
+use braid_scenario::Source;
 use braid_study::files;
 
 use super::answer::{Answer, print};
@@ -15,6 +16,7 @@ use crate::live::{Connection, Limit, Sampler, Subflow};
 use crate::{Failure, peer, terminal};
 
 const EVERY: Duration = Duration::from_millis(100);
+const LOOKING: Duration = Duration::from_secs(30);
 /// Headers of IPv4 and TCP with timestamps, and the DSS option.
 const HEADERS: u64 = 72;
 
@@ -35,11 +37,7 @@ pub(super) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
     })?;
     let networks = measured.scenarios("measured");
     if let Some(path) = &args.save {
-        save(path, &networks[0].text)?;
-        if let Some(other) = networks.get(1) {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            save(&path.with_file_name(format!("{stem}-shared.toml")), &other.text)?;
-        }
+        save_all(path, &networks)?;
     }
     let mut notes = watched.notes;
     if !measured.is_certain() {
@@ -49,6 +47,7 @@ pub(super) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
                 .into(),
         );
     }
+    notes.push("note: watched only, which is often wrong; --test knows more.".into());
     notes.push(
         "This is about what this machine sends; for what it receives ask where that is sent (--peer).".into(),
     );
@@ -61,7 +60,7 @@ pub(super) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
 fn words(args: &AdviseArgs) -> Vec<String> {
     let mut words = vec!["advise".to_owned(), "--cc".into(), args.cc.join(",")];
     words.extend(["--seeds".into(), format!("{}..{}", args.seeds.first(), args.seeds.last())]);
-    words.extend(["--for".into(), format!("{}ms", args.time.as_millis())]);
+    words.extend(["--for".into(), format!("{}ms", args.time.unwrap_or(LOOKING).as_millis())]);
     for (option, values) in
         [("--scheduler", &args.scheduler), ("--duration", &args.duration.iter().cloned().collect())]
     {
@@ -97,13 +96,15 @@ fn watch(args: &AdviseArgs) -> Result<Watched, Failure> {
     let chosen = choose(connections, &args.filter)?;
     let about = format!("Connection {} over {}", chosen.name(), paths(&chosen).join(", "));
     if !args.quiet {
-        eprintln!("{about}: looking for {} s.", args.time.as_secs_f64());
+        eprintln!("{about}: looking for {} s.", args.time.unwrap_or(LOOKING).as_secs_f64());
     }
     let started = Instant::now();
+    let time = args.time.unwrap_or(LOOKING);
+    let of = |subflow: &Subflow| seen(&subflow.flow, subflow.verdict.map(|verdict| verdict.group));
     let mut looks = Vec::new();
     // How often each was limited by something else than the network.
     let mut held_back = vec![0; chosen.subflows.len()];
-    while started.elapsed() < args.time {
+    while started.elapsed() < time {
         thread::sleep(EVERY);
         let (at, connections) = sampler.take();
         let Some(now) = connections.iter().find(|other| is_same(other, &chosen)) else { break };
@@ -125,7 +126,7 @@ fn watch(args: &AdviseArgs) -> Result<Watched, Failure> {
             );
             *held_back += usize::from(other);
         }
-        looks.push(Look { at_s: at.as_secs_f64(), subflows: now.subflows.iter().map(seen).collect() });
+        looks.push(Look { at_s: at.as_secs_f64(), subflows: now.subflows.iter().map(of).collect() });
     }
     if looks.is_empty() {
         return Err(Failure::new(INTERRUPTED, format!("{about}: it ended at once")));
@@ -183,16 +184,25 @@ fn paths(connection: &Connection) -> Vec<String> {
     names
 }
 
-fn seen(subflow: &Subflow) -> Seen {
-    let flow = &subflow.flow;
+pub(super) fn seen(flow: &Flow, group: Option<u16>) -> Seen {
     let mss = u64::from(flow.mss.max(1));
     Seen {
         bytes: flow.bytes_acked + flow.bytes_acked / mss * HEADERS,
         retransmissions: flow.bytes_retransmitted / mss,
         srtt_s: f64::from(flow.srtt_us) / 1e6,
         min_rtt_s: f64::from(flow.min_rtt_us) / 1e6,
-        group: subflow.verdict.map(|verdict| verdict.group),
+        group,
     }
+}
+
+/// The other one, if there are two, beside it.
+pub(super) fn save_all(path: &Path, networks: &[Source]) -> Result<(), Failure> {
+    save(path, &networks[0].text)?;
+    if let Some(other) = networks.get(1) {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        save(&path.with_file_name(format!("{stem}-shared.toml")), &other.text)?;
+    }
+    Ok(())
 }
 
 /// Writes a file whole or not at all; one that is there stays.
@@ -202,7 +212,7 @@ fn save(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::writing_to("--save", "the name of a file", path, &error))
 }
 
-fn free(path: &Path) -> Result<(), Failure> {
+pub(super) fn free(path: &Path) -> Result<(), Failure> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }

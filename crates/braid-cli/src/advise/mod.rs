@@ -4,6 +4,8 @@ mod answer;
 #[cfg(target_os = "linux")]
 mod live;
 mod question;
+#[cfg(target_os = "linux")]
+mod test;
 
 use braid_scenario::Source;
 
@@ -25,7 +27,10 @@ pub(crate) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
         return print(args, &Answer { about: name, advice: &advice, current: None, notes: &[] });
     }
     #[cfg(target_os = "linux")]
-    return live::advise(args);
+    return match &args.test {
+        Some(host) => test::advise(args, host),
+        None => live::advise(args),
+    };
     #[cfg(not(target_os = "linux"))]
     Err(Failure::bad_input("connections are looked at on Linux only", "name a scenario"))
 }

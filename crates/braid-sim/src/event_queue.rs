@@ -1,13 +1,21 @@
-//! What happens next: a heap with one pending entry per network element.
+//! What happens next: one pending entry per network element.
 //!
-//! Elements, not packets, are scheduled: a link exposes only the head of its queue, a timer only its next deadline. So
-//! the heap stays as small as the topology and an event costs a few nanoseconds.
+//! Elements, not packets, are scheduled: a link exposes only the head of its queue, a timer only its next deadline. Nearly all
+//! events are those of links, which play a tournament; timers and the calendar wait in a heap. So an event costs a few
+//! nanoseconds.
 //!
 //! Events at the same nanosecond happen in the order of their element's number, whatever was scheduled first: the
 //! order of a run depends on the scenario alone.
 
+use crate::tournament::{LAST, Tournament};
+
 /// Number of an element.
 pub(crate) type Element = u32;
+
+/// The calendar's number: what it holds happens before anything else of the same instant.
+pub(crate) const CALENDAR: Element = 0;
+/// The first link's number.
+pub(crate) const FIRST_LINK: Element = 1;
 
 const ELEMENT_BITS: u32 = 20;
 /// Most elements an event queue can hold.
@@ -18,18 +26,21 @@ pub(crate) const MAX_TIME: u64 = (1 << (u64::BITS - ELEMENT_BITS)) - 1;
 /// No time at all.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// A four-ary heap of (time, element), packed into one integer so that comparing them is one instruction.
-///
-/// An element may have several entries: it then recognises the one it still means by its time.
+/// Time and element of each event, packed into one integer so that comparing them is one instruction.
 pub(crate) struct EventQueue {
-    /// The first `len` are the heap; what follows is [`EMPTY`]. A node has four children or none, so that the least of
-    /// them is found without counting them.
-    heap: Vec<u64>,
-    len: usize,
+    /// One entry per link, [`LAST`] if nothing is planned.
+    links: Tournament,
+    /// Of all others. An element may have several entries: it then recognises the one it still means by its time.
+    others: Heap,
 }
 
-/// Comes after everything.
-const EMPTY: u64 = u64::MAX;
+/// A four-ary heap.
+struct Heap {
+    /// The first `len` are the heap; what follows is [`LAST`]. A node has four children or none, so that the least of
+    /// them is found without counting them.
+    keys: Vec<u64>,
+    len: usize,
+}
 
 /// The place of an event in the order of all.
 #[inline]
@@ -42,139 +53,149 @@ fn event(key: u64) -> (u64, Element) {
     (key >> ELEMENT_BITS, (key & u64::from(MAX_ELEMENTS - 1)) as Element)
 }
 
-impl Default for EventQueue {
-    fn default() -> Self {
-        Self { heap: vec![EMPTY; 5], len: 0 }
-    }
-}
-
 impl EventQueue {
-    /// Plans an event for `element` at `time`.
+    /// With so many links.
+    pub(crate) fn new(links: usize) -> Self {
+        Self { links: Tournament::new(links), others: Heap { keys: vec![LAST; 5], len: 0 } }
+    }
+
+    /// Plans the next event of a link, the one before forgotten; at [`NEVER`], none.
+    #[inline]
+    pub(crate) fn plan_link(&mut self, link: u32, time: u64) {
+        debug_assert!(time <= MAX_TIME || time == NEVER);
+        let key = if time == NEVER { LAST } else { moment(time, FIRST_LINK + link) };
+        self.links.set(link as usize, key);
+    }
+
+    /// Plans one more event for an element that is not a link.
     #[inline]
     pub(crate) fn schedule(&mut self, time: u64, element: Element) {
         debug_assert!(time <= MAX_TIME && element < MAX_ELEMENTS);
-        self.insert(moment(time, element));
+        self.others.insert(moment(time, element));
     }
 
-    /// The next event, if it comes before `limit`, which is a [`moment`]. It stays planned: who handles it calls
-    /// [`Self::replan_first`] or [`Self::remove_first`] before anything else is planned.
+    /// The next event, if it comes before `limit`, which is a [`moment`]. It stays planned: who handles it plans the link anew
+    /// or calls [`Self::remove_first`] before anything else is planned.
     #[inline]
     pub(crate) fn next_before(&self, limit: u64) -> Option<(u64, Element)> {
-        let key = self.heap[0];
+        let key = self.links.least().min(self.others.keys[0]);
         (key < limit).then(|| event(key))
     }
 
     /// The next event.
     pub(crate) fn peek(&self) -> Option<(u64, Element)> {
-        self.next_before(EMPTY)
+        self.next_before(LAST)
     }
 
-    /// Takes the next event.
-    #[cfg(test)]
-    pub(crate) fn next(&mut self) -> Option<(u64, Element)> {
-        let next = self.peek()?;
-        self.remove_first();
-        Some(next)
-    }
-
-    /// The element whose event is the next one has another at `time` instead: one sift, not two.
-    #[inline]
-    pub(crate) fn replan_first(&mut self, time: u64, element: Element) {
-        debug_assert!(time <= MAX_TIME && event(self.heap[0]).1 == element);
-        self.sift_down(moment(time, element));
-    }
-
-    /// The next event is no longer planned.
+    /// The next event, which is not a link's, is no longer planned.
     pub(crate) fn remove_first(&mut self) {
+        self.others.remove_first();
+    }
+}
+
+impl Heap {
+    fn remove_first(&mut self) {
         self.len -= 1;
-        let last = std::mem::replace(&mut self.heap[self.len], EMPTY);
+        let last = std::mem::replace(&mut self.keys[self.len], LAST);
         if self.len > 0 {
             self.sift_down(last);
         }
     }
 
     fn insert(&mut self, key: u64) {
-        if self.len == self.heap.len() {
-            self.heap.extend([EMPTY; 4]);
+        if self.len == self.keys.len() {
+            self.keys.extend([LAST; 4]);
         }
         let mut at = self.len;
         self.len += 1;
         while at > 0 {
             let parent = (at - 1) / 4;
-            if self.heap[parent] <= key {
+            if self.keys[parent] <= key {
                 break;
             }
-            self.heap[at] = self.heap[parent];
+            self.keys[at] = self.keys[parent];
             at = parent;
         }
-        self.heap[at] = key;
+        self.keys[at] = key;
     }
 
     /// Puts an event in the place of the first one.
     #[inline]
     fn sift_down(&mut self, key: u64) {
-        let heap = &mut self.heap[..];
+        let keys = &mut self.keys[..];
         let mut at = 0;
         loop {
             let first = 4 * at + 1;
-            let Some(four) = heap.get(first..).and_then(<[u64]>::first_chunk::<4>) else { break };
+            let Some(four) = keys.get(first..).and_then(<[u64]>::first_chunk::<4>) else { break };
             let left = if four[1] < four[0] { (1, four[1]) } else { (0, four[0]) };
             let right = if four[3] < four[2] { (3, four[3]) } else { (2, four[2]) };
             let (child, least) = if right.1 < left.1 { right } else { left };
             if key <= least {
                 break;
             }
-            heap[at] = least;
+            keys[at] = least;
             at = first + child;
         }
-        heap[at] = key;
+        keys[at] = key;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::EventQueue;
+    use super::{EventQueue, FIRST_LINK, NEVER};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
+    const LINKS: u32 = 16;
+
+    fn next(events: &mut EventQueue) -> Option<(u64, u32)> {
+        let (time, element) = events.peek()?;
+        if (FIRST_LINK..FIRST_LINK + LINKS).contains(&element) {
+            events.plan_link(element - FIRST_LINK, NEVER);
+        } else {
+            events.remove_first();
+        }
+        Some((time, element))
+    }
+
     #[test]
     fn events_of_one_instant_happen_in_the_order_of_their_elements() {
-        let mut events = EventQueue::default();
-        for element in [5, 1, 9, 3] {
+        let mut events = EventQueue::new(LINKS as usize);
+        for element in [25, 0, 29, 23] {
             events.schedule(7, element);
         }
-        events.schedule(6, 8);
-        let order: Vec<_> = std::iter::from_fn(|| events.next()).collect();
-        assert_eq!(order, [(6, 8), (7, 1), (7, 3), (7, 5), (7, 9)]);
+        events.plan_link(4, 7);
+        events.plan_link(2, 7);
+        events.schedule(6, 28);
+        let order: Vec<_> = std::iter::from_fn(|| next(&mut events)).collect();
+        assert_eq!(order, [(6, 28), (7, 0), (7, 3), (7, 5), (7, 23), (7, 25), (7, 29)]);
     }
 
     proptest! {
-        /// Any mixture of taking, scheduling and putting off gives what a sorted set gives.
+        /// Any mixture of taking, scheduling and planning anew gives what a sorted set gives.
         #[test]
         fn an_event_queue_is_a_sorted_set(steps in prop::collection::vec((0..4_u8, 0..1000_u64, 0..64_u32), 1..400)) {
-            let mut events = EventQueue::default();
+            let mut events = EventQueue::new(LINKS as usize);
             let mut model = BTreeSet::new();
             for (step, time, element) in steps {
+                let is_link = (FIRST_LINK..FIRST_LINK + LINKS).contains(&element);
                 if step == 0 {
-                    prop_assert_eq!(events.next(), model.pop_first());
-                } else if step == 1 {
-                    prop_assert_eq!(events.peek(), model.first().copied());
-                    if let Some((before, element)) = events.peek() {
-                        let later = before + time;
-                        if later == before || !model.contains(&(later, element)) {
-                            model.pop_first();
-                            model.insert((later, element));
-                            events.replan_first(later, element);
-                        }
+                    prop_assert_eq!(next(&mut events), model.pop_first());
+                } else if is_link {
+                    model.retain(|&(_, other)| other != element);
+                    events.plan_link(element - FIRST_LINK, if step == 1 { NEVER } else { time });
+                    if step > 1 {
+                        model.insert((time, element));
                     }
                 } else if model.insert((time, element)) {
                     events.schedule(time, element);
                 }
+                prop_assert_eq!(events.peek(), model.first().copied());
             }
             while let Some(expected) = model.pop_first() {
-                prop_assert_eq!(events.next(), Some(expected));
+                prop_assert_eq!(next(&mut events), Some(expected));
             }
-            prop_assert_eq!(events.next(), None);
+            prop_assert_eq!(next(&mut events), None);
         }
     }
 }

@@ -29,6 +29,7 @@ mod run;
 mod schedule;
 mod simulation;
 mod tcp;
+mod tournament;
 
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;

@@ -3,7 +3,7 @@
 use braid_scenario::model::Change;
 
 use crate::datagram::Datagrams;
-use crate::event_queue::{Element, EventQueue, NEVER};
+use crate::event_queue::EventQueue;
 use crate::link::Link;
 use crate::packet::{Packet, Sacks, flags};
 
@@ -21,8 +21,6 @@ pub(crate) struct Network {
     pub(crate) links: Vec<Link>,
     /// Which of them look ahead.
     pub(crate) looks_ahead: Vec<bool>,
-    /// Number of the first link in the event queue.
-    pub(crate) first_element: Element,
     /// All routes one after another, each ended by [`END`].
     pub(crate) hops: Vec<u32>,
     pub(crate) sacks: Sacks,
@@ -79,7 +77,7 @@ impl Network {
             };
             if next & AHEAD == 0 {
                 if let Some(time) = link.carry(Packet { arrival, hop, flags, ..packet }) {
-                    self.events.schedule(time, self.first_element + number);
+                    self.events.plan_link(number, time);
                 }
                 return;
             }
@@ -97,26 +95,17 @@ impl Network {
         let Self { now, links, sacks, datagrams, .. } = self;
         let forget = |dropped: &Packet| forget(sacks, datagrams, dropped);
         if let Some(time) = links[link as usize].offer_managed(*now, packet, forget) {
-            self.events.schedule(time, self.first_element + link);
+            self.events.plan_link(link, time);
         }
     }
 
-    /// A link's event, the next one: the packet that arrives at its end, if that is also the end of its route.
+    /// A link's event: the packet that arrives at its end, if that is also the end of its route.
     #[inline]
     pub(crate) fn arrive(&mut self, link: u32) -> Option<Packet> {
         let Self { now, links, sacks, datagrams, .. } = self;
         let own = &mut links[link as usize];
-        if !own.is_due(*now) {
-            self.events.remove_first();
-            return None;
-        }
         let packet = own.arrive(*now, |dropped| forget(sacks, datagrams, dropped));
-        let due = own.due_ns();
-        if due == NEVER {
-            self.events.remove_first();
-        } else {
-            self.events.replan_first(due, self.first_element + link);
-        }
+        self.events.plan_link(link, own.due_ns());
         let packet = packet?;
         if packet.flags & flags::LOST != 0 {
             forget(&mut self.sacks, &mut self.datagrams, &{ packet });
@@ -142,7 +131,7 @@ impl Network {
         let Self { now, links, sacks, datagrams, .. } = self;
         let forget = |dropped: &Packet| forget(sacks, datagrams, dropped);
         if let Some(time) = links[link as usize].change(*now, change, forget) {
-            self.events.schedule(time, self.first_element + link);
+            self.events.plan_link(link, time);
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn is_foreseeable(model: &Direction) -> bool {
 pub(crate) struct Link {
     wire: Wire,
     queue: Queue,
-    /// The event queue's entry that is still meant; [`NEVER`] if none is.
+    /// When something happens next, as the event queue knows it; [`NEVER`] if nothing does.
     planned: u64,
 }
 
@@ -69,8 +69,8 @@ impl Link {
         fifo.offer(&mut self.wire, now, came, size, flags)
     }
 
-    /// Offers a packet to a managed queue. `dropped` gets what leaves it unsent, this packet or others. Returns the time of a new
-    /// entry in the event queue, if one is needed.
+    /// Offers a packet to a managed queue. `dropped` gets what leaves it unsent, this packet or others. Returns when something
+    /// happens next, if that has changed; [`NEVER`] if nothing does.
     pub(crate) fn offer_managed(
         &mut self,
         now: u64,
@@ -82,8 +82,7 @@ impl Link {
         self.replan()
     }
 
-    /// Takes a packet that was offered to the end of the link. Returns the time of a new entry in the event
-    /// queue, if one is needed.
+    /// Takes a packet that was offered to the end of the link. Returns when something happens next, if nothing was planned.
     #[inline]
     pub(crate) fn carry(&mut self, packet: Packet) -> Option<u64> {
         let arrival = packet.arrival;
@@ -93,12 +92,6 @@ impl Link {
             self.planned = arrival;
             arrival
         })
-    }
-
-    /// Whether the event queue's entry for `now` is meant, and not replaced by a later decision.
-    #[inline]
-    pub(crate) fn is_due(&self, now: u64) -> bool {
-        self.planned == now
     }
 
     /// What is due happens: the packet that arrives, if one does. The link is due again at [`Link::due_ns`].
@@ -124,7 +117,7 @@ impl Link {
         arrives
     }
 
-    /// When something happens next, so that the event queue has an entry for it; [`NEVER`] if nothing does.
+    /// When something happens next; [`NEVER`] if nothing does.
     #[inline]
     pub(crate) fn due_ns(&self) -> u64 {
         self.planned
@@ -148,18 +141,15 @@ impl Link {
         }
     }
 
-    /// The time of a new entry in the event queue, if one is needed.
+    /// When something happens next, if that is another time than was planned; [`NEVER`] if nothing does.
     fn replan(&mut self) -> Option<u64> {
         let next = self.next_event();
-        if next == self.planned {
-            return None;
-        }
-        self.planned = next;
-        (next != NEVER).then_some(next)
+        let before = std::mem::replace(&mut self.planned, next);
+        (next != before).then_some(next)
     }
 
-    /// Something changes now. `dropped` gets what leaves the queue unsent. Returns the time of a new entry in the event queue,
-    /// if one is needed.
+    /// Something changes now. `dropped` gets what leaves the queue unsent. Returns when something happens next, if
+    /// that has changed; [`NEVER`] if nothing does.
     pub(crate) fn change(
         &mut self,
         now: u64,

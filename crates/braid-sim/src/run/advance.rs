@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use super::calendar::Plan;
-use super::state::{FIRST_LINK, Run};
+use super::state::Run;
 use crate::application::Application;
-use crate::event_queue::Element;
+use crate::event_queue::{Element, FIRST_LINK};
 
 /// Windows are sampled this often.
 const SAMPLE_NS: u64 = braid_results::measure::SAMPLE_INTERVAL_NS;

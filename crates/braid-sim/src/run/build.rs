@@ -8,12 +8,12 @@ use braid_scenario::model::{self, Scenario};
 use super::calendar::Plan;
 use super::look_ahead;
 use super::retired::Retired;
-use super::state::{FIRST_LINK, NOBODY, Path, Run};
+use super::state::{NOBODY, Path, Run};
 use crate::LONGEST_NS;
 use crate::application::Application;
 use crate::connection::Connection;
 use crate::datagram::Datagrams;
-use crate::event_queue::{Element, EventQueue, MAX_ELEMENTS};
+use crate::event_queue::{Element, EventQueue, FIRST_LINK, MAX_ELEMENTS};
 use crate::link::Link;
 use crate::network::Network;
 use crate::options::{Error, Options, usual_scheduler};
@@ -83,10 +83,9 @@ impl<'a> Run<'a> {
             scenario,
             network: Network {
                 now: 0,
-                events: EventQueue::default(),
+                events: EventQueue::new(links.len()),
                 links,
                 looks_ahead,
-                first_element: FIRST_LINK,
                 hops: Vec::new(),
                 sacks: Sacks::default(),
                 datagrams: Datagrams::default(),

@@ -3,8 +3,8 @@
 use braid_results::measure::Measurements;
 
 use super::counts::difference;
-use super::state::{CALENDAR, Run};
-use crate::event_queue::moment;
+use super::state::Run;
+use crate::event_queue::{CALENDAR, moment};
 
 impl Run<'_> {
     /// Runs to the end and returns what was measured.

@@ -11,15 +11,12 @@ use super::calendar::Plan;
 use super::retired::Retired;
 use crate::application::Application;
 use crate::connection::Connection;
-use crate::event_queue::{Element, NEVER};
+use crate::event_queue::{CALENDAR, Element, NEVER};
 use crate::network::Network;
 use crate::packet::Packet;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 
-/// The calendar's number in the event queue: what it holds happens before anything else of the same instant.
-pub(super) const CALENDAR: Element = 0;
-pub(super) const FIRST_LINK: Element = 1;
 /// No subflow is marked with this.
 pub(super) const NOBODY: u32 = u32::MAX;
 

@@ -6,8 +6,8 @@
 use braid_results::measure::Measurements;
 
 use super::offsets::Offsets;
-use super::state::{FIRST_LINK, Run};
-use crate::event_queue::moment;
+use super::state::Run;
+use crate::event_queue::{FIRST_LINK, moment};
 use crate::observe::{Acknowledgement, At, Event, LossCause, Observer, ReductionCause, Sent, State};
 use crate::packet::flags;
 use crate::tcp::sender::Phase;

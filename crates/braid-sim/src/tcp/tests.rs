@@ -83,10 +83,9 @@ impl Bench {
             senders: [Sender::new(setup, Controller::new(&spec))],
             network: Network {
                 now: 1_000 * MS,
-                events: EventQueue::default(),
+                events: EventQueue::new(1),
                 links: vec![Link::new(&direction, 1, "test", false)],
                 looks_ahead: vec![false],
-                first_element: 1,
                 hops: vec![0, END],
                 sacks: Sacks::default(),
                 datagrams: crate::datagram::Datagrams::default(),

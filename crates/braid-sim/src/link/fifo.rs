@@ -131,12 +131,14 @@ impl Fifo {
         self.early_drops.push_back(came);
     }
 
-    /// Makes room for a quarter more, if so many have departed.
+    /// Makes room for half as much again or a quarter, if so many have departed.
     #[cold]
     fn forget_departed(&mut self, now: u64) {
-        let quarter = self.sent.start().wrapping_add(self.sent.len() / 4);
-        if self.sent.get(quarter).departure <= now {
-            self.sent.remove_below(quarter);
+        for part in [2, 4] {
+            let end = self.sent.start().wrapping_add(self.sent.len() / part);
+            if self.sent.get(end).departure <= now {
+                return self.sent.remove_below(end);
+            }
         }
     }
 

@@ -90,7 +90,7 @@ pub(super) struct Wire {
     latest_transmission_ns: u64,
     latest_size: u16,
     pub(super) delay_ns: u64,
-    /// Packets may be lost, or be later than rate and delay say.
+    /// Packets may be lost in other than random ways, or be later than rate and delay say.
     disturbs: bool,
     jitter_ns: u64,
     reordering: bool,
@@ -129,7 +129,7 @@ impl Wire {
     }
 
     fn note_disturbances(&mut self) {
-        self.disturbs = self.jitter_ns > 0 || self.loses_below > 0 || self.losses.is_some();
+        self.disturbs = self.jitter_ns > 0 || self.losses.is_some();
     }
 
     pub(super) fn change(&mut self, change: &Change) {
@@ -186,8 +186,9 @@ impl Wire {
         self.busy_until = departs;
         self.counts.queue_integral += u128::from(departs - came);
         let arrival = departs + self.delay_ns;
-        if self.disturbs {
-            let (arrival, lost) = self.disturb(came, departs, arrival);
+        let lost = self.loses_below > 0 && self.random.hits(self.loses_below);
+        if lost || self.disturbs {
+            let (arrival, lost) = self.disturb(came, departs, arrival, lost);
             if lost {
                 *flags |= flags::LOST;
             }
@@ -203,11 +204,10 @@ impl Wire {
         self.last_arrival
     }
 
-    /// Loses or delays what came to the link then, departs then and is to arrive then. Returns when it does, and whether it is
-    /// lost. Cold, as most wires need the registers.
+    /// Loses, unless it is lost already, or delays what came to the link then, departs then and is to arrive then. Returns when
+    /// it does, and whether it is lost. Cold, as most wires need the registers.
     #[cold]
-    fn disturb(&mut self, came: u64, departs: u64, mut arrival: u64) -> (u64, bool) {
-        let mut lost = self.loses_below > 0 && self.random.hits(self.loses_below);
+    fn disturb(&mut self, came: u64, departs: u64, mut arrival: u64, mut lost: bool) -> (u64, bool) {
         if let Some(losses) = &mut self.losses {
             lost |= losses.hit(&mut self.random, came, departs);
         }

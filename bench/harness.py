@@ -62,17 +62,19 @@ def braid_packets(runs: list[dict]) -> int:
 class Usage:
     cpu: float  # user and system, seconds
     rss: int  # peak resident set, KiB
+    own: int  # of that what is not the program's file, KiB; looked at every 10 ms
     output: str
 
 
 def measure(command: list[str]) -> Usage:
     """Runs a program to its end and reads what it used."""
-    rss = 0
+    rss = own = 0
     with tempfile.TemporaryFile("w+") as output:
         with subprocess.Popen(command, stdout=output) as process:
             while True:
                 # Not rusage's maximum: that counts what this process had in memory before the program was started.
-                rss = max(rss, resident_peak(process.pid))
+                seen = resident(process.pid)
+                rss, own = max(rss, seen.get("VmHWM", 0)), max(own, seen.get("RssAnon", 0))
                 ended, status, usage = os.wait4(process.pid, os.WNOHANG)
                 if ended:
                     break
@@ -81,21 +83,20 @@ def measure(command: list[str]) -> Usage:
         if process.returncode != 0:
             sys.exit(f"{' '.join(command)}: exit {process.returncode}")
         output.seek(0)
-        return Usage(usage.ru_utime + usage.ru_stime, rss, output.read())
+        return Usage(usage.ru_utime + usage.ru_stime, rss, own, output.read())
 
 
-def resident_peak(pid: int) -> int:
-    """Peak resident set of a running process so far, KiB; 0 once it has ended or before it runs its own program."""
+def resident(pid: int) -> dict[str, int]:
+    """What a running process has in memory, KiB: the peak of all of it as VmHWM, and RssAnon; nothing once it has ended or
+    before it runs its own program."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
-        return 0
-    for line in status.splitlines():
-        if line.startswith("Name:") and line.split()[1].startswith("python"):
-            return 0
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1])
-    return 0
+        return {}
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    if fields.get("Name", "").strip().startswith("python"):
+        return {}
+    return {name: int(fields[name].split()[0]) for name in ("VmHWM", "RssAnon") if name in fields}
 
 
 def build_ns3(folder: Path, name: str) -> str:

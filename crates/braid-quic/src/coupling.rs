@@ -35,7 +35,7 @@ impl Coupling {
     pub fn with_initial(spec: &Spec, window: u32, ssthresh: Option<u32>) -> Self {
         Self {
             spec: spec.clone(),
-            initial_window: window.clamp(crate::path::LEAST_WINDOW, 1 << 20),
+            initial_window: window.clamp(crate::published::LEAST_WINDOW, 1 << 20),
             initial_ssthresh: ssthresh,
             shared: Arc::new(Shared::new()),
         }

@@ -8,11 +8,8 @@ use braid_algorithms::layout::{
 use braid_algorithms::{Algorithm, Controller, Spec};
 
 use crate::packets::{Packets, Sent};
-use crate::published::Published;
+use crate::published::{LEAST_WINDOW, Published};
 use crate::rtt::Rtt;
-
-/// Smallest window, packets (RFC 9002 sect. 7.2).
-pub(crate) const LEAST_WINDOW: u32 = 2;
 
 /// What is known of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

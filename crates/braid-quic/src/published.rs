@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use braid_algorithms::layout::Subflow;
 
-use crate::path::LEAST_WINDOW;
+/// Smallest window, packets (RFC 9002 sect. 7.2).
+pub(crate) const LEAST_WINDOW: u32 = 2;
 
 /// Written at the path's own events only, which the stack delivers one after the other: no other path's event changes what is
 /// in here but the place.

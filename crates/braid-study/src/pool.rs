@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn collect(count: usize, jobs: usize, enough: usize) -> Vec<usize> {
-        let work = |_: &mut (), index: usize| {
+        let work = |(): &mut (), index: usize| {
             // Later ones are ready first.
             thread::sleep(Duration::from_millis((count - index) as u64 % 4));
             index * index
@@ -163,7 +163,7 @@ mod tests {
     fn nothing_new_begins_once_cancelled() {
         let cancel = Cancel::new();
         let begun = AtomicUsize::new(0);
-        let work = |_: &mut (), index| {
+        let work = |(): &mut (), index| {
             begun.fetch_add(1, Ordering::Relaxed);
             if index >= 3 {
                 cancel.cancel();

@@ -180,6 +180,7 @@ impl Store {
     }
 
     /// Whether a run is kept.
+    #[cfg(feature = "parquet")]
     pub(crate) fn has(&self, key: &Key) -> bool {
         self.index.contains_key(key)
     }

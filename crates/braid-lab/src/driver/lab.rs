@@ -4,7 +4,9 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
 };
 
 use braid_algorithms::Spec;
@@ -69,7 +71,9 @@ struct Image {
 }
 
 /// On a busy machine one guest in ten has to begin again; where there are two guests for each processor, two in three.
-const ATTEMPTS: usize = 30;
+const ATTEMPTS: usize = 60;
+/// So many beside others; then a guest waits for a processor of its own.
+const ATTEMPTS_BESIDE: usize = 5;
 
 impl Lab {
     /// Gets everything ready for these scenarios with each of these packet schedulers: the kernel (by name or file), images
@@ -219,11 +223,31 @@ impl Lab {
     ) -> Result<Report, Error> {
         [Some(&image.file), image.snapshot.as_ref()].into_iter().flatten().for_each(|path| mark(path));
         let boot = Boot { kernel: &self.kernel.image, image: &image.file };
-        let (processor, _mine) = self.free_processor().unzip();
-        let place = Place { folder: &self.folder, processor };
-        let mut attempt = || qemu::run(&self.qemu, &boot, begin, job, &place, packets, stop).transpose();
-        let done = (0..ATTEMPTS).find_map(|_| attempt());
-        done.unwrap_or_else(|| Err(Error::guest(job::CLOCK_MOVED)))
+        let mut mine = self.free_processor();
+        for attempt in 0..ATTEMPTS {
+            if mine.is_none() && attempt >= ATTEMPTS_BESIDE {
+                mine = self.wait_for_processor(stop);
+            }
+            let place =
+                Place { folder: &self.folder, processor: mine.as_ref().map(|(processor, _)| *processor) };
+            if let Some(report) = qemu::run(&self.qemu, &boot, begin, job, &place, packets, stop)? {
+                return Ok(report);
+            }
+        }
+        Err(Error::guest(job::CLOCK_MOVED))
+    }
+
+    /// One that becomes free within a minute.
+    fn wait_for_processor(&self, stop: &AtomicBool) -> Option<(usize, File)> {
+        const POLL: Duration = Duration::from_millis(100);
+        let going = |_: &_| !stop.load(Ordering::Relaxed);
+        (0..600).take_while(going).find_map(|_| {
+            let free = self.free_processor();
+            if free.is_none() {
+                thread::sleep(POLL);
+            }
+            free
+        })
     }
 
     /// One without a guest, of this braid or of another, while its lock is held.

@@ -10,7 +10,7 @@ use braid_kernel::PREFIX;
 use crate::Failure;
 use crate::failure::FAILED;
 use crate::names::{parse, short};
-use crate::peer;
+use crate::{own, peer};
 
 const CONFIGURATION: &str = "/etc/braid";
 const UNITS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
@@ -18,6 +18,14 @@ const UNITS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/li
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants";
 
 pub(crate) fn enable(text: &str, name: Option<&str>, peer: Option<&str>) -> Result<(), Failure> {
+    if let Some((file, _)) = own::file(text) {
+        let own = file.file_stem().unwrap_or_default().to_string_lossy();
+        let name = short(name.unwrap_or(&own));
+        return Err(Failure::bad_input(
+            format!("{} cannot be enabled: nobody compiles a file of yours after a boot", file.display()),
+            format!("`braid load {text} --as {name} && braid default {name}` does it until the next boot"),
+        ));
+    }
     let spec = parse(text)?;
     let name = short(name.unwrap_or(spec.algorithm().name()));
     check(name)?;

@@ -23,12 +23,19 @@ pub(crate) fn add(file: &Path, in_kernel: bool) -> Result<&'static Algorithm, Fa
 /// What is to be loaded into a kernel: `NAME[:key=value]...`, or `FILE.c[:key=value]...`.
 #[cfg(target_os = "linux")]
 pub(crate) fn parse(text: &str) -> Result<Spec, Failure> {
+    match file(text) {
+        None => names::parse(text),
+        Some((file, params)) => names::parse(&format!("{}{params}", add(file, true)?.name())),
+    }
+}
+
+/// The parts of `FILE.c[:key=value]...`.
+#[cfg(target_os = "linux")]
+pub(crate) fn file(text: &str) -> Option<(&Path, &str)> {
     let (file, params) = match text.find(".c:") {
         Some(end) => text.split_at(end + 2),
         None => (text, ""),
     };
-    if Path::new(file).extension().is_none_or(|extension| extension != "c") {
-        return names::parse(text);
-    }
-    names::parse(&format!("{}{params}", add(Path::new(file), true)?.name()))
+    let file = Path::new(file);
+    (file.extension()? == "c").then_some((file, params))
 }

@@ -12,7 +12,7 @@ use braid_results::measure::Measurements;
 use braid_schedulers::Spec as Scheduler;
 use braid_study::{Plan, Planned, files};
 
-use crate::args::RunArgs;
+use crate::args::{Backend, RunArgs};
 use crate::command::{self, VERSION};
 use crate::{Failure, list};
 
@@ -173,6 +173,12 @@ fn command_of(args: &RunArgs) -> String {
     }
     for file in &args.algorithm {
         words.extend(["--algorithm".to_owned(), file.display().to_string()]);
+    }
+    if args.backend != Backend::Sim {
+        words.extend(["--backend".to_owned(), args.backend.name().to_owned()]);
+    }
+    if let Some(kernel) = &args.kernel {
+        words.extend(["--kernel".to_owned(), kernel.clone()]);
     }
     let seeds = match (args.seeds.first(), args.seeds.last()) {
         (1, last) => last.to_string(),

@@ -100,7 +100,7 @@ fn enable_writes_the_units_configuration_and_makes_one_algorithm_the_default_dis
 
 #[test]
 fn what_keeps_enable_from_working_is_named_with_the_remedy_and_nothing_is_half_done() {
-    let cases: [(&str, &[&str]); 6] = [
+    let cases: [(&str, &[&str]); 7] = [
         (
             "rmdir /run/systemd/system; braid enable olia",
             &["systemd does not run here", "braid load olia --as olia && braid default olia"],
@@ -110,6 +110,10 @@ fn what_keeps_enable_from_working_is_named_with_the_remedy_and_nothing_is_half_d
             &["units braid@.service", "not installed", "Debian package"],
         ),
         ("braid enable oliaa", &["did you mean `olia`?"]),
+        (
+            "braid enable ./mine.c:gain=2",
+            &["mine.c cannot be enabled", "`braid load ./mine.c:gain=2 --as mine && braid default mine`"],
+        ),
         ("braid enable olia --as ../../x", &["1 to 9 characters"]),
         (
             "dd if=/dev/zero of=/etc/fill bs=1k 2>/dev/null || :; braid enable cubic:beta=0.8; ls /etc/systemd/system/multi-user.target.wants",

@@ -16,7 +16,9 @@ use super::{
     processors::Processors,
     run::Run,
 };
-use crate::job::{Added, CLOCK_MOVED, JOB_ITEM, JOB_MODULE, MODULES, SCHEDULER_MODULE};
+use crate::job::{
+    Added, BEAT, CLOCK_MOVED, JOB_ITEM, JOB_MODULE, MODULES, SCHEDULER_MODULE, VERIFIED, VERIFIES,
+};
 
 /// Does what the guest is there for. The host ends the guest.
 pub fn agent() -> ! {
@@ -104,12 +106,16 @@ fn clock_ns() -> u64 {
     return 0;
 }
 
-/// Tells the host that the guest is ready, and then that another second of the run has passed. The port to the host is no
-/// way for it: how long that takes depends on how busy the host is.
+/// Tells the host that the guest is ready, and then that another second of the run has passed.
 fn beat() {
+    tell(BEAT);
+}
+
+/// The port to the host is no way for it: how long that takes depends on how busy the host is.
+fn tell(what: u8) {
     const DEBUG_CONSOLE: u16 = 0xe9;
     may_use(DEBUG_CONSOLE);
-    write_port(DEBUG_CONSOLE, b'.');
+    write_port(DEBUG_CONSOLE, what);
 }
 
 /// Without it, writing to the port ends the process, and so the guest.
@@ -138,7 +144,14 @@ fn work(processors: Processors) -> Result<Done, String> {
     job.added.iter().try_for_each(Added::make_known)?;
     for (name, spec) in &job.algorithms {
         let spec = Spec::parse(spec).map_err(failed(spec))?;
+        let is_users = job.added.iter().any(|added| added.name == spec.algorithm().name());
+        if is_users {
+            tell(VERIFIES);
+        }
         braid_kernel::load(&spec, name).map_err(failed(format!("loading {}", spec.text())))?;
+        if is_users {
+            tell(VERIFIED);
+        }
     }
     if let Some(parameters) = &job.schedulers {
         load(SCHEDULER_MODULE, parameters)?;

@@ -22,7 +22,7 @@ use rustix::{
 use serde_json::{Value, json};
 
 use super::{error::Error, image::PROGRAM, scratch::Scratch};
-use crate::job::{self, CLOCK_MOVED, Inbox, JOB_ITEM, Job, Packet, Report};
+use crate::job::{self, BEAT, CLOCK_MOVED, Inbox, JOB_ITEM, Job, Packet, Report, VERIFIES};
 
 /// The name of the snapshot within its file.
 const SNAPSHOT: &str = "booted";
@@ -122,6 +122,25 @@ pub(crate) struct Place<'a> {
     /// The only processor for it: its threads work by turns, and are slower where they have to call each other from one
     /// processor to another.
     pub(crate) processor: Option<usize>,
+}
+
+/// Why a guest is given up that has told so much since it was ready.
+fn hangs(told: &[u8], busy: Duration, idle: Duration) -> String {
+    let checks = told.last() == Some(&VERIFIES) && busy > PATIENCE_BUSY;
+    let (busy, idle) = (busy.as_secs(), idle.as_secs());
+    if checks {
+        return format!(
+            "the guest's kernel has not accepted the algorithm after {busy} s of computing: its verifier follows every way \
+             through the code, and loops within loops, or branches within them, have too many; give loops smaller bounds"
+        );
+    }
+    let after = match told.split(|&what| what == BEAT).count() - 1 {
+        0 => "before its first second".to_owned(),
+        second => format!("after second {second} of the run"),
+    };
+    format!(
+        "the guest hangs {after}: it computed for {busy} s since without a sign of life, and nothing for {idle} s"
+    )
 }
 
 /// A guest that runs; it ends with this.
@@ -296,16 +315,9 @@ impl Guest {
             return Err(Error::writing(self.folder.path(), &io::ErrorKind::StorageFull.into()));
         }
         if busy > PATIENCE_BUSY || idle > PATIENCE_IDLE {
-            let after = match self.heard - self.early {
-                0 => "before its first second".to_owned(),
-                second => format!("after second {second} of the run"),
-            };
-            return Err(Error::guest(format!(
-                "the guest hangs {after}: it computed for {} s since without a sign of life, and nothing for {} s{}",
-                busy.as_secs(),
-                idle.as_secs(),
-                self.log()
-            )));
+            let told = fs::read(self.folder.path().join("beats")).unwrap_or_default();
+            let told = told.get(self.early as usize..).unwrap_or_default();
+            return Err(Error::guest(hangs(told, busy, idle) + &self.log()));
         }
         Ok(())
     }
@@ -453,4 +465,20 @@ fn empty_disk() -> Vec<u8> {
         put(2 * CLUSTER + 2 * cluster, &1_u16.to_be_bytes());
     }
     disk
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verifier_that_does_not_end_is_told_from_a_guest_that_hangs() {
+        let (busy, idle) = (Duration::from_secs(121), Duration::from_secs(1));
+        let verifies = hangs(b"v!v", busy, idle);
+        assert!(verifies.contains("has not accepted the algorithm after 121 s of computing"), "{verifies}");
+        assert!(hangs(b"v!", busy, idle).starts_with("the guest hangs before its first second"));
+        assert!(hangs(b"v!..", busy, idle).starts_with("the guest hangs after second 2 of the run"));
+        // It does not even compute.
+        assert!(hangs(b"v", idle, busy).starts_with("the guest hangs before its first second"));
+    }
 }

@@ -25,7 +25,7 @@
 //! |---|---|---|
 //! | `ControllerFactory::build` | `INIT` | a subflow with the next id; not eligible before its first RTT sample. With eight paths alive a further one is alone, a coupling of its own |
 //! | `on_packet_sent` | `ON_IDLE_RESTART` | if nothing was in flight; without decay, as the stack paces (RFC 9002 sect. 7.8). Notes what rate samples need |
-//! | `on_ack`, each packet | none | counted until the batch ends; the packet sent last gives the RTT and its minimum, the one sent first the smoothed RTT, as in TCP: so the wait for an ACK counts, and window by RTT is the rate |
+//! | `on_ack`, each packet | none | counted until the batch ends; the packet sent last gives the RTT and its minimum, the one sent first the smoothed RTT, as in TCP: so the wait for an ACK counts, and window by RTT is the rate. The peer's stack sends the ACKs of all paths on its open path with the lowest id, whose way back is so in every path's RTT |
 //! | `on_end_acks` | `ON_RECOVERED` (exit), then `ON_ACK` | once per ACK frame. The episode ends when a packet is acknowledged that was sent after its beginning; only such packets grow the window, counted in bytes |
 //! | `on_congestion_event`, loss | `ON_LOSS` (fast retransmit) | unless the packet was sent before the episode began. The window goes to ssthresh at once (RFC 9002 sect. 7.3.2). The stack reports it after the ACK that revealed it, so that ACK's growth comes first |
 //! | `on_congestion_event`, persistent | `ON_LOSS` (RTO) | within an episode only for algorithms that own their window; the window is 2 packets then |

@@ -330,7 +330,7 @@ fn tested(network: &Source, options: &Options) -> Result<Measured, String> {
     let phase = |(number, paths): (usize, &Vec<usize>)| {
         let subflows: Vec<&SubflowCounts> =
             flows[number].iter().map(|&flow| &measurements.connections[flow].subflows[0]).collect();
-        let begin_s = number as f64 * probe::PHASE_S;
+        let begin_s = number as f64 * (probe::PHASE_S + probe::PAUSE_S);
         let mut looks = looks(&subflows);
         looks.retain(|look| {
             look.at_s >= begin_s + probe::BEGINNING_S && look.at_s < begin_s + probe::PHASE_S - 0.05
@@ -347,10 +347,11 @@ fn tested(network: &Source, options: &Options) -> Result<Measured, String> {
 /// The network with a TCP flow for each path and phase in place of the connection, and their places.
 fn probing(cell: &Scenario, phases: &[Vec<usize>]) -> (Scenario, Vec<Vec<usize>>) {
     let length = (probe::PHASE_S * 1e9) as u64;
+    let each = length + (probe::PAUSE_S * 1e9) as u64;
     let mut cell = cell.clone();
     let asked = cell.connections.remove(0);
     let mut ids = Vec::new();
-    cell.duration_ns = phases.len() as u64 * length;
+    cell.duration_ns = phases.len() as u64 * each;
     cell.warmup_ns = 0;
     for (number, phase) in phases.iter().enumerate() {
         let mut of_phase = Vec::new();
@@ -364,8 +365,8 @@ fn probing(cell: &Scenario, phases: &[Vec<usize>]) -> (Scenario, Vec<Vec<usize>>
                 cc: Some("cubic".to_owned()),
                 scheduler: None,
                 traffic: Traffic::Bulk,
-                start_ns: number as u64 * length,
-                stop_ns: Some((number as u64 + 1) * length),
+                start_ns: number as u64 * each,
+                stop_ns: Some(number as u64 * each + length),
                 subflows: vec![subflow],
                 ..asked.clone()
             });

@@ -10,6 +10,9 @@ use crate::measured::{Measured, Pair, Sharing};
 pub const PHASE_S: f64 = 15.0;
 /// Of them, these do not count: flows begin.
 pub const BEGINNING_S: f64 = 3.0;
+/// Seconds between two phases, in which queues empty: else the first packet of a path waits for those of the one before, and its lowest
+/// RTT is too high.
+pub const PAUSE_S: f64 = 0.7;
 
 /// Of a full packet.
 const PACKET_BITS: f64 = 12_000.0;

@@ -6,7 +6,7 @@ use braid_algorithms::Spec;
 use braid_results::{OK, Run};
 use braid_scenario::model::{Connection, Kind as Of, Scenario, Subflow, Traffic};
 use braid_scenario::{File, Source};
-use braid_study::{Cancel, Error, Event, Kind, Planned, Seeds, Study, load};
+use braid_study::{Cancel, Error, Event, Kind, Plan, Planned, Seeds, Study, load};
 
 use crate::choice::{Advice, Figures, Row, Seed};
 
@@ -125,38 +125,52 @@ impl Question {
         let mut fewer: BTreeSet<Vec<String>> = worlds.iter().filter_map(|(world, _)| world.fewer()).collect();
         fewer.extend(self.using);
         let fewer: Vec<Vec<String>> = fewer.into_iter().collect();
-        let mut study = Study::new(Vec::<String>::new()).seeds(self.seeds).schedulers(self.schedulers);
-        for (world, file) in &worlds {
-            let planned = |cell: Scenario, specs: &Vec<Spec>| {
-                let mut file = file.clone();
-                file.cells = vec![cell];
-                Planned { file, specs: specs.clone() }
-            };
-            study = study
-                .planned(planned(world.alone(&[]), &specs))
-                .planned(planned(world.beside(&[]), &specs))
-                .planned(planned(world.instead(), &usual));
-            for only in &fewer {
-                study = study
-                    .planned(planned(world.alone(only), &usual))
-                    .planned(planned(world.beside(only), &usual));
-            }
-        }
-        let plan = study.check()?;
-        let total = plan.len();
+        let (mut runs, mut schedulers) = (Vec::new(), Vec::new());
         let mut done = 0;
-        let results = plan.execution().cancel(&self.cancel).collect_with(|event| {
-            if let Event::Finished(_) = event {
-                done += 1;
-                tell(done, total);
+        let plans: Vec<Plan> = halves(self.seeds)
+            .map(|(seeds, order)| {
+                let schedulers = self.schedulers.iter().map(String::as_str);
+                let mut study = Study::new(Vec::<String>::new()).seeds(seeds).schedulers(schedulers);
+                for (world, file) in &worlds {
+                    let planned = |cell: Scenario, specs: &Vec<Spec>| {
+                        let mut file = file.clone();
+                        file.cells = vec![order.of(cell)];
+                        Planned { file, specs: specs.clone() }
+                    };
+                    study = study
+                        .planned(planned(world.alone(&[]), &specs))
+                        .planned(planned(world.beside(&[]), &specs))
+                        .planned(planned(world.instead(), &usual));
+                    for only in &fewer {
+                        study = study
+                            .planned(planned(world.alone(only), &usual))
+                            .planned(planned(world.beside(only), &usual));
+                    }
+                }
+                study.check()
+            })
+            .collect::<Result<_, _>>()?;
+        let total = plans.iter().map(Plan::len).sum();
+        for plan in plans {
+            let results = plan.execution().cancel(&self.cancel).collect_with(|event| {
+                if let Event::Finished(_) = event {
+                    done += 1;
+                    tell(done, total);
+                }
+            })?;
+            if let Some(failed) = results.runs().iter().find(|run| run.status != OK) {
+                let message = format!("a run with {} failed: {}", failed.cc, failed.status);
+                return Err(Error::new(Kind::Failed, message));
             }
-        })?;
-        if let Some(failed) = results.runs().iter().find(|run| run.status != OK) {
-            let message = format!("a run with {} failed: {}", failed.cc, failed.status);
-            return Err(Error::new(Kind::Failed, message));
+            plan.schedulers().clone_into(&mut schedulers);
+            let groups = results.runs().chunks(plan.seeds_of_each()).map(<[Run]>::to_vec);
+            if runs.is_empty() {
+                runs = groups.collect();
+            } else {
+                runs.iter_mut().zip(groups).for_each(|(runs, more): (&mut Vec<Run>, _)| runs.extend(more));
+            }
         }
-        let schedulers = plan.schedulers().to_vec();
-        let groups: Vec<&[Run]> = results.runs().chunks(plan.seeds_of_each()).collect();
+        let groups: Vec<&[Run]> = runs.iter().map(Vec::as_slice).collect();
         let each = schedulers.len();
         let candidates = specs.len() * each;
         let of_world = groups.chunks((2 * specs.len() + 1 + 2 * fewer.len()) * each);
@@ -183,6 +197,56 @@ impl Question {
         }
         Ok(Advice::of(rows))
     }
+}
+
+/// In which order flows begin that begin at the same time. The first one's packets are before the others' in every round of slow
+/// start, so it leaves slow start last and has twice as much for a minute (docs/tcp-model.md): nothing that an algorithm deserves.
+#[derive(Clone, Copy)]
+enum Order {
+    AsListed,
+    Reversed,
+}
+
+impl Order {
+    fn of(self, mut cell: Scenario) -> Scenario {
+        if let Self::Reversed = self {
+            cell.connections.reverse();
+        }
+        cell
+    }
+}
+
+/// How many of so many seeds go first, in the order listed.
+fn as_listed(count: usize) -> usize {
+    count.div_ceil(2)
+}
+
+/// One half of the seeds in one order, one in the other.
+fn halves(seeds: Seeds) -> impl Iterator<Item = (Seeds, Order)> {
+    let (first, last) = (seeds.first(), seeds.last());
+    let middle = first + (last - first) / 2;
+    let other = Seeds::new(middle + 1, last).map(|seeds| (seeds, Order::Reversed));
+    Seeds::new(first, middle).map(|seeds| (seeds, Order::AsListed)).into_iter().chain(other)
+}
+
+/// The same mean, and the scatter that there is within each order: what the order does is no chance.
+fn within_orders(mut losses: Vec<f64>) -> Vec<f64> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let count = losses.len() as f64;
+    if losses.len() < 4 {
+        return losses;
+    }
+    let all = mean(&losses);
+    let (one, other) = losses.split_at_mut(as_listed(count as usize));
+    // Two means were taken from them, and who reads them expects one.
+    let wider = ((count - 1.0) / (count - 2.0)).sqrt();
+    for half in [one, other] {
+        let own = mean(half);
+        for loss in half.iter_mut() {
+            *loss = all + (*loss - own) * wider;
+        }
+    }
+    losses
 }
 
 /// A network, and which connection the question is about.
@@ -271,8 +335,8 @@ impl World {
         cell
     }
 
-    /// As [`World::beside`], with a TCP flow at each bottleneck in place of the connection. In its place among the connections,
-    /// too: of equal flows that begin at the same time the first has twice as much for a minute, where lines are fast.
+    /// As [`World::beside`], with a TCP flow at each bottleneck in place of the connection; in its place among the connections, too
+    /// ([`Order`]).
     fn instead(&self) -> Scenario {
         let mut cell = self.beside(&[]);
         let traffic = &cell.connections[self.asked].traffic;
@@ -322,10 +386,8 @@ impl World {
                 |run: &Run| run.connections.iter().find(|one| one.id == flow.name).map(|one| one.goodput_bps);
             let kept: Vec<f64> = instead.iter().filter_map(goodput).collect();
             let mean = kept.iter().sum::<f64>() / kept.len().max(1) as f64;
-            kept.iter()
-                .zip(beside.iter().filter_map(goodput))
-                .map(|(kept, left)| (kept - left) / mean)
-                .collect()
+            let losses = kept.iter().zip(beside.iter().filter_map(goodput));
+            within_orders(losses.map(|(kept, left)| (kept - left) / mean).collect())
         };
         cell.connections.iter().filter(takes_all).map(loses).collect()
     }
@@ -333,7 +395,30 @@ impl World {
 
 #[cfg(test)]
 mod tests {
+    use braid_results::Statistics;
+
     use super::*;
+
+    #[test]
+    fn half_of_the_seeds_have_one_order_of_flows_and_half_the_other() {
+        let counts = |seeds: std::ops::RangeInclusive<u64>| -> Vec<(u64, u64, bool)> {
+            halves(seeds.into())
+                .map(|(seeds, order)| (seeds.first(), seeds.last(), matches!(order, Order::Reversed)))
+                .collect()
+        };
+        assert_eq!(counts(1..=10), [(1, 5, false), (6, 10, true)]);
+        assert_eq!(counts(101..=107), [(101, 104, false), (105, 107, true)]);
+        assert_eq!(counts(3..=3), [(3, 3, false)]);
+    }
+
+    #[test]
+    fn what_the_order_of_flows_does_is_in_the_mean_of_a_loss_and_not_in_its_scatter() {
+        let losses = within_orders(vec![0.29, 0.3, 0.31, -0.11, -0.1, -0.09]);
+        let statistics = Statistics::of(&losses).unwrap();
+        assert!((statistics.mean - 0.1).abs() < 1e-9);
+        // Squares of 0.01 four times, and two means for six values.
+        assert!((statistics.sd.unwrap() - (4e-4_f64 / 4.0).sqrt()).abs() < 1e-9, "{statistics:?}");
+    }
 
     #[test]
     fn cubic_on_bottlenecks_of_its_own_takes_from_others_what_tcp_takes() {

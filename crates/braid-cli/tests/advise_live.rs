@@ -66,11 +66,16 @@ impl Network {
 
     /// Asks there, while a server swallows what it is sent.
     fn advise(&self, arguments: &str) -> Output {
+        self.advise_with(arguments, &std::env::var("PATH").expect("it is set"))
+    }
+
+    /// The same where programs are elsewhere, too.
+    fn advise_with(&self, arguments: &str, path: &str) -> Output {
         let (ready, listens) = mpsc::channel();
-        let path = format!("/run/netns/{}", self.end("s"));
+        let place = format!("/run/netns/{}", self.end("s"));
         // It ends with the tests.
         thread::spawn(move || {
-            let file = File::open(path).expect("ours");
+            let file = File::open(place).expect("ours");
             move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
             let listener = TcpListener::bind("10.31.9.2:5009").expect("nobody else is there");
             ready.send(()).expect("it waits");
@@ -86,8 +91,12 @@ impl Network {
         Command::new("nsenter")
             .arg(format!("--net=/run/netns/{}", self.end("c")))
             .arg(cargo_bin("braid"))
-            .args("advise --test 10.31.9.2:5009 --from 10.31.1.1,10.31.2.1 --cc cubic,lia --seeds 5 --duration 20s".split(' '))
+            .args(
+                "advise --test 10.31.9.2:5009 --from 10.31.1.1,10.31.2.1 --seeds 6 --duration 20s".split(' '),
+            )
             .args(arguments.split(' '))
+            .args(if arguments.contains("--cc") { &[][..] } else { &["--cc", "cubic,lia"] })
+            .env("PATH", path)
             .output()
             .expect("it runs")
     }
@@ -141,6 +150,47 @@ fn two_paths_with_one_bottleneck_are_told_and_cubic_is_not_advised_on_both() {
             || answer["choice"]["paths"].as_array().is_some_and(|paths| paths.len() == 1),
         "{answer:#}"
     );
+}
+
+#[test]
+#[ignore = "half a minute in real time"]
+fn a_path_that_shares_a_bottleneck_becomes_a_backup_and_is_used_again_after_the_undo_of_a_killed_process() {
+    if !Command::new(cargo_bin("braid")).arg("doctor").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: applying a test, because this machine cannot load algorithms");
+        return;
+    }
+    let Some(network) = Network::new("apply", &[("out", 20)]) else { return };
+    let end = network.end("c");
+    for path in [1, 2] {
+        run(&format!("ip -n {end} mptcp endpoint add 10.31.{path}.1 id {path} subflow")).expect("ours");
+    }
+    // Once it has changed an endpoint, nothing is left of who asked.
+    let folder = tempfile::tempdir().expect("room");
+    let ip = folder.path().join("ip");
+    let path = std::env::var("PATH").expect("it is set");
+    let script = format!(
+        "#!/bin/sh\nPATH={path} ip \"$@\"; status=$?\ncase \"$*\" in *change*) kill -9 $PPID ;; esac\nexit $status\n"
+    );
+    std::fs::write(&ip, script).expect("room");
+    std::fs::set_permissions(&ip, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("ours");
+    let standing = format!("{}:{path}", folder.path().display());
+    let killed = network.advise_with("--limit 200MB --yes --for 8s --cc cubic --apply", &standing);
+    assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stderr));
+    let shown = || {
+        let output =
+            Command::new("ip").args(["-n", &end, "mptcp", "endpoint", "show"]).output().expect("it runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(shown().matches("backup").count(), 1, "{}", shown());
+    let undone = Command::new("nsenter")
+        .arg(format!("--net=/run/netns/{end}"))
+        .arg(cargo_bin("braid"))
+        .args(["advise", "--undo"])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&undone.stderr);
+    assert!(undone.status.success() && said.contains("all is as it was before the advice"), "{said}");
+    assert!(!shown().contains("backup"), "{}", shown());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::{
         unix::fs::MetadataExt as _,
     },
     path::{Path, PathBuf},
+    process::{Command, Output},
     thread,
 };
 
@@ -76,8 +77,29 @@ impl Namespace {
     /// Where the default is noted that one of braid's took the place of; gone with the next boot, as namespaces are. By the
     /// namespace's cookie: its inode's number may be another's after it.
     fn note(&self) -> Option<PathBuf> {
-        let cookie = self.within(cookie).ok()?;
-        Some(Path::new(NOTES).join(format!("default-{cookie}")))
+        self.record("default").ok()
+    }
+
+    /// A file for what is noted about the namespace, gone with the next boot, as namespaces are. It and its folder need not be there.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered.
+    pub fn record(&self, what: &str) -> Result<PathBuf, Error> {
+        let cookie = self.within(cookie)?;
+        Ok(Path::new(NOTES).join(format!("{what}-{cookie}")))
+    }
+
+    /// Runs a program inside the namespace, to its end.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered or the program does not start.
+    pub fn output(&self, program: &str, arguments: &[&str]) -> Result<Output, Error> {
+        self.within(|| {
+            Command::new(program).args(arguments).output().map_err(|error| Error::Kernel {
+                doing: format!("running `{program}`"),
+                report: error.to_string(),
+            })
+        })
     }
 
     /// Does something inside the namespace, in a thread of its own.
@@ -132,6 +154,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
 const NOTES: &str = "/run/braid";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
 /// The congestion control that new sockets of the namespace get.
 ///
@@ -139,6 +162,15 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// If the namespace cannot be entered.
 pub fn default(namespace: &Namespace) -> Result<String, Error> {
     namespace.within(|| read(DEFAULT))
+}
+
+/// Whether the kernel has a congestion control of that name, and lets it be the default there: it keeps some for the first
+/// namespace.
+pub fn may_be_default(namespace: &Namespace, name: &str) -> bool {
+    let has = |text: &str| text.split_whitespace().any(|one| one == name);
+    let inode = |path: &Path| fs::metadata(path).map(|data| (data.dev(), data.ino())).ok();
+    let is_first = inode(&namespace.path) == inode(Path::new("/proc/1/ns/net"));
+    read(if is_first { AVAILABLE } else { ALLOWED }).is_ok_and(|text| has(&text))
 }
 
 /// All congestion controls that the kernel has, its own and loaded ones.
@@ -149,7 +181,7 @@ pub fn available() -> Result<Vec<String>, Error> {
     Ok(read(AVAILABLE)?.split_whitespace().map(str::to_owned).collect())
 }
 
-fn read(path: &str) -> Result<String, Error> {
+pub(crate) fn read(path: &str) -> Result<String, Error> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text.trim().to_owned()),
         Err(error) => Err(Error::Kernel { doing: format!("reading {path}"), report: error.to_string() }),

@@ -5,11 +5,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use braid_advise::{Look, Seen, estimate};
-use braid_kernel::{Flow, PREFIX};
+use braid_kernel::{Flow, Namespace, PREFIX};
 use braid_scenario::Source;
 use braid_study::files;
 
 use super::answer::{Answer, print};
+use super::apply::{self, Place, may};
 use super::question::{AdviseArgs, ask};
 use crate::failure::INTERRUPTED;
 use crate::live::{Connection, Limit, Sampler, Subflow};
@@ -53,7 +54,16 @@ pub(super) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
     );
     let advice = ask(args, networks)?;
     let current = Some(watched.algorithm.as_str());
-    print(args, &Answer { about: &watched.about, advice: &advice, current, notes: &notes })
+    print(args, &Answer { about: &watched.about, advice: &advice, current, notes: &notes })?;
+    apply::apply(args, &advice, &watched.place)
+}
+
+/// Takes back what was applied, here or there.
+pub(super) fn undo(args: &AdviseArgs) -> Result<(), Failure> {
+    let Some(host) = &args.peer else { return apply::undo(args) };
+    let quiet = args.quiet.then_some("--quiet");
+    let words: Vec<&str> = ["advise", "--undo"].into_iter().chain(quiet).collect();
+    terminal::print(peer::braid(host, &words)?.as_bytes())
 }
 
 /// The same question, to be asked elsewhere.
@@ -71,7 +81,9 @@ fn words(args: &AdviseArgs) -> Vec<String> {
     if !args.filter.is_empty() {
         words.extend(["--filter".into(), args.filter.clone()]);
     }
-    for (option, is_set) in [("--json", args.json), ("--quiet", args.quiet)] {
+    for (option, is_set) in
+        [("--json", args.json), ("--quiet", args.quiet), ("--apply", args.apply), ("--yes", args.yes)]
+    {
         if is_set {
             words.push(option.into());
         }
@@ -86,6 +98,7 @@ struct Watched {
     names: Vec<String>,
     looks: Vec<Look>,
     notes: Vec<String>,
+    place: Place,
 }
 
 fn watch(args: &AdviseArgs) -> Result<Watched, Failure> {
@@ -94,6 +107,9 @@ fn watch(args: &AdviseArgs) -> Result<Watched, Failure> {
     thread::sleep(EVERY);
     let (_, connections) = sampler.take();
     let chosen = choose(connections, &args.filter)?;
+    let namespace = Namespace::all().into_iter().find(|namespace| namespace.name == chosen.namespace);
+    let namespace = namespace.unwrap_or_else(Namespace::own);
+    may(args, &namespace)?;
     let about = format!("Connection {} over {}", chosen.name(), paths(&chosen).join(", "));
     if !args.quiet {
         eprintln!("{about}: looking for {} s.", args.time.unwrap_or(LOOKING).as_secs_f64());
@@ -136,10 +152,13 @@ fn watch(args: &AdviseArgs) -> Result<Watched, Failure> {
         format!("note: on {name} application, receiver or buffers were the limit, not the network: it may carry more.")
     });
     let name = chosen.subflows[0].algorithm.as_str();
+    let addresses =
+        names.iter().cloned().zip(chosen.subflows.iter().map(|subflow| subflow.local.ip())).collect();
     Ok(Watched {
         algorithm: name.strip_prefix(PREFIX).unwrap_or(name).to_owned(),
         notes: notes.collect(),
         about,
+        place: Place { namespace, addresses },
         names,
         looks,
     })

@@ -2,8 +2,14 @@
 
 mod answer;
 #[cfg(target_os = "linux")]
+mod apply;
+#[cfg(target_os = "linux")]
+mod consent;
+#[cfg(target_os = "linux")]
 mod live;
 mod question;
+#[cfg(target_os = "linux")]
+mod steps;
 #[cfg(target_os = "linux")]
 mod test;
 
@@ -16,6 +22,10 @@ use question::ask;
 pub(crate) use question::{AdviseArgs, MORE};
 
 pub(crate) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
+    #[cfg(target_os = "linux")]
+    if args.undo {
+        return live::undo(args);
+    }
     if args.seeds.last() - args.seeds.first() < 4 {
         return Err(Failure::bad_input(
             "who harms others is more than fewer than 5 seeds show",
@@ -23,8 +33,13 @@ pub(crate) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
         ));
     }
     if let Some(name) = &args.scenario {
+        #[cfg(target_os = "linux")]
+        apply::may(args, &braid_kernel::Namespace::own())?;
         let advice = ask(args, vec![Source::find(name)?])?;
-        return print(args, &Answer { about: name, advice: &advice, current: None, notes: &[] });
+        print(args, &Answer { about: name, advice: &advice, current: None, notes: &[] })?;
+        #[cfg(target_os = "linux")]
+        apply::apply(args, &advice, &apply::Place::here())?;
+        return Ok(());
     }
     #[cfg(target_os = "linux")]
     return match &args.test {

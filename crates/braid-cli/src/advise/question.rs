@@ -17,7 +17,8 @@ pub(crate) const MORE: &str = "Examples:\n  \
     braid advise --save here.toml                    # and keep what was measured\n  \
     braid advise here.toml --cc cubic,lia,olia       # from a file\n  \
     braid advise --test server.example:9 --from 192.0.2.7,198.51.100.7 --limit 200MB\n                                                   # by a test, which knows more\n  \
-    braid advise --peer root@server.example          # what this machine receives is sent there\n\n\
+    braid advise --peer root@server.example          # what this machine receives is sent there\n  \
+    braid advise --apply                             # and do it; `braid advise --undo` takes it back\n\n\
     Each candidate is simulated alone and beside a TCP flow at each bottleneck; CUBIC on one path of each bottleneck is always one. \
     What it brings is the geometric mean of both goodputs. It takes too much if a flow loses more than 10 % on average against one \
     CUBIC TCP at each bottleneck in its place. The advice is the candidate that brings most of those that certainly do not \
@@ -56,8 +57,15 @@ pub(crate) struct AdviseArgs {
     /// The test sends no more than this: 200MB.
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "test")]
     pub(super) limit: Option<u64>,
-    /// Begin the test without asking.
-    #[arg(long, short = 'y', requires = "test")]
+    /// Do what is advised, after a question: load the algorithm, make it, or the kernel's own, the default of new sockets in the
+    /// network namespace, have paths that are not to be used as backup, set the scheduler. It lasts until the next boot.
+    #[arg(long)]
+    pub(super) apply: bool,
+    /// Take back what --apply did, also where it was ended in the middle.
+    #[arg(long, conflicts_with_all = ["scenario", "test", "apply", "save", "filter", "json"])]
+    pub(super) undo: bool,
+    /// Send and change without asking.
+    #[arg(long, short = 'y')]
     pub(super) yes: bool,
     /// Only connections where this is part of an address, the interface, the token, the algorithm or the namespace.
     #[arg(

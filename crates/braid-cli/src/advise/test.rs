@@ -1,6 +1,6 @@
 //! A test of this machine's paths against a host that swallows what it is sent.
 
-use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::io::{ErrorKind, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -11,13 +11,12 @@ use braid_kernel::{Flow, Namespace};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 
 use super::answer::{Answer, print};
+use super::apply::{Place, apply, may};
 use super::live::{free, save_all, seen};
 use super::question::{AdviseArgs, ask};
 use crate::Failure;
 
 const EVERY: Duration = Duration::from_millis(100);
-/// Queues empty between two phases.
-const PAUSE: Duration = Duration::from_millis(700);
 /// So many looks of a phase make an estimate.
 const FEWEST: usize = 20;
 /// Whoever else is on the way has it.
@@ -39,6 +38,7 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
     if let Some(path) = &args.save {
         free(path)?;
     }
+    may(args, &Namespace::own())?;
     let to = resolve(host, args.from[0])?;
     let length = args.time.unwrap_or(Duration::from_secs_f64(probe::PHASE_S));
     let phases = probe::phases(args.from.len());
@@ -63,7 +63,7 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
             ));
         }
         seen.push(probe::Phase { paths, looks });
-        thread::sleep(PAUSE);
+        thread::sleep(Duration::from_secs_f64(probe::PAUSE_S));
     }
     let names: Vec<String> = (1..=args.from.len()).map(|path| format!("path-{path}")).collect();
     let measured = probe::estimate(&names, &seen).map_err(|error| {
@@ -97,7 +97,9 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
     }));
     notes.push("This is about what this machine sends; what it receives obeys the other end.".into());
     let advice = ask(args, networks)?;
-    print(args, &Answer { about: &about, advice: &advice, current: None, notes: &notes })
+    print(args, &Answer { about: &about, advice: &advice, current: None, notes: &notes })?;
+    let addresses = names.into_iter().zip(args.from.iter().copied()).collect();
+    apply(args, &advice, &Place { namespace: Namespace::own(), addresses })
 }
 
 fn list(addresses: &[IpAddr]) -> String {
@@ -122,22 +124,12 @@ fn consent(
     phases: usize,
     length: Duration,
 ) -> Result<(), Failure> {
-    if args.yes {
-        return Ok(());
-    }
     let question = format!(
         "{about}: send at most {:.0} MB, in {:.0} s?",
         limit as f64 / 1e6,
-        phases as f64 * (length + PAUSE).as_secs_f64()
+        phases as f64 * (length.as_secs_f64() + probe::PAUSE_S)
     );
-    let refused = || Failure::bad_input(format!("{question} Nobody said yes"), "add --yes");
-    if !std::io::stdin().is_terminal() {
-        return Err(refused());
-    }
-    eprint!("{question} [y/N] ");
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).map_err(|_| refused())?;
-    if answer.trim().eq_ignore_ascii_case("y") { Ok(()) } else { Err(refused()) }
+    super::consent::consent(args.yes, &question)
 }
 
 /// From each of these addresses at the same time; looks from when flows have begun.

@@ -1,0 +1,147 @@
+//! `braid advise --apply` and `--undo`, in a network namespace of their own.
+//!
+//! What needs root and BPF prints `SKIPPED: ...` where they are missing.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::process::{Command, Output};
+
+use assert_cmd::cargo::cargo_bin;
+
+/// A network whose two paths share nothing, so that nobody can take anything from others.
+const NETWORK: &str = "title = \"Two lines\"\nduration = \"10s\"\nwarmup = \"2s\"\ncc = [\"lia\"]\n\
+    [link.one]\nrate = \"8mbit\"\nrtt = \"30ms\"\nqueue = \"30p\"\njitter = \"100us\"\n\
+    [link.other]\nrate = \"4mbit\"\nrtt = \"50ms\"\nqueue = \"30p\"\njitter = \"100us\"\n\
+    [connection.mp0]\nkind = \"mptcp\"\n\
+    [connection.mp0.subflow.sf1]\nroute = [\"one\"]\n\
+    [connection.mp0.subflow.sf2]\nroute = [\"other\"]\n";
+/// One that is loaded by nobody else. It gives way to all others, so that it is surely fair.
+const SPEC: &str = "lia:rounding=usec";
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a script in a network namespace whose default is reno, with notes of its own in /run; nothing, and a line that says why,
+/// where that cannot be.
+fn apart(test: &str, script: &str) -> Option<Output> {
+    let folder = tempfile::tempdir().expect("room");
+    std::os::unix::fs::symlink(cargo_bin("braid"), folder.path().join("braid")).expect("room");
+    fs::write(folder.path().join("lines.toml"), NETWORK).expect("room");
+    let prepared = format!(
+        "set -e; mount -t tmpfs run /run; cd {}\n\
+         braid doctor >/dev/null || {{ echo unfit; exit; }}\n\
+         echo reno >/proc/sys/net/ipv4/tcp_congestion_control; ip link set lo up\n\
+         default() {{ cat /proc/sys/net/ipv4/tcp_congestion_control; }}\n\
+         advise() {{ braid advise lines.toml --cc {SPEC} --seeds 6 --quiet --apply \"$@\" >/dev/null; }}\n{script}",
+        folder.path().display()
+    );
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("unshare")
+        .args(["--net", "--mount", "--propagation", "private", "sh", "-c", &prepared])
+        .env("PATH", path)
+        .output();
+    let reason = match output {
+        Ok(output) if text(&output.stdout).starts_with("unfit") => {
+            "this machine cannot load algorithms".into()
+        }
+        Ok(output) if text(&output.stderr).contains("unshare failed") => "unshare may not".into(),
+        Ok(output) => return Some(output),
+        Err(error) => format!("unshare: {error}"),
+    };
+    eprintln!("SKIPPED: {test}, because {reason}");
+    None
+}
+
+#[test]
+fn what_is_advised_becomes_the_default_and_the_undo_puts_back_what_was_there() {
+    let script = "advise --yes; default; ls /run/braid\n\
+                  advise --yes 2>&1 || :\n\
+                  braid advise --undo; default; ls -A /run/braid 2>/dev/null || :\n\
+                  braid status\n\
+                  braid advise --undo";
+    let Some(output) = apart("advise --apply", script) else { return };
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with("braid_"), "{shown}{said}");
+    assert!(shown.contains("advice-") && shown.contains("advice is applied already"), "{shown}{said}");
+    assert!(shown.contains("hint: `braid advise --undo` takes it back"), "{shown}{said}");
+    assert!(lines.contains(&"reno"), "{shown}{said}");
+    assert!(!shown.contains(&format!("{} {SPEC}", lines[0])), "it is unloaded: {shown}{said}");
+    assert!(said.contains("all is as it was before the advice"), "{shown}{said}");
+    assert!(said.contains("No advice is applied: nothing is changed."), "{shown}{said}");
+}
+
+#[test]
+fn without_a_yes_it_says_what_it_would_do_and_does_nothing() {
+    let script = "advise || echo \"code $?\"; default; ls -A /run";
+    let Some(output) = apart("advise --apply without a yes", script) else { return };
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(shown, "code 2\nreno\n", "{said}");
+    for part in [
+        "In this network namespace, until the next boot:",
+        &format!("load {SPEC} as braid_"),
+        "the congestion control of new sockets becomes braid_",
+        "it is reno",
+        "Nobody said yes\n  hint: add --yes",
+    ] {
+        assert!(said.contains(part), "`{part}` in: {said}");
+    }
+}
+
+#[test]
+fn what_somebody_has_changed_since_is_left_alone_and_told() {
+    let script = "advise --yes; now=$(default); braid load reno --as adv_other >/dev/null\n\
+                  echo braid_adv_other >/proc/sys/net/ipv4/tcp_congestion_control\n\
+                  braid advise --undo; default; braid default --reset >/dev/null; braid unload adv_other";
+    let Some(output) = apart("advise --undo after a change", script) else { return };
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(shown.contains("braid_adv_other"), "{shown}{said}");
+    assert!(
+        said.contains("note: the default is braid_adv_other by now, which the advice was not: left alone"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_full_disk_a_broken_record_and_no_privileges_change_nothing_and_are_told() {
+    let script = "mkdir /run/braid; mount -t tmpfs -o size=4k,nr_inodes=1 full /run/braid; advise --yes || :; default\n\
+                  umount /run/braid; advise --yes; echo '{' >/run/braid/$(ls /run/braid | grep advice); braid advise --undo || echo \"code $?\"\n\
+                  rm /run/braid/advice-*; name=$(default); echo reno >/proc/sys/net/ipv4/tcp_congestion_control; braid unload ${name#braid_}\n\
+                  mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys; advise --yes || echo \"code $?\"";
+    let Some(output) = apart("advise --apply with trouble", script) else { return };
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(shown, "reno\ncode 2\ncode 2\n", "{said}");
+    for part in [
+        "nothing is changed, for /run/braid/advice-",
+        "cannot be written",
+        "is not what `braid advise --apply` wrote",
+        "--apply: this process may not change what the machine does\n  hint: run as root",
+    ] {
+        assert!(said.contains(part), "`{part}` in: {said}");
+    }
+}
+
+#[test]
+fn the_undo_puts_back_what_there_was_however_far_a_killed_process_had_come() {
+    let record = r#"[{"load":{"spec":"lia:rounding=usec","name":"adv_half"}},
+        {"endpoint":{"id":2,"address":"10.9.9.2","backup":true,"fullmesh":true}},
+        {"default":{"before":"reno","now":"braid_adv_half"}}]"#;
+    // As far as the load; then as far as the endpoint; then to the end. Each time the undo finds what there was.
+    let script = format!(
+        "ip addr add 10.9.9.2/32 dev lo; ip mptcp endpoint add 10.9.9.2 id 2 dev lo subflow fullmesh\n\
+         record=$(advise --yes; ls /run/braid/advice-*; braid advise --undo 2>/dev/null)\n\
+         for done in load endpoint default; do\n\
+         mkdir -p /run/braid; cat >$record <<'R'\n{record}\nR\n\
+         braid load {SPEC} --as adv_half 2>/dev/null >&2\n\
+         [ $done = load ] || ip mptcp endpoint change id 2 backup fullmesh\n\
+         [ $done != default ] || echo braid_adv_half >/proc/sys/net/ipv4/tcp_congestion_control\n\
+         braid advise --undo 2>/dev/null; default; ip mptcp endpoint show; ls -A $record 2>/dev/null || :\n\
+         braid status | grep adv_half || :\n\
+         done"
+    );
+    let Some(output) = apart("advise --apply, ended in the middle", &script) else { return };
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    let before = "reno\n10.9.9.2 id 2 subflow fullmesh dev lo \n";
+    assert_eq!(shown, before.repeat(3), "{said}");
+}

@@ -331,8 +331,8 @@ fn subflow(
     // At the first look the kernel's own estimate.
     let rate_bps = per_second(|flow| flow.bytes_acked).unwrap_or(flow.delivery_rate as f64 * 8.0);
     let received_bps = per_second(|flow| flow.bytes_received).unwrap_or_default();
-    let recent =
-        past.looks.iter().find(|(then, _)| now - *then <= RECENT).map(|(_, flow)| *flow).unwrap_or_default();
+    let old = past.looks.partition_point(|(then, _)| now - *then > RECENT);
+    let recent = past.looks.get(old).map(|(_, flow)| *flow).unwrap_or_default();
     let recent_loss = share(
         flow.bytes_retransmitted.saturating_sub(recent.bytes_retransmitted),
         flow.bytes_sent.saturating_sub(recent.bytes_sent),

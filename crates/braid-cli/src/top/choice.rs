@@ -45,12 +45,14 @@ impl Choice {
             Sort::Loss => largest(connection, |subflow| subflow.recent_loss),
             Sort::Algorithm => 0.0,
         };
+        let mut keyed: Vec<(f64, Connection)> =
+            connections.into_iter().map(|connection| (key(&connection), connection)).collect();
         let name = |connection: &Connection| connection.subflows[0].algorithm.clone();
-        connections.sort_by(|a, b| {
-            let by_key = key(b).total_cmp(&key(a));
+        keyed.sort_by(|(one, a), (other, b)| {
+            let by_key = other.total_cmp(one);
             let by_name = if self.sort == Sort::Algorithm { name(a).cmp(&name(b)) } else { by_key };
             by_name.then_with(|| a.identity().cmp(&b.identity()))
         });
-        connections
+        keyed.into_iter().map(|(_, connection)| connection).collect()
     }
 }

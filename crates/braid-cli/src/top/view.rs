@@ -111,66 +111,71 @@ fn rate(bps: f64) -> String {
     unreachable!("the last unit takes all")
 }
 
-/// The columns that fit, each with its width, and the rows.
+/// The columns that fit.
 struct Grid {
-    columns: Vec<(&'static Column, usize)>,
-    rows: Vec<Vec<String>>,
+    columns: Vec<Filled>,
+}
+
+/// A column as wide as what stands in it, and that for each row.
+struct Filled {
+    column: &'static Column,
+    width: usize,
+    cells: Vec<String>,
+}
+
+impl Filled {
+    fn new(column: &'static Column, rows: &[(&Connection, &Subflow)]) -> Self {
+        let cells: Vec<String> =
+            rows.iter().map(|(connection, subflow)| (column.cell)(connection, subflow)).collect();
+        // So that the table does not jump when a number gains a digit.
+        let least = if column.is_number && column.title != "SF" { 5 } else { 0 };
+        let widest = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        Self { width: widest.max(column.title.len()).max(least), column, cells }
+    }
+
+    fn aligned(&self, text: &str) -> String {
+        let width = self.width;
+        if self.column.is_number { format!("{text:>width$}") } else { format!("{text:<width$}") }
+    }
 }
 
 impl Grid {
-    fn new(connections: &[Connection], width: usize) -> Self {
-        let subflows = || {
-            connections
-                .iter()
-                .flat_map(|connection| connection.subflows.iter().map(move |sf| (connection, sf)))
-        };
-        let widths: Vec<usize> = COLUMNS
-            .iter()
-            .map(|column| {
-                let cells = subflows().map(|(connection, sf)| (column.cell)(connection, sf).chars().count());
-                // So that the table does not jump when a number gains a digit.
-                let least = if column.is_number && column.title != "SF" { 5 } else { 0 };
-                cells.max().unwrap_or(0).max(column.title.len()).max(least)
-            })
-            .collect();
+    /// Of some rows: nobody sees how wide the others would be.
+    fn new(rows: &[(&Connection, &Subflow)], width: usize) -> Self {
         let mut ranks: Vec<u8> = COLUMNS.iter().map(|column| column.rank).collect();
         ranks.sort_unstable();
         ranks.dedup();
+        let filled: Vec<Filled> = COLUMNS.iter().map(|column| Filled::new(column, rows)).collect();
         let taken = |most: u8| -> usize {
-            let fitting = COLUMNS.iter().zip(&widths).filter(|(column, _)| column.rank <= most);
-            fitting.map(|(_, width)| width + 1).sum::<usize>() - 1
+            let fitting = filled.iter().filter(|filled| filled.column.rank <= most);
+            fitting.map(|filled| filled.width + 1).sum::<usize>() - 1
         };
         let most =
             ranks.into_iter().take_while(|&rank| rank == 0 || taken(rank) <= width).last().unwrap_or(0);
-        let columns: Vec<(&Column, usize)> =
-            COLUMNS.iter().zip(widths).filter(|(column, _)| column.rank <= most).collect();
-        let rows = subflows()
-            .map(|(connection, sf)| columns.iter().map(|(column, _)| (column.cell)(connection, sf)).collect())
-            .collect();
-        Self { columns, rows }
+        Self { columns: filled.into_iter().filter(|filled| filled.column.rank <= most).collect() }
     }
 
     fn title(&self) -> Vec<String> {
-        self.columns.iter().map(|(column, width)| aligned(column, *width, column.title)).collect()
+        self.columns.iter().map(|filled| filled.aligned(filled.column.title)).collect()
     }
 
-    fn cells(&self) -> impl Iterator<Item = Vec<String>> {
-        self.rows.iter().map(|row| {
-            let cells = row.iter().zip(&self.columns);
-            cells.map(|(cell, (column, width))| aligned(column, *width, cell)).collect()
-        })
+    fn rows(&self) -> impl Iterator<Item = Vec<String>> {
+        let count = self.columns.first().map_or(0, |filled| filled.cells.len());
+        (0..count).map(|at| self.columns.iter().map(|filled| filled.aligned(&filled.cells[at])).collect())
     }
 }
 
-fn aligned(column: &Column, width: usize, text: &str) -> String {
-    if column.is_number { format!("{text:>width$}") } else { format!("{text:<width$}") }
+fn rows(connections: &[Connection]) -> impl Iterator<Item = (&Connection, &Subflow)> {
+    connections
+        .iter()
+        .flat_map(|connection| connection.subflows.iter().map(move |subflow| (connection, subflow)))
 }
 
 /// The table as text.
 pub(super) fn text(connections: &[Connection], width: usize) -> String {
-    let grid = Grid::new(connections, width);
+    let grid = Grid::new(&rows(connections).collect::<Vec<_>>(), width);
     let mut text = String::new();
-    for row in std::iter::once(grid.title()).chain(grid.cells()) {
+    for row in std::iter::once(grid.title()).chain(grid.rows()) {
         let line: String = row.join(" ").chars().take(width).collect();
         text.extend([line.trim_end(), "\n"]);
     }
@@ -242,18 +247,12 @@ impl Live {
                 self.warnings = warnings(&self.connections);
             }
             let next = Instant::now() + self.interval;
-            loop {
-                screen.draw(|frame| self.draw(frame))?;
-                let left = next.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break;
-                }
-                if event::poll(left)? {
-                    match event::read()? {
-                        Event::Key(key) if key.kind == KeyEventKind::Press && !self.key(key) => return Ok(()),
-                        _ => {}
-                    }
-                }
+            screen.draw(|frame| self.draw(frame))?;
+            while event::poll(next.saturating_duration_since(Instant::now()))? {
+                match event::read()? {
+                    Event::Key(key) if key.kind == KeyEventKind::Press && !self.key(key) => return Ok(()),
+                    _ => screen.draw(|frame| self.draw(frame))?,
+                };
             }
         }
     }
@@ -365,13 +364,15 @@ impl Live {
     }
 
     fn draw_table(&self, frame: &mut Frame<'_>, body: Rect, shown: &[Connection]) {
-        let grid = Grid::new(shown, usize::from(body.width));
+        let seen: Vec<_> = rows(shown).skip(self.first).take(self.room).collect();
+        let grid = Grid::new(&seen, usize::from(body.width));
         let widths: Vec<Constraint> =
-            grid.columns.iter().map(|(_, width)| Constraint::Length(*width as u16)).collect();
+            grid.columns.iter().map(|filled| Constraint::Length(filled.width as u16)).collect();
         // Without colour an underline does.
         let style = if terminal::style().colour { Modifier::REVERSED } else { Modifier::UNDERLINED };
-        let rows = grid.cells().enumerate().skip(self.first).take(self.room).map(|(at, cells)| {
-            Row::new(cells).style(if at == self.row { Modifier::BOLD } else { Modifier::empty() })
+        let rows = grid.rows().enumerate().map(|(at, cells)| {
+            let is_chosen = self.first + at == self.row;
+            Row::new(cells).style(if is_chosen { Modifier::BOLD } else { Modifier::empty() })
         });
         let table = Table::new(rows, widths).column_spacing(1).header(Row::new(grid.title()).style(style));
         frame.render_widget(table, body);

@@ -70,7 +70,7 @@ pub(super) fn apply(args: &AdviseArgs, advice: &Advice, place: &Place) -> Result
             "--apply: nothing is changed, for every candidate takes too much from others",
         ));
     }
-    let steps = steps(choice, place)?;
+    let steps = steps(args, choice, place)?;
     if steps.is_empty() {
         say(args, "It is so already: nothing is changed.");
         return Ok(());
@@ -122,12 +122,15 @@ fn here(namespace: &Namespace) -> String {
 }
 
 /// What is not so yet. The default comes last: until then new sockets have what they had.
-fn steps(choice: &Row, place: &Place) -> Result<Vec<Step>, Failure> {
+fn steps(args: &AdviseArgs, choice: &Row, place: &Place) -> Result<Vec<Step>, Failure> {
     let namespace = &place.namespace;
     let (algorithm, load) = algorithm(&choice.spec, namespace)?;
     let mut steps: Vec<Step> = load.into_iter().collect();
     steps.extend(paths(choice, place)?);
-    steps.extend(scheduler(choice, namespace)?);
+    // Without the option nothing is known of any but the one that there is.
+    if !args.scheduler.is_empty() {
+        steps.extend(scheduler(choice, namespace)?);
+    }
     let before = braid_kernel::default(namespace)?;
     if before != algorithm {
         steps.push(Step::Default { before, now: algorithm });

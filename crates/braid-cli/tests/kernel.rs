@@ -47,7 +47,9 @@ fn can_load(test: &str) -> bool {
 #[test]
 fn doctor_says_of_each_requirement_whether_it_is_met_and_why_it_matters() {
     let text = stdout(&braid(&["doctor"]));
-    for what in ["Linux 6.4", "BTF", "JIT", "CAP_BPF", "BPF file system", "MPTCP", "netem", "clang"] {
+    for what in
+        ["Linux 6.4", "BTF", "JIT", "CAP_BPF", "BPF file system", "MPTCP", "sock_diag", "netem", "clang"]
+    {
         let line = text.lines().find(|line| line.contains(what));
         let line = line.unwrap_or_else(|| panic!("{what} in:\n{text}"));
         assert!(line.starts_with("yes ") || line.starts_with("no  "), "{line}");

@@ -7,6 +7,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use crate::{
     bpffs,
     object::{OLDEST_KERNEL, version},
+    sockets,
 };
 
 /// Something that Braid needs of a machine.
@@ -107,6 +108,7 @@ pub fn doctor() -> Vec<Requirement> {
             why: "coupled congestion control couples the subflows of MPTCP; plain TCP runs the single-path base",
             remedy: "sysctl net.mptcp.enabled=1; a kernel without it needs CONFIG_MPTCP",
         },
+        lists_of_sockets(),
         Requirement {
             what: "netem",
             is_met: netem,
@@ -126,6 +128,18 @@ pub fn doctor() -> Vec<Requirement> {
     ];
     all.extend(schedulers(&release));
     all
+}
+
+fn lists_of_sockets() -> Requirement {
+    let listed = sockets::can_be_listed();
+    Requirement {
+        what: "lists of sockets (sock_diag)",
+        is_met: listed.is_ok(),
+        is_essential: false,
+        found: listed.err().unwrap_or_else(|| "yes".into()),
+        why: "`status`, `top` and `metrics` read from them who uses what is loaded",
+        remedy: "modprobe tcp_diag; a kernel without it needs CONFIG_INET_DIAG",
+    }
 }
 
 /// What the kernel module with the packet schedulers needs besides MPTCP and BTF.

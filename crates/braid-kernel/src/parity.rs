@@ -31,6 +31,14 @@ pub struct Call {
 unsafe impl Plain for Call {}
 const _: () = assert!(size_of::<Call>() == 64 + 1552 + 2048);
 
+impl Call {
+    /// All of it as words, in the order of memory: event, view, private memory.
+    pub fn words(&self) -> &[u64] {
+        // SAFETY: integers only, without padding (above), aligned as the words of the last field are.
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>() / 8) }
+    }
+}
+
 /// An algorithm with its parameters, loaded into the kernel to run single transitions.
 pub struct Parity {
     batch: Batch<Call>,

@@ -100,6 +100,11 @@ pub fn sockets(namespace: &Namespace) -> Result<Vec<Socket>, Error> {
     })
 }
 
+/// Whether the kernel lists sockets at all, and what it says if it does not.
+pub(crate) fn can_be_listed() -> Result<(), String> {
+    dump(AF_INET, SocketId::new_v4(), &mut Vec::new())
+}
+
 /// The network interfaces of a namespace, by address.
 ///
 /// # Errors

@@ -16,8 +16,9 @@ use braid_trace::{
 /// Calls per algorithm unless `BRAID_PARITY_CALLS` says otherwise.
 const CALLS: usize = 40_000;
 
-/// Runs a number of calls both ways and returns how many of them changed anything.
-fn compare(spec: &Spec, kernel: &mut Parity, calls: usize, random: &mut Random) -> usize {
+/// Runs a number of calls both ways and returns how many of them changed anything. Every word that the kernel leaves goes
+/// into the digest: two processors that compute the same print the same.
+fn compare(spec: &Spec, kernel: &mut Parity, calls: usize, random: &mut Random, digest: &mut u64) -> usize {
     let origin = Origin::native(spec.clone());
     let connection = |random: &mut Random| {
         let (subflows, wild) = (random.between(1, 8), random.one_in(3));
@@ -51,10 +52,20 @@ fn compare(spec: &Spec, kernel: &mut Parity, calls: usize, random: &mut Random) 
                 differences(&native[i], &kernel.calls()[i]),
                 before[i].view
             );
+            extend(digest, spec.algorithm(), &kernel.calls()[i]);
         }
         done += count;
     }
     changed
+}
+
+/// FNV-1a, of words.
+fn extend(digest: &mut u64, algorithm: &Algorithm, call: &Call) {
+    let unused = call.private.len() - algorithm.private_bytes().div_ceil(8);
+    let words = call.words();
+    for word in &words[..words.len() - unused] {
+        *digest = (*digest ^ word).wrapping_mul(0x0100_0000_01b3);
+    }
 }
 
 /// A call as the kernel takes it.
@@ -101,18 +112,19 @@ fn every_algorithm_does_in_the_kernel_what_it_does_natively() {
         let settings = settings(algorithm, &mut random);
         let began = Instant::now();
         let (mut done, mut changed) = (0, 0);
+        let mut digest = 0xcbf2_9ce4_8422_2325;
         for spec in &settings {
             let Some(mut kernel) = common::or_skip("parity of kernel and native build", Parity::load(spec))
             else {
                 return;
             };
             let share = calls.div_ceil(settings.len());
-            changed += compare(spec, &mut kernel, share, &mut random);
+            changed += compare(spec, &mut kernel, share, &mut random, &mut digest);
             done += share;
         }
         assert!(changed * 4 > done, "{}: only {changed} of {done} calls did anything", algorithm.name());
         report(&format!(
-            "{}: {done} calls with {} settings, no difference; {:.0} calls/s, loading included",
+            "{}: {done} calls with {} settings, no difference, digest {digest:016x}; {:.0} calls/s, loading included",
             algorithm.name(),
             settings.len(),
             done as f64 / began.elapsed().as_secs_f64()

@@ -13,6 +13,7 @@ mod agent;
 mod backend;
 mod driver;
 mod job;
+mod scheduling;
 
 pub use agent::{agent, agent_here};
 pub use backend::Kernel;

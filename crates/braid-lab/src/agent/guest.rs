@@ -19,6 +19,7 @@ use super::{
 use crate::job::{
     Added, BEAT, CLOCK_MOVED, JOB_ITEM, JOB_MODULE, MODULES, SCHEDULER_MODULE, VERIFIED, VERIFIES,
 };
+use crate::scheduling;
 
 /// Does what the guest is there for. The host ends the guest.
 pub fn agent() -> ! {
@@ -166,10 +167,5 @@ fn work(processors: Processors) -> Result<Done, String> {
 /// From now on no program that shares the only processor makes this thread wait: each of two had it for some milliseconds at a
 /// time, and looks were up to 12 ms late. What is started is as any program.
 fn before_programs() -> Result<(), String> {
-    let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: it concerns this thread only.
-    let set = unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
-    };
-    if set == 0 { Ok(()) } else { Err(failed("a priority")(std::io::Error::last_os_error())) }
+    scheduling::set_policy(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1).map_err(failed("a priority"))
 }

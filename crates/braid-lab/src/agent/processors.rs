@@ -6,6 +6,7 @@ use std::{
     thread,
 };
 
+use crate::scheduling;
 use rustix::time::{ClockId, clock_gettime};
 
 type Result<T> = std::result::Result<T, String>;
@@ -64,9 +65,7 @@ impl Processors {
 
 /// Does so until the guest ends, while nobody else wants the processor.
 fn do_nothing() -> ! {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: it concerns this thread only.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    let _ = scheduling::set_policy(0, libc::SCHED_IDLE, 0);
     // QEMU translates as many instructions as it takes at a time, 511 and not beyond a page, to a subtraction and a comparison.
     // Of fewer there are fewer ways to begin and to end among them, at an interrupt, each of which is translated by itself.
     #[cfg(target_arch = "x86_64")]

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use super::{error::Error, image::PROGRAM, scratch::Scratch};
 use crate::job::{self, BEAT, CLOCK_MOVED, Inbox, JOB_ITEM, Job, Packet, Report, VERIFIES};
+use crate::scheduling;
 
 /// The name of the snapshot within its file.
 const SNAPSHOT: &str = "booted";
@@ -325,11 +326,10 @@ impl Guest {
     /// Each timer of the guest wakes another thread of QEMU, which has nothing to do: it can wait for its turn. Not before, while
     /// the guest boots: when that stops, another thread has to stop its clock at once.
     fn lets_nobody_interrupt(&self) {
-        let parameters = libc::sched_param { sched_priority: 0 };
         let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
         for id in threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()) {
-            // SAFETY: it concerns these threads only. It works without, too.
-            let _ = unsafe { libc::sched_setscheduler(id, libc::SCHED_BATCH, &raw const parameters) };
+            // It works without, too.
+            let _ = scheduling::set_policy(id, libc::SCHED_BATCH, 0);
         }
     }
 

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 use assert_cmd::cargo::cargo_bin;
 
@@ -26,6 +27,9 @@ fn text(bytes: &[u8]) -> String {
 /// Runs a script in a network namespace whose default is reno, with notes of its own in /run; nothing, and a line that says why,
 /// where that cannot be.
 fn apart(test: &str, script: &str) -> Option<Output> {
+    // What is loaded is the whole machine's: one at a time.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let skip = |reason: &str| {
         writeln!(std::io::stderr(), "SKIPPED: {test}, because {reason}").expect("stderr");
         None

@@ -7,7 +7,15 @@
 use braid_scenario::model::{self, Scenario};
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{ConnectionCounts, SubflowCounts};
+use crate::measure::{ConnectionCounts, LinkCounts, LinkLook, SubflowCounts};
+
+/// A queue stands where packets wait longer than this, on average over the [`SECOND`] before.
+const STANDING_NS: f64 = 3e6;
+/// And longer than so many times what delays vary by themselves.
+const JITTERS: f64 = 3.0;
+const SECOND: u64 = 1_000_000_000;
+/// When it is written down whether a label is right, nanoseconds after its situation has begun.
+const LOOKS_NS: [u64; 6] = [500_000_000, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 20 * SECOND];
 
 /// What a detector said of one subflow during a time in which the truth about that did not change.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -36,6 +44,17 @@ pub struct Detection {
     pub first_right_ms: Option<f64>,
     /// Time from which on it was right to the end, milliseconds; absent if it was wrong at the end.
     pub settled_ms: Option<f64>,
+    /// Whether the label was right so many seconds after the beginning: at 0.5, 1, 2, 5, 10 and 20, as far as it lasts.
+    #[serde(default)]
+    pub right_at: Vec<(f64, bool)>,
+    /// Of the time from one second after the beginning on, the seconds in which a queue stood at the bottleneck: in the second
+    /// before, packets had to wait 3 ms on average, and three times the largest jitter of a link of the subflow's route.
+    /// Absent where queues are not looked at: on real kernels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing_s: Option<f64>,
+    /// Percent of those seconds in which the label was right; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing_accuracy_percent: Option<f64>,
 }
 
 impl Detection {
@@ -53,15 +72,21 @@ pub fn accuracy_percent(detections: &[Detection]) -> Option<f64> {
 }
 
 /// What was said of every subflow with a detector until `end`, nanoseconds from the start of the run.
-pub(crate) fn detections(scenario: &Scenario, counts: &[ConnectionCounts], end: u64) -> Vec<Detection> {
+pub(crate) fn detections(
+    scenario: &Scenario,
+    counts: &[ConnectionCounts],
+    links: &[LinkCounts],
+    end: u64,
+) -> Vec<Detection> {
     let connections = scenario.connections.iter().zip(counts);
-    connections.flat_map(|(model, counts)| of_connection(scenario, model, counts, end)).collect()
+    connections.flat_map(|(model, counts)| of_connection(scenario, model, counts, links, end)).collect()
 }
 
 fn of_connection(
     scenario: &Scenario,
     model: &model::Connection,
     counts: &ConnectionCounts,
+    links: &[LinkCounts],
     end: u64,
 ) -> Vec<Detection> {
     let end = model.stop_ns.unwrap_or(end).min(end);
@@ -88,7 +113,9 @@ fn of_connection(
         }
         for (truth, from, to) in stretches {
             let bottleneck = scenario.links[truth.bottleneck].name.clone();
-            let mut detection = judge(&subflows, own, &truth, (from, to));
+            let looks = &links[truth.bottleneck].looks;
+            let stood = (!looks.is_empty()).then(|| standing(scenario, subflow, &truth, looks));
+            let mut detection = judge(&subflows, own, &truth, (from, to), stood.as_deref());
             detection.connection.clone_from(&model.name);
             detection.subflow.clone_from(&subflow.model.name);
             detection.bottleneck = bottleneck;
@@ -166,7 +193,51 @@ impl Truth {
     }
 }
 
-fn judge(subflows: &[Observed], own: usize, truth: &Truth, (from, to): (u64, u64)) -> Detection {
+/// The times in which a queue stood at the bottleneck: `[from, to)`.
+fn standing(scenario: &Scenario, subflow: &Observed, truth: &Truth, looks: &[LinkLook]) -> Vec<(u64, u64)> {
+    let model = subflow.model;
+    let routes = model.reroutes.iter().filter_map(|reroute| reroute.forward.as_ref());
+    let links = routes.chain([&model.route]).flatten().map(|&link| scenario.links[link].forward.jitter_ns);
+    let least = STANDING_NS.max(JITTERS * links.max().unwrap_or(0) as f64);
+    let bottleneck = &scenario.links[truth.bottleneck].forward;
+    let mut times: Vec<(u64, u64)> = Vec::new();
+    for (nth, look) in looks.iter().enumerate() {
+        let before = looks.partition_point(|other| other.time_ns + SECOND < look.time_ns);
+        let until = looks.get(nth + 1).map_or(u64::MAX, |next| next.time_ns);
+        if wait_ns(bottleneck, &looks[before], look) > least {
+            match times.last_mut() {
+                Some((_, to)) if *to == look.time_ns => *to = until,
+                _ => times.push((look.time_ns, until)),
+            }
+        }
+    }
+    times
+}
+
+/// How long a packet that came between two looks had to wait, mean over that time: packets that waited there, the one being
+/// sent excepted, times what one of them takes.
+fn wait_ns(link: &model::Direction, first: &LinkLook, last: &LinkLook) -> f64 {
+    let (before, after) = (&first.counts, &last.counts);
+    let packets = after.packets - before.packets;
+    if packets == 0 {
+        return 0.0;
+    }
+    let rates = link.changes.iter().take_while(|change| change.at_ns <= last.time_ns);
+    let rate_bps = rates.filter_map(|change| change.rate_bps).last().unwrap_or(link.rate_bps);
+    let being_sent = u128::from(after.busy_ns.saturating_sub(before.busy_ns));
+    let waited = after.queue_integral.saturating_sub(before.queue_integral + being_sent) as f64;
+    let one_ns = 8e9 * (after.bytes - before.bytes) as f64 / packets as f64 / rate_bps.max(1) as f64;
+    waited / (last.time_ns - first.time_ns) as f64 * one_ns
+}
+
+/// `stood`: when a queue stood at the bottleneck.
+fn judge(
+    subflows: &[Observed],
+    own: usize,
+    truth: &Truth,
+    (from, to): (u64, u64),
+    stood: Option<&[(u64, u64)]>,
+) -> Detection {
     let shared = !truth.others.is_empty();
     let mut times: Vec<u64> = subflows
         .iter()
@@ -181,6 +252,19 @@ fn judge(subflows: &[Observed], own: usize, truth: &Truth, (from, to): (u64, u64
     let (mut changes, mut right_changes) = (0, 0);
     let (mut first_right, mut settled) = (None, None);
     let mut before = None;
+    let looks = LOOKS_NS.iter().map(|after| from + after).filter(|&time| time < to);
+    let right_at = looks.map(|time| {
+        let right = (subflows[own].group_at(time) != 0) == shared;
+        ((time - from) as f64 / 1e9, right)
+    });
+    let right_at = right_at.collect();
+    // Within the times in which a queue stood, from a second after the beginning on.
+    let of_standing = |(begin, end): (u64, u64)| -> u64 {
+        let begin = begin.max(from + SECOND);
+        let parts = stood.unwrap_or_default().iter();
+        parts.map(|&(since, until)| until.min(end).saturating_sub(since.max(begin))).sum()
+    };
+    let mut right_standing_ns = 0;
     for stretch in times.windows(2) {
         let group = subflows[own].group_at(stretch[0]);
         let right = (group != 0) == shared;
@@ -191,6 +275,7 @@ fn judge(subflows: &[Observed], own: usize, truth: &Truth, (from, to): (u64, u64
         };
         if right {
             right_ns += stretch[1] - stretch[0];
+            right_standing_ns += of_standing((stretch[0], stretch[1]));
             first_right.get_or_insert(stretch[0]);
             settled.get_or_insert(stretch[0]);
             if (0..subflows.len()).filter(|&other| together(other)).eq(truth.others.iter().copied()) {
@@ -206,6 +291,7 @@ fn judge(subflows: &[Observed], own: usize, truth: &Truth, (from, to): (u64, u64
         before = Some(right);
     }
     let percent = |ns: u64| 100.0 * ns as f64 / (to - from) as f64;
+    let standing_ns = of_standing((from, to));
     let milliseconds = |time: u64| (time - from) as f64 / 1e6;
     Detection {
         connection: String::new(),
@@ -220,5 +306,9 @@ fn judge(subflows: &[Observed], own: usize, truth: &Truth, (from, to): (u64, u64
         right_changes,
         first_right_ms: first_right.map(milliseconds),
         settled_ms: settled.map(milliseconds),
+        right_at,
+        standing_s: stood.map(|_| standing_ns as f64 / 1e9),
+        standing_accuracy_percent: (standing_ns > 0)
+            .then(|| 100.0 * right_standing_ns as f64 / standing_ns as f64),
     }
 }

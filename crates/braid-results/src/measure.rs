@@ -268,6 +268,19 @@ pub struct LinkCounts {
     pub reverse: DirectionCounts,
     /// The forward direction every 100 ms of the whole run; empty unless asked for, and for private links.
     pub samples: Vec<LinkSample>,
+    /// What the forward direction had counted at times of the whole run, from its start, every 100 ms; empty where nobody
+    /// looked, and for links at which no subflow of several waits longest.
+    #[serde(default)]
+    pub looks: Vec<LinkLook>,
+}
+
+/// What a direction of a link had counted by then.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct LinkLook {
+    /// Since the start of the run, nanoseconds.
+    pub time_ns: u64,
+    /// Since the start of the run.
+    pub counts: DirectionCounts,
 }
 
 /// A direction of a link at one moment.

@@ -395,8 +395,8 @@ impl Setup<'_> {
         assert_eq!(scenario.periods.len(), counts.periods.len(), "one count per period");
 
         let (connections, links, mut metrics) = self.stretch(counts, counts, measured(scenario));
-        let detections =
-            detection::detections(scenario, &counts.connections, scenario.duration_ns - scenario.cooldown_ns);
+        let end = scenario.duration_ns - scenario.cooldown_ns;
+        let detections = detection::detections(scenario, &counts.connections, &counts.links, end);
         metrics.detection_accuracy_percent = detection::accuracy_percent(&detections);
         let periods = scenario.periods.iter().zip(&counts.periods);
         Run {

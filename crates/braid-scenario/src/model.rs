@@ -42,6 +42,15 @@ impl Scenario {
         *route.iter().min_by_key(rate).expect("routes are not empty")
     }
 
+    /// The links that are the bottleneck of a subflow of a connection of several, at some time.
+    pub fn bottlenecks_of_several(&self) -> impl Iterator<Item = usize> {
+        let several = self.connections.iter().filter(|connection| connection.subflows.len() > 1);
+        several.flat_map(|connection| &connection.subflows).flat_map(|subflow| {
+            let later = subflow.reroutes.iter().filter_map(|reroute| reroute.forward.as_deref());
+            std::iter::once(&*subflow.route).chain(later).map(|route| self.bottleneck(route))
+        })
+    }
+
     /// Who has this number in common waits in one queue: that of the slowest link of its route. 0: a queue of its own.
     pub fn bottleneck_queue(&self, route: &[usize]) -> u32 {
         let bottleneck = self.bottleneck(route);

@@ -3,7 +3,7 @@
 mod common;
 
 use braid_results::{Detection, Setup};
-use braid_scenario::model::{EcnThreshold, Link, QueueLimit, Reroute, Scenario};
+use braid_scenario::model::{EcnThreshold, Link, Loss, QueueLimit, Reroute, Scenario};
 use braid_sim::observe::{Acknowledgement, At, Event, Observer};
 use common::{connection, link, run, scenario};
 
@@ -140,6 +140,35 @@ fn a_detection_tells_when_the_label_was_first_right_and_from_when_on() {
         assert!(row.settled_ms.is_none_or(|settled| settled >= first), "{row:?}");
         // A group that is right implies a label that is.
         assert!(row.group_accuracy_percent <= row.accuracy_percent, "{row:?}");
+    }
+}
+
+#[test]
+fn labels_are_judged_apart_where_a_queue_stands_and_at_times_after_the_beginning() {
+    // Beside a CUBIC flow the queue of 50 packets is never empty for long, so nearly all of the time counts.
+    let scenario = situation(true, false);
+    for (cc, right) in [("split:sbd=all", true), ("split:sbd=none", false)] {
+        for row in detections(&scenario, cc, 1).iter().filter(|row| row.lasts_s() > 50.0) {
+            let stood = row.standing_s.expect("the simulator looks at queues");
+            assert!(stood > 0.8 * row.lasts_s() && stood <= row.lasts_s() - 1.0, "{row:?}");
+            let percent = if right == row.shared { 100.0 } else { 0.0 };
+            assert!((row.standing_accuracy_percent.unwrap() - percent).abs() < 0.5, "{row:?}");
+            assert_eq!(
+                row.right_at,
+                [0.5, 1.0, 2.0, 5.0, 10.0, 20.0].map(|after| (after, right == row.shared))
+            );
+        }
+    }
+    // 5 % of random loss leaves no queue on a link that nobody else uses, and jitter hides the one that is there.
+    let mut lossy = situation(false, false);
+    lossy.connections.truncate(1);
+    lossy.links[0].forward.loss = Loss::Bernoulli(0.05);
+    let mut shaking = situation(true, false);
+    shaking.links[0].forward.jitter_ns = 40_000_000;
+    for scenario in [lossy, shaking] {
+        let rows = detections(&scenario, "split:sbd=none", 1);
+        let row = rows.iter().find(|row| row.subflow == "sf1" && row.lasts_s() > 50.0).unwrap();
+        assert!(row.standing_s.unwrap() < 0.2 * row.lasts_s(), "{row:?}");
     }
 }
 

@@ -134,6 +134,7 @@ impl Counts<'_> {
                     forward: direction(&link.forward, moments, forward),
                     reverse: direction(&link.reverse, moments, reverse),
                     samples: Vec::new(),
+                    looks: Vec::new(),
                 },
                 None => self.passed(number, moments),
             },

@@ -525,6 +525,9 @@ mod tests {
             right_changes: 0,
             first_right_ms,
             settled_ms: None,
+            right_at: Vec::new(),
+            standing_s: None,
+            standing_accuracy_percent: None,
         };
         let detections = [detection(10.0, 90.0, Some(1000.0)), detection(30.0, 0.0, None)];
         assert_eq!(detected(Metric::DetectionAccuracy, &detections, "b1"), Some(22.5));

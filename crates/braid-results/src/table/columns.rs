@@ -557,6 +557,21 @@ const DETECTION: &[Column] = &[
         "until it was right for good; none if it was wrong at the end",
         |row| row.detection.and_then(|detection| detection.settled_ms).into(),
     ),
+    column(
+        "standing_s",
+        Kind::Real,
+        "s",
+        "time, from its second second on, in which a queue stood: packets had waited for more than 3 ms, and three jitters, \
+         on average over the second before",
+        |row| row.detection.and_then(|detection| detection.standing_s).into(),
+    ),
+    column(
+        "standing_accuracy_percent",
+        Kind::Real,
+        "%",
+        "share of that in which the label was right",
+        |row| row.detection.and_then(|detection| detection.standing_accuracy_percent).into(),
+    ),
 ];
 
 /// A subflow's share; of a TCP connection, that of the connection.

@@ -93,6 +93,7 @@ pub(crate) fn link(busy_s: u64) -> LinkCounts {
         },
         reverse: DirectionCounts { packets: 25_000, bytes: 1_300_000, ..DirectionCounts::default() },
         samples: vec![],
+        looks: vec![],
     }
 }
 

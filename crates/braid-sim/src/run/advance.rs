@@ -88,6 +88,10 @@ impl Run<'_> {
                     self.observe();
                     self.plan(time + SAMPLE_NS, Plan::Observe);
                 }
+                Plan::Look => {
+                    self.look();
+                    self.plan(time + SAMPLE_NS, Plan::Look);
+                }
             }
         }
     }

@@ -108,6 +108,7 @@ impl<'a> Run<'a> {
             cwnd_samples: vec![Vec::new(); n_scenario_subflows],
             subflow_samples: vec![Vec::new(); n_scenario_subflows],
             link_samples: vec![Vec::new(); scenario.links.len()],
+            link_looks: scenario.bottlenecks_of_several().map(|link| (link, Vec::new())).collect(),
             events: 0,
             carries_datagrams,
             arrived: VecDeque::new(),
@@ -128,6 +129,9 @@ impl<'a> Run<'a> {
         }
         if options.samples {
             run.plan(0, Plan::Observe);
+        }
+        if !run.link_looks.is_empty() {
+            run.plan(0, Plan::Look);
         }
         Ok(run)
     }

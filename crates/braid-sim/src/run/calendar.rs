@@ -35,4 +35,6 @@ pub(super) enum Plan {
     Sample,
     /// Everything is sampled.
     Observe,
+    /// Queues at which subflows of several wait longest are looked at.
+    Look,
 }

@@ -53,6 +53,7 @@ impl Run<'_> {
                 forward: pair[0].counts(now),
                 reverse: pair[1].counts(now),
                 samples: Vec::new(),
+                looks: Vec::new(),
             })
             .collect();
         Measurements { connections, links, packets_delivered, ..Measurements::default() }

@@ -45,6 +45,9 @@ impl Run<'_> {
         for (link, samples) in measured.links.iter_mut().zip(self.link_samples) {
             link.samples = samples;
         }
+        for (link, looks) in self.link_looks {
+            measured.links[link].looks = looks;
+        }
         measured
     }
 }

@@ -1,7 +1,7 @@
 //! What is looked at every 100 ms.
 
 use braid_algorithms::layout::SSTHRESH_INFINITE;
-use braid_results::measure::{LinkSample, SubflowSample};
+use braid_results::measure::{LinkLook, LinkSample, SubflowSample};
 
 use super::state::{NOBODY, Path, Run};
 use crate::link::Link;
@@ -12,6 +12,14 @@ impl Run<'_> {
         for path in self.paths.iter().filter(|path| path.live != NOBODY) {
             self.cwnd_samples[path.scenario_subflow]
                 .push(self.connections[path.connection].subflow(path.index).cwnd);
+        }
+    }
+
+    /// What tells where a queue stood: nothing that happens depends on it.
+    pub(super) fn look(&mut self) {
+        let time_ns = self.network.now;
+        for (&link, looks) in &mut self.link_looks {
+            looks.push(LinkLook { time_ns, counts: self.network.links[2 * link].counts(time_ns) });
         }
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use braid_algorithms::Spec;
-use braid_results::measure::{LinkSample, Measurements, SubflowSample};
+use braid_results::measure::{LinkLook, LinkSample, Measurements, SubflowSample};
 use braid_scenario::model::{self, Direction, Scenario};
 
 use super::calendar::Plan;
@@ -78,6 +78,8 @@ pub(crate) struct Run<'a> {
     pub(super) subflow_samples: Vec<Vec<SubflowSample>>,
     /// One list per link of the scenario.
     pub(super) link_samples: Vec<Vec<LinkSample>>,
+    /// One list per link of the scenario that is looked at.
+    pub(super) link_looks: BTreeMap<usize, Vec<LinkLook>>,
     pub(super) events: u64,
     /// MPTCP connections are the caller's: they carry its datagrams.
     pub(super) carries_datagrams: bool,

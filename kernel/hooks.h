@@ -58,6 +58,7 @@ struct braid_socket {
 	u32 decayed; /* the kernel reduced cwnd after an idle time */
 	u32 coupled; /* eligible subflows on this algorithm; here, as the verifier would follow each number to the end */
 	u32 cwnd;    /* of an algorithm that owns it: what it wrote last */
+	struct braid_hinted hinted;
 	/* From here to the last subflow of the view: one record of a trace. */
 	struct braid_record record;
 	struct braid_event event;
@@ -110,6 +111,7 @@ braid_inline void braid_count_loss(u32 cause)
 braid_inline void braid_look(struct braid_socket *socket, const struct tcp_sock *tp)
 {
 	socket->coupled = braid_see(braid_view_of(socket), tp);
+	braid_hint(braid_view_of(socket), &socket->hinted, tp);
 }
 
 /* Prepares the event; the caller fills in the rest and delivers it. */

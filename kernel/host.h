@@ -14,6 +14,7 @@
 braid_inline void braid_deliver(struct braid_view *view, void *priv, const struct braid_event *event, u32 type);
 
 #include "view.h"
+#include "hints.h"
 #include "hooks.h"
 
 /*

@@ -13,13 +13,37 @@ struct list_head {
 	struct list_head *next;
 } BRAID_CORE;
 
+struct net {
+	u64 net_cookie;
+} BRAID_CORE;
+
+struct net_device {
+	char name[16];
+	int ifindex;
+} BRAID_CORE;
+
+struct dst_entry {
+	struct net_device *dev;
+} BRAID_CORE;
+
+struct in6_addr {
+	u8 bytes[16];
+};
+
 struct sock_common {
 	u32 skc_hash;
+	u32 skc_rcv_saddr;
+	unsigned short skc_family;
 	volatile unsigned char skc_state;
+	struct {
+		struct net *net;
+	} skc_net;
+	struct in6_addr skc_v6_rcv_saddr;
 } BRAID_CORE;
 
 struct sock {
 	struct sock_common __sk_common;
+	struct dst_entry *sk_dst_cache;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
 	u32 sk_pacing_status;
@@ -114,6 +138,7 @@ enum tcp_ca_event {
 };
 
 enum {
+	AF_INET6 = 10,
 	TCP_ESTABLISHED = 1,
 	TCP_CLOSE_WAIT = 8,
 	TCP_CONG_NON_RESTRICTED = 1,
@@ -135,6 +160,10 @@ enum {
 		bits_ <<= __builtin_preserve_field_info((object)->field, 4);                                  \
 		bits_ >> __builtin_preserve_field_info((object)->field, 5);                                   \
 	})
+
+/* A field that is so many bytes, wherever the running kernel has it, as words. */
+#define BRAID_WORDS(object, field) \
+	((const u64 *)((const void *)(object) + __builtin_preserve_field_info((object)->field, 0)))
 
 /* A pointer that may be followed by loads, which yield 0 where there is nothing. Never to be written through. */
 extern void *bpf_rdonly_cast(const void *object, u32 type) __attribute__((section(".ksyms")));

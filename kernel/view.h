@@ -88,6 +88,14 @@ braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_soc
 									   : 0;
 }
 
+/* The subflow whose entry in its connection's list that is. */
+braid_inline const struct mptcp_subflow_context *braid_context(const struct list_head *at)
+{
+	return BRAID_CAST((const void *)at -
+				  __builtin_preserve_field_info(((struct mptcp_subflow_context *)0)->node, 0),
+			  struct mptcp_subflow_context);
+}
+
 /* The siblings into the view, and of self its place and what the connection knows about it. That place remains
  * BRAID_MAX_SUBFLOWS for plain TCP, a subflow that fell back to it, and one that is just being joined or closed. Returns
  * how many eligible siblings run this algorithm. */
@@ -118,10 +126,7 @@ braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_so
 
 		if (!at || (u64)at == head)
 			break;
-		context = BRAID_CAST((const void *)at -
-					     __builtin_preserve_field_info(((struct mptcp_subflow_context *)0)->node,
-									   0),
-				     struct mptcp_subflow_context);
+		context = braid_context(at);
 		if (!context->tcp_sock || (u64)context->conn != (u64)conn)
 			break;
 		sibling = BRAID_CAST(context->tcp_sock, struct tcp_sock);

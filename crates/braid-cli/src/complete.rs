@@ -57,6 +57,15 @@ pub(crate) fn available() -> Vec<CompletionCandidate> {
     short.map(CompletionCandidate::new).collect()
 }
 
+/// What a hint can be about: interfaces and their addresses.
+#[cfg(target_os = "linux")]
+pub(crate) fn places() -> Vec<CompletionCandidate> {
+    let own = braid_kernel::Namespace::own();
+    let mut all = braid_kernel::interface_names(&own).unwrap_or_default();
+    all.extend(braid_kernel::interfaces(&own).unwrap_or_default().keys().map(ToString::to_string));
+    all.into_iter().map(CompletionCandidate::new).collect()
+}
+
 fn candidate(value: &str, help: &str) -> CompletionCandidate {
     CompletionCandidate::new(value).help(Some(help.to_owned().into()))
 }

@@ -10,14 +10,20 @@ use braid_kernel::PREFIX;
 use crate::Failure;
 use crate::failure::FAILED;
 use crate::names::{parse, short};
-use crate::{own, peer};
+use crate::{hint, own, peer};
 
 const CONFIGURATION: &str = "/etc/braid";
 const UNITS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 /// The links that enabling makes.
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants";
 
-pub(crate) fn enable(text: &str, name: Option<&str>, peer: Option<&str>) -> Result<(), Failure> {
+/// Hints are those of this machine, so the peer gets none.
+pub(crate) fn enable(
+    text: &str,
+    name: Option<&str>,
+    peer: Option<&str>,
+    hints: &[String],
+) -> Result<(), Failure> {
     if let Some((file, _)) = own::file(text) {
         let own = file.file_stem().unwrap_or_default().to_string_lossy();
         let name = short(name.unwrap_or(&own));
@@ -29,12 +35,13 @@ pub(crate) fn enable(text: &str, name: Option<&str>, peer: Option<&str>) -> Resu
     let spec = parse(text)?;
     let name = short(name.unwrap_or(spec.algorithm().name()));
     check(name)?;
+    hint::groups(hints)?;
     systemd(&format!("`braid load {text} --as {name} && braid default {name}` does it until the next boot"))?;
     if let Some(host) = peer {
         peer::braid(host, &["enable", text, "--as", name])?;
         eprintln!("Enabled on {host}.");
     }
-    let path = configure(name, &spec.to_string(), spec.algorithm().name())?;
+    let path = configure(name, &spec.to_string(), spec.algorithm().name(), hints)?;
     // Before the other: a unit that stops takes the default back.
     let others: Vec<String> = enabled().into_iter().filter(|other| other != name).collect();
     for other in &others {
@@ -122,7 +129,7 @@ fn systemd(otherwise: &str) -> Result<(), Failure> {
 
 /// Writes the file that the unit reads, or removes it where it would say what holds without it. Returns its path if it is
 /// there.
-fn configure(name: &str, spec: &str, algorithm: &str) -> Result<Option<PathBuf>, Failure> {
+fn configure(name: &str, spec: &str, algorithm: &str, hints: &[String]) -> Result<Option<PathBuf>, Failure> {
     let path = Path::new(CONFIGURATION).join(format!("{name}.conf"));
     let failed = |error: &io::Error| {
         let hint = match error.kind() {
@@ -132,7 +139,8 @@ fn configure(name: &str, spec: &str, algorithm: &str) -> Result<Option<PathBuf>,
         };
         Failure::new(FAILED, format!("cannot write {}: {error}{hint}", path.display()))
     };
-    if spec == name && spec == algorithm {
+    let hint = if hints.is_empty() { stated(&path) } else { Some(format!("HINT=\"{}\"", hints.join(" "))) };
+    if spec == name && spec == algorithm && hint.is_none() {
         return match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&error)),
             _ => Ok(None),
@@ -142,6 +150,9 @@ fn configure(name: &str, spec: &str, algorithm: &str) -> Result<Option<PathBuf>,
         fs::create_dir_all(CONFIGURATION)?;
         let mut file = tempfile::NamedTempFile::new_in(CONFIGURATION)?;
         writeln!(file, "# Written by `braid enable`; see braid.conf(5).\nSPEC={spec}")?;
+        if let Some(hint) = &hint {
+            writeln!(file, "{hint}")?;
+        }
         file.as_file().sync_all()?;
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         file.as_file().set_permissions(mode)?;
@@ -149,6 +160,12 @@ fn configure(name: &str, spec: &str, algorithm: &str) -> Result<Option<PathBuf>,
     };
     write().map_err(|error| failed(&error))?;
     Ok(Some(path))
+}
+
+/// The line of the file that states hints, if there is one.
+fn stated(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().rev().find(|line| line.starts_with("HINT=")).map(str::to_owned)
 }
 
 /// What is enabled as the default, sorted.

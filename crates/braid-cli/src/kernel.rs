@@ -1,4 +1,4 @@
-//! The algorithms in the kernel of this machine: `load`, `unload`, `enable`, `disable`, `default`, `doctor`.
+//! The algorithms in the kernel of this machine: `load`, `unload`, `enable`, `disable`, `default`, `hint`, `doctor`.
 
 use std::fmt::Write as _;
 
@@ -46,7 +46,8 @@ pub(crate) enum Kernel {
     /// Load an algorithm and make it the default of new sockets, now and after every boot.
     #[command(after_help = "Examples:\n  \
         braid enable olia\n  \
-        braid enable lia:rounding=usec --as home --peer server.example\n\n\
+        braid enable lia:rounding=usec --as home --peer server.example\n  \
+        braid enable split:sbd=hint --hint eth0,eth1\n\n\
         This is what `systemctl enable --now braid-default@NAME` does, with the parameters written into \
         /etc/braid/NAME.conf. Another algorithm that was enabled is no longer. `braid disable` takes it all back.")]
     Enable {
@@ -60,6 +61,10 @@ pub(crate) enum Kernel {
         /// obeys the congestion control of there.
         #[arg(long, value_name = "HOST")]
         peer: Option<String>,
+        /// Interfaces and local addresses that share a bottleneck, joined by commas, stated at every boot (`braid hint`); once
+        /// for each bottleneck. Default: what the configuration states already.
+        #[arg(long, value_name = "WHAT,WHAT")]
+        hint: Vec<String>,
     },
     /// Take back what enable did: unload, and have the default of before again, now and after every boot.
     Disable {
@@ -82,6 +87,9 @@ pub(crate) enum Kernel {
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
     },
+    /// Say which interfaces and local addresses share a bottleneck, for split:sbd=hint; or show what was said.
+    #[command(after_help = crate::hint::MORE)]
+    Hint(crate::hint::HintArgs),
     /// Show what is loaded, with its parameters, who uses it and whether it couples; and warn of what is not as it should be.
     #[command(after_help = "Of each loaded algorithm:\n\n  \
         parameters  each with its value\n  \
@@ -89,7 +97,7 @@ pub(crate) enum Kernel {
         default in  network namespaces whose new sockets get it\n  \
         ACKs        handled since it was loaded, and those where the connection had several usable subflows: it couples\n  \
         reductions  of the window, by cause\n\n\
-        Warnings are on standard error, each with a remedy.")]
+        Then the hints that are stated (`braid hint`). Warnings are on standard error, each with a remedy.")]
     Status(status::StatusArgs),
     /// Watch connections and their subflows live: path, rate, RTT, window, loss, what limits each; and what is wrong.
     #[command(after_help = crate::top::KEYS)]
@@ -111,6 +119,7 @@ impl From<Error> for Failure {
             | Error::NotLoaded { .. }
             | Error::NotAvailable { .. }
             | Error::OtherVersion { .. }
+            | Error::TooManyHints { .. }
             | Error::NoNamespace { .. } => BAD_INPUT,
             _ => FAILED,
         };
@@ -121,10 +130,13 @@ impl From<Error> for Failure {
 pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
     match command {
         Kernel::Load { specs, name } => load(specs, name.as_deref()),
-        Kernel::Enable { spec, name, peer } => enable::enable(spec, name.as_deref(), peer.as_deref()),
+        Kernel::Enable { spec, name, peer, hint } => {
+            enable::enable(spec, name.as_deref(), peer.as_deref(), hint)
+        }
         Kernel::Disable { name, peer } => enable::disable(name.as_deref(), peer.as_deref()),
         Kernel::Unload { name, force } => unload(name, *force),
         Kernel::Default { name, reset, netns } => default(name.as_deref(), *reset, netns.as_deref()),
+        Kernel::Hint(args) => crate::hint::run(args),
         Kernel::Status(args) => status::run(args),
         Kernel::Top(args) => crate::top::run(args),
         Kernel::Metrics(args) => crate::metrics::run(args),

@@ -12,6 +12,8 @@ mod complete;
 mod enable;
 mod failure;
 #[cfg(target_os = "linux")]
+mod hint;
+#[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod lab;

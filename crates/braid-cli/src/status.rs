@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use braid_algorithms::Spec;
-use braid_kernel::{Loaded, Namespace, PREFIX, Socket};
+use braid_kernel::{Hint, Loaded, Namespace, PREFIX, Socket};
 use serde_json::{Value, json};
 
 use crate::live::{Kind, Sampler, Warning, told, warnings};
-use crate::{Failure, peer, terminal};
+use crate::{Failure, hint, peer, terminal};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
@@ -46,6 +46,7 @@ struct Status {
     namespaces: Vec<(Namespace, String, Vec<Socket>)>,
     /// Which version a socket runs, by its cookie.
     versions: HashMap<u64, u32>,
+    hints: Vec<Hint>,
     warnings: Vec<Warning>,
 }
 
@@ -67,7 +68,13 @@ impl Status {
             versions.extend(said.iter().map(|said| (said.cookie, said.version)));
             namespaces.push((namespace, default, sockets));
         }
-        Ok(Self { loaded, namespaces, versions, warnings: warnings(&connections) })
+        Ok(Self {
+            loaded,
+            namespaces,
+            versions,
+            hints: braid_kernel::hints()?,
+            warnings: warnings(&connections),
+        })
     }
 
     fn sockets(&self) -> impl Iterator<Item = &Socket> {
@@ -131,6 +138,12 @@ impl Status {
             let _ = writeln!(text, "{kernel_name}  no longer loaded");
             let _ = writeln!(text, "  sockets     {}", counted(&sockets));
         }
+        if !self.hints.is_empty() {
+            let _ = writeln!(text, "hints: bottlenecks and what is stated to share each");
+            for line in hint::text(&self.hints).lines() {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
         text
     }
 
@@ -184,6 +197,7 @@ impl Status {
             "loaded": loaded,
             "no_longer_loaded": unloaded,
             "mixed_connections": self.mixed_json(),
+            "hints": hint::json(&self.hints),
             "warnings": warnings,
         })
     }

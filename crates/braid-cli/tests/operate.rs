@@ -99,6 +99,21 @@ fn enable_writes_the_units_configuration_and_makes_one_algorithm_the_default_dis
 }
 
 #[test]
+fn enable_writes_hints_into_the_configuration_and_keeps_them_when_it_is_called_again() {
+    let script = "braid enable olia --hint eth0,eth1 --hint 10.0.0.2,wwan0; cat /etc/braid/olia.conf\n\
+                  braid enable olia; cat /etc/braid/olia.conf\n\
+                  braid enable olia --hint wlan0; cat /etc/braid/olia.conf\n\
+                  braid enable olia --hint 10.0.0.0/24 || cat /etc/braid/olia.conf";
+    let Some(output) = apart("enabling with hints", script) else { return };
+    let said = text(&output.stderr);
+    let file =
+        |hint: &str| format!("# Written by `braid enable`; see braid.conf(5).\nSPEC=olia\nHINT=\"{hint}\"\n");
+    let both = "eth0,eth1 10.0.0.2,wwan0";
+    assert_eq!(text(&output.stdout), file(both) + &file(both) + &file("wlan0") + &file("wlan0"), "{said}");
+    assert!(said.contains("neither an address nor the name of an interface"), "{said}");
+}
+
+#[test]
 fn what_keeps_enable_from_working_is_named_with_the_remedy_and_nothing_is_half_done() {
     let cases: [(&str, &[&str]); 7] = [
         (

@@ -18,7 +18,7 @@ const BPFFS: &str = "/sys/fs/bpf";
 /// `BPF_FS_MAGIC`
 const MAGIC: i128 = 0xcafe_4a11;
 
-/// One folder per loaded name, with the pins `link`, `spec`, those of the maps that a replacement goes on with, and the
+/// What all have in common, see [`hints`](crate::hints()), and one folder per loaded name, with the pins `link`, `spec`, those of the maps that a replacement goes on with, and the
 /// spec of each [`version`].
 pub(crate) fn folder() -> PathBuf {
     Path::new(BPFFS).join("braid")

@@ -13,7 +13,7 @@ use braid_algorithms::Spec;
 use libbpf_rs::{ErrorKind, Link, MapCore as _, MapFlags, MapHandle, set_print};
 
 use crate::{
-    Error, Namespace, Socket, bpffs, default, namespace,
+    Error, Namespace, Socket, bpffs, default, hints, namespace,
     object::{CARRIED, PREFIX, load_algorithm, map, ops_of_this_kernel},
     set_default, sockets,
 };
@@ -68,7 +68,12 @@ pub struct Use {
 pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     check_name(name)?;
     crate::object::check_kernel()?;
-    bpffs::ensure()?;
+    hints::ensure()?;
+    // Where nothing came to be loaded, nothing is left.
+    register(spec, name).inspect_err(|_| hints::tidy())
+}
+
+fn register(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     let pins = bpffs::folder().join(name);
     let (mut object, _) = load_algorithm(spec, Some(name), Some(&pins))?;
 
@@ -313,6 +318,7 @@ pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
     let _ = link.detach();
     drop(link);
     bpffs::remove(&pins);
+    hints::tidy();
     wait_until_gone(&kernel_name)?;
     Ok(users.into_iter().filter(|user| !user.sockets.is_empty()).collect())
 }

@@ -78,6 +78,11 @@ pub enum Error {
         /// The names there are.
         available: String,
     },
+    /// There is no room for so many hints.
+    TooManyHints {
+        /// How many there can be.
+        most: usize,
+    },
     /// There is no such network namespace.
     NoNamespace {
         /// The name asked for.
@@ -175,6 +180,11 @@ impl fmt::Display for Error {
             Self::NotAvailable { name, available } => write!(
                 f,
                 "the kernel has no congestion control `{name}`: it has {available}; `braid load` adds braid's"
+            ),
+            Self::TooManyHints { most } => write!(
+                f,
+                "more than {most} hints, nothing was changed: `braid hint` lists what is stated, `braid hint --remove` and \
+                 `--clear` make room"
             ),
             Self::NoNamespace { name, report } => {
                 write!(f, "network namespace `{name}`: {report}; `ip netns` lists those with a name")

@@ -1,6 +1,6 @@
 //! The algorithms of `algorithms/` as eBPF programs: their objects, compiled at build time and embedded; the way
 //! through the kernel's verifier; loading, replacing and unloading them as congestion controls ([`load`], [`unload`]),
-//! who uses them ([`sockets`]) and by default ([`set_default`]); what a machine needs for that ([`doctor`]); and the
+//! hints for them of the operator ([`state_hints`]), who uses them ([`sockets`]) and by default ([`set_default`]); what a machine needs for that ([`doctor`]); and the
 //! means to run single transitions inside the kernel, on any input and without traffic, so that they can be compared
 //! with the native build.
 //!
@@ -13,6 +13,7 @@ mod control;
 mod doctor;
 mod error;
 mod fixed;
+mod hints;
 mod namespace;
 mod object;
 mod parity;
@@ -25,11 +26,12 @@ pub use control::{Held, Loaded, Use, Version, hold, load, loaded, unload, uses};
 pub use doctor::{Requirement, doctor};
 pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};
+pub use hints::{Hint, MAX_HINTS, Place, Stated, hint_of, hints, state_hints, withdraw_hints};
 pub use namespace::{Namespace, available, default, may_be_default, noted_default, set_default};
 pub use object::{PREFIX, Verified, add_object, object, verify};
 pub use parity::{Call, Parity};
 pub use scheduler::{scheduler, schedulers, set_scheduler};
-pub use sockets::{Flow, Socket, interfaces, sockets};
+pub use sockets::{Flow, Socket, interface_names, interfaces, sockets};
 pub use trace::{Recorded, record};
 pub use verdicts::{Said, Verdicts};
 

@@ -85,8 +85,15 @@ impl Namespace {
     /// # Errors
     /// If the namespace cannot be entered.
     pub fn record(&self, what: &str) -> Result<PathBuf, Error> {
-        let cookie = self.within(cookie)?;
-        Ok(Path::new(NOTES).join(format!("{what}-{cookie}")))
+        Ok(Path::new(NOTES).join(format!("{what}-{}", self.cookie()?)))
+    }
+
+    /// A number that this network namespace has, and no other until the next boot.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered.
+    pub fn cookie(&self) -> Result<u64, Error> {
+        self.within(cookie)
     }
 
     /// Runs a program inside the namespace, to its end.
@@ -123,7 +130,7 @@ impl Namespace {
     }
 }
 
-/// A number that this network namespace has, and no other until the next boot.
+/// Of the namespace that this thread is in.
 fn cookie() -> Result<u64, Error> {
     let failed = |error: io::Error| Error::Kernel {
         doing: "asking for the namespace's cookie".into(),

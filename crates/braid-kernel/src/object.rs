@@ -18,7 +18,7 @@ use libbpf_rs::{
     set_print,
 };
 
-use crate::{Error, objects};
+use crate::{Error, bpffs, hints::SHARED, objects};
 
 /// What the kernel's names of our congestion controls begin with.
 pub const PREFIX: &str = "braid_";
@@ -46,7 +46,8 @@ pub fn verify(spec: &Spec) -> Result<Vec<Verified>, Error> {
 }
 
 /// The algorithm's object with the spec's parameters, loaded, with a name ready to be registered as `braid_NAME`, without
-/// one only to run single transitions. It goes on with those maps of [`CARRIED`] that are pinned in `pins`.
+/// one only to run single transitions. With `pins` it goes on with those maps of [`CARRIED`] that are pinned there, and hears
+/// hints, which [`hints::ensure`](crate::hints::ensure) has made possible.
 pub(crate) fn load_algorithm(
     spec: &Spec,
     name: Option<&str>,
@@ -77,6 +78,11 @@ fn load_programs(
             // Another braid may have pinned something else.
             if MapHandle::from_pinned_path(&path)?.value_size() == value_bytes {
                 open_map(open, map)?.reuse_pinned_map(&path)?;
+            }
+        }
+        if pins.is_some() {
+            for (pin, map) in SHARED {
+                open_map(open, map)?.reuse_pinned_map(bpffs::folder().join(pin))?;
             }
         }
         for mut program in open.progs_mut().filter(|program| program.name() == PARITY) {

@@ -125,6 +125,23 @@ pub fn interfaces(namespace: &Namespace) -> Result<BTreeMap<IpAddr, String>, Err
     })
 }
 
+/// The names of all network interfaces of a namespace, sorted.
+///
+/// # Errors
+/// If the namespace cannot be entered or the kernel does not answer.
+pub fn interface_names(namespace: &Namespace) -> Result<Vec<String>, Error> {
+    namespace.within(|| {
+        let all = nix::net::if_::if_nameindex().map_err(|error| Error::Kernel {
+            doing: "listing network interfaces".into(),
+            report: error.to_string(),
+        })?;
+        let mut names: Vec<String> =
+            all.iter().map(|interface| interface.name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        Ok(names)
+    })
+}
+
 /// `TCP_LISTEN`
 const LISTEN: u8 = 10;
 

@@ -56,6 +56,8 @@ pub(crate) struct Subflow {
     pub(crate) couples: Option<bool>,
     /// What its detector of shared bottlenecks says, if it has one and this process may ask.
     pub(crate) verdict: Option<Verdict>,
+    /// The bottleneck that the operator states for it (`braid hint`).
+    pub(crate) hint: Option<u32>,
 }
 
 /// What a subflow waits for, of what it could send.
@@ -178,6 +180,7 @@ impl Subflow {
             "bytes_retransmitted": self.flow.bytes_retransmitted,
             "packets_marked": self.flow.delivered_ce,
             "group": self.verdict.map(|verdict| verdict.group),
+            "hint": self.hint,
             "backup": self.is_backup,
             "interface": self.interface,
             "local": self.local.to_string(),
@@ -250,6 +253,7 @@ impl Sampler {
         let mut past = HashMap::new();
         let mut connections: BTreeMap<Key, Connection> = BTreeMap::new();
         self.unseen = 0;
+        let hints = braid_kernel::hints().unwrap_or_default();
         for namespace in Namespace::all() {
             // One that has just gone, or that this process may not enter.
             let Ok(mut sockets) = braid_kernel::sockets(&namespace) else {
@@ -258,6 +262,7 @@ impl Sampler {
             };
             sockets.sort_by_key(|socket| (socket.ids, socket.local, socket.remote));
             let interfaces = braid_kernel::interfaces(&namespace).unwrap_or_default();
+            let cookie = if hints.is_empty() { None } else { namespace.cookie().ok() };
             let said: HashMap<u64, Said> =
                 self.said(&namespace, &sockets).into_iter().map(|said| (said.cookie, said)).collect();
             for socket in sockets {
@@ -273,7 +278,10 @@ impl Sampler {
                 let number = connection.subflows.len() + 1;
                 let said = said.get(&socket.cookie);
                 connection.subflows.push(subflow(now, number, socket, flow, &before, said, &interfaces));
-                let new = &connection.subflows[number - 1];
+                let new = &mut connection.subflows[number - 1];
+                new.hint = cookie.and_then(|cookie| {
+                    braid_kernel::hint_of(&hints, cookie, new.local.ip(), new.interface.as_deref())
+                });
                 let (rate_bps, received_bps) = (new.rate_bps, new.received_bps);
                 before.steps.push_back(Step {
                     rate_bps,
@@ -357,6 +365,7 @@ fn subflow(
         received_bps,
         recent_loss,
         verdict,
+        hint: None,
     }
 }
 

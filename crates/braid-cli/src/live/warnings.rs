@@ -319,6 +319,7 @@ mod tests {
             limit: Limit::Window,
             couples: Some(true),
             verdict: None,
+            hint: None,
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) const KEYS: &str = "Keys: arrows, PgUp, PgDn, Home and End scroll, En
     LOSS% of the bytes of the last 10 s, sent again; LIMIT what it waits for: app (the application, or MPTCP sends on other \
     subflows), rwnd (the receiver's window), sndbuf (the send buffer), cwnd (the congestion window), loss (repairs), queue \
     (this machine's own), recv (it only receives), idle; GRP subflows with the same number share a bottleneck. Wider \
-    terminals show more.\n\n\
+    terminals show more, such as HINT, the bottleneck that `braid hint` states.\n\n\
     Sockets of other network namespaces are seen by root only.";
 
 #[derive(Debug, clap::Args)]

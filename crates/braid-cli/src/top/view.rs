@@ -25,7 +25,7 @@ struct Column {
     cell: fn(&Connection, &Subflow) -> String,
 }
 
-const COLUMNS: [Column; 20] = [
+const COLUMNS: [Column; 21] = [
     Column { title: "CONN", is_number: false, rank: 0, cell: |connection, _| connection.name() },
     Column { title: "SF", is_number: true, rank: 0, cell: |_, subflow| subflow.number.to_string() },
     Column { title: "ALGORITHM", is_number: false, rank: 0, cell: |_, subflow| subflow.algorithm.clone() },
@@ -50,6 +50,12 @@ const COLUMNS: [Column; 20] = [
     Column { title: "GRP", is_number: false, rank: 0, cell: |_, subflow| subflow.group() },
     Column { title: "LOCAL", is_number: false, rank: 2, cell: |_, subflow| subflow.local.to_string() },
     Column { title: "REMOTE", is_number: false, rank: 3, cell: |_, subflow| subflow.remote.to_string() },
+    Column {
+        title: "HINT",
+        is_number: false,
+        rank: 4,
+        cell: |_, subflow| subflow.hint.map_or("-".into(), |hint| hint.to_string()),
+    },
     Column { title: "STATE", is_number: false, rank: 4, cell: |_, subflow| subflow.state().into() },
     Column {
         title: "NAMESPACE",

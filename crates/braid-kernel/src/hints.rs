@@ -1,0 +1,338 @@
+//! Hints of the operator: which local addresses and interfaces share a bottleneck (`kernel/hints.h`).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    net::{IpAddr, Ipv6Addr},
+    path::PathBuf,
+};
+
+use bytemuck::{Pod, Zeroable};
+use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle, MapType};
+use libbpf_sys::{BPF_F_MMAPABLE, BPF_F_NO_PREALLOC, bpf_map_create_opts};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::{Error, Namespace, bpffs, control::pinned_map};
+
+/// What of a network namespace a subflow can have: an interface that it leaves by, or a local address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// By name, whether it is there or not.
+    Interface(String),
+    /// IPv4 as such, not within IPv6.
+    Address(IpAddr),
+}
+
+/// That something shares a bottleneck with whatever has the same number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hint {
+    /// Cookie of the network namespace, see [`Namespace::cookie`].
+    pub namespace: u64,
+    /// From 1, different in all namespaces.
+    pub bottleneck: u32,
+    /// What has it.
+    pub place: Place,
+}
+
+/// `struct braid_hint_key` of `kernel/hints.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Key {
+    netns: u64,
+    kind: u64,
+    bytes: [u8; 16],
+}
+
+const ADDRESS: u64 = 1;
+const INTERFACE: u64 = 2;
+/// `max_entries` of `braid_hints`.
+pub const MAX_HINTS: usize = 1024;
+
+/// Their pins, of longer names than anything that is loaded can have, and the maps' names in the objects.
+pub(crate) const SHARED: [(&str, &str); 2] =
+    [("stated_hints", "braid_hints"), ("stated_generation", ".data.hints")];
+
+fn path(which: usize) -> PathBuf {
+    bpffs::folder().join(SHARED[which].0)
+}
+
+impl Place {
+    /// An address, or the name of an interface. Nothing if it can be neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Some(Self::Address(address.to_canonical()));
+        }
+        let is_name = !text.is_empty()
+            && text.len() < 16
+            && text != "."
+            && text != ".."
+            && !text.contains(|c: char| c == '/' || c == ':' || c == ',' || c.is_whitespace());
+        is_name.then(|| Self::Interface(text.to_owned()))
+    }
+
+    fn key(&self, netns: u64) -> Key {
+        let (kind, bytes) = match self {
+            Self::Address(IpAddr::V4(address)) => (ADDRESS, address.to_ipv6_mapped().octets()),
+            Self::Address(IpAddr::V6(address)) => (ADDRESS, address.octets()),
+            Self::Interface(name) => {
+                let mut bytes = [0; 16];
+                let length = name.len().min(15);
+                bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+                (INTERFACE, bytes)
+            }
+        };
+        Key { netns, kind, bytes }
+    }
+
+    fn of(key: &Key) -> Self {
+        if key.kind == ADDRESS {
+            return Self::Address(Ipv6Addr::from(key.bytes).to_canonical());
+        }
+        let length = key.bytes.iter().position(|&byte| byte == 0).unwrap_or(16);
+        Self::Interface(String::from_utf8_lossy(&key.bytes[..length]).into_owned())
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Interface(name) => f.write_str(name),
+            Self::Address(address) => address.fmt(f),
+        }
+    }
+}
+
+fn failed(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> Error {
+    move |error| match error.kind() {
+        ErrorKind::PermissionDenied => Error::NoPrivileges,
+        _ => Error::Kernel { doing: doing.to_owned(), report: format!("{error:#}") },
+    }
+}
+
+/// Makes sure that the maps are pinned. Returns whether they were not.
+pub(crate) fn ensure() -> Result<bool, Error> {
+    bpffs::ensure()?;
+    let pins = bpffs::folder();
+    bpffs::make(&pins).map_err(|error| match error.kind() {
+        std::io::ErrorKind::PermissionDenied => Error::NoPrivileges,
+        _ => Error::Kernel { doing: format!("creating {}", pins.display()), report: error.to_string() },
+    })?;
+    let mut is_new = false;
+    for (which, (kind, key, value, entries, flags)) in [
+        (MapType::Hash, size_of::<Key>() as u32, 4, MAX_HINTS as u32, BPF_F_NO_PREALLOC),
+        (MapType::Array, 4, 4, 1, BPF_F_MMAPABLE),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        if path(which).exists() {
+            continue;
+        }
+        let options = bpf_map_create_opts {
+            sz: size_of::<bpf_map_create_opts>() as libbpf_sys::size_t,
+            map_flags: flags,
+            ..Default::default()
+        };
+        let name = ["braid_hints", "braid_hinted"][which];
+        let mut map = MapHandle::create(kind, Some(name), key, value, entries, &options)
+            .map_err(failed("creating a map for hints"))?;
+        match map.pin(path(which)) {
+            // Another braid does the same.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            pinned => {
+                pinned.map_err(failed("pinning the hints"))?;
+                is_new = true;
+            }
+        }
+    }
+    Ok(is_new)
+}
+
+/// Removes the maps where nothing is stated and nothing is loaded.
+pub(crate) fn tidy() {
+    let is_unused =
+        bpffs::names().is_ok_and(|names| names.is_empty()) && hints().is_ok_and(|hints| hints.is_empty());
+    if is_unused {
+        for which in 0..SHARED.len() {
+            let _ = fs::remove_file(path(which));
+        }
+        let _ = fs::remove_dir(bpffs::folder());
+    }
+}
+
+/// All hints, by namespace and bottleneck.
+///
+/// # Errors
+/// If this process may not read them.
+pub fn hints() -> Result<Vec<Hint>, Error> {
+    // Some systems let only root into the file system.
+    bpffs::names()?;
+    if !path(0).exists() {
+        return Ok(Vec::new());
+    }
+    let map = pinned_map(&path(0))?;
+    let mut hints = Vec::new();
+    for bytes in map.keys() {
+        let Some(value) = map.lookup(&bytes, MapFlags::ANY).map_err(failed("reading a hint"))? else {
+            continue;
+        };
+        let key: Key = bytemuck::pod_read_unaligned(&bytes);
+        let bottleneck: u32 = bytemuck::pod_read_unaligned(&value);
+        hints.push(Hint { namespace: key.netns, bottleneck, place: Place::of(&key) });
+    }
+    hints.sort();
+    Ok(hints)
+}
+
+/// The hint for a subflow, as the kernel finds it: by its local address, else by its interface.
+pub fn hint_of(hints: &[Hint], namespace: u64, local: IpAddr, interface: Option<&str>) -> Option<u32> {
+    let stated = |place: &Place| {
+        let is_it = |hint: &&Hint| hint.namespace == namespace && hint.place == *place;
+        hints.iter().find(is_it).map(|hint| hint.bottleneck)
+    };
+    let by_interface = || stated(&Place::Interface(interface?.to_owned()));
+    stated(&Place::Address(local.to_canonical())).or_else(by_interface)
+}
+
+/// Changes what is stated, with nobody else changing it meanwhile, and tells what is loaded.
+fn change<T>(change: impl FnOnce(&MapHandle, &[Hint]) -> Result<T, Error>) -> Result<T, Error> {
+    let folder = bpffs::folder();
+    let failure = |doing: &str, report: String| Error::Kernel {
+        doing: format!("{doing} {}", folder.display()),
+        report,
+    };
+    let lock = File::open(&folder).map_err(|error| failure("opening", error.to_string()))?;
+    flock(&lock, FlockOperation::LockExclusive).map_err(|error| failure("locking", error.to_string()))?;
+    let map = pinned_map(&path(0))?;
+    let result = change(&map, &hints()?);
+    let generation = pinned_map(&path(1))?;
+    let only = 0_u32.to_ne_bytes();
+    let value = generation.lookup(&only, MapFlags::ANY).map_err(failed("reading the hints' generation"))?;
+    let before: u32 = value.map_or(0, |value| bytemuck::pod_read_unaligned(&value));
+    // 0: nobody has stated anything.
+    let next = before.wrapping_add(1).max(1);
+    generation
+        .update(&only, &next.to_ne_bytes(), MapFlags::ANY)
+        .map_err(failed("writing the hints' generation"))?;
+    result
+}
+
+/// What became of [`state_hints`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stated {
+    /// The number of each group.
+    pub bottlenecks: Vec<u32>,
+    /// What is loaded was loaded by a braid that knew no hints.
+    pub is_unheard: bool,
+}
+
+/// States that what is in a group shares a bottleneck, of each group another one. What was stated before of something that
+/// is in none of them remains.
+///
+/// # Errors
+/// If this process may not, or there is no room for so many.
+pub fn state_hints(namespace: &Namespace, groups: &[Vec<Place>]) -> Result<Stated, Error> {
+    let netns = namespace.cookie()?;
+    crate::object::check_kernel()?;
+    let is_new = ensure()?;
+    let is_unheard = is_new && !bpffs::names()?.is_empty();
+    let bottlenecks = change(|map, before| {
+        let mut now: BTreeMap<(u64, Place), u32> =
+            before.iter().map(|hint| ((hint.namespace, hint.place.clone()), hint.bottleneck)).collect();
+        let mut numbers = Vec::new();
+        for group in groups {
+            let number = number_of(group, netns, &now);
+            now.extend(group.iter().map(|place| ((netns, place.clone()), number)));
+            numbers.push(number);
+        }
+        if now.len() > MAX_HINTS {
+            return Err(Error::TooManyHints { most: MAX_HINTS });
+        }
+        for ((_, place), number) in
+            now.iter().filter(|((at, _), number)| *at == netns && numbers.contains(number))
+        {
+            map.update(bytemuck::bytes_of(&place.key(netns)), &number.to_ne_bytes(), MapFlags::ANY)
+                .map_err(failed("stating a hint"))?;
+        }
+        Ok(numbers)
+    })?;
+    Ok(Stated { bottlenecks, is_unheard })
+}
+
+/// The number that has been stated of nothing else, or a free one: who states the same again changes nothing.
+fn number_of(group: &[Place], netns: u64, now: &BTreeMap<(u64, Place), u32>) -> u32 {
+    let is_outside = |(at, place): &(u64, Place)| *at != netns || !group.contains(place);
+    let outside: BTreeSet<u32> =
+        now.iter().filter(|(key, _)| is_outside(key)).map(|(_, &number)| number).collect();
+    let own = group.iter().filter_map(|place| now.get(&(netns, place.clone()))).copied();
+    let taken: BTreeSet<u32> = now.values().copied().collect();
+    own.filter(|number| !outside.contains(number))
+        .min()
+        .unwrap_or_else(|| (1..u32::MAX).find(|number| !taken.contains(number)).expect("fewer are stated"))
+}
+
+/// Withdraws those hints.
+///
+/// # Errors
+/// If this process may not.
+pub fn withdraw_hints(withdrawn: &[Hint]) -> Result<(), Error> {
+    if withdrawn.is_empty() {
+        return Ok(());
+    }
+    change(|map, _| {
+        for hint in withdrawn {
+            match map.delete(bytemuck::bytes_of(&hint.place.key(hint.namespace))) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(failed("withdrawing a hint")(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    })?;
+    tidy();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_names_are_read_and_come_back_out_of_their_keys() {
+        for text in ["eth0", "enp0s31f6.100", "fifteen_letters", "10.0.0.2", "fd00::2", "10.0.0.300"] {
+            let place = Place::parse(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(Place::of(&place.key(7)), place);
+            assert_eq!(place.to_string(), text);
+        }
+        assert_eq!(Place::parse("::ffff:10.0.0.2"), Place::parse("10.0.0.2"));
+        for text in ["", "sixteen__letters", "10.0.0.0/24", "eth0 eth1", "fd00:::1", ".."] {
+            assert_eq!(Place::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_group_keeps_its_number_and_a_new_one_gets_one_that_nothing_else_has() {
+        let place = |name: &str| Place::Interface(name.into());
+        let now: BTreeMap<(u64, Place), u32> =
+            [((7, place("a")), 1), ((7, place("b")), 1), ((8, place("a")), 3)].into();
+        assert_eq!(number_of(&[place("a"), place("b")], 7, &now), 1, "the same again");
+        assert_eq!(number_of(&[place("a"), place("b"), place("c")], 7, &now), 1, "one more");
+        assert_eq!(number_of(&[place("a"), place("c")], 7, &now), 2, "b keeps the old one");
+        assert_eq!(number_of(&[place("a")], 9, &now), 2, "another namespace");
+    }
+
+    #[test]
+    fn a_subflows_hint_is_that_of_its_address_before_that_of_its_interface() {
+        let hint =
+            |text: &str, bottleneck| Hint { namespace: 7, bottleneck, place: Place::parse(text).unwrap() };
+        let hints = [hint("10.0.0.2", 1), hint("eth0", 2)];
+        let of =
+            |namespace, local: &str, interface| hint_of(&hints, namespace, local.parse().unwrap(), interface);
+        assert_eq!(of(7, "10.0.0.2", Some("eth0")), Some(1));
+        assert_eq!(of(7, "::ffff:10.0.0.2", None), Some(1));
+        assert_eq!(of(7, "10.0.0.3", Some("eth0")), Some(2));
+        assert_eq!(of(7, "10.0.0.3", None), None);
+        assert_eq!(of(8, "10.0.0.2", Some("eth0")), None);
+    }
+}

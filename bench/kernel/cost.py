@@ -7,7 +7,8 @@
 
 `acks` sums the run time of all hooks (BPF statistics, switched on meanwhile) and divides it by the ACKs that the algorithm
 got; of the bare Reno by the calls of its cong_avoid. One run of each after the other makes a round, so that what disturbs
-the machine disturbs all. Printed are median and quartiles over rounds. Exit code 1 if LIA, OLIA or BALIA need more with two
+the machine disturbs all. Printed are median and quartiles over rounds, and the median of what a round cost over the bare
+Reno of the same round. Exit code 1 if LIA, OLIA or BALIA need more with two
 subflows than bare Reno + 250 ns and more than three times it. `throughput` sends over one veth pair, in each round
 over a connection of the kernel's reno and one of braid_reno, which of them first taking turns, client and server on a
 CPU each; with `--slices` over one connection that changes between the two so many times. Exit code 1 if the lower 95 %
@@ -183,8 +184,9 @@ def measure_acks(arguments: argparse.Namespace) -> int:
     for (name, subflows), values in results.items():
         low, median, high = statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
         bare = statistics.median(results["bare reno", subflows])
+        over = statistics.median(map(float.__sub__, values, results["bare reno", subflows]))
         print(
-            f"{name:<10} {subflows:>8} {median:>8.0f} {low:>6.0f} {high:>6.0f} {median / bare:>10.2f} {median - bare:>10.0f}"
+            f"{name:<10} {subflows:>8} {median:>8.0f} {low:>6.0f} {high:>6.0f} {median / bare:>10.2f} {over:>10.0f}"
         )
         if name in ("lia", "olia", "balia") and subflows == 2 and median > max(bare + 250, 3 * bare):
             failed.append(name)

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use libbpf_rs::MapHandle;
 use rustix::{
     fs::statfs,
     io::Errno,
@@ -89,6 +90,19 @@ pub(crate) fn versions(pins: &Path) -> Vec<u32> {
 pub(crate) fn forget_versions(pins: &Path, is_kept: impl Fn(u32) -> bool) {
     for id in versions(pins).into_iter().filter(|&id| !is_kept(id)) {
         let _ = fs::remove_file(pins.join(version(id)));
+    }
+}
+
+/// A map that is pinned there.
+pub(crate) fn pinned_map(path: &Path) -> Result<MapHandle, Error> {
+    MapHandle::from_pinned_path(path).map_err(|error| opening(path, &error))
+}
+
+/// What it means that something pinned cannot be opened.
+pub(crate) fn opening(pin: &Path, error: &libbpf_rs::Error) -> Error {
+    match error.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => Error::NotYours { pin: pin.to_owned() },
+        _ => Error::Kernel { doing: format!("opening {}", pin.display()), report: format!("{error:#}") },
     }
 }
 

@@ -13,7 +13,9 @@ use braid_algorithms::Spec;
 use libbpf_rs::{ErrorKind, Link, MapCore as _, MapFlags, MapHandle, set_print};
 
 use crate::{
-    Error, Namespace, Socket, bpffs, default, hints, namespace,
+    Error, Namespace, Socket,
+    bpffs::{self, opening, pinned_map},
+    default, hints, namespace,
     object::{CARRIED, PREFIX, load_algorithm, map, ops_of_this_kernel},
     set_default, sockets,
 };
@@ -223,22 +225,11 @@ pub fn loaded() -> Result<Vec<Loaded>, Error> {
     bpffs::names()?.into_iter().map(look).collect()
 }
 
-pub(crate) fn pinned_map(path: &Path) -> Result<MapHandle, Error> {
-    MapHandle::from_pinned_path(path).map_err(|error| opening(path, &error))
-}
-
 fn pinned_link(pins: &Path) -> Result<Link, Error> {
     // Else libbpf prints what the error says.
     set_print(None);
     let path = pins.join("link");
     Link::open(&path).map_err(|error| opening(&path, &error))
-}
-
-fn opening(pin: &Path, error: &libbpf_rs::Error) -> Error {
-    match error.kind() {
-        ErrorKind::PermissionDenied => Error::NotYours { pin: pin.to_owned() },
-        _ => Error::Kernel { doing: format!("opening {}", pin.display()), report: format!("{error:#}") },
-    }
 }
 
 /// The map's only values, one per CPU or one in all.

@@ -12,7 +12,11 @@ use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle, MapType};
 use libbpf_sys::{BPF_F_MMAPABLE, BPF_F_NO_PREALLOC, bpf_map_create_opts};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::{Error, Namespace, bpffs, control::pinned_map};
+use crate::{
+    Error, Namespace,
+    bpffs::{self, pinned_map},
+    object::{SHARED, check_kernel},
+};
 
 /// What of a network namespace a subflow can have: an interface that it leaves by, or a local address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,10 +51,6 @@ const ADDRESS: u64 = 1;
 const INTERFACE: u64 = 2;
 /// `max_entries` of `braid_hints`.
 pub const MAX_HINTS: usize = 1024;
-
-/// Their pins, of longer names than anything that is loaded can have, and the maps' names in the objects.
-pub(crate) const SHARED: [(&str, &str); 2] =
-    [("stated_hints", "braid_hints"), ("stated_generation", ".data.hints")];
 
 fn path(which: usize) -> PathBuf {
     bpffs::folder().join(SHARED[which].0)
@@ -233,7 +233,7 @@ pub struct Stated {
 /// If this process may not, or there is no room for so many.
 pub fn state_hints(namespace: &Namespace, groups: &[Vec<Place>]) -> Result<Stated, Error> {
     let netns = namespace.cookie()?;
-    crate::object::check_kernel()?;
+    check_kernel()?;
     let is_new = ensure()?;
     let is_unheard = is_new && !bpffs::names()?.is_empty();
     let bottlenecks = change(|map, before| {

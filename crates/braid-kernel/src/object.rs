@@ -18,7 +18,7 @@ use libbpf_rs::{
     set_print,
 };
 
-use crate::{Error, bpffs, hints::SHARED, objects};
+use crate::{Error, objects};
 
 /// What the kernel's names of our congestion controls begin with.
 pub const PREFIX: &str = "braid_";
@@ -80,9 +80,9 @@ fn load_programs(
                 open_map(open, map)?.reuse_pinned_map(&path)?;
             }
         }
-        if pins.is_some() {
+        if let Some(folder) = pins.and_then(Path::parent) {
             for (pin, map) in SHARED {
-                open_map(open, map)?.reuse_pinned_map(bpffs::folder().join(pin))?;
+                open_map(open, map)?.reuse_pinned_map(folder.join(pin))?;
             }
         }
         for mut program in open.progs_mut().filter(|program| program.name() == PARITY) {
@@ -130,6 +130,11 @@ pub fn object(algorithm: &Algorithm) -> Option<&'static [u8]> {
 
 /// The program that runs single transitions, see kernel/host.h.
 pub(crate) const PARITY: &str = "braid_parity";
+
+/// The maps of the operator's hints, which all that is loaded has in common: their pins, beside the folders of what is loaded and of longer
+/// names than those can have, and their names in the objects.
+pub(crate) const SHARED: [(&str, &str); 2] =
+    [("stated_hints", "braid_hints"), ("stated_generation", ".data.hints")];
 
 /// Maps that outlive a replacement, by the name of their pin: counters (`struct braid_counts`), the place for a trace's ring
 /// and the number of calls traced (`struct braid_trace_state`). The last is the size of a value in bytes.

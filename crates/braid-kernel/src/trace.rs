@@ -19,7 +19,10 @@ use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapType, RingBufferBuilder};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::{Error, bpffs, control::pinned_map};
+use crate::{
+    Error,
+    bpffs::{self, pinned_map},
+};
 
 /// `BRAID_LAYOUT_VERSION`
 const LAYOUT_VERSION: u64 = 1;

@@ -122,10 +122,8 @@ fn state(namespace: &Namespace, groups: &[Vec<Place>], early: bool) -> Result<()
     for (group, number) in groups.iter().zip(&stated.bottlenecks) {
         eprintln!("Bottleneck {number}: {}.", listed(group));
     }
-    if let [first, second, ..] = groups
-        && groups.iter().all(|group| group.len() == 1)
-    {
-        let (first, second) = (&first[0], &second[0]);
+    if groups.len() > 1 && groups.iter().all(|group| group.len() == 1) {
+        let (first, second) = (&groups[0][0], &groups[1][0]);
         eprintln!(
             "note: these are several bottlenecks; `braid hint {first},{second}` says that both share one."
         );

@@ -96,6 +96,8 @@ struct Case {
 
 const ANYTHING: [&[&str]; 5] = [&["cubic"], &["reno", "reno"], &["bbr"], &["cubic", "web"], &[]];
 const TRACES: [&str; 2] = ["wifi-walk", "lte-drive"];
+/// How long each of them lasts.
+const TRACES_MS: usize = 30_000;
 
 impl Case {
     fn draw(number: u64) -> Self {
@@ -139,13 +141,22 @@ impl Case {
             }
         }
         let count = places.iter().max().map_or(1, |last| last + 1);
-        let bottlenecks = (0..count).map(|_| Self::bottleneck(kind, least_rtt, &mut random)).collect();
+        let mut bottlenecks: Vec<Bottleneck> =
+            (0..count).map(|_| Self::bottleneck(kind, least_rtt, &mut random)).collect();
+        let jitter_ms = if is("jitter on each path") { random.between(1.0, 5.0) } else { 0.1 };
+        let limit = if is("application-limited") { random.between(0.5, 5.0) } else { 0.0 };
+        if is("WiFi and LTE traces") {
+            // Two bottlenecks that play one trace in step could be told from one by nobody.
+            for bottleneck in &mut bottlenecks {
+                let _ = write!(bottleneck.rate, "\ntrace-start = \"{}ms\"", random.below(TRACES_MS));
+            }
+        }
         Self {
             number,
             bottlenecks,
             subflows,
-            jitter_ms: if is("jitter on each path") { random.between(1.0, 5.0) } else { 0.1 },
-            limit: if is("application-limited") { random.between(0.5, 5.0) } else { 0.0 },
+            jitter_ms,
+            limit,
             changes: if is("changing bottleneck") { vec![10, 20, 30] } else { Vec::new() },
         }
     }

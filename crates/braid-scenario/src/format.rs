@@ -92,6 +92,9 @@ pub struct Link {
     /// Instead of `rate`, both directions: the opportunities to deliver packets, in the format of mahimahi's mm-link.
     /// The path of a file, from where the scenario is, or the name of a trace that comes with Braid.
     pub trace: Option<String>,
+    /// Where in the trace the run begins, whole milliseconds before its end; default its beginning. Two links with one
+    /// trace go up and down in step otherwise.
+    pub trace_start: Option<Duration>,
     /// One-way propagation delay, both directions; at most `"60s"`. Either this or `rtt` is needed.
     pub delay: Option<Duration>,
     /// Propagation there and back, half of it each way; at most `"120s"`. Instead of `delay`, for experiments
@@ -147,6 +150,8 @@ pub struct Reverse {
     pub rate: Option<Rate>,
     /// See [`Link::trace`]; also replaces the `rate` of the way there.
     pub trace: Option<String>,
+    /// See [`Link::trace_start`]; not taken over from the way there by another `trace`.
+    pub trace_start: Option<Duration>,
     /// See [`Link::delay`]; not together with `rtt`.
     pub delay: Option<Duration>,
     /// See [`Link::jitter`].

@@ -24,8 +24,10 @@ const MS: u64 = 1_000_000;
 pub struct Trace {
     /// What the scenario calls it.
     pub name: String,
-    /// Milliseconds, never going back; not empty, the last above zero.
+    /// Milliseconds, never going back; not empty.
     times: Vec<u32>,
+    /// Milliseconds until it repeats, above zero; none of the times is later.
+    period: u32,
 }
 
 impl Trace {
@@ -73,8 +75,18 @@ impl Trace {
                 let hint = "it repeats from its last time, which must be above zero".to_owned();
                 Err(Problem::new(name, "the trace lasts no time at all").hint(Some(hint)))
             }
-            Some(_) => Ok(Self { name: name.to_owned(), times }),
+            Some(&period) => Ok(Self { name: name.to_owned(), times, period }),
         }
+    }
+
+    /// The same trace begun at `start` milliseconds, which is below its period.
+    #[must_use]
+    pub fn begun_at(&self, start: u32) -> Self {
+        let first = self.times.partition_point(|&ms| ms < start);
+        let (before, from) = self.times.split_at(first);
+        let times =
+            from.iter().map(|ms| ms - start).chain(before.iter().map(|ms| ms + (self.period - start)));
+        Self { name: self.name.clone(), times: times.collect(), period: self.period }
     }
 
     /// Opportunities until it repeats.
@@ -84,7 +96,7 @@ impl Trace {
 
     /// How long it is, nanoseconds.
     pub fn period_ns(&self) -> u64 {
-        self.times.last().map_or(MS, |&ms| u64::from(ms) * MS)
+        u64::from(self.period) * MS
     }
 
     /// When the opportunity of that number comes, nanoseconds from the start of the run; the first has number 0.
@@ -234,6 +246,32 @@ mod tests {
         assert_eq!((trace(&even).mean_bps(), trace(&even).peak_bps()), (12_000_000, 12_000_000));
         let burst = lines((1..=3000_u32).map(|ms| if ms <= 2000 { ms.div_ceil(2) } else { ms }).collect());
         assert_eq!((trace(&burst).mean_bps(), trace(&burst).peak_bps()), (12_000_000, 24_000_000));
+    }
+
+    #[test]
+    fn a_trace_begun_later_is_the_same_one_that_much_earlier() {
+        for text in ["1\n1\n1\n4\n9\n9\n", "0\n2\n2\n5\n", "7\n"] {
+            let whole = trace(text);
+            let period = (whole.period_ns() / MS) as u32;
+            for start in 0..period {
+                let later = whole.begun_at(start);
+                assert_eq!((later.period_ns(), later.mean_bps()), (whole.period_ns(), whole.mean_bps()));
+                let shift = u64::from(start) * MS;
+                // What comes at the very beginning has come before.
+                let gone = if start == 0 { 0 } else { whole.until(shift - 1) };
+                for ms in 0..4 * u64::from(period) {
+                    let here = whole.until(shift + ms * MS) - gone;
+                    assert_eq!(later.until(ms * MS), here, "{text:?} from {start}, at {ms}");
+                }
+                for number in 0..20 {
+                    assert_eq!(
+                        later.time_ns(number),
+                        whole.time_ns(number + gone) - shift,
+                        "{text:?}, {start}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -548,6 +548,16 @@ fn a_trace_stands_for_a_rate_and_comes_with_braid_or_from_beside_the_scenario() 
     let cell = read(&["link.b1.trace=lte-drive".to_owned()]);
     let b1 = cell.links.iter().find(|link| link.name == "b1").unwrap();
     assert_eq!(b1.forward.trace.as_ref().map(|trace| trace.name.as_str()), Some("lte-drive"));
+    let first = |set: &[&str]| {
+        let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+        let b1 = read(&set).links.into_iter().find(|link| link.name == "b1").unwrap();
+        [b1.forward, b1.reverse].map(|direction| direction.trace.map(|trace| trace.time_ns(0) / MS))
+    };
+    let back = "link.b1.reverse={ trace = \"traces/slow.trace\" }";
+    assert_eq!(first(&["link.b1.trace-start=3ms"]), [Some(7), None]);
+    assert_eq!(first(&["link.b1.trace-start=3ms", "link.b1.reverse={}"]), [Some(7), Some(7)]);
+    assert_eq!(first(&["link.b1.trace-start=3ms", back]), [Some(7), Some(10)]);
+    assert_eq!(first(&["link.b1.reverse={ trace-start = \"4ms\" }"]), [Some(10), Some(6)]);
 }
 
 #[test]

@@ -65,10 +65,12 @@ change = [{ at = "1s", discipline = { kind = "codel", target = "9ms" } }]
 
 [link.b3]
 trace = "lte-drive"
+trace-start = "12s"
 delay = "3ms"
 queue = "64KiB"
 discipline = { kind = "red", min = "20p", max = "60p", probability = "10%", weight = 0.002, gentle = true, ecn = true }
 reverse.trace = "wifi-walk"
+reverse.trace-start = "1500ms"
 
 [connection.mp0]
 kind = "mptcp"

@@ -208,6 +208,17 @@ pub(crate) const FILES: &[(&str, &str, &str)] = &[
     ("both rate and trace", "rate = \"100mbit\"\n", "rate = \"100mbit\"\ntrace = \"lte-drive\"\n"),
     ("a trace misspelt", "rate = \"100mbit\"\n", "trace = \"lte-drove\"\n"),
     ("a trace that is no file", "rate = \"100mbit\"\n", "trace = \"no/such.trace\"\n"),
+    ("a start of no trace", "rate = \"100mbit\"\n", "rate = \"100mbit\"\ntrace-start = \"1s\"\n"),
+    (
+        "a start after the end of a trace",
+        "rate = \"100mbit\"\n",
+        "trace = \"lte-drive\"\ntrace-start = \"30s\"\n",
+    ),
+    (
+        "a start between milliseconds",
+        "rate = \"100mbit\"\n",
+        "trace = \"lte-drive\"\ntrace-start = \"10us\"\n",
+    ),
     ("a trace that is a number", "rate = \"100mbit\"\n", "trace = 12\n"),
     ("reordering without jitter", "private = true", "reordering = true"),
     // Changes.

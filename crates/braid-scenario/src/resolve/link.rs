@@ -58,6 +58,7 @@ impl Resolver<'_> {
             self.fail(place, "missing key \"rate\"", hint);
         }
         let (rate_bps, trace) = self.rate(place, link.rate, link.trace.as_deref());
+        let trace = self.begun(place, trace, link.trace_start);
         let mut forward = self.direction(
             place,
             &Keys {
@@ -109,6 +110,33 @@ impl Resolver<'_> {
         }
     }
 
+    /// The trace from where it begins.
+    fn begun(
+        &mut self,
+        place: &Path,
+        trace: Option<Arc<Trace>>,
+        start: Option<Duration>,
+    ) -> Option<Arc<Trace>> {
+        const MS: u64 = 1_000_000;
+        let Some(Duration(start)) = start else { return trace };
+        let place = place.key("trace-start");
+        let Some(trace) = trace else {
+            let hint = Some("add trace = \"FILE\", or remove trace-start".to_owned());
+            self.fail(&place, "there is no trace that it could be the start of", hint);
+            return None;
+        };
+        if start % MS != 0 || start >= trace.period_ns() {
+            let message = format!(
+                "expected whole milliseconds, less than the trace's {}, found \"{}\"",
+                Duration(trace.period_ns()),
+                Duration(start)
+            );
+            self.fail(&place, message, None);
+            return Some(trace);
+        }
+        Some(Arc::new(trace.begun_at((start / MS) as u32)))
+    }
+
     fn reverse(
         &mut self,
         place: &Path,
@@ -144,9 +172,11 @@ impl Resolver<'_> {
             Some(_) => reverse.ecn_threshold,
         };
         let (rate_bps, trace) = match (reverse.rate, &reverse.trace) {
-            (None, None) => (forward.rate_bps, forward.trace.clone()),
+            (None, None) if reverse.trace_start.is_none() => (forward.rate_bps, forward.trace.clone()),
+            (None, None) => self.rate(place, link.rate, link.trace.as_deref()),
             (rate, trace) => self.rate(place, rate, trace.as_deref()),
         };
+        let trace = self.begun(place, trace, reverse.trace_start);
         let jitter = reverse.jitter.unwrap_or(link.jitter);
         let direction = self.direction(
             place,

@@ -33,5 +33,7 @@ static void balia_on_loss(struct braid_view *view, struct balia_private *priv, c
 	balia_shrink(view, &priv->growth, params->rounding);
 }
 
-BRAID_ALGORITHM(balia, BALIA_PARAMS, BRAID_RATES_OF_SIBLINGS | BRAID_GROWTH_ONLY, BRAID_IGNORE, BRAID_IGNORE,
-		balia_on_ack, balia_on_loss, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(balia, BALIA_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_BYTES_OF_SIBLINGS | BRAID_RATES_OF_SELF |
+			BRAID_GROWTH_ONLY,
+		BRAID_IGNORE, BRAID_IGNORE, balia_on_ack, balia_on_loss, BRAID_IGNORE, BRAID_IGNORE)

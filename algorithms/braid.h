@@ -135,6 +135,19 @@ struct braid_event {
 /* Its on_ack does nothing if grow is 0 (and cwnd not above cwnd_clamp), and reads only these event fields: now_us, grow
  * and BRAID_ACK_CWND_LIMITED. Its host may deliver no other ACKs, and leave out the rest. */
 #define BRAID_GROWTH_ONLY 64u
+/* With BRAID_RATES_OF_SIBLINGS: it reads min_rtt_us, last_ack_us and hint of siblings, too. */
+#define BRAID_PATHS_OF_SIBLINGS 128u
+/* With BRAID_RATES_OF_SIBLINGS: it does not read this of siblings either. */
+#define BRAID_NO_ID_OF_SIBLINGS 256u
+#define BRAID_NO_MSS_OF_SIBLINGS 512u
+#define BRAID_NO_BYTES_OF_SIBLINGS 1024u /* snd_una */
+/* It reads only these fields of its own subflow: cwnd, ssthresh, ca_state, srtt_us, mss, snd_una, cwnd_clamp, the public
+ * words, BRAID_ELIGIBLE and BRAID_SAME_ALGORITHM; and not the view's connection. Its host may leave out the rest. */
+#define BRAID_RATES_OF_SELF 2048u
+/* Its public words below BRAID_VERDICT_WORD are neither read nor written. */
+#define BRAID_NO_LOW_WORDS 4096u
+/* Its on_idle_restart reads and writes nothing of the view. Its host may deliver it without one. */
+#define BRAID_RESTARTS_UNSEEN 8192u
 
 /*
  * The verdict of an algorithm that detects shared bottlenecks, on its own subflow: the group of subflows that share a

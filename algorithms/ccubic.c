@@ -231,5 +231,7 @@ static void ccubic_on_idle_restart(struct braid_view *view, struct ccubic_privat
 	cubic_skip(&priv->law, braid_min(event->idle_us, event->now_us), event->now_us);
 }
 
-BRAID_ALGORITHM(ccubic, CCUBIC_PARAMS, BRAID_RATES_OF_SIBLINGS, ccubic_init, BRAID_IGNORE, ccubic_on_ack,
-		ccubic_on_loss, ccubic_on_recovered, ccubic_on_idle_restart)
+BRAID_ALGORITHM(ccubic, CCUBIC_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS | BRAID_RESTARTS_UNSEEN,
+		ccubic_init, BRAID_IGNORE, ccubic_on_ack, ccubic_on_loss, ccubic_on_recovered, ccubic_on_idle_restart)

@@ -49,5 +49,7 @@ static void coupled_on_loss(struct braid_view *view, struct coupled_private *pri
 	}
 }
 
-BRAID_ALGORITHM(coupled, BRAID_NO_PARAMS, BRAID_RATES_OF_SIBLINGS, BRAID_IGNORE, BRAID_IGNORE, coupled_on_ack,
-		coupled_on_loss, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(coupled, BRAID_NO_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS,
+		BRAID_IGNORE, BRAID_IGNORE, coupled_on_ack, coupled_on_loss, BRAID_IGNORE, BRAID_IGNORE)

@@ -222,5 +222,5 @@ static void cubic_on_idle_restart(struct braid_view *view, struct cubic_private 
 	cubic_skip(&priv->law, now - before, now);
 }
 
-BRAID_ALGORITHM(cubic, CUBIC_PARAMS, BRAID_UNCOUPLED, cubic_init, BRAID_IGNORE, cubic_on_ack, cubic_on_loss,
-		cubic_on_recovered, cubic_on_idle_restart)
+BRAID_ALGORITHM(cubic, CUBIC_PARAMS, BRAID_UNCOUPLED | BRAID_RESTARTS_UNSEEN, cubic_init, BRAID_IGNORE, cubic_on_ack,
+		cubic_on_loss, cubic_on_recovered, cubic_on_idle_restart)

@@ -54,5 +54,7 @@ static void dlia_on_loss(struct braid_view *view, struct dlia_private *priv, con
 		dynamic_decrease_remember_before(&priv->memory, self->cwnd);
 }
 
-BRAID_ALGORITHM(dlia, DLIA_PARAMS, BRAID_RATES_OF_SIBLINGS, dlia_init, BRAID_IGNORE, dlia_on_ack, dlia_on_loss,
-		BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(dlia, DLIA_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS,
+		dlia_init, BRAID_IGNORE, dlia_on_ack, dlia_on_loss, BRAID_IGNORE, BRAID_IGNORE)

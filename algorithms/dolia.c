@@ -97,5 +97,5 @@ static void dolia_on_loss(struct braid_view *view, struct dolia_private *priv, c
 		dynamic_decrease_remember_before(&priv->memory, self->cwnd);
 }
 
-BRAID_ALGORITHM(dolia, DOLIA_PARAMS, BRAID_RATES_OF_SIBLINGS, dolia_init, BRAID_IGNORE, dolia_on_ack, dolia_on_loss,
-		BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(dolia, DOLIA_PARAMS, BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS,
+		dolia_init, BRAID_IGNORE, dolia_on_ack, dolia_on_loss, BRAID_IGNORE, BRAID_IGNORE)

@@ -45,5 +45,7 @@ static void ewtcp_on_loss(struct braid_view *view, struct ewtcp_private *priv, c
 	self->ssthresh = braid_max32(self->cwnd >> 1, braid_is_coupled(view, braid_eligible(view)) ? 1 : 2);
 }
 
-BRAID_ALGORITHM(ewtcp, BRAID_NO_PARAMS, BRAID_RATES_OF_SIBLINGS, BRAID_IGNORE, BRAID_IGNORE, ewtcp_on_ack,
-		ewtcp_on_loss, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(ewtcp, BRAID_NO_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS,
+		BRAID_IGNORE, BRAID_IGNORE, ewtcp_on_ack, ewtcp_on_loss, BRAID_IGNORE, BRAID_IGNORE)

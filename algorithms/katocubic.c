@@ -97,5 +97,8 @@ static void katocubic_on_idle_restart(struct braid_view *view, struct katocubic_
 	mpcubic_on_idle_restart(&priv->mpcubic, event);
 }
 
-BRAID_ALGORITHM(katocubic, KATOCUBIC_PARAMS, BRAID_RATES_OF_SIBLINGS, katocubic_init, BRAID_IGNORE, katocubic_on_ack,
-		katocubic_on_loss, katocubic_on_recovered, katocubic_on_idle_restart)
+BRAID_ALGORITHM(katocubic, KATOCUBIC_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS | BRAID_RESTARTS_UNSEEN,
+		katocubic_init, BRAID_IGNORE, katocubic_on_ack, katocubic_on_loss, katocubic_on_recovered,
+		katocubic_on_idle_restart)

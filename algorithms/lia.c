@@ -34,5 +34,7 @@ static void lia_on_loss(struct braid_view *view, struct lia_private *priv, const
 	self->ssthresh = braid_half(self->cwnd);
 }
 
-BRAID_ALGORITHM(lia, LIA_PARAMS, BRAID_RATES_OF_SIBLINGS | BRAID_GROWTH_ONLY, BRAID_IGNORE, BRAID_IGNORE, lia_on_ack,
-		lia_on_loss, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(lia, LIA_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS | BRAID_RATES_OF_SELF | BRAID_GROWTH_ONLY,
+		BRAID_IGNORE, BRAID_IGNORE, lia_on_ack, lia_on_loss, BRAID_IGNORE, BRAID_IGNORE)

@@ -235,5 +235,6 @@ static void lisa_on_idle_restart(struct braid_view *view, struct lisa_private *p
 		mpcubic_on_idle_restart(&priv->inner.mpcubic, event);
 }
 
-BRAID_ALGORITHM(lisa, LISA_PARAMS, BRAID_RATES_OF_SIBLINGS, lisa_init, BRAID_IGNORE, lisa_on_ack, lisa_on_loss,
-		lisa_on_recovered, lisa_on_idle_restart)
+BRAID_ALGORITHM(lisa, LISA_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS | BRAID_NO_BYTES_OF_SIBLINGS | BRAID_RESTARTS_UNSEEN,
+		lisa_init, BRAID_IGNORE, lisa_on_ack, lisa_on_loss, lisa_on_recovered, lisa_on_idle_restart)

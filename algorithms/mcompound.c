@@ -43,5 +43,7 @@ static void mcompound_on_loss(struct braid_view *view, struct mcompound_private 
 	compound_reduce(braid_self(view), &priv->compound, mcompound_params_of(params), event);
 }
 
-BRAID_ALGORITHM(mcompound, COMPOUND_PARAMS, BRAID_RATES_OF_SIBLINGS, BRAID_IGNORE, BRAID_IGNORE, mcompound_on_ack,
-		mcompound_on_loss, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(mcompound, COMPOUND_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS,
+		BRAID_IGNORE, BRAID_IGNORE, mcompound_on_ack, mcompound_on_loss, BRAID_IGNORE, BRAID_IGNORE)

@@ -51,5 +51,7 @@ static void mpcubic_restart(struct braid_view *view, struct mpcubic_private *pri
 	mpcubic_on_idle_restart(&priv->mpcubic, event);
 }
 
-BRAID_ALGORITHM(mpcubic, MPCUBIC_PARAMS, 0, mpcubic_begin, BRAID_IGNORE, mpcubic_ack, mpcubic_lose, mpcubic_recover,
-		mpcubic_restart)
+BRAID_ALGORITHM(mpcubic, MPCUBIC_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_PATHS_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS | BRAID_RESTARTS_UNSEEN,
+		mpcubic_begin, BRAID_IGNORE, mpcubic_ack, mpcubic_lose, mpcubic_recover, mpcubic_restart)

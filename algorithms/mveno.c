@@ -114,5 +114,6 @@ static void mveno_on_idle_restart(struct braid_view *view, struct mveno_private 
 	veno_on_idle(&priv->veno);
 }
 
-BRAID_ALGORITHM(mveno, MVENO_PARAMS, BRAID_RATES_OF_SIBLINGS, mveno_init, BRAID_IGNORE, mveno_on_ack, mveno_on_loss,
-		BRAID_IGNORE, mveno_on_idle_restart)
+BRAID_ALGORITHM(mveno, MVENO_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS | BRAID_RESTARTS_UNSEEN,
+		mveno_init, BRAID_IGNORE, mveno_on_ack, mveno_on_loss, BRAID_IGNORE, mveno_on_idle_restart)

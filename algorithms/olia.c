@@ -47,5 +47,7 @@ static void olia_on_loss(struct braid_view *view, struct olia_private *priv, con
 	self->ssthresh = braid_max32(self->cwnd >> 1, olia_ssthresh_floor(view, params->slow_start));
 }
 
-BRAID_ALGORITHM(olia, OLIA_PARAMS, BRAID_RATES_OF_SIBLINGS | BRAID_GROWTH_ONLY, olia_init, BRAID_IGNORE, olia_on_ack,
-		olia_on_loss, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(olia, OLIA_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS | BRAID_RATES_OF_SELF |
+			BRAID_GROWTH_ONLY,
+		olia_init, BRAID_IGNORE, olia_on_ack, olia_on_loss, BRAID_IGNORE, BRAID_IGNORE)

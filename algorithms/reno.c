@@ -34,5 +34,5 @@ static void reno_on_loss(struct braid_view *view, struct reno_private *priv, con
 	self->ssthresh = braid_half(self->cwnd);
 }
 
-BRAID_ALGORITHM(reno, BRAID_NO_PARAMS, BRAID_UNCOUPLED | BRAID_GROWTH_ONLY, BRAID_IGNORE, BRAID_IGNORE, reno_on_ack,
-		reno_on_loss, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(reno, BRAID_NO_PARAMS, BRAID_UNCOUPLED | BRAID_RATES_OF_SELF | BRAID_GROWTH_ONLY, BRAID_IGNORE,
+		BRAID_IGNORE, reno_on_ack, reno_on_loss, BRAID_IGNORE, BRAID_IGNORE)

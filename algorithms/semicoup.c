@@ -54,5 +54,7 @@ static void semicoup_on_loss(struct braid_view *view, struct semicoup_private *p
 	self->ssthresh = braid_max32(self->cwnd >> 1, braid_is_coupled(view, braid_eligible(view)) ? 1 : 2);
 }
 
-BRAID_ALGORITHM(semicoup, SEMICOUP_PARAMS, BRAID_RATES_OF_SIBLINGS, BRAID_IGNORE, BRAID_IGNORE, semicoup_on_ack,
-		semicoup_on_loss, BRAID_IGNORE, BRAID_IGNORE)
+BRAID_ALGORITHM(semicoup, SEMICOUP_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS,
+		BRAID_IGNORE, BRAID_IGNORE, semicoup_on_ack, semicoup_on_loss, BRAID_IGNORE, BRAID_IGNORE)

@@ -45,5 +45,5 @@ static void veno_on_idle_restart(struct braid_view *view, struct veno_private *p
 	veno_on_idle(&priv->veno);
 }
 
-BRAID_ALGORITHM(veno, VENO_PARAMS, BRAID_UNCOUPLED, BRAID_IGNORE, BRAID_IGNORE, veno_on_ack, veno_on_loss, BRAID_IGNORE,
-		veno_on_idle_restart)
+BRAID_ALGORITHM(veno, VENO_PARAMS, BRAID_UNCOUPLED | BRAID_RESTARTS_UNSEEN, BRAID_IGNORE, BRAID_IGNORE, veno_on_ack,
+		veno_on_loss, BRAID_IGNORE, veno_on_idle_restart)

@@ -126,4 +126,7 @@ braid_inline void weave_reaction_regroup(struct braid_view *view, struct weave_r
 	WEAVE_REACTION_PARAMS(P) \
 	QUEUE_PARAMS(P)
 
-SBD_ALGORITHM(weave, WEAVE_PARAMS, 0, queue, QUEUE_FIRST, weave_reaction)
+SBD_ALGORITHM(weave, WEAVE_PARAMS,
+	      BRAID_RATES_OF_SIBLINGS | BRAID_PATHS_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+		      BRAID_NO_BYTES_OF_SIBLINGS | BRAID_NO_LOW_WORDS | BRAID_RESTARTS_UNSEEN,
+	      queue, QUEUE_FIRST, weave_reaction)

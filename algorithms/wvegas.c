@@ -195,5 +195,7 @@ static void wvegas_on_idle_restart(struct braid_view *view, struct wvegas_privat
 	wvegas_enable(braid_self(view), priv, params);
 }
 
-BRAID_ALGORITHM(wvegas, WVEGAS_PARAMS, BRAID_RATES_OF_SIBLINGS, wvegas_init, BRAID_IGNORE, wvegas_on_ack,
-		wvegas_on_loss, BRAID_IGNORE, wvegas_on_idle_restart)
+BRAID_ALGORITHM(wvegas, WVEGAS_PARAMS,
+		BRAID_RATES_OF_SIBLINGS | BRAID_NO_ID_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
+			BRAID_NO_BYTES_OF_SIBLINGS,
+		wvegas_init, BRAID_IGNORE, wvegas_on_ack, wvegas_on_loss, BRAID_IGNORE, wvegas_on_idle_restart)

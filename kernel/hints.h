@@ -38,7 +38,7 @@ struct {
 /* In a section and thereby a map of its own. */
 volatile u32 braid_hint_generation SEC(".data.hints");
 
-/* What the hints in a socket's view were looked up for, subflow by subflow. */
+/* The hints of a socket's view and what they were looked up for, subflow by subflow. */
 struct braid_hinted {
 	/* Of the subflow that is looked at, by memory, as the verifier lets no pointer be an argument of a global function: its
 	 * socket, and its entry in the connection's list; 0: self is alone. */
@@ -48,6 +48,8 @@ struct braid_hinted {
 	struct braid_hinted_subflow {
 		u32 id;        /* 0: none */
 		u32 interface; /* its number; 0: not known */
+		u32 hint;
+		u32 reserved;
 	} subflow[BRAID_MAX_SUBFLOWS];
 };
 
@@ -129,19 +131,21 @@ __attribute__((noinline)) int braid_look_up_hint(struct braid_subflow *subflow, 
 		/* The list changed since the view was filled in: at the next event it is seen as it is then. */
 		if (context->subflow_id != id) {
 			known->id = 0;
-			subflow->hint = 0;
 			return 0;
 		}
 	}
 	interface = braid_device(BRAID_CAST((void *)hinted->socket, struct sock))->ifindex;
 	if (id == known->id) {
 		/* Between two routes there is none for a moment. */
-		if (!interface || interface == known->interface)
+		if (!interface || interface == known->interface) {
+			subflow->hint = known->hint;
 			return 0;
+		}
 	}
 	known->id = id;
 	known->interface = interface;
-	subflow->hint = braid_hint_of(hinted);
+	known->hint = braid_hint_of(hinted);
+	subflow->hint = known->hint;
 	return 0;
 }
 
@@ -174,7 +178,7 @@ braid_inline void braid_hint(struct braid_view *view, struct braid_hinted *hinte
 {
 	u32 generation = braid_hint_generation;
 
-	if (!generation || !braid_couples() || braid_reads_rates())
+	if (!generation)
 		return;
 	hinted->socket = (u64)tp;
 	braid_look_up_hints(view, hinted, generation);

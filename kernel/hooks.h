@@ -46,35 +46,30 @@ struct braid_note {
 	u32 bytes_acked;
 };
 
-/* What the host keeps of a socket, the algorithm's private memory behind it. Storage of the socket, so it goes with it;
- * hooks of one socket never run at the same time. */
+/* braid_socket.state */
+#define BRAID_REDUCED 1u /* on_loss was delivered, on_recovered not yet */
+#define BRAID_UNDONE 2u  /* the kernel restored cwnd, on_recovered tells it */
+#define BRAID_DECAYED 4u /* the kernel reduced cwnd after an idle time */
+
+/* What the host keeps of a socket, see store.h. Hooks of one socket never run at the same time. */
 struct braid_socket {
-	struct braid_note note; /* unless icsk_ca_priv has room for it, see braid_note_of */
-	u32 delivered;          /* of the socket at the last ACK that was delivered, and below */
+	union {
+		u32 delivered; /* of the socket at the last ACK that was delivered, and below */
+		u32 cwnd;      /* of an algorithm that owns it: what it wrote last */
+	};
 	u32 delivered_ce;
 	u32 bytes_acked;
-	u32 reduced; /* on_loss was delivered, on_recovered not yet */
-	u32 undone;  /* the kernel restored cwnd, on_recovered tells it */
-	u32 decayed; /* the kernel reduced cwnd after an idle time */
-	u32 coupled; /* eligible subflows on this algorithm; here, as the verifier would follow each number to the end */
-	u32 cwnd;    /* of an algorithm that owns it: what it wrote last */
-	struct braid_hinted hinted;
-	/* From here to the last subflow of the view: one record of a trace. */
-	struct braid_record record;
-	struct braid_event event;
+	u32 state;
+	u64 traced_as; /* braid_record.socket; 0: none yet */
 };
 
-/* The socket's storage: null if it has none, which create may change; and what it holds besides. Defined by
- * BRAID_ALGORITHM, as is braid_deliver. */
-braid_inline struct braid_socket *braid_socket_of(struct tcp_sock *tp, u64 create);
-braid_inline void braid_forget(struct tcp_sock *tp);
-braid_inline struct braid_view *braid_view_of(struct braid_socket *socket);
-braid_inline void *braid_private_of(struct braid_socket *socket);
-
-/* Of the record that is to be written: how long it is. */
-braid_inline u32 braid_record_bytes(struct braid_socket *socket);
-/* Copies the parameters into the storage. */
-braid_inline void braid_record_params(struct braid_socket *socket);
+/* What a hook works on. */
+struct braid_hook {
+	struct tcp_sock *tp;
+	struct braid_socket *socket;
+	struct braid_work *work; /* for this call alone */
+	volatile u32 *taken;     /* tells that it is at work */
+};
 
 struct braid_counts {
 	u64 acks[BRAID_MAX_SUBFLOWS + 1]; /* delivered, by the number of eligible subflows on this algorithm */
@@ -106,18 +101,34 @@ braid_inline void braid_count_loss(u32 cause)
 		counts->losses[cause]++;
 }
 
+#include "store.h"
 #include "trace.h"
 
-braid_inline void braid_look(struct braid_socket *socket, const struct tcp_sock *tp)
+braid_inline struct braid_view *braid_view(const struct braid_hook *hook)
 {
-	socket->coupled = braid_see(braid_view_of(socket), tp);
-	braid_hint(braid_view_of(socket), &socket->hinted, tp);
+	return braid_view_of(hook->work);
+}
+
+/* Not inlined: what it has on the stack, which is short, is gone when the algorithm is called. */
+static __attribute__((noinline, unused)) void braid_see_all(struct braid_work *work, const struct tcp_sock *tp)
+{
+	work->coupled = braid_see(braid_view_of(work), tp, &work->is_traced);
+}
+
+braid_inline void braid_look(const struct braid_hook *hook)
+{
+	if (braid_is_small())
+		hook->work->coupled = braid_see(braid_view(hook), hook->tp, &hook->work->is_traced);
+	else
+		braid_see_all(hook->work, hook->tp);
+	if (braid_hears_hints())
+		braid_hint(braid_view(hook), braid_hinted_of(hook->socket), hook->tp);
 }
 
 /* Prepares the event; the caller fills in the rest and delivers it. */
-braid_inline struct braid_event *braid_event(struct braid_socket *socket, u32 type, u64 now_us)
+braid_inline struct braid_event *braid_event(const struct braid_hook *hook, u32 type, u64 now_us)
 {
-	struct braid_event *event = &socket->event;
+	struct braid_event *event = &hook->work->event;
 
 	__builtin_memset(event, 0, sizeof(*event));
 	event->type = type;
@@ -125,48 +136,32 @@ braid_inline struct braid_event *braid_event(struct braid_socket *socket, u32 ty
 	return event;
 }
 
-braid_inline void braid_deliver_to(struct braid_socket *socket, u32 type)
+braid_inline void braid_deliver_to(const struct braid_hook *hook, u32 type)
 {
-	braid_trace(socket, BRAID_BEFORE);
-	braid_deliver(braid_view_of(socket), braid_private_of(socket), &socket->event, type);
-	braid_trace(socket, BRAID_AFTER);
+	braid_trace(hook, BRAID_BEFORE);
+	braid_deliver(braid_view(hook), braid_private_of(hook), &hook->work->event, type);
+	braid_trace(hook, BRAID_AFTER);
 }
 
 /* on_recovered, if an episode has ended. */
-braid_inline void braid_settle(struct braid_socket *socket, const struct tcp_sock *tp)
+braid_inline void braid_settle(const struct braid_hook *hook)
 {
+	u32 state = hook->socket->state;
 	struct braid_event *event;
 
-	if (!(socket->reduced | socket->undone) || BRAID_BITS(&tp->inet_conn, icsk_ca_state) > BRAID_DISORDER)
+	if (!(state & (BRAID_REDUCED | BRAID_UNDONE)) ||
+	    BRAID_BITS(&hook->tp->inet_conn, icsk_ca_state) > BRAID_DISORDER)
 		return;
-	event = braid_event(socket, BRAID_ON_RECOVERED, tp->tcp_mstamp);
-	event->cause = socket->undone ? BRAID_CAUSE_UNDO : BRAID_CAUSE_EXIT;
-	socket->reduced = 0;
-	socket->undone = 0;
-	braid_deliver_to(socket, BRAID_ON_RECOVERED);
+	event = braid_event(hook, BRAID_ON_RECOVERED, hook->tp->tcp_mstamp);
+	event->cause = state & BRAID_UNDONE ? BRAID_CAUSE_UNDO : BRAID_CAUSE_EXIT;
+	hook->socket->state = state & ~(BRAID_REDUCED | BRAID_UNDONE);
+	braid_deliver_to(hook, BRAID_ON_RECOVERED);
 }
 
 braid_inline u32 braid_is_cwnd_limited(const struct tcp_sock *tp)
 {
 	return BRAID_BITS(tp, is_cwnd_limited) |
 	       (tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out);
-}
-
-/* The note lies beside the public words, so that taking it, at each ACK, need not look for the storage. */
-#define BRAID_NOTE_WORDS 3
-_Static_assert(sizeof(struct braid_note) == BRAID_NOTE_WORDS * 8, "words");
-
-/* The public words leave room for it. */
-braid_inline u32 braid_note_fits(void)
-{
-	return braid_public_words() + BRAID_NOTE_WORDS <= BRAID_PUBLIC_WORDS;
-}
-
-braid_inline struct braid_note *braid_note_of(struct braid_socket *socket, struct tcp_sock *tp)
-{
-	if (!braid_note_fits())
-		return &socket->note;
-	return (struct braid_note *)&tp->inet_conn.icsk_ca_priv[BRAID_PUBLIC_WORDS + 1 - BRAID_NOTE_WORDS];
 }
 
 /* An ACK of an earlier moment waits to be delivered. */
@@ -176,22 +171,23 @@ braid_inline u32 braid_is_overdue(const struct braid_note *note, const struct tc
 }
 
 /* The event of the ACK that was noted. */
-braid_inline void braid_tell_noted(struct braid_socket *socket, struct tcp_sock *tp)
+braid_inline void braid_tell_noted(const struct braid_hook *hook)
 {
-	struct braid_note *note = braid_note_of(socket, tp);
-	struct braid_event *event = braid_event(socket, BRAID_ON_ACK, note->ack_us);
+	struct braid_socket *socket = hook->socket;
+	struct braid_note *note = braid_note_of(hook->tp, hook->socket);
+	struct braid_event *event = braid_event(hook, BRAID_ON_ACK, note->ack_us);
 	u32 acked = note->delivered - socket->delivered;
-	u32 delivered_ce = tp->delivered_ce, noted_ce = note->delivered_ce;
+	u32 delivered_ce = hook->tp->delivered_ce, noted_ce = note->delivered_ce;
 
 	/* Loaded already: the verifier does not allow one load from either of two kinds of memory. */
 	BRAID_OPAQUE(delivered_ce);
 	BRAID_OPAQUE(noted_ce);
-	if (braid_is_overdue(note, tp))
+	if (braid_is_overdue(note, hook->tp))
 		delivered_ce = noted_ce;
 	event->acked = acked;
 	event->acked_bytes = note->bytes_acked - socket->bytes_acked;
 	event->rtt_us = note->rtt_us > 0 ? note->rtt_us : 0;
-	event->prior_in_flight = braid_self(braid_view_of(socket))->in_flight + acked;
+	event->prior_in_flight = braid_self(braid_view(hook))->in_flight + acked;
 	if (delivered_ce != socket->delivered_ce)
 		event->flags = BRAID_ACK_ECE;
 	socket->delivered = note->delivered;
@@ -201,33 +197,38 @@ braid_inline void braid_tell_noted(struct braid_socket *socket, struct tcp_sock 
 }
 
 /* on_ack, for this ACK or the one that was noted. */
-braid_inline void braid_ack(struct braid_socket *socket, struct tcp_sock *tp, u32 grow)
+braid_inline void braid_ack(const struct braid_hook *hook, u32 grow)
 {
+	struct tcp_sock *tp = hook->tp;
+	struct braid_event *event = &hook->work->event;
+
 	if (braid_hears_growth_only()) {
 		/* All that such an ACK delivers may grow the window. */
-		braid_event(socket, BRAID_ON_ACK, tp->tcp_mstamp)->acked = grow;
-		socket->delivered_ce = tp->delivered_ce;
+		braid_event(hook, BRAID_ON_ACK, tp->tcp_mstamp)->acked = grow;
+		hook->socket->delivered_ce = tp->delivered_ce;
 	} else {
-		braid_tell_noted(socket, tp);
+		braid_tell_noted(hook);
 	}
-	socket->event.grow = grow;
+	event->grow = grow;
 	if (braid_is_cwnd_limited(tp))
-		socket->event.flags |= BRAID_ACK_CWND_LIMITED;
-	braid_deliver_to(socket, BRAID_ON_ACK);
-	braid_count_ack(socket->coupled);
+		event->flags |= BRAID_ACK_CWND_LIMITED;
+	braid_deliver_to(hook, BRAID_ON_ACK);
+	braid_count_ack(hook->work->coupled);
 }
 
 /* An ACK of an earlier moment is delivered before what happens now. */
-braid_inline void braid_catch_up(struct braid_socket *socket, struct tcp_sock *tp)
+braid_inline void braid_catch_up(const struct braid_hook *hook)
 {
-	if (!braid_owns_cwnd() && braid_is_overdue(braid_note_of(socket, tp), tp))
-		braid_ack(socket, tp, 0);
+	if (!braid_owns_cwnd() && !braid_hears_growth_only() &&
+	    braid_is_overdue(braid_note_of(hook->tp, hook->socket), hook->tp))
+		braid_ack(hook, 0);
 }
 
 /* What the algorithm wrote, into the socket. */
-braid_inline void braid_apply(struct braid_socket *socket, struct tcp_sock *tp)
+braid_inline void braid_apply(const struct braid_hook *hook)
 {
-	const struct braid_subflow *self = braid_self(braid_view_of(socket));
+	const struct braid_subflow *self = braid_self(braid_view(hook));
+	struct tcp_sock *tp = hook->tp;
 	u32 k;
 
 	tp->snd_cwnd = braid_clamp(self->cwnd, 1, self->cwnd_clamp);
@@ -235,61 +236,64 @@ braid_inline void braid_apply(struct braid_socket *socket, struct tcp_sock *tp)
 	if (braid_owns_cwnd()) {
 		struct sock *sk = &tp->inet_conn.icsk_inet.sk;
 
-		socket->cwnd = tp->snd_cwnd;
+		hook->socket->cwnd = tp->snd_cwnd;
 		sk->sk_pacing_rate = braid_min(self->pacing_rate, sk->sk_max_pacing_rate);
 		/* TCP paces by itself unless a queueing discipline does. */
 		if (sk->sk_pacing_status == SK_PACING_NONE)
 			sk->sk_pacing_status = SK_PACING_NEEDED;
 	}
-	for (k = 0; k < braid_public_words(); k++)
+	for (k = braid_first_word(); k < braid_public_words(); k++)
 		tp->inet_conn.icsk_ca_priv[k + 1] = self->public_words[k];
 }
 
 SEC("struct_ops") void braid_init(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-	struct braid_socket *socket = braid_socket_of(tp, BPF_SK_STORAGE_GET_F_CREATE);
+	struct braid_hook hook;
 	u32 k;
 
-	if (!socket)
-		return;
-	tp->inet_conn.icsk_ca_priv[0] = braid_identity();
 	for (k = 0; k < BRAID_PUBLIC_WORDS; k++)
 		tp->inet_conn.icsk_ca_priv[k + 1] = 0;
-	socket->delivered = tp->delivered;
-	socket->delivered_ce = tp->delivered_ce;
-	socket->bytes_acked = (u32)tp->bytes_acked;
-	braid_look(socket, tp);
-	braid_event(socket, BRAID_INIT, tp->tcp_mstamp);
-	braid_deliver_to(socket, BRAID_INIT);
-	braid_apply(socket, tp);
+	if (!braid_begin(&hook, tp, 1))
+		return;
+	hook.socket->delivered = tp->delivered;
+	hook.socket->delivered_ce = tp->delivered_ce;
+	hook.socket->bytes_acked = (u32)tp->bytes_acked;
+	braid_look(&hook);
+	braid_event(&hook, BRAID_INIT, tp->tcp_mstamp);
+	braid_deliver_to(&hook, BRAID_INIT);
+	braid_apply(&hook);
+	braid_end(&hook);
 }
 
 SEC("struct_ops") void braid_release(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-	struct braid_socket *socket = braid_socket_of(tp, 0);
+	struct braid_hook hook;
 
-	if (!socket)
-		return;
-	braid_look(socket, tp);
-	braid_event(socket, BRAID_RELEASE, tp->tcp_mstamp);
-	braid_deliver_to(socket, BRAID_RELEASE);
+	if (braid_begin(&hook, tp, 0)) {
+		braid_look(&hook);
+		braid_event(&hook, BRAID_RELEASE, tp->tcp_mstamp);
+		braid_deliver_to(&hook, BRAID_RELEASE);
+		braid_end(&hook);
+	}
 	tp->inet_conn.icsk_ca_priv[0] = 0;
-	braid_forget(tp);
+	if (!braid_is_small())
+		braid_forget(tp);
 }
 
 /* Not inlined: that would cost the usual case more registers to save. */
 static __attribute__((noinline)) void braid_ack_late(struct tcp_sock *tp)
 {
-	struct braid_socket *socket = braid_socket_of(tp, 0);
+	struct braid_hook hook;
 
-	if (!socket)
+	if (!braid_begin(&hook, tp, 0))
 		return;
-	braid_look(socket, tp);
-	braid_settle(socket, tp);
-	braid_ack(socket, tp, 0);
-	braid_apply(socket, tp);
+	braid_look(&hook);
+	braid_settle(&hook);
+	braid_ack(&hook, 0);
+	braid_apply(&hook);
+	braid_end(&hook);
 }
 
 /* Loaded where braid_ops refers to it. */
@@ -303,12 +307,12 @@ SEC("?struct_ops") void braid_pkts_acked(u64 *args)
 	/* Not initialised yet, or without storage. */
 	if (tp->inet_conn.icsk_ca_priv[0] != braid_identity())
 		return;
-	if (!braid_note_fits()) {
+	if (!braid_note_word()) {
 		socket = braid_socket_of(tp, 0);
 		if (!socket)
 			return;
 	}
-	note = braid_note_of(socket, tp);
+	note = braid_note_of(tp, socket);
 	if (note->ack_us)
 		braid_ack_late(tp);
 	note->ack_us = tp->tcp_mstamp;
@@ -321,16 +325,17 @@ SEC("?struct_ops") void braid_pkts_acked(u64 *args)
 SEC("?struct_ops") void braid_cong_avoid(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-	struct braid_socket *socket = braid_socket_of(tp, 0);
+	struct braid_hook hook;
 
-	if (!socket) {
+	if (!braid_begin(&hook, tp, 0)) {
 		tcp_reno_cong_avoid((struct sock *)tp, (u32)args[1], (u32)args[2]);
 		return;
 	}
-	braid_look(socket, tp);
-	braid_settle(socket, tp);
-	braid_ack(socket, tp, (u32)args[2]);
-	braid_apply(socket, tp);
+	braid_look(&hook);
+	braid_settle(&hook);
+	braid_ack(&hook, (u32)args[2]);
+	braid_apply(&hook);
+	braid_end(&hook);
 }
 
 braid_inline u32 braid_is_timeout(const struct tcp_sock *tp)
@@ -347,63 +352,77 @@ braid_inline u32 braid_cause(const struct braid_socket *socket, const struct tcp
 	return BRAID_CAUSE_FAST_RETRANSMIT;
 }
 
-braid_inline void braid_lose(struct braid_socket *socket, struct tcp_sock *tp, u32 cause)
+braid_inline void braid_lose(const struct braid_hook *hook, u32 cause)
 {
 	braid_count_loss(cause);
-	braid_event(socket, BRAID_ON_LOSS, tp->tcp_mstamp)->cause = cause;
-	socket->reduced = 1;
-	socket->undone = 0;
-	braid_deliver_to(socket, BRAID_ON_LOSS);
-	braid_apply(socket, tp);
+	braid_event(hook, BRAID_ON_LOSS, hook->tp->tcp_mstamp)->cause = cause;
+	hook->socket->state = (hook->socket->state & ~BRAID_UNDONE) | BRAID_REDUCED;
+	braid_deliver_to(hook, BRAID_ON_LOSS);
+	braid_apply(hook);
 }
 
 SEC("struct_ops") u32 braid_ssthresh(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-	struct braid_socket *socket = braid_socket_of(tp, 0);
+	struct braid_hook hook;
+	u32 ssthresh;
 
-	if (!socket)
-		return tcp_reno_ssthresh((struct sock *)tp);
 	if (braid_owns_cwnd() && braid_is_timeout(tp))
 		return tp->snd_ssthresh;
-	braid_look(socket, tp);
-	braid_settle(socket, tp);
-	braid_catch_up(socket, tp);
-	braid_lose(socket, tp, braid_cause(socket, tp));
-	return braid_max32(braid_self(braid_view_of(socket))->ssthresh, 1);
+	if (!braid_begin(&hook, tp, 0))
+		return tcp_reno_ssthresh((struct sock *)tp);
+	braid_look(&hook);
+	braid_settle(&hook);
+	braid_catch_up(&hook);
+	braid_lose(&hook, braid_cause(hook.socket, tp));
+	ssthresh = braid_max32(braid_self(braid_view(&hook))->ssthresh, 1);
+	braid_end(&hook);
+	return ssthresh;
 }
 
 SEC("struct_ops") u32 braid_undo_cwnd(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-	struct braid_socket *socket = braid_socket_of(tp, 0);
 
-	if (socket)
-		socket->undone = 1;
+	braid_mark(tp, BRAID_UNDONE);
 	return braid_owns_cwnd() ? tp->snd_cwnd : tcp_reno_undo_cwnd((struct sock *)tp);
+}
+
+/* An event of an earlier moment may have to be delivered first. */
+braid_inline u32 braid_is_pending(const struct braid_hook *hook)
+{
+	return hook->socket->state & (BRAID_REDUCED | BRAID_UNDONE) ||
+	       (braid_note_words() && braid_note_of(hook->tp, hook->socket)->ack_us);
 }
 
 /* About to send with nothing in flight. */
 braid_inline void braid_start(struct tcp_sock *tp)
 {
-	struct braid_socket *socket = braid_socket_of(tp, 0);
 	struct braid_event *event;
+	struct braid_hook hook;
+	u32 is_seen;
 
-	if (!socket)
+	if (!braid_begin(&hook, tp, 0))
 		return;
-	braid_look(socket, tp);
-	braid_settle(socket, tp);
-	braid_catch_up(socket, tp);
-	event = braid_event(socket, BRAID_ON_IDLE_RESTART, tp->tcp_mstamp);
+	/* With small windows that is as often as ACKs come. */
+	is_seen = !(braid_flags() & BRAID_RESTARTS_UNSEEN) || hook.work->is_traced || braid_is_pending(&hook);
+	if (is_seen) {
+		braid_look(&hook);
+		braid_settle(&hook);
+		braid_catch_up(&hook);
+	}
+	event = braid_event(&hook, BRAID_ON_IDLE_RESTART, tp->tcp_mstamp);
 	/* With nothing in flight the packet that was acknowledged last is the one that was sent last. */
 	if (tp->first_tx_mstamp)
 		event->idle_us = (u32)braid_min(braid_sub(tp->tcp_mstamp, tp->first_tx_mstamp), BRAID_U32_MAX);
-	event->flags = socket->decayed ? BRAID_IDLE_DECAYED : 0;
+	event->flags = hook.socket->state & BRAID_DECAYED ? BRAID_IDLE_DECAYED : 0;
 	if (braid_owns_cwnd() && tp->app_limited)
 		event->flags |= BRAID_ACK_APP_LIMITED;
-	socket->decayed = 0;
-	braid_deliver_to(socket, BRAID_ON_IDLE_RESTART);
-	braid_apply(socket, tp);
+	hook.socket->state &= ~BRAID_DECAYED;
+	braid_deliver_to(&hook, BRAID_ON_IDLE_RESTART);
+	if (is_seen)
+		braid_apply(&hook);
+	braid_end(&hook);
 }
 
 /* Loaded where braid_ops refers to them. */
@@ -416,14 +435,10 @@ SEC("?struct_ops") void braid_cwnd_event(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 
-	if (BRAID_IS((u32)args[1], enum tcp_ca_event, CA_EVENT_CWND_RESTART)) {
-		struct braid_socket *socket = braid_socket_of(tp, 0);
-
-		if (socket)
-			socket->decayed = 1;
-	} else if (BRAID_IS((u32)args[1], enum tcp_ca_event, CA_EVENT_TX_START)) {
+	if (BRAID_IS((u32)args[1], enum tcp_ca_event, CA_EVENT_CWND_RESTART))
+		braid_mark(tp, BRAID_DECAYED);
+	else if (BRAID_IS((u32)args[1], enum tcp_ca_event, CA_EVENT_TX_START))
 		braid_start(tp);
-	}
 }
 
 /* 0 if the event is BRAID_IGNORE, which makes its second argument a 0, else 1. */

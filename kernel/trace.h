@@ -2,7 +2,7 @@
 /*
  * Recording calls for `braid trace`: what goes into a transition and what comes out of it, word for word.
  *
- * Two records per call, before and after it, each copied straight out of the socket's storage. No reference to the ring
+ * Two records per call, before and after it, each copied straight out of what the call works on. No reference to the ring
  * is held meanwhile, so the verifier has nothing to carry through the algorithm.
  *
  * Tracing is on while user space keeps a ring buffer in braid_trace_ring. While it does not, there is no ring, and a call
@@ -27,6 +27,13 @@ struct {
 	MAP_VALUES(values, struct braid_ring);
 } braid_trace_ring SEC(".maps");
 
+braid_inline u32 braid_is_recorded(void)
+{
+	u32 only = 0;
+
+	return bpf_map_lookup_elem(&braid_trace_ring, &only) != 0;
+}
+
 /* Never reset, so that user space takes differences. */
 struct braid_trace_state {
 	u64 sequence; /* of the next call */
@@ -41,13 +48,15 @@ struct {
 } braid_trace_state SEC(".maps");
 
 /* Not inlined: it is the same for every event of every hook. */
-static __attribute__((noinline)) void braid_record(struct braid_socket *socket, void *ring, u32 phase)
+static __attribute__((noinline)) void braid_record(struct braid_work *work, struct braid_socket *socket,
+						   const void *priv, u32 phase)
 {
 	u32 only = 0;
 	struct braid_trace_state *state = bpf_map_lookup_elem(&braid_trace_state, &only);
-	struct braid_record *record = &socket->record;
+	void *ring = bpf_map_lookup_elem(&braid_trace_ring, &only);
+	struct braid_record *record = &work->record;
 
-	if (!state)
+	if (!state || !ring)
 		return;
 	if (phase == BRAID_BEFORE) {
 		record->sequence = __sync_fetch_and_add(&state->sequence, 1);
@@ -55,29 +64,31 @@ static __attribute__((noinline)) void braid_record(struct braid_socket *socket, 
 		record->cpu = bpf_get_smp_processor_id();
 		record->identity = braid_identity();
 		record->source = BRAID_SOURCE_HASH;
-		if (!record->socket)
-			record->socket = (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
-		braid_record_params(socket);
+		if (!socket->traced_as)
+			socket->traced_as = (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+		record->socket = socket->traced_as;
+		braid_record_params(work);
 		record->phase = BRAID_BEFORE;
 	}
-	if (bpf_ringbuf_output(ring, record, braid_record_bytes(socket), BPF_RB_NO_WAKEUP))
+	if (!braid_is_small())
+		bpf_probe_read_kernel(braid_private_at(work), braid_private_words() * 8, priv);
+	if (bpf_ringbuf_output(ring, record, braid_record_bytes(work), BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&state->lost, 1);
 	else if (phase == BRAID_BEFORE)
 		record->phase = BRAID_AFTER;
 }
 
-braid_inline void braid_trace(struct braid_socket *socket, u32 phase)
+braid_inline void braid_trace(const struct braid_hook *hook, u32 phase)
 {
-	u32 only = 0;
-	void *ring;
+	struct braid_work *work = hook->work;
 
-	if (phase == BRAID_AFTER && socket->record.phase != BRAID_AFTER)
+	if (!work->is_traced)
 		return;
-	ring = bpf_map_lookup_elem(&braid_trace_ring, &only);
-	if (ring)
-		braid_record(socket, ring, phase);
-	if (phase == BRAID_AFTER)
-		socket->record.phase = BRAID_BEFORE;
+	if (phase == BRAID_BEFORE)
+		work->record.phase = BRAID_BEFORE;
+	else if (work->record.phase != BRAID_AFTER)
+		return;
+	braid_record(work, hook->socket, braid_private_of(hook), phase);
 }
 
 #endif

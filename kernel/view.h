@@ -13,10 +13,55 @@
 /* Of the algorithm that is compiled; defined by BRAID_ALGORITHM. */
 braid_inline u64 braid_identity(void);
 braid_inline u32 braid_public_words(void);
-braid_inline u32 braid_couples(void);
-braid_inline u32 braid_reads_rates(void);
-braid_inline u32 braid_owns_cwnd(void);
-braid_inline u32 braid_hears_growth_only(void);
+braid_inline u32 braid_flags(void);
+
+braid_inline u32 braid_couples(void)
+{
+	return !(braid_flags() & BRAID_UNCOUPLED);
+}
+
+braid_inline u32 braid_hears_growth_only(void)
+{
+	return braid_flags() & BRAID_GROWTH_ONLY;
+}
+
+braid_inline u32 braid_owns_cwnd(void)
+{
+	return (braid_flags() & BRAID_OWNS_CWND) != 0;
+}
+
+/* Whether it reads all that a host knows of siblings, or of self. */
+braid_inline u32 braid_reads_all(void)
+{
+	return !(braid_flags() & BRAID_RATES_OF_SIBLINGS);
+}
+
+braid_inline u32 braid_reads_all_of_self(void)
+{
+	return !(braid_flags() & BRAID_RATES_OF_SELF);
+}
+
+/* Whether it reads that of siblings. */
+braid_inline u32 braid_reads_paths(void)
+{
+	return braid_reads_all() || braid_flags() & BRAID_PATHS_OF_SIBLINGS;
+}
+
+braid_inline u32 braid_reads_unless(u32 flag)
+{
+	return braid_reads_all() || !(braid_flags() & flag);
+}
+
+braid_inline u32 braid_hears_hints(void)
+{
+	return braid_couples() && braid_reads_paths();
+}
+
+/* The first public word that it has. */
+braid_inline u32 braid_first_word(void)
+{
+	return braid_flags() & BRAID_NO_LOW_WORDS ? BRAID_VERDICT_WORD : 0;
+}
 
 /* Name and layout version as a number, different for different ones: 9 characters of [a-z0-9] in 47 bits. Kept in the
  * first word of icsk_ca_priv, before the public words. */
@@ -51,39 +96,66 @@ braid_inline u32 braid_is_established(const struct tcp_sock *tp)
 	return (1u << TCP_ESTABLISHED | 1u << TCP_CLOSE_WAIT) >> (state & 31) & 1;
 }
 
+/* min(x, BRAID_SSTHRESH_INFINITE) and max(x, 1), in fewer instructions than by what is in fixed.h. */
+braid_inline u32 braid_bounded(u32 x)
+{
+	return (x | (0 - (x >> 31))) & BRAID_SSTHRESH_INFINITE;
+}
+
+braid_inline u32 braid_positive(u32 x)
+{
+	return x + braid_below32(x, 1);
+}
+
 /* The fields that every algorithm reads, of self and of siblings, added to the flags that the caller has set. */
-braid_inline void braid_read_rates(struct braid_subflow *subflow, const struct tcp_sock *tp)
+braid_inline void braid_read_window(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
 	u32 srtt_us = tp->srtt_us >> 3;
 	u32 k;
 
-	subflow->cwnd = braid_clamp(tp->snd_cwnd, 1, BRAID_SSTHRESH_INFINITE);
-	subflow->ssthresh = braid_min32(tp->snd_ssthresh, BRAID_SSTHRESH_INFINITE);
+	subflow->cwnd = braid_positive(braid_bounded(tp->snd_cwnd));
+	subflow->ssthresh = braid_bounded(tp->snd_ssthresh);
 	subflow->ca_state = BRAID_BITS(&tp->inet_conn, icsk_ca_state);
 	subflow->flags |= braid_is_established(tp) & braid_below32(0, srtt_us);
 	subflow->srtt_us = srtt_us;
-	subflow->mss = braid_max32(tp->mss_cache, 1);
-	subflow->snd_una = tp->bytes_acked;
-	for (k = 0; k < braid_public_words(); k++)
+	for (k = braid_first_word(); k < braid_public_words(); k++)
 		subflow->public_words[k] = tp->inet_conn.icsk_ca_priv[k + 1];
 }
 
-/* Reads all fields of a subflow. */
-braid_inline void braid_read(struct braid_subflow *subflow, const struct tcp_sock *tp)
+braid_inline void braid_read_mss(struct braid_subflow *subflow, const struct tcp_sock *tp)
+{
+	subflow->mss = braid_positive(tp->mss_cache);
+}
+
+braid_inline void braid_read_bytes(struct braid_subflow *subflow, const struct tcp_sock *tp)
+{
+	subflow->snd_una = tp->bytes_acked;
+}
+
+braid_inline void braid_read_path(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
 	u32 min_rtt_us = tp->rtt_min.s[0].v;
 
-	braid_read_rates(subflow, tp);
 	subflow->min_rtt_us = min_rtt_us == BRAID_U32_MAX ? 0 : min_rtt_us;
+	subflow->last_ack_us = tp->delivered_mstamp;
+	subflow->hint = 0; /* see hints.h */
+}
+
+braid_inline void braid_read_clamp(struct braid_subflow *subflow, const struct tcp_sock *tp)
+{
+	subflow->cwnd_clamp = braid_positive(tp->snd_cwnd_clamp);
+}
+
+/* The fields that are left. */
+braid_inline void braid_read_rest(struct braid_subflow *subflow, const struct tcp_sock *tp)
+{
 	subflow->last_rtt_us = tp->rack.rtt_us;
 	subflow->in_flight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 	subflow->prior_cwnd = tp->prior_cwnd;
-	subflow->cwnd_clamp = braid_max32(tp->snd_cwnd_clamp, 1);
 	subflow->delivered = tp->delivered;
 	subflow->delivered_ce = tp->delivered_ce;
 	subflow->lost = tp->lost;
 	subflow->snd_nxt = tp->bytes_acked + (u32)(tp->snd_nxt - tp->snd_una);
-	subflow->last_ack_us = tp->delivered_mstamp;
 	subflow->pacing_rate = tp->inet_conn.icsk_inet.sk.sk_pacing_status ? tp->inet_conn.icsk_inet.sk.sk_pacing_rate
 									   : 0;
 }
@@ -96,16 +168,49 @@ braid_inline const struct mptcp_subflow_context *braid_context(const struct list
 			  struct mptcp_subflow_context);
 }
 
+braid_inline void braid_read_context(struct braid_subflow *subflow, const struct mptcp_subflow_context *context)
+{
+	subflow->id = context->subflow_id;
+	if (braid_reads_all())
+		subflow->flags |= (BRAID_BITS(context, backup) | BRAID_BITS(context, request_bkup)) * BRAID_BACKUP;
+}
+
+/* What the algorithm does not read, for a trace. Not inlined: it is rare. */
+static __attribute__((noinline)) void braid_read_unread(struct braid_subflow *subflow, const struct tcp_sock *tp)
+{
+	braid_read_mss(subflow, tp);
+	braid_read_bytes(subflow, tp);
+	braid_read_path(subflow, tp);
+	braid_read_clamp(subflow, tp);
+	braid_read_rest(subflow, tp);
+}
+
+braid_inline void braid_read_sibling(struct braid_subflow *subflow, const struct tcp_sock *tp)
+{
+	subflow->flags |= braid_is_same_algorithm(tp) * BRAID_SAME_ALGORITHM;
+	braid_read_window(subflow, tp);
+	if (braid_reads_unless(BRAID_NO_MSS_OF_SIBLINGS))
+		braid_read_mss(subflow, tp);
+	if (braid_reads_unless(BRAID_NO_BYTES_OF_SIBLINGS))
+		braid_read_bytes(subflow, tp);
+	if (braid_reads_paths())
+		braid_read_path(subflow, tp);
+	if (braid_reads_all()) {
+		braid_read_clamp(subflow, tp);
+		braid_read_rest(subflow, tp);
+	}
+}
+
 /* The siblings into the view, and of self its place and what the connection knows about it. That place remains
  * BRAID_MAX_SUBFLOWS for plain TCP, a subflow that fell back to it, and one that is just being joined or closed. Returns
  * how many eligible siblings run this algorithm. */
-braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_sock *tp)
+braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_sock *tp, const volatile u32 *is_traced)
 {
 	const struct mptcp_subflow_context *context;
 	const struct mptcp_sock *connection;
 	const struct list_head *at;
 	const void *conn;
-	u64 head;
+	u64 head, own;
 	u32 i, flags, coupled = 0;
 
 	view->self = BRAID_MAX_SUBFLOWS;
@@ -115,37 +220,38 @@ braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_so
 	conn = context->conn;
 	if (!conn || (u64)context->tcp_sock != (u64)tp)
 		return 0;
+	own = (u64)&context->node;
 	connection = BRAID_CAST(conn, struct mptcp_sock);
 	head = (u64)&connection->conn_list;
 	at = connection->conn_list.next;
-	view->connection = connection->token;
+	if (braid_reads_all_of_self() || *is_traced)
+		view->connection = connection->token;
 	view->n = 0;
 	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
 		struct braid_subflow *subflow = &view->subflow[i];
-		const struct tcp_sock *sibling;
 
 		if (!at || (u64)at == head)
 			break;
 		context = braid_context(at);
-		if (!context->tcp_sock || (u64)context->conn != (u64)conn)
-			break;
-		sibling = BRAID_CAST(context->tcp_sock, struct tcp_sock);
-		subflow->id = context->subflow_id;
-		subflow->flags = 0;
-		if (!braid_reads_rates())
-			subflow->flags = (BRAID_BITS(context, backup) | BRAID_BITS(context, request_bkup)) *
-					 BRAID_BACKUP;
-		if ((u64)sibling == (u64)tp) {
+		if ((u64)at == own) {
 			view->self = i;
+			subflow->flags = 0;
+			if (braid_reads_all_of_self() || *is_traced)
+				braid_read_context(subflow, context);
 		} else {
-			subflow->flags |= braid_is_same_algorithm(sibling) * BRAID_SAME_ALGORITHM;
-			if (braid_reads_rates())
-				braid_read_rates(subflow, sibling);
-			else
-				braid_read(subflow, sibling);
+			const void *sibling = context->tcp_sock;
+
+			if (!sibling || (u64)context->conn != (u64)conn)
+				break;
+			subflow->flags = 0;
+			if (braid_reads_unless(BRAID_NO_ID_OF_SIBLINGS) || *is_traced)
+				braid_read_context(subflow, context);
+			braid_read_sibling(subflow, BRAID_CAST(sibling, struct tcp_sock));
+			if (!braid_reads_all() && *is_traced)
+				braid_read_unread(subflow, BRAID_CAST(sibling, struct tcp_sock));
+			flags = *(volatile u32 *)&subflow->flags;
+			coupled += flags & BRAID_ELIGIBLE & (flags / BRAID_SAME_ALGORITHM);
 		}
-		flags = *(volatile u32 *)&subflow->flags;
-		coupled += flags & BRAID_ELIGIBLE & (flags / BRAID_SAME_ALGORITHM);
 		view->n = i + 1;
 		at = context->node.next;
 	}
@@ -153,11 +259,11 @@ braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_so
 }
 
 /* Fills in the view. Returns how many eligible subflows run this algorithm. */
-braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp)
+braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp, const volatile u32 *is_traced)
 {
 	/* Back from memory, as the verifier knows nothing about it there: it would explore all that follows for each place. */
 	volatile u32 *place = &view->self;
-	u32 coupled = braid_see_siblings(view, tp);
+	u32 coupled = braid_see_siblings(view, tp, is_traced);
 	struct braid_subflow *self;
 
 	if (*place >= BRAID_MAX_SUBFLOWS) {
@@ -170,7 +276,16 @@ braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp)
 	self = braid_self(view);
 	self->flags |= BRAID_SAME_ALGORITHM;
 	/* Not through BRAID_CAST, where each load costs more. */
-	braid_read(self, tp);
+	braid_read_window(self, tp);
+	braid_read_mss(self, tp);
+	braid_read_bytes(self, tp);
+	braid_read_clamp(self, tp);
+	if (braid_reads_all_of_self()) {
+		braid_read_path(self, tp);
+		braid_read_rest(self, tp);
+	} else if (*is_traced) {
+		braid_read_unread(self, tp);
+	}
 	return coupled + (self->flags & BRAID_ELIGIBLE);
 }
 

@@ -253,6 +253,21 @@ impl Algorithm {
     /// It does nothing at an ACK that lets nothing grow, and reads of others only the time, `grow` and whether the window
     /// was the limit.
     pub const GROWTH_ONLY: u32 = 64;
+    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it looks at `min_rtt_us`, `last_ack_us` and `hint` of them, too.
+    pub const PATHS_OF_SIBLINGS: u32 = 128;
+    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it does not look at their id.
+    pub const NO_ID_OF_SIBLINGS: u32 = 256;
+    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it does not look at their mss.
+    pub const NO_MSS_OF_SIBLINGS: u32 = 512;
+    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it does not look at their `snd_una`.
+    pub const NO_BYTES_OF_SIBLINGS: u32 = 1024;
+    /// Of its own subflow it looks only at cwnd, ssthresh, `ca_state`, `srtt_us`, mss, `snd_una`, `cwnd_clamp`, the public
+    /// words and whether it is eligible; and not at the view's connection.
+    pub const RATES_OF_SELF: u32 = 2048;
+    /// Its public words below [`layout::VERDICT_WORD`] are neither read nor written.
+    pub const NO_LOW_WORDS: u32 = 4096;
+    /// When it restarts after an idle time it reads and writes nothing of the view.
+    pub const RESTARTS_UNSEEN: u32 = 8192;
 
     /// Its name, at most nine characters of `[a-z0-9]`.
     pub fn name(&self) -> &'static str {

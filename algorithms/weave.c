@@ -3,7 +3,7 @@
  * weave: the subflows of each bottleneck take together what one CUBIC (RFC 9438) takes there at the RTT of the best of
  * them; those of different bottlenecks know nothing of each other.
  *
- *	groups: sbd/queue.h, by queueing delays at the same time
+ *	groups: sbd/queue.h, by queueing delays at the same time; or what the host states
  *	x = w/rtt;  delta = (max_k x_k / sum_k x_k)^4 over the group
  *	W(t) = origin + delta C (t - K)^3,  K = cbrt((W_max - w) / (delta C)),  the rest as CUBIC
  *	Reno-friendly:  W_est += a min(max_k(w_k/rtt_k^2) / (sum_k x_k)^2, 1/w_r)
@@ -13,6 +13,7 @@
  * A queue is empty if no RTT of the last round is above the smallest by more than an eighth of the largest queueing delay
  * of late, which is halved in about five seconds.
  */
+#include "sbd/hint.h"
 #include "sbd/queue.h"
 #include "sbd/reaction.h"
 
@@ -122,11 +123,41 @@ braid_inline void weave_reaction_regroup(struct braid_view *view, struct weave_r
 	mpcubic_regroup(&state->mpcubic);
 }
 
+/* Who shares, chosen by a parameter: what is constant in the kernel costs nothing there. */
+enum weave_detector { WEAVE_QUEUE, WEAVE_HINT };
+
+#define WEAVE_DETECTOR_FIRST sbd
+#define WEAVE_DETECTOR_PARAMS(P)                                                                           \
+	P(sbd, WEAVE_QUEUE, 0, WEAVE_HINT, 1, "queue|hint",                                                \
+	  "which subflows share a bottleneck: by queueing delays at the same time, or as the host states") \
+	QUEUE_PARAMS(P)
+
+BRAID_PARAMS(weave_detector, WEAVE_DETECTOR_PARAMS);
+
+struct weave_detector_state {
+	struct queue_state queue;
+};
+
+#define WEAVE_DETECTOR_EVENT(event_)                                                                           \
+	braid_inline void weave_detector_##event_(struct braid_view *view, struct weave_detector_state *state, \
+						  const struct weave_detector_params *params,                  \
+						  const struct braid_event *event)                             \
+	{                                                                                                      \
+		if (params->sbd == WEAVE_HINT)                                                                 \
+			hint_decide(view, event);                                                              \
+		else                                                                                           \
+			queue_##event_(view, &state->queue, SBD_PART(queue, params, QUEUE_FIRST), event);      \
+	}
+
+WEAVE_DETECTOR_EVENT(init)
+WEAVE_DETECTOR_EVENT(on_ack)
+WEAVE_DETECTOR_EVENT(on_loss)
+
 #define WEAVE_PARAMS(P)          \
 	WEAVE_REACTION_PARAMS(P) \
-	QUEUE_PARAMS(P)
+	WEAVE_DETECTOR_PARAMS(P)
 
 SBD_ALGORITHM(weave, WEAVE_PARAMS,
 	      BRAID_RATES_OF_SIBLINGS | BRAID_PATHS_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
 		      BRAID_NO_BYTES_OF_SIBLINGS | BRAID_NO_LOW_WORDS | BRAID_RESTARTS_UNSEEN,
-	      queue, QUEUE_FIRST, weave_reaction)
+	      weave_detector, WEAVE_DETECTOR_FIRST, weave_reaction)

@@ -12,8 +12,14 @@
  *	score: + weight * llr(rho), within +-4: llr rises from -minus at low over 0 at pivot to plus at high
  *	together above join, apart below -part; in between all stays as it is, and so it does while queues are quiet
  *
+ *	frame: 64 slots, 0.26 s, of the time at half the way; its value is the mean of its slots, and its noise the variance
+ *	       of slots over their number
+ *	slow:  frames of the same number are compared as slots are, without their level, an exponential mean of eight; of
+ *	       eight frames the evidence goes into the same scores. It sees what takes seconds, where jitter hides what is
+ *	       faster or subflows hardly ever send at the same time; and it finds out two queues that grew alike
+ *
  * Of two subflows the one with the smaller minimum RTT compares: what it sent at the matching time is acknowledged first.
- * It publishes with whom it shares, the other one publishes its latest slots for it.
+ * It publishes with whom it shares, the other one publishes its latest slots and frames for it.
  *
  * An RTT that may contain the wait of a receiver's delayed ACK is left out: that of an ACK for a single packet, while most
  * ACKs are for two or more.
@@ -37,6 +43,12 @@
 #define QUEUE_PAIRS 4u     /* the least that a block is judged by */
 #define QUEUE_MEAN_BITS 4  /* memory of level and slope: 16 pairs */
 #define QUEUE_NOISE_BITS 5 /* memory of the noise: 32 slots */
+#define QUEUE_FRAME_BITS 6 /* slots: 0.26 s */
+#define QUEUE_FRAMES \
+	8u /* frames that are judged together, and the memory of their level: about  \
+        two seconds */
+#define QUEUE_LEVEL_BITS 3
+#define QUEUE_CLOSED 8u /* own frames remembered */
 
 #define QUEUE_FIRST queue_block
 #define QUEUE_PARAMS(P)                                                                                              \
@@ -66,6 +78,7 @@ struct queue_statistics {
 	u32 written;  /* slots published so far; wraps */
 	u32 strength; /* thousandths: the least score for or against of the comparisons that self makes; 0 before the first */
 	u32 ring[QUEUE_RING]; /* slot << 16 | RTT, by number of the slot; 0: none */
+	u32 frames[2];        /* the latest, see queue_frame */
 };
 _Static_assert(sizeof(struct queue_statistics) <= SBD_STATISTICS_WORDS * 8, "public words of queues");
 
@@ -79,6 +92,16 @@ struct queue_lag {
 	u16 pairs;
 };
 
+/* A comparison of frames, in the units of struct queue_lag. */
+struct queue_slow {
+	s32 mean_x, mean_y;
+	s32 cross;
+	u32 energy;
+	u32 noise; /* sum over the pairs */
+	u16 heard; /* the peer's frame that was looked at */
+	u16 pairs;
+};
+
 /* What is known of a peer. */
 struct queue_peer {
 	u32 id;
@@ -89,10 +112,11 @@ struct queue_peer {
 	short best; /* the largest score */
 	u16 together;
 	struct queue_lag lag[QUEUE_LAGS];
+	struct queue_slow slow;
 };
 
 struct queue_state {
-	u32 history[QUEUE_HISTORY];                 /* as the ring, by slot */
+	u16 history[QUEUE_HISTORY];                 /* RTT by slot; 0: none */
 	struct queue_peer peer[BRAID_MAX_SUBFLOWS]; /* by place in the view */
 	u64 seen;                                   /* statements that the group was found from */
 	u64 last_us;                                /* latest ACK that delivered something */
@@ -102,23 +126,27 @@ struct queue_state {
 	u32 before;
 	u32 gap;   /* a packet's time on the link: low quantile of the time per packet between ACKs, us */
 	u32 whole; /* share of ACKs for two packets or more, of 1024 */
+	u32 frame; /* the open one */
+	u32 slots; /* in it */
+	u32 first; /* the first of them */
+	u32 sum;
+	u32 square;               /* of the distances from the first */
+	u32 variance;             /* of the slots of a frame, the mean of several; 0: not known */
+	u32 due;                  /* a frame has been closed that peers' were not yet compared with */
+	u32 closed[QUEUE_CLOSED]; /* own frames, by number */
 };
 
-/* The RTT of a slot of a history or of the nearest one; 0: none. */
-braid_inline u32 queue_in_slot(const struct queue_state *state, u32 slot)
-{
-	u32 entry = state->history[slot & (QUEUE_HISTORY - 1)];
-
-	return entry & 0xffff & (0 - braid_equal(entry >> 16, slot & 0xffff));
-}
-
+/* The RTT of an own slot or of the nearest one, by its number's lower 16 bits;
+ * 0: none. The open slot and those that were left out are 0, and what is older
+ * than the history is none. */
 braid_inline u32 queue_near_slot(const struct queue_state *state, u32 slot)
 {
-	u32 at = queue_in_slot(state, slot), before = queue_in_slot(state, slot - 1),
-	    after = queue_in_slot(state, slot + 1);
+	u32 known = braid_below32((state->slot - slot) & 0xffff, QUEUE_HISTORY - 1);
+	u32 at = state->history[slot & (QUEUE_HISTORY - 1)], before = state->history[(slot - 1) & (QUEUE_HISTORY - 1)],
+	    after = state->history[(slot + 1) & (QUEUE_HISTORY - 1)];
 
 	before = (u32)braid_select(braid_below32(0, before), before, after);
-	return (u32)braid_select(braid_below32(0, at), at, before);
+	return (u32)braid_select(braid_below32(0, at), at, before) & (0 - known);
 }
 
 /* a / 2^n, rounded towards minus infinity. */
@@ -169,27 +197,29 @@ braid_inline u64 queue_above(s64 a)
 	return (u64)a & (((u64)a >> 63) - 1);
 }
 
-/* What a block says: the likelihood ratio's logarithm, thousandths. `noise` is that of a pair, (32 us)^2. */
-braid_inline s64 queue_evidence(const struct queue_lag *lag, const struct queue_params *params, u64 noise)
+/* What so many pairs say: the likelihood ratio's logarithm, thousandths.
+ * `noise` is that of all pairs, (32 us)^2, and `excuse` what of their
+ * difference it explains. */
+braid_inline s64 queue_evidence(const struct queue_params *params, u64 pairs, u64 energy, s64 cross, u64 noise,
+				u64 excuse)
 {
-	u64 floor_us = params->queue_floor, floor = (floor_us * floor_us * lag->pairs) >> (2 * QUEUE_DELAY_BITS);
-	u64 energy = lag->energy, up_range = braid_sub(params->queue_high, params->queue_pivot);
+	u64 floor_us = params->queue_floor, floor = (floor_us * floor_us * pairs) >> (2 * QUEUE_DELAY_BITS);
+	u64 up_range = braid_sub(params->queue_high, params->queue_pivot);
 	u64 down_range = braid_sub(params->queue_pivot, params->queue_low), weight, differs, up, down, sure;
 	s64 excess;
 
 	/* Thousandths of the energy: what differs beyond the noise, and what differs at all. */
-	differs = queue_above((s64)(energy - (u64)(s64)lag->cross) -
-			      (s64)(noise * lag->pairs * params->queue_excuse / QUEUE_SCALE));
+	differs = queue_above((s64)(energy - (u64)cross) - (s64)excuse);
 	differs = braid_div(differs * QUEUE_SCALE, energy + 1);
 	excess = (s64)QUEUE_SCALE - (s64)params->queue_pivot - (s64)differs;
 	up = braid_min(queue_above(excess), up_range);
 	down = braid_min(queue_above(0 - excess), down_range);
-	differs = braid_div((energy - (u64)(s64)lag->cross) * QUEUE_SCALE, energy + 1);
+	differs = braid_div((energy - (u64)cross) * QUEUE_SCALE, energy + 1);
 	sure = braid_min(queue_above((s64)QUEUE_SCALE - (s64)params->queue_raw - (s64)differs), params->queue_ramp);
 	up = braid_div(up * params->queue_plus, up_range);
 	up = braid_div(up * sure, params->queue_ramp);
 	down = braid_div(down * params->queue_minus, down_range);
-	weight = braid_div(energy * QUEUE_SCALE, energy + 2 * (floor + noise * lag->pairs) + 1);
+	weight = braid_div(energy * QUEUE_SCALE, energy + 2 * (floor + noise) + 1);
 	weight &= 0 - (u64)braid_below(49, weight);
 	return (s64)(up * weight / QUEUE_SCALE) - (s64)(down * weight / QUEUE_SCALE);
 }
@@ -199,7 +229,11 @@ braid_inline void queue_end_block(struct queue_lag *lag, const struct queue_para
 {
 	u32 enough = braid_below32(QUEUE_PAIRS - 1, lag->pairs);
 	s64 bound = (s64)params->queue_most;
-	s64 evidence = queue_evidence(lag, params, noise) & (0 - (s64)enough), score = lag->score + evidence;
+	u64 all = noise * lag->pairs;
+	s64 evidence = queue_evidence(params, lag->pairs, lag->energy, lag->cross, all,
+				      all * params->queue_excuse / QUEUE_SCALE) &
+		       (0 - (s64)enough);
+	s64 score = lag->score + evidence;
 	u64 doubt = (u64)params->queue_minus * params->queue_anew / QUEUE_SCALE;
 	/* One of two that are apart may have come to another queue: the step of its level would hide for seconds what they
 	 * have in common from now on. */
@@ -318,17 +352,153 @@ braid_once u32 queue_look(struct braid_view *view, struct queue_state *state, co
 	return 0;
 }
 
+/* A frame: number << 24 | noise << 16 | mean of its slots; 0: none. The noise is the mean squared error of the mean in
+ * (32 us)^2, as a number of three bits and a shift of five. */
+braid_inline u32 queue_frame(u32 number, u32 mean, u64 noise)
+{
+	u32 shift = 61 - braid_min32(braid_clz(noise | 1), 61);
+
+	return number << 24 | shift << 19 | (u32)(noise >> shift) << 16 | mean;
+}
+
+braid_inline u32 queue_frame_noise(u32 frame)
+{
+	return (frame >> 16 & 7) << (frame >> 19 & 31);
+}
+
+/* The oldest frame of a peer that was not looked at and that is known of oneself, too; and what eight of them say. */
+braid_once u32 queue_frames(struct braid_view *view, struct queue_state *state, const struct queue_params *params,
+			    u32 i)
+{
+	const struct queue_statistics *statistics;
+	struct queue_peer *peer;
+	struct queue_slow *slow;
+	s32 begun, x, y, u, v;
+	s64 cross, energy, evidence, bound;
+	u32 oldest = 0, before, theirs = 0, own = 0, k;
+	u64 doubt;
+
+	if (!view || !state || !params)
+		return 0;
+	i &= BRAID_MAX_SUBFLOWS - 1;
+	statistics = SBD_STATISTICS(queue, &view->subflow[i]);
+	peer = &state->peer[i];
+	slow = &peer->slow;
+	before = (state->frame - slow->heard) & 0xff;
+	for (k = 0; k < 2; k++) {
+		u32 frame = statistics->frames[k], age = (state->frame - (frame >> 24)) & 0xff;
+		u32 here = state->closed[(frame >> 24) % QUEUE_CLOSED];
+
+		if (frame && here && here >> 24 == frame >> 24 && age <= QUEUE_CLOSED && age < before && age > oldest) {
+			oldest = age;
+			theirs = frame;
+			own = here;
+		}
+	}
+	if (oldest == 0)
+		return 0;
+	slow->heard = (u16)(theirs >> 24);
+	x = (s32)((own & 0xffff) << QUEUE_MEAN_BITS);
+	y = (s32)((theirs & 0xffff) << QUEUE_MEAN_BITS);
+	begun = 0 - (s32)braid_below32(0, (u32)slow->mean_y);
+	u = (x - slow->mean_x) & begun;
+	v = (y - slow->mean_y) & begun;
+	slow->mean_x += (queue_shift(u, QUEUE_LEVEL_BITS) & begun) | ((x - slow->mean_x) & ~begun);
+	slow->mean_y += (queue_shift(v, QUEUE_LEVEL_BITS) & begun) | ((y - slow->mean_y) & ~begun);
+	cross = (2 * (s64)u * v) >> (2 * QUEUE_MEAN_BITS);
+	energy = ((s64)u * u + (s64)v * v) >> (2 * QUEUE_MEAN_BITS);
+	/* Beyond a second squared nothing is added any more. */
+	if (slow->energy + (u64)energy < 1u << 30) {
+		slow->cross += (s32)cross;
+		slow->energy += (u32)energy;
+	}
+	slow->noise += queue_frame_noise(own) + queue_frame_noise(theirs);
+	if (++slow->pairs < QUEUE_FRAMES)
+		return 0;
+	evidence = queue_evidence(params, slow->pairs, slow->energy, slow->cross, slow->noise, slow->noise);
+	bound = (s64)params->queue_most;
+	for (k = 0; k < QUEUE_LAGS; k++) {
+		s64 score = peer->lag[k].score + evidence;
+
+		score = (s64)braid_min(queue_above(score + bound), (u64)(2 * bound)) - bound;
+		peer->lag[k].score = (short)score;
+	}
+	doubt = (u64)params->queue_minus * params->queue_anew / QUEUE_SCALE;
+	if (queue_above(0 - evidence) > doubt && peer->best <= 0)
+		slow->mean_y = 0;
+	slow->cross = 0;
+	slow->energy = 0;
+	slow->noise = 0;
+	slow->pairs = 0;
+	return 0;
+}
+
+/* Closes the open frame. */
+braid_inline void queue_end_frame(struct queue_statistics *own, struct queue_state *state)
+{
+	/* Of one slot nobody knows how wrong it is. */
+	if (state->slots > 1) {
+		u64 n = state->slots;
+		s64 off = (s64)state->sum - (s64)(n * state->first);
+		u64 spread = queue_above((s64)state->square - (s64)braid_div((u64)(off * off), n));
+		u32 variance = (u32)braid_div(spread, n - 1), frame;
+
+		/* Few slots know little of their variance: it is taken from several frames. */
+		state->variance += (u32)(queue_shift((s32)(variance - state->variance), QUEUE_LEVEL_BITS)) &
+				   (0 - braid_below32(0, state->variance));
+		state->variance = (u32)braid_select(braid_equal(state->variance, 0), variance, state->variance);
+		frame = queue_frame(state->frame, (u32)braid_div(state->sum, n), braid_div(state->variance, n));
+
+		state->closed[state->frame % QUEUE_CLOSED] = frame;
+		own->frames[state->frame % 2] = frame;
+		state->due = 1;
+	}
+	state->slots = 0;
+	state->sum = 0;
+	state->square = 0;
+}
+
 /* Closes the open slot. */
 braid_inline void queue_close(struct braid_subflow *self, struct queue_state *state)
 {
 	struct queue_statistics *own = SBD_STATISTICS(queue, self);
 	u32 entry = state->slot << 16 | state->least;
+	/* By the time at half the way: who shares a queue meets there, wherever it
+   * is, within half the difference of the RTTs. */
+	u32 frame = (state->slot + (self->min_rtt_us >> (QUEUE_SLOT_BITS + 1))) >> QUEUE_FRAME_BITS;
+	s64 off;
 
-	state->history[state->slot & (QUEUE_HISTORY - 1)] = entry;
+	if (frame != state->frame) {
+		queue_end_frame(own, state);
+		state->frame = frame;
+	}
+	if (state->slots == 0)
+		state->first = state->least;
+	off = (s64)state->least - state->first;
+	state->sum += state->least;
+	state->square += (u32)braid_min((u64)(off * off), 1u << 24);
+	state->slots++;
+	state->history[state->slot & (QUEUE_HISTORY - 1)] = (u16)state->least;
 	own->ring[own->written % QUEUE_RING] = entry;
 	own->written++;
 	state->noise = queue_noisy(state->noise, state->before, entry);
 	state->before = entry;
+}
+
+/* Forgets what the history has of slots up to this one. */
+braid_once u32 queue_skip(struct queue_state *state, u32 slot)
+{
+	u32 gap, i;
+
+	if (!state)
+		return 0;
+	gap = slot - state->slot;
+	for (i = 0; i < QUEUE_HISTORY; i++) {
+		if (i >= gap)
+			break;
+		state->history[(slot - i) & (QUEUE_HISTORY - 1)] = 0;
+	}
+	return 0;
 }
 
 /* Notes an RTT in the slot in which the packet was sent. */
@@ -339,6 +509,7 @@ braid_inline void queue_sample(struct braid_subflow *self, struct queue_state *s
 	if (state->least == 0 || (s32)(slot - state->slot) > 0) {
 		if (state->least)
 			queue_close(self, state);
+		queue_skip(state, slot);
 		state->slot = slot;
 		state->least = delay;
 	} else if (slot == state->slot) {
@@ -426,9 +597,13 @@ braid_inline void queue_on_ack(struct braid_view *view, struct queue_state *stat
 	}
 	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
 		/* Not by the bit itself: the verifier would remember each and follow all 256 sets. */
-		if (braid_equal(compared >> i & 1, 1))
+		if (braid_equal(compared >> i & 1, 1)) {
+			if (state->due)
+				queue_frames(view, state, &rules, i);
 			queue_look(view, state, &rules, i);
+		}
 	}
+	state->due = 0;
 	braid_for_each(i, compared)
 	{
 		s64 best = state->peer[i].best;

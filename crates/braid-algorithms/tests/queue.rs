@@ -121,6 +121,61 @@ fn quiet_queues_leave_everything_as_it_was() {
     assert_eq!(groups(&host), [0, 0]);
 }
 
+/// Another course for every queue, which fills and empties in seconds and has nothing that is faster.
+fn slowly_waiting_us(queue: usize, at_us: u64) -> u64 {
+    let t = at_us as f64 / 1e6;
+    let wave = if queue == 0 { (t * 1.3).sin() + (t * 2.9).sin() } else { (t * 1.9).cos() - (t * 3.7).sin() };
+    (8_000.0 * (2.0 + wave)) as u64
+}
+
+/// As `through_queues`, on paths of 30 ms with an ACK each `every[i]` and a delay of up to `jitter_us` of each path's own.
+fn through_slow_queues(host: &mut Host, queues: [usize; 2], every: [u64; 2], jitter_us: u64, us: u64) {
+    let start = host.now_us;
+    let mut acks = Vec::new();
+    for i in 0..2 {
+        for k in 0..us / every[i] {
+            let sent = start + k * every[i] + i as u64 * MS;
+            let jitter = (sent.wrapping_add(i as u64 * 77).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32)
+                % (jitter_us + 1);
+            let rtt = 30 * MS + slowly_waiting_us(queues[i], sent + 5 * MS) + jitter;
+            acks.push((sent + rtt, i, rtt as u32));
+        }
+        host.view.subflow[i].min_rtt_us = 30_000;
+    }
+    acks.sort_unstable();
+    for (at, i, rtt_us) in acks {
+        host.now_us = at.max(host.now_us);
+        ack(host, i, rtt_us);
+    }
+}
+
+#[test]
+fn jitter_of_each_paths_own_hides_no_queue_that_fills_and_empties_in_seconds() {
+    for (queues, expected) in [([0, 0], [1, 1]), ([0, 1], [0, 0])] {
+        let mut host = host("split:sbd=queue", 2);
+        through_slow_queues(&mut host, queues, [2 * MS, 3 * MS], 2 * MS, 20 * SECOND);
+        assert_eq!(groups(&host), expected, "{queues:?}");
+    }
+}
+
+#[test]
+fn subflows_that_seldom_send_at_the_same_time_are_found_by_what_takes_seconds() {
+    for (queues, expected) in [([0, 0], [1, 1]), ([0, 1], [0, 0])] {
+        let mut host = host("split:sbd=queue", 2);
+        through_slow_queues(&mut host, queues, [61 * MS, 73 * MS], 0, 30 * SECOND);
+        assert_eq!(groups(&host), expected, "{queues:?}");
+    }
+}
+
+#[test]
+fn two_that_are_taken_for_one_are_found_out_when_their_levels_part() {
+    let mut host = host("split:sbd=queue", 2);
+    through_queues(&mut host, &[near(0), near(0)], 3 * SECOND, IN_TIME);
+    assert_eq!(groups(&host), [1, 1]);
+    through_slow_queues(&mut host, [0, 1], [2 * MS, 2 * MS], 0, 20 * SECOND);
+    assert_eq!(groups(&host), [0, 0]);
+}
+
 #[test]
 fn what_is_known_of_a_pair_outlives_a_third_subflow_that_leaves() {
     let mut host = host("split:sbd=queue", 3);
@@ -142,7 +197,13 @@ fn what_is_known_of_a_pair_outlives_a_third_subflow_that_leaves() {
 
 #[test]
 fn a_hint_of_the_host_is_believed() {
-    let mut host = host("split:sbd=hint", 4);
+    for spec in ["split:sbd=hint", "weave:sbd=hint"] {
+        a_hint_is_believed_by(spec);
+    }
+}
+
+fn a_hint_is_believed_by(spec: &str) {
+    let mut host = host(spec, 4);
     let hinted = |host: &mut Host, hints: [u32; 4]| {
         for (subflow, hint) in host.view.subflow.iter_mut().zip(hints) {
             subflow.hint = hint;

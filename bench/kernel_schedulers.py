@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Packet schedulers in a real kernel beside the simulator.
 
-    bench/kernel_schedulers.py [--braid PROGRAM] [--seconds N] ours      each of Braid's: the module in the lab, and the simulator
-    bench/kernel_schedulers.py [--braid PROGRAM] [--seconds N] linux     the kernel's default, and its model in the simulator
+    bench/kernel_schedulers.py [--braid PROGRAM] [--kernel NAME] [--seconds N] ours      each of Braid's: the module in the lab, and the simulator
+    bench/kernel_schedulers.py [--braid PROGRAM] [--kernel NAME] [--seconds N] linux     the kernel's default, and its model in the simulator
 
 Prints a table in Markdown. A share is the throughput of a subflow by the rate of its link; where simulator and kernel differ by
 more than the target, the cell says so with "!". The kernel's runs check every byte that arrives.
@@ -77,20 +77,19 @@ def phases(what, name, text):
     return [text[: delay.start(1)] + f"{delay[1]}.{phase:03}" + text[delay.end(1) :] for phase in PHASES]
 
 
-def runs(braid, texts, backend, schedulers, seeds):
+def runs(command, texts, schedulers, seeds):
     values = {}
     for text in texts:
-        for scheduler, rows in runs_of_one(braid, text, backend, schedulers, seeds).items():
+        for scheduler, rows in runs_of_one(command, text, schedulers, seeds).items():
             values.setdefault(scheduler, []).extend(rows)
     return values
 
 
-def runs_of_one(braid, text, backend, schedulers, seeds):
+def runs_of_one(command, text, schedulers, seeds):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "situation.toml"
         path.write_text(text)
-        command = [braid, "run", str(path), "--backend", backend, "--scheduler", ",".join(schedulers)]
-        command += ["--seeds", str(seeds), "--jobs", "1", "--format", "json", "--quiet"]
+        command = [*command, str(path), "--scheduler", ",".join(schedulers), "--seeds", str(seeds), "--jobs", "1", "--format", "json", "--quiet"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed: {done.stderr.decode()[-2000:]}")
@@ -111,12 +110,15 @@ def mean(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--braid", default="target/release/braid")
+    parser.add_argument("--kernel", help="of the lab, as braid run --kernel takes it; the lab's own choice otherwise")
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--schedulers", default=",".join(SCHEDULERS))
     parser.add_argument("what", choices=["ours", "linux"])
     arguments = parser.parse_args()
     schedulers = arguments.schedulers.split(",") if arguments.what == "ours" else ["linux"]
     target = OURS if arguments.what == "ours" else LINUX
+    simulator = [arguments.braid, "run", "--backend", "sim"]
+    kernel = [arguments.braid, "run", "--backend", "lab"] + (["--kernel", arguments.kernel] if arguments.kernel else [])
     print("| situation | scheduler | simulator, Mbit/s | kernel, Mbit/s | difference, % of the link |")
     print("|---|---|---|---|---|")
     worse = total = 0
@@ -124,8 +126,8 @@ def main():
         # What is random in the simulator alone, such as who is first, is averaged there; with losses in both.
         seeds = 3 if "lossy" in name else 1
         texts = phases(arguments.what, name, text)
-        sim = runs(arguments.braid, texts, "sim", schedulers, 5)
-        lab = runs(arguments.braid, texts, "lab", schedulers, seeds)
+        sim = runs(simulator, texts, schedulers, 5)
+        lab = runs(kernel, texts, schedulers, seeds)
         for scheduler in schedulers:
             times = [[time for _, time in side[scheduler] if time is not None] for side in (sim, lab)]
             total += 1

@@ -56,7 +56,7 @@ mod tests {
                 let key = if key < 20 { LAST } else { key };
                 tournament.set(nth, key);
                 model[nth] = key;
-                prop_assert_eq!(Some(&tournament.least()), model.iter().min());
+                prop_assert_eq!(Some(tournament.least()), model.iter().copied().min());
             }
         }
     }

@@ -64,12 +64,16 @@ braid_inline void opportunistic_blocked(const struct braid_paths *view, struct o
 			continue;
 		decided = k->cwnd <= 4 || 4ull * r->srtt_us >= k->srtt_us;
 		again = k->cwnd <= 4 || 4ull * r->srtt_us < k->srtt_us;
+		/* It will not be sent again either with a longer srtt_r: 4 srtt_r is less for those before. */
+		if (decided && !again)
+			choice->srtt_us = (k->srtt_us >> 2) + !!(k->srtt_us & 3);
 	}
 	if (again)
 		choice->flags |= BRAID_RESEND_HEAD;
 }
 
-/* Path self has carried the oldest segment: there is nothing but penalties, and those once per round trip. */
+/* How long the answer stands: penalties are given once per round trip, and where path self has carried the oldest segment there is
+ * nothing else to do. */
 braid_inline void opportunistic_rest(const struct braid_paths *view, const struct opportunistic *own, u32 retransmit,
 				     u32 penalise, struct braid_choice *choice)
 {
@@ -77,10 +81,10 @@ braid_inline void opportunistic_rest(const struct braid_paths *view, const struc
 
 	if (!retransmit && !penalise)
 		choice->flags |= BRAID_NO_REMEDY;
-	if (view->head_carriers >> self & 1) {
+	else
 		choice->flags |= BRAID_ONCE_PER_RTT;
+	if (penalise)
 		choice->wake_us = (u32)braid_min(view->now_us - own->penalised_us[self], BRAID_U32_MAX);
-	}
 }
 
 #endif

@@ -21,7 +21,7 @@
 
 #include "fixed.h"
 
-#define BRAID_SCHEDULER_LAYOUT_VERSION 1
+#define BRAID_SCHEDULER_LAYOUT_VERSION 2
 #define BRAID_MAX_PATHS 8
 #define BRAID_SCHEDULER_BYTES 1024
 #define BRAID_NO_PATH BRAID_MAX_PATHS
@@ -86,8 +86,11 @@ struct braid_paths {
 #define BRAID_RECALL 8u       /* take back what is queued and not sent, and ask again */
 #define BRAID_RESEND_HEAD 16u /* on_blocked: send the oldest unacknowledged segment on path self */
 #define BRAID_NO_REMEDY 32u   /* on_blocked: nothing is ever done about it, so that this need not be asked again */
-#define BRAID_ONCE_PER_RTT \
-	64u /* on_blocked: where path self has carried the segment, nothing is done until srtt_us of it has passed since wake_us ago */
+/* On_blocked: where path self has carried the segment, nothing is done until its srtt_us has passed since wake_us ago, nor while none
+ * that has carried it has a larger one. The same goes where only others have, as long as they are the same, self's srtt_us is not
+ * less than that of the choice, which is not 0, and each of them has at least the cwnd of now, and at most the larger srtt_us of
+ * self's and its own of now. */
+#define BRAID_ONCE_PER_RTT 64u
 
 /* What is to be done. All zero: wait, until something changes. */
 struct braid_choice {
@@ -95,6 +98,7 @@ struct braid_choice {
 	u32 packets; /* how many of the following segments the same choice is for; 0: until a path is full */
 	u32 flags;
 	u32 wake_us; /* without a path: ask again after this time at the latest; 0: when something changes */
+	u32 srtt_us; /* see BRAID_ONCE_PER_RTT */
 	u32 cwnd[BRAID_MAX_PATHS]; /* on_blocked: a smaller window for that path; 0: none */
 	u32 ssthresh[BRAID_MAX_PATHS];
 };

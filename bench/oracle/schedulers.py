@@ -37,7 +37,7 @@ class Paths(c.Structure):
 
 
 class Choice(c.Structure):
-    _fields_ = [(name, U32) for name in "paths packets flags wake_us".split()] + [("cwnd", U32 * 8), ("ssthresh", U32 * 8)]
+    _fields_ = [(name, U32) for name in "paths packets flags wake_us srtt_us".split()] + [("cwnd", U32 * 8), ("ssthresh", U32 * 8)]
 
 
 class Param(c.Structure):

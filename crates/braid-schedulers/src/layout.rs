@@ -53,7 +53,7 @@ pub mod choice_flags {
     pub const RECALL: u32 = 8;
     /// Blocked: send the oldest unacknowledged segment on path self.
     pub const RESEND_HEAD: u32 = 16;
-    /// Blocked: where path self has carried the segment, nothing is done until its srtt has passed since `wake_us` ago.
+    /// Blocked: it is not to be asked again before something in particular has happened.
     pub const ONCE_PER_RTT: u32 = 64;
     /// Blocked: nothing is ever done about it.
     pub const NO_REMEDY: u32 = 32;
@@ -107,6 +107,7 @@ pub struct Choice {
     pub packets: u32,
     pub flags: u32,
     pub wake_us: u32,
+    pub srtt_us: u32,
     pub cwnd: [u32; MAX_PATHS],
     pub ssthresh: [u32; MAX_PATHS],
 }

@@ -131,14 +131,16 @@ fn a_blocked_receive_window_is_freed_by_the_fast_path() {
     let mut minrtt = chooser("minrtt", &blocked);
     let first = minrtt.deliver(Event::Blocked, &blocked);
     assert_eq!((first.cwnd[1], first.ssthresh[1]), (20, 10), "halved, and it was out of slow start");
-    assert_eq!(first.flags, choice_flags::RESEND_HEAD, "100 ms are more than four times 10");
+    let again = choice_flags::RESEND_HEAD | choice_flags::ONCE_PER_RTT;
+    assert_eq!(first.flags, again, "100 ms are more than four times 10");
     let second = minrtt.deliver(Event::Blocked, &Paths { now_us: blocked.now_us + 9_999, ..blocked });
-    assert_eq!((second.cwnd, second.flags), ([0; 8], choice_flags::RESEND_HEAD), "once per RTT");
-    let near = Paths { path: view(&[fast, path(40, 40)]).path, ..blocked };
-    assert_eq!(chooser("minrtt", &near).deliver(Event::Blocked, &near).flags, 0);
+    assert_eq!((second.cwnd, second.flags), ([0; 8], again), "once per RTT");
+    let near = Paths { path: view(&[fast, Path { srtt_us: 39_999, ..path(40, 40) }]).path, ..blocked };
+    let near = chooser("minrtt", &near).deliver(Event::Blocked, &near);
+    assert_eq!((near.flags, near.srtt_us), (choice_flags::ONCE_PER_RTT, 10_000), "a quarter, rounded up");
     let small = Paths { path: view(&[fast, path(40, 4)]).path, ..blocked };
     let small = chooser("minrtt", &small).deliver(Event::Blocked, &small);
-    assert_eq!((small.flags, small.cwnd[1], small.ssthresh[1]), (choice_flags::RESEND_HEAD, 2, 0));
+    assert_eq!((small.flags, small.cwnd[1], small.ssthresh[1]), (again, 2, 0));
     let three = Paths { head_carriers: 0b110, ..view(&[fast, slow, slow]) };
     let three = Paths { flags: flags::WINDOW_BLOCKED, ..three };
     let penalised = |text| chooser(text, &three).deliver(Event::Blocked, &three).cwnd[..3].to_vec();
@@ -164,8 +166,9 @@ fn a_full_send_buffer_is_freed_likewise_and_nobody_is_penalised_while_there_is_r
         let choice = chooser("minrtt", &blocked).deliver(Event::Blocked, &blocked);
         (choice.flags, choice.cwnd[1], choice.ssthresh[1])
     };
-    assert_eq!(answer(flags::MEMORY_BLOCKED), (choice_flags::RESEND_HEAD, 20, 10));
-    assert_eq!(answer(flags::MEMORY_BLOCKED | flags::MEMORY_LEFT), (choice_flags::RESEND_HEAD, 0, 0));
+    let again = choice_flags::RESEND_HEAD | choice_flags::ONCE_PER_RTT;
+    assert_eq!(answer(flags::MEMORY_BLOCKED), (again, 20, 10));
+    assert_eq!(answer(flags::MEMORY_BLOCKED | flags::MEMORY_LEFT), (again, 0, 0));
 }
 
 #[test]
@@ -421,6 +424,27 @@ fn states() -> impl Strategy<Value = Paths> {
         })
 }
 
+/// Whether the answer to a question about a full window says that nothing will be done now: `BRAID_ONCE_PER_RTT`.
+fn stands(before: &Paths, choice: &Choice, now: &Paths) -> bool {
+    let path = |index: u32| now.path[index as usize];
+    let carriers = || (0..now.n).filter(|index| now.head_carriers >> index & 1 == 1);
+    let itself = path(now.self_index);
+    let passed_us = now.now_us - before.now_us + u64::from(choice.wake_us);
+    let is_rested =
+        passed_us < itself.srtt_us.into() || carriers().all(|index| path(index).srtt_us <= itself.srtt_us);
+    let is_as_before = choice.srtt_us > 0
+        && itself.srtt_us >= choice.srtt_us
+        && now.head_carriers == before.head_carriers
+        && carriers().all(|index| {
+            let own = before.path[index as usize];
+            path(index).cwnd >= own.cwnd && path(index).srtt_us <= own.srtt_us.max(itself.srtt_us)
+        });
+    choice.flags & choice_flags::ONCE_PER_RTT != 0
+        && before.self_index == now.self_index
+        && is_rested
+        && (now.head_carriers >> now.self_index & 1 == 1 || is_as_before)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
@@ -527,26 +551,38 @@ proptest! {
 
     /// Hence a host need not ask: `BRAID_ONCE_PER_RTT`.
     #[test]
-    fn nothing_is_done_about_a_full_window_until_the_round_trip_is_over(states in prop::collection::vec(states(), 2..6)) {
+    fn nothing_is_done_about_a_full_window_while_the_answer_stands(
+        states in prop::collection::vec((states(), 0..4_u8), 2..12),
+    ) {
         for scheduler in all() {
-            let mut chooser = chooser(scheduler.name(), &states[0]);
-            let mut quiet: Option<(u32, u64)> = None;
-            let mut now_us = states[0].now_us;
-            for state in &states {
-                now_us += u64::from(state.path[0].cwnd) * 50;
-                let blocked = Paths { now_us, self_index: state.n - 1, flags: flags::WINDOW_BLOCKED, ..*state };
-                let itself = blocked.self_index;
-                let is_quiet = quiet.is_some_and(|(path, since)| {
-                    path == itself && now_us - since < u64::from(blocked.path[itself as usize].srtt_us)
-                });
-                let before = chooser.private().to_vec();
-                let choice = chooser.deliver(Event::Blocked, &blocked);
-                if is_quiet && blocked.head_carriers >> itself & 1 == 1 {
-                    prop_assert_eq!((choice.cwnd, choice.flags & choice_flags::RESEND_HEAD), ([0; MAX_PATHS], 0));
-                    prop_assert_eq!(chooser.private(), &before[..], "{}", scheduler.name());
+            let mut chooser = chooser(scheduler.name(), &states[0].0);
+            let mut last: Option<(Paths, Choice)> = None;
+            let mut now_us = states[0].0.now_us;
+            for (drawn, kind) in &states {
+                let mut state = *drawn;
+                if let Some((before, _)) = last.filter(|_| *kind > 0) {
+                    // The same paths once more, some of which have changed.
+                    state = Paths { head_carriers: before.head_carriers, ..before };
+                    for (path, other) in state.path.iter_mut().zip(&drawn.path) {
+                        if *kind == 1 || other.cwnd % 3 > 0 {
+                            path.cwnd = path.cwnd.saturating_add(other.cwnd % 3);
+                            path.srtt_us = path.srtt_us.saturating_sub(other.srtt_us % 1000);
+                        } else {
+                            *path = *other;
+                        }
+                    }
                 }
-                quiet = (choice.flags & choice_flags::ONCE_PER_RTT != 0)
-                    .then(|| (itself, now_us.saturating_sub(u64::from(choice.wake_us))));
+                now_us += u64::from(drawn.path[0].cwnd) * 50;
+                let blocked = Paths { now_us, self_index: state.n - 1, flags: flags::WINDOW_BLOCKED, ..state };
+                let stands = last.is_some_and(|(before, choice)| stands(&before, &choice, &blocked));
+                let memory = chooser.private().to_vec();
+                let choice = chooser.deliver(Event::Blocked, &blocked);
+                if stands {
+                    let done = (choice.cwnd, choice.flags & choice_flags::RESEND_HEAD);
+                    prop_assert_eq!(done, ([0; MAX_PATHS], 0), "{}", scheduler.name());
+                    prop_assert_eq!(chooser.private(), &memory[..], "{}", scheduler.name());
+                }
+                last = Some((blocked, choice));
             }
         }
     }

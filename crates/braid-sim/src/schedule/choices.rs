@@ -5,6 +5,7 @@ use braid_schedulers::layout::{Choice, choice_flags, flags};
 use braid_schedulers::{Event, Scheduler};
 
 use super::Scheduling;
+use super::standing::Standing;
 use crate::connection::Connection;
 use crate::event_queue::NEVER;
 use crate::network::Network;
@@ -25,8 +26,10 @@ impl Scheduling {
         let noted = if self.chooser.flags() & Scheduler::BY_SRTT == 0 || !connection.data.reinject.is_empty()
         {
             self.push_all(connection, senders, network)
-        } else {
+        } else if connection.data.may_send_new() {
             self.push_by_srtt(connection, senders, network)
+        } else {
+            None
         };
         let is_blocked = connection.data.is_blocked();
         if is_blocked || connection.data.limited_since.is_some() {
@@ -288,25 +291,33 @@ impl Scheduling {
         if !self.asks_when_blocked {
             return;
         }
-        let head = connection.data.snd_una;
-        let carriers = connection.data.carriers.of(head);
+        let carriers = connection.data.carriers.of(connection.data.snd_una);
         if self.chooser.flags() & Scheduler::BY_SRTT != 0 && carriers & !(1 << index) == 0 {
             return;
         }
-        let srtt_us = u64::from(connection.subflow(index).srtt_us);
-        if carriers >> index & 1 == 1
-            && self.quiet.is_some_and(|(path, since)| path == index && network.now_us() - since < srtt_us)
-        {
+        let now_us = network.now_us();
+        if self.standing.as_ref().is_some_and(|answer| answer.holds(connection, index, carriers, now_us)) {
             return;
         }
+        self.ask_blocked(connection, senders, network, (index, by, carriers));
+    }
+
+    /// Asks what is to be done about it, and does that: subflow `index` has room.
+    #[inline(never)]
+    fn ask_blocked(
+        &mut self,
+        connection: &mut Connection,
+        senders: &mut [Sender],
+        network: &mut Network,
+        (index, by, carriers): (usize, u32, u32),
+    ) {
         self.show(connection, senders, network, self.chooser.flags() & Scheduler::BY_SRTT == 0);
         self.paths.flags = by;
         self.paths.self_index = index as u32;
         self.paths.head_carriers = carriers;
         let choice = self.chooser.deliver(Event::Blocked, &self.paths);
         self.asks_when_blocked = choice.flags & choice_flags::NO_REMEDY == 0;
-        self.quiet = (choice.flags & choice_flags::ONCE_PER_RTT != 0)
-            .then(|| (index, network.now_us().saturating_sub(u64::from(choice.wake_us))));
+        self.standing = Standing::new(&choice, connection, index, carriers, network.now_us());
         for (other, sender) in senders.iter_mut().enumerate() {
             let (cwnd, ssthresh) = (choice.cwnd[other & 7], choice.ssthresh[other & 7]);
             if cwnd > 0 && sender.penalise(connection, network.now, cwnd, ssthresh) {
@@ -314,6 +325,7 @@ impl Scheduling {
             }
         }
         if choice.flags & choice_flags::RESEND_HEAD != 0 {
+            let head = connection.data.snd_una;
             connection.data.counts.of.opportunistic += 1;
             connection.data.note_repeated(head);
             connection.data.carriers.add(head, index);

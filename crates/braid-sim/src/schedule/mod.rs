@@ -7,7 +7,8 @@
 //! - [`memory`] — send buffers;
 //! - [`again`] — what is to be sent once more;
 //! - [`retransmission`], [`progress`] — when unmodified Linux sends once more what does not arrive;
-//! - [`scheduling`] — the scheduler of a connection.
+//! - [`scheduling`] — the scheduler of a connection;
+//! - [`standing`] — when it need not be asked about a full window.
 
 mod again;
 pub(crate) mod carriers;
@@ -16,6 +17,7 @@ mod memory;
 mod progress;
 mod retransmission;
 mod scheduling;
+mod standing;
 mod view;
 
 pub(crate) use progress::Retransmission;

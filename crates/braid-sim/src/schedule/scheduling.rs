@@ -3,6 +3,8 @@
 use braid_schedulers::layout::Paths;
 use braid_schedulers::{Chooser, Event, Spec};
 
+use super::standing::Standing;
+
 /// The scheduler of a connection.
 pub(crate) struct Scheduling {
     pub(super) chooser: Chooser,
@@ -10,8 +12,8 @@ pub(crate) struct Scheduling {
     pub(super) paths: Paths,
     /// It may do something about a full receive window or send buffer.
     pub(super) asks_when_blocked: bool,
-    /// It does nothing about that on this path, where this has carried the oldest segment, before an srtt has passed since then.
-    pub(super) quiet: Option<(usize, u64)>,
+    /// What it answered about that last.
+    pub(super) standing: Option<Standing>,
 }
 
 impl Scheduling {
@@ -21,7 +23,7 @@ impl Scheduling {
             asks_when_blocked: chooser.wants(Event::Blocked),
             chooser,
             paths: Paths::default(),
-            quiet: None,
+            standing: None,
         }
     }
 

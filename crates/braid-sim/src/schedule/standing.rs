@@ -1,0 +1,59 @@
+//! An answer about a full receive window or send buffer, and how long it stands: until then the scheduler need not be asked again.
+
+use braid_algorithms::layout::MAX_SUBFLOWS;
+use braid_schedulers::layout::{Choice, choice_flags};
+
+use crate::connection::Connection;
+
+/// What the answer was for, and what `BRAID_ONCE_PER_RTT` says of it.
+pub(super) struct Standing {
+    /// The subflow that had room.
+    index: usize,
+    since_us: u64,
+    /// Who had carried the oldest segment.
+    carriers: u32,
+    /// Of the subflow that had room, if it had not carried that: the answer stands for this srtt or more; 0: for none.
+    srtt_us: u32,
+    /// Of each subflow.
+    cwnd_and_srtt_us: [(u32, u32); MAX_SUBFLOWS],
+}
+
+impl Standing {
+    /// `None`: the scheduler may do something else the next time.
+    pub(super) fn new(
+        choice: &Choice,
+        connection: &Connection,
+        index: usize,
+        carriers: u32,
+        now_us: u64,
+    ) -> Option<Self> {
+        (choice.flags & choice_flags::ONCE_PER_RTT != 0).then(|| Self {
+            index,
+            since_us: now_us.saturating_sub(u64::from(choice.wake_us)),
+            carriers,
+            srtt_us: choice.srtt_us,
+            cwnd_and_srtt_us: connection.view.subflow.each_ref().map(|own| (own.cwnd, own.srtt_us)),
+        })
+    }
+
+    /// Whether nothing would be done now.
+    #[inline]
+    pub(super) fn holds(&self, connection: &Connection, index: usize, carriers: u32, now_us: u64) -> bool {
+        if self.index != index {
+            return false;
+        }
+        let srtt_us = connection.subflow(index).srtt_us;
+        let is_itself = carriers >> index & 1 == 1;
+        let is_as_before = srtt_us >= self.srtt_us && self.srtt_us > 0 && carriers == self.carriers;
+        if !is_itself && !is_as_before {
+            return false;
+        }
+        let is_early = now_us - self.since_us < u64::from(srtt_us);
+        (0..connection.n).filter(|other| carriers >> other & 1 == 1).all(|other| {
+            let own = connection.subflow(other);
+            let (cwnd, before_us) = self.cwnd_and_srtt_us[other & 7];
+            (is_early || own.srtt_us <= srtt_us)
+                && (is_itself || (own.cwnd >= cwnd && own.srtt_us <= before_us.max(srtt_us)))
+        })
+    }
+}

@@ -46,6 +46,9 @@ pub(crate) struct Scoreboard {
     pub(crate) sacked_out: u32,
     pub(crate) lost_out: u32,
     pub(crate) retrans_out: u32,
+    /// Packets believed to be in the network (the pipe of RFC 6675): sent and not acknowledged, and `retrans_out`, without
+    /// `sacked_out` and `lost_out`. Kept, as it is asked for several times per acknowledgement.
+    in_flight: u32,
     sacked: Ranges,
     /// Marked lost, ascending; may hold packets that have been acknowledged or retransmitted since.
     to_retransmit: VecDeque<u32>,
@@ -66,6 +69,7 @@ impl Scoreboard {
             sacked_out: 0,
             lost_out: 0,
             retrans_out: 0,
+            in_flight: 0,
             sacked: Ranges::default(),
             to_retransmit: VecDeque::new(),
             oldest: NONE,
@@ -80,10 +84,14 @@ impl Scoreboard {
         self.snd_nxt - self.snd_una
     }
 
-    /// Packets believed to be in the network (the pipe of RFC 6675).
+    /// Packets believed to be in the network.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
-        self.packets_out() + self.retrans_out - self.sacked_out - self.lost_out
+        debug_assert_eq!(
+            self.in_flight,
+            self.packets_out() + self.retrans_out - self.sacked_out - self.lost_out
+        );
+        self.in_flight
     }
 
     #[inline]
@@ -108,6 +116,7 @@ impl Scoreboard {
         let seq = self.snd_nxt;
         self.segments.push(Segment { sent: now, dsn, older: self.newest, newer: NONE, state: 0 });
         self.snd_nxt += 1;
+        self.in_flight += 1;
         self.append(seq);
         seq
     }
@@ -132,6 +141,7 @@ impl Scoreboard {
         if record.state & segment::RETRANS == 0 {
             record.state |= segment::RETRANS | segment::EVER_RETRANS;
             self.retrans_out += 1;
+            self.in_flight += 1;
         }
         self.append(seq);
     }
@@ -145,6 +155,7 @@ impl Scoreboard {
         }
         let sent = (self.get(self.snd_una).sent, self.get(ack - 1).sent);
         self.segments.remove_below(ack);
+        self.in_flight -= ack - self.snd_una;
         self.snd_una = ack;
         if ack == self.snd_nxt {
             (self.oldest, self.newest) = (NONE, NONE);
@@ -164,6 +175,7 @@ impl Scoreboard {
             self.sacked_out -= 1;
         } else {
             self.clear_loss_marks(seq);
+            self.in_flight -= 1;
         }
         self.segments.pop();
         self.snd_una += 1;
@@ -193,6 +205,7 @@ impl Scoreboard {
                 self.clear_loss_marks(seq);
                 self.get_mut(seq).state |= segment::SACKED;
                 self.sacked_out += 1;
+                self.in_flight -= 1;
                 fresh(seq, &record);
             }
         });
@@ -207,8 +220,11 @@ impl Scoreboard {
             self.unlink(seq);
         }
         if state & (segment::LOST | segment::RETRANS) != 0 {
-            self.lost_out -= u32::from(state & segment::LOST != 0);
-            self.retrans_out -= u32::from(state & segment::RETRANS != 0);
+            let lost = u32::from(state & segment::LOST != 0);
+            let again = u32::from(state & segment::RETRANS != 0);
+            self.lost_out -= lost;
+            self.retrans_out -= again;
+            self.in_flight = self.in_flight + lost - again;
             self.get_mut(seq).state &= !(segment::LOST | segment::RETRANS);
         }
     }
@@ -227,6 +243,7 @@ impl Scoreboard {
         record.state = (record.state | segment::LOST) & !segment::RETRANS;
         self.retrans_out -= u32::from(retransmission);
         self.lost_out += u32::from(first_time);
+        self.in_flight -= u32::from(retransmission) + u32::from(first_time);
         match self.to_retransmit.back() {
             Some(&last) if last >= seq => {
                 if let Err(at) = self.to_retransmit.binary_search(&seq) {
@@ -261,6 +278,7 @@ impl Scoreboard {
             {
                 self.get_mut(seq).state &= !segment::LOST;
                 self.lost_out -= 1;
+                self.in_flight += 1;
                 self.insert_by_time(seq);
             }
         }
@@ -271,6 +289,7 @@ impl Scoreboard {
                 if record.state & segment::LOST != 0 {
                     record.state &= !segment::LOST;
                     self.lost_out -= 1;
+                    self.in_flight += 1;
                 }
             }
         }

@@ -99,6 +99,8 @@ pub(crate) struct DataLevel {
     advertised_end: u32,
     /// Receive buffer, packets; of one that is autotuned, what is offered of it.
     buffer: u32,
+    /// MPTCP receiver: packets that a piece of memory takes of a buffer like that.
+    piece: u64,
     /// How it grows, if it does.
     autotuning: Option<Box<Autotuning>>,
     /// Receiver: when `rcv_nxt` reaches this, something that the application counts is complete; else [`ENDLESS`].
@@ -117,6 +119,12 @@ const ENDLESS: u32 = u32::MAX;
 const PLACE: u32 = 5;
 /// Packets in a piece at most (`MAX_SKB_FRAGS`).
 const PIECE: u64 = 17;
+
+/// Packets of `mss` bytes that a piece of memory takes: an eighth of the buffer of so many packets at most.
+fn piece(buffer: u32, mss: u32) -> u64 {
+    let memory = u64::from(buffer) * u64::from(mss + MEMORY_OVERHEAD);
+    (memory / 8 / u64::from(mss)).clamp(1, PIECE)
+}
 
 impl DataLevel {
     /// One with a receive buffer of so many packets of `mss` bytes.
@@ -144,6 +152,7 @@ impl DataLevel {
             arrivals: Ring::new(),
             advertised_end: buffer,
             buffer,
+            piece: piece(buffer, mss),
             autotuning: None,
             boundary: ENDLESS,
             writes: (!bulk).then(Box::default),
@@ -161,7 +170,7 @@ impl DataLevel {
     /// Receiver: the buffer grows as Linux's does, up to so many bytes.
     pub(crate) fn tune(&mut self, most: u64) {
         let tuning = Autotuning::new(most, self.mss);
-        self.buffer = tuning.first_offer();
+        self.set_buffer(tuning.first_offer());
         (self.window_end, self.advertised_end) = (self.buffer, self.buffer);
         self.autotuning = Some(Box::new(tuning));
         self.update_limit();
@@ -283,7 +292,7 @@ impl DataLevel {
         // It is put to the packet before it, if that is there (`mptcp_ooo_try_coalesce`).
         let before = if dsn > self.arrivals.start() { *self.arrivals.get(dsn - 1) } else { 0 };
         let mut place = if before > 0 { before % (1 << PLACE) + 1 } else { 0 };
-        if place >= self.piece() {
+        if place >= self.piece {
             place = 0;
         }
         self.pieces += u32::from(place == 0);
@@ -301,12 +310,6 @@ impl DataLevel {
             self.pieces -= u32::from(kept % (1 << PLACE) == 0);
             self.counts.of.delays.add(now + 1 - (kept >> PLACE));
         }
-    }
-
-    /// Receiver: packets that a piece of memory takes; an eighth of the buffer at most.
-    fn piece(&self) -> u64 {
-        let memory = u64::from(self.buffer) * u64::from(self.mss + MEMORY_OVERHEAD);
-        (memory / 8 / u64::from(self.mss)).clamp(1, PIECE)
     }
 
     /// Receiver: how much of the buffer is in use, packets. It is for as many packets each of which is in a piece of its own.
@@ -376,8 +379,16 @@ impl DataLevel {
 
     /// Receiver: a packet has come that was not there. Whether more is offered now than before.
     pub(crate) fn open(&mut self) -> bool {
-        let offer = self.autotuning.as_ref().map_or(self.buffer, |tuning| tuning.step(self.buffer));
-        std::mem::replace(&mut self.buffer, offer) < offer
+        let before = self.buffer;
+        let offer = self.autotuning.as_ref().map_or(before, |tuning| tuning.step(before));
+        self.set_buffer(offer);
+        before < offer
+    }
+
+    fn set_buffer(&mut self, packets: u32) {
+        if packets != self.buffer {
+            (self.buffer, self.piece) = (packets, piece(packets, self.mss));
+        }
     }
 
     /// Receiver: the application has read all that it could; the round-trip time of the slowest subflow.

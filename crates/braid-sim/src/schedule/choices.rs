@@ -40,7 +40,8 @@ impl Scheduling {
     }
 
     /// New data of a scheduler that goes by srtt, which is asked only where it may have a choice of its own.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "once per acknowledgement")]
+    #[inline(always)]
     fn push_by_srtt(
         &mut self,
         connection: &mut Connection,

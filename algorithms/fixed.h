@@ -39,8 +39,8 @@ typedef signed long long s64;
  * Conditions as numbers, 1 or 0, and a choice between two values. BPF has neither a conditional move nor an instruction
  * that sets a register to a comparison, so there a comparison becomes a branch; the verifier knows more on either side,
  * takes what follows for different and explores it once for each. Hence for BPF arithmetic that the compiler cannot see
- * through: the borrow of a - b. These, and the wide product that BPF has no type for, are the only functions written
- * twice.
+ * through: the borrow of a - b. These, the wide product that BPF has no type for, and the count of zero bits, for which it
+ * has no instruction below -mcpu=v4, are the only functions written twice.
  */
 #ifdef __bpf__
 #define BRAID_HIDE(x) __asm__("" : "+r"(x))
@@ -209,6 +209,7 @@ braid_inline u64 braid_shr(u64 x, u32 n)
 	return n < 64 ? x >> (n & 63) : 0;
 }
 
+#ifdef __bpf__
 /* One step of braid_clz: whether the upper half of a number of 2 * half bits is not 0. By carry, without a comparison:
  * where a branch decided, the verifier would know the shift and follow each of the 64 cases to the end. */
 #define BRAID_CLZ_STEP(half)                                                              \
@@ -218,7 +219,7 @@ braid_inline u64 braid_shr(u64 x, u32 n)
 		x >>= step & 63;                                                          \
 	} while (0)
 
-/* Number of zero bits above the highest one; 64 for 0. No builtin: BPF has none below -mcpu=v4. */
+/* Number of zero bits above the highest one; 64 for 0. */
 braid_inline u32 braid_clz(u64 x)
 {
 	u32 n = 64;
@@ -231,6 +232,12 @@ braid_inline u32 braid_clz(u64 x)
 	BRAID_CLZ_STEP(1);
 	return n - (u32)x;
 }
+#else
+braid_inline u32 braid_clz(u64 x)
+{
+	return x ? (u32)__builtin_clzll(x) : 64;
+}
+#endif
 
 /* floor(a * b / 2^n) for n up to 64; the largest u64 when that does not fit. */
 braid_inline u64 braid_mul_shift(u64 a, u64 b, u32 n)

@@ -117,15 +117,23 @@ pub struct Delays {
 
 impl Delays {
     /// Adds one.
+    #[inline]
     pub fn add(&mut self, ns: u64) {
         self.sum_ns += ns;
         let us = ns / 1_000;
         let bucket = if us < 8 { us } else { 8 * (u64::from(us.ilog2()) - 2) + (us >> (us.ilog2() - 3)) - 8 };
         let bucket = bucket as usize;
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
+        match self.buckets.get_mut(bucket) {
+            Some(count) => *count += 1,
+            None => self.begin(bucket),
         }
-        self.buckets[bucket] += 1;
+    }
+
+    /// The first one of a class that has no place yet.
+    #[cold]
+    fn begin(&mut self, bucket: usize) {
+        self.buckets.resize(bucket + 1, 0);
+        self.buckets[bucket] = 1;
     }
 
     /// The end of a class, microseconds.

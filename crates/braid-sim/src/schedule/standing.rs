@@ -43,12 +43,15 @@ impl Standing {
             return false;
         }
         let srtt_us = connection.subflow(index).srtt_us;
+        let is_early = now_us - self.since_us < u64::from(srtt_us);
         let is_itself = carriers >> index & 1 == 1;
+        if is_itself && is_early {
+            return true;
+        }
         let is_as_before = srtt_us >= self.srtt_us && self.srtt_us > 0 && carriers == self.carriers;
         if !is_itself && !is_as_before {
             return false;
         }
-        let is_early = now_us - self.since_us < u64::from(srtt_us);
         (0..connection.n).filter(|other| carriers >> other & 1 == 1).all(|other| {
             let own = connection.subflow(other);
             let (cwnd, before_us) = self.cwnd_and_srtt_us[other & 7];

@@ -33,7 +33,6 @@ static u32 (*const bpf_get_prandom_u32)(void) = (void *)7;
 static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *initial, u64 flags) = (void *)107;
 static long (*const bpf_sk_storage_delete)(void *map, void *sk) = (void *)108;
-static long (*const bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 static long (*const bpf_ringbuf_output)(void *ring, const void *data, u64 size, u64 flags) = (void *)130;
 /* Calls back iterations times, verified once. Since Linux 5.17. */
 static long (*const bpf_loop)(u32 iterations, void *callback, void *context, u64 flags) = (void *)181;

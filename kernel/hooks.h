@@ -20,6 +20,8 @@
  *
  * on_recovered is delivered at the first hook after ssthresh() or undo_cwnd() that finds the state Open or Disorder.
  *
+ * on_idle_restart is delivered in cwnd_event(), or noted there for the next hook where that makes no difference.
+ *
  * What is different for algorithms that own their window is in rate.h.
  */
 #ifndef BRAID_HOOKS_H
@@ -46,10 +48,11 @@ struct braid_note {
 	u32 bytes_acked;
 };
 
-/* braid_socket.state */
-#define BRAID_REDUCED 1u /* on_loss was delivered, on_recovered not yet */
-#define BRAID_UNDONE 2u  /* the kernel restored cwnd, on_recovered tells it */
-#define BRAID_DECAYED 4u /* the kernel reduced cwnd after an idle time */
+/* What is to be told later, see braid_state. */
+#define BRAID_REDUCED 1u   /* on_loss was delivered, on_recovered not yet */
+#define BRAID_UNDONE 2u    /* the kernel restored cwnd, on_recovered tells it */
+#define BRAID_DECAYED 4u   /* the kernel reduced cwnd after an idle time */
+#define BRAID_RESTARTED 8u /* a restart after an idle time was noted and is to be delivered */
 
 /* What the host keeps of a socket, see store.h. Hooks of one socket never run at the same time. */
 struct braid_socket {
@@ -59,7 +62,7 @@ struct braid_socket {
 	};
 	u32 delivered_ce;
 	u32 bytes_acked;
-	u32 state;
+	u32 state;     /* unless icsk_ca_priv has room for it, see braid_state */
 	u64 traced_as; /* braid_record.socket; 0: none yet */
 };
 
@@ -143,18 +146,32 @@ braid_inline void braid_deliver_to(const struct braid_hook *hook, u32 type)
 	braid_trace(hook, BRAID_AFTER);
 }
 
-/* on_recovered, if an episode has ended. */
+/* on_idle_restart, if one was noted. */
+braid_inline void braid_tell_restart(const struct braid_hook *hook)
+{
+	u64 now_us = hook->tp->tcp_mstamp, restart;
+
+	if (!(braid_state(hook->tp, hook->socket) & BRAID_RESTARTED))
+		return;
+	restart = braid_take_restart(hook->tp);
+	/* What was sent then is acknowledged or lost before the lower half of the time comes round. */
+	braid_event(hook, BRAID_ON_IDLE_RESTART, now_us - ((u32)now_us - (u32)restart))->idle_us = (u32)(restart >> 32);
+	braid_deliver_to(hook, BRAID_ON_IDLE_RESTART);
+}
+
+/* What was noted, and on_recovered, if an episode has ended. */
 braid_inline void braid_settle(const struct braid_hook *hook)
 {
-	u32 state = hook->socket->state;
+	u32 state = braid_state(hook->tp, hook->socket);
 	struct braid_event *event;
 
+	braid_tell_restart(hook);
 	if (!(state & (BRAID_REDUCED | BRAID_UNDONE)) ||
 	    BRAID_BITS(&hook->tp->inet_conn, icsk_ca_state) > BRAID_DISORDER)
 		return;
 	event = braid_event(hook, BRAID_ON_RECOVERED, hook->tp->tcp_mstamp);
 	event->cause = state & BRAID_UNDONE ? BRAID_CAUSE_UNDO : BRAID_CAUSE_EXIT;
-	hook->socket->state = state & ~(BRAID_REDUCED | BRAID_UNDONE);
+	braid_change_state(hook->tp, hook->socket, BRAID_REDUCED | BRAID_UNDONE, 0);
 	braid_deliver_to(hook, BRAID_ON_RECOVERED);
 }
 
@@ -356,7 +373,7 @@ braid_inline void braid_lose(const struct braid_hook *hook, u32 cause)
 {
 	braid_count_loss(cause);
 	braid_event(hook, BRAID_ON_LOSS, hook->tp->tcp_mstamp)->cause = cause;
-	hook->socket->state = (hook->socket->state & ~BRAID_UNDONE) | BRAID_REDUCED;
+	braid_change_state(hook->tp, hook->socket, BRAID_UNDONE, BRAID_REDUCED);
 	braid_deliver_to(hook, BRAID_ON_LOSS);
 	braid_apply(hook);
 }
@@ -388,11 +405,30 @@ SEC("struct_ops") u32 braid_undo_cwnd(u64 *args)
 	return braid_owns_cwnd() ? tp->snd_cwnd : tcp_reno_undo_cwnd((struct sock *)tp);
 }
 
-/* An event of an earlier moment may have to be delivered first. */
-braid_inline u32 braid_is_pending(const struct braid_hook *hook)
+/* How long nothing was sent. With nothing in flight the packet that was acknowledged last is the one that was sent last. */
+braid_inline u64 braid_idle_us(const struct tcp_sock *tp)
 {
-	return hook->socket->state & (BRAID_REDUCED | BRAID_UNDONE) ||
-	       (braid_note_words() && braid_note_of(hook->tp, hook->socket)->ack_us);
+	if (!tp->first_tx_mstamp)
+		return 0;
+	return braid_min(braid_sub(tp->tcp_mstamp, tp->first_tx_mstamp), BRAID_U32_MAX);
+}
+
+/* Only notes the restart, which the next hook delivers: with small windows there are as many as ACKs. Returns whether that
+ * makes no difference: the algorithm does not look at the view then, nobody records calls, and nothing else is waiting. */
+braid_inline u32 braid_note_restart(struct tcp_sock *tp)
+{
+	u64 idle_us;
+
+	if (!braid_state_word() || tp->inet_conn.icsk_ca_priv[0] != braid_identity())
+		return 0;
+	if (braid_state(tp, 0) || braid_note_of(tp, 0)->ack_us || braid_is_recorded())
+		return 0;
+	idle_us = braid_idle_us(tp);
+	if (idle_us >> BRAID_IDLE_BITS)
+		return 0;
+	tp->inet_conn.icsk_ca_priv[braid_state_word()] = (u64)BRAID_RESTARTED << BRAID_STATE_SHIFT | idle_us << 32 |
+							 (u32)tp->tcp_mstamp;
+	return 1;
 }
 
 /* About to send with nothing in flight. */
@@ -400,28 +436,20 @@ braid_inline void braid_start(struct tcp_sock *tp)
 {
 	struct braid_event *event;
 	struct braid_hook hook;
-	u32 is_seen;
 
-	if (!braid_begin(&hook, tp, 0))
+	if (braid_note_restart(tp) || !braid_begin(&hook, tp, 0))
 		return;
-	/* With small windows that is as often as ACKs come. */
-	is_seen = !(braid_flags() & BRAID_RESTARTS_UNSEEN) || hook.work->is_traced || braid_is_pending(&hook);
-	if (is_seen) {
-		braid_look(&hook);
-		braid_settle(&hook);
-		braid_catch_up(&hook);
-	}
+	braid_look(&hook);
+	braid_settle(&hook);
+	braid_catch_up(&hook);
 	event = braid_event(&hook, BRAID_ON_IDLE_RESTART, tp->tcp_mstamp);
-	/* With nothing in flight the packet that was acknowledged last is the one that was sent last. */
-	if (tp->first_tx_mstamp)
-		event->idle_us = (u32)braid_min(braid_sub(tp->tcp_mstamp, tp->first_tx_mstamp), BRAID_U32_MAX);
-	event->flags = hook.socket->state & BRAID_DECAYED ? BRAID_IDLE_DECAYED : 0;
+	event->idle_us = (u32)braid_idle_us(tp);
+	event->flags = braid_state(tp, hook.socket) & BRAID_DECAYED ? BRAID_IDLE_DECAYED : 0;
 	if (braid_owns_cwnd() && tp->app_limited)
 		event->flags |= BRAID_ACK_APP_LIMITED;
-	hook.socket->state &= ~BRAID_DECAYED;
+	braid_change_state(tp, hook.socket, BRAID_DECAYED, 0);
 	braid_deliver_to(&hook, BRAID_ON_IDLE_RESTART);
-	if (is_seen)
-		braid_apply(&hook);
+	braid_apply(&hook);
 	braid_end(&hook);
 }
 

@@ -158,6 +158,20 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 		return __builtin_offsetof(struct braid_place, view.subflow) -                                  \
 		       __builtin_offsetof(struct braid_place, work.record) + n * sizeof(struct braid_subflow); \
 	}                                                                                                      \
+	/* A global function: the verifier follows its loop once per program, and not at each call. */         \
+	__attribute__((noinline)) int braid_copy_private(struct name_##_private *to,                           \
+							 const struct name_##_private *from)                   \
+	{                                                                                                      \
+		u32 k;                                                                                         \
+                                                                                                               \
+		for (k = 0; to && from && k < sizeof(*to) / 8; k++)                                            \
+			((volatile u64 *)to)[k] = ((const volatile u64 *)from)[k];                             \
+		return 0;                                                                                      \
+	}                                                                                                      \
+	braid_inline void braid_record_private(struct braid_work *work, const void *priv)                      \
+	{                                                                                                      \
+		braid_copy_private(braid_private_at(work), priv);                                              \
+	}                                                                                                      \
 	braid_inline void braid_record_params(struct braid_work *work)                                         \
 	{                                                                                                      \
 		const volatile u32 *from = (const volatile u32 *)&braid_params;                                \

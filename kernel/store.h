@@ -44,8 +44,9 @@ braid_inline struct braid_hinted *braid_hinted_of(struct braid_socket *storage);
 braid_inline u32 braid_private_words(void);
 /* Of the record that is to be written: how long it is. */
 braid_inline u32 braid_record_bytes(struct braid_work *work);
-/* Copies the parameters to the place. */
+/* Copy the parameters and the private memory to the place. */
 braid_inline void braid_record_params(struct braid_work *work);
+braid_inline void braid_record_private(struct braid_work *work, const void *priv);
 
 /* Whether somebody records calls, see trace.h. */
 braid_inline u32 braid_is_recorded(void);
@@ -91,6 +92,51 @@ braid_inline struct braid_socket *braid_socket_of(struct tcp_sock *tp, u64 creat
 	if (!create && tp->inet_conn.icsk_ca_priv[0] != braid_identity())
 		return 0;
 	return (struct braid_socket *)&tp->inet_conn.icsk_ca_priv[1 + braid_public_words()];
+}
+
+/*
+ * The word of icsk_ca_priv that has the state and a restart that was noted; 0: there is no room for it, or no use.
+ * From above: the state, the idle time, the lower half of the restart's time.
+ */
+#define BRAID_STATE_SHIFT 59
+#define BRAID_IDLE_BITS (BRAID_STATE_SHIFT - 32)
+
+braid_inline u32 braid_state_word(void)
+{
+	u32 word = braid_first_word() >= BRAID_NOTE_WORDS + 1 ? 1 + BRAID_NOTE_WORDS
+							      : BRAID_PUBLIC_WORDS - BRAID_NOTE_WORDS;
+
+	if (!(braid_flags() & BRAID_RESTARTS_UNSEEN) || braid_is_small() || !braid_note_word())
+		return 0;
+	return word == 1 + BRAID_NOTE_WORDS || braid_public_words() < word ? word : 0;
+}
+
+/* What of BRAID_REDUCED and so on is the case. */
+braid_inline u32 braid_state(const struct tcp_sock *tp, const struct braid_socket *socket)
+{
+	return braid_state_word() ? tp->inet_conn.icsk_ca_priv[braid_state_word()] >> BRAID_STATE_SHIFT : socket->state;
+}
+
+/* Of that some is no longer the case, and some is now. */
+braid_inline void braid_change_state(struct tcp_sock *tp, struct braid_socket *socket, u32 without, u32 with)
+{
+	if (braid_state_word()) {
+		u64 word = tp->inet_conn.icsk_ca_priv[braid_state_word()];
+
+		word &= ~((u64)without << BRAID_STATE_SHIFT);
+		tp->inet_conn.icsk_ca_priv[braid_state_word()] = word | (u64)with << BRAID_STATE_SHIFT;
+	} else {
+		socket->state = (socket->state & ~without) | with;
+	}
+}
+
+/* The restart that was noted: its idle time, and in the lower half of the word that of its time. */
+braid_inline u64 braid_take_restart(struct tcp_sock *tp)
+{
+	u64 word = tp->inet_conn.icsk_ca_priv[braid_state_word()];
+
+	tp->inet_conn.icsk_ca_priv[braid_state_word()] = word & ~((u64)BRAID_RESTARTED << BRAID_STATE_SHIFT);
+	return word & ((1ull << BRAID_STATE_SHIFT) - 1);
 }
 
 /* The word of icsk_ca_priv at which a small algorithm's private memory is while no hook runs. */
@@ -159,10 +205,16 @@ braid_inline void braid_end(const struct braid_hook *hook)
 /* Notes something in a socket's state. */
 braid_inline void braid_mark(struct tcp_sock *tp, u32 state)
 {
-	struct braid_socket *socket = braid_socket_of(tp, 0);
+	struct braid_socket *socket = 0;
 
-	if (socket)
-		socket->state |= state;
+	if (tp->inet_conn.icsk_ca_priv[0] != braid_identity())
+		return;
+	if (!braid_state_word()) {
+		socket = braid_socket_of(tp, 0);
+		if (!socket)
+			return;
+	}
+	braid_change_state(tp, socket, 0, state);
 }
 
 #endif

@@ -71,7 +71,7 @@ static __attribute__((noinline)) void braid_record(struct braid_work *work, stru
 		record->phase = BRAID_BEFORE;
 	}
 	if (!braid_is_small())
-		bpf_probe_read_kernel(braid_private_at(work), braid_private_words() * 8, priv);
+		braid_record_private(work, priv);
 	if (bpf_ringbuf_output(ring, record, braid_record_bytes(work), BPF_RB_NO_WAKEUP))
 		__sync_fetch_and_add(&state->lost, 1);
 	else if (phase == BRAID_BEFORE)

@@ -58,20 +58,27 @@ braid_inline u32 sbd_self_bit(const struct braid_view *view)
 /* The other subflows that count and publish what self's detector understands, as a set like braid_eligible's. */
 braid_inline u32 sbd_peers(const struct braid_view *view)
 {
-	u32 i, set = braid_eligible(view), peers = 0;
+	u32 i, peers = 0;
 
-	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++)
-		peers |= (view->subflow[i].flags / BRAID_SAME_ALGORITHM & 1 & (set >> i)) << i;
+	for (i = 0; i < BRAID_MAX_SUBFLOWS && i < view->n; i++) {
+		u32 flags = view->subflow[i].flags;
+
+		flags &= flags / BRAID_SAME_ALGORITHM & BRAID_ELIGIBLE;
+		peers |= (flags & braid_below32(0, view->subflow[i].srtt_us)) << i;
+	}
 	return peers & ~sbd_self_bit(view);
 }
 
 /* The subflows that self is to be coupled with, itself included. */
 braid_inline u32 sbd_coupled(const struct braid_view *view)
 {
-	u32 group = sbd_group(braid_self((struct braid_view *)view)), peers = sbd_peers(view), set = 0, i;
+	u32 group = sbd_group(braid_self((struct braid_view *)view)), set = sbd_self_bit(view), peers, i;
 
+	if (group == 0)
+		return set;
+	peers = sbd_peers(view);
 	braid_for_each(i, peers) set |= braid_equal(sbd_group(&view->subflow[i]), group) << i;
-	return (set & (0 - braid_below32(0, group))) | sbd_self_bit(view);
+	return set;
 }
 
 /* Sets of subflows that outlive a call are by id: the place of a subflow in the view changes when another one leaves.

@@ -21,6 +21,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -144,7 +145,14 @@ def load_bare(folder: str) -> None:
         "-ffreestanding", "-I", ROOT / "algorithms", "-I", ROOT / "kernel", "-c", HERE / "bare_reno.bpf.c",
         "-o", target,
     )  # fmt: skip
+    # What a run that was killed has left.
+    run("bpftool", "struct_ops", "unregister", "name", "bare_reno", check=False)
     run("bpftool", "struct_ops", "register", target)
+
+
+def end(*_: object) -> None:
+    """As Ctrl-C does: what was loaded is unloaded, and the statistics are switched off again."""
+    sys.exit(1)
 
 
 def measure_acks(arguments: argparse.Namespace) -> int:
@@ -239,6 +247,8 @@ def main() -> int:
         parser.error("at least 5 rounds")
     if not BRAID.exists():
         sys.exit(f"{BRAID} is missing: cargo build --release -p braid-cli")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
     return measure_acks(arguments) if arguments.command == "acks" else measure_throughput(arguments)
 
 

@@ -242,7 +242,7 @@ fn restarts_that_see(spec: &Spec) -> (u64, u64) {
                 continue;
             }
             let mut view = View { connection: random.any(), ..View::default() };
-            view.n = random.between(1, 8) as u32;
+            view.n = random.between(1, 8);
             view.self_index = random.any() as u32 % view.n;
             for subflow in &mut view.subflow {
                 subflow.cwnd = random.any() as u32 >> 12;

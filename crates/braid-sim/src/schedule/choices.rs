@@ -297,7 +297,11 @@ impl Scheduling {
             return;
         }
         let now_us = network.now_us();
-        if self.standing.as_ref().is_some_and(|answer| answer.holds(connection, index, carriers, now_us)) {
+        if self
+            .standing
+            .as_ref()
+            .is_some_and(|answer| answer.holds(&connection.view, index, carriers, now_us))
+        {
             return;
         }
         self.ask_blocked(connection, senders, network, (index, by, carriers));
@@ -318,7 +322,7 @@ impl Scheduling {
         self.paths.head_carriers = carriers;
         let choice = self.chooser.deliver(Event::Blocked, &self.paths);
         self.asks_when_blocked = choice.flags & choice_flags::NO_REMEDY == 0;
-        self.standing = Standing::new(&choice, connection, index, carriers, network.now_us());
+        self.standing = Standing::new(&choice, &connection.view, index, carriers, network.now_us());
         for (other, sender) in senders.iter_mut().enumerate() {
             let (cwnd, ssthresh) = (choice.cwnd[other & 7], choice.ssthresh[other & 7]);
             if cwnd > 0 && sender.penalise(connection, network.now, cwnd, ssthresh) {

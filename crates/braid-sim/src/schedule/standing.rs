@@ -1,9 +1,7 @@
 //! An answer about a full receive window or send buffer, and how long it stands: until then the scheduler need not be asked again.
 
-use braid_algorithms::layout::MAX_SUBFLOWS;
+use braid_algorithms::layout::{MAX_SUBFLOWS, View};
 use braid_schedulers::layout::{Choice, choice_flags};
-
-use crate::connection::Connection;
 
 /// What the answer was for, and what `BRAID_ONCE_PER_RTT` says of it.
 pub(super) struct Standing {
@@ -22,7 +20,7 @@ impl Standing {
     /// `None`: the scheduler may do something else the next time.
     pub(super) fn new(
         choice: &Choice,
-        connection: &Connection,
+        view: &View,
         index: usize,
         carriers: u32,
         now_us: u64,
@@ -32,17 +30,17 @@ impl Standing {
             since_us: now_us.saturating_sub(u64::from(choice.wake_us)),
             carriers,
             srtt_us: choice.srtt_us,
-            cwnd_and_srtt_us: connection.view.subflow.each_ref().map(|own| (own.cwnd, own.srtt_us)),
+            cwnd_and_srtt_us: view.subflow.each_ref().map(|own| (own.cwnd, own.srtt_us)),
         })
     }
 
     /// Whether nothing would be done now.
     #[inline]
-    pub(super) fn holds(&self, connection: &Connection, index: usize, carriers: u32, now_us: u64) -> bool {
+    pub(super) fn holds(&self, view: &View, index: usize, carriers: u32, now_us: u64) -> bool {
         if self.index != index {
             return false;
         }
-        let srtt_us = connection.subflow(index).srtt_us;
+        let srtt_us = view.subflow[index % MAX_SUBFLOWS].srtt_us;
         let is_early = now_us - self.since_us < u64::from(srtt_us);
         let is_itself = carriers >> index & 1 == 1;
         if is_itself && is_early {
@@ -52,9 +50,9 @@ impl Standing {
         if !is_itself && !is_as_before {
             return false;
         }
-        (0..connection.n).filter(|other| carriers >> other & 1 == 1).all(|other| {
-            let own = connection.subflow(other);
-            let (cwnd, before_us) = self.cwnd_and_srtt_us[other & 7];
+        (0..view.n as usize).filter(|other| carriers >> other & 1 == 1).all(|other| {
+            let own = &view.subflow[other % MAX_SUBFLOWS];
+            let (cwnd, before_us) = self.cwnd_and_srtt_us[other % MAX_SUBFLOWS];
             (is_early || own.srtt_us <= srtt_us)
                 && (is_itself || (own.cwnd >= cwnd && own.srtt_us <= before_us.max(srtt_us)))
         })

@@ -44,9 +44,7 @@
 #define QUEUE_MEAN_BITS 4  /* memory of level and slope: 16 pairs */
 #define QUEUE_NOISE_BITS 5 /* memory of the noise: 32 slots */
 #define QUEUE_FRAME_BITS 6 /* slots: 0.26 s */
-#define QUEUE_FRAMES \
-	8u /* frames that are judged together, and the memory of their level: about  \
-        two seconds */
+#define QUEUE_FRAMES 8u    /* judged together, and the memory of their level: about two seconds */
 #define QUEUE_LEVEL_BITS 3
 #define QUEUE_CLOSED 8u /* own frames remembered */
 
@@ -136,9 +134,8 @@ struct queue_state {
 	u32 closed[QUEUE_CLOSED]; /* own frames, by number */
 };
 
-/* The RTT of an own slot or of the nearest one, by its number's lower 16 bits;
- * 0: none. The open slot and those that were left out are 0, and what is older
- * than the history is none. */
+/* The RTT of an own slot or of the nearest one, by its number's lower 16 bits; 0: none. The open slot and those that were left
+ * out are 0, and what is older than the history is none. */
 braid_inline u32 queue_near_slot(const struct queue_state *state, u32 slot)
 {
 	u32 known = braid_below32((state->slot - slot) & 0xffff, QUEUE_HISTORY - 1);
@@ -197,9 +194,8 @@ braid_inline u64 queue_above(s64 a)
 	return (u64)a & (((u64)a >> 63) - 1);
 }
 
-/* What so many pairs say: the likelihood ratio's logarithm, thousandths.
- * `noise` is that of all pairs, (32 us)^2, and `excuse` what of their
- * difference it explains. */
+/* What so many pairs say: the likelihood ratio's logarithm, thousandths. `noise` is that of all pairs, (32 us)^2, and `excuse`
+ * what of their difference it explains. */
 braid_inline s64 queue_evidence(const struct queue_params *params, u64 pairs, u64 energy, s64 cross, u64 noise,
 				u64 excuse)
 {
@@ -463,8 +459,7 @@ braid_inline void queue_close(struct braid_subflow *self, struct queue_state *st
 {
 	struct queue_statistics *own = SBD_STATISTICS(queue, self);
 	u32 entry = state->slot << 16 | state->least;
-	/* By the time at half the way: who shares a queue meets there, wherever it
-   * is, within half the difference of the RTTs. */
+	/* By the time at half the way: who shares a queue meets there, wherever it is, within half the difference of the RTTs. */
 	u32 frame = (state->slot + (self->min_rtt_us >> (QUEUE_SLOT_BITS + 1))) >> QUEUE_FRAME_BITS;
 	s64 off;
 

@@ -105,7 +105,7 @@ mod live {
 
     use super::TraceArgs;
     use crate::Failure;
-    use crate::failure::{BAD_INPUT, FAILED};
+    use crate::failure::FAILED;
     use crate::names::short;
 
     /// Which calls are kept; an empty list keeps all.
@@ -243,11 +243,13 @@ mod live {
                 failed.is_none()
             },
         );
+        let cut_off = |error: braid_trace::Error| {
+            let path = args.output.display();
+            let hint = format!("make room; what was recorded before can be read: `braid replay {path}`");
+            Failure::new(FAILED, format!("cannot write {path}: {error}")).hint(hint)
+        };
         if let Some(error) = failed {
-            let message = format!("cannot write {}: {error}", args.output.display());
-            let hint =
-                format!("what was recorded before can be read: `braid replay {}`", args.output.display());
-            return Err(Failure::new(FAILED, message).hint(hint));
+            return Err(cut_off(error));
         }
         let recorded = match recorded {
             Ok(recorded) => recorded,
@@ -258,9 +260,7 @@ mod live {
                 return Err(error.into());
             }
         };
-        writer.finish(recorded.lost, filtered).map_err(|error| {
-            Failure::new(BAD_INPUT, format!("cannot write {}: {error}", args.output.display()))
-        })?;
+        writer.finish(recorded.lost, filtered).map_err(cut_off)?;
         Ok((recorded, filtered))
     }
 }

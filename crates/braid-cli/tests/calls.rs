@@ -129,6 +129,9 @@ mod live {
         }
     }
 
+    /// The kernel has one recording at a time.
+    static RECORDING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     /// Removes what the test loaded, also when it fails.
     struct Guard(&'static str);
 
@@ -136,6 +139,54 @@ mod live {
         fn drop(&mut self) {
             let _ = braid(Path::new("/"), &["unload", self.0, "--force"]);
         }
+    }
+
+    #[test]
+    fn a_recording_on_a_disk_that_is_full_says_so_and_what_it_holds_can_be_read() {
+        use std::io::{BufRead as _, BufReader, Read as _};
+        use std::os::unix::process::CommandExt as _;
+
+        use rustix::process::{Pid, Signal, kill_process_group};
+
+        const TEST: &str = "a recording on a full disk";
+        const SCRIPT: &str = "mount -t tmpfs -o size=4k none $0 && cd $0 && trap : INT && \
+            { $1 trace -o a.trace --filter name=cli_full; echo $?; $1 replay a.trace; }";
+        let folder = tempdir().expect("a folder");
+        let doctor = braid(folder.path(), &["doctor"]);
+        if !doctor.status.success() {
+            return skip(TEST, stderr(&doctor).trim());
+        }
+        let _alone = RECORDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let output = braid(folder.path(), &["load", "cubic", "--as", "cli_full"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let _guard = Guard("cli_full");
+
+        let mut trace = std::process::Command::new("unshare")
+            .args(["--mount", "bash", "-c", SCRIPT])
+            .args([folder.path().into(), assert_cmd::cargo::cargo_bin("braid")])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("it runs");
+        let mut said = BufReader::new(trace.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("text");
+        assert_eq!(line, "Recording cli_full; Ctrl-C ends it.\n");
+        talk("braid_cli_full");
+        let group = Pid::from_raw(i32::try_from(trace.id()).expect("a process")).expect("not 0");
+        kill_process_group(group, Signal::INT).expect("it is ours");
+        let (mut rest, mut shown) = (String::new(), String::new());
+        said.read_to_string(&mut rest).expect("text");
+        trace.stdout.take().expect("a pipe").read_to_string(&mut shown).expect("text");
+        trace.wait().expect("it ends");
+        for part in
+            ["cannot write a.trace", "No space left", "make room", "`braid replay a.trace`", "was cut off"]
+        {
+            assert!(rest.contains(part), "`{part}` in: {rest}");
+        }
+        assert!(shown.starts_with("1\n"), "the exit code of a failure: {shown}");
+        assert!(shown.contains("no word differs"), "{shown}{rest}");
     }
 
     #[test]
@@ -150,6 +201,7 @@ mod live {
         if !doctor.status.success() {
             return skip(TEST, stderr(&doctor).trim());
         }
+        let _alone = RECORDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let output = braid(folder.path(), &["load", "cubic", "--as", "cli_trace"]);
         assert!(output.status.success(), "{}", stderr(&output));
         let _guard = Guard("cli_trace");

@@ -110,6 +110,13 @@ fn the_documented_program_reads_vectors() {
 
 #[cfg(target_os = "linux")]
 mod live {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Child, ChildStderr, Command};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use rustix::process::{Pid, Signal, kill_process_group};
+
     use super::*;
 
     #[test]
@@ -129,53 +136,60 @@ mod live {
         }
     }
 
-    /// The kernel has one recording at a time.
-    static RECORDING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    /// CUBIC, loaded for a recording: removed when the test ends, also when it fails. The kernel has one recording at a time.
+    struct Loaded {
+        name: &'static str,
+        _alone: MutexGuard<'static, ()>,
+    }
 
-    /// Removes what the test loaded, also when it fails.
-    struct Guard(&'static str);
+    impl Loaded {
+        /// Nothing where this machine cannot load.
+        fn new(test: &str, name: &'static str) -> Option<Self> {
+            static RECORDING: Mutex<()> = Mutex::new(());
+            let doctor = braid(Path::new("/"), &["doctor"]);
+            if !doctor.status.success() {
+                skip(test, stderr(&doctor).trim());
+                return None;
+            }
+            let alone = RECORDING.lock().unwrap_or_else(PoisonError::into_inner);
+            let output = braid(Path::new("/"), &["load", "cubic", "--as", name]);
+            assert!(output.status.success(), "{}", stderr(&output));
+            Some(Self { name, _alone: alone })
+        }
 
-    impl Drop for Guard {
+        /// A connection while `trace` records it, and then Ctrl-C for its process group. What it says after its first line can be read.
+        fn talk(&self, trace: &mut Command) -> (Child, BufReader<ChildStderr>) {
+            let mut trace = trace.process_group(0).stderr(Stdio::piped()).spawn().expect("it runs");
+            // However busy the machine is: what follows is recorded from its first call, and the end comes after its last.
+            let mut said = BufReader::new(trace.stderr.take().expect("a pipe"));
+            let mut line = String::new();
+            said.read_line(&mut line).expect("text");
+            assert_eq!(line, format!("Recording {}; Ctrl-C ends it.\n", self.name));
+            talk(&format!("braid_{}", self.name));
+            let group = Pid::from_raw(i32::try_from(trace.id()).expect("a process")).expect("not 0");
+            kill_process_group(group, Signal::INT).expect("it is ours");
+            (trace, said)
+        }
+    }
+
+    impl Drop for Loaded {
         fn drop(&mut self) {
-            let _ = braid(Path::new("/"), &["unload", self.0, "--force"]);
+            let _ = braid(Path::new("/"), &["unload", self.name, "--force"]);
         }
     }
 
     #[test]
     fn a_recording_on_a_disk_that_is_full_says_so_and_what_it_holds_can_be_read() {
-        use std::io::{BufRead as _, BufReader, Read as _};
-        use std::os::unix::process::CommandExt as _;
-
-        use rustix::process::{Pid, Signal, kill_process_group};
-
-        const TEST: &str = "a recording on a full disk";
         const SCRIPT: &str = "mount -t tmpfs -o size=4k none $0 && cd $0 && trap : INT && \
             { $1 trace -o a.trace --filter name=cli_full; echo $?; $1 replay a.trace; }";
+        let Some(loaded) = Loaded::new("a recording on a full disk", "cli_full") else { return };
         let folder = tempdir().expect("a folder");
-        let doctor = braid(folder.path(), &["doctor"]);
-        if !doctor.status.success() {
-            return skip(TEST, stderr(&doctor).trim());
-        }
-        let _alone = RECORDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let output = braid(folder.path(), &["load", "cubic", "--as", "cli_full"]);
-        assert!(output.status.success(), "{}", stderr(&output));
-        let _guard = Guard("cli_full");
-
-        let mut trace = std::process::Command::new("unshare")
-            .args(["--mount", "bash", "-c", SCRIPT])
-            .args([folder.path().into(), assert_cmd::cargo::cargo_bin("braid")])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .expect("it runs");
-        let mut said = BufReader::new(trace.stderr.take().expect("a pipe"));
-        let mut line = String::new();
-        said.read_line(&mut line).expect("text");
-        assert_eq!(line, "Recording cli_full; Ctrl-C ends it.\n");
-        talk("braid_cli_full");
-        let group = Pid::from_raw(i32::try_from(trace.id()).expect("a process")).expect("not 0");
-        kill_process_group(group, Signal::INT).expect("it is ours");
+        let (mut trace, mut said) = loaded.talk(
+            Command::new("unshare")
+                .args(["--mount", "bash", "-c", SCRIPT])
+                .args([folder.path().into(), assert_cmd::cargo::cargo_bin("braid")])
+                .stdout(Stdio::piped()),
+        );
         let (mut rest, mut shown) = (String::new(), String::new());
         said.read_to_string(&mut rest).expect("text");
         trace.stdout.take().expect("a pipe").read_to_string(&mut shown).expect("text");
@@ -191,39 +205,21 @@ mod live {
 
     #[test]
     fn what_is_recorded_in_the_kernel_replays_and_is_read_by_the_documented_program() {
-        use std::io::{BufRead as _, BufReader};
-
-        use rustix::process::{Pid, Signal, kill_process};
-
-        const TEST: &str = "trace and replay";
+        let Some(loaded) = Loaded::new("trace and replay", "cli_trace") else { return };
         let folder = tempdir().expect("a folder");
-        let doctor = braid(folder.path(), &["doctor"]);
-        if !doctor.status.success() {
-            return skip(TEST, stderr(&doctor).trim());
-        }
-        let _alone = RECORDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let output = braid(folder.path(), &["load", "cubic", "--as", "cli_trace"]);
-        assert!(output.status.success(), "{}", stderr(&output));
-        let _guard = Guard("cli_trace");
-
         let taken = braid(folder.path(), &["trace", "-o", "/etc/passwd"]);
         assert!(stderr(&taken).contains("name another file"), "{}", stderr(&taken));
-        let program = assert_cmd::cargo::cargo_bin("braid");
-        let mut trace = std::process::Command::new(program)
-            .current_dir(folder.path())
-            .args(["trace", "-o", "a.trace", "--filter", "name=cli_trace"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it runs");
-        // However busy the machine is: what follows is recorded from its first call, and the end comes after its last.
-        let mut said = BufReader::new(trace.stderr.take().expect("a pipe"));
+        let (mut trace, mut said) = loaded.talk(
+            Command::new(assert_cmd::cargo::cargo_bin("braid")).current_dir(folder.path()).args([
+                "trace",
+                "-o",
+                "a.trace",
+                "--filter",
+                "name=cli_trace",
+            ]),
+        );
         let mut line = String::new();
-        said.read_line(&mut line).expect("text");
-        assert_eq!(line, "Recording cli_trace; Ctrl-C ends it.\n");
-        talk("braid_cli_trace");
-        let id = i32::try_from(trace.id()).expect("a process");
-        kill_process(Pid::from_raw(id).expect("not 0"), Signal::INT).expect("it is ours");
-        assert!(trace.wait().expect("it ends").success(), "{line}");
+        assert!(trace.wait().expect("it ends").success());
         said.read_line(&mut line).expect("text");
         assert!(line.contains("calls of cli_trace to a.trace"), "{line}");
 
@@ -239,7 +235,7 @@ mod live {
         let Some(programs) = documented_programs() else {
             return skip("the documented program for traces", "there is no python3");
         };
-        let output = std::process::Command::new("python3")
+        let output = Command::new("python3")
             .current_dir(folder.path())
             .args(["-c", &programs[1], "a.trace"])
             .output()
@@ -258,7 +254,6 @@ mod live {
 
     /// A connection over the loopback interface on this congestion control.
     fn talk(kernel_name: &str) {
-        use std::io::Read as _;
         use std::net::{TcpListener, TcpStream};
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("bound");

@@ -277,7 +277,7 @@ pub struct LinkCounts {
     /// The forward direction every 100 ms of the whole run; empty unless asked for, and for private links.
     pub samples: Vec<LinkSample>,
     /// What the forward direction had counted at times of the whole run, from its start, every 100 ms; empty where nobody
-    /// looked, and for links at which no subflow of several waits longest.
+    /// looked, where no algorithm detects bottlenecks, and for links at which no subflow of several waits longest.
     #[serde(default)]
     pub looks: Vec<LinkLook>,
 }

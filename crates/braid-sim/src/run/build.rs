@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use braid_algorithms::Spec;
+use braid_algorithms::{Algorithm, Spec};
 use braid_scenario::model::{self, Scenario};
 
 use super::calendar::Plan;
@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
             cwnd_samples: vec![Vec::new(); n_scenario_subflows],
             subflow_samples: vec![Vec::new(); n_scenario_subflows],
             link_samples: vec![Vec::new(); scenario.links.len()],
-            link_looks: scenario.bottlenecks_of_several().map(|link| (link, Vec::new())).collect(),
+            link_looks: BTreeMap::new(),
             events: 0,
             carries_datagrams,
             arrived: VecDeque::new(),
@@ -129,6 +129,9 @@ impl<'a> Run<'a> {
         }
         if options.samples {
             run.plan(0, Plan::Observe);
+        }
+        if run.specs.iter().any(|spec| spec.algorithm().flags() & Algorithm::DETECTS != 0) {
+            run.link_looks = scenario.bottlenecks_of_several().map(|link| (link, Vec::new())).collect();
         }
         if !run.link_looks.is_empty() {
             run.plan(0, Plan::Look);

@@ -8,7 +8,7 @@ mod search;
 mod work;
 
 use braid_report::repro::{self as report, Part};
-use braid_results::claims::{self, Document, Reproduction, Verdict};
+use braid_results::claims::{self, Document, Verdict};
 use braid_study::Store;
 
 use self::asked::papers;
@@ -102,17 +102,15 @@ fn measured(args: &ReproArgs) -> Result<Option<(Document, Option<Store>)>, Failu
     }
     // What is as assumed is among the settings of a search: its runs are not done twice.
     if !args.search {
-        let (values, store) = work.measure(args)?;
-        return Ok(Some((work.document(args, &papers, &names, &values), store)));
+        let (measured, store) = work.measure(args)?;
+        return Ok(Some((work.document(args, &papers, &names, &measured), store)));
     }
-    let (values, store) = searched.measure(args)?;
-    let search = search::searches(args, &papers, &names, &spaces, &searched, &values);
+    let (measured, store) = searched.measure(args)?;
+    let search = search::searches(args, &papers, &names, &spaces, &searched, &measured);
     let mut firsts = searched.studies.iter().enumerate().filter(|(_, study)| study.variation.is_none());
-    let results = firsts.by_ref().map(|(_, study)| {
-        let cells = searched.cells(study, &values, seeds as usize);
-        let experiments = study.experiments.clone();
-        Reproduction { experiments, ..claims::evaluate(&papers[study.paper], &names, &cells) }
-    });
+    let results = firsts
+        .by_ref()
+        .map(|(_, study)| searched.reproduction(study, &papers, &names, &measured, seeds as usize));
     let seeds = [args.seeds.first(), args.seeds.last()];
     let document = Document {
         set: args.set.clone(),

@@ -380,6 +380,15 @@ class PapersInABrowser(unittest.TestCase):
         for key in ("analysis", "d-olia", "ba-mpcubic"):
             self.assertGreater(len(self.browser.find_elements(By.CSS_SELECTOR, f"#{key} svg.plot .diamond")), 10, key)
 
+    def test_experiments_about_detection_show_labels_and_truth_under_throughput(self):
+        self.browser.show(self.page)
+        strips = self.browser.find_elements(By.CSS_SELECTOR, "#ba-mpcubic svg.strip")
+        self.assertGreaterEqual(len(strips), 10)
+        shown = next(strip for strip in strips if strip.is_displayed())
+        for part in ("path.rate", "rect.said", "rect.truth"):
+            self.assertGreater(len(shown.find_elements(By.CSS_SELECTOR, part)), 1, part)
+        self.browser.picture(OUT / "papers-strip.png", 1400, False, shown.rect)
+
     def test_boxes_choose_which_claims_are_shown(self):
         self.browser.show(self.page)
         shown = "return [...document.querySelectorAll('details.claim')].filter((c) => c.offsetParent).length"

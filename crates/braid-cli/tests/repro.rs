@@ -176,6 +176,43 @@ fn json_and_csv_hold_every_cell_and_claim() {
     assert_eq!(csv.lines().count(), 1 + 2 + 4 + 1);
 }
 
+/// What the first seed of an experiment about detection shows, second by second: two subflows that meet at `b1`, and one of
+/// them at `b2` in the end.
+#[test]
+fn an_experiment_about_detection_is_kept_second_by_second_and_drawn() {
+    let place = place(true);
+    let later =
+        "route = [\"b1\"]\n\n[[connection.mp0.subflow.sf2.change]]\nat = \"1500ms\"\nroute = [\"b2\"]";
+    let rerouted = SCENARIO.replace("route = [\"b2\"]", later);
+    place.write("small.toml", rerouted);
+    let claim = "[[claim]]\nid = \"c3\"\nsource = \"sec 3\"\nstrength = \"stated\"\nexperiment = [\"fast\"]\n\
+        metric = \"detection-accuracy\"\na = { link = \"b1\" }\nrel = \"ge\"\nvalue = 0\n";
+    place.write(
+        "little.toml",
+        PAPER.replace("VALUE", "1.1").replace("[[variation]]", &format!("{claim}\n[[variation]]")),
+    );
+    let command = "repro little.toml --seeds 2..3 --cc lia=weave";
+    let json = parse(&place.stdout(&format!("{command} --format json --report page.html")));
+    let strips = json["papers"][0]["strips"].as_array().unwrap();
+    assert_eq!(strips.len(), 1, "one of the two experiments is about detection, with one algorithm");
+    assert_eq!((&strips[0]["experiment"], &strips[0]["algorithm"]), (&"fast".into(), &"lia".into()));
+    assert_eq!(strips[0]["seed"], 2);
+    let subflows = strips[0]["subflows"].as_array().unwrap();
+    let names: Vec<&str> = subflows.iter().map(|own| own["subflow"].as_str().unwrap()).collect();
+    assert_eq!(names, ["mp0.sf1", "mp0.sf2"]);
+    for own in subflows {
+        let truth: Vec<bool> =
+            own["truth"].as_array().unwrap().iter().map(|one| one["shared"].as_bool().unwrap()).collect();
+        // The first has its bottleneck to itself until the second is established.
+        assert!(truth.ends_with(&[true, false]), "{own}");
+        assert_eq!(own["said_percent"].as_array().unwrap().len(), 2);
+        assert!(own["throughput_mbps"][1].as_f64().unwrap() > 0.1, "{own}");
+    }
+    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    assert!(page.contains("Detection over time: lia, rate 8mbit"), "{page}");
+    assert_eq!(page.matches("class=\"rate\"").count(), 2);
+}
+
 #[test]
 fn a_variation_is_run_beside_the_paper_and_its_changed_verdicts_are_listed() {
     let place = place(true);

@@ -7,6 +7,7 @@ mod marks;
 mod page;
 mod plot;
 mod score;
+mod strip;
 
 use braid_results::claims::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};

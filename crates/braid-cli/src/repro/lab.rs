@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use braid_results::claims::{self, Cell, Document, ExperimentResult, LabPlan, Names, Paper, Reproduction};
+use braid_results::claims::{
+    self, Cell, Document, ExperimentResult, LabPlan, Names, Paper, Reproduction, Strip,
+};
 use braid_study::{Seeds, Store, Study};
 use indexmap::IndexMap;
 
-use super::work::{Change, Work, stand_ins};
+use super::work::{Change, Work, stand_ins, strips};
 use crate::Failure;
 use crate::args::ReproArgs;
 use crate::command::VERSION;
@@ -56,6 +58,7 @@ pub(super) fn document(
     }
     let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); papers.len()];
     let mut experiments: Vec<Vec<ExperimentResult>> = vec![Vec::new(); papers.len()];
+    let mut strips: Vec<Vec<Strip>> = vec![Vec::new(); papers.len()];
     let cancel = signal::cancel()?;
     let mut most = args.seeds.first();
     for (part, (plan, units)) in parts.iter().zip(&plans) {
@@ -71,16 +74,20 @@ pub(super) fn document(
         })?;
         let folder = args.runs.as_ref().map(|runs| runs.join(key).join(&part.id));
         let mut store = folder.map(|folder| Store::open(&folder, plan, &[])).transpose()?;
-        let values = part.work.run(args, plan, units, store.as_mut(), &cancel)?;
+        let measured = part.work.run(args, plan, units, store.as_mut(), &cancel)?;
         let seeds = count(part.seeds) as usize;
         for study in &part.work.studies {
-            cells[part.paper].extend(part.work.cells(study, &values, seeds));
+            cells[part.paper].extend(part.work.cells(study, &measured, seeds));
             experiments[part.paper].extend(study.experiments.iter().cloned());
+            strips[part.paper].extend(self::strips(study, &measured));
         }
         most = most.max(part.seeds.last());
     }
-    let results = papers.iter().zip(cells).zip(experiments).map(|((paper, cells), experiments)| {
-        Reproduction { experiments, ..claims::evaluate(paper, names, &cells) }
+    let parts = cells.into_iter().zip(experiments).zip(strips);
+    let results = papers.iter().zip(parts).map(|(paper, ((cells, experiments), strips))| Reproduction {
+        experiments,
+        strips,
+        ..claims::evaluate(paper, names, &cells)
     });
     Ok(Some(Document {
         backend: "lab".to_owned(),

@@ -6,7 +6,7 @@ use braid_results::claims::{self, Names, Paper, Search, Setting, Variation, Verd
 use fastrand::Rng;
 use indexmap::IndexMap;
 
-use super::work::{Change, Study, Work, stand_ins};
+use super::work::{Change, Measured, Study, Work, stand_ins};
 use crate::Failure;
 use crate::args::ReproArgs;
 
@@ -76,14 +76,14 @@ pub(super) fn work(
     Ok(work)
 }
 
-/// The searches of all spaces, from the values of [`Work::measure`].
+/// The searches of all spaces, from what [`Work::measure`] gave.
 pub(super) fn searches(
     args: &ReproArgs,
     papers: &[Paper],
     names: &Names,
     spaces: &[Space],
     work: &Work,
-    values: &[Vec<f64>],
+    measured: &Measured,
 ) -> Vec<Search> {
     let mut studies = work.studies.iter();
     let seeds = [args.seeds.first(), args.seeds.last()];
@@ -97,7 +97,7 @@ pub(super) fn searches(
             if setting.is_empty() {
                 groups = self::groups(study);
             }
-            let cells = work.cells(study, values, count);
+            let cells = work.cells(study, measured, count);
             let result = claims::evaluate(paper, names, &cells);
             let chosen = || setting.iter().map(|&place| &paper.variation[place]);
             let what: Vec<&str> = chosen().map(|variation| variation.what.as_str()).collect();

@@ -1,5 +1,6 @@
 //! What has to be run for the papers, each thing once, and what came of it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -7,7 +8,8 @@ use std::path::PathBuf;
 use braid_algorithms::Spec;
 use braid_results::OK;
 use braid_results::claims::{
-    self, Cell, Document, ExperimentResult, Figure, Names, Paper, Reproduction, Variation, Varied,
+    self, Cell, Document, ExperimentResult, Figure, Names, Paper, Reproduction, Strip, StripSubflow,
+    Variation, Varied,
 };
 use braid_scenario::{File, Source};
 use braid_study::{Cancel, Event, Finished, Group, Kind, Plan, Planned, Seeds, Store};
@@ -48,6 +50,14 @@ pub(super) struct Study {
     pub(super) experiments: Vec<ExperimentResult>,
     /// With the unit that each is measured in.
     pub(super) cells: Vec<(Cell, usize, Vec<Figure>)>,
+}
+
+/// What was measured of everything that had to be run.
+pub(super) struct Measured {
+    /// The figures of every run, by unit and seed; not a number where there is none.
+    pub(super) values: Vec<Vec<f64>>,
+    /// The first seed of the units that are about detection, second by second.
+    strips: BTreeMap<usize, (u64, Vec<StripSubflow>)>,
 }
 
 /// Everything that has to be run, each thing once.
@@ -221,15 +231,15 @@ impl Work {
         Ok((plan, units))
     }
 
-    /// The figures of every run, by unit and seed; not a number where there is none.
-    pub(super) fn measure(&self, args: &ReproArgs) -> Result<(Vec<Vec<f64>>, Option<Store>), Failure> {
+    /// Runs everything in the simulator, with the store that keeps the runs.
+    pub(super) fn measure(&self, args: &ReproArgs) -> Result<(Measured, Option<Store>), Failure> {
         let (plan, units) = self.plan(args.seeds, |study| study)?;
         let cancel = signal::cancel()?;
         plan.prepare(&cancel, |_| ())?;
         let open = |folder: &PathBuf| Store::open(folder, &plan, &[RESULTS.to_owned()]);
         let mut store = args.out.as_ref().map(open).transpose()?;
-        let values = self.run(args, &plan, &units, store.as_mut(), &cancel)?;
-        Ok((values, store))
+        let measured = self.run(args, &plan, &units, store.as_mut(), &cancel)?;
+        Ok((measured, store))
     }
 
     /// The same of a plan; what is in the store is not run again. On a kernel a run that fails is only missing.
@@ -240,16 +250,15 @@ impl Work {
         units: &[usize],
         store: Option<&mut Store>,
         cancel: &Cancel,
-    ) -> Result<Vec<Vec<f64>>, Failure> {
+    ) -> Result<Measured, Failure> {
         let then =
             if store.is_some() { "; the same command goes on from there" } else { "; no file was written" };
         let seeds = plan.seeds_of_each();
         let figures = |run: usize| &self.units[units[run / seeds]].figures;
-        let mut execution = plan
-            .execution()
-            .cancel(cancel)
-            .measurements()
-            .samples_of(|run| args.runs.is_some() || figures(run).iter().any(Figure::needs_samples));
+        let stripped = |run: usize| run % seeds == 0 && figures(run).iter().any(Figure::of_detection);
+        let mut execution = plan.execution().cancel(cancel).measurements().samples_of(|run| {
+            args.runs.is_some() || stripped(run) || figures(run).iter().any(Figure::needs_samples)
+        });
         if let Some(store) = store {
             execution = execution.store(store);
         }
@@ -257,20 +266,21 @@ impl Work {
             execution = execution.jobs(jobs);
         }
         let mut progress = Progress::new(plan.len(), args.quiet);
-        let mut values = vec![Vec::new(); plan.len()];
+        let mut measured = Measured { values: vec![Vec::new(); plan.len()], strips: BTreeMap::new() };
         let mut failure = None;
         let done = execution.run(|event| {
             match event {
                 Event::Progress { done, .. } => progress.tick(done),
                 Event::Finished(finished) => {
                     let Finished { number, run, measurements, .. } = *finished;
+                    let unit = units[number / seeds];
+                    let values = &mut measured.values[unit * seeds + number % seeds];
                     let Some(counts) = measurements.filter(|_| run.status == OK) else {
                         let (cc, seed) = (&run.cc, run.seed);
                         let what = format!("{} --cc {cc} --seeds {seed}..{seed}", run.scenario);
                         if args.backend == Backend::Lab {
                             eprintln!("{what}: {}", run.status);
-                            values[units[number / seeds] * seeds + number % seeds] =
-                                vec![f64::NAN; figures(number).len()];
+                            *values = vec![f64::NAN; figures(number).len()];
                             return ControlFlow::Continue(());
                         }
                         failure = Some(Failure::new(FAILED, format!("{what}: {}", run.status)));
@@ -278,7 +288,12 @@ impl Work {
                     };
                     let own = figures(number).iter();
                     let own = own.map(|figure| figure.value(&run, &counts).unwrap_or(f64::NAN));
-                    values[units[number / seeds] * seeds + number % seeds] = own.collect();
+                    *values = own.collect();
+                    let subflows =
+                        if stripped(number) { StripSubflow::of(&run, &counts) } else { Vec::new() };
+                    if !subflows.is_empty() {
+                        measured.strips.insert(unit, (run.seed, subflows));
+                    }
                 }
                 _ => {}
             }
@@ -287,7 +302,7 @@ impl Work {
         progress.finish();
         match (failure, done) {
             (Some(failure), _) => Err(failure),
-            (None, Ok(_)) => Ok(values),
+            (None, Ok(_)) => Ok(measured),
             (None, Err(error)) => {
                 let interrupted = error.kind == Kind::Cancelled;
                 let failure = Failure::from(error);
@@ -296,10 +311,10 @@ impl Work {
         }
     }
 
-    /// What was measured in the cells of a study; `values` are by unit and seed.
-    pub(super) fn cells(&self, study: &Study, values: &[Vec<f64>], seeds: usize) -> Vec<Cell> {
+    /// What was measured in the cells of a study.
+    pub(super) fn cells(&self, study: &Study, measured: &Measured, seeds: usize) -> Vec<Cell> {
         let cell = |(cell, unit, figures): &(Cell, usize, Vec<Figure>)| {
-            let of_unit = &values[unit * seeds..(unit + 1) * seeds];
+            let of_unit = &measured.values[unit * seeds..(unit + 1) * seeds];
             let place = |figure| self.units[*unit].figures.iter().position(|known| known == figure);
             let values = figures.iter().filter_map(|figure| {
                 let place = place(figure)?;
@@ -310,19 +325,32 @@ impl Work {
         study.cells.iter().map(cell).collect()
     }
 
+    /// The paper beside what was measured in a study.
+    pub(super) fn reproduction(
+        &self,
+        study: &Study,
+        papers: &[Paper],
+        names: &Names,
+        measured: &Measured,
+        seeds: usize,
+    ) -> Reproduction {
+        let cells = self.cells(study, measured, seeds);
+        Reproduction {
+            experiments: study.experiments.clone(),
+            strips: strips(study, measured),
+            ..claims::evaluate(&papers[study.paper], names, &cells)
+        }
+    }
+
     pub(super) fn document(
         &self,
         args: &ReproArgs,
         papers: &[Paper],
         names: &Names,
-        values: &[Vec<f64>],
+        measured: &Measured,
     ) -> Document {
         let seeds = (args.seeds.last() - args.seeds.first() + 1) as usize;
-        let evaluated = |study: &Study| -> Reproduction {
-            let cells = self.cells(study, values, seeds);
-            let experiments = study.experiments.clone();
-            Reproduction { experiments, ..claims::evaluate(&papers[study.paper], names, &cells) }
-        };
+        let evaluated = |study: &Study| self.reproduction(study, papers, names, measured, seeds);
         let (asked, varied): (Vec<&Study>, Vec<&Study>) =
             self.studies.iter().partition(|study| study.variation.is_none());
         let results: Vec<Reproduction> = asked.into_iter().map(&evaluated).collect();
@@ -347,6 +375,23 @@ impl Work {
             ..Document::new(VERSION, [args.seeds.first(), args.seeds.last()], results)
         }
     }
+}
+
+/// Of the cells of a study that are about detection.
+pub(super) fn strips(study: &Study, measured: &Measured) -> Vec<Strip> {
+    let about = study.cells.iter().filter(|(.., figures)| figures.iter().any(Figure::of_detection));
+    about
+        .filter_map(|(cell, unit, _)| {
+            let (seed, subflows) = measured.strips.get(unit)?;
+            Some(Strip {
+                experiment: cell.experiment.clone(),
+                algorithm: cell.algorithm.clone(),
+                parameters: cell.parameters.clone(),
+                seed: *seed,
+                subflows: subflows.clone(),
+            })
+        })
+        .collect()
 }
 
 /// The unit of that cell and spec, with these figures among its own.

@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::marks::mark;
 use super::page::Page;
-use super::plot;
+use super::{plot, strip};
 use crate::repro::{cells, estimate, number};
 
 pub(super) fn section(page: &Page, experiment: &ExperimentResult) -> Markup {
@@ -34,6 +34,7 @@ pub(super) fn section(page: &Page, experiment: &ExperimentResult) -> Markup {
                 div.drawing tabindex="0" role="group" aria-label={ "Topology of " (experiment.title) } { (PreEscaped(drawing)) }
             }
             @for table in &tables { (published(page, table)) }
+            (strip::section(page, experiment))
             @if !claims.is_empty() {
                 p.links {
                     "Claims: "

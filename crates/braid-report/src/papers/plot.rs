@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use super::page::Page;
 use crate::figure::number;
 
-const WIDTH: f64 = 720.0;
-const LABEL: f64 = 250.0;
-const RIGHT: f64 = 24.0;
+pub(super) const WIDTH: f64 = 720.0;
+pub(super) const LABEL: f64 = 250.0;
+pub(super) const RIGHT: f64 = 24.0;
 const ROW: f64 = 17.0;
 const TOP: f64 = 6.0;
 const BOTTOM: f64 = 34.0;
@@ -91,7 +91,7 @@ fn ends(rows: &[Row]) -> (f64, f64) {
 }
 
 /// Round values, about five of them.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
+pub(super) fn ticks(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
     let step =

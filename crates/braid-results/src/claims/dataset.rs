@@ -256,6 +256,7 @@ mod tests {
             tables: vec![table],
             claims: Vec::new(),
             counts: Counts::default(),
+            strips: Vec::new(),
         };
         let document = Document::new("1", [1, 3], vec![paper]);
         let made = files(std::slice::from_ref(&document), "1").unwrap();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::paper::{Direction, Pool, Relation, Statistic, Values};
 use super::verdict::{Bound, combine, margin, rank, spreads_more};
-use super::{Claim, Coordinates, Counts, Figure, Metric, Names, Paper, Strength, Verdict};
+use super::{Claim, Coordinates, Counts, Figure, Metric, Names, Paper, Strength, Strip, Verdict};
 use crate::Statistics;
 
 /// One combination of parameters of an experiment, run with one algorithm and every seed.
@@ -38,6 +38,9 @@ pub struct Reproduction {
     pub claims: Vec<ClaimResult>,
     /// Of the claims.
     pub counts: Counts,
+    /// The first seed of experiments that are about detection, second by second.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub strips: Vec<Strip>,
 }
 
 /// What was run.
@@ -202,6 +205,7 @@ pub fn evaluate(paper: &Paper, names: &Names, cells: &[Cell]) -> Reproduction {
         tables: tables.collect(),
         counts: Counts::of(claims.iter().map(|claim| claim.verdict)),
         claims,
+        strips: Vec::new(),
     }
 }
 

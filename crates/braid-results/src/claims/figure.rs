@@ -155,6 +155,11 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// Whether it is about what a detector of shared bottlenecks says.
+    pub fn of_detection(&self) -> bool {
+        matches!(self.metric, Metric::DetectionAccuracy | Metric::DetectionTime)
+    }
+
     /// Whether it takes samples over time to measure it.
     pub fn needs_samples(&self) -> bool {
         match self.metric {
@@ -371,7 +376,7 @@ impl<'a> Flow<'a> {
 }
 
 /// IP bytes that had reached the receiver by then.
-fn received(samples: &[SubflowSample], time_ns: u64) -> u64 {
+pub(super) fn received(samples: &[SubflowSample], time_ns: u64) -> u64 {
     let until = samples.partition_point(|sample| sample.time_ns <= time_ns);
     until.checked_sub(1).map_or(0, |last| samples[last].received_bytes)
 }

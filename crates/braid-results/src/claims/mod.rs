@@ -11,6 +11,7 @@ mod evaluate;
 mod figure;
 mod paper;
 mod search;
+mod strip;
 pub mod verdict;
 
 pub use causes::{Cause, causes};
@@ -25,6 +26,7 @@ pub use paper::{
     Relation, Statistic, Strength, Table, TableRow, Values, Variation,
 };
 pub use search::{Fate, Score, Search, Setting, Splits, scores};
+pub use strip::{Stretch, Strip, StripSubflow};
 pub use verdict::Verdict;
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));

@@ -55,7 +55,7 @@ def links():
 
 
 def spelling():
-    done = tool(TOOLS / "bin/typos", "README.md", "CONTRIBUTING.md", "docs", "site", "scripts", "algorithms", "schedulers", "scenarios", "kernel/README.md")
+    done = tool(TOOLS / "bin/typos", "README.md", "CONTRIBUTING.md", "docs", "site", "scripts", "algorithms", "schedulers", "scenarios", "kernel/README.md", "kernel/mptcp_sched/README.md")
     yield from () if done.returncode == 0 else [done.stdout.strip()]
 
 
@@ -90,7 +90,7 @@ def guides():
 
 def others():
     """All other pages that people wrote."""
-    folders = ["", "docs", "docs/man", "docs/adr", "docs/appendix", "kernel", "papers", "bench", "algorithms", "schedulers"]
+    folders = ["", "docs", "docs/man", "docs/adr", "docs/appendix", "kernel", "kernel/mptcp_sched", "papers", "bench", "algorithms", "schedulers"]
     pages = [path.relative_to(ROOT) for folder in folders for path in sorted((ROOT / folder).glob("*.md"))]
     return [str(page) for page in pages if str(page) not in guides()]
 

@@ -48,10 +48,10 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
     let base = |place: usize| {
         let seen = phases.iter().filter_map(|phase| {
             let at = phase.paths.iter().position(|&path| path == place)?;
-            let least = |look: &Look| match look.subflows[at] {
-                seen if seen.min_rtt_s > 0.0 => seen.min_rtt_s,
-                seen if seen.srtt_s > 0.0 => seen.srtt_s,
-                _ => f64::INFINITY,
+            let least = |look: &Look| {
+                let seen = &look.subflows[at];
+                let known = [seen.min_rtt_s, seen.srtt_s].into_iter().find(|&rtt_s| rtt_s > 0.0);
+                known.unwrap_or(f64::INFINITY)
             };
             Some(phase.looks.iter().map(least).fold(f64::INFINITY, f64::min))
         });

@@ -427,7 +427,7 @@ fn states() -> impl Strategy<Value = Paths> {
 /// Whether the answer to a question about a full window says that nothing will be done now: `BRAID_ONCE_PER_RTT`.
 fn stands(before: &Paths, choice: &Choice, now: &Paths) -> bool {
     let path = |index: u32| now.path[index as usize];
-    let carriers = || (0..now.n).filter(|index| now.head_carriers >> index & 1 == 1);
+    let carriers = || (0..now.n).filter(|index| (now.head_carriers >> index) & 1 == 1);
     let itself = path(now.self_index);
     let passed_us = now.now_us - before.now_us + u64::from(choice.wake_us);
     let is_rested =
@@ -442,7 +442,7 @@ fn stands(before: &Paths, choice: &Choice, now: &Paths) -> bool {
     choice.flags & choice_flags::ONCE_PER_RTT != 0
         && before.self_index == now.self_index
         && is_rested
-        && (now.head_carriers >> now.self_index & 1 == 1 || is_as_before)
+        && ((now.head_carriers >> now.self_index) & 1 == 1 || is_as_before)
 }
 
 proptest! {
@@ -454,7 +454,7 @@ proptest! {
             for view in &states {
                 let choice = chooser.deliver(Event::Choose, view);
                 prop_assert!(choice.paths < 1 << view.n);
-                for index in (0..MAX_PATHS).filter(|index| choice.paths >> index & 1 == 1) {
+                for index in (0..MAX_PATHS).filter(|index| (choice.paths >> index) & 1 == 1) {
                     let own = view.path[index].flags;
                     let queues = choice.flags & choice_flags::QUEUE != 0;
                     let needs = if queues { path_flags::MEMORY } else { path_flags::ROOM };
@@ -513,7 +513,7 @@ proptest! {
                 chooser.deliver(Event::Blocked, &shown)
             });
             prop_assert_eq!(answers[0], answers[1]);
-            let own = Paths { head_carriers: blocked.head_carriers & 1 << kept, ..blocked };
+            let own = Paths { head_carriers: blocked.head_carriers & (1 << kept), ..blocked };
             let mut chooser = Chooser::new(&Spec::parse(scheduler.name()).unwrap());
             let before = chooser.private().to_vec();
             let answer = chooser.deliver(Event::Blocked, &own);

@@ -296,7 +296,7 @@ impl DataLevel {
             place = 0;
         }
         self.pieces += u32::from(place == 0);
-        *self.arrivals.get_mut(dsn) = (arrived + 1) << PLACE | place;
+        *self.arrivals.get_mut(dsn) = ((arrived + 1) << PLACE) | place;
         self.held += 1;
     }
 

@@ -148,9 +148,13 @@ mod tests {
 
     const LINKS: u32 = 16;
 
+    fn is_link(element: u32) -> bool {
+        element.checked_sub(FIRST_LINK).is_some_and(|link| link < LINKS)
+    }
+
     fn next(events: &mut EventQueue) -> Option<(u64, u32)> {
         let (time, element) = events.peek()?;
-        if (FIRST_LINK..FIRST_LINK + LINKS).contains(&element) {
+        if is_link(element) {
             events.plan_link(element - FIRST_LINK, NEVER);
         } else {
             events.remove_first();
@@ -178,7 +182,7 @@ mod tests {
             let mut events = EventQueue::new(LINKS as usize);
             let mut model = BTreeSet::new();
             for (step, time, element) in steps {
-                let is_link = (FIRST_LINK..FIRST_LINK + LINKS).contains(&element);
+                let is_link = is_link(element);
                 if step == 0 {
                     prop_assert_eq!(next(&mut events), model.pop_first());
                 } else if is_link {

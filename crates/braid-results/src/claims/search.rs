@@ -308,7 +308,7 @@ fn halves(groups: usize) -> (Vec<[Vec<usize>; 2]>, bool) {
     };
     if groups <= 12 {
         let chosen = (0_u32..1 << groups).filter(|bits| bits.count_ones() as usize == small);
-        let list = |bits: u32| (0..groups).filter(|group| bits >> group & 1 == 1).collect::<Vec<_>>();
+        let list = |bits: u32| (0..groups).filter(|group| (bits >> group) & 1 == 1).collect::<Vec<_>>();
         let both = |[a, b]: [Vec<usize>; 2]| [[a.clone(), b.clone()], [b, a]];
         // With halves of equal size the complement comes by itself.
         let all = chosen.map(|bits| split(&list(bits)));

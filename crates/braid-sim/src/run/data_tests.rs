@@ -215,5 +215,5 @@ fn no_scheduler_loses_repeats_or_reorders_a_byte_or_stands_still() {
 fn the_same_on_thirteen_thousand_networks() {
     // One alone: BRAID_CASE=2567 cargo test -p braid-sim --lib thirteen -- --ignored
     let one = std::env::var("BRAID_CASE").ok().map(|number| number.parse().expect("the number of a case"));
-    one.map_or(0..WITH_MORE_BUFFERS + 3_000, |number| number..number + 1).for_each(check);
+    one.map_or(0..=WITH_MORE_BUFFERS + 2_999, |number| number..=number).for_each(check);
 }

@@ -26,7 +26,7 @@ impl Connection {
         // What another subflow has under way as well needs no third.
         let alive =
             senders.iter().enumerate().filter(|(other, sender)| *other != index && sender.is_usable());
-        let alive = alive.fold(0, |set, (other, _)| set | 1_u32 << other);
+        let alive = alive.fold(0, |set, (other, _)| set | (1_u32 << other));
         let (carriers, queue) = (&data.carriers, &mut data.reinject);
         senders[index].give_away(data.snd_una, |dsn, is_offered| {
             // Who took what was offered before may be gone.

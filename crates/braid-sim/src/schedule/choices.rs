@@ -415,7 +415,7 @@ fn send_copies(
     paths: u32,
 ) -> bool {
     let mut any = false;
-    for (index, sender) in senders.iter_mut().enumerate().filter(|(index, _)| paths >> index & 1 == 1) {
+    for (index, sender) in senders.iter_mut().enumerate().filter(|(index, _)| (paths >> index) & 1 == 1) {
         let carriers = &connection.data.carriers;
         let own = 1 << index;
         let Some(dsn) = carriers.behind(index).find(|&dsn| carriers.of(dsn) & own == 0) else { continue };

@@ -42,7 +42,7 @@ impl Standing {
         }
         let srtt_us = view.subflow[index % MAX_SUBFLOWS].srtt_us;
         let is_early = now_us - self.since_us < u64::from(srtt_us);
-        let is_itself = carriers >> index & 1 == 1;
+        let is_itself = (carriers >> index) & 1 == 1;
         if is_itself && is_early {
             return true;
         }
@@ -50,7 +50,7 @@ impl Standing {
         if !is_itself && !is_as_before {
             return false;
         }
-        (0..view.n as usize).filter(|other| carriers >> other & 1 == 1).all(|other| {
+        (0..view.n as usize).filter(|other| (carriers >> other) & 1 == 1).all(|other| {
             let own = &view.subflow[other % MAX_SUBFLOWS];
             let (cwnd, before_us) = self.cwnd_and_srtt_us[other % MAX_SUBFLOWS];
             (is_early || own.srtt_us <= srtt_us)

@@ -161,6 +161,32 @@ fn results_are_kept_shown_again_and_never_overwritten() {
 }
 
 #[test]
+fn parts_of_a_paper_that_were_run_apart_become_one() {
+    let place = place(false);
+    let claims = |document: &str| {
+        let papers = parse(document)["papers"].as_array().unwrap().clone();
+        assert_eq!(papers.len(), 1);
+        papers[0]["claims"].as_array().unwrap().clone()
+    };
+    // The later part first: the claims come in the paper's order all the same.
+    for part in ["exp2-reno", "exp1"] {
+        let json = place.output(&format!("repro lia-evaluation/{part} --seeds 2 --format json"));
+        place.write(&format!("{part}.json"), text(&json.stdout));
+    }
+    let joined = place.output("repro --from exp2-reno.json --from exp1.json --format json");
+    let whole = place.output("repro lia-evaluation/exp1 lia-evaluation/exp2-reno --seeds 2 --format json");
+    assert_eq!(claims(&text(&joined.stdout)), claims(&text(&whole.stdout)));
+    assert_eq!(
+        parse(&text(&joined.stdout))["papers"][0]["counts"],
+        parse(&text(&whole.stdout))["papers"][0]["counts"]
+    );
+    place.refused(
+        "repro --from exp1.json --from exp1.json",
+        &["both have the experiment lia-evaluation/exp1", "--report FILE.html"],
+    );
+}
+
+#[test]
 fn json_and_csv_hold_every_cell_and_claim() {
     let place = place(true);
     let json = parse(&place.stdout("repro little.toml --seeds 2 --format json"));
@@ -295,7 +321,7 @@ fn a_reproduction_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_lab_can_do_all_that_is_planned_for_it() {
-    let text = Place::new().stdout("repro --backend lab --dry-run");
+    let text = place(false).stdout("repro --backend lab --dry-run");
     assert!(text.contains("coupled-cubic/tab1: left out: its packets are lost by number"), "{text}");
 }
 

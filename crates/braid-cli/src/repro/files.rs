@@ -25,26 +25,16 @@ pub(super) fn dataset(folder: &Path, documents: &[Document]) -> Result<(), Failu
     Ok(())
 }
 
-/// Documents as one, for tables: they must be about the same seeds and changes.
+/// Documents as one: they must be about the same seeds and changes, and about different experiments.
 pub(super) fn together(args: &ReproArgs, all: &[Document]) -> Result<Document, Failure> {
     let mut first = all[0].clone();
     for (document, path) in all.iter().zip(&args.from).skip(1) {
-        let basis = |document: &Document| {
-            (document.seeds, document.set.clone(), document.cc.clone(), document.backend.clone())
-        };
-        if basis(document) != basis(&first) {
-            return Err(Failure::bad_input(
-                format!(
-                    "{} and {} have other seeds, changes or backends",
-                    args.from[0].display(),
-                    path.display()
-                ),
+        first.join(document.clone()).map_err(|why| {
+            Failure::bad_input(
+                format!("{} and {}: {why}", args.from[0].display(), path.display()),
                 "name one --from, or add --report FILE.html, which shows them side by side",
-            ));
-        }
-        first.papers.extend(document.papers.iter().cloned());
-        first.sensitivity.extend(document.sensitivity.iter().cloned());
-        first.search.extend(document.search.iter().cloned());
+            )
+        })?;
     }
     Ok(first)
 }

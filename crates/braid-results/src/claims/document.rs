@@ -68,6 +68,25 @@ impl Varied {
     }
 }
 
+impl Reproduction {
+    /// Adds experiments of the same paper, with their tables and claims.
+    fn join(&mut self, other: Self) -> Result<(), String> {
+        let ids = |paper: &Self| paper.experiments.iter().map(|one| one.id.clone()).collect::<Vec<_>>();
+        let there = ids(self);
+        if let Some(id) = ids(&other).into_iter().find(|id| there.contains(id)) {
+            return Err(format!("both have the experiment {}/{id}", self.paper));
+        }
+        self.experiments.extend(other.experiments);
+        self.tables.extend(other.tables);
+        self.strips.extend(other.strips);
+        self.claims.extend(other.claims);
+        // c99 is before c100.
+        self.claims.sort_by(|one, next| (one.id.len(), &one.id).cmp(&(next.id.len(), &next.id)));
+        self.counts = Counts::of(self.claims.iter().map(|claim| claim.verdict));
+        Ok(())
+    }
+}
+
 impl Document {
     /// The document without sensitivity.
     pub fn new(braid_version: &str, seeds: [u64; 2], papers: Vec<Reproduction>) -> Self {
@@ -82,6 +101,28 @@ impl Document {
             sensitivity: Vec::new(),
             search: Vec::new(),
         }
+    }
+
+    /// Adds another document's papers. Other experiments of a paper that is there go to it: parts of one paper that were run
+    /// apart become one. Claims that compare experiments of two documents are in neither, and so not in both together.
+    ///
+    /// # Errors
+    /// If the documents are about other seeds, changes or backends, or have an experiment in common.
+    pub fn join(&mut self, other: Self) -> Result<(), String> {
+        if (other.seeds, &other.set, &other.cc, &other.backend)
+            != (self.seeds, &self.set, &self.cc, &self.backend)
+        {
+            return Err("have other seeds, changes or backends".to_owned());
+        }
+        for paper in other.papers {
+            match self.papers.iter_mut().find(|there| there.paper == paper.paper) {
+                None => self.papers.push(paper),
+                Some(there) => there.join(paper)?,
+            }
+        }
+        self.sensitivity.extend(other.sensitivity);
+        self.search.extend(other.search);
+        Ok(())
     }
 
     /// As text, indented so that a difference between two documents is easy to see.

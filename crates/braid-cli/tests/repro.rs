@@ -187,6 +187,22 @@ fn parts_of_a_paper_that_were_run_apart_become_one() {
 }
 
 #[test]
+fn a_claim_alone_runs_what_it_compares_and_is_judged_as_among_all() {
+    let place = place(false);
+    let all = place.output("repro lia-evaluation/exp1 --seeds 2 --format json");
+    let all = parse(&text(&all.stdout))["papers"][0]["claims"].clone();
+    let find = |id: &str| all.as_array().unwrap().iter().find(|claim| claim["id"] == id).unwrap().clone();
+    // The first compares all three algorithms, the second is about one.
+    for (id, runs) in [("c01", "6 runs"), ("c05", "2 runs")] {
+        let line = format!("repro lia-evaluation/exp1 --seeds 2 --claim {id}");
+        let intention = place.stdout(&format!("{line} --dry-run"));
+        assert!(intention.contains(runs), "{id}: {intention}");
+        let alone = place.output(&format!("{line} --format json"));
+        assert_eq!(parse(&text(&alone.stdout))["papers"][0]["claims"], serde_json::json!([find(id)]));
+    }
+}
+
+#[test]
 fn json_and_csv_hold_every_cell_and_claim() {
     let place = place(true);
     let json = parse(&place.stdout("repro little.toml --seeds 2 --format json"));
@@ -280,6 +296,7 @@ fn wrong_input_is_refused_with_what_there_is() {
         ("repro --from other.json", "not a reproduction"),
         ("repro --show nothing", "cells"),
         ("repro d-olia --from other.json", "cannot be used with"),
+        ("repro lia-evaluation --claim c17", "c17 cannot be checked: "),
     ] {
         place.refused(line, &[part]);
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use braid_algorithms::nearest;
-use braid_results::claims::{self, Paper};
+use braid_results::claims::{self, Claim, Paper};
 use indexmap::IndexMap;
 
 use crate::Failure;
@@ -55,12 +55,19 @@ pub(super) fn papers(asked: &[String], claims_asked: &[String]) -> Result<Vec<Pa
     }
     let papers: Vec<Paper> = papers.map(|paper| for_claims(paper, claims_asked)).collect();
     let known = |id: &String| papers.iter().flat_map(|paper| &paper.claim).any(|claim| claim.id == *id);
-    match claims_asked.iter().find(|id| !known(id)) {
-        Some(id) => Err(Failure::bad_input(
+    if let Some(id) = claims_asked.iter().find(|id| !known(id)) {
+        return Err(Failure::bad_input(
             format!("no claim of these papers is called \"{id}\""),
             "`braid repro PAPER --show claims --from papers/results/PAPER.json` lists them",
+        ));
+    }
+    let mut asked = papers.iter().flat_map(|paper| &paper.claim);
+    match asked.find(|claim| claim.not_checkable.is_some()) {
+        Some(Claim { id, not_checkable: Some(why), .. }) => Err(Failure::bad_input(
+            format!("{id} cannot be checked: {why}"),
+            "leave it out; the other claims can be named together",
         )),
-        None => Ok(papers.into_iter().filter(|paper| !paper.claim.is_empty()).collect()),
+        _ => Ok(papers.into_iter().filter(|paper| !paper.claim.is_empty()).collect()),
     }
 }
 
@@ -87,6 +94,33 @@ fn for_claims(mut paper: Paper, wanted: &[String]) -> Paper {
     paper.claim.retain(|claim| wanted.contains(&claim.id));
     let needed = |id: &String| paper.claim.iter().any(|claim| claim.experiments.contains(id));
     paper.experiment.retain(|id, _| needed(id));
+    for (id, experiment) in &mut paper.experiment {
+        let of_claims: Option<Vec<&String>> = paper
+            .claim
+            .iter()
+            .filter(|claim| claim.experiments.contains(id))
+            .map(algorithms)
+            .collect::<Option<Vec<_>>>()
+            .map(|of_each| of_each.into_iter().flatten().collect());
+        if let Some(of_claims) = of_claims {
+            experiment.algorithms.retain(|name| of_claims.contains(&name));
+        }
+    }
     paper.table.clear();
     paper
+}
+
+/// The algorithms that a claim compares; none if a side has all of them.
+fn algorithms(claim: &Claim) -> Option<Vec<&String>> {
+    const AXIS: &str = "algorithm";
+    let over = claim.over.get(AXIS);
+    let mut named: Vec<&String> = claim.among.iter().chain(over.into_iter().flatten()).collect();
+    for side in [Some(&claim.a), claim.b.as_ref()].into_iter().flatten() {
+        match side.get(AXIS) {
+            Some(name) => named.push(name),
+            None if over.is_some() => {}
+            None => return None,
+        }
+    }
+    Some(named)
 }

@@ -338,7 +338,7 @@ fn a_reproduction_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_lab_can_do_all_that_is_planned_for_it() {
-    let text = place(false).stdout("repro --backend lab --dry-run");
+    let text = Place::new().stdout("repro --backend lab --dry-run");
     assert!(text.contains("coupled-cubic/tab1: left out: its packets are lost by number"), "{text}");
 }
 

@@ -261,6 +261,25 @@ fn a_queue_waits_or_is_lost_while_its_link_is_down_as_the_scenario_says() {
 }
 
 #[test]
+fn every_nth_packet_of_a_link_is_lost_however_large_the_number() {
+    if !lab_is_here("losses that are counted") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The last takes two of the kernel's counters, which have 16 bits.
+    for (n, rate) in [(30, "4mbit"), (65_536, "140mbit")] {
+        let text = format!(
+            "title = \"t\"\nduration = \"7s\"\ncc = [\"cubic\"]\n[link.l]\nrate = \"{rate}\"\nrtt = \"4ms\"\n\
+             queue = \"100p\"\ndrop-every = {n}\nreverse.loss = \"0%\"\n[connection.t]\nkind = \"tcp\"\nroute = [\"l\"]\n"
+        );
+        let run = only_run(&mut braid(&write(folder.path(), &text)));
+        let count = |key: &str| run["links"][0][key].as_u64().unwrap();
+        let (lost, all) = (count("lost_packets"), count("packets"));
+        assert!(lost > 0 && lost.abs_diff(all / n) <= 1, "every {n}th: {lost} of {all}");
+    }
+}
+
+#[test]
 fn a_limit_in_bytes_is_that_of_as_many_whole_packets() {
     if !lab_is_here("a limit in bytes") {
         return;

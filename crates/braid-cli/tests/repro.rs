@@ -265,6 +265,28 @@ fn a_variation_is_run_beside_the_paper_and_its_changed_verdicts_are_listed() {
 }
 
 #[test]
+fn a_search_says_which_setting_is_most_plausible_and_what_became_of_each_claim() {
+    let place = place(true);
+    place.write("search.json", place.stdout("repro little.toml --seeds 2 --search --format json"));
+    let shown = |format: &str| {
+        let line = format!("repro --from search.json --show search --format {format}");
+        place.stdout(&line)
+    };
+    let text = shown("table");
+    for part in [
+        "little: the test bed behind it",
+        "2 of 2, seeds 1 to 2",
+        "no evidence",
+        "holds as assumed (2): c1 c2",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    let markdown = shown("markdown");
+    assert!(markdown.contains("| little | as assumed | 2 of 2 | - | - | - | 2 | 2 |"), "{markdown}");
+    assert_eq!(text, place.stdout("repro little.toml --seeds 2 --search --show search"));
+}
+
+#[test]
 fn changes_are_made_where_they_fit_and_told() {
     let place = place(true);
     let line = "repro little.toml --seeds 2 --set link.b1.queue=9p --cc lia=balia --show scoreboard";
@@ -339,15 +361,16 @@ fn a_reproduction_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
 #[test]
 fn the_lab_can_do_all_that_is_planned_for_it() {
     let text = Place::new().stdout("repro --backend lab --dry-run");
-    assert!(text.contains("coupled-cubic/tab1: left out: its packets are lost by number"), "{text}");
+    assert!(text.contains("coupled-cubic/fig5: left out: a guest is too slow"), "{text}");
+    assert!(text.contains("coupled-cubic/tab1: 20 runs, "), "one loss rate of six: {text}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn what_the_lab_cannot_do_is_said_before_the_first_run() {
     let place = place(true);
-    let lossy = SCENARIO.replacen("loss = \"0.5%\"", "drop-every = 200", 1);
+    let lossy = SCENARIO.replacen("loss = \"0.5%\"", "drop-every = 65537", 1);
     place.write("small.toml", lossy);
-    place.refused("repro little.toml --backend lab --runs runs", &["small.toml:13", "drop-every"]);
+    place.refused("repro little.toml --backend lab --runs runs", &["small.toml:13", "drop-every", "65535"]);
     assert!(!place.path().join("runs").exists());
 }

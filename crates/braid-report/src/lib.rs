@@ -9,6 +9,7 @@ mod layout;
 pub mod overlay;
 pub mod papers;
 pub mod repro;
+mod search;
 mod table;
 mod text;
 

@@ -11,6 +11,7 @@ use comfy_table::{CellAlignment, ContentArrangement, TableComponent, presets};
 
 use crate::Style;
 use crate::layout::{bold, dim, wrap};
+use crate::search;
 
 /// A part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +26,17 @@ pub enum Part {
     Scoreboard,
     /// The same with other assumptions.
     Sensitivity,
+    /// What the search for the paper's test bed found.
+    Search,
 }
 
 impl Part {
     /// What is shown unless something else is asked for, in the order of the report.
-    pub const DEFAULT: [Self; 4] = [Self::Cells, Self::Claims, Self::Scoreboard, Self::Sensitivity];
+    pub const DEFAULT: [Self; 5] =
+        [Self::Cells, Self::Claims, Self::Scoreboard, Self::Sensitivity, Self::Search];
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Cells, Self::Glance, Self::Claims, Self::Scoreboard, Self::Sensitivity];
+    pub const ALL: [Self; 6] =
+        [Self::Cells, Self::Glance, Self::Claims, Self::Scoreboard, Self::Sensitivity, Self::Search];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -41,6 +46,7 @@ impl Part {
             Self::Claims => "claims",
             Self::Scoreboard => "scoreboard",
             Self::Sensitivity => "sensitivity",
+            Self::Search => "search",
         }
     }
 
@@ -95,6 +101,11 @@ pub fn text(document: &Document, parts: &[Part], style: Style) -> String {
             Part::Sensitivity => {
                 let _ = writeln!(out, "\n{}", draw(&sensitivity(document), style));
             }
+            Part::Search => {
+                for search in &document.search {
+                    let _ = writeln!(out, "\n{}", search::text(document, search, style));
+                }
+            }
         }
     }
     out
@@ -137,6 +148,10 @@ pub fn markdown(document: &Document, parts: &[Part]) -> String {
             }
             Part::Sensitivity if document.sensitivity.is_empty() => {}
             Part::Sensitivity => sections.push(pipes(&sensitivity(document))),
+            Part::Search if document.search.is_empty() => {}
+            Part::Search => {
+                sections.extend([search::beds(document), search::fates(document)].map(|grid| pipes(&grid)));
+            }
         }
     }
     sections.join("\n")

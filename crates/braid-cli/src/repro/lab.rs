@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use braid_results::claims::{
-    self, Cell, Document, ExperimentResult, LabPlan, Names, Paper, Reproduction, Strip,
+    self, Cell, Coordinates, Document, ExperimentResult, LabPlan, Names, Paper, Reproduction, Strip,
 };
 use braid_study::{Seeds, Store, Study};
 use indexmap::IndexMap;
@@ -107,6 +107,9 @@ fn part(
 ) -> Result<Part, Failure> {
     let mut alone = paper.clone();
     alone.experiment.retain(|own, _| own == id);
+    for (_, experiment) in &mut alone.experiment {
+        experiment.only.extend(plan.map_or_else(Coordinates::default, |plan| plan.only.clone()));
+    }
     let afford = plan.map_or_else(Vec::new, |plan| plan.set.clone());
     let changes = [
         Change { set: afford, cc: IndexMap::new(), only: vec![id.to_owned()] },

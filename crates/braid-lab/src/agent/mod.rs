@@ -7,6 +7,7 @@ mod clock;
 mod counted;
 mod counters;
 mod crowd;
+mod every;
 mod flow;
 mod guest;
 mod here;

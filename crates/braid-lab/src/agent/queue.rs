@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 
 use super::{
-    aqm,
+    aqm, every,
     interfaces::interface,
     netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find},
     told::{Told, agrees, told_loss},
@@ -97,6 +97,18 @@ pub(super) fn set_queue(
     let path = Path { loss: down, seed: bottleneck.seed, ..Path::default() };
     netem(&mut message, &path, bottleneck.limit_packets, bottleneck.rate_bps);
     ask("netem", message)?;
+    if let Loss::Every(counters) = loss {
+        if changes {
+            return Ok(());
+        }
+        let mut message = request("prio", LOSS, BOTTLENECK | 1, flags);
+        every::stage(&mut message);
+        ask("prio", message)?;
+        let mut message = request("pfifo", FIFO, LOSS | 1, flags);
+        message.attribute(2, &NO_LIMIT.to_ne_bytes());
+        ask("pfifo", message)?;
+        return route.request(every::filter(index, LOSS, counters)).map_err(every::explained);
+    }
     let mut message = request("netem", LOSS, BOTTLENECK | 1, flags);
     netem(&mut message, &Path { loss, seed, ..Path::default() }, NO_LIMIT, 0);
     ask("netem", message)
@@ -125,7 +137,10 @@ pub(super) fn verify(route: &mut Netlink, wire: usize, end: usize, queue: &Queue
         } else {
             let down = if bottleneck.down { 1.0 } else { 0.0 };
             given.push((BOTTLENECK, Told { limit, rate_bps, delay_ns: 0, loss: down }));
-            given.push((LOSS, Told { loss, ..nothing }));
+            match queue.path.loss {
+                Loss::Every(_) => given.push((FIFO, Told { limit: NO_LIMIT, ..Told::default() })),
+                _ => given.push((LOSS, Told { loss, ..nothing })),
+            }
         }
     }
     let mut taken = Vec::new();
@@ -178,7 +193,7 @@ fn netem(message: &mut Message, path: &Path, limit: u32, rate_bps: u64) {
     // Uniform between mean - deviation and mean + deviation.
     let deviation = path.jitter_ns / 2;
     let loss = match path.loss {
-        Loss::None | Loss::GilbertElliott(_) => 0,
+        Loss::None | Loss::GilbertElliott(_) | Loss::Every(_) => 0,
         Loss::Bernoulli(p) => probability(p),
         Loss::All => u32::MAX,
     };

@@ -35,7 +35,7 @@ pub(super) fn agrees(given: Told, taken: Told) -> Result<(), String> {
 /// Whether this loss is one that [`Told::loss`] tells.
 pub(super) fn told_loss(loss: Loss) -> f64 {
     match loss {
-        Loss::None | Loss::GilbertElliott(_) => 0.0,
+        Loss::None | Loss::GilbertElliott(_) | Loss::Every(_) => 0.0,
         Loss::Bernoulli(p) => p,
         Loss::All => 1.0,
     }

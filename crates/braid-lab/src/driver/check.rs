@@ -1,8 +1,13 @@
 //! What of a scenario the lab cannot do.
 
-use braid_scenario::model::{self, Scenario, Traffic};
+use braid_scenario::model::{self, Direction, Loss, Scenario, Traffic};
 
-use super::{discipline::refusal, error::Unsupported, programs, routes::is_ipv6};
+use super::{
+    discipline::{is_managed, refusal},
+    error::Unsupported,
+    programs,
+    routes::is_ipv6,
+};
 
 /// What the lab cannot do of a scenario, the first such thing.
 ///
@@ -13,14 +18,13 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
         |key: String, reason: &str| Err(Unsupported { key, reason: reason.to_owned(), remedy: None });
     for link in &scenario.links {
         let base = link.name.split('@').next().unwrap_or_default();
-        for direction in [&link.forward, &link.reverse] {
+        for (direction, forward) in [(&link.forward, true), (&link.reverse, false)] {
             let key = |name: &str| format!("link.{base}.{name}");
             if let Some((own, reason)) = refusal(direction) {
                 return refuse(key(own), reason);
             }
-            let losses = direction.changes.iter().filter_map(|change| change.loss).chain([direction.loss]);
-            if losses.into_iter().any(|loss| matches!(loss, model::Loss::Periodic(_))) {
-                return refuse(key("drop-every"), "the lab loses packets at random only; give a loss");
+            if let Some(reason) = cannot_count(direction, forward) {
+                return refuse(key("drop-every"), reason);
             }
         }
     }
@@ -69,4 +73,61 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
         }
     }
     Ok(())
+}
+
+/// Why the lab cannot lose every n-th packet as this direction wants it.
+fn cannot_count(direction: &Direction, forward: bool) -> Option<&'static str> {
+    let all = direction.changes.iter().filter_map(|change| change.loss).chain([direction.loss]);
+    let n = all.into_iter().find_map(|loss| if let Loss::Periodic(n) = loss { Some(n) } else { None })?;
+    let changes = |change: &model::Change| change.loss.is_some() || change.up.is_some();
+    if direction.changes.iter().any(changes) || !direction.outages.is_empty() {
+        Some(
+            "the lab counts packets from the start of the run, so losses cannot change and the link stays up",
+        )
+    } else if is_managed(direction, forward) {
+        Some("the lab counts packets behind drop-tail queues in packets only")
+    } else if counters(n).is_none() {
+        Some("the kernel counts to 65535; give a number that is the product of two such")
+    } else {
+        None
+    }
+}
+
+/// Two counters of the kernel that count to `n` together.
+pub(super) fn counters(n: u32) -> Option<[u16; 2]> {
+    let pair = |second: u16| {
+        let first = u16::try_from(n / u32::from(second)).ok()?;
+        (n % u32::from(second) == 0).then_some([first, second])
+    };
+    (1..=u16::MAX).find_map(pair)
+}
+
+#[cfg(test)]
+mod tests {
+    use braid_scenario::{Source, embedded};
+
+    use super::{check, counters};
+
+    #[test]
+    fn every_scenario_that_comes_with_braid_runs_on_a_real_kernel() {
+        assert!(embedded().count() > 30);
+        for summary in embedded() {
+            let source = Source::embedded(&summary.name).expect("it is there");
+            for cell in braid_scenario::load(&source, &[]).expect("valid").cells {
+                if let Err(error) = check(&cell) {
+                    panic!("{}: {error:?}", summary.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_counters_of_sixteen_bits_count_to_their_product() {
+        assert_eq!(counters(2), Some([2, 1]));
+        assert_eq!(counters(65_535), Some([65_535, 1]));
+        assert_eq!(counters(65_536), Some([32_768, 2]));
+        assert_eq!(counters(1_000_000), Some([62_500, 16]));
+        assert_eq!(counters(65_537), None);
+        assert_eq!(counters(u32::MAX), None, "65537 divides it");
+    }
 }

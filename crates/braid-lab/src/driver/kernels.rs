@@ -26,13 +26,16 @@ use super::{
 const PINNED: &str = include_str!("../../../../kernel/guests.tsv");
 
 /// What the guest needs of a kernel beyond what is built in, as far as it exists as modules. Dependencies come along.
-const MODULES: [&str; 10] = [
+const MODULES: [&str; 13] = [
     "veth",
     "sch_netem",
     "sch_cbs",
     "sch_red",
     "sch_codel",
     "sch_fq_codel",
+    "sch_prio",
+    "cls_matchall",
+    "act_gact",
     "qemu_fw_cfg",
     "virtio_console",
     "mptcp_diag",

@@ -18,7 +18,7 @@ use braid_scenario::{
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    check::check,
+    check::{check, counters},
     discipline::aqm,
     error::Unsupported,
     routes::{Leg, is_ipv6, legs, queues_of},
@@ -528,7 +528,8 @@ fn crossing(model: &model::Connection, subflow: &model::Subflow) -> Unsupported 
 
 fn loss(loss: model::Loss) -> Loss {
     match loss {
-        model::Loss::None | model::Loss::Periodic(_) => Loss::None,
+        model::Loss::None => Loss::None,
+        model::Loss::Periodic(n) => Loss::Every(counters(n).expect("it has been checked")),
         model::Loss::Bernoulli(p) => Loss::Bernoulli(p),
         model::Loss::GilbertElliott(chain) => {
             Loss::GilbertElliott([chain.to_bad, chain.to_good, chain.loss_good, chain.loss_bad])

@@ -248,7 +248,8 @@ fn of_queue(model: &model::Direction, counted: &QueueAt, if_all_send_on: bool) -
         }
         let served = (counted.packets + counted.lost) as f64;
         let expected = match model.loss {
-            model::Loss::None | model::Loss::Periodic(_) => Some((0.0, 0.0)),
+            model::Loss::None => Some((0.0, 0.0)),
+            model::Loss::Periodic(n) => Some((served / f64::from(n), 2.0)),
             model::Loss::Bernoulli(p) => Some((served * p, SIGMAS * (served * p * (1.0 - p)).sqrt() + 1.0)),
             model::Loss::GilbertElliott(_) => None,
         };

@@ -196,7 +196,7 @@ pub(crate) struct Path {
     pub(crate) jitter_ns: u64,
     /// Whether jitter lets packets overtake each other.
     pub(crate) reordering: bool,
-    /// Random loss.
+    /// What is lost on it.
     pub(crate) loss: Loss,
     /// Seed of its random decisions.
     pub(crate) seed: u64,
@@ -209,7 +209,7 @@ impl Path {
     }
 }
 
-/// Random loss.
+/// Which packets are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Loss {
     /// None.
@@ -219,6 +219,9 @@ pub(crate) enum Loss {
     Bernoulli(f64),
     /// Good to bad, bad to good, loss in the good and in the bad state.
     GilbertElliott([f64; 4]),
+    /// Every packet whose number is a multiple of the product: of the packets that one counter chooses, those that
+    /// the other does.
+    Every([u16; 2]),
     /// Everything.
     All,
 }

@@ -1,6 +1,6 @@
 //! A paper and everything that was measured for it.
 
-use braid_results::claims::{Cause, Fate, Paper, Reproduction, Search, Varied, Verdict};
+use braid_results::claims::{self, Cause, Fate, Paper, Reproduction, Search, Varied, Verdict};
 use indexmap::IndexMap;
 
 /// A paper and what was measured for it.
@@ -60,14 +60,9 @@ impl Page<'_> {
         self.causes.iter().filter(move |cause| cause.claims.iter().any(|id| id == claim))
     }
 
-    pub(super) fn excluded(&self) -> Vec<String> {
-        let causes = self.causes.iter().filter(|cause| !cause.excluded_by.is_empty());
-        causes.flat_map(|cause| cause.claims.clone()).collect()
-    }
-
     /// What became of each claim in everything that was tried, if something was.
     pub(super) fn fates(&self) -> Option<IndexMap<String, Fate>> {
-        Some(Fate::of(self.result, self.search?, &self.excluded()))
+        Some(Fate::of(self.result, self.search?, &claims::excluded(&self.causes)))
     }
 
     pub(super) fn kernel_verdict(&self, claim: &str) -> Option<Verdict> {

@@ -81,6 +81,12 @@ pub fn causes(paper: &str) -> Result<Vec<Cause>, Error> {
     own.map(|(_, id, text)| Cause::parse(id, text)).collect()
 }
 
+/// The claims that other statements of the paper exclude, by its causes.
+pub fn excluded(causes: &[Cause]) -> Vec<String> {
+    let contradicted = causes.iter().filter(|cause| !cause.excluded_by.is_empty());
+    contradicted.flat_map(|cause| cause.claims.clone()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ mod search;
 mod strip;
 pub mod verdict;
 
-pub use causes::{Cause, causes};
+pub use causes::{Cause, causes, excluded};
 pub use document::{Document, Varied};
 pub use evaluate::{
     Cell, ClaimResult, Condition, Estimate, ExperimentResult, Reproduction, TableCell, TableResult, evaluate,

@@ -82,6 +82,9 @@ pub struct LabPlan {
     /// Changes to the scenario, as `--set` takes them.
     #[serde(default)]
     pub set: Vec<String>,
+    /// Which of the experiment's cells are run: parameters and their values; the others may have any.
+    #[serde(default, rename = "where")]
+    pub only: Coordinates,
     /// Why so.
     pub reason: Option<String>,
     /// Why it is left out.

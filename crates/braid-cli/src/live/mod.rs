@@ -228,9 +228,6 @@ struct Past {
     steps: VecDeque<Step>,
 }
 
-/// Namespace, token, and of plain TCP the addresses.
-type Key = (String, Option<u32>, Option<(SocketAddr, SocketAddr)>);
-
 /// Takes samples.
 pub(crate) struct Sampler {
     began: Instant,
@@ -251,7 +248,7 @@ impl Sampler {
     pub(crate) fn take(&mut self) -> (Duration, Vec<Connection>) {
         let now = Instant::now();
         let mut past = HashMap::new();
-        let mut connections: BTreeMap<Key, Connection> = BTreeMap::new();
+        let mut connections: Vec<Connection> = Vec::new();
         self.unseen = 0;
         let hints = braid_kernel::hints().unwrap_or_default();
         for namespace in Namespace::all() {
@@ -260,7 +257,9 @@ impl Sampler {
                 self.unseen += 1;
                 continue;
             };
-            sockets.sort_by_key(|socket| (socket.ids, socket.local, socket.remote));
+            // Subflows of a connection follow each other.
+            sockets.sort_by_key(|socket| (socket.token, socket.ids, socket.local, socket.remote));
+            let first = connections.len();
             let interfaces = braid_kernel::interfaces(&namespace).unwrap_or_default();
             let cookie = if hints.is_empty() { None } else { namespace.cookie().ok() };
             let said: HashMap<u64, Said> =
@@ -268,13 +267,12 @@ impl Sampler {
             for socket in sockets {
                 let Some(flow) = socket.flow else { continue };
                 let mut before = self.past.remove(&socket.cookie).unwrap_or_default();
-                let lone = socket.token.is_none().then_some((socket.local, socket.remote));
-                let key = (namespace.name.clone(), socket.token, lone);
-                let connection = connections.entry(key).or_insert_with(|| Connection {
-                    namespace: namespace.name.clone(),
-                    token: socket.token,
-                    subflows: Vec::new(),
-                });
+                let has_it = |last: &Connection| socket.token.is_some() && last.token == socket.token;
+                if !connections[first..].last().is_some_and(has_it) {
+                    let (namespace, token) = (namespace.name.clone(), socket.token);
+                    connections.push(Connection { namespace, token, subflows: Vec::new() });
+                }
+                let connection = connections.last_mut().expect("there is one now");
                 let number = connection.subflows.len() + 1;
                 let said = said.get(&socket.cookie);
                 connection.subflows.push(subflow(now, number, socket, flow, &before, said, &interfaces));
@@ -298,7 +296,7 @@ impl Sampler {
             }
         }
         self.past = past;
-        (now - self.began, connections.into_values().collect())
+        (now - self.began, connections)
     }
 
     /// What a socket did from look to look, the oldest first.

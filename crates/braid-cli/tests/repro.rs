@@ -282,8 +282,17 @@ fn a_search_says_which_setting_is_most_plausible_and_what_became_of_each_claim()
         assert!(text.contains(part), "{part} is missing in:\n{text}");
     }
     let markdown = shown("markdown");
-    assert!(markdown.contains("| little | as assumed | 2 of 2 | - | - | - | 2 | 2 |"), "{markdown}");
+    assert!(markdown.contains("| little | as assumed | 2 of 2 | 1 to 2 | - | - | - | 2 | 2 |"), "{markdown}");
     assert_eq!(text, place.stdout("repro little.toml --seeds 2 --search --show search"));
+    // Of two papers with other seeds each, nothing else can be shown together.
+    place.write("other.toml", std::fs::read_to_string(place.path().join("little.toml")).unwrap());
+    place.write("more.json", place.stdout("repro other.toml --seeds 3 --search --format json"));
+    let both = place.stdout("repro --from search.json more.json --show search --format markdown");
+    assert!(
+        both.contains("| little |") && both.contains("| other | as assumed | 2 of 2 | 1 to 3 |"),
+        "{both}"
+    );
+    place.refused("repro --from search.json more.json", &["other seeds"]);
 }
 
 #[test]

@@ -40,6 +40,7 @@ pub(crate) fn beds(document: &Document) -> Grid {
         "paper",
         "most plausible test bed",
         "settings tried",
+        "seeds",
         "as assumed, other half",
         "chosen, other half",
         "p",
@@ -53,7 +54,8 @@ pub(crate) fn beds(document: &Document) -> Grid {
             None => ["-"; 3].map(str::to_owned),
         };
         let what = search.settings[search.best].what.clone();
-        [search.paper.clone(), what, tried(search)]
+        let [first, last] = search.seeds;
+        [search.paper.clone(), what, tried(search), format!("{first} to {last}")]
             .into_iter()
             .chain(figures)
             .chain(holds(search).map(|count| count.to_string()))

@@ -4,10 +4,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use braid_report::repro::Part;
 use braid_results::claims::{self, Document};
 
 use crate::Failure;
-use crate::args::ReproArgs;
+use crate::args::{ReproArgs, ReproFormat};
 use crate::command::VERSION;
 
 /// What the results are called in the folder of `--out`.
@@ -25,11 +26,18 @@ pub(super) fn dataset(folder: &Path, documents: &[Document]) -> Result<(), Failu
     Ok(())
 }
 
-/// Documents as one: they must be about the same seeds and changes, and about different experiments.
+/// Documents as one: they must be about the same seeds and changes, and about different experiments. Searches say their
+/// seeds themselves, so that they may have any where nothing else is shown.
 pub(super) fn together(args: &ReproArgs, all: &[Document]) -> Result<Document, Failure> {
     let mut first = all[0].clone();
+    let own_seeds =
+        args.show == [Part::Search] && matches!(args.format, ReproFormat::Table | ReproFormat::Markdown);
     for (document, path) in all.iter().zip(&args.from).skip(1) {
-        first.join(document.clone()).map_err(|why| {
+        let mut document = document.clone();
+        if own_seeds {
+            document.seeds = first.seeds;
+        }
+        first.join(document).map_err(|why| {
             Failure::bad_input(
                 format!("{} and {}: {why}", args.from[0].display(), path.display()),
                 "name one --from, or add --report FILE.html, which shows them side by side",

@@ -8,6 +8,13 @@ use crate::column::Column;
 /// Lines of a heading, the rule below it included.
 const HEADING: usize = 4;
 
+/// Lines of a table, the first its headings; the first `left` columns are texts, the others numbers.
+pub(crate) struct Grid {
+    pub(crate) heads: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) left: usize,
+}
+
 /// The columns to show within `width`: by importance, each rank as a whole if it still fits.
 pub(crate) fn fitting(columns: &[Column], width: Option<usize>) -> Vec<&Column> {
     let Some(width) = width else { return columns.iter().collect() };

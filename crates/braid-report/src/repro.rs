@@ -10,7 +10,7 @@ use braid_results::claims::{
 use comfy_table::{CellAlignment, ContentArrangement, TableComponent, presets};
 
 use crate::Style;
-use crate::layout::{bold, dim, wrap};
+use crate::layout::{Grid, bold, dim, wrap};
 use crate::search;
 
 /// A part of the report.
@@ -54,13 +54,6 @@ impl Part {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|part| part.name() == name)
     }
-}
-
-/// Lines of a table, the first its headings; the first `left` columns are texts, the others numbers.
-pub(crate) struct Grid {
-    pub(crate) heads: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
-    pub(crate) left: usize,
 }
 
 /// For people at a terminal, with a newline after every line.

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use braid_results::claims::{self, Document, Fate, Search};
 
 use crate::Style;
-use crate::layout::{bold, wrap};
-use crate::repro::Grid;
+use crate::layout::{Grid, bold, wrap};
 
 /// For people at a terminal, without a newline after the last line.
 pub(crate) fn text(document: &Document, search: &Search, style: Style) -> String {

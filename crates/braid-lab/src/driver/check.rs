@@ -112,7 +112,7 @@ mod tests {
     fn every_scenario_that_comes_with_braid_runs_on_a_real_kernel() {
         assert!(embedded().count() > 30);
         for summary in embedded() {
-            let source = Source::embedded(&summary.name).expect("it is there");
+            let source = Source::embedded(summary.name).expect("it is there");
             for cell in braid_scenario::load(&source, &[]).expect("valid").cells {
                 if let Err(error) = check(&cell) {
                     panic!("{}: {error:?}", summary.name);

@@ -248,6 +248,10 @@ pub(crate) struct ReproArgs {
     /// What stands for an algorithm of the papers, such as lia=lia:rounding=usec.
     #[arg(long, value_name = "NAME=SPEC,...", value_delimiter = ',')]
     pub(crate) cc: Vec<String>,
+    /// The packet scheduler of MPTCP connections, NAME[:key=value]... Default: minrtt, that of the papers, in the simulator;
+    /// linux, that of unmodified kernels, in the lab.
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) scheduler: Option<String>,
     /// Also run everything with each of the other assumptions that the papers' files list.
     #[arg(long)]
     pub(crate) sensitivity: bool,
@@ -290,7 +294,7 @@ pub(crate) struct ReproArgs {
     pub(crate) out: Option<PathBuf>,
     /// Run nothing; show a repro.json written earlier, or several.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, num_args = 1..,
-        conflicts_with_all = ["what", "set", "cc", "sensitivity", "search", "claim", "dry_run"])]
+        conflicts_with_all = ["what", "set", "cc", "scheduler", "sensitivity", "search", "claim", "dry_run"])]
     pub(crate) from: Vec<PathBuf>,
     /// No progress bar and no notes, only results and errors.
     #[arg(long, short)]

@@ -93,7 +93,7 @@ fn measured(args: &ReproArgs) -> Result<Option<(Document, Option<Store>)>, Failu
     let searched = search::work(args, &papers, &names, &spaces)?;
     let seeds = args.seeds.last() - args.seeds.first() + 1;
     if args.dry_run {
-        let mut text = if args.search { String::new() } else { work.intention(args.seeds) };
+        let mut text = if args.search { String::new() } else { work.intention(args) };
         if args.search {
             text += &search::intention(&papers, &spaces, &searched, seeds);
         }
@@ -115,6 +115,7 @@ fn measured(args: &ReproArgs) -> Result<Option<(Document, Option<Store>)>, Failu
     let document = Document {
         set: args.set.clone(),
         cc: stand_ins(&args.cc)?,
+        scheduler: args.scheduler.clone(),
         search,
         ..Document::new(VERSION, seeds, results.collect())
     };

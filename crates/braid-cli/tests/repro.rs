@@ -309,6 +309,28 @@ fn changes_are_made_where_they_fit_and_told() {
 }
 
 #[test]
+fn another_packet_scheduler_is_used_and_told_and_is_a_column_of_its_own() {
+    let place = place(true);
+    let line = "repro little.toml --seeds 2 --scheduler linux";
+    assert!(place.stdout(&format!("{line} --dry-run")).contains("--cc lia --scheduler linux\n"));
+    let other = place.stdout(&format!("{line} --format json"));
+    let usual = place.stdout("repro little.toml --seeds 2 --format json");
+    assert_eq!((&parse(&other)["scheduler"], &parse(&usual)["scheduler"]), (&"linux".into(), &().into()));
+    assert_ne!(parse(&other)["papers"][0]["claims"], parse(&usual)["papers"][0]["claims"]);
+    place.write("other.json", other);
+    place.write("usual.json", usual);
+    let told = place.stdout("repro --from other.json --show scoreboard");
+    assert!(told.contains("Packet scheduler: linux."), "{told}");
+    place.stdout("repro --from usual.json other.json --report page.html");
+    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    assert!(page.contains("<span class=\"cc\">scheduler linux</span>"), "{page}");
+    place.refused(
+        "repro --from usual.json other.json",
+        &["have other seeds, changes, schedulers or backends"],
+    );
+}
+
+#[test]
 fn wrong_input_is_refused_with_what_there_is() {
     let place = place(true);
     place.write("broken.toml", "title = 3");
@@ -321,6 +343,7 @@ fn wrong_input_is_refused_with_what_there_is() {
         ("repro little.toml --cc lia", "write for instance --cc lia=lia"),
         ("repro little.toml --cc foo=lia", "they have lia, olia"),
         ("repro little.toml --cc lia=foo", "no algorithm is called `foo`"),
+        ("repro little.toml --scheduler foo", "no scheduler is called `foo`"),
         ("repro little.toml --set link.b9.queue=9p", "no scenario of little has that table"),
         ("repro little.toml --set link.b1.queue=fast", "link.b1.queue"),
         ("repro little.toml --seeds 1..9999999", "ask for fewer seeds"),

@@ -60,11 +60,12 @@ pub(crate) fn names() -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Makes the folder of an algorithm. Another braid removes the one that it is in when that is empty, perhaps just now.
+/// Makes a folder of pins. Another braid removes the one that it is in when that is empty, perhaps just now: there is then
+/// none to make it in, or the one that was there is gone when it is looked at.
 pub(crate) fn make(pins: &Path) -> io::Result<()> {
     for _ in 0..100 {
         match fs::create_dir_all(pins) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => {}
             made => return made,
         }
     }

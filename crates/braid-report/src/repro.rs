@@ -329,6 +329,9 @@ fn basis(document: &Document) -> String {
     for (name, spec) in &document.cc {
         let _ = write!(text, " For {name}: {spec}.");
     }
+    if let Some(scheduler) = &document.scheduler {
+        let _ = write!(text, " Packet scheduler: {scheduler}.");
+    }
     text
 }
 

@@ -46,7 +46,9 @@ pub(super) fn document(
         }
     }
     // What the lab cannot do is said now, not after hours of runs.
-    let plans = parts.iter().map(|part| part.work.plan(part.seeds, on_kernel));
+    let plans = parts
+        .iter()
+        .map(|part| part.work.plan(part.seeds, |study| on_kernel(study.schedulers(&args.scheduler))));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let intention = intention(args, papers, &parts, &left_out);
     if args.dry_run {
@@ -93,6 +95,7 @@ pub(super) fn document(
         backend: "lab".to_owned(),
         set: args.set.clone(),
         cc: stand_ins(&args.cc)?,
+        scheduler: args.scheduler.clone(),
         ..Document::new(VERSION, [args.seeds.first(), most], results.collect())
     }))
 }

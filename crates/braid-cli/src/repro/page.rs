@@ -34,8 +34,9 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
                 papers.map(move |paper| (document, paper))
             })
         };
+        let plain = |document: &Document| document.cc.is_empty() && document.scheduler.is_none();
         let of = |backend: &str| {
-            let own = all().filter(|(document, _)| document.backend == backend && document.cc.is_empty());
+            let own = all().filter(|(document, _)| document.backend == backend && plain(document));
             let own = own.map(|(document, paper)| (document.seeds, paper));
             // The first of those with the most seeds.
             own.fold(None, |best: Option<([u64; 2], &Reproduction)>, one| match best {
@@ -44,7 +45,7 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
             })
         };
         let (sim, kernel) = (of("sim"), of("lab").map(|(_, result)| result));
-        let stood_in = || all().filter(|(document, _)| document.backend == "sim" && !document.cc.is_empty());
+        let stood_in = || all().filter(|(document, _)| document.backend == "sim" && !plain(document));
         // What was run on a kernel only, or only with other algorithms, is shown as such, beside nothing.
         let alone = || stood_in().map(|(document, paper)| (document.seeds, paper)).next();
         let Some((seeds, result)) = sim.or_else(|| of("lab")).or_else(alone) else { continue };
@@ -57,7 +58,11 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
             kernel,
             stand_ins: stood_in()
                 .filter(|_| sim.is_some())
-                .map(|(document, result)| StandIn { cc: &document.cc, result })
+                .map(|(document, result)| StandIn {
+                    cc: &document.cc,
+                    scheduler: document.scheduler.as_deref(),
+                    result,
+                })
                 .collect(),
             search: documents.iter().flat_map(|document| &document.search).find(|search| search.paper == key),
             varied: documents
@@ -101,6 +106,9 @@ fn command_of(args: &ReproArgs) -> String {
         }
         if !args.cc.is_empty() {
             words.extend(["--cc".to_owned(), args.cc.join(",")]);
+        }
+        if let Some(scheduler) = &args.scheduler {
+            words.extend(["--scheduler".to_owned(), scheduler.clone()]);
         }
         let flags = [(args.sensitivity, "--sensitivity"), (args.search, "--search")];
         words.extend(flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned()));

@@ -188,7 +188,9 @@ impl Work {
     }
 
     /// What `--dry-run` prints.
-    pub(super) fn intention(&self, seeds: Seeds) -> String {
+    pub(super) fn intention(&self, args: &ReproArgs) -> String {
+        let scheduler =
+            args.scheduler.as_ref().map_or_else(String::new, |text| format!(" --scheduler {text}"));
         let mut text = String::new();
         for study in &self.studies {
             for experiment in &study.experiments {
@@ -196,10 +198,11 @@ impl Work {
                     experiment.set.iter().map(|set| format!(" --set {set}")).collect();
                 let cc: Vec<&str> = experiment.algorithms.values().map(String::as_str).collect();
                 let (id, scenario) = (&experiment.id, &experiment.scenario);
-                let _ = writeln!(text, "{id}: {scenario}{} --cc {}", settings.concat(), cc.join(","));
+                let _ =
+                    writeln!(text, "{id}: {scenario}{} --cc {}{scheduler}", settings.concat(), cc.join(","));
             }
         }
-        let count = self.units.len() as u64 * (seeds.last() - seeds.first() + 1);
+        let count = self.units.len() as u64 * (args.seeds.last() - args.seeds.first() + 1);
         let _ = writeln!(text, "{count} {}", if count == 1 { "run" } else { "runs" });
         text
     }
@@ -233,7 +236,7 @@ impl Work {
 
     /// Runs everything in the simulator, with the store that keeps the runs.
     pub(super) fn measure(&self, args: &ReproArgs) -> Result<(Measured, Option<Store>), Failure> {
-        let (plan, units) = self.plan(args.seeds, |study| study)?;
+        let (plan, units) = self.plan(args.seeds, |study| study.schedulers(&args.scheduler))?;
         let cancel = signal::cancel()?;
         plan.prepare(&cancel, |_| ())?;
         let open = |folder: &PathBuf| Store::open(folder, &plan, &[RESULTS.to_owned()]);
@@ -371,6 +374,7 @@ impl Work {
         Document {
             set: args.set.clone(),
             cc: stand_ins(&args.cc).unwrap_or_default(),
+            scheduler: args.scheduler.clone(),
             sensitivity,
             ..Document::new(VERSION, [args.seeds.first(), args.seeds.last()], results)
         }

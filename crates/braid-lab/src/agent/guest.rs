@@ -135,6 +135,8 @@ fn write_port(port: u16, value: u8) {
     unsafe {
         std::arch::asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags));
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (port, value);
 }
 
 fn work(processors: Processors) -> Result<Done, String> {

@@ -14,7 +14,7 @@ pub struct Page<'a> {
     pub seeds: [u64; 2],
     /// On a real kernel.
     pub kernel: Option<&'a Reproduction>,
-    /// In the simulator, with other algorithms in place of the paper's.
+    /// In the simulator, with other algorithms or another packet scheduler in place of the paper's.
     pub stand_ins: Vec<StandIn<'a>>,
     /// The test bed that was looked for.
     pub search: Option<&'a Search>,
@@ -26,11 +26,13 @@ pub struct Page<'a> {
     pub drawings: IndexMap<String, String>,
 }
 
-/// The paper with other algorithms in the place of its own: a column beside it, never instead.
+/// The paper with other algorithms, or another packet scheduler, in the place of its own: a column beside it, never instead.
 #[derive(Debug)]
 pub struct StandIn<'a> {
     /// What stands for which algorithm of the paper.
     pub cc: &'a IndexMap<String, String>,
+    /// The packet scheduler, if it is another.
+    pub scheduler: Option<&'a str>,
     /// What came of it.
     pub result: &'a Reproduction,
 }
@@ -38,7 +40,9 @@ pub struct StandIn<'a> {
 impl StandIn<'_> {
     /// For people.
     pub(super) fn name(&self) -> String {
-        let each: Vec<String> = self.cc.iter().map(|(name, spec)| format!("{spec} for {name}")).collect();
+        let algorithms = self.cc.iter().map(|(name, spec)| format!("{spec} for {name}"));
+        let scheduler = self.scheduler.map(|scheduler| format!("scheduler {scheduler}"));
+        let each: Vec<String> = algorithms.chain(scheduler).collect();
         each.join(", ")
     }
 

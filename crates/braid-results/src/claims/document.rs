@@ -22,6 +22,9 @@ pub struct Document {
     pub set: Vec<String>,
     /// What was asked to stand for an algorithm of the papers.
     pub cc: IndexMap<String, String>,
+    /// The packet scheduler that was asked for; none where it is the backend's usual one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub scheduler: Option<String>,
     /// In the order asked for.
     pub papers: Vec<Reproduction>,
     /// The same with other assumptions; empty unless asked for.
@@ -97,6 +100,7 @@ impl Document {
             seeds,
             set: Vec::new(),
             cc: IndexMap::new(),
+            scheduler: None,
             papers,
             sensitivity: Vec::new(),
             search: Vec::new(),
@@ -107,12 +111,12 @@ impl Document {
     /// apart become one. Claims that compare experiments of two documents are in neither, and so not in both together.
     ///
     /// # Errors
-    /// If the documents are about other seeds, changes or backends, or have an experiment in common.
+    /// If the documents are about other seeds, changes, schedulers or backends, or have an experiment in common.
     pub fn join(&mut self, other: Self) -> Result<(), String> {
-        if (other.seeds, &other.set, &other.cc, &other.backend)
-            != (self.seeds, &self.set, &self.cc, &self.backend)
+        if (other.seeds, &other.set, &other.cc, &other.scheduler, &other.backend)
+            != (self.seeds, &self.set, &self.cc, &self.scheduler, &self.backend)
         {
-            return Err("have other seeds, changes or backends".to_owned());
+            return Err("have other seeds, changes, schedulers or backends".to_owned());
         }
         for paper in other.papers {
             match self.papers.iter_mut().find(|there| there.paper == paper.paper) {

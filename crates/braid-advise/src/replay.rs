@@ -14,6 +14,8 @@ use crate::choice::{Advice, Figures, Row, Seed};
 pub const CANDIDATES: [&str; 5] = ["cubic", "lia", "olia", "balia", "weave"];
 /// What others use.
 const USUAL: &str = "cubic";
+/// What unmodified Linux sends by; it costs coupled algorithms more than `minrtt` does, so advice for a router is made with it.
+const USUAL_SCHEDULER: &str = "linux";
 
 /// Networks, candidates, and how carefully to look.
 #[derive(Clone, Debug)]
@@ -54,7 +56,7 @@ impl Question {
         self
     }
 
-    /// Packet schedulers; the usual one unless any is named.
+    /// Packet schedulers; `linux`, that of the unmodified kernel, unless any is named.
     #[must_use]
     pub fn schedulers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.schedulers.extend(names.into_iter().map(Into::into));
@@ -106,6 +108,7 @@ impl Question {
     pub fn ask_with(self, mut tell: impl FnMut(usize, usize)) -> Result<Advice, Error> {
         let names =
             if self.candidates.is_empty() { CANDIDATES.map(str::to_owned).to_vec() } else { self.candidates };
+        let tried = if self.schedulers.is_empty() { vec![USUAL_SCHEDULER.to_owned()] } else { self.schedulers };
         let parse =
             |text: &str| Spec::parse(text).map_err(|error| Error::new(Kind::Algorithm, error.to_string()));
         let mut specs: Vec<Spec> = Vec::new();
@@ -129,7 +132,7 @@ impl Question {
         let mut done = 0;
         let plans: Vec<Plan> = halves(self.seeds)
             .map(|(seeds, order)| {
-                let schedulers = self.schedulers.iter().map(String::as_str);
+                let schedulers = tried.iter().map(String::as_str);
                 let mut study = Study::new(Vec::<String>::new()).seeds(seeds).schedulers(schedulers);
                 for (world, file) in &worlds {
                     let planned = |cell: Scenario, specs: &Vec<Spec>| {

@@ -33,6 +33,7 @@ fn where_all_share_a_bottleneck_cubic_on_each_path_harms_others_and_is_not_advis
 fn where_paths_share_nothing_coupling_would_only_cost() {
     let answer = answer(&["d-olia/1", "--duration", "30s"]);
     assert_eq!(answer["choice"]["cc"], "cubic", "{answer:#}");
+    assert_eq!(answer["choice"]["scheduler"], "linux", "what an unmodified kernel has: {answer:#}");
     let text = advise(&["d-olia/1", "--duration", "30s", "--cc", "cubic,lia", "--seeds", "6"]).success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
     assert!(text.contains("Advice: cubic.") && text.contains("Coupling would"), "{text}");

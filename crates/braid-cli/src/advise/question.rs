@@ -35,7 +35,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',', default_values_t = CANDIDATES.map(String::from),
           add = ArgValueCompleter::new(complete::specs))]
     pub(super) cc: Vec<String>,
-    /// Packet schedulers to try with each. Default: the usual one.
+    /// Packet schedulers to try with each. Default: linux, that of the unmodified kernel.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(super) scheduler: Vec<String>,
     /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included; at least 5.

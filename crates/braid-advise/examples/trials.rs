@@ -6,17 +6,19 @@
 //!
 //! | option | |
 //! |---|---|
-//! | `running=test` | each path alone, then each two together, before advice |
+//! | `running=test` | a test before advice: each path alone, then beside a crowd on each other one |
 //! | `running=CC` | what runs while it is looked at; `cubic` |
 //! | `truth=rate,rtt,queue,loss,share,background` | told to the estimate instead of what it found |
 //! | `only=again` | the advice is made from the network itself, with other seeds: what chance alone gets wrong |
 //! | `only=truth` | the candidates in the networks themselves, and nothing else |
 //! | `only=sharing` | how many pairs of paths a test tells right, and nothing else |
+//! | `only=measured` | the scenarios that a test makes of the networks |
+//! | `only=evidence` | what each pair of paths shows in a test, for `fit.py` |
 //! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
 //!
 //! In each network `case/N` all candidates are simulated, too. The choice does harm if there a flow loses more than 10 %, at 95 %
-//! confidence, against one CUBIC TCP at each bottleneck in its place; it is right if it does not, and its utility is within 5 % of that
-//! of the best candidate by which nobody loses more than 10 % on average.
+//! confidence, against one CUBIC TCP at each bottleneck in its place, and it is not one CUBIC at each bottleneck itself; it is right if it
+//! does not, and its utility is within 5 % of that of the best candidate by which nobody loses more than 10 % on average.
 
 #![allow(clippy::print_stdout, reason = "its results")]
 
@@ -27,9 +29,7 @@ use std::path::{Path as File, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use braid_advise::{
-    Advice, Discipline, Look, MOST_HARM, Measured, Question, Row, Seen, Sharing, estimate, probe,
-};
+use braid_advise::{Advice, Discipline, Look, Measured, Question, Row, Seen, Sharing, estimate, probe};
 use braid_algorithms::Spec;
 use braid_results::measure::{SubflowCounts, SubflowSample};
 use braid_scenario::model::{self, Loss, QueueLimit, Scenario, Traffic};
@@ -73,6 +73,16 @@ fn main() -> ExitCode {
     println!("case,kind,sharing,chosen,best,utility,harm");
     for number in first..=last {
         let network = Source::find(&format!("case/{number}")).expect("every number is a case");
+        if options.only == "measured" {
+            for scenario in tested(&network, &options).expect("it can be measured").scenarios("measured") {
+                println!("{}", scenario.text);
+            }
+            continue;
+        }
+        if options.only == "evidence" {
+            print_evidence(number, &network);
+            continue;
+        }
         if options.only == "sharing" {
             let file = load(&network, &[]).expect("cases are right");
             let found = tested(&network, &options).map(|measured| sharing(&measured, &file.cells[0]));
@@ -124,8 +134,7 @@ fn main() -> ExitCode {
         };
         let chosen = of(other.as_ref().unwrap_or(&truth), advice.choice());
         let best = truth.rows.iter().filter(|row| row.is_fair()).map(Row::utility).fold(0.0, f64::max);
-        // By chance, too: no candidate is spared.
-        let harms = chosen.is_none_or(|row| row.least_harm() > MOST_HARM);
+        let harms = chosen.is_none_or(Row::is_harmful);
         let utility = chosen.map_or(0.0, Row::utility);
         let right = !harms && utility >= NEAR * best;
         counts[1] += usize::from(right);
@@ -314,37 +323,53 @@ fn looks(subflows: &[&SubflowCounts]) -> Vec<Look> {
     looks
 }
 
-/// The same from a test in the network: each path alone, then two at a time.
+/// The same from a test in the network.
 fn tested(network: &Source, options: &Options) -> Result<Measured, String> {
+    let (cell, phases) = test(network)?;
+    let names: Vec<String> =
+        cell.connections[0].subflows.iter().map(|subflow| subflow.name.clone()).collect();
+    let mut measured = probe::estimate(&names, &phases).map_err(|reason| reason.to_string())?;
+    tell(&mut measured, &cell, &options.truth);
+    Ok(measured)
+}
+
+fn print_evidence(number: u64, network: &Source) {
+    let Ok((cell, phases)) = test(network) else { return };
+    let subflows = &cell.connections[0].subflows;
+    for pair in probe::evidence(subflows.len(), &phases) {
+        let [one, other] = [pair.one, pair.other].map(|place| cell.bottleneck(&subflows[place].route));
+        let shows: Vec<String> = pair.shows.iter().map(|shows| format!("{shows:.4}")).collect();
+        println!("{number};{};{};{}", case::kind(number), u8::from(one == other), shows.join(";"));
+    }
+}
+
+/// The network, and what the phases of a test show there.
+fn test(network: &Source) -> Result<(Scenario, Vec<probe::Phase>), String> {
     let mut file = load(network, &[]).map_err(|error| error.to_string())?;
     let cell = file.cells[0].clone();
-    let subflows = &cell.connections[0].subflows;
-    let phases = probe::phases(subflows.len());
-    let (probing, flows) = probing(&cell, &phases);
+    let phases = probe::phases(cell.connections[0].subflows.len());
+    let (probing, connections) = probing(&cell, &phases);
     file.cells = vec![probing];
     let planned = Planned { file, specs: vec![Spec::parse("cubic").expect("it comes with Braid")] };
     let study = Study::new(Vec::<String>::new()).planned(planned).seeds(99..=99);
     let plan = study.check().map_err(|error| error.to_string())?;
     let results = plan.execution().samples().collect().map_err(|error| error.to_string())?;
     let measurements = results.measurements()[0].as_ref().ok_or_else(|| results.runs()[0].status.clone())?;
-    let phase = |(number, paths): (usize, &Vec<usize>)| {
+    let phase = |(number, flows): (usize, Vec<usize>)| {
         let subflows: Vec<&SubflowCounts> =
-            flows[number].iter().map(|&flow| &measurements.connections[flow].subflows[0]).collect();
+            connections[number].iter().map(|&flow| &measurements.connections[flow].subflows[0]).collect();
         let begin_s = number as f64 * (probe::PHASE_S + probe::PAUSE_S);
         let mut looks = looks(&subflows);
         looks.retain(|look| {
             look.at_s >= begin_s + probe::BEGINNING_S && look.at_s < begin_s + probe::PHASE_S - 0.05
         });
-        probe::Phase { paths: paths.clone(), looks }
+        probe::Phase { flows, looks }
     };
-    let phases: Vec<probe::Phase> = phases.iter().enumerate().map(phase).collect();
-    let names: Vec<String> = subflows.iter().map(|subflow| subflow.name.clone()).collect();
-    let mut measured = probe::estimate(&names, &phases).map_err(|reason| reason.to_string())?;
-    tell(&mut measured, &cell, &options.truth);
-    Ok(measured)
+    let phases = phases.into_iter().enumerate().map(phase).collect();
+    Ok((cell, phases))
 }
 
-/// The network with a TCP flow for each path and phase in place of the connection, and their places.
+/// The network with the TCP flows of each phase in place of the connection, and their places.
 fn probing(cell: &Scenario, phases: &[Vec<usize>]) -> (Scenario, Vec<Vec<usize>>) {
     let length = (probe::PHASE_S * 1e9) as u64;
     let each = length + (probe::PAUSE_S * 1e9) as u64;
@@ -360,7 +385,7 @@ fn probing(cell: &Scenario, phases: &[Vec<usize>]) -> (Scenario, Vec<Vec<usize>>
             let mut subflow = asked.subflows[place].clone();
             subflow.join_delay_ns = None;
             cell.connections.push(model::Connection {
-                name: format!("probe-{number}-{place}"),
+                name: format!("probe-{number}-{}", of_phase.len()),
                 kind: model::Kind::Tcp,
                 cc: Some("cubic".to_owned()),
                 scheduler: None,

@@ -24,6 +24,8 @@ pub(crate) struct Figures {
     pub(crate) losses: Vec<Vec<f64>>,
     /// Whether it is what it is compared with: one CUBIC at each bottleneck, at most.
     pub(crate) usual: bool,
+    /// Whether it is uncoupled and has several subflows at one bottleneck.
+    pub(crate) several_shares: bool,
 }
 
 /// The lower end of the 95 % confidence interval.
@@ -76,6 +78,12 @@ impl Row {
         !self.figures.is_empty() && self.figures.iter().all(|figures| figures.usual)
     }
 
+    /// Whether it is uncoupled with several subflows at one bottleneck, in a network that it may be: it has as many shares as subflows
+    /// there, though chance may make less of it in a simulation.
+    pub fn has_several_shares(&self) -> bool {
+        self.figures.iter().any(|figures| figures.several_shares)
+    }
+
     /// What the flow loses on average that loses most.
     pub fn mean_harm(&self) -> f64 {
         self.losses().map(|losses| losses.mean).fold(f64::NEG_INFINITY, f64::max)
@@ -96,10 +104,12 @@ impl Row {
         !self.is_usual() && self.least_harm() > MOST_HARM
     }
 
-    /// Whether it is certain that others keep what is theirs: nobody loses more than [`MOST_HARM`], at 95 % confidence.
+    /// Whether it is certain that others keep what is theirs: it [has one share](Row::has_several_shares), and nobody loses more than
+    /// [`MOST_HARM`], at 95 % confidence.
     pub fn is_surely_fair(&self) -> bool {
         let most = |losses: Statistics| losses.mean + losses.ci95.unwrap_or(f64::INFINITY);
-        self.is_usual() || self.losses().all(|losses| most(losses) <= MOST_HARM)
+        let all_keep_theirs = || self.losses().all(|losses| most(losses) <= MOST_HARM);
+        self.is_usual() || !self.has_several_shares() && all_keep_theirs()
     }
 
     /// Goodput where it meets nobody but who is in the network's file, bits per second.
@@ -198,7 +208,12 @@ mod tests {
         let seed = |extra: f64| Seed { alone_bps: (mbit + extra) * 1e6, beside_bps: (mbit + extra) * 1e6 };
         // By chance a loss is a little more or less: ± 0.03 at 95 %.
         let losses: Vec<f64> = (0..6).map(|n| harm + if n % 2 == 0 { 0.026 } else { -0.026 }).collect();
-        row.add(Figures { seeds: vec![seed(0.0), seed(0.1)], losses: vec![losses], usual: false });
+        row.add(Figures {
+            seeds: vec![seed(0.0), seed(0.1)],
+            losses: vec![losses],
+            usual: false,
+            several_shares: false,
+        });
         row
     }
 
@@ -235,6 +250,14 @@ mod tests {
     }
 
     #[test]
+    fn who_has_several_shares_of_a_bottleneck_is_not_chosen_though_nobody_loses_in_the_simulation() {
+        let mut cubic = row("cubic", 30.0, 0.0);
+        cubic.figures[0].several_shares = true;
+        assert!(cubic.is_fair() && !cubic.is_surely_fair());
+        assert_eq!(Advice::of(vec![cubic, row("lia", 18.0, 0.0)]).choice().spec, "lia");
+    }
+
+    #[test]
     fn of_those_that_hardly_differ_the_first_is_chosen() {
         assert_eq!(choice(&[("cubic", 19.8, 0.0), ("lia", 18.0, 0.0), ("olia", 20.0, 0.0)]), "cubic");
     }
@@ -248,7 +271,7 @@ mod tests {
     fn of_several_networks_the_worst_harm_counts_and_all_goodputs() {
         let mut one = row("cubic", 10.0, 0.0);
         let seeds = vec![Seed { alone_bps: 40e6, beside_bps: 40e6 }; 2];
-        one.add(Figures { seeds, losses: vec![vec![0.4, 0.4]], usual: false });
+        one.add(Figures { seeds, losses: vec![vec![0.4, 0.4]], ..Figures::default() });
         assert!(!one.is_fair());
         assert!((one.utility() / 20.05e6 - 1.0).abs() < 0.001, "{}", one.utility());
         let gain = one.gain_over(&row("lia", 10.0, 0.0));

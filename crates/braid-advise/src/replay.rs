@@ -108,7 +108,8 @@ impl Question {
     pub fn ask_with(self, mut tell: impl FnMut(usize, usize)) -> Result<Advice, Error> {
         let names =
             if self.candidates.is_empty() { CANDIDATES.map(str::to_owned).to_vec() } else { self.candidates };
-        let tried = if self.schedulers.is_empty() { vec![USUAL_SCHEDULER.to_owned()] } else { self.schedulers };
+        let tried =
+            if self.schedulers.is_empty() { vec![USUAL_SCHEDULER.to_owned()] } else { self.schedulers };
         let parse =
             |text: &str| Spec::parse(text).map_err(|error| Error::new(Kind::Algorithm, error.to_string()));
         let mut specs: Vec<Spec> = Vec::new();
@@ -194,8 +195,9 @@ impl Question {
                     (groups[first + scheduler], groups[first + each + scheduler])
                 };
                 let seeds = world.seeds(alone, beside);
-                let usual = row.spec == USUAL && world.has_one_path_each(&row.only);
-                row.add(Figures { seeds, losses: world.losses(beside, instead), usual });
+                let one_each = world.has_one_path_each(&row.only);
+                let (usual, several_shares) = (row.spec == USUAL && one_each, !row.is_coupled && !one_each);
+                row.add(Figures { seeds, losses: world.losses(beside, instead), usual, several_shares });
             }
         }
         Ok(Advice::of(rows))

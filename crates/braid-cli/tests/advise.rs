@@ -19,6 +19,7 @@ fn answer(arguments: &[&str]) -> serde_json::Value {
 fn where_all_share_a_bottleneck_cubic_on_each_path_harms_others_and_is_not_advised() {
     let answer = answer(&["everyday/shared", "--duration", "30s"]);
     assert_eq!(answer["candidates"][0]["fair"], false, "{answer:#}");
+    assert_eq!(answer["candidates"][0]["several_shares"], true, "{answer:#}");
     assert_eq!(answer["choice"]["fair"], true, "{answer:#}");
     let usual = answer["candidates"].as_array().unwrap().last().unwrap();
     assert_eq!(usual["usual"], true, "{answer:#}");

@@ -39,6 +39,7 @@ fn document(Answer { about, advice, current, notes }: &Answer) -> serde_json::Va
             "usual": row.is_usual(),
             "harm": row.harm().map(|harm| json!({"mean": harm.mean, "ci95": harm.ci95})),
             "fair": row.is_fair(),
+            "several_shares": row.has_several_shares(),
         })
     };
     let choice = advice.choice();
@@ -75,7 +76,11 @@ fn write(text: &mut String, Answer { about, advice, current, notes }: &Answer) -
     for row in &advice.rows {
         let mark = if std::ptr::eq(row, choice) { '*' } else { ' ' };
         let harm = row.harm().as_ref().map_or_else(|| "-".into(), percent);
-        let unfair = if row.is_fair() { "" } else { "  too much" };
+        let unfair = match row {
+            row if !row.is_fair() => "  too much",
+            row if row.has_several_shares() => "  several shares",
+            _ => "",
+        };
         writeln!(
             text,
             "{mark} {:width$}  {:>9.2}  {:>9.2}  {harm:>14}{unfair}",

@@ -46,12 +46,12 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
     consent(args, &about, limit, phases.len(), length)?;
     let share = limit / phases.len() as u64;
     let mut seen = Vec::new();
-    for (number, paths) in phases.into_iter().enumerate() {
+    let count = phases.len();
+    for (number, flows) in phases.into_iter().enumerate() {
+        let from: Vec<IpAddr> = flows.iter().map(|&path| args.from[path]).collect();
         if !args.quiet {
-            let of: Vec<IpAddr> = paths.iter().map(|&path| args.from[path]).collect();
-            eprintln!("{} of {}: {}", number + 1, probe::phases(args.from.len()).len(), list(&of));
+            eprintln!("{} of {count}: {}", number + 1, list(&from));
         }
-        let from: Vec<IpAddr> = paths.iter().map(|&path| args.from[path]).collect();
         let looks = phase(&from, to, length, share)?;
         if looks.len() < FEWEST {
             return Err(Failure::bad_input(
@@ -62,7 +62,7 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
                 "allow more; what it takes is the rate of the path for 6 s and more, for each phase",
             ));
         }
-        seen.push(probe::Phase { paths, looks });
+        seen.push(probe::Phase { flows, looks });
         thread::sleep(Duration::from_secs_f64(probe::PAUSE_S));
     }
     let names: Vec<String> = (1..=args.from.len()).map(|path| format!("path-{path}")).collect();
@@ -102,8 +102,14 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
     apply(args, &advice, &Place { namespace: Namespace::own(), addresses })
 }
 
+/// Each address once, and how often it is there: `192.0.2.7 (8 flows), 198.51.100.7`.
 fn list(addresses: &[IpAddr]) -> String {
-    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    let of = |same: &[IpAddr]| match same {
+        [one] => one.to_string(),
+        [one, ..] => format!("{one} ({} flows)", same.len()),
+        [] => String::new(),
+    };
+    addresses.chunk_by(|one, other| one == other).map(of).collect::<Vec<_>>().join(", ")
 }
 
 /// An address of the host that can be reached from there.

@@ -73,20 +73,7 @@ fn main() -> ExitCode {
     println!("case,kind,sharing,chosen,best,utility,harm");
     for number in first..=last {
         let network = Source::find(&format!("case/{number}")).expect("every number is a case");
-        if options.only == "measured" {
-            for scenario in tested(&network, &options).expect("it can be measured").scenarios("measured") {
-                println!("{}", scenario.text);
-            }
-            continue;
-        }
-        if options.only == "evidence" {
-            print_evidence(number, &network);
-            continue;
-        }
-        if options.only == "sharing" {
-            let file = load(&network, &[]).expect("cases are right");
-            let found = tested(&network, &options).map(|measured| sharing(&measured, &file.cells[0]));
-            println!("{number},{},{}", case::kind(number), found.unwrap_or_else(|reason| reason));
+        if says_only(number, &network, &options) {
             continue;
         }
         let truth = ask(&options, vec![network.clone()], SEEDS.into());
@@ -331,6 +318,25 @@ fn tested(network: &Source, options: &Options) -> Result<Measured, String> {
     let mut measured = probe::estimate(&names, &phases).map_err(|reason| reason.to_string())?;
     tell(&mut measured, &cell, &options.truth);
     Ok(measured)
+}
+
+/// Whether what the test shows is all that is asked for.
+fn says_only(number: u64, network: &Source, options: &Options) -> bool {
+    match options.only.as_str() {
+        "measured" => {
+            for scenario in tested(network, options).expect("it can be measured").scenarios("measured") {
+                println!("{}", scenario.text);
+            }
+        }
+        "evidence" => print_evidence(number, network),
+        "sharing" => {
+            let file = load(network, &[]).expect("cases are right");
+            let found = tested(network, options).map(|measured| sharing(&measured, &file.cells[0]));
+            println!("{number},{},{}", case::kind(number), found.unwrap_or_else(|reason| reason));
+        }
+        _ => return false,
+    }
+    true
 }
 
 fn print_evidence(number: u64, network: &Source) {

@@ -120,26 +120,19 @@ pub struct Evidence {
     pub one: usize,
     /// Place of the other.
     pub other: usize,
-    /// Each with its weight ([`NAMES`]).
+    /// Ratios by their logarithm: what the single flow has beside the crowd, of what it had alone; what the crowd has, of what a
+    /// single flow had there; how unequal the rates of both paths are alone; how unequal the waits on both are at the same time; and
+    /// the correlation of these waits.
     pub shows: [f64; 5],
 }
 
-/// What [`Evidence::shows`]; rates and waits by the logarithm of a ratio.
-pub const NAMES: [&str; 5] = [
-    "what the single flow has beside the crowd, of what it had alone",
-    "what the crowd has, of what a single flow had there",
-    "the rates of both paths alone: how unequal",
-    "the waits on both at the same time: how unequal",
-    "the waits on both at the same time: their correlation",
-];
-
-/// Weights in the same order, and what there is to be overcome: by logistic regression over the pairs of 380 random networks
-/// (examples/fit.py).
+/// Weights of [what a pair shows](Evidence::shows), and what there is to be overcome: by logistic regression over the pairs of 380
+/// random networks (examples/fit.py).
 const WEIGHTS: [f64; 5] = [-3.99, 1.74, -2.35, -5.28, 5.22];
 const BIAS: f64 = -3.12;
 /// Chance makes outliers: no pair says more than this.
 const MOST: f64 = 6.0;
-/// What is not known by at least this is not known: 2.7 to 1.
+/// Where the odds are nearer to even than this, it is not known: 2.7 to 1.
 const SURE: f64 = 1.0;
 
 impl Evidence {

@@ -1,14 +1,14 @@
 //! The BPF file system, where what is loaded stays when the tool ends.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
 use libbpf_rs::MapHandle;
 use rustix::{
-    fs::statfs,
+    fs::{FlockOperation, flock, statfs},
     io::Errno,
     mount::{MountFlags, mount},
 };
@@ -29,17 +29,51 @@ pub(crate) fn is_mounted() -> bool {
     statfs(BPFFS).is_ok_and(|info| i128::from(info.f_type) == MAGIC)
 }
 
-/// Makes sure that there is a BPF file system.
-pub(crate) fn ensure() -> Result<(), Error> {
-    if is_mounted() {
-        return Ok(());
+/// Makes sure that there is a BPF file system, and [locks](lock) it.
+pub(crate) fn ensure() -> Result<Lock, Error> {
+    if !is_mounted() {
+        mount("bpf", BPFFS, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)
+            .map_err(|error| match error {
+                Errno::PERM => Error::NoPrivileges,
+                other => Error::NoBpffs { report: other.to_string() },
+            })?;
     }
-    mount("bpf", BPFFS, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None).map_err(
-        |error| match error {
-            Errno::PERM => Error::NoPrivileges,
-            other => Error::NoBpffs { report: other.to_string() },
-        },
-    )
+    lock().map_err(|error| match error {
+        Error::NotYours { .. } => Error::NoPrivileges,
+        other => other,
+    })
+}
+
+/// What is pinned stays as it is, or as its owner makes it, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "closing it gives the lock back")] Option<File>);
+
+/// Waits until no other braid reads or changes what is pinned, and keeps the others out. What one makes sure of, such as the
+/// maps of the hints, another would otherwise remove as unused before it is used.
+pub(crate) fn lock() -> Result<Lock, Error> {
+    lock_as(FlockOperation::LockExclusive)
+}
+
+/// Waits until no other braid changes what is pinned, and keeps those that would out: half of what is loaded may be pinned
+/// meanwhile.
+pub(crate) fn lock_to_read() -> Result<Lock, Error> {
+    lock_as(FlockOperation::LockShared)
+}
+
+fn lock_as(operation: FlockOperation) -> Result<Lock, Error> {
+    let failed = |error: io::Error| match error.kind() {
+        // Some systems let only root into the file system.
+        ErrorKind::PermissionDenied => Error::NotYours { pin: folder() },
+        _ => Error::Kernel { doing: format!("locking {BPFFS}"), report: error.to_string() },
+    };
+    // Not the folder: that comes and goes.
+    let file_system = match File::open(BPFFS) {
+        // Then nothing is pinned.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Lock(None)),
+        opened => opened.map_err(failed)?,
+    };
+    flock(&file_system, operation).map_err(|error| failed(error.into()))?;
+    Ok(Lock(Some(file_system)))
 }
 
 /// The names of the loaded, sorted.
@@ -58,18 +92,6 @@ pub(crate) fn names() -> Result<Vec<String>, Error> {
         .collect();
     names.sort();
     Ok(names)
-}
-
-/// Makes a folder of pins. Another braid removes the one that it is in when that is empty, perhaps just now: there is then
-/// none to make it in, or the one that was there is gone when it is looked at.
-pub(crate) fn make(pins: &Path) -> io::Result<()> {
-    for _ in 0..100 {
-        match fs::create_dir_all(pins) {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => {}
-            made => return made,
-        }
-    }
-    fs::create_dir_all(pins)
 }
 
 /// The pin of a version's spec. A version is what was loaded under a name at some time; its number is that of the map that
@@ -117,43 +139,4 @@ pub(crate) fn remove(pins: &Path) {
     }
     let _ = fs::remove_dir(pins);
     let _ = fs::remove_dir(folder());
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{
-        sync::atomic::{AtomicBool, Ordering},
-        thread,
-        time::Duration,
-    };
-
-    use super::*;
-
-    #[test]
-    fn folders_are_made_while_another_removes_the_empty_one_above_them() {
-        let place = tempfile::tempdir().unwrap();
-        let above = place.path().join("braid");
-        let is_over = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                // With rests, so that where making is slow not each of its attempts meets a removal.
-                for pause_us in [10; 19].into_iter().chain([2000]).cycle() {
-                    if is_over.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    let _ = fs::remove_dir(&above);
-                    thread::sleep(Duration::from_micros(pause_us));
-                }
-            });
-            let mut made = Vec::new();
-            for _ in 0..10_000 {
-                let pins = above.join("lia");
-                made.push(make(&pins));
-                let _ = fs::remove_dir(pins);
-            }
-            is_over.store(true, Ordering::Relaxed);
-            let failed: Vec<_> = made.into_iter().filter_map(Result::err).collect();
-            assert!(failed.is_empty(), "{} of 10000: {:?}", failed.len(), failed[0]);
-        });
-    }
 }

@@ -70,6 +70,7 @@ pub struct Use {
 pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     check_name(name)?;
     crate::object::check_kernel()?;
+    let _lock = bpffs::ensure()?;
     hints::ensure()?;
     // Where nothing came to be loaded, nothing is left.
     register(spec, name).inspect_err(|_| hints::tidy())
@@ -84,7 +85,7 @@ fn register(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     let before = match map(&mut object, ops)?.attach_struct_ops() {
         Ok(mut link) => {
             bpffs::remove(&pins);
-            bpffs::make(&pins).map_err(|error| pinning(&pins, &error))?;
+            fs::create_dir_all(&pins).map_err(|error| pinning(&pins, &error))?;
             link.pin(pins.join("link")).map_err(failed("pinning"))?;
             None
         }
@@ -216,6 +217,7 @@ fn pinning(pins: &Path, error: &io::Error) -> Error {
 /// # Errors
 /// If this process may not inspect it.
 pub fn loaded() -> Result<Vec<Loaded>, Error> {
+    let _lock = bpffs::lock_to_read()?;
     let look = |name: String| {
         let pins = bpffs::folder().join(&name);
         let [a0, a1, a2, a3, a4, a5, a6, a7, a8, losses @ ..] = pinned_counts(&pins)?;
@@ -290,6 +292,7 @@ pub fn uses(kernel_name: &str) -> Vec<Use> {
 /// # Errors
 /// If it is not loaded, in use, or this process may not unload it.
 pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
+    let lock = bpffs::lock()?;
     let names = bpffs::names()?;
     if !names.iter().any(|loaded| loaded == name) {
         return Err(Error::NotLoaded { name: name.to_owned(), loaded: names });
@@ -310,6 +313,7 @@ pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
     drop(link);
     bpffs::remove(&pins);
     hints::tidy();
+    drop(lock);
     wait_until_gone(&kernel_name)?;
     Ok(users.into_iter().filter(|user| !user.sockets.is_empty()).collect())
 }

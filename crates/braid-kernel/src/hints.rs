@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File},
+    fs,
     net::{IpAddr, Ipv6Addr},
     path::PathBuf,
 };
@@ -10,7 +10,6 @@ use std::{
 use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle, MapType};
 use libbpf_sys::{BPF_F_MMAPABLE, BPF_F_NO_PREALLOC, bpf_map_create_opts};
-use rustix::fs::{FlockOperation, flock};
 
 use crate::{
     Error, Namespace,
@@ -109,11 +108,10 @@ fn failed(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> Error {
     }
 }
 
-/// Makes sure that the maps are pinned. Returns whether they were not.
+/// Makes sure that the maps are pinned; the file system is locked. Returns whether they were not.
 pub(crate) fn ensure() -> Result<bool, Error> {
-    bpffs::ensure()?;
     let pins = bpffs::folder();
-    bpffs::make(&pins).map_err(|error| match error.kind() {
+    fs::create_dir_all(&pins).map_err(|error| match error.kind() {
         std::io::ErrorKind::PermissionDenied => Error::NoPrivileges,
         _ => Error::Kernel { doing: format!("creating {}", pins.display()), report: error.to_string() },
     })?;
@@ -136,22 +134,16 @@ pub(crate) fn ensure() -> Result<bool, Error> {
         let name = ["braid_hints", "braid_hinted"][which];
         let mut map = MapHandle::create(kind, Some(name), key, value, entries, &options)
             .map_err(failed("creating a map for hints"))?;
-        match map.pin(path(which)) {
-            // Another braid does the same.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            pinned => {
-                pinned.map_err(failed("pinning the hints"))?;
-                is_new = true;
-            }
-        }
+        map.pin(path(which)).map_err(failed("pinning the hints"))?;
+        is_new = true;
     }
     Ok(is_new)
 }
 
-/// Removes the maps where nothing is stated and nothing is loaded.
+/// Removes the maps where nothing is stated and nothing is loaded; the file system is locked.
 pub(crate) fn tidy() {
     let is_unused =
-        bpffs::names().is_ok_and(|names| names.is_empty()) && hints().is_ok_and(|hints| hints.is_empty());
+        bpffs::names().is_ok_and(|names| names.is_empty()) && stated().is_ok_and(|hints| hints.is_empty());
     if is_unused {
         for which in 0..SHARED.len() {
             let _ = fs::remove_file(path(which));
@@ -165,6 +157,11 @@ pub(crate) fn tidy() {
 /// # Errors
 /// If this process may not read them.
 pub fn hints() -> Result<Vec<Hint>, Error> {
+    let _lock = bpffs::lock_to_read()?;
+    stated()
+}
+
+fn stated() -> Result<Vec<Hint>, Error> {
     // Some systems let only root into the file system.
     bpffs::names()?;
     if !path(0).exists() {
@@ -194,17 +191,10 @@ pub fn hint_of(hints: &[Hint], namespace: u64, local: IpAddr, interface: Option<
     stated(&Place::Address(local.to_canonical())).or_else(by_interface)
 }
 
-/// Changes what is stated, with nobody else changing it meanwhile, and tells what is loaded.
+/// Changes what is stated, and tells what is loaded; the file system is locked.
 fn change<T>(change: impl FnOnce(&MapHandle, &[Hint]) -> Result<T, Error>) -> Result<T, Error> {
-    let folder = bpffs::folder();
-    let failure = |doing: &str, report: String| Error::Kernel {
-        doing: format!("{doing} {}", folder.display()),
-        report,
-    };
-    let lock = File::open(&folder).map_err(|error| failure("opening", error.to_string()))?;
-    flock(&lock, FlockOperation::LockExclusive).map_err(|error| failure("locking", error.to_string()))?;
     let map = pinned_map(&path(0))?;
-    let result = change(&map, &hints()?);
+    let result = change(&map, &stated()?);
     let generation = pinned_map(&path(1))?;
     let only = 0_u32.to_ne_bytes();
     let value = generation.lookup(&only, MapFlags::ANY).map_err(failed("reading the hints' generation"))?;
@@ -234,6 +224,7 @@ pub struct Stated {
 pub fn state_hints(namespace: &Namespace, groups: &[Vec<Place>]) -> Result<Stated, Error> {
     let netns = namespace.cookie()?;
     check_kernel()?;
+    let _lock = bpffs::ensure()?;
     let is_new = ensure()?;
     let is_unheard = is_new && !bpffs::names()?.is_empty();
     let bottlenecks = change(|map, before| {
@@ -279,6 +270,7 @@ pub fn withdraw_hints(withdrawn: &[Hint]) -> Result<(), Error> {
     if withdrawn.is_empty() {
         return Ok(());
     }
+    let _lock = bpffs::lock()?;
     change(|map, _| {
         for hint in withdrawn {
             match map.delete(bytemuck::bytes_of(&hint.place.key(hint.namespace))) {

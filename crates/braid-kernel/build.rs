@@ -50,7 +50,7 @@ fn build() -> Result<(), String> {
     list.push_str("]\n");
     fs::write(out.join("objects.rs"), list).map_err(|error| error.to_string())?;
 
-    for name in ["fixed_test", "published"] {
+    for name in ["fixed_test", "published", "rtts"] {
         compile(&clang, &root, &kernel.join(format!("{name}.bpf.c")), 0, &out.join(format!("{name}.bpf.o")))?;
     }
     Ok(())

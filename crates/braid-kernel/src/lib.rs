@@ -17,6 +17,7 @@ mod hints;
 mod namespace;
 mod object;
 mod parity;
+mod rtts;
 mod scheduler;
 mod sockets;
 mod trace;
@@ -30,6 +31,7 @@ pub use hints::{Hint, MAX_HINTS, Place, Stated, hint_of, hints, state_hints, wit
 pub use namespace::{Namespace, available, default, may_be_default, noted_default, set_default};
 pub use object::{PREFIX, Verified, add_object, object, verify};
 pub use parity::{Call, Parity};
+pub use rtts::{RttCounts, Rtts};
 pub use scheduler::{scheduler, schedulers, set_scheduler};
 pub use sockets::{Flow, Socket, interface_names, interfaces, sockets};
 pub use trace::{Recorded, record};

@@ -45,6 +45,10 @@ pub struct Document {
     /// the warm-up but not into the cool-down. At most 1000, no two alike; default none.
     #[serde(default)]
     pub periods: Vec<Window>,
+    /// A real kernel takes down every RTT sample of connections on Braid's algorithms, for what is told by single ones, such
+    /// as the means in which those of several flows move alike. The simulator always does. Default `false`.
+    #[serde(default)]
+    pub rtt_samples: bool,
     /// The congestion controls to compare when the user names none; default none. Applies to the connections
     /// without a `cc` of their own.
     #[serde(default)]

@@ -26,6 +26,8 @@ pub struct Scenario {
     pub cooldown_ns: u64,
     /// Stretches of the run with results of their own: `[from, to)`.
     pub periods: Vec<(u64, u64)>,
+    /// A real kernel takes down every RTT sample.
+    pub rtt_samples: bool,
     /// All links, private copies included, in an order that depends on the file alone.
     pub links: Vec<Link>,
     /// All connections in the file's order.

@@ -58,6 +58,7 @@ pub(crate) fn scenario(source: &Source, cell: &Cell, traces: &mut Traces) -> Res
         warmup_ns: file.warmup.0,
         cooldown_ns: file.cooldown.0,
         periods: file.periods.iter().map(|period| (period.from.0, period.to.0)).collect(),
+        rtt_samples: file.rtt_samples,
         links,
         connections,
     };

@@ -17,6 +17,7 @@ duration = "60s"
 warmup = "5s"
 cooldown = "1.5s"
 periods = ["0s..20s", "20s..0.9min"]
+rtt-samples = true
 cc = ["lia", "olia:x=1"]
 
 [parameters]

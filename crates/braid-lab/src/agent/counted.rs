@@ -1,7 +1,7 @@
 //! What is counted of a subflow that may come and go.
 
 use super::tcp_info::TcpInfo;
-use crate::job::SubflowAt;
+use crate::job::{RttSamples, SubflowAt};
 
 /// A subflow's counts: those of its present incarnation, and the sums of earlier ones.
 #[derive(Clone, Copy, Default)]
@@ -12,6 +12,7 @@ pub(super) struct Counted {
     before: SubflowAt,
     /// Integrals and sums so far.
     own: SubflowAt,
+    single: RttSamples,
 }
 
 impl Counted {
@@ -21,6 +22,7 @@ impl Counted {
             let sum = self.total();
             self.before = SubflowAt { active_ns: 0, cwnd_integral: 0, rtt_sum_us: 0, rtt_samples: 0, ..sum };
             (self.sender, self.receiver) = (TcpInfo::default(), TcpInfo::default());
+            self.single = RttSamples::default();
         }
     }
 
@@ -46,6 +48,11 @@ impl Counted {
         }
     }
 
+    /// RTT samples of the present incarnation.
+    pub(super) fn see_rtts(&mut self, single: RttSamples) {
+        self.single = single;
+    }
+
     pub(super) fn total(&self) -> SubflowAt {
         let (sender, receiver, before) = (&self.sender, &self.receiver, &self.before);
         SubflowAt {
@@ -60,6 +67,10 @@ impl Counted {
             retransmissions: before.retransmissions + u64::from(sender.retransmissions),
             timeouts: before.timeouts + u64::from(sender.timeouts),
             received: before.received + u64::from(receiver.data_packets_in),
+            single: RttSamples {
+                count: before.single.count + self.single.count,
+                steps_us: before.single.steps_us + self.single.steps_us,
+            },
             ..self.own
         }
     }

@@ -21,6 +21,7 @@ mod pattern;
 mod processors;
 mod programs;
 mod queue;
+mod rtts;
 mod run;
 mod sockets;
 mod tcp_info;

@@ -186,9 +186,8 @@ impl Counts<'_> {
                         in_flight: own.in_flight,
                         received_bytes: on_the_wire(model, own.received, &SubflowAt::default(), &last),
                         retransmissions: own.retransmissions,
-                        // Single samples are not to be had.
-                        rtt_samples: 0,
-                        rtt_steps_us: 0,
+                        rtt_samples: own.single.count,
+                        rtt_steps_us: own.single.steps_us,
                         group: group(time_ns),
                     });
                 subflow.samples = samples.collect();

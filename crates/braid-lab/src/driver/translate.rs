@@ -86,6 +86,7 @@ pub(crate) fn translate(
         connection.scheduler = name;
     }
     job.duration_ns = scenario.duration_ns;
+    job.rtt_samples = scenario.rtt_samples;
     let periods = scenario.periods.iter().flat_map(|&(from, to)| [from, to]);
     job.moments =
         [scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns, scenario.duration_ns].into();

@@ -40,6 +40,8 @@ pub(crate) struct Job {
     pub(crate) changes: Vec<Change>,
     /// Routes that change during the run, ascending in time.
     pub(crate) reroutes: Vec<Reroute>,
+    /// Take down every RTT sample.
+    pub(crate) rtt_samples: bool,
     /// Take down what senders send and get, at most this many bytes of each packet.
     pub(crate) snap_length: Option<u32>,
 }

@@ -106,6 +106,17 @@ pub(crate) struct SubflowAt {
     pub(crate) rtt_sum_us: u64,
     /// These packets.
     pub(crate) rtt_samples: u64,
+    /// RTT samples, where they were taken down.
+    pub(crate) single: RttSamples,
+}
+
+/// RTT samples, one for each ACK that something is delivered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct RttSamples {
+    /// How many.
+    pub(crate) count: u64,
+    /// Sum of the differences between one and the next, microseconds.
+    pub(crate) steps_us: u64,
 }
 
 impl SubflowAt {

@@ -78,6 +78,7 @@ pub(crate) fn scenario(seconds: f64, links: Vec<Link>, connections: Vec<Connecti
         warmup_ns: 0,
         cooldown_ns: 0,
         periods: vec![],
+        rtt_samples: false,
         links,
         connections,
     }

@@ -24,6 +24,7 @@ use super::{
     pattern::Pattern,
     processors::Processors,
     programs::Programs,
+    rtts,
     verdicts::Listener,
 };
 use crate::job::{Job, QueueAt, Report};
@@ -92,6 +93,7 @@ pub(super) struct Run<'a> {
     pattern: Pattern,
     processors: Processors,
     listener: Option<Listener>,
+    rtts: Option<rtts::Counter>,
     capture: Option<Capture>,
     report: Report,
 }
@@ -140,6 +142,7 @@ impl<'a> Run<'a> {
             pattern: Pattern::new(),
             processors,
             listener: Listener::new(job)?,
+            rtts: rtts::Counter::begin(job)?,
             report: Report { kernel: kernel.trim().to_owned(), ..Report::default() },
         };
         for (number, connection) in job.connections.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::{Action, Result, Run, failed};
 use crate::{
     agent::{counted::Counted, counters::Episodes, tcp_info},
-    job::{ConnectionAt, Moment, QueueAt},
+    job::{ConnectionAt, Moment, QueueAt, RttSamples},
 };
 
 /// Between two samples of everything; means over time are made of these.
@@ -18,6 +18,9 @@ impl Run<'_> {
     pub(super) fn look(&mut self, time: u64) -> Result<()> {
         if let Some(capture) = &mut self.capture {
             capture.collect()?;
+        }
+        if let Some(rtts) = &mut self.rtts {
+            rtts.look()?;
         }
         self.observe(time)?;
         let is_regular = time % RECORD_NS == 0;
@@ -69,11 +72,19 @@ impl Run<'_> {
                     let here = sent.subflows.iter().find(|(local, ..)| of(*local)).map(|&(.., info)| info);
                     let there = got.subflows.iter().find(|(_, peer, _)| of(*peer)).map(|&(.., info)| info);
                     subflow.see(here, there, elapsed);
+                    if let (Some(rtts), Some(info)) = (&self.rtts, here) {
+                        subflow.see_rtts(rtts.of_subflow(sent.token, info.id));
+                    }
                 }
             } else {
                 let here = tcp_info::tcp(sender).map_err(failed("TCP_INFO"))?;
                 let there = receiver.map(tcp_info::tcp).transpose().map_err(failed("TCP_INFO"))?;
+                let single = match &self.rtts {
+                    Some(rtts) => rtts.of_socket(sender.cookie().map_err(failed("SO_COOKIE"))?),
+                    None => RttSamples::default(),
+                };
                 flow.subflows[0].see(Some(here), there, elapsed);
+                flow.subflows[0].see_rtts(single);
             }
         }
         let queues = self.network.queues(self.job)?;

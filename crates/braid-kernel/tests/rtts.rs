@@ -1,0 +1,49 @@
+//! RTT samples of running connections, counted in the kernel. Needs root, `ip` and `tc`; where something is missing the test
+//! prints `SKIPPED: ...` with the reason.
+
+mod common;
+
+use braid_kernel::{RttCounts, Rtts, sockets};
+use common::network::{Network, Transfer, alone, run};
+
+/// Of what was counted until now, whatever else runs on this machine.
+fn counted(rtts: &mut Rtts, is_it: impl Fn(&RttCounts) -> bool) -> Vec<RttCounts> {
+    rtts.counts().expect("the kernel answers").into_iter().filter(is_it).collect()
+}
+
+#[test]
+fn rtt_samples_are_counted_for_plain_tcp_and_for_each_subflow() {
+    const TEST: &str = "RTT samples";
+    let _alone = alone();
+    let Some(network) = Network::new(TEST) else { return };
+    let Some(mut rtts) = common::or_skip(TEST, Rtts::open()) else { return };
+    run(&format!("ip -n {} mptcp endpoint add 10.2.2.2 signal", network.names[2])).expect("an endpoint");
+    for is_mptcp in [false, true] {
+        let mut transfer = Transfer::begin(&network, "10.1.2.2:0", is_mptcp, Some("reno"));
+        let port = transfer.stream.local_addr().expect("it is connected").port();
+        let all = sockets(&network.client()).expect("the kernel lists them");
+        let own = all.iter().find(|socket| socket.local.port() == port && !socket.listens);
+        let (mut sent, cookie) = (Vec::new(), own.expect("it is open").cookie);
+        transfer.send(&mut sent, 100_000);
+        let first = counted(&mut rtts, |counts| counts.cookie == cookie);
+        let token = first.first().expect("it has sent").token;
+        assert_eq!(token.is_some(), is_mptcp);
+        let of_connection =
+            |counts: &RttCounts| if is_mptcp { counts.token == token } else { counts.cookie == cookie };
+        let subflows = if is_mptcp { 2 } else { 1 };
+        let mut found = first;
+        for _ in 0..200 {
+            found = counted(&mut rtts, of_connection);
+            if found.len() == subflows && found.iter().all(|counts| counts.samples > 20) {
+                break;
+            }
+            transfer.send(&mut sent, 100_000);
+        }
+        assert!(found.iter().all(|counts| counts.samples > 20 && counts.steps_us > 0), "{found:?}");
+        let mut ids: Vec<u32> = found.iter().map(|counts| counts.subflow_id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, if is_mptcp { vec![1, 2] } else { vec![0] });
+        transfer.finish(&sent);
+    }
+    network.close_second_path();
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The RTT samples of all TCP sockets, also of those on other congestion controls: how many, and by how much one differs from
+ * the next. The kernel tells of every segment that it gets before it looks at it (tcp_probe). If something was delivered
+ * since the segment before, that has left a sample: the RTT of the latest that was delivered.
+ */
+#include "fixed.h"
+#include "bpf.h"
+#include "tcp.h"
+
+/* Mirrored by `Counts` in crates/braid-kernel. */
+struct counts {
+	u32 token; /* of the MPTCP connection; 0 for plain TCP */
+	u32 subflow_id;
+	u64 samples;
+	u64 steps_us; /* sum of the differences between one and the next */
+	u32 last_us;
+	u32 delivered; /* as tcp_sock has it */
+};
+
+/* By the socket's cookie, as sock_diag has it. Those of sockets that are gone make room. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
+	MAP_NUMBER(max_entries, 16384);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, struct counts);
+} braid_rtts SEC(".maps");
+
+static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static u64 (*const bpf_get_socket_cookie)(void *sk) = (void *)46;
+static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
+
+/* A socket that is seen for the first time. */
+braid_inline void braid_begin(const struct tcp_sock *tp, u64 cookie)
+{
+	struct counts counts = { .delivered = tp->delivered };
+
+	if (tp->is_mptcp && tp->inet_conn.icsk_ulp_data) {
+		const struct mptcp_subflow_context *context = BRAID_CAST(tp->inet_conn.icsk_ulp_data,
+									 struct mptcp_subflow_context);
+
+		counts.subflow_id = context->subflow_id;
+		if (context->conn)
+			counts.token = BRAID_CAST(context->conn, struct mptcp_sock)->token;
+	}
+	bpf_map_update_elem(&braid_rtts, &cookie, &counts, 0);
+}
+
+/* The arguments are those of the tracepoint: the socket, and the segment. */
+SEC("tp_btf/tcp_probe") int braid_sample(u64 *arguments)
+{
+	const struct tcp_sock *tp = bpf_skc_to_tcp_sock((void *)arguments[0]);
+	struct counts *counts;
+	u64 cookie;
+	u32 rtt_us;
+
+	if (!tp)
+		return 0;
+	cookie = bpf_get_socket_cookie((void *)tp);
+	counts = bpf_map_lookup_elem(&braid_rtts, &cookie);
+	if (!counts) {
+		braid_begin(tp, cookie);
+		return 0;
+	}
+	if (tp->delivered == counts->delivered)
+		return 0;
+	rtt_us = tp->rack.rtt_us;
+	if (counts->samples)
+		counts->steps_us += rtt_us > counts->last_us ? rtt_us - counts->last_us : counts->last_us - rtt_us;
+	counts->samples++;
+	counts->last_us = rtt_us;
+	counts->delivered = tp->delivered;
+	return 0;
+}

@@ -188,17 +188,24 @@ fn parts_of_a_paper_that_were_run_apart_become_one() {
 
 #[test]
 fn a_claim_alone_runs_what_it_compares_and_is_judged_as_among_all() {
+    const SHORT: &str = "--set duration=6s --set warmup=1s --set cooldown=0s";
     let place = place(false);
-    let all = place.output("repro lia-evaluation/exp1 --seeds 2 --format json");
-    let all = parse(&text(&all.stdout))["papers"][0]["claims"].clone();
-    let find = |id: &str| all.as_array().unwrap().iter().find(|claim| claim["id"] == id).unwrap().clone();
-    // The first compares all three algorithms, the second is about one.
-    for (id, runs) in [("c01", "6 runs"), ("c05", "2 runs")] {
-        let line = format!("repro lia-evaluation/exp1 --seeds 2 --claim {id}");
-        let intention = place.stdout(&format!("{line} --dry-run"));
-        assert!(intention.contains(runs), "{id}: {intention}");
-        let alone = place.output(&format!("{line} --format json"));
-        assert_eq!(parse(&text(&alone.stdout))["papers"][0]["claims"], serde_json::json!([find(id)]));
+    for (experiment, of_claims) in [
+        // The first compares all three algorithms, the second is about one.
+        ("lia-evaluation/exp1 --seeds 2", &[("c01", "6 runs"), ("c05", "2 runs")][..]),
+        // Three of 18 cells, and one.
+        (&format!("analysis/table4 --seeds 2 {SHORT}"), &[("c96", "6 runs"), ("c95", "2 runs")]),
+    ] {
+        let all = place.output(&format!("repro {experiment} --format json"));
+        let all = parse(&text(&all.stdout))["papers"][0]["claims"].clone();
+        let find = |id: &str| all.as_array().unwrap().iter().find(|claim| claim["id"] == id).unwrap().clone();
+        for (id, runs) in of_claims {
+            let line = format!("repro {experiment} --claim {id}");
+            let intention = place.stdout(&format!("{line} --dry-run"));
+            assert!(intention.contains(runs), "{id}: {intention}");
+            let alone = place.output(&format!("{line} --format json"));
+            assert_eq!(parse(&text(&alone.stdout))["papers"][0]["claims"], serde_json::json!([find(id)]));
+        }
     }
 }
 

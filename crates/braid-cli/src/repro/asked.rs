@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use braid_algorithms::nearest;
-use braid_results::claims::{self, Claim, Paper};
+use braid_results::claims::{self, Claim, Coordinates, Paper};
 use indexmap::IndexMap;
 
 use crate::Failure;
@@ -95,19 +95,35 @@ fn for_claims(mut paper: Paper, wanted: &[String]) -> Paper {
     let needed = |id: &String| paper.claim.iter().any(|claim| claim.experiments.contains(id));
     paper.experiment.retain(|id, _| needed(id));
     for (id, experiment) in &mut paper.experiment {
-        let of_claims: Option<Vec<&String>> = paper
-            .claim
+        let about: Vec<&Claim> = paper.claim.iter().filter(|claim| claim.experiments.contains(id)).collect();
+        let of_claims: Option<Vec<&String>> = about
             .iter()
-            .filter(|claim| claim.experiments.contains(id))
-            .map(algorithms)
+            .map(|claim| algorithms(claim))
             .collect::<Option<Vec<_>>>()
             .map(|of_each| of_each.into_iter().flatten().collect());
         if let Some(of_claims) = of_claims {
             experiment.algorithms.retain(|name| of_claims.contains(&name));
         }
+        for (axis, value) in cells(&about, id) {
+            experiment.only.entry(axis).or_insert(value);
+        }
     }
     paper.table.clear();
     paper
+}
+
+/// The parameters of which claims about an experiment name one value only, and these.
+fn cells(claims: &[&Claim], experiment: &str) -> Coordinates {
+    const OTHER_AXES: [&str; 5] = ["experiment", "algorithm", "flow", "link", "period"];
+    let sides = || claims.iter().flat_map(|claim| [Some(&claim.a), claim.b.as_ref()]).flatten();
+    let own = || sides().filter(|side| side.get("experiment").is_none_or(|id| id == experiment));
+    let is_one = |(axis, value): &(&String, &String)| {
+        !OTHER_AXES.contains(&axis.as_str())
+            && own().all(|side| side.get(*axis) == Some(value))
+            && claims.iter().all(|claim| !claim.over.contains_key(*axis))
+    };
+    let first = own().next().into_iter().flatten();
+    first.filter(is_one).map(|(axis, value)| (axis.clone(), value.clone())).collect()
 }
 
 /// The algorithms that a claim compares; none if a side has all of them.

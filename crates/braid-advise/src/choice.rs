@@ -179,6 +179,25 @@ impl Advice {
         Self { rows, choice }
     }
 
+    /// Whether chance decides: a candidate would be the choice if it were as certain of it as it seems that nobody loses much.
+    pub(crate) fn is_open(&self) -> bool {
+        let most = self.choice().utility();
+        let would_be = |row: &&Row| !row.has_several_shares() && (1.0 - ALIKE) * row.utility() > most;
+        self.rows.iter().filter(would_be).any(|row| row.is_fair() && !row.is_surely_fair())
+    }
+
+    /// With more of the same candidates' figures.
+    pub(crate) fn with(self, more: Vec<Row>) -> Self {
+        let mut rows = self.rows;
+        for (row, more) in rows.iter_mut().zip(more) {
+            for (own, more) in row.figures.iter_mut().zip(more.figures) {
+                own.seeds.extend(more.seeds);
+                own.losses.iter_mut().zip(more.losses).for_each(|(own, more)| own.extend(more));
+            }
+        }
+        Self::of(rows)
+    }
+
     /// The same figures, chosen from anew.
     #[must_use]
     pub fn again(self) -> Self {
@@ -255,6 +274,18 @@ mod tests {
         cubic.figures[0].several_shares = true;
         assert!(cubic.is_fair() && !cubic.is_surely_fair());
         assert_eq!(Advice::of(vec![cubic, row("lia", 18.0, 0.0)]).choice().spec, "lia");
+    }
+
+    #[test]
+    fn what_chance_may_decide_is_open_until_there_is_enough() {
+        let of = |harm| Advice::of(vec![row("lia", 18.0, 0.0), row("olia", 20.0, harm)]);
+        assert!(!of(0.0).is_open() && of(0.08).is_open() && !of(0.2).is_open());
+        let again = || vec![row("lia", 18.0, 0.0), row("olia", 20.0, 0.08)];
+        let mut advice = of(0.08);
+        for _ in 0..3 {
+            advice = advice.with(again());
+        }
+        assert_eq!((advice.choice().spec.as_str(), advice.is_open()), ("olia", false));
     }
 
     #[test]

@@ -17,6 +17,10 @@ pub const PAUSE_S: f64 = 0.7;
 /// Flows of a crowd. Two flows leave each two thirds of what it had beside one of somebody else's, which chance does, too; nine
 /// leave it a fifth.
 const CROWD: usize = 8;
+/// Something else than its queue holds a single flow down whose packets wait for less than this part of what they wait in a crowd.
+const HELD_DOWN: f64 = 0.5;
+/// No more flows of others are looked for.
+const MOST_OTHERS: f64 = 16.0;
 /// Looks by which one path may see the queue later than the other.
 const LAG: usize = 5;
 /// Waits that differ by less are alike, seconds: jitter.
@@ -31,15 +35,20 @@ pub struct Phase {
     pub looks: Vec<Look>,
 }
 
-/// The flows that send at the same time, each by the place of its path: one on each path alone, then for each two paths a crowd on
-/// one and a single flow on the other.
+/// The flows that send at the same time, each by the place of its path: one on each path alone, then a crowd on one and a single flow on
+/// another. Each two paths meet, and each path has a crowd at least once.
 pub fn phases(paths: usize) -> Vec<Vec<usize>> {
     let alone = (0..paths).map(|path| vec![path]);
-    alone.chain(pairs(paths).map(|(one, other)| crowd(one, other))).collect()
+    alone.chain(crowds(paths).map(|(one, other)| crowd(one, other))).collect()
 }
 
 fn pairs(paths: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..paths).flat_map(move |one| (one + 1..paths).map(move |other| (one, other)))
+}
+
+/// The path of each crowd, and that of the single flow beside it.
+fn crowds(paths: usize) -> impl Iterator<Item = (usize, usize)> {
+    pairs(paths).chain((paths > 1).then(|| (paths - 1, 0)))
 }
 
 fn crowd(one: usize, other: usize) -> Vec<usize> {
@@ -64,11 +73,9 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
         let series = Series::over(looks, 0, bases[place]);
         paths.push(series.path(name, looks).ok_or(TooLittle::Sent(place))?);
     }
-    let all: Vec<usize> = (0..=CROWD).collect();
-    let together = |(one, other)| (vec![one, other], rate_bps(&of(phases, &crowd(one, other)).looks, &all));
-    let together_bps = pairs(names.len()).map(together).collect();
-    let mut measured =
-        Measured { paths, pairs: told(names.len(), &evidence(names.len(), phases)), together_bps };
+    let pairs_told = told(names.len(), &evidence(names.len(), phases));
+    let mut measured = Measured { paths, pairs: pairs_told, together_bps: Vec::new() };
+    measured.together_bps = see_others(&mut measured, phases, &bases);
     // What more than two carry is what the best two of them do.
     for unknown_share in [false, true] {
         let groups = measured.groups(unknown_share);
@@ -87,6 +94,43 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
         }
     }
     Ok(measured)
+}
+
+/// Finds the flows of others at the bottlenecks, and with them how much these carry. Returns that of each two paths.
+///
+/// Each of k flows of others has what one of ours has: n of ours carry n / (n + k) of what the bottleneck does. So a crowd carries more
+/// than a single flow, and how much more tells k. It may carry more for another reason, too: losses at random hold the single flow down.
+/// Then packets do not wait for it as they do for the crowd.
+fn see_others(measured: &mut Measured, phases: &[Phase], bases: &[f64]) -> Vec<(Vec<usize>, f64)> {
+    let count = measured.paths.len();
+    let groups = measured.groups(false);
+    let ours = |one: usize, other: usize| if groups[one] == groups[other] { CROWD + 1 } else { CROWD };
+    let mut seen: Vec<Vec<f64>> = vec![Vec::new(); count];
+    for (one, other) in crowds(count) {
+        let (alone, crowd) = (&of(phases, &[one]).looks, &of(phases, &crowd(one, other)).looks);
+        let wait_s = |looks: &[Look]| mean(&Series::over(looks, 0, bases[one]).waits) + JITTER_S;
+        let n = ours(one, other) as f64;
+        let more = mean_bps(crowd, 0..ours(one, other)) / mean_bps(alone, 0..1).max(1.0);
+        let waits = wait_s(alone) > HELD_DOWN * wait_s(crowd);
+        seen[groups[one]].push(if waits { n * (more - 1.0) / (n - more).max(0.1) } else { 0.0 });
+    }
+    let others = |path: usize| mean(&seen[groups[path]]).round().clamp(0.0, MOST_OTHERS);
+    let carries = |one: usize, other: usize, n: usize, others: f64| {
+        let all: Vec<usize> = (0..n).collect();
+        rate_bps(&of(phases, &crowd(one, other)).looks, &all) * (1.0 + others / n as f64)
+    };
+    for (one, other) in crowds(count) {
+        let path = &mut measured.paths[one];
+        path.others = others(one) as usize;
+        if groups[one] != groups[other] {
+            path.rate_bps = path.rate_bps.max(carries(one, other, CROWD, others(one)));
+        }
+    }
+    let together = |(one, other)| {
+        let others = if groups[one] == groups[other] { others(one) } else { 0.0 };
+        (vec![one, other], carries(one, other, CROWD + 1, others))
+    };
+    pairs(count).map(together).collect()
 }
 
 fn of<'a>(phases: &'a [Phase], flows: &[usize]) -> &'a Phase {
@@ -249,11 +293,16 @@ mod tests {
     }
 
     /// Two paths that carry 10 Mbit/s each where they are alone, and a crowd and a single flow on them that carry these.
-    fn measured([crowd_of, single]: [Flow; 2]) -> Measured {
-        let alone: Flow = (10.0, |at_s| saw(at_s, 1.7));
+    fn measured(both: [Flow; 2]) -> Measured {
+        measured_with((10.0, |at_s| saw(at_s, 1.7)), both)
+    }
+
+    /// Where they are alone, they do this.
+    fn measured_with(alone: Flow, [crowd_of, single]: [Flow; 2]) -> Measured {
         let (mbit, wait) = crowd_of;
         let flows = [vec![(mbit / CROWD as f64, wait); CROWD], vec![single]].concat();
-        let phases = [phase(&[0], &[alone]), phase(&[1], &[alone]), phase(&crowd(0, 1), &flows)];
+        let crowds = [phase(&crowd(0, 1), &flows), phase(&crowd(1, 0), &flows)];
+        let phases = [vec![phase(&[0], &[alone]), phase(&[1], &[alone])], crowds.to_vec()].concat();
         estimate(&["wifi".into(), "lte".into()], &phases).unwrap()
     }
 
@@ -262,7 +311,8 @@ mod tests {
         let [crowd_one, crowd_other] = [0, 1].map(|path| vec![path; CROWD]);
         let beside = |crowd: &Vec<usize>, single| [crowd.clone(), vec![single]].concat();
         let pairs = [beside(&crowd_one, 1), beside(&crowd_one, 2), beside(&crowd_other, 2)];
-        assert_eq!(phases(3), [vec![vec![0], vec![1], vec![2]], pairs.to_vec()].concat());
+        let last = beside(&vec![2; CROWD], 0);
+        assert_eq!(phases(3), [vec![vec![0], vec![1], vec![2]], pairs.to_vec(), vec![last]].concat());
     }
 
     #[test]
@@ -288,6 +338,29 @@ mod tests {
         assert!((own.paths[0].rate_bps / 10e6 - 1.0).abs() < 0.02, "{own:?}");
         let without_a_queue = measured([(10.0, |_| 0.001), (10.0, |_| 0.0012)]);
         assert_eq!(without_a_queue.pairs[0].sharing, Sharing::Own);
+    }
+
+    #[test]
+    fn a_crowd_that_carries_more_than_one_flow_shows_who_else_is_there_and_what_there_is() {
+        // Of 20 Mbit/s one of two flows has 10, and eight of nine have 17.8.
+        let own = measured([(160.0 / 9.0, |at_s| saw(at_s, 1.3)), (10.0, |at_s| saw(at_s, 0.9))]);
+        assert_eq!(own.pairs[0].sharing, Sharing::Own);
+        for path in &own.paths {
+            assert!(path.others == 1 && (path.rate_bps / 20e6 - 1.0).abs() < 0.02, "{own:?}");
+        }
+        // At one bottleneck, nine of ten.
+        let shared = measured([(16.0, |at_s| saw(at_s, 1.3)), (2.0, |at_s| saw(at_s, 1.3))]);
+        assert_eq!((shared.pairs[0].sharing, shared.paths[0].others), (Sharing::Shared, 1));
+        assert!((shared.together_bps[0].1 / 20e6 - 1.0).abs() < 0.02, "{shared:?}");
+    }
+
+    #[test]
+    fn where_losses_hold_a_single_flow_down_nobody_else_is_there() {
+        let flows: [Flow; 2] = [(160.0 / 9.0, |at_s| saw(at_s, 1.3)), (10.0, |_| 0.001)];
+        let lossy = measured_with((10.0, |_| 0.001), flows);
+        for path in &lossy.paths {
+            assert!(path.others == 0 && (path.rate_bps / 17.8e6 - 1.0).abs() < 0.02, "{lossy:?}");
+        }
     }
 
     #[test]
@@ -326,8 +399,9 @@ mod tests {
     fn a_path_that_carries_nothing_is_refused() {
         let none: Flow = (0.0, |_| 0.0);
         let works: Flow = (10.0, |_| 0.0);
-        let all = phase(&crowd(0, 1), &[vec![works; CROWD], vec![none]].concat());
-        let phases = [phase(&[0], &[works]), phase(&[1], &[none]), all];
+        let both = [crowd(0, 1), crowd(1, 0)];
+        let all = both.map(|places| phase(&places, &[vec![works; CROWD], vec![none]].concat()));
+        let phases = [vec![phase(&[0], &[works]), phase(&[1], &[none])], all.to_vec()].concat();
         assert_eq!(estimate(&["wifi".into(), "lte".into()], &phases), Err(TooLittle::Sent(1)));
     }
 }

@@ -17,6 +17,9 @@ const USUAL: &str = "cubic";
 /// What unmodified Linux sends by; it costs coupled algorithms more than `minrtt` does, so advice for a router is made with it.
 const USUAL_SCHEDULER: &str = "linux";
 
+/// Where it is in doubt whether a better candidate harms others there are up to so many times as many seeds.
+const MOST_TIMES: u64 = 4;
+
 /// Networks, candidates, and how carefully to look.
 #[derive(Clone, Debug)]
 pub struct Question {
@@ -79,7 +82,8 @@ impl Question {
         self
     }
 
-    /// Repeats every run with these seeds; 10. Flows differ much from run to run: with fewer, harm does not show.
+    /// Repeats every run with these seeds; 10. Flows differ much from run to run: with fewer, harm does not show. Where it is in doubt whether
+    /// a candidate harms others that would be better than the choice, as many follow again, up to three times.
     #[must_use]
     pub fn seeds(mut self, seeds: impl Into<Seeds>) -> Self {
         self.seeds = seeds.into();
@@ -106,60 +110,106 @@ impl Question {
     /// # Errors
     /// As [`Question::ask`].
     pub fn ask_with(self, mut tell: impl FnMut(usize, usize)) -> Result<Advice, Error> {
-        let names =
-            if self.candidates.is_empty() { CANDIDATES.map(str::to_owned).to_vec() } else { self.candidates };
-        let tried =
-            if self.schedulers.is_empty() { vec![USUAL_SCHEDULER.to_owned()] } else { self.schedulers };
+        let prepared = Prepared::of(&self)?;
+        let mut progress = Progress { done: 0, total: 0, tell: &mut tell };
+        let mut advice = Advice::of(prepared.rows(self.seeds, &self.cancel, &mut progress)?);
+        let mut seeds = self.seeds;
+        for _ in 1..MOST_TIMES {
+            let next = following(seeds).filter(|_| advice.is_open());
+            let Some(next) = next else { break };
+            seeds = next;
+            advice = advice.with(prepared.rows(seeds, &self.cancel, &mut progress)?);
+        }
+        Ok(advice)
+    }
+}
+
+/// As many seeds again.
+fn following(seeds: Seeds) -> Option<Seeds> {
+    let count = seeds.last() - seeds.first() + 1;
+    Seeds::new(seeds.first().checked_add(count)?, seeds.last().checked_add(count)?)
+}
+
+/// How many runs are done, of how many.
+struct Progress<'a> {
+    done: usize,
+    total: usize,
+    tell: &'a mut dyn FnMut(usize, usize),
+}
+
+/// A question that has been read: what is simulated is only a matter of seeds now.
+struct Prepared {
+    worlds: Vec<(World, File)>,
+    specs: Vec<Spec>,
+    usual: Vec<Spec>,
+    schedulers: Vec<String>,
+    /// The sets of subflows that CUBIC is tried on alone.
+    fewer: Vec<Vec<String>>,
+}
+
+impl Prepared {
+    fn of(question: &Question) -> Result<Self, Error> {
         let parse =
             |text: &str| Spec::parse(text).map_err(|error| Error::new(Kind::Algorithm, error.to_string()));
         let mut specs: Vec<Spec> = Vec::new();
-        for name in &names {
+        let usual_names = CANDIDATES.map(str::to_owned);
+        let names = if question.candidates.is_empty() { &usual_names[..] } else { &question.candidates };
+        for name in names {
             let spec = parse(name)?;
             if !specs.iter().any(|other| other.text() == spec.text()) {
                 specs.push(spec);
             }
         }
-        let usual = vec![parse(USUAL)?];
         let mut worlds = Vec::new();
-        for network in &self.networks {
-            let file = load(network, &self.set)?;
+        for network in &question.networks {
+            let file = load(network, &question.set)?;
             worlds.push((World::of(&file)?, file));
         }
         // One path of each bottleneck in any of the networks.
         let mut fewer: BTreeSet<Vec<String>> = worlds.iter().filter_map(|(world, _)| world.fewer()).collect();
-        fewer.extend(self.using);
-        let fewer: Vec<Vec<String>> = fewer.into_iter().collect();
+        fewer.extend(question.using.iter().cloned());
+        let schedulers = match &question.schedulers[..] {
+            [] => vec![USUAL_SCHEDULER.to_owned()],
+            named => named.to_vec(),
+        };
+        let fewer = fewer.into_iter().collect();
+        Ok(Self { worlds, specs, usual: vec![parse(USUAL)?], schedulers, fewer })
+    }
+
+    /// What is simulated with these seeds, each with flows in this order.
+    fn plan(&self, seeds: Seeds, order: Order) -> Result<Plan, Error> {
+        let schedulers = self.schedulers.iter().map(String::as_str);
+        let mut study = Study::new(Vec::<String>::new()).seeds(seeds).schedulers(schedulers);
+        for (world, file) in &self.worlds {
+            let planned = |cell: Scenario, specs: &Vec<Spec>| {
+                let mut file = file.clone();
+                file.cells = vec![order.of(cell)];
+                Planned { file, specs: specs.clone() }
+            };
+            study = study
+                .planned(planned(world.alone(&[]), &self.specs))
+                .planned(planned(world.beside(&[]), &self.specs))
+                .planned(planned(world.instead(), &self.usual));
+            for only in &self.fewer {
+                study = study
+                    .planned(planned(world.alone(only), &self.usual))
+                    .planned(planned(world.beside(only), &self.usual));
+            }
+        }
+        study.check()
+    }
+
+    /// Simulates all candidates with these seeds.
+    fn rows(&self, seeds: Seeds, cancel: &Cancel, progress: &mut Progress<'_>) -> Result<Vec<Row>, Error> {
+        let plans: Vec<Plan> =
+            halves(seeds).map(|(seeds, order)| self.plan(seeds, order)).collect::<Result<_, _>>()?;
+        progress.total += plans.iter().map(Plan::len).sum::<usize>();
         let (mut runs, mut schedulers) = (Vec::new(), Vec::new());
-        let mut done = 0;
-        let plans: Vec<Plan> = halves(self.seeds)
-            .map(|(seeds, order)| {
-                let schedulers = tried.iter().map(String::as_str);
-                let mut study = Study::new(Vec::<String>::new()).seeds(seeds).schedulers(schedulers);
-                for (world, file) in &worlds {
-                    let planned = |cell: Scenario, specs: &Vec<Spec>| {
-                        let mut file = file.clone();
-                        file.cells = vec![order.of(cell)];
-                        Planned { file, specs: specs.clone() }
-                    };
-                    study = study
-                        .planned(planned(world.alone(&[]), &specs))
-                        .planned(planned(world.beside(&[]), &specs))
-                        .planned(planned(world.instead(), &usual));
-                    for only in &fewer {
-                        study = study
-                            .planned(planned(world.alone(only), &usual))
-                            .planned(planned(world.beside(only), &usual));
-                    }
-                }
-                study.check()
-            })
-            .collect::<Result<_, _>>()?;
-        let total = plans.iter().map(Plan::len).sum();
         for plan in plans {
-            let results = plan.execution().cancel(&self.cancel).collect_with(|event| {
+            let results = plan.execution().cancel(cancel).collect_with(|event| {
                 if let Event::Finished(_) = event {
-                    done += 1;
-                    tell(done, total);
+                    progress.done += 1;
+                    (progress.tell)(progress.done, progress.total);
                 }
             })?;
             if let Some(failed) = results.runs().iter().find(|run| run.status != OK) {
@@ -175,15 +225,16 @@ impl Question {
             }
         }
         let groups: Vec<&[Run]> = runs.iter().map(Vec::as_slice).collect();
+        let (specs, fewer) = (&self.specs, &self.fewer);
         let each = schedulers.len();
         let candidates = specs.len() * each;
         let of_world = groups.chunks((2 * specs.len() + 1 + 2 * fewer.len()) * each);
         let mut rows: Vec<Row> =
             specs.iter().flat_map(|spec| schedulers.iter().map(|name| Row::new(spec, name, &[]))).collect();
-        for only in &fewer {
-            rows.extend(schedulers.iter().map(|name| Row::new(&usual[0], name, only)));
+        for only in fewer {
+            rows.extend(schedulers.iter().map(|name| Row::new(&self.usual[0], name, only)));
         }
-        for ((world, _), groups) in worlds.iter().zip(of_world) {
+        for ((world, _), groups) in self.worlds.iter().zip(of_world) {
             // The schedulers of others do not matter: they have one path.
             let instead = groups[2 * candidates];
             for (place, row) in rows.iter_mut().enumerate() {
@@ -200,7 +251,7 @@ impl Question {
                 row.add(Figures { seeds, losses: world.losses(beside, instead), usual, several_shares });
             }
         }
-        Ok(Advice::of(rows))
+        Ok(rows)
     }
 }
 

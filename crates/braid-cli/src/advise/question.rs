@@ -38,7 +38,8 @@ pub(crate) struct AdviseArgs {
     /// Packet schedulers to try with each. Default: linux, that of the unmodified kernel.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(super) scheduler: Vec<String>,
-    /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included; at least 5.
+    /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included; at least 5. Where it is in doubt
+    /// whether a better candidate harms others, as many follow again, up to three times.
     #[arg(long, value_name = "N|A..B", default_value = "10", allow_negative_numbers = true)]
     pub(super) seeds: Seeds,
     /// Length of each run, instead of the scenario's.

@@ -79,11 +79,12 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
         .zip(&measured.paths)
         .map(|((name, from), path)| {
             format!(
-                "{name}: {from}, {:.2} Mbit/s, base RTT {:.1} ms, queue {:.0} ms, random loss {:.2} %",
+                "{name}: {from}, {:.2} Mbit/s, base RTT {:.1} ms, queue {:.0} ms, random loss {:.2} %{}",
                 path.rate_bps / 1e6,
                 path.rtt_s * 1e3,
                 path.queue_s * 1e3,
-                path.loss * 100.0
+                path.loss * 100.0,
+                others(path.others)
             )
         })
         .collect();
@@ -100,6 +101,15 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
     print(args, &Answer { about: &about, advice: &advice, current: None, notes: &notes })?;
     let addresses = names.into_iter().zip(args.from.iter().copied()).collect();
     apply(args, &advice, &Place { namespace: Namespace::own(), addresses })
+}
+
+/// `, 2 flows of others`.
+fn others(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => ", 1 flow of others".to_owned(),
+        _ => format!(", {count} flows of others"),
+    }
 }
 
 /// Each address once, and how often it is there: `192.0.2.7 (8 flows), 198.51.100.7`.

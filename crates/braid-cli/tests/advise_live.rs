@@ -204,7 +204,7 @@ fn nothing_is_sent_without_a_yes_and_no_more_than_allowed() {
     said("--limit 200MB", "Nobody said yes\n  hint: add --yes");
     drop(network);
     let Some(network) = Network::new("little", &[("out", 20)]) else { return };
-    let output = network.advise("--limit 300kB --yes -q");
+    let output = network.advise("--limit 400kB --yes -q");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.code() == Some(2) && text.contains("100000 bytes, which is each phase's share"),

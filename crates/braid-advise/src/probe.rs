@@ -193,19 +193,25 @@ impl Evidence {
 /// If a phase of [`phases`] is missing.
 pub fn evidence(paths: usize, phases: &[Phase]) -> Vec<Evidence> {
     let bases = bases(paths, phases);
-    let of_pair = |(one, other)| {
+    let of_crowd = |one: usize, other: usize| {
         let [alone_one, alone_other] = [one, other].map(|place| mean_bps(&of(phases, &[place]).looks, 0..1));
         let looks = &of(phases, &crowd(one, other)).looks;
         let waits = |at: usize, place: usize| Series::over(looks, at, bases[place]).waits;
         let (waits_one, waits_other) = (waits(0, one), waits(CROWD, other));
         let wait_s = |waits: &[f64]| mean(waits) + JITTER_S;
-        let shows = [
+        [
             ratio(mean_bps(looks, CROWD..CROWD + 1), alone_other).clamp(-3.0, 2.3),
             ratio(mean_bps(looks, 0..CROWD), alone_one).clamp(-3.0, 2.3),
             ratio(alone_one, alone_other).abs().min(4.6),
             ratio(wait_s(&waits_one), wait_s(&waits_other)).abs().min(3.0),
             together(&waits_one, &waits_other),
-        ];
+        ]
+    };
+    let of_pair = |(one, other)| {
+        let met = crowds(paths).filter(|&met| met == (one, other) || met == (other, one));
+        let seen: Vec<[f64; 5]> = met.map(|(one, other)| of_crowd(one, other)).collect();
+        let shows =
+            std::array::from_fn(|which| mean(&seen.iter().map(|shows| shows[which]).collect::<Vec<_>>()));
         Evidence { one, other, shows }
     };
     pairs(paths).map(of_pair).collect()

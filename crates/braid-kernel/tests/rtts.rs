@@ -3,12 +3,32 @@
 
 mod common;
 
+use std::{thread, time::Duration};
+
 use braid_kernel::{RttCounts, Rtts, sockets};
 use common::network::{Network, Transfer, alone, run};
 
-/// Of what was counted until now, whatever else runs on this machine.
-fn counted(rtts: &mut Rtts, is_it: impl Fn(&RttCounts) -> bool) -> Vec<RttCounts> {
-    rtts.counts().expect("the kernel answers").into_iter().filter(is_it).collect()
+/// Of what was counted until now, whatever else runs on this machine, as soon as it is enough.
+///
+/// # Panics
+/// If it is not within ten seconds.
+fn counted(
+    rtts: &mut Rtts,
+    is_it: impl Fn(&RttCounts) -> bool,
+    is_enough: impl Fn(&[RttCounts]) -> bool,
+    mut meanwhile: impl FnMut(),
+) -> Vec<RttCounts> {
+    let mut found = Vec::new();
+    for _ in 0..1000 {
+        let all = rtts.counts().expect("the kernel answers");
+        found = all.into_iter().filter(&is_it).collect();
+        if is_enough(&found) {
+            return found;
+        }
+        meanwhile();
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("only {found:?}");
 }
 
 #[test]
@@ -25,21 +45,16 @@ fn rtt_samples_are_counted_for_plain_tcp_and_for_each_subflow() {
         let own = all.iter().find(|socket| socket.local.port() == port && !socket.listens);
         let (mut sent, cookie) = (Vec::new(), own.expect("it is open").cookie);
         transfer.send(&mut sent, 100_000);
-        let first = counted(&mut rtts, |counts| counts.cookie == cookie);
-        let token = first.first().expect("it has sent").token;
+        let is_own = |counts: &RttCounts| counts.cookie == cookie;
+        let token = counted(&mut rtts, is_own, |found| !found.is_empty(), || ())[0].token;
         assert_eq!(token.is_some(), is_mptcp);
         let of_connection =
-            |counts: &RttCounts| if is_mptcp { counts.token == token } else { counts.cookie == cookie };
+            |counts: &RttCounts| if is_mptcp { counts.token == token } else { is_own(counts) };
         let subflows = if is_mptcp { 2 } else { 1 };
-        let mut found = first;
-        for _ in 0..200 {
-            found = counted(&mut rtts, of_connection);
-            if found.len() == subflows && found.iter().all(|counts| counts.samples > 20) {
-                break;
-            }
-            transfer.send(&mut sent, 100_000);
-        }
-        assert!(found.iter().all(|counts| counts.samples > 20 && counts.steps_us > 0), "{found:?}");
+        let enough = |found: &[RttCounts]| {
+            found.len() == subflows && found.iter().all(|counts| counts.samples > 20 && counts.steps_us > 0)
+        };
+        let found = counted(&mut rtts, of_connection, enough, || transfer.send(&mut sent, 30_000));
         let mut ids: Vec<u32> = found.iter().map(|counts| counts.subflow_id).collect();
         ids.sort_unstable();
         assert_eq!(ids, if is_mptcp { vec![1, 2] } else { vec![0] });

@@ -7,6 +7,7 @@
 #include "fixed.h"
 #include "bpf.h"
 #include "tcp.h"
+#include "socket.h"
 
 #define PUBLISHED_WORDS 13
 
@@ -57,9 +58,7 @@ struct bpf_iter__tcp {
 	struct sock_common *sk_common;
 };
 
-static u64 (*const bpf_get_socket_cookie)(void *sk) = (void *)46;
 static long (*const bpf_seq_write)(struct seq_file *seq, const void *data, u32 bytes) = (void *)127;
-static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 
 SEC("iter/tcp") int braid_published(struct bpf_iter__tcp *arguments)
 {
@@ -73,14 +72,7 @@ SEC("iter/tcp") int braid_published(struct bpf_iter__tcp *arguments)
 	if (!tp)
 		return 0;
 	published.cookie = bpf_get_socket_cookie((void *)tp);
-	if (tp->is_mptcp && tp->inet_conn.icsk_ulp_data) {
-		const struct mptcp_subflow_context *context = BRAID_CAST(tp->inet_conn.icsk_ulp_data,
-									 struct mptcp_subflow_context);
-
-		published.subflow_id = context->subflow_id;
-		if (context->conn)
-			published.token = BRAID_CAST(context->conn, struct mptcp_sock)->token;
-	}
+	braid_read_subflow(tp, &published.token, &published.subflow_id);
 	for (k = 0; k < PUBLISHED_WORDS; k++)
 		published.words[k] = tp->inet_conn.icsk_ca_priv[k];
 	published.version = braid_version(tp);

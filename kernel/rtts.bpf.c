@@ -7,6 +7,7 @@
 #include "fixed.h"
 #include "bpf.h"
 #include "tcp.h"
+#include "socket.h"
 
 /* Mirrored by `Counts` in crates/braid-kernel. */
 struct counts {
@@ -27,22 +28,13 @@ struct {
 } braid_rtts SEC(".maps");
 
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
-static u64 (*const bpf_get_socket_cookie)(void *sk) = (void *)46;
-static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 
 /* A socket that is seen for the first time. */
 braid_inline void braid_begin(const struct tcp_sock *tp, u64 cookie)
 {
 	struct counts counts = { .delivered = tp->delivered };
 
-	if (tp->is_mptcp && tp->inet_conn.icsk_ulp_data) {
-		const struct mptcp_subflow_context *context = BRAID_CAST(tp->inet_conn.icsk_ulp_data,
-									 struct mptcp_subflow_context);
-
-		counts.subflow_id = context->subflow_id;
-		if (context->conn)
-			counts.token = BRAID_CAST(context->conn, struct mptcp_sock)->token;
-	}
+	braid_read_subflow(tp, &counts.token, &counts.subflow_id);
 	bpf_map_update_elem(&braid_rtts, &cookie, &counts, 0);
 }
 

@@ -171,7 +171,7 @@ pub struct Evidence {
 }
 
 /// Weights of [what a pair shows](Evidence::shows), and what there is to be overcome: by logistic regression over the pairs of 380
-/// random networks (examples/fit.py).
+/// random networks (examples/fit.py), in which each two paths met once.
 const WEIGHTS: [f64; 5] = [-3.99, 1.74, -2.35, -5.28, 5.22];
 const BIAS: f64 = -3.12;
 /// Chance makes outliers: no pair says more than this.

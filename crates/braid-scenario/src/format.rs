@@ -45,8 +45,8 @@ pub struct Document {
     /// the warm-up but not into the cool-down. At most 1000, no two alike; default none.
     #[serde(default)]
     pub periods: Vec<Window>,
-    /// A real kernel takes down every RTT sample of connections on Braid's algorithms, for what is told by single ones, such
-    /// as the means in which those of several flows move alike. The simulator always does. Default `false`.
+    /// A real kernel takes down every RTT sample, for what only single samples tell, such as whether the RTTs of two flows
+    /// move alike; not those of programs. The simulator always does. Default `false`.
     #[serde(default)]
     pub rtt_samples: bool,
     /// The congestion controls to compare when the user names none; default none. Applies to the connections

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::measured::{Discipline, Measured, Pair, Path, Sharing};
+use crate::measured::{Discipline, Measured, Others, Pair, Path, Sharing};
 
 /// Looks are this far apart at most, seconds; the smoothed RTT has a memory of some eight packets, so that more of them say
 /// nothing new.
@@ -15,6 +15,8 @@ const FEWEST: usize = 30;
 const WINDOW_S: f64 = 1.0;
 /// A queue stands where packets wait this long, seconds: less is jitter and delayed acknowledgements.
 const STANDS_S: f64 = 0.003;
+/// What a quarter of all packets, and more, meets is not seldom.
+const SELDOM: f64 = 0.25;
 /// Delays of one queue, seen from two paths, differ at most by this share of their mean...
 const ALIKE: f64 = 0.3;
 /// ...and go up and down together; by their correlation.
@@ -142,30 +144,63 @@ impl Series {
             queue_s,
             loss: self.random_loss(looks, queue_s),
             discipline: Discipline::DropTail,
-            others: 0,
+            others: Others::cubic(0),
         })
     }
 
-    /// Losses where packets waited less than half as long as they do when the queue is full: those that the queue is not the
-    /// cause of.
+    /// Of the packets that it sends, the share that the queue is not the cause of the loss of: that of those that are sent where packets
+    /// wait less than half as long as they do when the queue is full. Where that is seldom, it is taken for all that are lost so.
     fn random_loss(&self, looks: &[Look], queue_s: f64) -> f64 {
-        let mut random = 0;
+        let [low, all] = self.lost(looks, queue_s);
+        let of = if low.sent > SELDOM * all.sent { low.sent } else { all.sent };
+        (low.lost / of.max(1.0)).min(0.2)
+    }
+
+    /// The same, of what is lost: 0 to 1.
+    pub(crate) fn at_random(&self, looks: &[Look]) -> f64 {
+        let queue_s = quantile(&self.waits, 0.95);
+        let [_, all] = self.lost(looks, queue_s);
+        (self.random_loss(looks, queue_s) * all.sent / all.lost.max(1.0)).min(1.0)
+    }
+
+    /// Packets that are sent and lost where packets wait less than half as long as they do when the queue is full, and in all.
+    fn lost(&self, looks: &[Look], queue_s: f64) -> [Packets; 2] {
+        let mut counts = [Packets::default(); 2];
+        let [low, all] = &mut counts;
         for at in 1..looks.len() {
-            let lost = looks[at].subflows[self.place]
-                .retransmissions
-                .saturating_sub(looks[at - 1].subflows[self.place].retransmissions);
+            let [before, now] = [at - 1, at].map(|at| looks[at].subflows[self.place]);
+            let lost = now.retransmissions.saturating_sub(before.retransmissions) as f64;
+            let sent = now.bytes.saturating_sub(before.bytes) as f64 / 1500.0;
+            all.add(sent, lost);
             // Where it waits at most just before and just after.
-            if lost > 0 && self.waits[at].max(self.waits[at - 1]) < (0.5 * queue_s).max(STANDS_S) {
-                random += lost;
+            if self.waits[at].max(self.waits[at - 1]) < (0.5 * queue_s).max(STANDS_S) {
+                low.add(sent, lost);
             }
         }
-        let bytes = looks[looks.len() - 1].subflows[self.place].bytes - looks[0].subflows[self.place].bytes;
-        (random as f64 / (bytes as f64 / 1500.0).max(1.0)).min(0.2)
+        counts
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Packets {
+    sent: f64,
+    lost: f64,
+}
+
+impl Packets {
+    fn add(&mut self, sent: f64, lost: f64) {
+        self.sent += sent;
+        self.lost += lost;
     }
 }
 
 /// What these subflows carry together when they carry much: the 95th percentile over [`WINDOW_S`].
 pub(crate) fn rate_bps(looks: &[Look], places: &[usize]) -> f64 {
+    quantile(&rates_bps(looks, places), 0.95)
+}
+
+/// What these subflows carry together, over each [`WINDOW_S`].
+pub(crate) fn rates_bps(looks: &[Look], places: &[usize]) -> Vec<f64> {
     let bytes = |look: &Look| places.iter().map(|&place| look.subflows[place].bytes).sum::<u64>();
     let mut rates = Vec::new();
     let mut from = 0;
@@ -178,7 +213,7 @@ pub(crate) fn rate_bps(looks: &[Look], places: &[usize]) -> f64 {
             rates.push((bytes(&looks[to]) - bytes(&looks[from])) as f64 * 8.0 / time_s);
         }
     }
-    quantile(&rates, 0.95)
+    rates
 }
 
 /// A detector's word counts, else how long packets wait on both at the same time.
@@ -207,6 +242,12 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+/// Standard deviation.
+pub(crate) fn deviation(values: &[f64]) -> f64 {
+    let middle = mean(values);
+    mean(&values.iter().map(|value| (value - middle).powi(2)).collect::<Vec<_>>()).sqrt()
+}
+
 /// Pearson's; 0 where one does not vary.
 pub(crate) fn correlation(one: &[f64], other: &[f64]) -> f64 {
     let (mean_one, mean_other) = (mean(one), mean(other));
@@ -219,7 +260,7 @@ pub(crate) fn correlation(one: &[f64], other: &[f64]) -> f64 {
 }
 
 /// Of values in any order; 0 without any.
-fn quantile(values: &[f64], share: f64) -> f64 {
+pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(((sorted.len() as f64 - 1.0) * share).round() as usize).copied().unwrap_or_default()

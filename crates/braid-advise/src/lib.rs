@@ -29,5 +29,5 @@ mod replay;
 
 pub use choice::{ALIKE, Advice, MOST_HARM, Row};
 pub use estimate::{Look, Seen, TooLittle, estimate};
-pub use measured::{Discipline, Measured, Pair, Path, Sharing};
+pub use measured::{Discipline, Measured, Others, Pair, Path, Sharing};
 pub use replay::{CANDIDATES, Question};

@@ -25,7 +25,23 @@ pub struct Path {
     /// What decides which packets are lost there.
     pub discipline: Discipline,
     /// Flows of others at its bottleneck that take what they get.
-    pub others: usize,
+    pub others: Others,
+}
+
+/// Flows of others, all alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Others {
+    /// How many.
+    pub flows: usize,
+    /// Their congestion control.
+    pub cc: &'static str,
+}
+
+impl Others {
+    /// So many that behave as CUBIC does.
+    pub fn cubic(flows: usize) -> Self {
+        Self { flows, cc: "cubic" }
+    }
 }
 
 /// What a queue does.
@@ -130,7 +146,7 @@ impl Measured {
     fn write(&self, text: &mut String, unknown_share: bool) -> std::fmt::Result {
         let groups = self.groups(unknown_share);
         writeln!(text, "# Measured by braid advise.")?;
-        writeln!(text, "title = \"A network as its sockets show it\"\nduration = \"40s\"\nwarmup = \"10s\"")?;
+        writeln!(text, "title = \"A network as its sockets show it\"\nduration = \"40s\"\nwarmup = \"5s\"")?;
         for (place, path) in self.paths.iter().enumerate() {
             let members: Vec<usize> = (0..groups.len()).filter(|&other| groups[other] == place).collect();
             let alone = members.len() == 1;
@@ -160,9 +176,9 @@ impl Measured {
             writeln!(text, "\n[connection.mp0.subflow.{}]\nroute = [{route}]", path.name)?;
         }
         for (place, path) in self.paths.iter().enumerate() {
-            for other in 0..if groups[place] == place { path.others } else { 0 } {
+            for other in 0..if groups[place] == place { path.others.flows } else { 0 } {
                 writeln!(text, "\n[connection.other-{}-{}]\nkind = \"tcp\"", place + 1, other + 1)?;
-                writeln!(text, "cc = \"cubic\"\nroute = [{}]", self.route(&groups, place))?;
+                writeln!(text, "cc = \"{}\"\nroute = [{}]", path.others.cc, self.route(&groups, place))?;
             }
         }
         Ok(())
@@ -226,7 +242,7 @@ mod tests {
             queue_s: 0.05,
             loss: 0.001,
             discipline: Discipline::DropTail,
-            others: 0,
+            others: Others::cubic(0),
         }
     }
 

@@ -104,11 +104,12 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
 }
 
 /// `, 2 flows of others`.
-fn others(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        1 => ", 1 flow of others".to_owned(),
-        _ => format!(", {count} flows of others"),
+fn others(others: braid_advise::Others) -> String {
+    match others {
+        braid_advise::Others { flows: 0, .. } => String::new(),
+        braid_advise::Others { cc: "bbr", .. } => ", 1 flow of others that looks like BBR".to_owned(),
+        braid_advise::Others { flows: 1, .. } => ", 1 flow of others".to_owned(),
+        braid_advise::Others { flows, .. } => format!(", {flows} flows of others"),
     }
 }
 

@@ -346,7 +346,6 @@ fn tell(measured: &mut Measured, cell: &Scenario, truth: &[String]) {
 /// As sockets tell it.
 fn looks(subflows: &[&SubflowCounts]) -> Vec<Look> {
     let times = subflows.iter().map(|subflow| subflow.samples.len()).max().unwrap_or_default();
-    let mut least: Vec<u32> = vec![u32::MAX; subflows.len()];
     let mut looks = Vec::new();
     // Samples of all subflows end at the same time.
     for back in (0..times).rev() {
@@ -355,21 +354,19 @@ fn looks(subflows: &[&SubflowCounts]) -> Vec<Look> {
             .iter()
             .map(|one| one.samples.len().checked_sub(1 + back).map(|place| &one.samples[place]))
             .collect();
-        for (least, sample) in least.iter_mut().zip(&samples) {
-            *least = sample.and_then(|sample| sample.srtt_us).map_or(*least, |srtt_us| srtt_us.min(*least));
-        }
-        let seen = |(sample, least): (Option<&SubflowSample>, &u32)| {
+        let seconds = |us: Option<u32>| f64::from(us.unwrap_or_default()) / 1e6;
+        let seen = |sample: Option<&SubflowSample>| {
             sample.map_or_else(Seen::default, |sample| Seen {
                 bytes: sample.received_bytes,
                 retransmissions: sample.retransmissions,
-                srtt_s: f64::from(sample.srtt_us.unwrap_or_default()) / 1e6,
-                min_rtt_s: if *least == u32::MAX { 0.0 } else { f64::from(*least) / 1e6 },
+                srtt_s: seconds(sample.srtt_us),
+                min_rtt_s: seconds(sample.min_rtt_us),
                 group: sample.group,
             })
         };
         let Some(first) = samples.iter().flatten().next() else { continue };
         let at_s = first.time_ns as f64 / 1e9;
-        looks.push(Look { at_s, subflows: samples.iter().copied().zip(&least).map(seen).collect() });
+        looks.push(Look { at_s, subflows: samples.into_iter().map(seen).collect() });
     }
     looks
 }

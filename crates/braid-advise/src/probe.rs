@@ -252,8 +252,8 @@ pub struct Evidence {
 
 /// Weights of [what a pair shows](Evidence::shows), and what there is to be overcome: by logistic regression over the pairs of 380
 /// random networks (examples/fit.py).
-const WEIGHTS: [f64; 5] = [-5.42, 3.8, -1.01, -2.74, 3.09];
-const BIAS: f64 = -6.23;
+const WEIGHTS: [f64; 5] = [-5.45, 3.78, -0.95, -3.66, 2.8];
+const BIAS: f64 = -5.93;
 /// Chance makes outliers: no pair says more than this.
 const MOST: f64 = 6.0;
 /// Where the odds are nearer to even than this, it is not known: 2.7 to 1.

@@ -161,6 +161,7 @@ impl Paths {
                 cwnd: state.cwnd,
                 ssthresh: state.ssthresh,
                 srtt_us: (state.srtt_us > 0).then_some(state.srtt_us),
+                min_rtt_us: (state.srtt_us > 0).then_some(state.min_rtt_us),
                 in_flight: state.in_flight,
                 received_bytes: self.subflows[*subflow].received_bytes,
                 retransmissions: state.lost,

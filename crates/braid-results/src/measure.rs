@@ -253,6 +253,9 @@ pub struct SubflowSample {
     pub ssthresh: Option<u32>,
     /// Smoothed RTT, microseconds; none before the first RTT sample.
     pub srtt_us: Option<u32>,
+    /// The lowest RTT since it was established, microseconds, as the sender knows it; none before the first RTT sample.
+    #[serde(default)]
+    pub min_rtt_us: Option<u32>,
     /// Packets believed to be in the network.
     pub in_flight: u32,
     /// IP bytes of data packets that have reached the receiver.

@@ -183,6 +183,7 @@ impl Counts<'_> {
                         cwnd: own.cwnd,
                         ssthresh: own.ssthresh,
                         srtt_us: (own.srtt_us > 0).then_some(own.srtt_us),
+                        min_rtt_us: (own.srtt_us > 0).then_some(own.min_rtt_us),
                         in_flight: own.in_flight,
                         received_bytes: on_the_wire(model, own.received, &SubflowAt::default(), &last),
                         retransmissions: own.retransmissions,

@@ -69,6 +69,7 @@ impl Run<'_> {
             cwnd: view.cwnd,
             ssthresh: (view.ssthresh != SSTHRESH_INFINITE).then_some(view.ssthresh),
             srtt_us: (view.srtt_us > 0).then_some(view.srtt_us),
+            min_rtt_us: (view.srtt_us > 0).then_some(view.min_rtt_us),
             in_flight: sender.in_flight(),
             received_bytes: earlier.received_bytes + self.receivers[subflow].received_bytes,
             retransmissions: earlier.retransmissions + sender.counts.retransmissions,

@@ -116,10 +116,10 @@ fn see_others(measured: &mut Measured, phases: &[Phase], bases: &[f64]) -> Vec<(
     let groups = measured.groups(false);
     let mut carry = vec![0.0; groups.len()];
     for first in 0..groups.len() {
-        let found = Bottleneck::of(phases, bases, |path| groups[path] == first);
         if groups[first] != first {
             continue;
         }
+        let found = Bottleneck::of(phases, bases, |path| groups[path] == first);
         let others = found.others();
         carry[first] = found.most_bps
             * match others {

@@ -11,8 +11,8 @@
 //! | `truth=rate,rtt,queue,loss,share,background` | told to the estimate instead of what it found |
 //! | `only=again` | the advice is made from the network itself, with other seeds: what chance alone gets wrong |
 //! | `only=truth` | the candidates in the networks themselves, and nothing else |
-//! | `only=sharing` | how many pairs of paths a test tells right, and nothing else |
-//! | `only=measured` | the networks, and the scenarios that a test makes of them |
+//! | `only=sharing` | how many pairs of paths are told right, and nothing else |
+//! | `only=measured` | the networks, and the scenarios that are made of them |
 //! | `only=why` | each candidate in the network and in what was measured of it |
 //! | `only=evidence` | what each pair of paths shows in a test, for `fit.py` |
 //! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
@@ -174,10 +174,8 @@ fn advised(network: &Source, joined: &Source, options: &Options) -> Result<(Advi
     if options.only == "again" {
         return Ok((ask(options, vec![joined.clone()], (101..=108).into()), String::new()));
     }
-    let measured = if options.running == "test" { tested(network, options) } else { seen(network, options) }?;
-    let file = load(network, &[]).expect("cases are right");
-    let sharing = sharing(&measured, &file.cells[0]);
-    Ok((ask(options, measured.scenarios("measured"), SEEDS.into()), sharing))
+    let measured = measured(network, options)?;
+    Ok((ask(options, measured.scenarios("measured"), SEEDS.into()), sharing(&measured, network)))
 }
 
 /// Each candidate: Mbit/s alone and beside TCP, utility, harm on average and at least.
@@ -234,6 +232,11 @@ fn read(file: &File) -> Option<Advice> {
     serde_json::from_str::<Advice>(&fs::read_to_string(file).ok()?).ok().map(Advice::again)
 }
 
+/// What a test finds, or who watches.
+fn measured(network: &Source, options: &Options) -> Result<Measured, String> {
+    if options.running == "test" { tested(network, options) } else { seen(network, options) }
+}
+
 /// What the sockets say, with as much of the truth as is asked for.
 fn seen(network: &Source, options: &Options) -> Result<Measured, String> {
     let study = Study::new(Vec::<String>::new())
@@ -255,7 +258,8 @@ fn seen(network: &Source, options: &Options) -> Result<Measured, String> {
 }
 
 /// How many pairs are told right, wrong and not at all.
-fn sharing(measured: &Measured, cell: &Scenario) -> String {
+fn sharing(measured: &Measured, network: &Source) -> String {
+    let cell = &load(network, &[]).expect("cases are right").cells[0];
     let mut counts = [0; 4];
     for pair in &measured.pairs {
         let route = |place: usize| cell.bottleneck(&cell.connections[0].subflows[place].route);
@@ -386,7 +390,7 @@ fn says_only(number: u64, network: &Source, options: &Options) -> bool {
     match options.only.as_str() {
         "measured" => {
             println!("{}", network.text);
-            match tested(network, options) {
+            match measured(network, options) {
                 Ok(measured) => {
                     measured.scenarios("measured").iter().for_each(|one| println!("{}", one.text));
                 }
@@ -395,8 +399,7 @@ fn says_only(number: u64, network: &Source, options: &Options) -> bool {
         }
         "evidence" => print_evidence(number, network),
         "sharing" => {
-            let file = load(network, &[]).expect("cases are right");
-            let found = tested(network, options).map(|measured| sharing(&measured, &file.cells[0]));
+            let found = measured(network, options).map(|measured| sharing(&measured, network));
             println!("{number},{},{}", case::kind(number), found.unwrap_or_else(|reason| reason));
         }
         _ => return false,

@@ -42,6 +42,16 @@ impl Others {
     pub fn cubic(flows: usize) -> Self {
         Self { flows, cc: "cubic" }
     }
+
+    /// One that behaves as BBR does.
+    pub fn bbr() -> Self {
+        Self { flows: 1, cc: "bbr" }
+    }
+
+    /// Whether they behave as BBR does.
+    pub fn is_bbr(self) -> bool {
+        self == Self::bbr()
+    }
 }
 
 /// What a queue does.

@@ -122,10 +122,10 @@ fn see_others(measured: &mut Measured, phases: &[Phase], bases: &[f64]) -> Vec<(
         let found = Bottleneck::of(phases, bases, |path| groups[path] == first);
         let others = found.others();
         carry[first] = found.most_bps
-            * match others {
-                Others { flows: 0, .. } => 1.0,
-                Others { cc: "bbr", .. } => ROOM_BBR,
-                Others { .. } => ROOM,
+            * match (others.flows, others.is_bbr()) {
+                (0, _) => 1.0,
+                (_, true) => ROOM_BBR,
+                _ => ROOM,
             };
         for place in (0..groups.len()).filter(|&place| groups[place] == first) {
             measured.paths[place].others = others;
@@ -207,7 +207,7 @@ impl Bottleneck {
         }
         let others = (ROOM * self.most_bps / self.single_bps.max(1.0) - 1.0).round().clamp(0.0, MOST_OTHERS);
         if others > 2.0 && self.varies > STEADY && self.window > FEW {
-            return Others { flows: 1, cc: "bbr" };
+            return Others::bbr();
         }
         Others::cubic(others as usize)
     }
@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn who_leaves_little_and_makes_a_crowd_vary_is_bbr_unless_chance_does_that() {
         let found = Bottleneck { single_bps: 1e6, at_random: 0.0, most_bps: 5e6, varies: 0.2, window: 9.0 };
-        assert_eq!(found.others(), Others { flows: 1, cc: "bbr" });
+        assert_eq!(found.others(), Others::bbr());
         assert_eq!(Bottleneck { varies: 0.05, ..found }.others(), Others::cubic(4));
         assert_eq!(Bottleneck { window: 2.0, ..found }.others(), Others::cubic(4));
         assert_eq!(Bottleneck { single_bps: 2e6, ..found }.others(), Others::cubic(2));

@@ -22,6 +22,9 @@ const UNDO: &str = "braid advise --undo";
 /// The usual scheduler, as the simulator and as the kernel call it.
 const USUAL: (&str, &str) = ("linux", "default");
 
+/// What the kernel's names of Braid's schedulers begin with.
+const OURS: &str = "braid_";
+
 /// Where advice is for.
 pub(super) struct Place {
     pub(super) namespace: Namespace,
@@ -138,9 +141,25 @@ fn steps(args: &AdviseArgs, choice: &Row, place: &Place) -> Result<Vec<Step>, Fa
     Ok(steps)
 }
 
+/// The packet scheduler of new connections, as the simulator calls it; `None` where it is the usual one or not one of Braid's.
+pub(super) fn present(namespace: &Namespace) -> Option<&'static str> {
+    simulated(&braid_kernel::scheduler(namespace)?)
+}
+
+fn simulated(scheduler: &str) -> Option<&'static str> {
+    braid_schedulers::find(scheduler.strip_prefix(OURS)?).map(braid_schedulers::Scheduler::name)
+}
+
+/// Says that candidates are simulated with the present one.
+pub(super) fn with(present: &str) -> String {
+    format!(
+        "The packet scheduler here is {OURS}{present}, so candidates are simulated with {present}; --scheduler tries others."
+    )
+}
+
 fn scheduler(choice: &Row, namespace: &Namespace) -> Result<Option<Step>, Failure> {
     let now =
-        if choice.scheduler == USUAL.0 { USUAL.1.to_owned() } else { format!("braid_{}", choice.scheduler) };
+        if choice.scheduler == USUAL.0 { USUAL.1.to_owned() } else { format!("{OURS}{}", choice.scheduler) };
     let before = braid_kernel::scheduler(namespace);
     if before.as_ref() == Some(&now) || before.is_none() && now == USUAL.1 {
         return Ok(None);
@@ -253,4 +272,15 @@ fn undo_in(namespace: &Namespace, record: &Path) -> Result<Vec<String>, Failure>
     }
     fs::remove_file(record).map_err(failed)?;
     Ok(notes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::simulated;
+
+    #[test]
+    fn a_scheduler_of_braid_in_the_kernel_is_known_to_the_simulator_and_no_other_is() {
+        assert_eq!(simulated("braid_blest"), Some("blest"));
+        assert_eq!((simulated("default"), simulated("braid_nosuch"), simulated("blest")), (None, None, None));
+    }
 }

@@ -35,7 +35,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',', default_values_t = CANDIDATES.map(String::from),
           add = ArgValueCompleter::new(complete::specs))]
     pub(super) cc: Vec<String>,
-    /// Packet schedulers to try with each. Default: linux, that of the unmodified kernel.
+    /// Packet schedulers to try with each. Default: that of the machine which is asked about; for a scenario linux, that of the unmodified kernel.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(super) scheduler: Vec<String>,
     /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included; at least 5. Where it is in doubt
@@ -113,9 +113,17 @@ fn size(text: &str) -> Result<u64, String> {
     if number > 0.0 && number <= 1e6 { Ok((number * unit) as u64) } else { Err(wrong()) }
 }
 
-pub(super) fn ask(args: &AdviseArgs, networks: Vec<Source>) -> Result<Advice, Failure> {
-    let question =
-        Question::either(networks).candidates(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
+/// `present` is the scheduler of the machine that it is for; candidates have that where none is named.
+pub(super) fn ask(
+    args: &AdviseArgs,
+    networks: Vec<Source>,
+    present: Option<&str>,
+) -> Result<Advice, Failure> {
+    let question = Question::either(networks).candidates(&args.cc).seeds(args.seeds);
+    let question = match present {
+        Some(present) if args.scheduler.is_empty() => question.schedulers([present]),
+        _ => question.schedulers(&args.scheduler),
+    };
     let question = match &args.duration {
         Some(duration) => question.duration(duration),
         None => question,

@@ -11,7 +11,7 @@ use braid_kernel::{Flow, Namespace};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 
 use super::answer::{Answer, print};
-use super::apply::{Place, apply, may};
+use super::apply::{Place, apply, may, present, with};
 use super::live::{free, save_all, seen};
 use super::question::{AdviseArgs, ask};
 use crate::Failure;
@@ -97,7 +97,9 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
         format!("{} and {} {said}.", names[pair.one], names[pair.other])
     }));
     notes.push("This is about what this machine sends; what it receives obeys the other end.".into());
-    let advice = ask(args, networks)?;
+    let present = present(&Namespace::own());
+    notes.extend(present.map(with));
+    let advice = ask(args, networks, present)?;
     print(args, &Answer { about: &about, advice: &advice, current: None, notes: &notes })?;
     let addresses = names.into_iter().zip(args.from.iter().copied()).collect();
     apply(args, &advice, &Place { namespace: Namespace::own(), addresses })
@@ -105,11 +107,11 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
 
 /// `, 2 flows of others`.
 fn others(others: braid_advise::Others) -> String {
-    match others {
-        braid_advise::Others { flows: 0, .. } => String::new(),
-        braid_advise::Others { cc: "bbr", .. } => ", 1 flow of others that looks like BBR".to_owned(),
-        braid_advise::Others { flows: 1, .. } => ", 1 flow of others".to_owned(),
-        braid_advise::Others { flows, .. } => format!(", {flows} flows of others"),
+    match (others.flows, others.is_bbr()) {
+        (0, _) => String::new(),
+        (_, true) => ", 1 flow of others that looks like BBR".to_owned(),
+        (1, _) => ", 1 flow of others".to_owned(),
+        (flows, _) => format!(", {flows} flows of others"),
     }
 }
 

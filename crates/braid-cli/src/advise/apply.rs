@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use braid_advise::{Advice, Row};
-use braid_kernel::Namespace;
+use braid_kernel::{Namespace, PREFIX};
 use braid_study::files;
 
 use super::consent::consent;
@@ -21,9 +21,6 @@ const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const UNDO: &str = "braid advise --undo";
 /// The usual scheduler, as the simulator and as the kernel call it.
 const USUAL: (&str, &str) = ("linux", "default");
-
-/// What the kernel's names of Braid's schedulers begin with.
-const OURS: &str = "braid_";
 
 /// Where advice is for.
 pub(super) struct Place {
@@ -142,24 +139,27 @@ fn steps(args: &AdviseArgs, choice: &Row, place: &Place) -> Result<Vec<Step>, Fa
 }
 
 /// The packet scheduler of new connections, as the simulator calls it; `None` where it is the usual one or not one of Braid's.
-pub(super) fn present(namespace: &Namespace) -> Option<&'static str> {
+pub(super) fn present_scheduler(namespace: &Namespace) -> Option<&'static str> {
     simulated(&braid_kernel::scheduler(namespace)?)
 }
 
 fn simulated(scheduler: &str) -> Option<&'static str> {
-    braid_schedulers::find(scheduler.strip_prefix(OURS)?).map(braid_schedulers::Scheduler::name)
+    braid_schedulers::find(scheduler.strip_prefix(PREFIX)?).map(braid_schedulers::Scheduler::name)
 }
 
 /// Says that candidates are simulated with the present one.
-pub(super) fn with(present: &str) -> String {
+pub(super) fn scheduler_note(present: &str) -> String {
     format!(
-        "The packet scheduler here is {OURS}{present}, so candidates are simulated with {present}; --scheduler tries others."
+        "The packet scheduler here is {PREFIX}{present}, so candidates are simulated with {present}; --scheduler tries others."
     )
 }
 
 fn scheduler(choice: &Row, namespace: &Namespace) -> Result<Option<Step>, Failure> {
-    let now =
-        if choice.scheduler == USUAL.0 { USUAL.1.to_owned() } else { format!("{OURS}{}", choice.scheduler) };
+    let now = if choice.scheduler == USUAL.0 {
+        USUAL.1.to_owned()
+    } else {
+        format!("{PREFIX}{}", choice.scheduler)
+    };
     let before = braid_kernel::scheduler(namespace);
     if before.as_ref() == Some(&now) || before.is_none() && now == USUAL.1 {
         return Ok(None);

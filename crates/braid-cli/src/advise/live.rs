@@ -52,8 +52,8 @@ pub(super) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
     notes.push(
         "This is about what this machine sends; for what it receives ask where that is sent (--peer).".into(),
     );
-    let present = apply::present(&watched.place.namespace);
-    notes.extend(present.map(apply::with));
+    let present = apply::present_scheduler(&watched.place.namespace);
+    notes.extend(present.map(apply::scheduler_note));
     let advice = ask(args, networks, present)?;
     let current = Some(watched.algorithm.as_str());
     print(args, &Answer { about: &watched.about, advice: &advice, current, notes: &notes })?;

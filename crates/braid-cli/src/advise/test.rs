@@ -11,7 +11,7 @@ use braid_kernel::{Flow, Namespace};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 
 use super::answer::{Answer, print};
-use super::apply::{Place, apply, may, present, with};
+use super::apply::{Place, apply, may, present_scheduler, scheduler_note};
 use super::live::{free, save_all, seen};
 use super::question::{AdviseArgs, ask};
 use crate::Failure;
@@ -97,8 +97,8 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
         format!("{} and {} {said}.", names[pair.one], names[pair.other])
     }));
     notes.push("This is about what this machine sends; what it receives obeys the other end.".into());
-    let present = present(&Namespace::own());
-    notes.extend(present.map(with));
+    let present = present_scheduler(&Namespace::own());
+    notes.extend(present.map(scheduler_note));
     let advice = ask(args, networks, present)?;
     print(args, &Answer { about: &about, advice: &advice, current: None, notes: &notes })?;
     let addresses = names.into_iter().zip(args.from.iter().copied()).collect();

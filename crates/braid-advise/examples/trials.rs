@@ -20,7 +20,7 @@
 //! In each network `case/N` all candidates are simulated, too. The choice does harm if there a flow loses more than 10 %, at 95 %
 //! confidence, against one CUBIC TCP at each bottleneck in its place, and it is not one CUBIC at each bottleneck itself; it is right if it
 //! does not, and its utility is within 5 % of that of the best candidate that has one share and by which nobody loses more than 10 % on
-//! average. `any` is its utility against the best of several shares, too.
+//! average. `any` is its utility against the best of several shares, too. `seeds` is how many it took until that was certain, 32 at most.
 
 #![allow(clippy::print_stdout, reason = "its results")]
 
@@ -38,11 +38,13 @@ use braid_algorithms::Spec;
 use braid_results::measure::{SubflowCounts, SubflowSample};
 use braid_scenario::model::{self, Loss, QueueLimit, Scenario, Traffic};
 use braid_scenario::{Source, case, load};
-use braid_study::{Planned, Seeds, Study};
+use braid_study::{Error, Planned, Seeds, Study};
 
 /// Of the best candidate's utility.
 const NEAR: f64 = 0.95;
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
+/// Where it is not certain whether the choice is near the best there are up to so many times as many seeds.
+const MOST_TIMES: u64 = 4;
 
 #[derive(Default)]
 struct Options {
@@ -74,7 +76,7 @@ fn main() -> ExitCode {
         }
     }
     let mut kinds: BTreeMap<&str, Counts> = BTreeMap::new();
-    println!("case,kind,sharing,chosen,best,utility,harm,any");
+    println!("case,kind,sharing,chosen,best,utility,harm,any,seeds");
     for number in first..=last {
         let network = Source::find(&format!("case/{number}")).expect("every number is a case");
         if !says_only(number, &network, &options) {
@@ -121,7 +123,7 @@ impl fmt::Display for Counts {
 /// One network, and what becomes of the advice there.
 fn trial(number: u64, network: &Source, options: &Options, counts: &mut Counts) {
     let joined = at_once(network);
-    let truth = ask(options, vec![joined.clone()], SEEDS.into());
+    let truth = ask(options, &joined, SEEDS);
     if options.only == "truth" {
         print_rows(number, "network", &truth);
         return;
@@ -140,42 +142,37 @@ fn trial(number: u64, network: &Source, options: &Options, counts: &mut Counts) 
         print_rows(number, "measured", &advice);
         return;
     }
-    let other = if of(&truth, advice.choice()).is_some() {
-        None
-    } else {
-        // Paths that nobody who knows the truth would choose.
-        let question = Question::new(joined).using(&advice.choice().only).candidates(["cubic"]);
-        Some(question.duration("40s").seeds(SEEDS).ask().expect("subflows of the case"))
-    };
-    let chosen = of(other.as_ref().unwrap_or(&truth), advice.choice());
+    let truth = settled(options, &joined, truth, advice.choice());
+    let chosen = of(&truth, advice.choice());
     let fair = || truth.rows.iter().filter(|row| row.is_fair());
     let any = fair().map(Row::utility).fold(0.0, f64::max);
     let best = fair().filter(|row| !row.has_several_shares()).map(Row::utility).fold(0.0, f64::max);
-    let harms = chosen.is_none_or(Row::is_harmful);
-    let utility = chosen.map_or(0.0, Row::utility);
+    let harms = chosen.is_harmful();
+    let utility = chosen.utility();
     counts.right += usize::from(!harms && utility >= NEAR * best);
     counts.harmful += usize::from(harms);
     counts.right_against_any += usize::from(!harms && utility >= NEAR * any);
     println!(
-        "{number},{},{sharing},{}/{},{}/{},{:.3},{:.3},{:.3}",
+        "{number},{},{sharing},{}/{},{}/{},{:.3},{:.3},{:.3},{}",
         case::kind(number),
         advice.choice().spec,
         advice.choice().only.len(),
         truth.choice().spec,
         truth.choice().only.len(),
         utility / best.max(1.0),
-        chosen.map_or(9.0, Row::least_harm),
-        utility / any.max(1.0)
+        chosen.least_harm(),
+        utility / any.max(1.0),
+        chosen.seeds()
     );
 }
 
 /// The advice, and how many pairs of paths were told right for it.
 fn advised(network: &Source, joined: &Source, options: &Options) -> Result<(Advice, String), String> {
     if options.only == "again" {
-        return Ok((ask(options, vec![joined.clone()], (101..=108).into()), String::new()));
+        return Ok((ask(options, joined, 101..=108), String::new()));
     }
     let measured = measured(network, options)?;
-    Ok((ask(options, measured.scenarios("measured"), SEEDS.into()), sharing(&measured, network)))
+    Ok((ask_measured(options, &measured), sharing(&measured, network)))
 }
 
 /// Each candidate: Mbit/s alone and beside TCP, utility, harm on average and at least.
@@ -197,8 +194,47 @@ fn print_rows(number: u64, what: &str, advice: &Advice) {
 }
 
 /// What became of the same choice there.
-fn of<'a>(truth: &'a Advice, choice: &Row) -> Option<&'a Row> {
-    truth.rows.iter().find(|row| row.spec == choice.spec && row.only == choice.only)
+fn of<'a>(truth: &'a Advice, choice: &Row) -> &'a Row {
+    find(truth, choice).expect("it was asked for")
+}
+
+fn find<'a>(truth: &'a Advice, choice: &Row) -> Option<&'a Row> {
+    truth.rows.iter().find(|row| row.is(choice))
+}
+
+/// The truth with as many seeds as it takes to see whether the choice is near the best, up to a limit.
+fn settled(options: &Options, network: &Source, truth: Advice, choice: &Row) -> Advice {
+    if find(&truth, choice).is_some() && unsettled(&truth, choice).is_empty() {
+        return truth;
+    }
+    kept(options, &(&network.text, &choice.spec, &choice.only, MOST_TIMES), || {
+        let mut question = Question::new(network.clone()).duration("40s").seeds(SEEDS);
+        if !choice.only.is_empty() {
+            question = question.using(&choice.only);
+        }
+        question.ask_until(MOST_TIMES, |truth| unsettled(truth, choice), |_, _| ())
+    })
+}
+
+/// The places of the choice and of those of whom it is not certain (95 %) whether they are better; none if one certainly is.
+fn unsettled(truth: &Advice, choice: &Row) -> Vec<usize> {
+    let chosen = of(truth, choice);
+    let enough = 1.0 / NEAR - 1.0;
+    let gain = |row: &Row| {
+        let gain = row.gain_over(chosen);
+        let half = gain.ci95.unwrap_or(f64::INFINITY);
+        (gain.mean - half, gain.mean + half)
+    };
+    let others = || truth.rows.iter().enumerate().filter(|(_, row)| !row.is(choice) && row.may_be_fair());
+    if others().any(|(_, row)| row.is_surely_fair() && gain(row).0 > enough) {
+        return Vec::new();
+    }
+    let may_be_better = others().filter(|(_, row)| gain(row).1 > enough).map(|(place, _)| place);
+    let mut left: Vec<usize> = may_be_better.collect();
+    if !left.is_empty() || !chosen.is_fair() && !chosen.is_harmful() {
+        left.extend(truth.rows.iter().position(|row| row.is(choice)));
+    }
+    left
 }
 
 /// The network for a connection whose subflows join as the kernel does it, when the first is established: when they do is a matter of the
@@ -208,19 +244,30 @@ fn at_once(network: &Source) -> Source {
     Source { name: network.name.clone(), text: lines.collect::<Vec<_>>().join("\n") }
 }
 
-/// Asks, unless the answer is kept from before.
-fn ask(options: &Options, networks: Vec<Source>, seeds: Seeds) -> Advice {
+/// Asks about the network itself, unless the answer is kept from before.
+fn ask(options: &Options, network: &Source, seeds: impl Into<Seeds>) -> Advice {
+    let seeds = seeds.into();
+    kept(options, &(&network.text, seeds.first(), seeds.last()), || {
+        Question::new(network.clone()).duration("40s").seeds(seeds).ask()
+    })
+}
+
+/// Asks about what was measured.
+fn ask_measured(options: &Options, measured: &Measured) -> Advice {
+    kept(options, &("measured", format!("{measured:?}")), || {
+        Question::either(measured.networks("measured")).duration("40s").seeds(SEEDS).ask()
+    })
+}
+
+/// What was kept of the same from before, or what is simulated now.
+fn kept(options: &Options, what: &impl Hash, ask: impl FnOnce() -> Result<Advice, Error>) -> Advice {
     let mut hash = DefaultHasher::new();
-    for network in &networks {
-        network.text.hash(&mut hash);
-    }
-    (seeds.first(), seeds.last()).hash(&mut hash);
+    what.hash(&mut hash);
     let kept = options.keep.as_ref().map(|folder| folder.join(format!("{:016x}.json", hash.finish())));
     if let Some(advice) = kept.as_deref().and_then(read) {
         return advice;
     }
-    let advice = Question::either(networks).duration("40s").seeds(seeds).ask();
-    let advice = advice.expect("a case and its candidates are right");
+    let advice = ask().expect("a case and its candidates are right");
     if let Some(kept) = kept {
         let text = serde_json::to_string(&advice).expect("it has no keys but names");
         fs::write(&kept, text).expect("the folder is there and has room");
@@ -433,11 +480,11 @@ fn test(network: &Source) -> Result<(Scenario, Vec<probe::Phase>), String> {
         let subflows: Vec<&SubflowCounts> =
             connections[number].iter().map(|&flow| &measurements.connections[flow].subflows[0]).collect();
         let begin_s = number as f64 * (probe::PHASE_S + probe::PAUSE_S);
-        let mut looks = looks(&subflows);
-        looks.retain(|look| {
-            look.at_s >= begin_s + probe::BEGINNING_S && look.at_s < begin_s + probe::PHASE_S - 0.05
-        });
-        probe::Phase { flows, looks }
+        let looks = looks(&subflows).into_iter();
+        let of_phase =
+            looks.filter(|look| look.at_s >= begin_s && look.at_s < begin_s + probe::PHASE_S - 0.05);
+        let (beginning, looks) = of_phase.partition(|look| look.at_s < begin_s + probe::BEGINNING_S);
+        probe::Phase { flows, looks, beginning }
     };
     let phases = phases.into_iter().enumerate().map(phase).collect();
     Ok((cell, phases))
@@ -458,6 +505,7 @@ fn probing(cell: &Scenario, phases: &[Vec<usize>]) -> (Scenario, Vec<Vec<usize>>
             of_phase.push(cell.connections.len());
             let mut subflow = asked.subflows[place].clone();
             subflow.join_delay_ns = None;
+            go_on(&mut subflow.reroutes, cell.duration_ns);
             cell.connections.push(model::Connection {
                 name: format!("probe-{number}-{}", of_phase.len()),
                 kind: model::Kind::Tcp,
@@ -473,4 +521,16 @@ fn probing(cell: &Scenario, phases: &[Vec<usize>]) -> (Scenario, Vec<Vec<usize>>
         ids.push(of_phase);
     }
     (cell, ids)
+}
+
+/// A path that changes its bottleneck goes on with it as long as the test lasts.
+fn go_on(changes: &mut Vec<model::Reroute>, until_ns: u64) {
+    while let [.., other, last] = &changes[..] {
+        let at_ns = 2 * last.at_ns - other.at_ns;
+        if at_ns >= until_ns {
+            break;
+        }
+        let next = model::Reroute { at_ns, ..other.clone() };
+        changes.push(next);
+    }
 }

@@ -28,6 +28,11 @@ pub(crate) struct Figures {
     pub(crate) several_shares: bool,
 }
 
+/// The upper end of the 95 % confidence interval.
+pub(crate) fn most(statistics: &Statistics) -> f64 {
+    statistics.mean + statistics.ci95.unwrap_or(f64::INFINITY)
+}
+
 /// The lower end of the 95 % confidence interval.
 pub(crate) fn least(statistics: &Statistics) -> f64 {
     statistics.mean - statistics.ci95.unwrap_or_default()
@@ -57,6 +62,21 @@ impl Row {
             only: only.to_vec(),
             figures: Vec::new(),
         }
+    }
+
+    /// Whether they are the same candidate.
+    pub fn is(&self, other: &Self) -> bool {
+        (&self.spec, &self.scheduler, &self.only) == (&other.spec, &other.scheduler, &other.only)
+    }
+
+    /// With how many seeds it was simulated.
+    pub fn seeds(&self) -> usize {
+        self.figures.first().map_or(0, |figures| figures.seeds.len())
+    }
+
+    /// Whether it may be that others keep what is theirs.
+    pub fn may_be_fair(&self) -> bool {
+        self.is_usual() || !self.has_several_shares() && !self.is_harmful()
     }
 
     pub(crate) fn add(&mut self, figures: Figures) {
@@ -107,8 +127,7 @@ impl Row {
     /// Whether it is certain that others keep what is theirs: it [has one share](Row::has_several_shares), and nobody loses more than
     /// [`MOST_HARM`], at 95 % confidence.
     pub fn is_surely_fair(&self) -> bool {
-        let most = |losses: Statistics| losses.mean + losses.ci95.unwrap_or(f64::INFINITY);
-        let all_keep_theirs = || self.losses().all(|losses| most(losses) <= MOST_HARM);
+        let all_keep_theirs = || self.losses().all(|losses| most(&losses) <= MOST_HARM);
         self.is_usual() || !self.has_several_shares() && all_keep_theirs()
     }
 
@@ -127,11 +146,15 @@ impl Row {
         values.iter().sum::<f64>() / values.len().max(1) as f64
     }
 
-    /// What it brings: the geometric mean of the goodput alone and of that beside TCP, over all networks that it may be; bits per
-    /// second. Geometric, so that a tenth more counts the same on a slow path and on a fast one.
+    /// What it brings: the geometric mean of the goodput alone and of that beside TCP, over all seeds and all networks that it may be; bits
+    /// per second. Geometric, so that a tenth more counts the same on a slow path and on a fast one.
     pub fn utility(&self) -> f64 {
-        let of_seeds: Vec<f64> = self.utilities().collect();
-        of_seeds.iter().sum::<f64>() / of_seeds.len().max(1) as f64
+        let logarithms: Vec<f64> = self.utilities().map(f64::ln).collect();
+        if logarithms.is_empty() {
+            0.0
+        } else {
+            (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp()
+        }
     }
 
     /// [`Row::utility`] seed by seed.
@@ -167,30 +190,40 @@ pub struct Advice {
 
 impl Advice {
     pub(crate) fn of(rows: Vec<Row>) -> Self {
-        let within: Vec<usize> = (0..rows.len()).filter(|&place| rows[place].is_surely_fair()).collect();
+        // Who has fewer seeds was out of the race before.
+        let seeds = rows.iter().map(Row::seeds).max().unwrap_or_default();
+        let there = || (0..rows.len()).filter(|&place| rows[place].seeds() == seeds);
+        let within: Vec<usize> = there().filter(|&place| rows[place].is_surely_fair()).collect();
         let most = within.iter().map(|&place| rows[place].utility()).fold(0.0, f64::max);
         let alike = || within.iter().copied().filter(|&place| rows[place].utility() >= (1.0 - ALIKE) * most);
         let choice = alike().find(|&place| rows[place].is_usual()).or_else(|| alike().next());
         // Where all do harm: who does least.
-        let least = || {
-            (0..rows.len()).min_by(|&one, &other| rows[one].mean_harm().total_cmp(&rows[other].mean_harm()))
-        };
+        let least =
+            || there().min_by(|&one, &other| rows[one].mean_harm().total_cmp(&rows[other].mean_harm()));
         let choice = choice.or_else(least).unwrap_or_default();
         Self { rows, choice }
     }
 
-    /// Whether chance decides: a candidate would be the choice if it were as certain of it as it seems that nobody loses much.
-    pub(crate) fn is_open(&self) -> bool {
-        let most = self.choice().utility();
-        let would_be = |row: &&Row| !row.has_several_shares() && (1.0 - ALIKE) * row.utility() > most;
-        self.rows.iter().filter(would_be).any(|row| row.is_fair() && !row.is_surely_fair())
+    /// Between whom chance decides: the places of the choice and of all that may do no harm and may be so much better (95 %) that they would
+    /// be chosen instead. None if there are no such.
+    pub(crate) fn open(&self) -> Vec<usize> {
+        let choice = self.choice();
+        let may_be_chosen = |row: &Row| {
+            let enough = if row.is_usual() { -ALIKE } else { 1.0 / (1.0 - ALIKE) - 1.0 };
+            row.may_be_fair() && most(&row.gain_over(choice)) > enough
+        };
+        let others = |place: usize| place != self.choice && may_be_chosen(&self.rows[place]);
+        let all = (0..self.rows.len()).filter(|&place| place == self.choice || others(place));
+        let open: Vec<usize> = all.collect();
+        if open.len() > 1 { open } else { Vec::new() }
     }
 
-    /// With more of the same candidates' figures.
+    /// With more figures of some candidates.
     pub(crate) fn with(self, more: Vec<Row>) -> Self {
         let mut rows = self.rows;
-        for (row, more) in rows.iter_mut().zip(more) {
-            for (own, more) in row.figures.iter_mut().zip(more.figures) {
+        for more in more {
+            let own = rows.iter_mut().find(|row| row.is(&more)).expect("they were candidates before");
+            for (own, more) in own.figures.iter_mut().zip(more.figures) {
                 own.seeds.extend(more.seeds);
                 own.losses.iter_mut().zip(more.losses).for_each(|(own, more)| own.extend(more));
             }
@@ -279,13 +312,13 @@ mod tests {
     #[test]
     fn what_chance_may_decide_is_open_until_there_is_enough() {
         let of = |harm| Advice::of(vec![row("lia", 18.0, 0.0), row("olia", 20.0, harm)]);
-        assert!(!of(0.0).is_open() && of(0.08).is_open() && !of(0.2).is_open());
+        assert_eq!([of(0.0).open(), of(0.08).open(), of(0.2).open()], [vec![], vec![0, 1], vec![]]);
         let again = || vec![row("lia", 18.0, 0.0), row("olia", 20.0, 0.08)];
         let mut advice = of(0.08);
         for _ in 0..3 {
             advice = advice.with(again());
         }
-        assert_eq!((advice.choice().spec.as_str(), advice.is_open()), ("olia", false));
+        assert_eq!((advice.choice().spec.as_str(), advice.open()), ("olia", vec![]));
     }
 
     #[test]

@@ -145,6 +145,9 @@ impl Series {
             loss: self.random_loss(looks, queue_s),
             discipline: Discipline::DropTail,
             others: Others::cubic(0),
+            others_rtt: 1.0,
+            moves: None,
+            may_be: Vec::new(),
         })
     }
 

@@ -18,16 +18,20 @@
 //! ```
 //!
 //! A network that is in use is described by what its sockets say: [`estimate`] makes [`Measured`] of [`Look`]s at them, and
-//! that scenarios. Where it cannot tell whether two paths share a bottleneck there are two of them, and a candidate must do no
-//! harm in either. A [test](probe), in which paths send alone and beside others, tells much better.
+//! that [networks](Measured::networks): all that it may be within what is known. Where it cannot tell whether two paths share a
+//! bottleneck there are two of them, and a candidate must do no harm in either. A [test](probe), in which paths send alone and beside others, tells much better.
 
 mod choice;
+mod draw;
 mod estimate;
 mod measured;
+mod others;
 pub mod probe;
+mod queue;
 mod replay;
 
 pub use choice::{ALIKE, Advice, MOST_HARM, Row};
+pub use draw::Network;
 pub use estimate::{Look, Seen, TooLittle, estimate};
-pub use measured::{Discipline, Measured, Others, Pair, Path, Sharing};
+pub use measured::{Discipline, MayBe, Measured, Others, Pair, Path, Sharing};
 pub use replay::{CANDIDATES, Question};

@@ -26,6 +26,30 @@ pub struct Path {
     pub discipline: Discipline,
     /// Flows of others at its bottleneck that take what they get.
     pub others: Others,
+    /// Their RTT without queues, of the shortest of ours there.
+    pub others_rtt: f64,
+    /// It changes its bottleneck: between those of these paths, of which one may be itself.
+    pub moves: Option<[usize; 2]>,
+    /// All that these flows may be, the most likely first, which they are thought to be; none where nothing else is thought of.
+    pub may_be: Vec<MayBe>,
+}
+
+/// Flows of others that may be there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MayBe {
+    /// They.
+    pub others: Others,
+    /// How likely, against the others that may be.
+    pub weight: f64,
+    /// What the bottleneck carries then, of what a crowd of ours does: at least and at most.
+    pub room: [f64; 2],
+}
+
+impl MayBe {
+    /// What the bottleneck carries then, of what a crowd does: in the middle, as a factor.
+    pub(crate) fn middle(&self) -> f64 {
+        (self.room[0] * self.room[1]).sqrt()
+    }
 }
 
 /// Flows of others, all alike.
@@ -69,7 +93,8 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    fn name(self) -> &'static str {
+    /// As scenarios call it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::DropTail => "drop-tail",
             Self::Red => "red",
@@ -158,65 +183,63 @@ impl Measured {
         writeln!(text, "# Measured by braid advise.")?;
         writeln!(text, "title = \"A network as its sockets show it\"\nduration = \"40s\"\nwarmup = \"5s\"")?;
         for (place, path) in self.paths.iter().enumerate() {
-            let members: Vec<usize> = (0..groups.len()).filter(|&other| groups[other] == place).collect();
-            let alone = members.len() == 1;
-            if groups[place] == place && !alone {
-                self.write_bottleneck(text, place, &members)?;
+            let members: Vec<usize> =
+                (0..groups.len()).filter(|&other| groups[other] == groups[place]).collect();
+            let rate_bps = self.together(&members);
+            let moves_elsewhere = path.moves.is_some_and(|between| !between.contains(&place));
+            if groups[place] == place && !moves_elsewhere {
+                let queue_s = members.iter().map(|&member| self.paths[member].queue_s).fold(0.0, f64::max);
+                writeln!(text, "\n[link.bottleneck-{}]\nrtt = \"0ms\"", place + 1)?;
+                write_queue(text, rate_bps, queue_s, path.discipline)?;
+                if path.others.flows > 0 {
+                    let rtt_s =
+                        members.iter().map(|&member| self.paths[member].rtt_s).fold(f64::INFINITY, f64::min);
+                    let name = format!("others-{}", place + 1);
+                    write_access(text, &name, rate_bps, rtt_s * path.others_rtt, path.loss)?;
+                }
             }
-            let Path { name, rtt_s, .. } = path;
-            writeln!(text, "\n[link.{name}]")?;
-            if groups[place] == place && alone {
-                write_queue(text, path.rate_bps, path.queue_s, path.discipline)?;
-            } else {
-                // Ten times what it carried: it is not what limits.
-                writeln!(
-                    text,
-                    "rate = \"{}\"\nqueue = \"10000p\"",
-                    kbit(10.0 * self.bottleneck_bps(&groups, place))
-                )?;
-            }
-            writeln!(text, "rtt = \"{:.0}us\"\njitter = \"100us\"", (rtt_s * 1e6).max(200.0))?;
-            if path.loss > 0.0 {
-                writeln!(text, "loss = \"{:.4}%\"", 100.0 * path.loss)?;
-            }
+            write_access(text, &path.name, rate_bps, path.rtt_s, path.loss)?;
         }
         writeln!(text, "\n[connection.mp0]\nkind = \"mptcp\"")?;
         for (place, path) in self.paths.iter().enumerate() {
-            let route = self.route(&groups, place);
-            writeln!(text, "\n[connection.mp0.subflow.{}]\nroute = [{route}]", path.name)?;
+            let name = &path.name;
+            let route = |place: usize| format!("[\"{name}\", \"bottleneck-{}\"]", groups[place] + 1);
+            let [one, other] = path.moves.unwrap_or([place, place]).map(route);
+            writeln!(text, "\n[connection.mp0.subflow.{name}]\nroute = {one}")?;
+            if path.moves.is_some() {
+                let change = |(at, route)| format!("{{ at = \"{at}s\", route = {route} }}");
+                let changes: Vec<String> = [(10, &other), (20, &one), (30, &other)].map(change).into();
+                writeln!(text, "change = [{}]", changes.join(", "))?;
+            }
         }
         for (place, path) in self.paths.iter().enumerate() {
-            for other in 0..if groups[place] == place { path.others.flows } else { 0 } {
+            let moves_elsewhere = path.moves.is_some_and(|between| !between.contains(&place));
+            let is_there = groups[place] == place && !moves_elsewhere;
+            for other in 0..if is_there { path.others.flows } else { 0 } {
                 writeln!(text, "\n[connection.other-{}-{}]\nkind = \"tcp\"", place + 1, other + 1)?;
-                writeln!(text, "cc = \"{}\"\nroute = [{}]", path.others.cc, self.route(&groups, place))?;
+                writeln!(
+                    text,
+                    "cc = \"{}\"\nroute = [\"others-{n}\", \"bottleneck-{n}\"]",
+                    path.others.cc,
+                    n = place + 1
+                )?;
             }
         }
         Ok(())
     }
 
-    fn route(&self, groups: &[usize], place: usize) -> String {
-        let (name, first) = (&self.paths[place].name, groups[place]);
-        let alone = groups.iter().filter(|&&group| group == first).count() == 1;
-        if alone { format!("\"{name}\"") } else { format!("\"{name}\", \"bottleneck-{}\"", first + 1) }
-    }
-
-    /// What the bottleneck of this path carries.
-    fn bottleneck_bps(&self, groups: &[usize], place: usize) -> f64 {
-        let members: Vec<usize> = (0..groups.len()).filter(|&other| groups[other] == groups[place]).collect();
-        self.together(&members)
-    }
-
+    /// What the bottleneck of these paths carries.
     fn together(&self, members: &[usize]) -> f64 {
         let seen = self.together_bps.iter().find(|(places, _)| places == members).map(|(_, bps)| *bps);
         seen.unwrap_or_else(|| members.iter().map(|&member| self.paths[member].rate_bps).sum())
     }
+}
 
-    fn write_bottleneck(&self, text: &mut String, first: usize, members: &[usize]) -> std::fmt::Result {
-        let rate_bps = self.together(members);
-        let queue_s = members.iter().map(|&member| self.paths[member].queue_s).fold(0.0, f64::max);
-        writeln!(text, "\n[link.bottleneck-{}]\nrtt = \"0ms\"", first + 1)?;
-        write_queue(text, rate_bps, queue_s, self.paths[first].discipline)
-    }
+/// What is before a bottleneck: it carries ten times as much, so it is not what limits.
+fn write_access(text: &mut String, name: &str, rate_bps: f64, rtt_s: f64, loss: f64) -> std::fmt::Result {
+    writeln!(text, "\n[link.{name}]\nrate = \"{}\"\nqueue = \"10000p\"", kbit(10.0 * rate_bps))?;
+    writeln!(text, "rtt = \"{:.0}us\"\njitter = \"100us\"", (rtt_s * 1e6).max(200.0))?;
+    if loss > 0.0 { writeln!(text, "loss = \"{:.4}%\"", 100.0 * loss) } else { Ok(()) }
 }
 
 fn write_queue(text: &mut String, rate_bps: f64, queue_s: f64, discipline: Discipline) -> std::fmt::Result {
@@ -253,6 +276,9 @@ mod tests {
             loss: 0.001,
             discipline: Discipline::DropTail,
             others: Others::cubic(0),
+            others_rtt: 1.0,
+            moves: None,
+            may_be: Vec::new(),
         }
     }
 

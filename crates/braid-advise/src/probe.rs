@@ -4,7 +4,9 @@
 //! they are alone; and packets wait equally long on both, at the same time. None of these is certain, so they are weighed.
 
 use crate::estimate::{Look, Series, TooLittle, correlation, deviation, mean, quantile, rate_bps, rates_bps};
-use crate::measured::{Measured, Others, Pair, Path, Sharing};
+use crate::measured::{Discipline, Measured, Pair, Path, Sharing};
+use crate::others::Shows;
+use crate::queue::{self, Waits};
 
 /// Seconds of a phase.
 pub const PHASE_S: f64 = 15.0;
@@ -17,18 +19,10 @@ pub const PAUSE_S: f64 = 0.7;
 /// Flows of a crowd. Two flows leave each two thirds of what it had beside one of somebody else's, which chance does, too; nine
 /// leave it a fifth.
 const CROWD: usize = 8;
-/// A single flow loses more than this share of what it loses at random: that holds it down, and not others.
-const HELD_DOWN: f64 = 0.7;
-/// Others keep a little of a bottleneck even where a crowd carries most: the median over the bottlenecks of `case/5000` to 5099.
-const ROOM: f64 = 1.05;
-/// Beside one BBR a crowd carries about a third at most: over those of `case/5100` to 5299 that are found, by a factor of 1.6 more or less.
-const ROOM_BBR: f64 = 3.0;
-/// The rate of a crowd varies by less beside CUBIC, of its mean...
-const STEADY: f64 = 0.1;
-/// ...where each flow has more than so many packets on the way.
-const FEW: f64 = 3.0;
-/// No more flows of others are looked for.
-const MOST_OTHERS: f64 = 16.0;
+/// What a crowd carries varies by more than this where the path changes its bottleneck: by 6 to 30 on most that do, of `case/5318` to 5498...
+const MOVES: f64 = 5.0;
+/// ...and by less on all others, unless BBR or a link whose rate changes makes it vary.
+const STAYS: f64 = 2.5;
 /// Looks by which one path may see the queue later than the other.
 const LAG: usize = 5;
 /// Waits that differ by less are alike, seconds: jitter.
@@ -41,6 +35,8 @@ pub struct Phase {
     pub flows: Vec<usize>,
     /// Looks at their sockets in the same order, without the [beginning](BEGINNING_S).
     pub looks: Vec<Look>,
+    /// Looks in the beginning, when flows fill the queue whatever it drops later.
+    pub beginning: Vec<Look>,
 }
 
 /// The flows that send at the same time, each by the place of its path: one on each path alone, then a crowd on one and a single flow on
@@ -76,9 +72,14 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
     for (place, name) in names.iter().enumerate() {
         paths.push(alone(place, name, phases, bases[place]).ok_or(TooLittle::Sent(place))?);
     }
-    let pairs_told = told(names.len(), &evidence(names.len(), phases));
+    let evidence = evidence(names.len(), phases);
+    let moving = moving(names.len(), phases);
+    let pairs_told = told(names.len(), &evidence, moving);
     let mut measured = Measured { paths, pairs: pairs_told, together_bps: Vec::new() };
-    measured.together_bps = see_others(&mut measured, phases, &bases);
+    if let Some(path) = moving {
+        measured.paths[path].moves = Some(between(path, &measured, &evidence));
+    }
+    measured.together_bps = see_bottlenecks(&mut measured, phases, &bases);
     // What more than two carry is what the best two of them do.
     for unknown_share in [false, true] {
         let groups = measured.groups(unknown_share);
@@ -102,40 +103,47 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
 /// What a path is like where a flow has it alone; if that carried next to nothing, by chance, where one meets a crowd on another path.
 fn alone(place: usize, name: &str, phases: &[Phase], base_s: f64) -> Option<Path> {
     let single = |phase: &&Phase| phase.flows.iter().filter(|&&path| path == place).count() == 1;
-    phases.iter().filter(single).find_map(|Phase { flows, looks }| {
+    phases.iter().filter(single).find_map(|Phase { flows, looks, .. }| {
         let flow = flows.iter().position(|&path| path == place)?;
         (looks.len() > 1).then(|| Series::over(looks, flow, base_s).path(name, looks))?
     })
 }
 
-/// Finds the flows of others at the bottlenecks, and with them how much these carry. Returns that of each two paths.
+/// Finds what each bottleneck is like: its queue, the flows of others, and with them how much it carries. Returns that of each two paths.
 ///
 /// The most that a crowd ever carries is nearly all that there is. A single flow beside k of others has 1 / (1 + k) of that. It may have
-/// less for another reason: losses at random hold it down, and nobody is there.
-fn see_others(measured: &mut Measured, phases: &[Phase], bases: &[f64]) -> Vec<(Vec<usize>, f64)> {
+/// less for another reason: losses at random hold it down, and nobody is there. Where the queue drops before it is full nothing is lost at
+/// random, as far as that can be told.
+fn see_bottlenecks(measured: &mut Measured, phases: &[Phase], bases: &[f64]) -> Vec<(Vec<usize>, f64)> {
     let groups = measured.groups(false);
     let mut carry = vec![0.0; groups.len()];
     for first in 0..groups.len() {
         if groups[first] != first {
             continue;
         }
-        let found = Bottleneck::of(phases, bases, |path| groups[path] == first);
-        let others = found.others();
-        carry[first] = found.most_bps
-            * match (others.flows, others.is_bbr()) {
-                (0, _) => 1.0,
-                (_, true) => ROOM_BBR,
-                _ => ROOM,
-            };
-        for place in (0..groups.len()).filter(|&place| groups[place] == first) {
-            measured.paths[place].others = others;
+        let has = |path: usize| groups[path] == first;
+        let crowds: Vec<Waits> = crowds_of(phases, has).map(|phase| waits(phase, bases)).collect();
+        let discipline = queue::discipline(&crowds);
+        let mut shows = shows(phases, bases, has);
+        if discipline != Discipline::DropTail {
+            shows.at_random = 0.0;
+        }
+        let others = shows.others();
+        carry[first] = shows.crowd_bps * others[0].middle();
+        for place in (0..groups.len()).filter(|&place| has(place)) {
+            let path = &mut measured.paths[place];
+            path.others = others[0].others;
+            path.may_be.clone_from(&others);
+            path.discipline = discipline;
+            if discipline != Discipline::DropTail {
+                path.loss = 0.0;
+            }
         }
     }
     for (place, path) in measured.paths.iter_mut().enumerate() {
-        let crowds = phases.iter().filter(|phase| phase.flows.len() > 1 && phase.flows[0] == place);
-        let fills: Vec<f64> =
-            crowds.map(|phase| quantile(&Series::over(&phase.looks, 0, bases[place]).waits, 0.95)).collect();
-        path.queue_s = path.queue_s.max(quantile(&fills, 0.5));
+        let crowds: Vec<Waits> =
+            crowds_of(phases, |path| path == place).map(|phase| waits(phase, bases)).collect();
+        path.queue_s = path.queue_s.max(queue::full_s(path.discipline, &crowds));
         if groups.iter().filter(|&&group| group == groups[place]).count() == 1 {
             path.rate_bps = path.rate_bps.max(carry[place]);
         }
@@ -152,64 +160,39 @@ fn see_others(measured: &mut Measured, phases: &[Phase], bases: &[f64]) -> Vec<(
     pairs(groups.len()).map(together).collect()
 }
 
-/// What the phases show of a bottleneck.
-#[derive(Clone, Copy)]
-struct Bottleneck {
-    /// What a single flow carries there, where no other of ours is, on average; bits per second.
-    single_bps: f64,
-    /// Of what a single flow loses, the share that it loses at random.
-    at_random: f64,
-    /// The most that a crowd carries.
-    most_bps: f64,
-    /// How much the rate of a crowd varies: its standard deviation, of its mean.
-    varies: f64,
-    /// Packets that each flow of a crowd has on the way.
-    window: f64,
+/// Where a crowd is on one of these paths.
+fn crowds_of(phases: &[Phase], has: impl Fn(usize) -> bool) -> impl Iterator<Item = &Phase> {
+    phases.iter().filter(move |phase| phase.flows.len() > 1 && has(phase.flows[0]))
 }
 
-impl Bottleneck {
-    /// Of those paths that have it.
-    fn of(phases: &[Phase], bases: &[f64], has: impl Fn(usize) -> bool) -> Self {
-        let (mut singles, mut at_random) = (Vec::new(), Vec::new());
-        let (mut most, mut varies, mut windows) = (Vec::new(), Vec::new(), Vec::new());
-        for Phase { flows, looks } in phases {
-            match (0..flows.len()).filter(|&flow| has(flows[flow])).collect::<Vec<_>>()[..] {
-                [] => {}
-                [flow] => {
-                    let series = Series::over(looks, flow, bases[flows[flow]]);
-                    singles.push(mean_bps(looks, flow..flow + 1));
-                    at_random.push(series.at_random(looks));
-                }
-                ref ours => {
-                    let base_s = bases[flows[ours[0]]];
-                    let rates = rates_bps(looks, ours);
-                    let each_bps = mean(&rates) / ours.len() as f64;
-                    most.push(quantile(&rates, 0.95));
-                    varies.push(deviation(&rates) / mean(&rates).max(1.0));
-                    windows
-                        .push(each_bps / 12e3 * (base_s + mean(&Series::over(looks, ours[0], base_s).waits)));
-                }
+fn waits(phase: &Phase, bases: &[f64]) -> Waits {
+    let base_s = bases[phase.flows[0]];
+    let of = |looks: &[Look]| (0..CROWD).map(|flow| Series::over(looks, flow, base_s).waits).collect();
+    Waits { beginning: of(&phase.beginning), later: of(&phase.looks) }
+}
+
+/// What the phases show of the bottleneck of those paths that have it.
+fn shows(phases: &[Phase], bases: &[f64], has: impl Fn(usize) -> bool) -> Shows {
+    let (mut singles, mut at_random, mut most, mut varies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for Phase { flows, looks, .. } in phases {
+        match (0..flows.len()).filter(|&flow| has(flows[flow])).collect::<Vec<_>>()[..] {
+            [] => {}
+            [flow] => {
+                singles.push(mean_bps(looks, flow..flow + 1));
+                at_random.push(Series::over(looks, flow, bases[flows[flow]]).at_random(looks));
+            }
+            ref ours => {
+                let rates = rates_bps(looks, ours);
+                most.push(quantile(&rates, 0.95));
+                varies.push(deviation(&rates) / mean(&rates).max(1.0));
             }
         }
-        Self {
-            single_bps: mean(&singles),
-            at_random: mean(&at_random),
-            most_bps: most.into_iter().fold(0.0, f64::max),
-            varies: mean(&varies),
-            window: mean(&windows),
-        }
     }
-
-    /// Flows of others. BBR's probing makes the rate of a crowd vary; chance does where windows are a few packets.
-    fn others(&self) -> Others {
-        if self.at_random > HELD_DOWN {
-            return Others::cubic(0);
-        }
-        let others = (ROOM * self.most_bps / self.single_bps.max(1.0) - 1.0).round().clamp(0.0, MOST_OTHERS);
-        if others > 2.0 && self.varies > STEADY && self.window > FEW {
-            return Others::bbr();
-        }
-        Others::cubic(others as usize)
+    Shows {
+        single_bps: mean(&singles),
+        at_random: mean(&at_random),
+        crowd_bps: most.into_iter().fold(0.0, f64::max),
+        varies: mean(&varies),
     }
 }
 
@@ -299,13 +282,44 @@ fn ratio(one: f64, other: f64) -> f64 {
     (one.max(1e-9) / other.max(1e-9)).ln()
 }
 
+/// A path that changes its bottleneck within a phase: what a crowd carries there varies much, again and again. Where it varies on another
+/// path, too, that has another cause.
+fn moving(paths: usize, phases: &[Phase]) -> Option<usize> {
+    let all: Vec<usize> = (0..CROWD).collect();
+    let varies = |phase: &Phase| {
+        let rates = rates_bps(&phase.looks, &all);
+        quantile(&rates, 0.95) / quantile(&rates, 0.05).max(1.0)
+    };
+    let of_path =
+        |path: usize| quantile(&crowds_of(phases, |on| on == path).map(varies).collect::<Vec<_>>(), 0.5);
+    let varying: Vec<usize> = (0..paths).filter(|&path| of_path(path) > STAYS).collect();
+    let [path] = varying[..] else { return None };
+    (of_path(path) > MOVES).then_some(path)
+}
+
+/// The paths between whose bottlenecks this one moves: the two that it seems most to share with, or, if all others have one, that and its
+/// own.
+fn between(path: usize, measured: &Measured, evidence: &[Evidence]) -> [usize; 2] {
+    let groups = measured.groups(false);
+    let mut odds: Vec<(f64, usize)> = Vec::new();
+    for pair in evidence.iter().filter(|pair| pair.one == path || pair.other == path) {
+        let other = if pair.one == path { pair.other } else { pair.one };
+        odds.push((pair.odds(), groups[other]));
+    }
+    odds.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let first = odds[0].1;
+    [first, odds.iter().map(|&(_, group)| group).find(|&group| group != first).unwrap_or(path)]
+}
+
 /// The most likely groups of paths by all that is known of all pairs: who shares with one shares with all of its group. A pair is unknown
-/// where its groups are hardly apart, or a path hardly belongs to its group.
-fn told(paths: usize, evidence: &[Evidence]) -> Vec<Pair> {
+/// where its groups are hardly apart, or a path hardly belongs to its group. One that is moving is apart from all.
+fn told(paths: usize, evidence: &[Evidence], moving: Option<usize>) -> Vec<Pair> {
     let mut odds = vec![vec![0.0; paths]; paths];
     for pair in evidence {
-        odds[pair.one][pair.other] = pair.odds();
-        odds[pair.other][pair.one] = pair.odds();
+        let apart = moving.is_some_and(|path| path == pair.one || path == pair.other);
+        let of_pair = if apart { -MOST } else { pair.odds() };
+        odds[pair.one][pair.other] = of_pair;
+        odds[pair.other][pair.one] = of_pair;
     }
     let between = |some: &[usize], others: &[usize]| -> f64 {
         some.iter()
@@ -354,6 +368,7 @@ fn together(one: &[f64], other: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::estimate::Seen;
+    use crate::measured::Others;
 
     /// What one path does: Mbit/s, and how long packets wait, seconds.
     type Flow = (f64, fn(f64) -> f64);
@@ -369,7 +384,11 @@ mod tests {
             let at_s = f64::from(n) / 10.0;
             Look { at_s, subflows: flows.iter().map(|flow| seen(at_s, flow)).collect() }
         };
-        Phase { flows: places.to_vec(), looks: (0..120).map(look).collect() }
+        Phase {
+            flows: places.to_vec(),
+            looks: (0..120).map(look).collect(),
+            beginning: (0..30).map(look).collect(),
+        }
     }
 
     fn saw(at_s: f64, period_s: f64) -> f64 {
@@ -435,16 +454,6 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_little_and_makes_a_crowd_vary_is_bbr_unless_chance_does_that() {
-        let found = Bottleneck { single_bps: 1e6, at_random: 0.0, most_bps: 5e6, varies: 0.2, window: 9.0 };
-        assert_eq!(found.others(), Others::bbr());
-        assert_eq!(Bottleneck { varies: 0.05, ..found }.others(), Others::cubic(4));
-        assert_eq!(Bottleneck { window: 2.0, ..found }.others(), Others::cubic(4));
-        assert_eq!(Bottleneck { single_bps: 2e6, ..found }.others(), Others::cubic(2));
-        assert_eq!(Bottleneck { at_random: 0.9, ..found }.others(), Others::cubic(0));
-    }
-
-    #[test]
     fn a_queue_is_as_long_as_a_crowd_makes_it() {
         let long: fn(f64) -> f64 = |at_s| 2.0 * saw(at_s, 1.3);
         let own = measured([(10.0, long), (10.0, |at_s| saw(at_s, 0.9))]);
@@ -504,7 +513,7 @@ mod tests {
     }
 
     fn sharing_of(odds: &[f64]) -> Vec<Sharing> {
-        told(3, &pairs_with(odds)).iter().map(|pair| pair.sharing).collect()
+        told(3, &pairs_with(odds), None).iter().map(|pair| pair.sharing).collect()
     }
 
     #[test]
@@ -517,6 +526,53 @@ mod tests {
     fn a_path_that_hardly_belongs_to_a_group_may_have_its_own_bottleneck() {
         assert_eq!(sharing_of(&[5.0, 2.0, -1.5]), [Sharing::Shared, Sharing::Unknown, Sharing::Unknown]);
         assert_eq!(sharing_of(&[5.0, 1.5, -2.0]), [Sharing::Shared, Sharing::Unknown, Sharing::Unknown]);
+    }
+
+    /// Of two paths of 20 Mbit/s; from the seventh second on a crowd on the second one carries this.
+    fn moving_at(later_mbit: f64) -> Option<usize> {
+        let works: Flow = (10.0, |at_s| saw(at_s, 1.7));
+        let mut phases: Vec<Phase> = phases(2).iter().map(|on| phase(on, &vec![works; on.len()])).collect();
+        for phase in phases.iter_mut().filter(|phase| phase.flows[0] == 1) {
+            for look in phase.looks.iter_mut().filter(|look| look.at_s > 7.0) {
+                let less = (look.at_s - 7.0) * (10.0 - later_mbit) * 1e6 / 8.0;
+                look.subflows.iter_mut().for_each(|seen| seen.bytes -= less as u64);
+            }
+        }
+        moving(2, &phases)
+    }
+
+    #[test]
+    fn a_path_moves_where_a_crowd_on_it_carries_much_and_then_little() {
+        assert_eq!(moving_at(1.0), Some(1));
+        assert_eq!(moving_at(6.0), None);
+    }
+
+    #[test]
+    fn what_varies_on_all_paths_is_not_that_they_move() {
+        let works: Flow = (10.0, |_| 0.0);
+        let mut phases: Vec<Phase> = phases(2).iter().map(|on| phase(on, &vec![works; on.len()])).collect();
+        for seen in
+            phases.iter_mut().flat_map(|phase| &mut phase.looks[40..]).flat_map(|look| &mut look.subflows)
+        {
+            seen.bytes = 5_000_000;
+        }
+        assert_eq!(moving(2, &phases), None);
+    }
+
+    #[test]
+    fn a_path_that_moves_does_so_between_the_two_groups_that_it_shares_with_most() {
+        let three = ["wifi", "lte", "eth"].map(str::to_owned);
+        let works: Flow = (10.0, |at_s| saw(at_s, 1.7));
+        let all: Vec<Phase> = phases(3).iter().map(|on| phase(on, &vec![works; on.len()])).collect();
+        let mut measured = estimate(&three, &all).unwrap();
+        measured.pairs = told(3, &pairs_with(&[-5.0, 1.0, -0.5]), Some(2));
+        assert_eq!(measured.pairs.iter().filter(|pair| pair.sharing == Sharing::Own).count(), 3);
+        assert_eq!(between(2, &measured, &pairs_with(&[-5.0, -0.5, 1.0])), [1, 0]);
+        measured.paths[2].moves = Some([1, 0]);
+        let source = &measured.scenarios("moves")[0];
+        let file = braid_scenario::load(source, &[]).unwrap();
+        assert_eq!(file.cells[0].connections[0].subflows[2].reroutes.len(), 3);
+        assert!(!source.text.contains("bottleneck-3"), "{}", source.text);
     }
 
     #[test]

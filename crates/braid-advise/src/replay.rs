@@ -9,6 +9,7 @@ use braid_scenario::{File, Source};
 use braid_study::{Cancel, Error, Event, Kind, Plan, Planned, Seeds, Study, load};
 
 use crate::choice::{Advice, Figures, Row, Seed};
+use crate::draw::Network;
 
 /// Who is asked when nobody is named. What is first wins where the difference is small: CUBIC is in every kernel.
 pub const CANDIDATES: [&str; 5] = ["cubic", "lia", "olia", "balia", "weave"];
@@ -17,13 +18,13 @@ const USUAL: &str = "cubic";
 /// What unmodified Linux sends by; it costs coupled algorithms more than `minrtt` does, so advice for a router is made with it.
 const USUAL_SCHEDULER: &str = "linux";
 
-/// Where it is in doubt whether a better candidate harms others there are up to so many times as many seeds.
+/// Where chance may decide there are up to so many times as many seeds.
 const MOST_TIMES: u64 = 4;
 
 /// Networks, candidates, and how carefully to look.
 #[derive(Clone, Debug)]
 pub struct Question {
-    networks: Vec<Source>,
+    networks: Vec<Network>,
     candidates: Vec<String>,
     schedulers: Vec<String>,
     using: Vec<Vec<String>>,
@@ -34,14 +35,14 @@ pub struct Question {
 
 impl Question {
     /// About the first MPTCP connection of this network.
-    pub fn new(network: Source) -> Self {
+    pub fn new(network: impl Into<Network>) -> Self {
         Self::either([network])
     }
 
     /// About a network that may be any of these.
-    pub fn either(networks: impl IntoIterator<Item = Source>) -> Self {
+    pub fn either<N: Into<Network>>(networks: impl IntoIterator<Item = N>) -> Self {
         Self {
-            networks: networks.into_iter().collect(),
+            networks: networks.into_iter().map(Into::into).collect(),
             candidates: Vec::new(),
             schedulers: Vec::new(),
             using: Vec::new(),
@@ -82,8 +83,9 @@ impl Question {
         self
     }
 
-    /// Repeats every run with these seeds; 10. Flows differ much from run to run: with fewer, harm does not show. Where it is in doubt whether
-    /// a candidate harms others that would be better than the choice, as many follow again, up to three times.
+    /// Repeats every run with these seeds; 10. Flows differ much from run to run: with fewer, harm does not show. As long as chance
+    /// may decide between some candidates, as many follow again for these, up to three times. A network that may be any of several is another
+    /// one with each seed.
     #[must_use]
     pub fn seeds(mut self, seeds: impl Into<Seeds>) -> Self {
         self.seeds = seeds.into();
@@ -109,16 +111,33 @@ impl Question {
     ///
     /// # Errors
     /// As [`Question::ask`].
-    pub fn ask_with(self, mut tell: impl FnMut(usize, usize)) -> Result<Advice, Error> {
-        let prepared = Prepared::of(&self)?;
+    pub fn ask_with(self, tell: impl FnMut(usize, usize)) -> Result<Advice, Error> {
+        self.ask_until(MOST_TIMES, Advice::open, tell)
+    }
+
+    /// As [`Question::ask_with`], with up to so many times as many seeds, as long as some candidates are left between which it is open:
+    /// their places. Only these are simulated further.
+    ///
+    /// # Errors
+    /// As [`Question::ask`].
+    pub fn ask_until(
+        self,
+        times: u64,
+        open: impl Fn(&Advice) -> Vec<usize>,
+        mut tell: impl FnMut(usize, usize),
+    ) -> Result<Advice, Error> {
+        let mut prepared = Prepared::of(&self)?;
         let mut progress = Progress { done: 0, total: 0, tell: &mut tell };
         let mut advice = Advice::of(prepared.rows(self.seeds, &self.cancel, &mut progress)?);
         let mut seeds = self.seeds;
-        for _ in 1..MOST_TIMES {
-            let next = following(seeds).filter(|_| advice.is_open());
+        for _ in 1..times {
+            let left: Vec<&Row> = open(&advice).into_iter().map(|place| &advice.rows[place]).collect();
+            let next = following(seeds).filter(|_| !left.is_empty());
             let Some(next) = next else { break };
             seeds = next;
-            advice = advice.with(prepared.rows(seeds, &self.cancel, &mut progress)?);
+            prepared.only(&left);
+            let more = prepared.rows(seeds, &self.cancel, &mut progress)?;
+            advice = advice.with(more);
         }
         Ok(advice)
     }
@@ -139,7 +158,8 @@ struct Progress<'a> {
 
 /// A question that has been read: what is simulated is only a matter of seeds now.
 struct Prepared {
-    worlds: Vec<(World, File)>,
+    /// Of each network all that it may be.
+    worlds: Vec<Vec<(World, File)>>,
     specs: Vec<Spec>,
     usual: Vec<Spec>,
     schedulers: Vec<String>,
@@ -162,11 +182,14 @@ impl Prepared {
         }
         let mut worlds = Vec::new();
         for network in &question.networks {
-            let file = load(network, &question.set)?;
-            worlds.push((World::of(&file)?, file));
+            let world = |source: &Source| {
+                let file = load(source, &question.set)?;
+                Ok((World::of(&file)?, file))
+            };
+            worlds.push(network.0.iter().map(world).collect::<Result<Vec<_>, Error>>()?);
         }
         // One path of each bottleneck in any of the networks.
-        let mut fewer: BTreeSet<Vec<String>> = worlds.iter().filter_map(|(world, _)| world.fewer()).collect();
+        let mut fewer: BTreeSet<Vec<String>> = worlds.iter().filter_map(|world| world[0].0.fewer()).collect();
         fewer.extend(question.using.iter().cloned());
         let schedulers = match &question.schedulers[..] {
             [] => vec![USUAL_SCHEDULER.to_owned()],
@@ -176,11 +199,27 @@ impl Prepared {
         Ok(Self { worlds, specs, usual: vec![parse(USUAL)?], schedulers, fewer })
     }
 
+    /// Leaves out who is none of these.
+    fn only(&mut self, rows: &[&Row]) {
+        self.specs.retain(|spec| rows.iter().any(|row| row.only.is_empty() && row.spec == spec.text()));
+        self.fewer.retain(|fewer| rows.iter().any(|row| row.only == *fewer));
+    }
+
+    /// Those seeds that have the same flows in the same order are simulated together.
+    fn parts(&self, seeds: Seeds) -> impl Iterator<Item = (Seeds, Order)> {
+        let known = self.worlds.iter().all(|world| world.len() == 1);
+        let each = move |(seeds, order): (Seeds, Order)| {
+            let apart = (seeds.first()..=seeds.last()).filter_map(|seed| Seeds::new(seed, seed));
+            if known { vec![seeds] } else { apart.collect() }.into_iter().map(move |seeds| (seeds, order))
+        };
+        halves(seeds).flat_map(each)
+    }
+
     /// What is simulated with these seeds, each with flows in this order.
     fn plan(&self, seeds: Seeds, order: Order) -> Result<Plan, Error> {
         let schedulers = self.schedulers.iter().map(String::as_str);
         let mut study = Study::new(Vec::<String>::new()).seeds(seeds).schedulers(schedulers);
-        for (world, file) in &self.worlds {
+        for (world, file) in self.worlds.iter().map(|world| of_seed(world, seeds.first())) {
             let planned = |cell: Scenario, specs: &Vec<Spec>| {
                 let mut file = file.clone();
                 file.cells = vec![order.of(cell)];
@@ -202,7 +241,7 @@ impl Prepared {
     /// Simulates all candidates with these seeds.
     fn rows(&self, seeds: Seeds, cancel: &Cancel, progress: &mut Progress<'_>) -> Result<Vec<Row>, Error> {
         let plans: Vec<Plan> =
-            halves(seeds).map(|(seeds, order)| self.plan(seeds, order)).collect::<Result<_, _>>()?;
+            self.parts(seeds).map(|(seeds, order)| self.plan(seeds, order)).collect::<Result<_, _>>()?;
         progress.total += plans.iter().map(Plan::len).sum::<usize>();
         let (mut runs, mut schedulers) = (Vec::new(), Vec::new());
         for plan in plans {
@@ -234,7 +273,7 @@ impl Prepared {
         for only in fewer {
             rows.extend(schedulers.iter().map(|name| Row::new(&self.usual[0], name, only)));
         }
-        for ((world, _), groups) in self.worlds.iter().zip(of_world) {
+        for (world, groups) in self.worlds.iter().zip(of_world) {
             // The schedulers of others do not matter: they have one path.
             let instead = groups[2 * candidates];
             for (place, row) in rows.iter_mut().enumerate() {
@@ -245,10 +284,16 @@ impl Prepared {
                     let first = 2 * candidates + each + 2 * set * each;
                     (groups[first + scheduler], groups[first + each + scheduler])
                 };
-                let seeds = world.seeds(alone, beside);
-                let one_each = world.has_one_path_each(&row.only);
+                let name = world[0].0.asked();
+                let one_each = world.iter().all(|(world, _)| world.has_one_path_each(&row.only));
                 let (usual, several_shares) = (row.spec == USUAL && one_each, !row.is_coupled && !one_each);
-                row.add(Figures { seeds, losses: world.losses(beside, instead), usual, several_shares });
+                let flows = flows(world.iter().map(|(world, _)| world));
+                row.add(Figures {
+                    seeds: goodputs(name, alone, beside),
+                    losses: losses(&flows, beside, instead),
+                    usual,
+                    several_shares,
+                });
             }
         }
         Ok(rows)
@@ -332,42 +377,34 @@ impl World {
         // The candidates' turn.
         cell.connections[asked].cc = None;
         cell.connections[asked].scheduler = None;
-        let delay_ns = |route: &[usize]| {
-            route
-                .iter()
-                .map(|&link| cell.links[link].forward.delay_ns + cell.links[link].reverse.delay_ns)
-                .sum::<u64>()
-        };
         let mut bottlenecks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for subflow in &cell.connections[asked].subflows {
             let best =
                 bottlenecks.entry(cell.bottleneck(&subflow.route)).or_insert_with(|| subflow.route.clone());
-            if delay_ns(&subflow.route) < delay_ns(best) {
+            if delay_ns(&cell, &subflow.route) < delay_ns(&cell, best) {
                 best.clone_from(&subflow.route);
             }
         }
         Ok(Self { cell, asked, bottlenecks })
     }
 
-    /// The subflows of least delay at each bottleneck, if there are others.
+    /// At each bottleneck the subflow of least delay of those that stay there, if there are others.
     fn fewer(&self) -> Option<Vec<String>> {
         let subflows = &self.cell.connections[self.asked].subflows;
-        if self.bottlenecks.len() == subflows.len() {
-            return None;
-        }
-        let of = |route: &Vec<usize>| subflows.iter().find(|subflow| subflow.route == *route);
-        let mut names: Vec<String> =
-            self.bottlenecks.values().filter_map(of).map(|subflow| subflow.name.clone()).collect();
+        let best = |bottleneck: &usize| {
+            let there = subflows.iter().filter(|subflow| self.cell.bottleneck(&subflow.route) == *bottleneck);
+            there.filter(|subflow| stays(subflow)).min_by_key(|subflow| delay_ns(&self.cell, &subflow.route))
+        };
+        let best: Vec<&Subflow> = self.bottlenecks.keys().filter_map(best).collect();
+        let mut names: Vec<String> = best.into_iter().map(|subflow| subflow.name.clone()).collect();
         names.sort();
-        Some(names)
+        (!names.is_empty() && names.len() < subflows.len()).then_some(names)
     }
 
     /// Whether no two of these subflows ever have the same bottleneck.
     fn has_one_path_each(&self, only: &[String]) -> bool {
         let mut seen = BTreeSet::new();
         let cell = self.alone(only);
-        // A path that moves may come to where another one is.
-        let stays = |subflow: &Subflow| subflow.reroutes.is_empty();
         let subflows = &cell.connections[self.asked].subflows;
         subflows.iter().all(|subflow| stays(subflow) && seen.insert(cell.bottleneck(&subflow.route)))
     }
@@ -404,7 +441,7 @@ impl World {
 
     fn tcp(&self, name: &str) -> impl Iterator<Item = Connection> {
         self.bottlenecks.iter().map(move |(bottleneck, route)| Connection {
-            name: format!("{name}-{bottleneck}"),
+            name: format!("{name}-{}", self.cell.links[*bottleneck].name),
             kind: Of::Tcp,
             cc: Some(USUAL.to_owned()),
             scheduler: None,
@@ -421,32 +458,69 @@ impl World {
         })
     }
 
-    /// What the connection has, seed by seed.
-    fn seeds(&self, alone: &[Run], beside: &[Run]) -> Vec<Seed> {
-        let name = &self.cell.connections[self.asked].name;
-        let goodput =
-            |run: &Run| run.connections.iter().find(|one| one.id == *name).map_or(0.0, |one| one.goodput_bps);
-        let seed =
-            |(alone, beside): (&Run, &Run)| Seed { alone_bps: goodput(alone), beside_bps: goodput(beside) };
-        alone.iter().zip(beside).map(seed).collect()
+    /// The connection's name.
+    fn asked(&self) -> &str {
+        &self.cell.connections[self.asked].name
     }
 
-    /// What each flow that takes what it gets loses against what TCP in the place of the connection leaves it, as a share, seed by
-    /// seed.
-    fn losses(&self, beside: &[Run], instead: &[Run]) -> Vec<Vec<f64>> {
-        let asked = &self.cell.connections[self.asked].name;
-        let cell = self.beside(&[]);
-        let takes_all = |one: &&Connection| matches!(one.traffic, Traffic::Bulk) && one.name != *asked;
-        let loses = |flow: &Connection| -> Vec<f64> {
-            let goodput =
-                |run: &Run| run.connections.iter().find(|one| one.id == flow.name).map(|one| one.goodput_bps);
-            let kept: Vec<f64> = instead.iter().filter_map(goodput).collect();
-            let mean = kept.iter().sum::<f64>() / kept.len().max(1) as f64;
-            let losses = kept.iter().zip(beside.iter().filter_map(goodput));
-            within_orders(losses.map(|(kept, left)| (kept - left) / mean).collect())
-        };
-        cell.connections.iter().filter(takes_all).map(loses).collect()
+    /// Flows of others that take what they get.
+    fn others(&self) -> Vec<String> {
+        let takes_all = |one: &Connection| matches!(one.traffic, Traffic::Bulk) && one.name != self.asked();
+        self.beside(&[]).connections.into_iter().filter(takes_all).map(|one| one.name).collect()
     }
+}
+
+/// A path that changes its bottleneck may come to where another one is.
+fn stays(subflow: &Subflow) -> bool {
+    subflow.reroutes.is_empty()
+}
+
+fn delay_ns(cell: &Scenario, route: &[usize]) -> u64 {
+    let both = |&link: &usize| cell.links[link].forward.delay_ns + cell.links[link].reverse.delay_ns;
+    route.iter().map(both).sum()
+}
+
+/// What a network is with a seed.
+fn of_seed<T>(draws: &[T], seed: u64) -> &T {
+    &draws[(seed % draws.len() as u64) as usize]
+}
+
+/// What the connection has, seed by seed.
+fn goodputs(name: &str, alone: &[Run], beside: &[Run]) -> Vec<Seed> {
+    let goodput = |run: &Run| goodput_bps(run, name).unwrap_or_default();
+    let seed = |(alone, beside)| Seed { alone_bps: goodput(alone), beside_bps: goodput(beside) };
+    alone.iter().zip(beside).map(seed).collect()
+}
+
+fn goodput_bps(run: &Run, name: &str) -> Option<f64> {
+    run.connections.iter().find(|one| one.id == name).map(|one| one.goodput_bps)
+}
+
+/// All flows of others that there are in any of these, in the order of the first that has them.
+fn flows<'a>(worlds: impl Iterator<Item = &'a World>) -> Vec<String> {
+    let mut flows: Vec<String> = Vec::new();
+    for name in worlds.flat_map(World::others) {
+        if !flows.contains(&name) {
+            flows.push(name);
+        }
+    }
+    flows
+}
+
+/// What each of these flows loses against what TCP in the place of the connection leaves it, as a share, seed by seed: nothing where it is not
+/// there.
+fn losses(flows: &[String], beside: &[Run], instead: &[Run]) -> Vec<Vec<f64>> {
+    let loses = |flow: &String| -> Vec<f64> {
+        let kept: Vec<Option<f64>> = instead.iter().map(|run| goodput_bps(run, flow)).collect();
+        let there: Vec<f64> = kept.iter().copied().flatten().collect();
+        let mean = there.iter().sum::<f64>() / there.len().max(1) as f64;
+        let loss = |(kept, beside): (Option<f64>, &Run)| match (kept, goodput_bps(beside, flow)) {
+            (Some(kept), Some(left)) => (kept - left) / mean,
+            _ => 0.0,
+        };
+        within_orders(kept.into_iter().zip(beside).map(loss).collect())
+    };
+    flows.iter().map(loses).collect()
 }
 
 #[cfg(test)]
@@ -490,5 +564,56 @@ mod tests {
         let cubic = &advice.rows[0];
         assert!(cubic.is_usual() && advice.rows.len() == 1);
         assert!(cubic.mean_harm().abs() < 0.1, "{:?}", cubic.harm());
+    }
+
+    /// One path of 20 Mbit/s, and so many flows of others.
+    fn beside(others: usize) -> Source {
+        let mut text = "title = \"One\"\nduration = \"10s\"\nwarmup = \"5s\"\ncc = [\"cubic\"]\n\
+                        [link.one]\nrate = \"20mbit\"\nrtt = \"20ms\"\nqueue = \"50p\"\njitter = \"100us\"\n\
+                        [connection.mp0]\nkind = \"mptcp\"\n\
+                        [connection.mp0.subflow.sf1]\nroute = [\"one\"]\n"
+            .to_owned();
+        let other = |other| {
+            format!("[connection.other-{other}]\nkind = \"tcp\"\ncc = \"cubic\"\nroute = [\"one\"]\n")
+        };
+        text.extend((1..=others).map(other));
+        Source { name: "one".into(), text }
+    }
+
+    #[test]
+    fn each_seed_has_a_network_of_its_own_where_it_may_be_any_of_several() {
+        let of = |network: Network| {
+            let advice = Question::new(network).candidates(["cubic"]).seeds(4).ask().unwrap();
+            advice.rows[0].alone_bps() / 1e6
+        };
+        let [alone, with_two] = [0, 2].map(|others| of(beside(others).into()));
+        let either = of(Network(vec![beside(0), beside(2)]));
+        assert!(alone > 1.5 * with_two, "{alone} {with_two}");
+        assert!(
+            (either / f64::midpoint(alone, with_two) - 1.0).abs() < 0.2,
+            "{either} of {alone} and {with_two}"
+        );
+    }
+
+    #[test]
+    fn a_flow_loses_nothing_where_it_is_not_there() {
+        let question = Question::new(Network(vec![beside(1), beside(0)])).candidates(["cubic"]).seeds(4);
+        let prepared = Prepared::of(&question).unwrap();
+        let mut tell = |_, _| ();
+        let mut progress = Progress { done: 0, total: 0, tell: &mut tell };
+        let rows = prepared.rows(4.into(), &Cancel::new(), &mut progress).unwrap();
+        assert_eq!(
+            prepared.worlds[0].iter().map(|(world, _)| world.others().len()).collect::<Vec<_>>(),
+            [2, 1]
+        );
+        assert!(rows[0].harm().unwrap().n == 4 && progress.done == 4 * 3, "{:?}", rows[0].harm());
+    }
+
+    #[test]
+    fn only_those_between_whom_it_is_open_are_simulated_further() {
+        let question = Question::new(beside(1)).candidates(["cubic", "lia"]).seeds(3);
+        let advice = question.ask_until(2, |_| vec![1], |_, _| ()).unwrap();
+        assert_eq!(advice.rows.iter().map(Row::seeds).collect::<Vec<_>>(), [3, 6]);
+        assert_eq!(advice.choice().spec, "lia", "who is out of the race is not chosen");
     }
 }

@@ -36,9 +36,8 @@ pub(super) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
         let hint = "it takes a connection that sends as much as it can on all its paths: start an upload, then ask again";
         Failure::bad_input(format!("{}: {error}", watched.about), hint)
     })?;
-    let networks = measured.scenarios("measured");
     if let Some(path) = &args.save {
-        save_all(path, &networks)?;
+        save_all(path, &measured.scenarios("measured"))?;
     }
     let mut notes = watched.notes;
     if !measured.is_certain() {
@@ -54,7 +53,7 @@ pub(super) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
     );
     let present = apply::present_scheduler(&watched.place.namespace);
     notes.extend(present.map(apply::scheduler_note));
-    let advice = ask(args, networks, present)?;
+    let advice = ask(args, measured.networks("measured"), present)?;
     let current = Some(watched.algorithm.as_str());
     print(args, &Answer { about: &watched.about, advice: &advice, current, notes: &notes })?;
     apply::apply(args, &advice, &watched.place)

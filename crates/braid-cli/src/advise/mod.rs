@@ -35,7 +35,7 @@ pub(crate) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
     if let Some(name) = &args.scenario {
         #[cfg(target_os = "linux")]
         apply::may(args, &braid_kernel::Namespace::own())?;
-        let advice = ask(args, vec![Source::find(name)?], None)?;
+        let advice = ask(args, [Source::find(name)?], None)?;
         print(args, &Answer { about: name, advice: &advice, current: None, notes: &[] })?;
         #[cfg(target_os = "linux")]
         apply::apply(args, &advice, &apply::Place::here())?;

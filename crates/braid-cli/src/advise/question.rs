@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use braid_advise::{Advice, CANDIDATES, Question};
-use braid_scenario::Source;
+use braid_advise::{Advice, CANDIDATES, Network, Question};
 use braid_study::Seeds;
 use clap::ValueHint;
 use clap_complete::ArgValueCompleter;
@@ -38,8 +37,8 @@ pub(crate) struct AdviseArgs {
     /// Packet schedulers to try with each. Default: that of the machine which is asked about; for a scenario linux, that of the unmodified kernel.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(super) scheduler: Vec<String>,
-    /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included; at least 5. Where it is in doubt
-    /// whether a better candidate harms others, as many follow again, up to three times.
+    /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included; at least 5. As long as
+    /// chance may decide between some candidates, as many follow again for these, up to three times.
     #[arg(long, value_name = "N|A..B", default_value = "10", allow_negative_numbers = true)]
     pub(super) seeds: Seeds,
     /// Length of each run, instead of the scenario's.
@@ -116,7 +115,7 @@ fn size(text: &str) -> Result<u64, String> {
 /// `present` is the scheduler of the machine that it is for; candidates have that where none is named.
 pub(super) fn ask(
     args: &AdviseArgs,
-    networks: Vec<Source>,
+    networks: impl IntoIterator<Item = impl Into<Network>>,
     present: Option<&str>,
 ) -> Result<Advice, Failure> {
     let question = Question::either(networks).candidates(&args.cc).seeds(args.seeds);
@@ -131,7 +130,9 @@ pub(super) fn ask(
     let cancel = signal::cancel()?;
     let mut progress: Option<Progress> = None;
     let advice = question.cancel(&cancel).ask_with(|done, total| {
-        progress.get_or_insert_with(|| Progress::new(total, args.quiet)).tick(done);
+        let progress = progress.get_or_insert_with(|| Progress::new(total, args.quiet));
+        progress.grow(total);
+        progress.tick(done);
     });
     if let Some(progress) = progress {
         progress.finish();

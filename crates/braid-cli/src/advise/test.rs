@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use braid_advise::{Look, probe};
+use braid_advise::{Discipline, Look, MayBe, Measured, Pair, Path, Sharing, probe};
 use braid_kernel::{Flow, Namespace};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 
@@ -52,7 +52,7 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
         if !args.quiet {
             eprintln!("{} of {count}: {}", number + 1, list(&from));
         }
-        let looks = phase(&from, to, length, share)?;
+        let (beginning, looks) = phase(&from, to, length, share)?;
         if looks.len() < FEWEST {
             return Err(Failure::bad_input(
                 format!(
@@ -62,57 +62,78 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
                 "allow more; what it takes is the rate of the path for 6 s and more, for each phase",
             ));
         }
-        seen.push(probe::Phase { flows, looks });
+        seen.push(probe::Phase { flows, looks, beginning });
         thread::sleep(Duration::from_secs_f64(probe::PAUSE_S));
     }
     let names: Vec<String> = (1..=args.from.len()).map(|path| format!("path-{path}")).collect();
     let measured = probe::estimate(&names, &seen).map_err(|error| {
         Failure::bad_input(format!("{about}: {error}"), "see whether that path works, and ask again")
     })?;
-    let networks = measured.scenarios("tested");
     if let Some(path) = &args.save {
-        save_all(path, &networks)?;
+        save_all(path, &measured.scenarios("tested"))?;
     }
-    let mut notes: Vec<String> = names
-        .iter()
-        .zip(&args.from)
-        .zip(&measured.paths)
-        .map(|((name, from), path)| {
-            format!(
-                "{name}: {from}, {:.2} Mbit/s, base RTT {:.1} ms, queue {:.0} ms, random loss {:.2} %{}",
-                path.rate_bps / 1e6,
-                path.rtt_s * 1e3,
-                path.queue_s * 1e3,
-                path.loss * 100.0,
-                others(path.others)
-            )
-        })
-        .collect();
-    notes.extend(measured.pairs.iter().map(|pair| {
-        let said = match pair.sharing {
-            braid_advise::Sharing::Shared => "have one bottleneck",
-            braid_advise::Sharing::Own => "have bottlenecks of their own",
-            braid_advise::Sharing::Unknown => "may have one bottleneck or not: the advice is for both cases",
-        };
-        format!("{} and {} {said}.", names[pair.one], names[pair.other])
-    }));
-    notes.push("This is about what this machine sends; what it receives obeys the other end.".into());
+    let mut notes = notes(&names, &args.from, &measured);
     let present = present_scheduler(&Namespace::own());
     notes.extend(present.map(scheduler_note));
-    let advice = ask(args, networks, present)?;
+    let advice = ask(args, measured.networks("tested"), present)?;
     print(args, &Answer { about: &about, advice: &advice, current: None, notes: &notes })?;
     let addresses = names.into_iter().zip(args.from.iter().copied()).collect();
     apply(args, &advice, &Place { namespace: Namespace::own(), addresses })
 }
 
-/// `, 2 flows of others`.
-fn others(others: braid_advise::Others) -> String {
-    match (others.flows, others.is_bbr()) {
-        (0, _) => String::new(),
-        (_, true) => ", 1 flow of others that looks like BBR".to_owned(),
-        (1, _) => ", 1 flow of others".to_owned(),
-        (flows, _) => format!(", {flows} flows of others"),
+/// What was measured, in words.
+fn notes(names: &[String], from: &[IpAddr], measured: &Measured) -> Vec<String> {
+    let of_path = |((name, from), path): ((&String, &IpAddr), &Path)| {
+        format!(
+            "{name}: {from}, {:.2} Mbit/s, base RTT {:.1} ms, queue {:.0} ms{}, random loss {:.2} %{}",
+            path.rate_bps / 1e6,
+            path.rtt_s * 1e3,
+            path.queue_s * 1e3,
+            early(path.discipline),
+            path.loss * 100.0,
+            others(&path.may_be)
+        )
+    };
+    let mut notes: Vec<String> = names.iter().zip(from).zip(&measured.paths).map(of_path).collect();
+    let moves = |path: usize| measured.paths[path].moves;
+    notes.extend((0..names.len()).filter_map(|path| {
+        let of = |place: usize| if place == path { "its own".into() } else { format!("that of {}", names[place]) };
+        let [one, other] = moves(path)?.map(of);
+        let name = &names[path];
+        Some(format!("{name} changes its bottleneck, between {one} and {other} as it seems: advice on some paths leaves it out."))
+    }));
+    let stay = |pair: &&Pair| moves(pair.one).is_none() && moves(pair.other).is_none();
+    notes.extend(measured.pairs.iter().filter(stay).map(|pair| {
+        let said = match pair.sharing {
+            Sharing::Shared => "have one bottleneck",
+            Sharing::Own => "have bottlenecks of their own",
+            Sharing::Unknown => "may have one bottleneck or not: the advice is for both cases",
+        };
+        format!("{} and {} {said}.", names[pair.one], names[pair.other])
+    }));
+    notes.push("This is about what this machine sends; what it receives obeys the other end.".into());
+    notes
+}
+
+/// ` that drops early (as codel does)`.
+fn early(discipline: Discipline) -> String {
+    match discipline {
+        Discipline::DropTail => String::new(),
+        early => format!(" that drops early (as {} does)", early.name()),
     }
+}
+
+/// `, 2 flows of others (70 %)`: who is most likely there, and how likely that is.
+fn others(may_be: &[MayBe]) -> String {
+    let Some(MayBe { others, weight, .. }) = may_be.first() else { return String::new() };
+    let said = match (others.flows, others.is_bbr()) {
+        (0, _) => "nobody else".to_owned(),
+        (_, true) => "1 flow of others that looks like BBR".to_owned(),
+        (1, _) => "1 flow of others".to_owned(),
+        (flows, _) => format!("{flows} flows of others"),
+    };
+    let all: f64 = may_be.iter().map(|one| one.weight).sum();
+    format!(", {said} ({:.0} %)", 100.0 * weight / all)
 }
 
 /// Each address once, and how often it is there: `192.0.2.7 (8 flows), 198.51.100.7`.
@@ -151,8 +172,13 @@ fn consent(
     super::consent::consent(args.yes, &question)
 }
 
-/// From each of these addresses at the same time; looks from when flows have begun.
-fn phase(from: &[IpAddr], to: SocketAddr, length: Duration, share: u64) -> Result<Vec<Look>, Failure> {
+/// From each of these addresses at the same time; looks in the beginning, and from when flows have begun.
+fn phase(
+    from: &[IpAddr],
+    to: SocketAddr,
+    length: Duration,
+    share: u64,
+) -> Result<(Vec<Look>, Vec<Look>), Failure> {
     let streams: Vec<TcpStream> = from.iter().map(|&from| open(from, to)).collect::<Result<_, _>>()?;
     let locals: Vec<SocketAddr> = streams.iter().filter_map(|stream| stream.local_addr().ok()).collect();
     let (ends, sent) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -163,9 +189,6 @@ fn phase(from: &[IpAddr], to: SocketAddr, length: Duration, share: u64) -> Resul
             streams.iter().map(|stream| scope.spawn(|| fill(stream, share, &sent, &ends))).collect();
         while started.elapsed() < length && writers.iter().all(|writer| !writer.is_finished()) {
             thread::sleep(EVERY);
-            if started.elapsed().as_secs_f64() < probe::BEGINNING_S {
-                continue;
-            }
             looks.extend(look(started, to, &locals));
         }
         ends.store(true, Ordering::Relaxed);
@@ -175,7 +198,8 @@ fn phase(from: &[IpAddr], to: SocketAddr, length: Duration, share: u64) -> Resul
     for stream in &streams {
         let _ = sockopt::set_socket_linger(stream, Some(Duration::ZERO));
     }
-    failed.map_or(Ok(looks), |error| {
+    let both = looks.into_iter().partition(|look: &Look| look.at_s < probe::BEGINNING_S);
+    failed.map_or(Ok(both), |error| {
         Err(Failure::bad_input(
             format!("from {} to {to}: {error}", list(from)),
             "it takes a server that swallows what it is sent for as long as it is sent",

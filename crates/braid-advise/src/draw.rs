@@ -1,0 +1,151 @@
+//! What a network may be within what was measured of it: drawn at random, for each seed another.
+//!
+//! A simulation without noise finds what holds for one network and not for the next that is like it: two flows in phase, a queue that is
+//! a packet longer. And what a test cannot tell, such as the RTT of others, has to be anything that it may be.
+
+use braid_scenario::Source;
+use rand_distr::weighted::WeightedIndex;
+use rand_distr::{Distribution, LogNormal, StandardUniform};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use crate::measured::{Measured, Path};
+
+/// How many are drawn: as many as there are seeds at most.
+const DRAWS: u64 = 40;
+/// Standard deviations of what was measured, as a share of it.
+const RATE: f64 = 0.03;
+const RTT: f64 = 0.02;
+const QUEUE: f64 = 0.1;
+const LOSS: f64 = 0.3;
+/// The RTT of others: half of the shortest of ours to twice that, most of them.
+const OTHERS_RTT: f64 = 0.5;
+
+/// A network that is known, or all that it may be, for each seed another.
+#[derive(Clone, Debug)]
+pub struct Network(pub(crate) Vec<Source>);
+
+impl From<Source> for Network {
+    fn from(known: Source) -> Self {
+        Self(vec![known])
+    }
+}
+
+impl Measured {
+    /// What it may be: of each of its [scenarios](Measured::scenarios) many that are like it. `name` is what messages call them.
+    pub fn networks(&self, name: &str) -> Vec<Network> {
+        let draws: Vec<Vec<Source>> = (0..DRAWS).map(|number| self.draw(number).scenarios(name)).collect();
+        (0..draws[0].len())
+            .map(|world| Network(draws.iter().map(|draw| draw[world].clone()).collect()))
+            .collect()
+    }
+
+    fn draw(&self, number: u64) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
+        let mut drawn = self.clone();
+        let groups = self.groups(false);
+        for (place, path) in drawn.paths.iter_mut().enumerate() {
+            if groups[place] != place {
+                continue;
+            }
+            let rate = about(RATE, &mut random) * draw_others(path, &mut random);
+            path.rate_bps *= rate;
+            for (places, bps) in &mut drawn.together_bps {
+                if groups[places[0]] == place {
+                    *bps *= rate;
+                }
+            }
+        }
+        // All by the same: which path is shorter is known.
+        let rtt = about(RTT, &mut random);
+        for path in &mut drawn.paths {
+            path.rtt_s *= rtt;
+            path.queue_s *= about(QUEUE, &mut random);
+            path.loss *= about(LOSS, &mut random);
+            path.others_rtt *= about(OTHERS_RTT, &mut random);
+        }
+        drawn
+    }
+}
+
+/// Who is there, and what the bottleneck carries then, of what it is thought to.
+fn draw_others(path: &mut Path, random: &mut Xoshiro256PlusPlus) -> f64 {
+    let Ok(which) = WeightedIndex::new(path.may_be.iter().map(|one| one.weight)) else { return 1.0 };
+    let one = path.may_be[which.sample(random)];
+    path.others = one.others;
+    let [least, most] = one.room.map(f64::ln);
+    let between: f64 = StandardUniform.sample(random);
+    (least + (most - least) * between).exp() / path.may_be[0].middle()
+}
+
+/// A factor about 1.
+fn about(deviation: f64, random: &mut Xoshiro256PlusPlus) -> f64 {
+    LogNormal::new(0.0, deviation).expect("a deviation is positive").sample(random)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::{Discipline, MayBe, Others, Pair, Sharing};
+
+    fn two(sharing: Sharing) -> Measured {
+        let may_be = vec![
+            MayBe { others: Others::cubic(1), weight: 3.0, room: [1.05; 2] },
+            MayBe { others: Others::bbr(), weight: 1.0, room: [1.1, 7.0] },
+        ];
+        let path = |name: &str| Path {
+            name: name.into(),
+            rate_bps: 20e6,
+            rtt_s: 0.02,
+            queue_s: 0.05,
+            loss: 0.0,
+            discipline: Discipline::DropTail,
+            others: Others::cubic(1),
+            others_rtt: 1.0,
+            moves: None,
+            may_be: may_be.clone(),
+        };
+        let pairs = vec![Pair { one: 0, other: 1, sharing }];
+        Measured { paths: vec![path("wifi"), path("lte")], pairs, together_bps: vec![(vec![0, 1], 20e6)] }
+    }
+
+    #[test]
+    fn the_same_number_is_the_same_network_and_another_one_another() {
+        let measured = two(Sharing::Own);
+        assert_eq!(measured.draw(7), measured.draw(7));
+        assert_ne!(measured.draw(7), measured.draw(8));
+    }
+
+    #[test]
+    fn each_is_near_what_was_measured() {
+        for number in 0..DRAWS {
+            let path = &two(Sharing::Own).draw(number).paths[0];
+            assert!((path.rtt_s / 0.02 - 1.0).abs() < 0.1, "{path:?}");
+            assert!((path.queue_s / 0.05 - 1.0).abs() < 0.5, "{path:?}");
+            let most = if path.others.is_bbr() { 7.0 } else { 1.05 };
+            assert!((0.85..1.15 * most).contains(&(path.rate_bps / 20e6)), "{path:?}");
+            assert!((0.1..10.0).contains(&path.others_rtt), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_likely_is_there_often() {
+        let with_bbr =
+            (0..400).filter(|&number| two(Sharing::Own).draw(number).paths[0].others.is_bbr()).count();
+        assert!((70..130).contains(&with_bbr), "{with_bbr} of 400, a quarter expected");
+    }
+
+    #[test]
+    fn a_bottleneck_that_two_paths_share_is_drawn_once() {
+        let drawn = two(Sharing::Shared).draw(3);
+        assert!((drawn.together_bps[0].1 / drawn.paths[0].rate_bps - 1.0).abs() < 1e-9, "{drawn:?}");
+    }
+
+    #[test]
+    fn what_may_be_one_network_or_another_is_two_of_as_many() {
+        let counts =
+            |sharing| two(sharing).networks("here").iter().map(|network| network.0.len()).collect::<Vec<_>>();
+        assert_eq!(counts(Sharing::Shared), [40]);
+        assert_eq!(counts(Sharing::Unknown), [40, 40]);
+    }
+}

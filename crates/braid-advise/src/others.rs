@@ -1,0 +1,141 @@
+//! Who else sends at a bottleneck, by what a test shows of it: all that it may be, each with how likely it is.
+//!
+//! Nobody, so many CUBIC or Reno flows, or a BBR flow. Weights and scatters are those of the bottlenecks of `case/5100` to 5299.
+
+use crate::measured::{MayBe, Others};
+
+/// A single flow loses more than this share of what it loses at random: that holds it down, and not others.
+const HELD_DOWN: f64 = 0.7;
+/// Others keep a little of a bottleneck even where a crowd carries most: the median over the bottlenecks of `case/5000` to 5099.
+const ROOM: f64 = 1.05;
+/// Beside one BBR a crowd may carry all but a tenth, or a seventh of it.
+const ROOM_BBR: [f64; 2] = [1.1, 7.0];
+/// How usual they are, for one CUBIC.
+const USUAL_BBR: f64 = 0.6;
+const USUAL_RENO: f64 = 0.35;
+/// Reno takes so much of the share of a CUBIC flow.
+const SHARE_RENO: f64 = 0.8;
+/// No more flows of others are looked for.
+const MOST_OTHERS: usize = 16;
+/// What is less likely, of all that may be, is not thought of.
+const UNLIKELY: f64 = 0.02;
+
+/// How much less a single flow has than a crowd carries, by its logarithm: where nobody else is, nothing, but by chance; beside CUBIC flows
+/// its share, by a factor; beside BBR anything.
+const LESS_NOBODY: [Scatter; 2] = [scatter(0.95, 0.05, 0.05), scatter(0.05, 0.05, 0.4)];
+const LESS_CUBIC: f64 = 0.25;
+const LESS_RENO: f64 = 0.35;
+const LESS_BBR: [Scatter; 1] = [scatter(1.0, 1.5, 0.65)];
+/// How much the rate of a crowd varies, of its mean, by its logarithm: a thirtieth, or a tenth beside web pages; beside BBR, that probes, a
+/// sixth.
+const VARIES: [Scatter; 2] = [scatter(0.7, -3.4, 0.7), scatter(0.3, -2.3, 0.7)];
+const VARIES_BBR: [Scatter; 1] = [scatter(1.0, -1.8, 0.75)];
+
+/// What a test shows of a bottleneck.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shows {
+    /// What a single flow carries there, where no other of ours is, on average; bits per second.
+    pub(crate) single_bps: f64,
+    /// Of what a single flow loses, the share that it loses at random.
+    pub(crate) at_random: f64,
+    /// The most that a crowd carries, bits per second.
+    pub(crate) crowd_bps: f64,
+    /// How much the rate of a crowd varies: its standard deviation, of its mean.
+    pub(crate) varies: f64,
+}
+
+impl Shows {
+    /// Who may be there, the most likely first.
+    pub(crate) fn others(&self) -> Vec<MayBe> {
+        let nobody = |weight| MayBe { others: Others::cubic(0), weight, room: [1.0; 2] };
+        if self.at_random > HELD_DOWN {
+            return vec![nobody(1.0)];
+        }
+        let less = (ROOM * self.crowd_bps / self.single_bps.max(1.0)).ln();
+        let varies = self.varies.max(1e-3).ln();
+        let steady = likely(&VARIES, varies);
+        let several = |cc, usual: f64, share: f64, deviation: f64| {
+            (1..=MOST_OTHERS).map(move |flows| {
+                let has = scatter(1.0, (1.0 + share * flows as f64).ln(), deviation);
+                // The more, the rarer.
+                let weight = usual * steady * likely(&[has], less) / (flows * flows) as f64;
+                MayBe { others: Others { flows, cc }, weight, room: [ROOM; 2] }
+            })
+        };
+        let bbr = MayBe {
+            others: Others::bbr(),
+            weight: USUAL_BBR * likely(&VARIES_BBR, varies) * likely(&LESS_BBR, less),
+            room: ROOM_BBR,
+        };
+        let mut all = vec![nobody(steady * likely(&LESS_NOBODY, less)), bbr];
+        all.extend(several("cubic", 1.0, 1.0, LESS_CUBIC));
+        all.extend(several("reno", USUAL_RENO, SHARE_RENO, LESS_RENO));
+        let sum: f64 = all.iter().map(|one| one.weight).sum();
+        all.retain(|one| one.weight >= UNLIKELY * sum);
+        all.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+        all
+    }
+}
+
+/// One of the ways in which a value scatters.
+#[derive(Clone, Copy)]
+struct Scatter {
+    /// Of all of them.
+    share: f64,
+    mean: f64,
+    deviation: f64,
+}
+
+const fn scatter(share: f64, mean: f64, deviation: f64) -> Scatter {
+    Scatter { share, mean, deviation }
+}
+
+/// How likely a value is, against other values.
+fn likely(scatters: &[Scatter], value: f64) -> f64 {
+    let of = |one: &Scatter| {
+        one.share * (-0.5 * ((value - one.mean) / one.deviation).powi(2)).exp() / one.deviation
+    };
+    scatters.iter().map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn most_likely(single_mbit: f64, crowd_mbit: f64, varies: f64) -> Others {
+        let shows =
+            Shows { single_bps: single_mbit * 1e6, at_random: 0.0, crowd_bps: crowd_mbit * 1e6, varies };
+        shows.others()[0].others
+    }
+
+    #[test]
+    fn a_single_flow_that_has_as_much_as_a_crowd_is_alone() {
+        assert_eq!(most_likely(20.0, 20.0, 0.03), Others::cubic(0));
+    }
+
+    #[test]
+    fn a_single_flow_has_its_share_beside_cubic() {
+        assert_eq!(most_likely(10.0, 19.0, 0.03), Others::cubic(1));
+        assert_eq!(most_likely(3.5, 19.0, 0.03), Others::cubic(4));
+    }
+
+    #[test]
+    fn a_rate_that_varies_is_that_beside_bbr() {
+        assert_eq!(most_likely(2.0, 9.0, 0.2), Others::bbr());
+    }
+
+    #[test]
+    fn who_is_held_down_by_random_loss_is_alone() {
+        let shows = Shows { single_bps: 2e6, at_random: 0.8, crowd_bps: 9e6, varies: 0.2 };
+        assert_eq!(shows.others().len(), 1);
+        assert_eq!(shows.others()[0].others, Others::cubic(0));
+    }
+
+    #[test]
+    fn what_is_between_one_and_two_may_be_either() {
+        let shows = Shows { single_bps: 8e6, at_random: 0.0, crowd_bps: 19e6, varies: 0.03 };
+        let flows: Vec<usize> = shows.others().iter().map(|one| one.others.flows).collect();
+        assert!(flows.contains(&1) && flows.contains(&2), "{flows:?}");
+        assert!(!flows.contains(&0) && !flows.contains(&6), "{flows:?}");
+    }
+}

@@ -186,8 +186,7 @@ impl Measured {
             let members: Vec<usize> =
                 (0..groups.len()).filter(|&other| groups[other] == groups[place]).collect();
             let rate_bps = self.together(&members);
-            let moves_elsewhere = path.moves.is_some_and(|between| !between.contains(&place));
-            if groups[place] == place && !moves_elsewhere {
+            if self.is_bottleneck(&groups, place) {
                 let queue_s = members.iter().map(|&member| self.paths[member].queue_s).fold(0.0, f64::max);
                 writeln!(text, "\n[link.bottleneck-{}]\nrtt = \"0ms\"", place + 1)?;
                 write_queue(text, rate_bps, queue_s, path.discipline)?;
@@ -213,9 +212,7 @@ impl Measured {
             }
         }
         for (place, path) in self.paths.iter().enumerate() {
-            let moves_elsewhere = path.moves.is_some_and(|between| !between.contains(&place));
-            let is_there = groups[place] == place && !moves_elsewhere;
-            for other in 0..if is_there { path.others.flows } else { 0 } {
+            for other in 0..if self.is_bottleneck(&groups, place) { path.others.flows } else { 0 } {
                 writeln!(text, "\n[connection.other-{}-{}]\nkind = \"tcp\"", place + 1, other + 1)?;
                 writeln!(
                     text,
@@ -226,6 +223,12 @@ impl Measured {
             }
         }
         Ok(())
+    }
+
+    /// Whether there is a bottleneck that has its name from this path, the first of those that share it, and not one that moves elsewhere.
+    fn is_bottleneck(&self, groups: &[usize], place: usize) -> bool {
+        let moves_elsewhere = self.paths[place].moves.is_some_and(|between| !between.contains(&place));
+        groups[place] == place && !moves_elsewhere
     }
 
     /// What the bottleneck of these paths carries.

@@ -616,4 +616,13 @@ mod tests {
         assert_eq!(advice.rows.iter().map(Row::seeds).collect::<Vec<_>>(), [3, 6]);
         assert_eq!(advice.choice().spec, "lia", "who is out of the race is not chosen");
     }
+
+    #[test]
+    fn who_is_left_may_be_cubic_on_some_paths_alone() {
+        let network = Source::find("everyday/shared").unwrap();
+        let question = Question::new(network).candidates(["lia"]).duration("15s").seeds(2);
+        let advice = question.ask_until(2, |_| vec![1], |_, _| ()).unwrap();
+        assert_eq!(advice.rows.iter().map(Row::seeds).collect::<Vec<_>>(), [2, 4]);
+        assert_eq!(advice.choice().only.len(), 1);
+    }
 }

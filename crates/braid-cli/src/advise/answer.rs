@@ -40,6 +40,7 @@ fn document(Answer { about, advice, current, notes }: &Answer) -> serde_json::Va
             "harm": row.harm().map(|harm| json!({"mean": harm.mean, "ci95": harm.ci95})),
             "fair": row.is_fair(),
             "several_shares": row.has_several_shares(),
+            "seeds": row.seeds(),
         })
     };
     let choice = advice.choice();

@@ -19,7 +19,8 @@
 //!
 //! A network that is in use is described by what its sockets say: [`estimate`] makes [`Measured`] of [`Look`]s at them, and
 //! that [networks](Measured::networks): all that it may be within what is known. Where it cannot tell whether two paths share a
-//! bottleneck there are two of them, and a candidate must do no harm in either. A [test](probe), in which paths send alone and beside others, tells much better.
+//! bottleneck there are two of them, and a candidate must do no harm in either. A [test](probe), in which paths send alone and beside
+//! others, tells much better.
 
 mod choice;
 mod draw;

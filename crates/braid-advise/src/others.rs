@@ -1,6 +1,6 @@
 //! Who else sends at a bottleneck, by what a test shows of it: all that it may be, each with how likely it is.
 //!
-//! Nobody, so many CUBIC or Reno flows, or a BBR flow. Weights and scatters are those of the bottlenecks of `case/5100` to 5299.
+//! Nobody, so many CUBIC or Reno flows, or a BBR flow. How much values scatter is from the bottlenecks of `case/5100` to 5299.
 
 use crate::measured::{MayBe, Others};
 
@@ -10,10 +10,10 @@ const HELD_DOWN: f64 = 0.7;
 const ROOM: f64 = 1.05;
 /// Beside one BBR a crowd may carry all but a tenth, or a seventh of it.
 const ROOM_BBR: [f64; 2] = [1.1, 7.0];
-/// How usual they are, for one CUBIC.
+/// How usual they are, for one CUBIC: BBR by the census of 2019 (on 22 % of web sites; CUBIC on 36 %), Reno is assumed.
 const USUAL_BBR: f64 = 0.6;
 const USUAL_RENO: f64 = 0.35;
-/// Reno takes so much of the share of a CUBIC flow.
+/// Reno takes so much of the share of a CUBIC flow, in the median.
 const SHARE_RENO: f64 = 0.8;
 /// No more flows of others are looked for.
 const MOST_OTHERS: usize = 16;

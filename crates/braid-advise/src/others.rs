@@ -2,7 +2,7 @@
 //!
 //! Nobody, so many CUBIC or Reno flows, or a BBR flow. How much values scatter is from the bottlenecks of `case/5100` to 5299.
 
-use crate::measured::{MayBe, Others};
+use crate::measured::{Discipline, MayBe, Others};
 
 /// A single flow loses more than this share of what it loses at random: that holds it down, and not others.
 const HELD_DOWN: f64 = 0.7;
@@ -25,6 +25,7 @@ const UNLIKELY: f64 = 0.02;
 const LESS_NOBODY: [Scatter; 2] = [scatter(0.95, 0.05, 0.05), scatter(0.05, 0.05, 0.4)];
 const LESS_CUBIC: f64 = 0.25;
 const LESS_RENO: f64 = 0.35;
+const LESS_EQUAL: f64 = 0.12;
 const LESS_BBR: [Scatter; 1] = [scatter(1.0, 1.5, 0.65)];
 /// How much the rate of a crowd varies, of its mean, by its logarithm: a thirtieth, or a tenth beside web pages; beside BBR, that probes, a
 /// sixth.
@@ -34,6 +35,8 @@ const VARIES_BBR: [Scatter; 1] = [scatter(1.0, -1.8, 0.75)];
 /// What a test shows of a bottleneck.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shows {
+    /// Flows of a crowd.
+    pub(crate) crowd: usize,
     /// What a single flow carries there, where no other of ours is, on average; bits per second.
     pub(crate) single_bps: f64,
     /// Of what a single flow loses, the share that it loses at random.
@@ -46,7 +49,10 @@ pub(crate) struct Shows {
 
 impl Shows {
     /// Who may be there, the most likely first.
-    pub(crate) fn others(&self) -> Vec<MayBe> {
+    pub(crate) fn others(&self, discipline: Discipline) -> Vec<MayBe> {
+        if discipline == Discipline::FqCoDel {
+            return likeliest(self.of_equal_shares());
+        }
         let nobody = |weight| MayBe { others: Others::cubic(0), weight, room: [1.0; 2] };
         if self.at_random > HELD_DOWN {
             return vec![nobody(1.0)];
@@ -70,11 +76,29 @@ impl Shows {
         let mut all = vec![nobody(steady * likely(&LESS_NOBODY, less)), bbr];
         all.extend(several("cubic", 1.0, 1.0, LESS_CUBIC));
         all.extend(several("reno", USUAL_RENO, SHARE_RENO, LESS_RENO));
-        let sum: f64 = all.iter().map(|one| one.weight).sum();
-        all.retain(|one| one.weight >= UNLIKELY * sum);
-        all.sort_by(|one, other| other.weight.total_cmp(&one.weight));
-        all
+        likeliest(all)
     }
+
+    /// Where all flows have the same share, whatever their algorithm is: of a crowd and k others it has its part of all.
+    fn of_equal_shares(&self) -> Vec<MayBe> {
+        let less = (self.crowd_bps / self.single_bps.max(1.0)).ln();
+        let crowd = self.crowd as f64;
+        let with = |flows: usize| {
+            let room = (crowd + flows as f64) / crowd;
+            let has = scatter(1.0, ((1 + flows) as f64 / room).ln(), LESS_EQUAL);
+            let weight = likely(&[has], less) / (flows.max(1) * flows.max(1)) as f64;
+            MayBe { others: Others::cubic(flows), weight, room: [room; 2] }
+        };
+        (0..=MOST_OTHERS).map(with).collect()
+    }
+}
+
+/// Those that are not unlikely, the most likely first.
+fn likeliest(mut all: Vec<MayBe>) -> Vec<MayBe> {
+    let sum: f64 = all.iter().map(|one| one.weight).sum();
+    all.retain(|one| one.weight >= UNLIKELY * sum);
+    all.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+    all
 }
 
 /// One of the ways in which a value scatters.
@@ -103,9 +127,14 @@ mod tests {
     use super::*;
 
     fn most_likely(single_mbit: f64, crowd_mbit: f64, varies: f64) -> Others {
-        let shows =
-            Shows { single_bps: single_mbit * 1e6, at_random: 0.0, crowd_bps: crowd_mbit * 1e6, varies };
-        shows.others()[0].others
+        let shows = Shows {
+            crowd: 8,
+            single_bps: single_mbit * 1e6,
+            at_random: 0.0,
+            crowd_bps: crowd_mbit * 1e6,
+            varies,
+        };
+        shows.others(Discipline::DropTail)[0].others
     }
 
     #[test]
@@ -126,16 +155,26 @@ mod tests {
 
     #[test]
     fn who_is_held_down_by_random_loss_is_alone() {
-        let shows = Shows { single_bps: 2e6, at_random: 0.8, crowd_bps: 9e6, varies: 0.2 };
-        assert_eq!(shows.others().len(), 1);
-        assert_eq!(shows.others()[0].others, Others::cubic(0));
+        let shows = Shows { crowd: 8, single_bps: 2e6, at_random: 0.8, crowd_bps: 9e6, varies: 0.2 };
+        assert_eq!(shows.others(Discipline::DropTail).len(), 1);
+        assert_eq!(shows.others(Discipline::DropTail)[0].others, Others::cubic(0));
     }
 
     #[test]
     fn what_is_between_one_and_two_may_be_either() {
-        let shows = Shows { single_bps: 8e6, at_random: 0.0, crowd_bps: 19e6, varies: 0.03 };
-        let flows: Vec<usize> = shows.others().iter().map(|one| one.others.flows).collect();
+        let shows = Shows { crowd: 8, single_bps: 8e6, at_random: 0.0, crowd_bps: 19e6, varies: 0.03 };
+        let flows: Vec<usize> =
+            shows.others(Discipline::DropTail).iter().map(|one| one.others.flows).collect();
         assert!(flows.contains(&1) && flows.contains(&2), "{flows:?}");
         assert!(!flows.contains(&0) && !flows.contains(&6), "{flows:?}");
+    }
+
+    #[test]
+    fn where_all_have_the_same_share_what_others_have_is_known() {
+        // Of 20 Mbit/s a crowd has 8 of 10 parts beside two others, and one flow a third.
+        let shows = Shows { crowd: 8, single_bps: 20e6 / 3.0, at_random: 0.0, crowd_bps: 16e6, varies: 0.03 };
+        let [first, ..] = shows.others(Discipline::FqCoDel)[..] else { panic!("at least one") };
+        assert_eq!(first.others, Others::cubic(2));
+        assert!((first.middle() * 16e6 / 20e6 - 1.0).abs() < 1e-9, "{first:?}");
     }
 }

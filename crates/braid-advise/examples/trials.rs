@@ -18,8 +18,7 @@
 //! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
 //!
 //! In each network `case/N` all candidates are simulated, too. The choice does harm if there a flow loses more than 10 %, at 95 %
-//! confidence, against one CUBIC TCP at each bottleneck in its place, and it is not one CUBIC at each bottleneck itself; it is right if it
-//! does not, and its utility is within 5 % of that of the best candidate that has one share and by which nobody loses more than 10 % on
+//! confidence, against CUBIC on one path of each bottleneck, and it is not that itself; it is right if it does not, and its utility is within 5 % of that of the best candidate that has one share and by which nobody loses more than 10 % on
 //! average. `any` is its utility against the best of several shares, too. `seeds` is how many it took until that was certain, 32 at most.
 
 #![allow(clippy::print_stdout, reason = "its results")]
@@ -32,7 +31,7 @@ use std::process::ExitCode;
 use std::{env, fmt, fs};
 
 use braid_advise::{
-    Advice, Discipline, Look, Measured, Others, Question, Row, Seen, Sharing, estimate, probe,
+    Advice, Discipline, Look, MOST_HARM, Measured, Others, Question, Row, Seen, Sharing, estimate, probe,
 };
 use braid_algorithms::Spec;
 use braid_results::measure::{SubflowCounts, SubflowSample};
@@ -144,7 +143,7 @@ fn trial(number: u64, network: &Source, options: &Options, counts: &mut Counts) 
     }
     let truth = settled(options, &joined, truth, advice.choice());
     let chosen = of(&truth, advice.choice());
-    let fair = || truth.rows.iter().filter(|row| row.is_fair());
+    let fair = || truth.rows.iter().filter(|row| is_fair(row));
     let any = fair().map(Row::utility).fold(0.0, f64::max);
     let best = fair().filter(|row| !row.has_several_shares()).map(Row::utility).fold(0.0, f64::max);
     let harms = chosen.is_harmful();
@@ -188,7 +187,7 @@ fn print_rows(number: u64, what: &str, advice: &Advice) {
             row.utility() / 1e6,
             row.mean_harm(),
             row.least_harm(),
-            row.is_surely_fair()
+            row.is_advisable()
         );
     }
 }
@@ -226,15 +225,25 @@ fn unsettled(truth: &Advice, choice: &Row) -> Vec<usize> {
         (gain.mean - half, gain.mean + half)
     };
     let others = || truth.rows.iter().enumerate().filter(|(_, row)| !row.is(choice) && row.may_be_fair());
-    if others().any(|(_, row)| row.is_surely_fair() && gain(row).0 > enough) {
+    if others().any(|(_, row)| is_surely_fair(row) && gain(row).0 > enough) {
         return Vec::new();
     }
     let may_be_better = others().filter(|(_, row)| gain(row).1 > enough).map(|(place, _)| place);
     let mut left: Vec<usize> = may_be_better.collect();
-    if !left.is_empty() || !chosen.is_fair() && !chosen.is_harmful() {
+    if !left.is_empty() || !is_fair(chosen) {
         left.extend(truth.rows.iter().position(|row| row.is(choice)));
     }
     left
+}
+
+/// Whether no flow loses too much on average.
+fn is_fair(row: &Row) -> bool {
+    row.is_usual() || row.mean_harm() <= MOST_HARM
+}
+
+/// Whether it is certain (95 %) that none does.
+fn is_surely_fair(row: &Row) -> bool {
+    row.is_usual() || !row.has_several_shares() && row.most_harm() <= MOST_HARM
 }
 
 /// The network for a connection whose subflows join as the kernel does it, when the first is established: when they do is a matter of the

@@ -4,10 +4,12 @@ use braid_algorithms::{Algorithm, Spec};
 use braid_results::Statistics;
 use serde::{Deserialize, Serialize};
 
-/// Other flows may lose this share of what one TCP in our place would leave them.
+/// The flows of others at a bottleneck may lose this share of what CUBIC on one path of each bottleneck would leave them, on average...
 pub const MOST_HARM: f64 = 0.1;
+/// ...and none of them more than this, on average.
+pub const GREAT_HARM: f64 = 0.2;
 /// Candidates are as good as each other whose utility differs by less than this share.
-pub const ALIKE: f64 = 0.05;
+pub const ALIKE: f64 = 0.03;
 
 /// What the connection has with one seed.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -22,7 +24,10 @@ pub(crate) struct Figures {
     pub(crate) seeds: Vec<Seed>,
     /// Of each other flow, seed by seed: the share that it loses.
     pub(crate) losses: Vec<Vec<f64>>,
-    /// Whether it is what it is compared with: one CUBIC at each bottleneck, at most.
+    /// Of each bottleneck, seed by seed: the share that flows of others there lose on average.
+    #[serde(default)]
+    pub(crate) losses_at: Vec<Vec<f64>>,
+    /// Whether it is what it is compared with: CUBIC, on one path of each bottleneck at most.
     pub(crate) usual: bool,
     /// Whether it is uncoupled and has several subflows at one bottleneck.
     pub(crate) several_shares: bool,
@@ -83,12 +88,16 @@ impl Row {
         self.figures.push(figures);
     }
 
-    /// The share that a flow beside it loses, against one CUBIC TCP at each bottleneck in its place: of the flow and, if the
-    /// network may be several, of the network where it loses most on average. `None` where there is no other flow.
+    /// The share that flows of others at a bottleneck lose on average, against CUBIC on one path of each bottleneck: where they lose most, and
+    /// if the network may be several, in that where they do. Which of them loses more is hardly more than chance. `None` where there is no
+    /// other flow.
     pub fn harm(&self) -> Option<Statistics> {
-        self.losses().max_by(|one, other| one.mean.total_cmp(&other.mean))
+        let losses = self.figures.iter().flat_map(|figures| &figures.losses_at);
+        let all = losses.filter_map(|losses| Statistics::of(losses));
+        all.max_by(|one, other| one.mean.total_cmp(&other.mean))
     }
 
+    /// Flow by flow.
     fn losses(&self) -> impl Iterator<Item = Statistics> {
         self.figures.iter().flat_map(|figures| &figures.losses).filter_map(|losses| Statistics::of(losses))
     }
@@ -114,9 +123,16 @@ impl Row {
         self.losses().map(|losses| least(&losses)).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Whether others keep what is theirs: on average nobody loses more than [`MOST_HARM`].
+    /// What a flow loses at most, at 95 % confidence: that of which it is least certain that it does not.
+    pub fn most_harm(&self) -> f64 {
+        self.losses().map(|losses| most(&losses)).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Whether others keep what is theirs: on average they lose no more than [`MOST_HARM`] at any bottleneck, and none of them more than
+    /// [`GREAT_HARM`].
     pub fn is_fair(&self) -> bool {
-        self.is_usual() || self.mean_harm() <= MOST_HARM
+        let keep_theirs = || self.harm().is_none_or(|harm| harm.mean <= MOST_HARM);
+        self.is_usual() || keep_theirs() && self.mean_harm() <= GREAT_HARM
     }
 
     /// Whether it is certain that others do not: somebody loses more than [`MOST_HARM`], at 95 % confidence.
@@ -124,11 +140,9 @@ impl Row {
         !self.is_usual() && self.least_harm() > MOST_HARM
     }
 
-    /// Whether it is certain that others keep what is theirs: it [has one share](Row::has_several_shares), and nobody loses more than
-    /// [`MOST_HARM`], at 95 % confidence.
-    pub fn is_surely_fair(&self) -> bool {
-        let all_keep_theirs = || self.losses().all(|losses| most(&losses) <= MOST_HARM);
-        self.is_usual() || !self.has_several_shares() && all_keep_theirs()
+    /// Whether it can be advised: it [has one share](Row::has_several_shares), and others [keep what is theirs](Row::is_fair).
+    pub fn is_advisable(&self) -> bool {
+        self.is_usual() || !self.has_several_shares() && self.is_fair()
     }
 
     /// Goodput where it meets nobody but who is in the network's file, bits per second.
@@ -169,6 +183,11 @@ impl Row {
         })
     }
 
+    /// Whether it brings more than another one for certain (95 %), and on average so much that they are not [`ALIKE`].
+    fn is_better(&self, other: &Self) -> bool {
+        (1.0 - ALIKE) * self.utility() > other.utility() && least(&self.gain_over(other)) > 0.0
+    }
+
     /// How much more it brings than another, seed by seed: 0.1 is a tenth more.
     ///
     /// # Panics
@@ -193,10 +212,16 @@ impl Advice {
         // Who has fewer seeds was out of the race before.
         let seeds = rows.iter().map(Row::seeds).max().unwrap_or_default();
         let there = || (0..rows.len()).filter(|&place| rows[place].seeds() == seeds);
-        let within: Vec<usize> = there().filter(|&place| rows[place].is_surely_fair()).collect();
-        let most = within.iter().map(|&place| rows[place].utility()).fold(0.0, f64::max);
-        let alike = || within.iter().copied().filter(|&place| rows[place].utility() >= (1.0 - ALIKE) * most);
-        let choice = alike().find(|&place| rows[place].is_usual()).or_else(|| alike().next());
+        let advisable = || there().filter(|&place| rows[place].is_advisable());
+        let best = |places: &mut dyn Iterator<Item = usize>| {
+            places.max_by(|&one, &other| rows[one].utility().total_cmp(&rows[other].utility()))
+        };
+        let choice = match best(&mut advisable().filter(|&place| rows[place].is_usual())) {
+            Some(usual) => {
+                best(&mut advisable().filter(|&place| rows[place].is_better(&rows[usual]))).or(Some(usual))
+            }
+            None => best(&mut advisable()),
+        };
         // Where all do harm: who does least.
         let least =
             || there().min_by(|&one, &other| rows[one].mean_harm().total_cmp(&rows[other].mean_harm()));
@@ -205,12 +230,17 @@ impl Advice {
     }
 
     /// Between whom chance decides: the places of the choice and of all that may do no harm and may be so much better (95 %) that they would
-    /// be chosen instead. None if there are no such.
+    /// be chosen instead; and of the usual one, as long as the choice may do harm. None if there are no such.
     pub(crate) fn open(&self) -> Vec<usize> {
         let choice = self.choice();
+        let choice_may_harm = !choice.is_usual() && choice.harm().is_some_and(|harm| most(&harm) > MOST_HARM);
         let may_be_chosen = |row: &Row| {
-            let enough = if row.is_usual() { -ALIKE } else { 1.0 / (1.0 - ALIKE) - 1.0 };
-            row.may_be_fair() && most(&row.gain_over(choice)) > enough
+            let enough = match (row.is_usual(), choice.is_usual()) {
+                (true, false) => -ALIKE,
+                (false, true) => 1.0 / (1.0 - ALIKE) - 1.0,
+                _ => 0.0,
+            };
+            row.may_be_fair() && most(&row.gain_over(choice)) > enough || choice_may_harm && row.is_usual()
         };
         let others = |place: usize| place != self.choice && may_be_chosen(&self.rows[place]);
         let all = (0..self.rows.len()).filter(|&place| place == self.choice || others(place));
@@ -226,6 +256,7 @@ impl Advice {
             for (own, more) in own.figures.iter_mut().zip(more.figures) {
                 own.seeds.extend(more.seeds);
                 own.losses.iter_mut().zip(more.losses).for_each(|(own, more)| own.extend(more));
+                own.losses_at.iter_mut().zip(more.losses_at).for_each(|(own, more)| own.extend(more));
             }
         }
         Self::of(rows)
@@ -237,8 +268,8 @@ impl Advice {
         Self::of(self.rows)
     }
 
-    /// The candidate of the greatest utility among those that are [surely fair](Row::is_surely_fair); of several that are
-    /// [`ALIKE`] the [usual](Row::is_usual) one, else the first. Where all do harm, the one that does least.
+    /// The candidate of the greatest utility of those that are [advisable](Row::is_advisable) and better than the [usual](Row::is_usual) one:
+    /// certainly (95 %), and by more than [`ALIKE`]. If there is none, the usual one. Where all do harm, the one that does least.
     pub fn choice(&self) -> &Row {
         &self.rows[self.choice]
     }
@@ -262,7 +293,8 @@ mod tests {
         let losses: Vec<f64> = (0..6).map(|n| harm + if n % 2 == 0 { 0.026 } else { -0.026 }).collect();
         row.add(Figures {
             seeds: vec![seed(0.0), seed(0.1)],
-            losses: vec![losses],
+            losses: vec![losses.clone()],
+            losses_at: vec![losses],
             usual: false,
             several_shares: false,
         });
@@ -282,9 +314,26 @@ mod tests {
     }
 
     #[test]
-    fn who_may_do_harm_is_not_chosen_though_it_is_called_fair() {
-        assert_eq!(choice(&[("cubic", 30.0, 0.3), ("lia", 18.0, 0.0), ("olia", 20.0, 0.08)]), "lia");
-        assert!(row("olia", 20.0, 0.08).is_fair() && !row("olia", 20.0, 0.12).is_fair());
+    fn what_flows_of_a_bottleneck_lose_on_average_decides_unless_one_of_them_loses_much() {
+        let of = |flows: [f64; 2]| {
+            let mut row = row("olia", 20.0, 0.0);
+            row.figures[0].losses = flows.map(|loss| vec![loss; 6]).to_vec();
+            row.figures[0].losses_at = vec![vec![f64::midpoint(flows[0], flows[1]); 6]];
+            row.is_fair()
+        };
+        assert_eq!([[0.15, 0.01], [0.15, 0.09], [0.25, -0.15]].map(of), [true, false, false]);
+    }
+
+    #[test]
+    fn who_is_better_than_usual_by_chance_alone_is_not_chosen() {
+        let with = |worst_mbit: f64| {
+            let mut usual = row("cubic", 20.0, 0.0);
+            usual.figures[0].usual = true;
+            let mut other = row("weave", 30.0, 0.0);
+            other.figures[0].seeds[0] = Seed { alone_bps: worst_mbit * 1e6, beside_bps: worst_mbit * 1e6 };
+            Advice::of(vec![usual, other]).choice().spec.clone()
+        };
+        assert_eq!([with(30.0), with(20.0)], ["weave", "cubic"]);
     }
 
     #[test]
@@ -294,7 +343,7 @@ mod tests {
         usual.figures[0].usual = true;
         assert!(usual.is_fair() && !usual.is_harmful());
         let rows = vec![row("cubic", 30.0, 0.3), row("weave", 20.0, 0.0), usual.clone()];
-        assert_eq!(Advice::of(rows).choice().only, ["wifi"], "it is within 5 % of weave");
+        assert_eq!(Advice::of(rows).choice().only, ["wifi"], "it is within 3 % of weave");
         let rows = vec![row("cubic", 30.0, 0.3), row("weave", 21.0, 0.0), usual.clone()];
         assert_eq!(Advice::of(rows).choice().spec, "weave");
         usual.add(Figures::default());
@@ -305,25 +354,29 @@ mod tests {
     fn who_has_several_shares_of_a_bottleneck_is_not_chosen_though_nobody_loses_in_the_simulation() {
         let mut cubic = row("cubic", 30.0, 0.0);
         cubic.figures[0].several_shares = true;
-        assert!(cubic.is_fair() && !cubic.is_surely_fair());
+        assert!(cubic.is_fair() && !cubic.is_advisable());
         assert_eq!(Advice::of(vec![cubic, row("lia", 18.0, 0.0)]).choice().spec, "lia");
     }
 
     #[test]
     fn what_chance_may_decide_is_open_until_there_is_enough() {
-        let of = |harm| Advice::of(vec![row("lia", 18.0, 0.0), row("olia", 20.0, harm)]);
+        let rows = |harm| {
+            let mut rows = vec![row("cubic", 18.0, 0.0), row("olia", 20.0, harm)];
+            rows[0].figures[0].usual = true;
+            rows
+        };
+        let of = |harm| Advice::of(rows(harm));
         assert_eq!([of(0.0).open(), of(0.08).open(), of(0.2).open()], [vec![], vec![0, 1], vec![]]);
-        let again = || vec![row("lia", 18.0, 0.0), row("olia", 20.0, 0.08)];
         let mut advice = of(0.08);
         for _ in 0..3 {
-            advice = advice.with(again());
+            advice = advice.with(rows(0.08));
         }
         assert_eq!((advice.choice().spec.as_str(), advice.open()), ("olia", vec![]));
     }
 
     #[test]
-    fn of_those_that_hardly_differ_the_first_is_chosen() {
-        assert_eq!(choice(&[("cubic", 19.8, 0.0), ("lia", 18.0, 0.0), ("olia", 20.0, 0.0)]), "cubic");
+    fn of_those_that_hardly_differ_the_best_is_chosen() {
+        assert_eq!(choice(&[("lia", 19.8, 0.0), ("balia", 18.0, 0.0), ("olia", 20.0, 0.0)]), "olia");
     }
 
     #[test]
@@ -335,7 +388,8 @@ mod tests {
     fn of_several_networks_the_worst_harm_counts_and_all_goodputs() {
         let mut one = row("cubic", 10.0, 0.0);
         let seeds = vec![Seed { alone_bps: 40e6, beside_bps: 40e6 }; 2];
-        one.add(Figures { seeds, losses: vec![vec![0.4, 0.4]], ..Figures::default() });
+        let losses = vec![vec![0.4, 0.4]];
+        one.add(Figures { seeds, losses: losses.clone(), losses_at: losses, ..Figures::default() });
         assert!(!one.is_fair());
         assert!((one.utility() / 20.05e6 - 1.0).abs() < 0.001, "{}", one.utility());
         let gain = one.gain_over(&row("lia", 10.0, 0.0));

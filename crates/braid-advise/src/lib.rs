@@ -1,9 +1,9 @@
 //! Which congestion control and scheduler a network should have.
 //!
 //! A [`Question`] is a network, as a scenario file describes it, and candidates. Each candidate is simulated there, alone and
-//! beside a TCP flow at each bottleneck; and so is one CUBIC TCP at each bottleneck in its place, which is what everybody else
-//! would do. CUBIC on one path of each bottleneck is always a candidate, too. The [`Advice`] is the candidate with the greatest
-//! [utility](Row::utility) among those that do others [surely no harm](Row::is_surely_fair).
+//! beside a TCP flow at each bottleneck. What others lose is judged against CUBIC on one path of each bottleneck, which is always a
+//! candidate, too. The [`Advice`] is the candidate with the greatest [utility](Row::utility) among those that are
+//! [advisable](Row::is_advisable), if it is better than that.
 //!
 //! ```
 //! use braid_advise::Question;
@@ -31,7 +31,7 @@ pub mod probe;
 mod queue;
 mod replay;
 
-pub use choice::{ALIKE, Advice, MOST_HARM, Row};
+pub use choice::{ALIKE, Advice, GREAT_HARM, MOST_HARM, Row};
 pub use draw::Network;
 pub use estimate::{Look, Seen, TooLittle, estimate};
 pub use measured::{Discipline, MayBe, Measured, Others, Pair, Path, Sharing};

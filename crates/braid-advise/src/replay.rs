@@ -11,7 +11,7 @@ use braid_study::{Cancel, Error, Event, Kind, Plan, Planned, Seeds, Study, load}
 use crate::choice::{Advice, Figures, Row, Seed};
 use crate::draw::Network;
 
-/// Who is asked when nobody is named. What is first wins where the difference is small: CUBIC is in every kernel.
+/// Who is asked when nobody is named.
 pub const CANDIDATES: [&str; 5] = ["cubic", "lia", "olia", "balia", "weave"];
 /// What others use.
 const USUAL: &str = "cubic";
@@ -52,8 +52,7 @@ impl Question {
         }
     }
 
-    /// Congestion controls, each `NAME[:key=value]...`; [`CANDIDATES`] unless any is named. The first one wins where they
-    /// hardly differ.
+    /// Congestion controls, each `NAME[:key=value]...`; [`CANDIDATES`] unless any is named.
     #[must_use]
     pub fn candidates<S: Into<String>>(mut self, specs: impl IntoIterator<Item = S>) -> Self {
         self.candidates.extend(specs.into_iter().map(Into::into));
@@ -67,7 +66,7 @@ impl Question {
         self
     }
 
-    /// CUBIC on these subflows alone, by name, is a candidate, too; on one of each bottleneck it always is.
+    /// CUBIC on these subflows alone, by name, is a candidate, too; on one of each bottleneck it always is, for others are judged by it.
     #[must_use]
     pub fn using<S: Into<String>>(mut self, subflows: impl IntoIterator<Item = S>) -> Self {
         let mut names: Vec<String> = subflows.into_iter().map(Into::into).collect();
@@ -165,6 +164,8 @@ struct Prepared {
     schedulers: Vec<String>,
     /// The sets of subflows that CUBIC is tried on alone.
     fewer: Vec<Vec<String>>,
+    /// Of each network the subflows on which CUBIC is what others are judged by; none: all of them.
+    judges: Vec<Vec<String>>,
 }
 
 impl Prepared {
@@ -188,21 +189,31 @@ impl Prepared {
             };
             worlds.push(network.0.iter().map(world).collect::<Result<Vec<_>, Error>>()?);
         }
-        // One path of each bottleneck in any of the networks.
-        let mut fewer: BTreeSet<Vec<String>> = worlds.iter().filter_map(|world| world[0].0.fewer()).collect();
-        fewer.extend(question.using.iter().cloned());
+        let judges: Vec<Vec<String>> = worlds.iter().map(|world| world[0].0.one_each()).collect();
+        let usual = parse(USUAL)?;
+        let all = judges.iter().any(Vec::is_empty);
+        if all && !specs.iter().any(|spec| spec.text() == USUAL) {
+            specs.push(usual.clone());
+        }
+        let some = judges.iter().filter(|names| !names.is_empty()).chain(&question.using);
+        let fewer: BTreeSet<Vec<String>> = some.cloned().collect();
         let schedulers = match &question.schedulers[..] {
             [] => vec![USUAL_SCHEDULER.to_owned()],
             named => named.to_vec(),
         };
         let fewer = fewer.into_iter().collect();
-        Ok(Self { worlds, specs, usual: vec![parse(USUAL)?], schedulers, fewer })
+        Ok(Self { worlds, specs, usual: vec![usual], schedulers, fewer, judges })
     }
 
-    /// Leaves out who is none of these.
+    /// Leaves out who is none of these, and nobody that others are judged by.
     fn only(&mut self, rows: &[&Row]) {
-        self.specs.retain(|spec| rows.iter().any(|row| row.only.is_empty() && row.spec == spec.text()));
-        self.fewer.retain(|fewer| rows.iter().any(|row| row.only == *fewer));
+        let judges =
+            |spec: &str, only: &[String]| spec == USUAL && self.judges.iter().any(|judge| judge == only);
+        let stays = |spec: &str, only: &[String]| {
+            judges(spec, only) || rows.iter().any(|row| row.spec == spec && row.only == only)
+        };
+        self.specs.retain(|spec| stays(spec.text(), &[]));
+        self.fewer.retain(|fewer| stays(USUAL, fewer));
     }
 
     /// Those seeds that have the same flows in the same order are simulated together.
@@ -227,8 +238,7 @@ impl Prepared {
             };
             study = study
                 .planned(planned(world.alone(&[]), &self.specs))
-                .planned(planned(world.beside(&[]), &self.specs))
-                .planned(planned(world.instead(), &self.usual));
+                .planned(planned(world.beside(&[]), &self.specs));
             for only in &self.fewer {
                 study = study
                     .planned(planned(world.alone(only), &self.usual))
@@ -267,31 +277,38 @@ impl Prepared {
         let (specs, fewer) = (&self.specs, &self.fewer);
         let each = schedulers.len();
         let candidates = specs.len() * each;
-        let of_world = groups.chunks((2 * specs.len() + 1 + 2 * fewer.len()) * each);
+        let of_world = groups.chunks(2 * (specs.len() + fewer.len()) * each);
         let mut rows: Vec<Row> =
             specs.iter().flat_map(|spec| schedulers.iter().map(|name| Row::new(spec, name, &[]))).collect();
         for only in fewer {
             rows.extend(schedulers.iter().map(|name| Row::new(&self.usual[0], name, only)));
         }
-        for (world, groups) in self.worlds.iter().zip(of_world) {
-            // The schedulers of others do not matter: they have one path.
-            let instead = groups[2 * candidates];
-            for (place, row) in rows.iter_mut().enumerate() {
-                let (alone, beside) = if place < candidates {
+        for ((world, judge), groups) in self.worlds.iter().zip(&self.judges).zip(of_world) {
+            let runs_of = |place: usize| {
+                if place < candidates {
                     (groups[place], groups[candidates + place])
                 } else {
                     let (set, scheduler) = ((place - candidates) / each, (place - candidates) % each);
-                    let first = 2 * candidates + each + 2 * set * each;
+                    let first = 2 * candidates + 2 * set * each;
                     (groups[first + scheduler], groups[first + each + scheduler])
-                };
+                }
+            };
+            // With the first scheduler: which one it is hardly matters to a subflow that has a bottleneck of its own.
+            let judge = rows.iter().position(|row| row.spec == USUAL && row.only == *judge);
+            let (_, usual) = runs_of(judge.expect("it is always a candidate"));
+            for (place, row) in rows.iter_mut().enumerate() {
+                let (alone, beside) = runs_of(place);
                 let name = world[0].0.asked();
                 let one_each = world.iter().all(|(world, _)| world.has_one_path_each(&row.only));
-                let (usual, several_shares) = (row.spec == USUAL && one_each, !row.is_coupled && !one_each);
+                let is_usual = row.spec == USUAL && one_each;
+                let several_shares = !row.is_coupled && !one_each;
                 let flows = flows(world.iter().map(|(world, _)| world));
+                let [losses, losses_at] = losses(&flows, beside, usual);
                 row.add(Figures {
                     seeds: goodputs(name, alone, beside),
-                    losses: losses(&flows, beside, instead),
-                    usual,
+                    losses,
+                    losses_at,
+                    usual: is_usual,
                     several_shares,
                 });
             }
@@ -350,6 +367,14 @@ fn within_orders(mut losses: Vec<f64>) -> Vec<f64> {
     losses
 }
 
+/// A flow of somebody else.
+#[derive(PartialEq)]
+struct Flow {
+    name: String,
+    /// The name of the link.
+    bottleneck: String,
+}
+
 /// A network, and which connection the question is about.
 struct World {
     cell: Scenario,
@@ -388,17 +413,20 @@ impl World {
         Ok(Self { cell, asked, bottlenecks })
     }
 
-    /// At each bottleneck the subflow of least delay of those that stay there, if there are others.
-    fn fewer(&self) -> Option<Vec<String>> {
+    /// At each bottleneck the subflow of least delay of those that stay there; if none does anywhere, that of least delay. None: all of them.
+    fn one_each(&self) -> Vec<String> {
         let subflows = &self.cell.connections[self.asked].subflows;
         let best = |bottleneck: &usize| {
             let there = subflows.iter().filter(|subflow| self.cell.bottleneck(&subflow.route) == *bottleneck);
             there.filter(|subflow| stays(subflow)).min_by_key(|subflow| delay_ns(&self.cell, &subflow.route))
         };
-        let best: Vec<&Subflow> = self.bottlenecks.keys().filter_map(best).collect();
+        let mut best: Vec<&Subflow> = self.bottlenecks.keys().filter_map(best).collect();
+        if best.is_empty() {
+            best.extend(subflows.iter().min_by_key(|subflow| delay_ns(&self.cell, &subflow.route)));
+        }
         let mut names: Vec<String> = best.into_iter().map(|subflow| subflow.name.clone()).collect();
         names.sort();
-        (!names.is_empty() && names.len() < subflows.len()).then_some(names)
+        if names.len() < subflows.len() { names } else { Vec::new() }
     }
 
     /// Whether no two of these subflows ever have the same bottleneck.
@@ -424,24 +452,8 @@ impl World {
     /// With a TCP flow of somebody else at each bottleneck.
     fn beside(&self, only: &[String]) -> Scenario {
         let mut cell = self.alone(only);
-        cell.connections.extend(self.tcp("beside"));
-        cell
-    }
-
-    /// As [`World::beside`], with a TCP flow at each bottleneck in place of the connection; in its place among the connections, too
-    /// ([`Order`]).
-    fn instead(&self) -> Scenario {
-        let mut cell = self.beside(&[]);
-        let traffic = &cell.connections[self.asked].traffic;
-        let tcp = self.tcp("instead").map(|connection| Connection { traffic: traffic.clone(), ..connection });
-        let tcp: Vec<Connection> = tcp.collect();
-        cell.connections.splice(self.asked..=self.asked, tcp);
-        cell
-    }
-
-    fn tcp(&self, name: &str) -> impl Iterator<Item = Connection> {
-        self.bottlenecks.iter().map(move |(bottleneck, route)| Connection {
-            name: format!("{name}-{}", self.cell.links[*bottleneck].name),
+        cell.connections.extend(self.bottlenecks.iter().map(|(bottleneck, route)| Connection {
+            name: format!("beside-{}", self.cell.links[*bottleneck].name),
             kind: Of::Tcp,
             cc: Some(USUAL.to_owned()),
             scheduler: None,
@@ -455,7 +467,8 @@ impl World {
                 reroutes: Vec::new(),
             }],
             ..self.cell.connections[self.asked].clone()
-        })
+        }));
+        cell
     }
 
     /// The connection's name.
@@ -464,9 +477,13 @@ impl World {
     }
 
     /// Flows of others that take what they get.
-    fn others(&self) -> Vec<String> {
-        let takes_all = |one: &Connection| matches!(one.traffic, Traffic::Bulk) && one.name != self.asked();
-        self.beside(&[]).connections.into_iter().filter(takes_all).map(|one| one.name).collect()
+    fn others(&self) -> Vec<Flow> {
+        let takes_all = |one: &&Connection| matches!(one.traffic, Traffic::Bulk) && one.name != self.asked();
+        let flow = |one: &Connection| Flow {
+            name: one.name.clone(),
+            bottleneck: self.cell.links[self.cell.bottleneck(&one.subflows[0].route)].name.clone(),
+        };
+        self.beside(&[]).connections.iter().filter(takes_all).map(flow).collect()
     }
 }
 
@@ -497,30 +514,41 @@ fn goodput_bps(run: &Run, name: &str) -> Option<f64> {
 }
 
 /// All flows of others that there are in any of these, in the order of the first that has them.
-fn flows<'a>(worlds: impl Iterator<Item = &'a World>) -> Vec<String> {
-    let mut flows: Vec<String> = Vec::new();
-    for name in worlds.flat_map(World::others) {
-        if !flows.contains(&name) {
-            flows.push(name);
+fn flows<'a>(worlds: impl Iterator<Item = &'a World>) -> Vec<Flow> {
+    let mut flows: Vec<Flow> = Vec::new();
+    for flow in worlds.flat_map(World::others) {
+        if !flows.contains(&flow) {
+            flows.push(flow);
         }
     }
     flows
 }
 
-/// What each of these flows loses against what TCP in the place of the connection leaves it, as a share, seed by seed: nothing where it is not
-/// there.
-fn losses(flows: &[String], beside: &[Run], instead: &[Run]) -> Vec<Vec<f64>> {
-    let loses = |flow: &String| -> Vec<f64> {
-        let kept: Vec<Option<f64>> = instead.iter().map(|run| goodput_bps(run, flow)).collect();
-        let there: Vec<f64> = kept.iter().copied().flatten().collect();
-        let mean = there.iter().sum::<f64>() / there.len().max(1) as f64;
-        let loss = |(kept, beside): (Option<f64>, &Run)| match (kept, goodput_bps(beside, flow)) {
-            (Some(kept), Some(left)) => (kept - left) / mean,
-            _ => 0.0,
+/// What a flow loses against what CUBIC on one path of each bottleneck leaves it, as a share, seed by seed; `None` where it is not there.
+fn loses(flow: &str, beside: &[Run], usual: &[Run]) -> Vec<Option<f64>> {
+    let kept: Vec<Option<f64>> = usual.iter().map(|run| goodput_bps(run, flow)).collect();
+    let there: Vec<f64> = kept.iter().copied().flatten().collect();
+    let mean = (there.iter().sum::<f64>() / there.len().max(1) as f64).max(1.0);
+    let loss = |(kept, beside): (Option<f64>, &Run)| Some((kept? - goodput_bps(beside, flow)?) / mean);
+    kept.into_iter().zip(beside).map(loss).collect()
+}
+
+/// What flows of others lose, seed by seed: each of them, and on average those that are at a bottleneck; nothing where none is there.
+fn losses(flows: &[Flow], beside: &[Run], usual: &[Run]) -> [Vec<Vec<f64>>; 2] {
+    let all: Vec<Vec<Option<f64>>> = flows.iter().map(|flow| loses(&flow.name, beside, usual)).collect();
+    let together = |of: &[usize]| {
+        let at = |seed: usize| {
+            let there: Vec<f64> = of.iter().filter_map(|&flow| all[flow][seed]).collect();
+            there.iter().sum::<f64>() / there.len().max(1) as f64
         };
-        within_orders(kept.into_iter().zip(beside).map(loss).collect())
+        within_orders((0..beside.len()).map(at).collect())
     };
-    flows.iter().map(loses).collect()
+    let mut bottlenecks: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, flow) in flows.iter().enumerate() {
+        bottlenecks.entry(&flow.bottleneck).or_default().push(place);
+    }
+    let each = (0..flows.len()).map(|flow| together(&[flow])).collect();
+    [each, bottlenecks.values().map(|flows| together(flows)).collect()]
 }
 
 #[cfg(test)]
@@ -606,15 +634,23 @@ mod tests {
             prepared.worlds[0].iter().map(|(world, _)| world.others().len()).collect::<Vec<_>>(),
             [2, 1]
         );
-        assert!(rows[0].harm().unwrap().n == 4 && progress.done == 4 * 3, "{:?}", rows[0].harm());
+        assert!(rows[0].harm().unwrap().n == 4 && progress.done == 4 * 2, "{:?}", rows[0].harm());
     }
 
     #[test]
-    fn only_those_between_whom_it_is_open_are_simulated_further() {
-        let question = Question::new(beside(1)).candidates(["cubic", "lia"]).seeds(3);
+    fn only_those_between_whom_it_is_open_are_simulated_further_and_who_others_are_judged_by() {
+        let question = Question::new(beside(1)).candidates(["cubic", "lia", "olia"]).seeds(3);
         let advice = question.ask_until(2, |_| vec![1], |_, _| ()).unwrap();
-        assert_eq!(advice.rows.iter().map(Row::seeds).collect::<Vec<_>>(), [3, 6]);
-        assert_eq!(advice.choice().spec, "lia", "who is out of the race is not chosen");
+        assert_eq!(advice.rows.iter().map(Row::seeds).collect::<Vec<_>>(), [6, 6, 3]);
+        assert_ne!(advice.choice().spec, "olia", "who is out of the race is not chosen");
+    }
+
+    #[test]
+    fn others_are_judged_by_cubic_though_nobody_asks_for_it() {
+        let advice = Question::new(beside(1)).candidates(["lia"]).seeds(2).ask().unwrap();
+        assert_eq!(advice.rows.iter().map(|row| row.spec.as_str()).collect::<Vec<_>>(), ["lia", "cubic"]);
+        let usual = &advice.rows[1];
+        assert!(usual.is_usual() && usual.harm().unwrap().mean.abs() < 1e-12, "{usual:?}");
     }
 
     #[test]

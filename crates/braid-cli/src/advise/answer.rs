@@ -73,7 +73,7 @@ fn write(text: &mut String, Answer { about, advice, current, notes }: &Answer) -
     let width = advice.rows.iter().map(|row| name(row).chars().count()).max().unwrap_or_default().max(8);
     writeln!(text, "{about}\n")?;
     writeln!(text, "  {:width$}  {:>9}  {:>9}  {:>14}", "", "alone", "beside", "others lose")?;
-    writeln!(text, "  {:width$}  {:>9}  {:>9}  {:>14}", "cc", "Mbit/s", "Mbit/s", "%")?;
+    writeln!(text, "  {:width$}  {:>9}  {:>9}  {:>14}  {:>5}", "cc", "Mbit/s", "Mbit/s", "%", "seeds")?;
     for row in &advice.rows {
         let mark = if std::ptr::eq(row, choice) { '*' } else { ' ' };
         let harm = row.harm().as_ref().map_or_else(|| "-".into(), percent);
@@ -84,10 +84,11 @@ fn write(text: &mut String, Answer { about, advice, current, notes }: &Answer) -
         };
         writeln!(
             text,
-            "{mark} {:width$}  {:>9.2}  {:>9.2}  {harm:>14}{unfair}",
+            "{mark} {:width$}  {:>9.2}  {:>9.2}  {harm:>14}  {:>5}{unfair}",
             name(row),
             row.alone_bps() / 1e6,
-            row.beside_bps() / 1e6
+            row.beside_bps() / 1e6,
+            row.seeds()
         )?;
     }
     writeln!(text, "\nAdvice: {}.", name(choice))?;

@@ -19,9 +19,9 @@ pub(crate) const MORE: &str = "Examples:\n  \
     braid advise --peer root@server.example          # what this machine receives is sent there\n  \
     braid advise --apply                             # and do it; `braid advise --undo` takes it back\n\n\
     Each candidate is simulated alone and beside a TCP flow at each bottleneck; CUBIC on one path of each bottleneck is always one. \
-    What it brings is the geometric mean of both goodputs. It takes too much if a flow loses more than 10 % on average against one \
-    CUBIC TCP at each bottleneck in its place. The advice is the candidate that brings most of those that certainly do not \
-    (95 %); where CUBIC on one path of each bottleneck is within 5 % of it, that.\n\n\
+    What it brings is the geometric mean of both goodputs. It takes too much if other flows at a bottleneck lose more than 10 % on \
+    average against that CUBIC, or one of them more than 20 %. The advice is the candidate that brings most of those that do not, if it \
+    certainly (95 %) brings more than that CUBIC, and 3 % more on average; else that CUBIC.\n\n\
     It speaks of what is sent from where it runs. It is young: docs/guides/advise.md says how often it was right in random networks. Exit code: 0 done, 1 a run failed, 2 wrong usage or input.";
 
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(crate) struct AdviseArgs {
     /// connection of this machine is looked at, which changes and sends nothing.
     #[arg(value_name = "SCENARIO", add = ArgValueCompleter::new(complete::scenarios))]
     pub(super) scenario: Option<String>,
-    /// Candidates, each NAME[:key=value]... Where they hardly differ the first one wins, so the simplest should be first.
+    /// Candidates, each NAME[:key=value]...
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',', default_values_t = CANDIDATES.map(String::from),
           add = ArgValueCompleter::new(complete::specs))]
     pub(super) cc: Vec<String>,

@@ -18,8 +18,9 @@
 //! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
 //!
 //! In each network `case/N` all candidates are simulated, too. The choice does harm if there a flow loses more than 10 %, at 95 %
-//! confidence, against CUBIC on one path of each bottleneck, and it is not that itself; it is right if it does not, and its utility is within 5 % of that of the best candidate that has one share and by which nobody loses more than 10 % on
-//! average. `any` is its utility against the best of several shares, too. `seeds` is how many it took until that was certain, 32 at most.
+//! confidence, against CUBIC on one path of each bottleneck, and it is not that itself; it is right if it does not, and its utility is
+//! within 5 % of that of the best candidate that has one share and by which nobody loses more than 10 % on average. `any` is its utility
+//! against the best of several shares, too. `seeds` is how many it took until that was certain, 32 at most.
 
 #![allow(clippy::print_stdout, reason = "its results")]
 

@@ -10,15 +10,15 @@ use std::sync::{Mutex, PoisonError};
 
 use assert_cmd::cargo::cargo_bin;
 
-/// A network whose two paths share nothing, so that nobody can take anything from others.
+/// Two paths that share nothing and lose one packet in a hundred at random.
 const NETWORK: &str = "title = \"Two lines\"\nduration = \"10s\"\nwarmup = \"2s\"\ncc = [\"lia\"]\n\
-    [link.one]\nrate = \"8mbit\"\nrtt = \"30ms\"\nqueue = \"30p\"\njitter = \"100us\"\n\
-    [link.other]\nrate = \"4mbit\"\nrtt = \"50ms\"\nqueue = \"30p\"\njitter = \"100us\"\n\
+    [link.one]\nrate = \"8mbit\"\nrtt = \"30ms\"\nqueue = \"30p\"\njitter = \"100us\"\nloss = \"1%\"\n\
+    [link.other]\nrate = \"4mbit\"\nrtt = \"50ms\"\nqueue = \"30p\"\njitter = \"100us\"\nloss = \"1%\"\n\
     [connection.mp0]\nkind = \"mptcp\"\n\
     [connection.mp0.subflow.sf1]\nroute = [\"one\"]\n\
     [connection.mp0.subflow.sf2]\nroute = [\"other\"]\n";
-/// One that is loaded by nobody else. It gives way to all others, so that it is surely fair.
-const SPEC: &str = "lia:rounding=usec";
+/// One that is loaded by nobody else. It knows a random loss, so that it has more than CUBIC there.
+const SPEC: &str = "weave:random=0.9";
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -17,10 +17,10 @@
 //! | `only=evidence` | what each pair of paths shows in a test, for `fit.py` |
 //! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
 //!
-//! In each network `case/N` all candidates are simulated, too. The choice does harm if there a flow loses more than 10 %, at 95 %
-//! confidence, against CUBIC on one path of each bottleneck, and it is not that itself; it is right if it does not, and its utility is
-//! within 5 % of that of the best candidate that has one share and by which nobody loses more than 10 % on average. `any` is its utility
-//! against the best of several shares, too. `seeds` is how many it took until that was certain, 32 at most.
+//! In each network `case/N` all candidates are simulated, too. The choice does harm if there certainly (95 %) others lose too much, by the
+//! measure of advice itself, and it is not CUBIC on one path of each bottleneck; it is right if it does not, and its utility is within 5 %
+//! of that of the best candidate that has one share and by which they do not on average. `any` is its utility against the best of several
+//! shares, too. `harm` is what a flow certainly loses. `seeds` is how many it took until that was certain, 32 at most.
 
 #![allow(clippy::print_stdout, reason = "its results")]
 
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
             trial(number, &network, &options, kinds.entry(case::kind(number)).or_default());
         }
     }
-    println!("\nkind: cases, right, harmful, not measured, right against any");
+    println!("\nkind: cases, right, harmful, harmful to a flow, not measured, right against any");
     let mut all = Counts::default();
     for (kind, counts) in &kinds {
         println!("{kind}: {counts}");
@@ -99,6 +99,7 @@ struct Counts {
     cases: usize,
     right: usize,
     harmful: usize,
+    harmful_to_one: usize,
     not_measured: usize,
     right_against_any: usize,
 }
@@ -108,6 +109,7 @@ impl Counts {
         self.cases += more.cases;
         self.right += more.right;
         self.harmful += more.harmful;
+        self.harmful_to_one += more.harmful_to_one;
         self.not_measured += more.not_measured;
         self.right_against_any += more.right_against_any;
     }
@@ -115,8 +117,8 @@ impl Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cases, right, harmful, not_measured, right_against_any } = self;
-        write!(f, "{cases}, {right}, {harmful}, {not_measured}, {right_against_any}")
+        let Self { cases, right, harmful, harmful_to_one, not_measured, right_against_any } = self;
+        write!(f, "{cases}, {right}, {harmful}, {harmful_to_one}, {not_measured}, {right_against_any}")
     }
 }
 
@@ -144,13 +146,14 @@ fn trial(number: u64, network: &Source, options: &Options, counts: &mut Counts) 
     }
     let truth = settled(options, &joined, truth, advice.choice());
     let chosen = of(&truth, advice.choice());
-    let fair = || truth.rows.iter().filter(|row| is_fair(row));
+    let fair = || truth.rows.iter().filter(|row| row.is_fair());
     let any = fair().map(Row::utility).fold(0.0, f64::max);
     let best = fair().filter(|row| !row.has_several_shares()).map(Row::utility).fold(0.0, f64::max);
     let harms = chosen.is_harmful();
     let utility = chosen.utility();
     counts.right += usize::from(!harms && utility >= NEAR * best);
     counts.harmful += usize::from(harms);
+    counts.harmful_to_one += usize::from(harms_one(chosen));
     counts.right_against_any += usize::from(!harms && utility >= NEAR * any);
     println!(
         "{number},{},{sharing},{}/{},{}/{},{:.3},{:.3},{:.3},{}",
@@ -231,20 +234,20 @@ fn unsettled(truth: &Advice, choice: &Row) -> Vec<usize> {
     }
     let may_be_better = others().filter(|(_, row)| gain(row).1 > enough).map(|(place, _)| place);
     let mut left: Vec<usize> = may_be_better.collect();
-    if !left.is_empty() || !is_fair(chosen) {
+    if !left.is_empty() || !chosen.is_fair() {
         left.extend(truth.rows.iter().position(|row| row.is(choice)));
     }
     left
 }
 
-/// Whether no flow loses too much on average.
-fn is_fair(row: &Row) -> bool {
-    row.is_usual() || row.mean_harm() <= MOST_HARM
-}
-
-/// Whether it is certain (95 %) that none does.
+/// Whether it is certain (95 %) that no flow loses too much.
 fn is_surely_fair(row: &Row) -> bool {
     row.is_usual() || !row.has_several_shares() && row.most_harm() <= MOST_HARM
+}
+
+/// Whether a flow certainly loses too much, though others at its bottleneck may win as much.
+fn harms_one(row: &Row) -> bool {
+    !row.is_usual() && row.least_harm() > MOST_HARM
 }
 
 /// The network for a connection whose subflows join as the kernel does it, when the first is established: when they do is a matter of the

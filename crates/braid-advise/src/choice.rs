@@ -135,9 +135,10 @@ impl Row {
         self.is_usual() || keep_theirs() && self.mean_harm() <= GREAT_HARM
     }
 
-    /// Whether it is certain that others do not: somebody loses more than [`MOST_HARM`], at 95 % confidence.
+    /// Whether it is certain (95 %) that others do not.
     pub fn is_harmful(&self) -> bool {
-        !self.is_usual() && self.least_harm() > MOST_HARM
+        let surely_lose = || self.harm().is_some_and(|harm| least(&harm) > MOST_HARM);
+        !self.is_usual() && (surely_lose() || self.least_harm() > GREAT_HARM)
     }
 
     /// Whether it can be advised: it [has one share](Row::has_several_shares), and others [keep what is theirs](Row::is_fair).

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub const MOST_HARM: f64 = 0.1;
 /// ...and none of them more than this, on average.
 pub const GREAT_HARM: f64 = 0.2;
+/// What is advised certainly (95 %) takes no more from those at a bottleneck than this.
+pub const SURE_HARM: f64 = 0.15;
 /// Candidates are as good as each other whose utility differs by less than this share.
 pub const ALIKE: f64 = 0.03;
 
@@ -92,9 +94,12 @@ impl Row {
     /// if the network may be several, in that where they do. Which of them loses more is hardly more than chance. `None` where there is no
     /// other flow.
     pub fn harm(&self) -> Option<Statistics> {
-        let losses = self.figures.iter().flat_map(|figures| &figures.losses_at);
-        let all = losses.filter_map(|losses| Statistics::of(losses));
-        all.max_by(|one, other| one.mean.total_cmp(&other.mean))
+        self.losses_at().max_by(|one, other| one.mean.total_cmp(&other.mean))
+    }
+
+    /// Bottleneck by bottleneck.
+    fn losses_at(&self) -> impl Iterator<Item = Statistics> {
+        self.figures.iter().flat_map(|figures| &figures.losses_at).filter_map(|losses| Statistics::of(losses))
     }
 
     /// Flow by flow.
@@ -141,9 +146,11 @@ impl Row {
         !self.is_usual() && (surely_lose() || self.least_harm() > GREAT_HARM)
     }
 
-    /// Whether it can be advised: it [has one share](Row::has_several_shares), and others [keep what is theirs](Row::is_fair).
+    /// Whether it can be advised: it [has one share](Row::has_several_shares), others [keep what is theirs](Row::is_fair), and certainly
+    /// (95 %) they lose no more than [`SURE_HARM`] at any bottleneck.
     pub fn is_advisable(&self) -> bool {
-        self.is_usual() || !self.has_several_shares() && self.is_fair()
+        let surely_lose_little = || self.losses_at().all(|losses| most(&losses) <= SURE_HARM);
+        self.is_usual() || !self.has_several_shares() && self.is_fair() && surely_lose_little()
     }
 
     /// Goodput where it meets nobody but who is in the network's file, bits per second.
@@ -323,6 +330,15 @@ mod tests {
             row.is_fair()
         };
         assert_eq!([[0.15, 0.01], [0.15, 0.09], [0.25, -0.15]].map(of), [true, false, false]);
+    }
+
+    #[test]
+    fn who_is_fair_on_average_and_may_take_half_as_much_again_is_not_chosen() {
+        let mut rows = vec![row("lia", 18.0, 0.0), row("olia", 20.0, 0.08)];
+        assert_eq!(Advice::of(rows.clone()).choice().spec, "olia");
+        rows[1].figures[0].losses_at[0] = vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.48];
+        assert!(rows[1].is_fair() && !rows[1].is_advisable());
+        assert_eq!(Advice::of(rows).choice().spec, "lia");
     }
 
     #[test]

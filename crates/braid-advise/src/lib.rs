@@ -31,7 +31,7 @@ pub mod probe;
 mod queue;
 mod replay;
 
-pub use choice::{ALIKE, Advice, GREAT_HARM, MOST_HARM, Row};
+pub use choice::{ALIKE, Advice, GREAT_HARM, MOST_HARM, Row, SURE_HARM};
 pub use draw::Network;
 pub use estimate::{Look, Seen, TooLittle, estimate};
 pub use measured::{Discipline, MayBe, Measured, Others, Pair, Path, Sharing};

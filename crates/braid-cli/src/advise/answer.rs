@@ -80,6 +80,7 @@ fn write(text: &mut String, Answer { about, advice, current, notes }: &Answer) -
         let unfair = match row {
             row if !row.is_fair() => "  too much",
             row if row.has_several_shares() => "  several shares",
+            row if !row.is_advisable() => "  may be too much",
             _ => "",
         };
         writeln!(

@@ -12,6 +12,7 @@
 //! | `only=again` | the advice is made from the network itself, with other seeds: what chance alone gets wrong |
 //! | `only=truth` | the candidates in the networks themselves, and nothing else |
 //! | `only=sharing` | how many pairs of paths are told right, and nothing else |
+//! | `only=paths` | each path: its queue and what that is told to be, whether it changes its bottleneck and is told to |
 //! | `only=measured` | the networks, and the scenarios that are made of them |
 //! | `only=why` | each candidate in the network and in what was measured of it |
 //! | `only=evidence` | what each pair of paths shows in a test, for `fit.py` |
@@ -297,6 +298,16 @@ fn measured(network: &Source, options: &Options) -> Result<Measured, String> {
     if options.running == "test" { tested(network, options) } else { seen(network, options) }
 }
 
+/// What a queue does, without how.
+fn discipline(of: &model::Discipline) -> Discipline {
+    match of {
+        model::Discipline::DropTail => Discipline::DropTail,
+        model::Discipline::Red(_) => Discipline::Red,
+        model::Discipline::CoDel(_) => Discipline::CoDel,
+        model::Discipline::FqCoDel(_) => Discipline::FqCoDel,
+    }
+}
+
 /// What the sockets say, with as much of the truth as is asked for.
 fn seen(network: &Source, options: &Options) -> Result<Measured, String> {
     let study = Study::new(Vec::<String>::new())
@@ -367,12 +378,7 @@ fn tell(measured: &mut Measured, cell: &Scenario, truth: &[String]) {
             let rate_bps =
                 if is("rate") || link.trace.is_some() { path.rate_bps } else { link.rate_bps as f64 };
             path.queue_s = packets * 1500.0 * 8.0 / rate_bps;
-            path.discipline = match link.discipline {
-                model::Discipline::DropTail => Discipline::DropTail,
-                model::Discipline::Red(_) => Discipline::Red,
-                model::Discipline::CoDel(_) => Discipline::CoDel,
-                model::Discipline::FqCoDel(_) => Discipline::FqCoDel,
-            };
+            path.discipline = discipline(&link.discipline);
         }
         if is("loss") {
             path.loss = if let Loss::Bernoulli(share) = link.loss { share } else { 0.0 };
@@ -458,6 +464,7 @@ fn says_only(number: u64, network: &Source, options: &Options) -> bool {
             }
         }
         "evidence" => print_evidence(number, network),
+        "paths" => print_paths(number, network),
         "sharing" => {
             let found = measured(network, options).map(|measured| sharing(&measured, network));
             println!("{number},{},{}", case::kind(number), found.unwrap_or_else(|reason| reason));
@@ -465,6 +472,25 @@ fn says_only(number: u64, network: &Source, options: &Options) -> bool {
         _ => return false,
     }
     true
+}
+
+fn print_paths(number: u64, network: &Source) {
+    let Ok((cell, phases)) = test(network) else { return };
+    let subflows = &cell.connections[0].subflows;
+    let names: Vec<String> = subflows.iter().map(|subflow| subflow.name.clone()).collect();
+    let Ok(measured) = probe::estimate(&names, &phases) else { return };
+    for (subflow, told) in subflows.iter().zip(&measured.paths) {
+        let queue = discipline(&cell.links[cell.bottleneck(&subflow.route)].forward.discipline);
+        let moves = |moves| if moves { "moves" } else { "stays" };
+        let (is, seems) = (moves(!subflow.reroutes.is_empty()), moves(told.moves.is_some()));
+        println!(
+            "{number},{},{},{},{},{is},{seems}",
+            case::kind(number),
+            told.name,
+            queue.name(),
+            told.discipline.name()
+        );
+    }
 }
 
 fn print_evidence(number: u64, network: &Source) {

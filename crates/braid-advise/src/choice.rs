@@ -27,7 +27,6 @@ pub(crate) struct Figures {
     /// Of each other flow, seed by seed: the share that it loses.
     pub(crate) losses: Vec<Vec<f64>>,
     /// Of each bottleneck, seed by seed: the share that flows of others there lose on average.
-    #[serde(default)]
     pub(crate) losses_at: Vec<Vec<f64>>,
     /// Whether it is what it is compared with: CUBIC, on one path of each bottleneck at most.
     pub(crate) usual: bool,
@@ -221,15 +220,9 @@ impl Advice {
         let seeds = rows.iter().map(Row::seeds).max().unwrap_or_default();
         let there = || (0..rows.len()).filter(|&place| rows[place].seeds() == seeds);
         let advisable = || there().filter(|&place| rows[place].is_advisable());
-        let best = |places: &mut dyn Iterator<Item = usize>| {
-            places.max_by(|&one, &other| rows[one].utility().total_cmp(&rows[other].utility()))
-        };
-        let choice = match best(&mut advisable().filter(|&place| rows[place].is_usual())) {
-            Some(usual) => {
-                best(&mut advisable().filter(|&place| rows[place].is_better(&rows[usual]))).or(Some(usual))
-            }
-            None => best(&mut advisable()),
-        };
+        let usual = best(&rows, advisable().filter(|&place| rows[place].is_usual()));
+        let is_better = |&place: &usize| usual.is_none_or(|usual| rows[place].is_better(&rows[usual]));
+        let choice = best(&rows, advisable().filter(is_better)).or(usual);
         // Where all do harm: who does least.
         let least =
             || there().min_by(|&one, &other| rows[one].mean_harm().total_cmp(&rows[other].mean_harm()));
@@ -288,6 +281,11 @@ impl Advice {
         let fair = self.rows.iter().filter(|row| row.is_coupled && row.is_fair());
         fair.max_by(|one, other| one.utility().total_cmp(&other.utility()))
     }
+}
+
+/// Of the greatest utility.
+fn best(rows: &[Row], places: impl Iterator<Item = usize>) -> Option<usize> {
+    places.max_by(|&one, &other| rows[one].utility().total_cmp(&rows[other].utility()))
 }
 
 #[cfg(test)]

@@ -307,9 +307,9 @@ fn ratio(one: f64, other: f64) -> f64 {
 
 /// A path that changes its bottleneck within a phase: a crowd carries now what one has, now what the other has, and on that path alone.
 fn moving(paths: usize, phases: &[Phase]) -> Option<usize> {
-    let all: Vec<usize> = (0..CROWD).collect();
+    let flows: Vec<usize> = (0..CROWD).collect();
     let of_path = |path: usize, value: fn(&[f64]) -> f64| {
-        let of_phase = |phase: &Phase| value(&rates_bps(&phase.looks, &all));
+        let of_phase = |phase: &Phase| value(&rates_bps(&phase.looks, &flows));
         quantile(&crowds_of(phases, |on| on == path).map(of_phase).collect::<Vec<_>>(), 0.5)
     };
     let varies = |rates: &[f64]| quantile(rates, 0.95) / quantile(rates, 0.05).max(1.0);

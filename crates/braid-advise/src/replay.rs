@@ -296,13 +296,13 @@ impl Prepared {
             // With the first scheduler: which one it is hardly matters to a subflow that has a bottleneck of its own.
             let judge = rows.iter().position(|row| row.spec == USUAL && row.only == *judge);
             let (_, usual) = runs_of(judge.expect("it is always a candidate"));
+            let name = world[0].0.asked();
+            let flows = flows(world.iter().map(|(world, _)| world));
             for (place, row) in rows.iter_mut().enumerate() {
                 let (alone, beside) = runs_of(place);
-                let name = world[0].0.asked();
                 let one_each = world.iter().all(|(world, _)| world.has_one_path_each(&row.only));
                 let is_usual = row.spec == USUAL && one_each;
                 let several_shares = !row.is_coupled && !one_each;
-                let flows = flows(world.iter().map(|(world, _)| world));
                 let [losses, losses_at] = losses(&flows, beside, usual);
                 row.add(Figures {
                     seeds: goodputs(name, alone, beside),

@@ -41,7 +41,8 @@ impl Error {
 impl Problem {
     /// A problem without a line to show.
     pub(crate) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { place: place.into(), key: None, message: message.into(), hint: None, snippet: None }
+        let message = visible(message.into());
+        Self { place: place.into(), key: None, message, hint: None, snippet: None }
     }
 
     /// A problem at `span` (bytes) of `text`, which people know as `name`.
@@ -66,7 +67,7 @@ impl Problem {
     }
 
     pub(crate) fn hint(self, hint: Option<String>) -> Self {
-        Self { hint, ..self }
+        Self { hint: hint.map(visible), ..self }
     }
 }
 
@@ -116,6 +117,15 @@ impl fmt::Display for Problem {
         }
         Ok(())
     }
+}
+
+/// Control characters of a text that nobody put in quotes must not reach the terminal either.
+fn visible(text: String) -> String {
+    let hidden = |c: char| c.is_control() && c != '\n';
+    if !text.contains(hidden) {
+        return text;
+    }
+    text.chars().map(|c| if hidden(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// A text of the user, safe to show: in quotes, control characters escaped, cut when long.

@@ -109,7 +109,8 @@ fn axes(document: &Document) -> Result<Vec<Axis<'_>>, Error> {
     for (axis, Entry { node, .. }) in table {
         let place = place.key(axis);
         let Value::Array(values) = &node.value else {
-            let hint = written(node).map(|text| format!("write {axis} = [\"{text}\"]"));
+            let axis = Path::default().key(axis);
+            let hint = written(node).map(|text| format!("write {axis} = [{}]", quote(&text)));
             problems.push(document.problem(&place, false, "expected a list of values").hint(hint));
             continue;
         };

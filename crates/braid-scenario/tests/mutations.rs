@@ -61,6 +61,7 @@ const PIECES: &[&str] = &[
     "discipline = { kind = \"fq-codel\", flows = 0 }\n",
     "change = [{ at = \"1s\", delay = \"60s\" }]\n",
     "[[link.b1.change]]\nat = \"1s\"\nrate = \"1bit\"\n",
+    "parameters.\"\\u001b[31mred\" = true\n",
     "a = [[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]\n",
 ];
 

@@ -602,6 +602,10 @@ fn texts_that_are_no_scenario_get_their_message() {
         ("values where tables belong", "title = \"x\"\nduration = \"1s\"\nlink = 3\nconnection = []\n"),
         ("a link that is a value", "title = \"x\"\nduration = \"1s\"\nlink.b1 = 3\n[connection]\n"),
         ("empty tables", "title = \"x\"\nduration = \"1s\"\n[link]\n[connection]\n"),
+        (
+            "an axis with a control character that is no list",
+            "[parameters]\n\"\\u001b[31mred\" = \"\\u0007\"\n",
+        ),
         ("deep nesting", &deep),
         ("deep dotted keys", &dots),
         ("a long line", &long),

@@ -26,6 +26,7 @@ mod choice;
 mod draw;
 mod estimate;
 mod measured;
+mod moving;
 mod others;
 pub mod probe;
 mod queue;

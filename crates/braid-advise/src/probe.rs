@@ -5,6 +5,7 @@
 
 use crate::estimate::{Look, Series, TooLittle, correlation, deviation, mean, quantile, rate_bps, rates_bps};
 use crate::measured::{Discipline, Measured, Pair, Path, Sharing};
+use crate::moving::{self, Meeting};
 use crate::others::Shows;
 use crate::queue::{self, Crowd};
 
@@ -19,15 +20,6 @@ pub const PAUSE_S: f64 = 0.7;
 /// Flows of a crowd. Two flows leave each two thirds of what it had beside one of somebody else's, which chance does, too; nine
 /// leave it a fifth.
 const CROWD: usize = 8;
-/// What a crowd carries varies by so many times where it carries nothing for a while, which has another cause.
-const STALLS: f64 = 1e4;
-/// Where the path changes its bottleneck it varies by so many times...
-const MOVES: f64 = 5.0;
-/// ...by so many times more than on any other path...
-const ALONE: f64 = 2.0;
-/// ...and has two levels: these make so much of the variance of its logarithm. Of the 50 networks of `case/5018` to 5798 and 9018 to 9198
-/// where a path does, 33 are told so, and 5 of 950 others.
-const LEVELS: f64 = 0.8;
 /// Looks by which one path may see the queue later than the other.
 const LAG: usize = 5;
 /// Waits that differ by less are alike, seconds: jitter.
@@ -78,11 +70,17 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
         paths.push(alone(place, name, phases, bases[place]).ok_or(TooLittle::Sent(place))?);
     }
     let evidence = evidence(names.len(), phases);
-    let moving = moving(names.len(), phases);
+    let meetings: Vec<Meeting> = phases.iter().map(|phase| meeting(phase, &bases)).collect();
+    let moving = moving::which(names.len(), &meetings);
     let pairs_told = told(names.len(), &evidence, moving);
     let mut measured = Measured { paths, pairs: pairs_told, together_bps: Vec::new() };
     if let Some(path) = moving {
-        measured.paths[path].moves = Some(between(path, &measured, &evidence));
+        let odds = |other: usize| {
+            let pair = evidence.iter().find(|pair| pair.has(path) && pair.has(other));
+            pair.expect("all pairs").odds()
+        };
+        let groups = measured.groups(false);
+        measured.paths[path].moves = Some(moving::between(path, &groups, odds, &meetings));
     }
     measured.together_bps = see_bottlenecks(&mut measured, phases, &bases);
     // What more than two carry is what the best two of them do.
@@ -256,6 +254,10 @@ const MOST: f64 = 6.0;
 const SURE: f64 = 1.0;
 
 impl Evidence {
+    fn has(&self, path: usize) -> bool {
+        self.one == path || self.other == path
+    }
+
     /// The logarithm of the odds that they have one bottleneck.
     fn odds(&self) -> f64 {
         if let Some(differs) = self.equal {
@@ -305,45 +307,17 @@ fn ratio(one: f64, other: f64) -> f64 {
     (one.max(1e-9) / other.max(1e-9)).ln()
 }
 
-/// A path that changes its bottleneck within a phase: a crowd carries now what one has, now what the other has, and on that path alone.
-fn moving(paths: usize, phases: &[Phase]) -> Option<usize> {
-    let flows: Vec<usize> = (0..CROWD).collect();
-    let of_path = |path: usize, value: fn(&[f64]) -> f64| {
-        let of_phase = |phase: &Phase| value(&rates_bps(&phase.looks, &flows));
-        quantile(&crowds_of(phases, |on| on == path).map(of_phase).collect::<Vec<_>>(), 0.5)
-    };
-    let varies = |rates: &[f64]| quantile(rates, 0.95) / quantile(rates, 0.05).max(1.0);
-    let all = (0..paths).map(|path| (of_path(path, varies), path));
-    let mut works: Vec<(f64, usize)> = all.filter(|&(varies, _)| varies < STALLS).collect();
-    works.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let &(most, path) = works.first()?;
-    let alone = most > MOVES && works[1..].iter().all(|&(second, _)| most > ALONE * second);
-    (alone && of_path(path, levels) > LEVELS).then_some(path)
-}
-
-/// How much of the variance of the logarithm is that between two levels, if each has a tenth of the values at least: 0 to 1.
-fn levels(values: &[f64]) -> f64 {
-    let mut sorted: Vec<f64> = values.iter().map(|value| value.max(1.0).ln()).collect();
-    sorted.sort_by(f64::total_cmp);
-    let (count, middle) = (sorted.len(), mean(&sorted));
-    let apart = |values: &[f64]| values.len() as f64 * (mean(values) - middle).powi(2);
-    let between = |at: usize| apart(&sorted[..at]) + apart(&sorted[at..]);
-    let most = (count.div_ceil(10)..=count - count.div_ceil(10)).map(between).fold(0.0, f64::max);
-    most / (count as f64 * deviation(&sorted).powi(2)).max(1e-12)
-}
-
-/// The paths between whose bottlenecks this one moves: the two that it seems most to share with, or, if all others have one, that and its
-/// own.
-fn between(path: usize, measured: &Measured, evidence: &[Evidence]) -> [usize; 2] {
-    let groups = measured.groups(false);
-    let mut odds: Vec<(f64, usize)> = Vec::new();
-    for pair in evidence.iter().filter(|pair| pair.one == path || pair.other == path) {
-        let other = if pair.one == path { pair.other } else { pair.one };
-        odds.push((pair.odds(), groups[other]));
+/// What a phase shows of a path that may change its bottleneck.
+fn meeting(phase: &Phase, bases: &[f64]) -> Meeting {
+    let Phase { flows, looks, .. } = phase;
+    let last = flows.len() - 1;
+    let crowd: Vec<usize> = (0..last).collect();
+    Meeting {
+        crowd: (last > 0).then(|| (flows[0], rates_bps(looks, &crowd))),
+        single: flows[last],
+        rates_bps: rates_bps(looks, &[last]),
+        waits: Series::over(looks, last, bases[flows[last]]).waits,
     }
-    odds.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let first = odds[0].1;
-    [first, odds.iter().map(|&(_, group)| group).find(|&group| group != first).unwrap_or(path)]
 }
 
 /// The most likely groups of paths by all that is known of all pairs: who shares with one shares with all of its group. A pair is unknown
@@ -351,7 +325,7 @@ fn between(path: usize, measured: &Measured, evidence: &[Evidence]) -> [usize; 2
 fn told(paths: usize, evidence: &[Evidence], moving: Option<usize>) -> Vec<Pair> {
     let mut odds = vec![vec![0.0; paths]; paths];
     for pair in evidence {
-        let apart = moving.is_some_and(|path| path == pair.one || path == pair.other);
+        let apart = moving.is_some_and(|path| pair.has(path));
         let of_pair = if apart { -MOST } else { pair.odds() };
         odds[pair.one][pair.other] = of_pair;
         odds[pair.other][pair.one] = of_pair;
@@ -583,56 +557,14 @@ mod tests {
         assert_eq!(sharing_of(&[5.0, 1.5, -2.0]), [Sharing::Shared, Sharing::Unknown, Sharing::Unknown]);
     }
 
-    /// Of two paths of 20 Mbit/s; from the seventh second on a crowd on the second one carries this.
-    fn moving_at(later_mbit: f64) -> Option<usize> {
-        let works: Flow = (10.0, |at_s| saw(at_s, 1.7));
-        let mut phases: Vec<Phase> = phases(2).iter().map(|on| phase(on, &vec![works; on.len()])).collect();
-        for phase in phases.iter_mut().filter(|phase| phase.flows[0] == 1) {
-            for look in phase.looks.iter_mut().filter(|look| look.at_s > 7.0) {
-                let less = (look.at_s - 7.0) * (10.0 - later_mbit) * 1e6 / 8.0;
-                look.subflows.iter_mut().for_each(|seen| seen.bytes -= less as u64);
-            }
-        }
-        moving(2, &phases)
-    }
-
     #[test]
-    fn a_path_moves_where_a_crowd_on_it_carries_much_and_then_little() {
-        assert_eq!(moving_at(1.0), Some(1));
-        assert_eq!(moving_at(6.0), None);
-    }
-
-    #[test]
-    fn two_levels_are_told_from_what_goes_up_and_down() {
-        let of = |value: fn(f64) -> f64| levels(&(0..100).map(f64::from).map(value).collect::<Vec<_>>());
-        assert!(of(|n| if n % 40.0 < 20.0 { 2e6 + n } else { 30e6 - n }) > 0.99);
-        assert!(of(|n| 1e6 * (n / 25.0).exp()) < LEVELS);
-        // An outlier is no level.
-        assert!(of(|n| if n < 1.0 { 1e3 } else { 1e6 + 1e4 * n }) < LEVELS);
-        assert!(levels(&[]).abs() + levels(&[1e6]).abs() + levels(&[1e6; 9]).abs() < 1e-9);
-    }
-
-    #[test]
-    fn what_varies_on_all_paths_is_not_that_they_move() {
-        let works: Flow = (10.0, |_| 0.0);
-        let mut phases: Vec<Phase> = phases(2).iter().map(|on| phase(on, &vec![works; on.len()])).collect();
-        for seen in
-            phases.iter_mut().flat_map(|phase| &mut phase.looks[40..]).flat_map(|look| &mut look.subflows)
-        {
-            seen.bytes = 5_000_000;
-        }
-        assert_eq!(moving(2, &phases), None);
-    }
-
-    #[test]
-    fn a_path_that_moves_does_so_between_the_two_groups_that_it_shares_with_most() {
+    fn a_path_that_moves_has_no_bottleneck_of_its_own_but_those_of_others() {
         let three = ["wifi", "lte", "eth"].map(str::to_owned);
         let works: Flow = (10.0, |at_s| saw(at_s, 1.7));
         let all: Vec<Phase> = phases(3).iter().map(|on| phase(on, &vec![works; on.len()])).collect();
         let mut measured = estimate(&three, &all).unwrap();
         measured.pairs = told(3, &pairs_with(&[-5.0, 1.0, -0.5]), Some(2));
         assert_eq!(measured.pairs.iter().filter(|pair| pair.sharing == Sharing::Own).count(), 3);
-        assert_eq!(between(2, &measured, &pairs_with(&[-5.0, -0.5, 1.0])), [1, 0]);
         measured.paths[2].moves = Some([1, 0]);
         let source = &measured.scenarios("moves")[0];
         let file = braid_scenario::load(source, &[]).unwrap();

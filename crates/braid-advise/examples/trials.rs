@@ -389,7 +389,14 @@ fn tell(measured: &mut Measured, cell: &Scenario, truth: &[String]) {
                     && matches!(one.traffic, Traffic::Bulk)
                     && cell.bottleneck(&one.subflows[0].route) == bottleneck(place)
             };
-            path.others = Others::cubic(cell.connections.iter().filter(there).count());
+            let flows: Vec<&model::Connection> = cell.connections.iter().filter(there).collect();
+            path.others = match flows.first().and_then(|flow| flow.cc.as_deref()) {
+                Some("bbr") => Others::bbr(),
+                Some("reno") => Others { flows: flows.len(), cc: "reno" },
+                _ => Others::cubic(flows.len()),
+            };
+            // Nothing else is drawn.
+            path.may_be.clear();
         }
     }
     if is("rate") {

@@ -16,6 +16,7 @@
 //! | `only=measured` | the networks, and the scenarios that are made of them |
 //! | `only=why` | each candidate in the network and in what was measured of it |
 //! | `only=evidence` | what each pair of paths shows in a test, for `fit.py` |
+//! | `only=moving` | what the path shows that looks most as if it changed its bottleneck, for `fit.py` |
 //! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
 //!
 //! In each network `case/N` all candidates are simulated, too. The choice does harm if there certainly (95 %) others lose too much, by the
@@ -471,6 +472,7 @@ fn says_only(number: u64, network: &Source, options: &Options) -> bool {
             }
         }
         "evidence" => print_evidence(number, network),
+        "moving" => print_moving(number, network),
         "paths" => print_paths(number, network),
         "sharing" => {
             let found = measured(network, options).map(|measured| sharing(&measured, network));
@@ -505,9 +507,23 @@ fn print_evidence(number: u64, network: &Source) {
     let subflows = &cell.connections[0].subflows;
     for pair in probe::evidence(subflows.len(), &phases) {
         let [one, other] = [pair.one, pair.other].map(|place| cell.bottleneck(&subflows[place].route));
-        let shows: Vec<String> = pair.shows.iter().map(|shows| format!("{shows:.4}")).collect();
-        println!("{number};{};{};{}", case::kind(number), u8::from(one == other), shows.join(";"));
+        print_for_fit(number, one == other, &pair.shows);
     }
+}
+
+fn print_moving(number: u64, network: &Source) {
+    let Ok((cell, phases)) = test(network) else { return };
+    let subflows = &cell.connections[0].subflows;
+    if let Some((path, signs)) = probe::may_move(subflows.len(), &phases) {
+        let moves = !subflows[path].reroutes.is_empty();
+        print_for_fit(number, moves, &signs);
+    }
+}
+
+/// One line of what `fit.py` reads.
+fn print_for_fit(number: u64, is_so: bool, shows: &[f64]) {
+    let shows: Vec<String> = shows.iter().map(|shows| format!("{shows:.4}")).collect();
+    println!("{number};{};{};{}", case::kind(number), u8::from(is_so), shows.join(";"));
 }
 
 /// The network, and what the phases of a test show there.

@@ -19,7 +19,7 @@ pub(crate) struct Meeting {
 
 /// How a path looks that moves, if of all it changes most.
 #[derive(Clone, Copy)]
-struct Shows {
+struct Signs {
     /// How much a crowd on it changes...
     crowd: f64,
     /// ...and a single flow on another path at that time: of the path where it is most.
@@ -31,7 +31,7 @@ struct Shows {
 }
 
 /// Weights of these, the first and the third less those of other paths, and what there is to be overcome: by logistic regression over 650
-/// networks, `case/5000` to 5399 and 9000 to 9199, and of those to 6400 where a path moves. In eight parts, each by weights from
+/// networks (examples/fit.py), `case/5000` to 5399 and 9000 to 9199, and of those to 6400 where a path moves. In eight parts, each by weights from
 /// the others, 66 of 80 are told so, and none of 570 others.
 const WEIGHTS: [f64; 4] = [3.5, 5.1, 5.9, 8.1];
 const BIAS: f64 = -13.1;
@@ -50,18 +50,24 @@ const NOTHING: f64 = -4.5;
 
 /// The path that moves.
 pub(crate) fn which(paths: usize, meetings: &[Meeting]) -> Option<usize> {
-    let all: Vec<Shows> = (0..paths).map(|path| shows(path, meetings)).collect();
+    let (path, signs) = most_like_it(paths, meetings)?;
+    let weighed = signs.iter().zip(WEIGHTS).map(|(sign, weight)| sign * weight);
+    (signs[0] > MORE && BIAS + weighed.sum::<f64>() > 0.0).then_some(path)
+}
+
+/// The path on which a crowd changes most, and what speaks for it that it moves, in the order of the [weights](WEIGHTS).
+pub(crate) fn most_like_it(paths: usize, meetings: &[Meeting]) -> Option<(usize, [f64; 4])> {
+    let all: Vec<Signs> = (0..paths).map(|path| signs_of(path, meetings)).collect();
     let path = (0..paths).max_by(|&one, &other| all[one].crowd.total_cmp(&all[other].crowd))?;
-    let rest = || all.iter().enumerate().filter(|&(other, _)| other != path).map(|(_, shows)| shows);
-    let waits_elsewhere: Vec<f64> = rest().map(|shows| shows.waits).collect();
-    let evidence = [
-        all[path].crowd - rest().map(|shows| shows.crowd).fold(0.0, f64::max),
+    let rest = || all.iter().enumerate().filter(|&(other, _)| other != path).map(|(_, signs)| signs);
+    let waits_elsewhere: Vec<f64> = rest().map(|signs| signs.waits).collect();
+    let signs = [
+        all[path].crowd - rest().map(|signs| signs.crowd).fold(0.0, f64::max),
         all[path].beside,
         all[path].waits - quantile(&waits_elsewhere, 0.5),
         all[path].single,
     ];
-    let weighed = evidence.iter().zip(WEIGHTS).map(|(shows, weight)| shows * weight);
-    (evidence[0] > MORE && BIAS + weighed.sum::<f64>() > 0.0).then_some(path)
+    Some((path, signs))
 }
 
 /// The groups of paths between whose bottlenecks it moves, each by its first path: the two of which most speaks for it, by
@@ -83,7 +89,7 @@ pub(crate) fn between(
     [first, second.filter(|&&(speaks, _)| speaks > NOTHING).map_or(path, |&(_, group)| group)]
 }
 
-fn shows(path: usize, meetings: &[Meeting]) -> Shows {
+fn signs_of(path: usize, meetings: &[Meeting]) -> Signs {
     let crowds: Vec<(&Meeting, Vec<f64>)> =
         meetings.iter().filter_map(|meeting| Some((meeting, meeting.crowd_on(path)?))).collect();
     let singles: Vec<&Meeting> = meetings.iter().filter(|meeting| meeting.single == path).collect();
@@ -92,7 +98,7 @@ fn shows(path: usize, meetings: &[Meeting]) -> Shows {
         let at = Change::of(crowd).at;
         Change::at(&logarithms(&meeting.rates_bps), at).size()
     };
-    Shows {
+    Signs {
         crowd: median(crowds.iter().map(|(_, crowd)| Change::of(crowd).size()).collect()),
         beside: crowds.iter().map(beside).fold(0.0, f64::max),
         waits: median(

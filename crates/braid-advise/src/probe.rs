@@ -70,7 +70,7 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
         paths.push(alone(place, name, phases, bases[place]).ok_or(TooLittle::Sent(place))?);
     }
     let evidence = evidence(names.len(), phases);
-    let meetings: Vec<Meeting> = phases.iter().map(|phase| meeting(phase, &bases)).collect();
+    let meetings = meetings(phases, &bases);
     let moving = moving::which(names.len(), &meetings);
     let pairs_told = told(names.len(), &evidence, moving);
     let mut measured = Measured { paths, pairs: pairs_told, together_bps: Vec::new() };
@@ -307,17 +307,26 @@ fn ratio(one: f64, other: f64) -> f64 {
     (one.max(1e-9) / other.max(1e-9)).ln()
 }
 
-/// What a phase shows of a path that may change its bottleneck.
-fn meeting(phase: &Phase, bases: &[f64]) -> Meeting {
-    let Phase { flows, looks, .. } = phase;
-    let last = flows.len() - 1;
-    let crowd: Vec<usize> = (0..last).collect();
-    Meeting {
-        crowd: (last > 0).then(|| (flows[0], rates_bps(looks, &crowd))),
-        single: flows[last],
-        rates_bps: rates_bps(looks, &[last]),
-        waits: Series::over(looks, last, bases[flows[last]]).waits,
-    }
+/// The path that looks most as if it changed its bottleneck, and four numbers that speak for it: how much more a crowd changes there than
+/// on any other path, how much a single flow beside it does at that time, and how well one change explains how long a single flow
+/// waits there, more than on other paths, and what it carries. `None` without a path.
+pub fn may_move(paths: usize, phases: &[Phase]) -> Option<(usize, [f64; 4])> {
+    moving::most_like_it(paths, &meetings(phases, &bases(paths, phases)))
+}
+
+/// What the phases show of paths that may change their bottleneck.
+fn meetings(phases: &[Phase], bases: &[f64]) -> Vec<Meeting> {
+    let meeting = |Phase { flows, looks, .. }: &Phase| {
+        let last = flows.len() - 1;
+        let crowd: Vec<usize> = (0..last).collect();
+        Meeting {
+            crowd: (last > 0).then(|| (flows[0], rates_bps(looks, &crowd))),
+            single: flows[last],
+            rates_bps: rates_bps(looks, &[last]),
+            waits: Series::over(looks, last, bases[flows[last]]).waits,
+        }
+    };
+    phases.iter().map(meeting).collect()
 }
 
 /// The most likely groups of paths by all that is known of all pairs: who shares with one shares with all of its group. A pair is unknown

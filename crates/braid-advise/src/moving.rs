@@ -3,7 +3,7 @@
 //! What a crowd carries there changes once within a phase, and by much. At the same time a single flow on another path has more or less,
 //! where the crowd comes or goes. No crowd on another path does as much.
 
-use crate::estimate::{deviation, mean, quantile};
+use crate::estimate::{deviation, mean};
 
 /// Values of a phase at the same times.
 pub(crate) struct Meeting {
@@ -64,7 +64,7 @@ pub(crate) fn most_like_it(paths: usize, meetings: &[Meeting]) -> Option<(usize,
     let signs = [
         all[path].crowd - rest().map(|signs| signs.crowd).fold(0.0, f64::max),
         all[path].beside,
-        all[path].waits - quantile(&waits_elsewhere, 0.5),
+        all[path].waits - median(waits_elsewhere),
         all[path].single,
     ];
     Some((path, signs))
@@ -93,7 +93,6 @@ fn signs_of(path: usize, meetings: &[Meeting]) -> Signs {
     let crowds: Vec<(&Meeting, Vec<f64>)> =
         meetings.iter().filter_map(|meeting| Some((meeting, meeting.crowd_on(path)?))).collect();
     let singles: Vec<&Meeting> = meetings.iter().filter(|meeting| meeting.single == path).collect();
-    let median = |values: Vec<f64>| quantile(&values, 0.5);
     let beside = |(meeting, crowd): &(&Meeting, Vec<f64>)| {
         let at = Change::of(crowd).at;
         Change::at(&logarithms(&meeting.rates_bps), at).size()
@@ -170,6 +169,13 @@ impl Change {
     fn size(self) -> f64 {
         self.explains * self.jump.min(GREATEST)
     }
+}
+
+/// The mean of the two in the middle, where they are even; 0 of none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let count = values.len();
+    mean(&values[count.saturating_sub(1) / 2..(count / 2 + 1).min(count)])
 }
 
 fn logarithms(rates_bps: &[f64]) -> Vec<f64> {
@@ -249,6 +255,12 @@ mod tests {
         assert_eq!(between(2, &[0, 1, 2], |other| [-0.5, 1.0][other], &all), [1, 0]);
         assert_eq!(between(2, &[0, 1, 2], |other| [-6.0, 1.0][other], &all), [1, 2], "it has its own");
         assert_eq!(between(2, &[0, 0, 2], |other| [3.0, 1.0][other], &all), [0, 2], "both have one");
+    }
+
+    #[test]
+    fn the_median_of_two_is_between_them() {
+        let medians = [vec![], vec![3.0], vec![1.0, 2.0], vec![9.0, 1.0, 2.0]].map(median);
+        assert_eq!(medians.map(|value| (10.0 * value) as u32), [0, 30, 15, 20]);
     }
 
     #[test]

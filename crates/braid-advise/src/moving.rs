@@ -31,7 +31,7 @@ struct Signs {
 }
 
 /// Weights of these, the first and the third less those of other paths, and what there is to be overcome: by logistic regression over 750
-/// networks (examples/fit.py), `case/5000` to 5399 and 9000 to 9199, and of those to 7396 where a path moves or has a trace. In eight
+/// networks, as in examples/fit.py, `case/5000` to 5399 and 9000 to 9199, and of those to 7396 where a path moves or has a trace. In eight
 /// parts, each by weights from the others, 65 of 80 are told so, 4 of 130 where rates follow traces of `WiFi` and LTE, and none of 540 others.
 const WEIGHTS: [f64; 4] = [3.1, 4.0, 5.2, 7.2];
 const BIAS: f64 = -12.3;

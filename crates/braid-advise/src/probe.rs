@@ -522,7 +522,8 @@ mod tests {
     fn where_each_flow_has_a_queue_of_its_own_a_single_one_carries_as_much_as_one_of_the_crowd() {
         let sharing = |single_mbit: f64| {
             let alone: Flow = (10.0, |at_s| saw(at_s, 1.7));
-            let flows = [vec![(1.0, alone.1); CROWD], vec![(single_mbit, |_| 0.001)]].concat();
+            let short: Flow = (1.0, |at_s| 0.3 * saw(at_s, 1.7));
+            let flows = [vec![short; CROWD], vec![(single_mbit, |_| 0.001)]].concat();
             let phases = [phase(&[0], &[alone]), phase(&[1], &[alone])]
                 .into_iter()
                 .chain([crowd(0, 1), crowd(1, 0)].map(|places| phase(&places, &flows)));

@@ -7,13 +7,14 @@ use crate::estimate::{deviation, mean, quantile};
 use crate::measured::Discipline;
 
 /// What the flows of a crowd carry differs by less than this, of its mean: each has a queue of its own. Of 2,729 bottlenecks of
-/// `case/5000` to 5799, 9200 to 9437 and 9600 to 9811 that is so, with all below, at 127 of 132 that have such a queue, and at 6 others.
+/// `case/5000` to 5799, 9200 to 9437 and 9600 to 9811 that is so, with the next three, at 127 of 132 that have such a queue, and at 6
+/// others.
 const EVEN: f64 = 0.04;
-/// And than this, of what all together carry, bits per second: where they carry little, one packet more or less of each counts.
+/// Where all together carry little, bits per second, a packet more or less of each flow counts: so much of it is added to `EVEN`.
 const EVEN_BPS: f64 = 20e3;
-/// And `CoDel` keeps the queue of each short: packets wait for no longer, on average, than this, its target three times, seconds,
+/// `CoDel` keeps the queue of each flow short: packets wait for less than this on average, seconds, three times its target. What one
+/// packet of each flow takes is added; without it they wait for 12 ms at most where there is such a queue.
 const SHORT_S: f64 = 0.015;
-/// and than one packet of each flow takes, bits. Where there is such a queue they wait for up to 12 ms more than these packets take.
 const PACKET_BITS: f64 = 12_000.0;
 /// It was longer in the beginning by this factor: it drops before it is full. RED has at least 1.2, `CoDel` nearly always; what drops where
 /// it is full, 1.1.

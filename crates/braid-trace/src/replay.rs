@@ -1,6 +1,7 @@
 //! Calls made again natively.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use braid_algorithms::Controller;
 use braid_algorithms::layout::event_type;
@@ -89,7 +90,7 @@ impl Replay {
             }
             self.differing += 1;
             if self.first.len() < KEPT {
-                let (sequence, spec) = (call.sequence, text.to_owned());
+                let (sequence, spec, word) = (call.sequence, text.to_owned(), word.to_string());
                 self.first.push(Difference { sequence, spec, event, word, recorded, replayed });
             }
         }
@@ -114,16 +115,28 @@ impl Replay {
     }
 }
 
-/// Every word of the outputs with its name.
-fn words(outputs: &Outputs) -> impl Iterator<Item = (String, u64)> {
+/// Every word of the outputs, with what it is part of and its place there.
+fn words(outputs: &Outputs) -> impl Iterator<Item = (Word, u64)> {
     let Outputs { cwnd, ssthresh, pacing_rate, public_words, private } = outputs;
     let narrow =
         [("cwnd", u64::from(*cwnd)), ("ssthresh", u64::from(*ssthresh)), ("pacing_rate", *pacing_rate)];
-    let named = |name: &'static str, words: &[u64]| {
-        let words: Vec<(String, u64)> =
-            words.iter().enumerate().map(|(i, &word)| (format!("{name}[{i}]"), word)).collect();
-        words
-    };
-    let narrow = narrow.into_iter().map(|(name, value)| (name.to_owned(), value));
-    narrow.chain(named("public", public_words)).chain(named("private", private))
+    let narrow = narrow.into_iter().map(|(part, value)| (Word { part, place: None }, value));
+    narrow.chain(each("public", public_words)).chain(each("private", private))
+}
+
+fn each(part: &'static str, words: &[u64]) -> impl Iterator<Item = (Word, u64)> {
+    words.iter().enumerate().map(move |(place, &value)| (Word { part, place: Some(place) }, value))
+}
+
+/// Which word it is. Millions are compared, of which hardly one is named.
+struct Word {
+    part: &'static str,
+    place: Option<usize>,
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.part)?;
+        self.place.map_or(Ok(()), |place| write!(f, "[{place}]"))
+    }
 }

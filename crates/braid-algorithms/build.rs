@@ -36,17 +36,20 @@ fn main() {
         .compile("braid_algorithms");
 
     let headers = headers(&algorithms);
-    let mut list = String::from("&[\n");
+    let (mut list, mut hashes) = (String::from("&[\n"), String::new());
     for source in &sources {
         let name = source.file_stem().and_then(|stem| stem.to_str()).expect("names are ASCII");
         let page = page(&algorithms, name);
         let text = fs::read(source).expect("readable source");
         let hash = hash::fnv1a(headers.iter().chain(&text).copied());
+        write!(hashes, "{name}={hash:#x} ").expect("writing to a string");
         let [a, b, c, d] = [48, 32, 16, 0].map(|bits| (hash >> bits) & 0xffff);
         let hash = format!("0x{a:04x}_{b:04x}_{c:04x}_{d:04x}");
         writeln!(list, "algorithm! {{ {name}, braid_algorithm_{name}, {page:?}, {hash} }},")
             .expect("writing to a string");
     }
+    // To the build scripts of crates that use this one.
+    println!("cargo::metadata=hashes={hashes}");
     list.push_str("]\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("list.rs"), list).expect("the build folder is writable");

@@ -162,6 +162,7 @@ fn a_guest_that_does_not_boot_is_not_kept() {
 }
 
 #[test]
+#[ignore = "slow: it waits for a minute and a half"]
 fn a_guest_that_hangs_is_given_up() {
     if !lab_is_here("a guest that hangs") {
         return;
@@ -176,41 +177,69 @@ fn a_guest_that_hangs_is_given_up() {
     assert!(!Path::new(&format!("/proc/{guest}")).exists(), "it is gone");
 }
 
+/// Runs in a cache of its own, with a guest that was booted before.
+struct Kept {
+    _folder: TempDir,
+    scenario: PathBuf,
+    cache: TempDir,
+}
+
+impl Kept {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { scenario: scenario(folder.path()), _folder: folder, cache: booted_cache() }
+    }
+
+    /// The result, and what was said.
+    fn run(&self) -> (String, String) {
+        let mut command = Command::new(cargo_bin("braid"));
+        command.arg("run").arg(&self.scenario).args(["--backend", "lab", "--format", "json"]);
+        let output = command.env("XDG_CACHE_HOME", self.cache.path()).output().unwrap();
+        (done(&output), text(&output.stderr))
+    }
+
+    fn snapshot(&self) -> PathBuf {
+        file(self.cache.path(), ".snapshot")
+    }
+}
+
 #[test]
 fn a_damaged_image_or_snapshot_is_made_anew() {
     if !lab_is_here("a damaged snapshot") {
         return;
     }
-    let (folder, cache) = (tempfile::tempdir().unwrap(), booted_cache());
-    let scenario = scenario(folder.path());
-    let run = || {
-        let mut command = Command::new(cargo_bin("braid"));
-        command.arg("run").arg(&scenario).args(["--backend", "lab", "--format", "json"]);
-        let output = command.env("XDG_CACHE_HOME", cache.path()).output().unwrap();
-        (done(&output), text(&output.stderr))
-    };
-    let (expected, said) = run();
+    let kept = Kept::new();
+    let (expected, said) = kept.run();
     assert!(!said.contains("damaged") && !said.contains("booting"), "{said}");
-    let snapshot = file(cache.path(), ".snapshot");
-    let length = fs::metadata(&snapshot).unwrap().len();
-    let damages: [&dyn Fn(); 3] = [
-        &|| fs::File::options().write(true).open(&snapshot).unwrap().set_len(length / 2).unwrap(),
-        &|| flip_a_byte(&snapshot, length as usize / 2),
-        &|| fs::write(&snapshot, "").unwrap(),
-    ];
-    for damage in damages {
-        damage();
-        let (result, said) = run();
+    let snapshot = kept.snapshot();
+    flip_a_byte(&snapshot, fs::metadata(&snapshot).unwrap().len() as usize / 2);
+    let (result, said) = kept.run();
+    assert!(said.contains("is damaged") && said.contains("booting the guest once"), "{said}");
+    assert!(result == expected, "as from the one before");
+    flip_a_byte(&file(kept.cache.path(), ".cpio"), 1_000_000);
+    fs::remove_file(&snapshot).unwrap();
+    let (result, said) = kept.run();
+    assert!(said.contains("is damaged") && result == expected, "{said}");
+    let (result, said) = kept.run();
+    assert!(!said.contains("damaged") && !said.contains("booting") && result == expected, "{said}");
+}
+
+#[test]
+#[ignore = "slow: a minute of a processor"]
+fn a_snapshot_that_is_cut_short_or_empty_is_made_anew() {
+    if !lab_is_here("half a snapshot") {
+        return;
+    }
+    let kept = Kept::new();
+    let (expected, _) = kept.run();
+    let snapshot = kept.snapshot();
+    for share in [2, u64::MAX] {
+        let length = fs::metadata(&snapshot).unwrap().len();
+        fs::File::options().write(true).open(&snapshot).unwrap().set_len(length / share).unwrap();
+        let (result, said) = kept.run();
         assert!(said.contains("is damaged") && said.contains("booting the guest once"), "{said}");
         assert!(result == expected, "as from the one before");
     }
-    let image = file(cache.path(), ".cpio");
-    flip_a_byte(&image, 1_000_000);
-    fs::remove_file(&snapshot).unwrap();
-    let (result, said) = run();
-    assert!(said.contains("is damaged") && result == expected, "{said}");
-    let (result, said) = run();
-    assert!(!said.contains("damaged") && !said.contains("booting") && result == expected, "{said}");
 }
 
 #[test]
@@ -386,6 +415,7 @@ fn a_full_disk_is_named_with_the_place_and_the_remedy() {
 }
 
 #[test]
+#[ignore = "slow: a minute of a processor"]
 fn a_disk_that_fills_in_mid_run_ends_the_run_and_spoils_nothing_for_the_next() {
     if !lab_is_here("a disk that fills") {
         return;

@@ -269,8 +269,9 @@ fn ask(options: &Options, network: &Source, seeds: impl Into<Seeds>) -> Advice {
 
 /// Asks about what was measured.
 fn ask_measured(options: &Options, measured: &Measured) -> Advice {
-    kept(options, &("measured", format!("{measured:?}")), || {
-        Question::either(measured.networks("measured")).duration("40s").seeds(SEEDS).ask()
+    let networks = measured.networks("measured");
+    kept(options, &("measured", format!("{networks:?}")), || {
+        Question::either(networks).duration("40s").seeds(SEEDS).ask()
     })
 }
 

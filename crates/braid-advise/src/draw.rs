@@ -18,7 +18,7 @@ const RATE: f64 = 0.03;
 const RTT: f64 = 0.02;
 const QUEUE: f64 = 0.1;
 const LOSS: f64 = 0.3;
-/// The RTT of others: half of the shortest of ours to twice that, most of them.
+/// The RTT of others: that of any of our paths there, half to twice of it, most of them.
 const OTHERS_RTT: f64 = 0.5;
 
 /// A network that is known, or all that it may be, for each seed another.
@@ -56,6 +56,9 @@ impl Measured {
                 }
             }
         }
+        for (place, path) in drawn.paths.iter_mut().enumerate() {
+            path.others_rtt *= self.any_rtt(&groups, place, &mut random);
+        }
         // All by the same: which path is shorter is known.
         let rtt = about(RTT, &mut random);
         for path in &mut drawn.paths {
@@ -65,6 +68,16 @@ impl Measured {
             path.others_rtt *= about(OTHERS_RTT, &mut random);
         }
         drawn
+    }
+
+    /// The RTT of any path that has the bottleneck of this one, against the shortest there: others come through the same bottleneck from as
+    /// near and far as we do.
+    fn any_rtt(&self, groups: &[usize], place: usize, random: &mut Xoshiro256PlusPlus) -> f64 {
+        let there = self.paths.iter().zip(groups).filter(|(_, group)| **group == groups[place]);
+        let rtts: Vec<f64> = there.map(|(path, _)| path.rtt_s).collect();
+        let shortest = rtts.iter().copied().fold(f64::INFINITY, f64::min);
+        let which: f64 = StandardUniform.sample(random);
+        rtts[(which * rtts.len() as f64) as usize] / shortest
     }
 }
 
@@ -126,6 +139,22 @@ mod tests {
             assert!((0.85..1.15 * most).contains(&(path.rate_bps / 20e6)), "{path:?}");
             assert!((0.1..10.0).contains(&path.others_rtt), "{path:?}");
         }
+    }
+
+    #[test]
+    fn others_come_from_as_far_as_any_of_our_paths_there() {
+        let others_rtt_s = |sharing| {
+            let mut measured = two(sharing);
+            measured.paths[1].rtt_s = 0.2;
+            let mut drawn: Vec<f64> =
+                (0..400).map(|number| measured.draw(number).paths[0].others_rtt).collect();
+            drawn.sort_by(f64::total_cmp);
+            [drawn[100] * 0.02, drawn[300] * 0.02]
+        };
+        let [near, far] = others_rtt_s(Sharing::Shared);
+        assert!((0.01..0.04).contains(&near) && (0.1..0.4).contains(&far), "{near} and {far} s");
+        let [least, most] = others_rtt_s(Sharing::Own);
+        assert!((0.01..0.02).contains(&least) && (0.02..0.04).contains(&most), "{least} to {most} s");
     }
 
     #[test]

@@ -6,6 +6,9 @@ use braid_scenario::Source;
 
 /// Bytes of a packet.
 const PACKET: f64 = 1500.0;
+/// What routers and servers mostly send at: Gigabit Ethernet. Packets that are sent together come to the bottleneck as fast, and a short
+/// queue loses more of them than if they came one by one.
+const ETHERNET_BPS: f64 = 1e9;
 /// No shorter queue is assumed, packets.
 const SHORTEST_QUEUE: f64 = 5.0;
 
@@ -238,9 +241,10 @@ impl Measured {
     }
 }
 
-/// What is before a bottleneck: it carries ten times as much, so it is not what limits.
+/// What is before a bottleneck: it carries ten times as much at least, so it is not what limits.
 fn write_access(text: &mut String, name: &str, rate_bps: f64, rtt_s: f64, loss: f64) -> std::fmt::Result {
-    writeln!(text, "\n[link.{name}]\nrate = \"{}\"\nqueue = \"10000p\"", kbit(10.0 * rate_bps))?;
+    let access_bps = ETHERNET_BPS.max(10.0 * rate_bps);
+    writeln!(text, "\n[link.{name}]\nrate = \"{}\"\nqueue = \"10000p\"", kbit(access_bps))?;
     writeln!(text, "rtt = \"{:.0}us\"\njitter = \"100us\"", (rtt_s * 1e6).max(200.0))?;
     if loss > 0.0 { writeln!(text, "loss = \"{:.4}%\"", 100.0 * loss) } else { Ok(()) }
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `running=test` | a test before advice: each path alone, then beside a crowd on each other one |
 //! | `running=CC` | what runs while it is looked at; `cubic` |
+//! | `rehearse=no` | networks are drawn from what was measured, as after watching, and no test is simulated in them |
 //! | `truth=rate,rtt,queue,loss,share,background` | told to the estimate instead of what it found |
 //! | `only=again` | the advice is made from the network itself, with other seeds: what chance alone gets wrong |
 //! | `only=truth` | the candidates in the networks themselves, and nothing else |
@@ -34,13 +35,13 @@ use std::process::ExitCode;
 use std::{env, fmt, fs};
 
 use braid_advise::{
-    Advice, Discipline, Look, MOST_HARM, Measured, Others, Question, Row, Seen, Sharing, estimate, probe,
+    Advice, Discipline, MOST_HARM, Measured, Others, Question, Row, Sharing, estimate, probe, rehearse,
 };
 use braid_algorithms::Spec;
-use braid_results::measure::{SubflowCounts, SubflowSample};
+use braid_results::measure::SubflowCounts;
 use braid_scenario::model::{self, Loss, QueueLimit, Scenario, Traffic};
 use braid_scenario::{Source, case, load};
-use braid_study::{Error, Planned, Seeds, Study};
+use braid_study::{Cancel, Error, Planned, Seeds, Study};
 
 /// Of the best candidate's utility.
 const NEAR: f64 = 0.95;
@@ -51,6 +52,7 @@ const MOST_TIMES: u64 = 4;
 #[derive(Default)]
 struct Options {
     running: String,
+    unrehearsed: bool,
     truth: Vec<String>,
     keep: Option<PathBuf>,
     only: String,
@@ -69,10 +71,11 @@ fn main() -> ExitCode {
         match argument.split_once('=') {
             Some(("running", value)) => value.clone_into(&mut options.running),
             Some(("truth", value)) => options.truth = value.split(',').map(str::to_owned).collect(),
+            Some(("rehearse", "no")) => options.unrehearsed = true,
             Some(("keep", value)) => options.keep = Some(value.into()),
             Some(("only", value)) => value.clone_into(&mut options.only),
             _ => {
-                eprintln!("`{argument}`: expected running=, truth=, keep= or only=");
+                eprintln!("`{argument}`: expected running=, rehearse=no, truth=, keep= or only=");
                 return ExitCode::from(2);
             }
         }
@@ -126,7 +129,7 @@ impl fmt::Display for Counts {
 
 /// One network, and what becomes of the advice there.
 fn trial(number: u64, network: &Source, options: &Options, counts: &mut Counts) {
-    let joined = at_once(network);
+    let joined = beside_others(network);
     let truth = ask(options, &joined, SEEDS);
     if options.only == "truth" {
         print_rows(number, "network", &truth);
@@ -213,7 +216,7 @@ fn settled(options: &Options, network: &Source, truth: Advice, choice: &Row) -> 
         return truth;
     }
     kept(options, &(&network.text, &choice.spec, &choice.only, MOST_TIMES), || {
-        let mut question = Question::new(network.clone()).duration("40s").seeds(SEEDS);
+        let mut question = Question::new(network.clone()).seeds(SEEDS);
         if !choice.only.is_empty() {
             question = question.using(&choice.only);
         }
@@ -252,10 +255,21 @@ fn harms_one(row: &Row) -> bool {
     !row.is_usual() && row.least_harm() > MOST_HARM
 }
 
-/// The network for a connection whose subflows join as the kernel does it, when the first is established: when they do is a matter of the
-/// host, and no test of the network can tell it.
-fn at_once(network: &Source) -> Source {
-    let lines = network.text.lines().filter(|line| !line.starts_with("join-delay"));
+/// The network for a connection that begins ten seconds after others, and whose subflows join as the kernel does it, when the first is
+/// established: when they do is a matter of the host, and no test of the network can tell it.
+fn beside_others(network: &Source) -> Source {
+    let later = |line: &str| match line {
+        "duration = \"40s\"" => "duration = \"50s\"".to_owned(),
+        "warmup = \"5s\"" => "warmup = \"15s\"".to_owned(),
+        "[connection.mp0]" => format!("{line}\nstart = \"10s\""),
+        _ => ["30s", "20s", "10s"]
+            .iter()
+            .zip(["40s", "30s", "20s"])
+            .fold(line.to_owned(), |line, (at, later)| {
+                line.replace(&format!("at = \"{at}\""), &format!("at = \"{later}\""))
+            }),
+    };
+    let lines = network.text.lines().filter(|line| !line.starts_with("join-delay")).map(later);
     Source { name: network.name.clone(), text: lines.collect::<Vec<_>>().join("\n") }
 }
 
@@ -263,16 +277,18 @@ fn at_once(network: &Source) -> Source {
 fn ask(options: &Options, network: &Source, seeds: impl Into<Seeds>) -> Advice {
     let seeds = seeds.into();
     kept(options, &(&network.text, seeds.first(), seeds.last()), || {
-        Question::new(network.clone()).duration("40s").seeds(seeds).ask()
+        Question::new(network.clone()).seeds(seeds).ask()
     })
 }
 
 /// Asks about what was measured.
 fn ask_measured(options: &Options, measured: &Measured) -> Advice {
-    let networks = measured.networks("measured");
-    kept(options, &("measured", format!("{networks:?}")), || {
-        Question::either(networks).duration("40s").seeds(SEEDS).ask()
-    })
+    let networks = if options.running == "test" && !options.unrehearsed {
+        measured.rehearsed("measured", &Cancel::new(), |_, _| ()).expect("what was measured is a network")
+    } else {
+        measured.networks("measured")
+    };
+    kept(options, &("measured", format!("{networks:?}")), || Question::either(networks).seeds(SEEDS).ask())
 }
 
 /// What was kept of the same from before, or what is simulated now.
@@ -320,7 +336,7 @@ fn seen(network: &Source, options: &Options) -> Result<Measured, String> {
     let results = plan.execution().samples().collect().map_err(|error| error.to_string())?;
     let measurements = results.measurements()[0].as_ref().ok_or_else(|| results.runs()[0].status.clone())?;
     let subflows: Vec<&SubflowCounts> = measurements.connections[0].subflows.iter().collect();
-    let mut looks = looks(&subflows);
+    let mut looks = rehearse::looks(&subflows);
     looks.retain(|look| look.at_s >= 5.0);
     let cell = &plan.files()[0].file.cells[0];
     let names: Vec<String> =
@@ -422,34 +438,6 @@ fn tell(measured: &mut Measured, cell: &Scenario, truth: &[String]) {
     }
 }
 
-/// As sockets tell it.
-fn looks(subflows: &[&SubflowCounts]) -> Vec<Look> {
-    let times = subflows.iter().map(|subflow| subflow.samples.len()).max().unwrap_or_default();
-    let mut looks = Vec::new();
-    // Samples of all subflows end at the same time.
-    for back in (0..times).rev() {
-        // None before it is established.
-        let samples: Vec<Option<&SubflowSample>> = subflows
-            .iter()
-            .map(|one| one.samples.len().checked_sub(1 + back).map(|place| &one.samples[place]))
-            .collect();
-        let seconds = |us: Option<u32>| f64::from(us.unwrap_or_default()) / 1e6;
-        let seen = |sample: Option<&SubflowSample>| {
-            sample.map_or_else(Seen::default, |sample| Seen {
-                bytes: sample.received_bytes,
-                retransmissions: sample.retransmissions,
-                srtt_s: seconds(sample.srtt_us),
-                min_rtt_s: seconds(sample.min_rtt_us),
-                group: sample.group,
-            })
-        };
-        let Some(first) = samples.iter().flatten().next() else { continue };
-        let at_s = first.time_ns as f64 / 1e9;
-        looks.push(Look { at_s, subflows: samples.into_iter().map(seen).collect() });
-    }
-    looks
-}
-
 /// The same from a test in the network.
 fn tested(network: &Source, options: &Options) -> Result<Measured, String> {
     let (cell, phases) = test(network)?;
@@ -532,68 +520,11 @@ fn test(network: &Source) -> Result<(Scenario, Vec<probe::Phase>), String> {
     let mut file = load(network, &[]).map_err(|error| error.to_string())?;
     let cell = file.cells[0].clone();
     let phases = probe::phases(cell.connections[0].subflows.len());
-    let (probing, connections) = probing(&cell, &phases);
-    file.cells = vec![probing];
+    file.cells = vec![rehearse::play(&cell, &phases)];
     let planned = Planned { file, specs: vec![Spec::parse("cubic").expect("it comes with Braid")] };
     let study = Study::new(Vec::<String>::new()).planned(planned).seeds(99..=99);
     let plan = study.check().map_err(|error| error.to_string())?;
     let results = plan.execution().samples().collect().map_err(|error| error.to_string())?;
     let measurements = results.measurements()[0].as_ref().ok_or_else(|| results.runs()[0].status.clone())?;
-    let phase = |(number, flows): (usize, Vec<usize>)| {
-        let subflows: Vec<&SubflowCounts> =
-            connections[number].iter().map(|&flow| &measurements.connections[flow].subflows[0]).collect();
-        let begin_s = number as f64 * (probe::PHASE_S + probe::PAUSE_S);
-        let looks = looks(&subflows).into_iter();
-        let of_phase =
-            looks.filter(|look| look.at_s >= begin_s && look.at_s < begin_s + probe::PHASE_S - 0.05);
-        let (beginning, looks) = of_phase.partition(|look| look.at_s < begin_s + probe::BEGINNING_S);
-        probe::Phase { flows, looks, beginning }
-    };
-    let phases = phases.into_iter().enumerate().map(phase).collect();
-    Ok((cell, phases))
-}
-
-/// The network with the TCP flows of each phase in place of the connection, and their places.
-fn probing(cell: &Scenario, phases: &[Vec<usize>]) -> (Scenario, Vec<Vec<usize>>) {
-    let length = (probe::PHASE_S * 1e9) as u64;
-    let each = length + (probe::PAUSE_S * 1e9) as u64;
-    let mut cell = cell.clone();
-    let asked = cell.connections.remove(0);
-    let mut ids = Vec::new();
-    cell.duration_ns = phases.len() as u64 * each;
-    cell.warmup_ns = 0;
-    for (number, phase) in phases.iter().enumerate() {
-        let mut of_phase = Vec::new();
-        for &place in phase {
-            of_phase.push(cell.connections.len());
-            let mut subflow = asked.subflows[place].clone();
-            subflow.join_delay_ns = None;
-            go_on(&mut subflow.reroutes, cell.duration_ns);
-            cell.connections.push(model::Connection {
-                name: format!("probe-{number}-{}", of_phase.len()),
-                kind: model::Kind::Tcp,
-                cc: Some("cubic".to_owned()),
-                scheduler: None,
-                traffic: Traffic::Bulk,
-                start_ns: number as u64 * each,
-                stop_ns: Some(number as u64 * each + length),
-                subflows: vec![subflow],
-                ..asked.clone()
-            });
-        }
-        ids.push(of_phase);
-    }
-    (cell, ids)
-}
-
-/// A path that changes its bottleneck goes on with it as long as the test lasts.
-fn go_on(changes: &mut Vec<model::Reroute>, until_ns: u64) {
-    while let [.., other, last] = &changes[..] {
-        let at_ns = 2 * last.at_ns - other.at_ns;
-        if at_ns >= until_ns {
-            break;
-        }
-        let next = model::Reroute { at_ns, ..other.clone() };
-        changes.push(next);
-    }
+    Ok((cell, rehearse::seen(measurements, &phases)))
 }

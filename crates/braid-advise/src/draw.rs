@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use crate::measured::{Measured, Path};
 
 /// How many are drawn: as many as there are seeds at most.
-const DRAWS: u64 = 40;
+pub(crate) const DRAWS: u64 = 40;
 /// Standard deviations of what was measured, as a share of it.
 const RATE: f64 = 0.03;
 const RTT: f64 = 0.02;
@@ -20,6 +20,9 @@ const QUEUE: f64 = 0.1;
 const LOSS: f64 = 0.3;
 /// The RTT of others: that of any of our paths there, half to twice of it, most of them.
 const OTHERS_RTT: f64 = 0.5;
+/// On so many of all networks packets come late, by one to five milliseconds, which is not measured: mobile networks do that.
+const JITTER: f64 = 0.2;
+const JITTER_US: [f64; 2] = [1000.0, 5000.0];
 
 /// A network that is known, or all that it may be, for each seed another.
 #[derive(Clone, Debug)]
@@ -34,13 +37,31 @@ impl From<Source> for Network {
 impl Measured {
     /// What it may be: of each of its [scenarios](Measured::scenarios) many that are like it. `name` is what messages call them.
     pub fn networks(&self, name: &str) -> Vec<Network> {
-        let draws: Vec<Vec<Source>> = (0..DRAWS).map(|number| self.draw(number).scenarios(name)).collect();
+        Self::as_networks(&(0..DRAWS).map(|number| self.draw(number)).collect::<Vec<_>>(), name)
+    }
+
+    /// Draws of the same, as networks.
+    pub(crate) fn as_networks(draws: &[Self], name: &str) -> Vec<Network> {
+        let draws: Vec<Vec<Source>> = draws.iter().map(|draw| draw.scenarios(name)).collect();
         (0..draws[0].len())
             .map(|world| Network(draws.iter().map(|draw| draw[world].clone()).collect()))
             .collect()
     }
 
-    fn draw(&self, number: u64) -> Self {
+    /// Becomes as that other draw of the same, at the bottleneck of the path at this place.
+    pub(crate) fn take(&mut self, from: &Self, place: usize) {
+        let groups = self.groups(false);
+        for other in (0..groups.len()).filter(|&other| groups[other] == groups[place]) {
+            self.paths[other].clone_from(&from.paths[other]);
+        }
+        for (ours, theirs) in self.together_bps.iter_mut().zip(&from.together_bps) {
+            if groups[ours.0[0]] == groups[place] {
+                ours.clone_from(theirs);
+            }
+        }
+    }
+
+    pub(crate) fn draw(&self, number: u64) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
         let mut drawn = self.clone();
         let groups = self.groups(false);
@@ -61,8 +82,10 @@ impl Measured {
         }
         // All by the same: which path is shorter is known.
         let rtt = about(RTT, &mut random);
+        let jitter_us = draw_jitter(&mut random);
         for path in &mut drawn.paths {
             path.rtt_s *= rtt;
+            path.jitter_us = jitter_us.unwrap_or(path.jitter_us);
             path.queue_s *= about(QUEUE, &mut random);
             path.loss *= about(LOSS, &mut random);
             path.others_rtt *= about(OTHERS_RTT, &mut random);
@@ -91,6 +114,13 @@ fn draw_others(path: &mut Path, random: &mut Xoshiro256PlusPlus) -> f64 {
     (least + (most - least) * between).exp() / path.may_be[0].middle()
 }
 
+/// How late packets come, where they do.
+fn draw_jitter(random: &mut Xoshiro256PlusPlus) -> Option<u32> {
+    let (is, much): (f64, f64) = (StandardUniform.sample(random), StandardUniform.sample(random));
+    let [least, most] = JITTER_US;
+    (is < JITTER).then(|| (least * (most / least).powf(much)) as u32)
+}
+
 /// A factor about 1.
 fn about(deviation: f64, random: &mut Xoshiro256PlusPlus) -> f64 {
     LogNormal::new(0.0, deviation).expect("a deviation is positive").sample(random)
@@ -116,6 +146,8 @@ mod tests {
             others: Others::cubic(1),
             others_rtt: 1.0,
             moves: None,
+            jitter_us: 100,
+            single: None,
             may_be: may_be.clone(),
         };
         let pairs = vec![Pair { one: 0, other: 1, sharing }];

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::measured::{Discipline, Measured, Others, Pair, Path, Sharing};
+use crate::measured::{Discipline, JITTER_US, Measured, Others, Pair, Path, Sharing};
 
 /// Looks are this far apart at most, seconds; the smoothed RTT has a memory of some eight packets, so that more of them say
 /// nothing new.
@@ -147,6 +147,8 @@ impl Series {
             others: Others::cubic(0),
             others_rtt: 1.0,
             moves: None,
+            jitter_us: JITTER_US,
+            single: None,
             may_be: Vec::new(),
         })
     }

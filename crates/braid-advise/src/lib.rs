@@ -30,10 +30,11 @@ mod moving;
 mod others;
 pub mod probe;
 mod queue;
+pub mod rehearse;
 mod replay;
 
 pub use choice::{ALIKE, Advice, GREAT_HARM, MOST_HARM, Row, SURE_HARM};
 pub use draw::Network;
 pub use estimate::{Look, Seen, TooLittle, estimate};
-pub use measured::{Discipline, MayBe, Measured, Others, Pair, Path, Sharing};
+pub use measured::{Discipline, MayBe, Measured, Others, Pair, Path, Sharing, Single};
 pub use replay::{CANDIDATES, Question};

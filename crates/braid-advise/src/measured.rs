@@ -5,10 +5,20 @@ use std::fmt::Write as _;
 use braid_scenario::Source;
 
 /// Bytes of a packet.
-const PACKET: f64 = 1500.0;
+pub(crate) const PACKET: f64 = 1500.0;
 /// What routers and servers mostly send at: Gigabit Ethernet. Packets that are sent together come to the bottleneck as fast, and a short
 /// queue loses more of them than if they came one by one.
 const ETHERNET_BPS: f64 = 1e9;
+/// Others are there when the connection begins, seconds after them: of flows that begin at once chance decides for a minute which of them has
+/// twice as much.
+const BEGINS_S: u32 = 10;
+/// What it has is measured from so many seconds later on, and for how many.
+const WARMUP_S: u32 = 5;
+const MEASURED_S: u32 = 35;
+/// A path that changes its bottleneck does so every so many seconds.
+const CHANGES_S: u32 = 10;
+/// What hardly anybody is without, microseconds.
+pub(crate) const JITTER_US: u32 = 100;
 /// No shorter queue is assumed, packets.
 const SHORTEST_QUEUE: f64 = 5.0;
 
@@ -31,10 +41,23 @@ pub struct Path {
     pub others: Others,
     /// Their RTT without queues, of the shortest of ours there.
     pub others_rtt: f64,
+    /// Packets come up to so much later than they would, microseconds.
+    pub jitter_us: u32,
     /// It changes its bottleneck: between those of these paths, of which one may be itself.
     pub moves: Option<[usize; 2]>,
+    /// What a single flow of ours had there while no other of ours sent; none without a test.
+    pub single: Option<Single>,
     /// All that these flows may be, the most likely first, which they are thought to be; none where nothing else is thought of.
     pub may_be: Vec<MayBe>,
+}
+
+/// What a single flow has, after its beginning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Single {
+    /// On average, bits per second.
+    pub bps: f64,
+    /// Over so many seconds.
+    pub time_s: f64,
 }
 
 /// Flows of others that may be there.
@@ -184,7 +207,10 @@ impl Measured {
     fn write(&self, text: &mut String, unknown_share: bool) -> std::fmt::Result {
         let groups = self.groups(unknown_share);
         writeln!(text, "# Measured by braid advise.")?;
-        writeln!(text, "title = \"A network as its sockets show it\"\nduration = \"40s\"\nwarmup = \"5s\"")?;
+        let warmup_s = BEGINS_S + WARMUP_S;
+        let until_s = warmup_s + MEASURED_S;
+        writeln!(text, "title = \"A network as its sockets show it\"")?;
+        writeln!(text, "duration = \"{until_s}s\"\nwarmup = \"{warmup_s}s\"")?;
         for (place, path) in self.paths.iter().enumerate() {
             let members: Vec<usize> =
                 (0..groups.len()).filter(|&other| groups[other] == groups[place]).collect();
@@ -197,12 +223,12 @@ impl Measured {
                     let rtt_s =
                         members.iter().map(|&member| self.paths[member].rtt_s).fold(f64::INFINITY, f64::min);
                     let name = format!("others-{}", place + 1);
-                    write_access(text, &name, rate_bps, rtt_s * path.others_rtt, path.loss)?;
+                    write_access(text, &name, rate_bps, rtt_s * path.others_rtt, path.loss, JITTER_US)?;
                 }
             }
-            write_access(text, &path.name, rate_bps, path.rtt_s, path.loss)?;
+            write_access(text, &path.name, rate_bps, path.rtt_s, path.loss, path.jitter_us)?;
         }
-        writeln!(text, "\n[connection.mp0]\nkind = \"mptcp\"")?;
+        writeln!(text, "\n[connection.mp0]\nkind = \"mptcp\"\nstart = \"{BEGINS_S}s\"")?;
         for (place, path) in self.paths.iter().enumerate() {
             let name = &path.name;
             let route = |place: usize| format!("[\"{name}\", \"bottleneck-{}\"]", groups[place] + 1);
@@ -210,7 +236,9 @@ impl Measured {
             writeln!(text, "\n[connection.mp0.subflow.{name}]\nroute = {one}")?;
             if path.moves.is_some() {
                 let change = |(at, route)| format!("{{ at = \"{at}s\", route = {route} }}");
-                let changes: Vec<String> = [(10, &other), (20, &one), (30, &other)].map(change).into();
+                let times = (BEGINS_S + CHANGES_S..until_s).step_by(CHANGES_S as usize);
+                let changes: Vec<String> =
+                    times.zip([&other, &one].into_iter().cycle()).map(change).collect();
                 writeln!(text, "change = [{}]", changes.join(", "))?;
             }
         }
@@ -235,17 +263,24 @@ impl Measured {
     }
 
     /// What the bottleneck of these paths carries.
-    fn together(&self, members: &[usize]) -> f64 {
+    pub(crate) fn together(&self, members: &[usize]) -> f64 {
         let seen = self.together_bps.iter().find(|(places, _)| places == members).map(|(_, bps)| *bps);
         seen.unwrap_or_else(|| members.iter().map(|&member| self.paths[member].rate_bps).sum())
     }
 }
 
 /// What is before a bottleneck: it carries ten times as much at least, so it is not what limits.
-fn write_access(text: &mut String, name: &str, rate_bps: f64, rtt_s: f64, loss: f64) -> std::fmt::Result {
+fn write_access(
+    text: &mut String,
+    name: &str,
+    rate_bps: f64,
+    rtt_s: f64,
+    loss: f64,
+    jitter_us: u32,
+) -> std::fmt::Result {
     let access_bps = ETHERNET_BPS.max(10.0 * rate_bps);
     writeln!(text, "\n[link.{name}]\nrate = \"{}\"\nqueue = \"10000p\"", kbit(access_bps))?;
-    writeln!(text, "rtt = \"{:.0}us\"\njitter = \"100us\"", (rtt_s * 1e6).max(200.0))?;
+    writeln!(text, "rtt = \"{:.0}us\"\njitter = \"{jitter_us}us\"", (rtt_s * 1e6).max(200.0))?;
     if loss > 0.0 { writeln!(text, "loss = \"{:.4}%\"", 100.0 * loss) } else { Ok(()) }
 }
 
@@ -285,6 +320,8 @@ mod tests {
             others: Others::cubic(0),
             others_rtt: 1.0,
             moves: None,
+            jitter_us: JITTER_US,
+            single: None,
             may_be: Vec::new(),
         }
     }

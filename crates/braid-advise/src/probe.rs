@@ -4,7 +4,7 @@
 //! they are alone; and packets wait equally long on both, at the same time. None of these is certain, so they are weighed.
 
 use crate::estimate::{Look, Series, TooLittle, correlation, deviation, mean, quantile, rate_bps, rates_bps};
-use crate::measured::{Discipline, Measured, Pair, Path, Sharing};
+use crate::measured::{Discipline, Measured, Pair, Path, Sharing, Single};
 use crate::moving::{self, Meeting};
 use crate::others::Shows;
 use crate::queue::{self, Crowd};
@@ -105,10 +105,11 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
 
 /// What a path is like where a flow has it alone; if that carried next to nothing, by chance, where one meets a crowd on another path.
 fn alone(place: usize, name: &str, phases: &[Phase], base_s: f64) -> Option<Path> {
-    let single = |phase: &&Phase| phase.flows.iter().filter(|&&path| path == place).count() == 1;
-    phases.iter().filter(single).find_map(|Phase { flows, looks, .. }| {
+    let has_one = |phase: &&Phase| phase.flows.iter().filter(|&&path| path == place).count() == 1;
+    phases.iter().filter(has_one).find_map(|Phase { flows, looks, .. }| {
         let flow = flows.iter().position(|&path| path == place)?;
-        (looks.len() > 1).then(|| Series::over(looks, flow, base_s).path(name, looks))?
+        let path = (looks.len() > 1).then(|| Series::over(looks, flow, base_s).path(name, looks))??;
+        Some(Path { single: (flows.len() == 1).then(|| single(looks, PHASE_S - BEGINNING_S)), ..path })
     })
 }
 
@@ -217,6 +218,15 @@ fn bases(paths: usize, phases: &[Phase]) -> Vec<f64> {
         }
     }
     bases
+}
+
+/// What a single flow has within so many seconds.
+pub(crate) fn single(looks: &[Look], most_s: f64) -> Single {
+    let since_s = |look: &Look| look.at_s - looks[0].at_s;
+    // Times of looks are not exact.
+    let within = looks.partition_point(|look| since_s(look) < most_s + 0.01);
+    let looks = &looks[..within];
+    Single { bps: mean_bps(looks, 0..1), time_s: looks.last().map_or(0.0, since_s) }
 }
 
 fn mean_bps(looks: &[Look], places: std::ops::Range<usize>) -> f64 {

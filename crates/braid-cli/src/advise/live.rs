@@ -11,7 +11,7 @@ use braid_study::files;
 
 use super::answer::{Answer, print};
 use super::apply::{self, Place, may};
-use super::question::{AdviseArgs, ask};
+use super::question::{About, AdviseArgs, ask};
 use crate::failure::INTERRUPTED;
 use crate::live::{Connection, Limit, Sampler, Subflow};
 use crate::{Failure, peer, terminal};
@@ -53,7 +53,7 @@ pub(super) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
     );
     let present = apply::present_scheduler(&watched.place.namespace);
     notes.extend(present.map(apply::scheduler_note));
-    let advice = ask(args, measured.networks("measured"), present)?;
+    let advice = ask(args, About::Networks(measured.networks("measured")), present)?;
     let current = Some(watched.algorithm.as_str());
     print(args, &Answer { about: &watched.about, advice: &advice, current, notes: &notes })?;
     apply::apply(args, &advice, &watched.place)

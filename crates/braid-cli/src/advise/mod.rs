@@ -17,7 +17,7 @@ use braid_scenario::Source;
 
 use crate::Failure;
 use answer::{Answer, print};
-use question::ask;
+use question::{About, ask};
 
 pub(crate) use question::{AdviseArgs, MORE};
 
@@ -35,7 +35,7 @@ pub(crate) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
     if let Some(name) = &args.scenario {
         #[cfg(target_os = "linux")]
         apply::may(args, &braid_kernel::Namespace::own())?;
-        let advice = ask(args, [Source::find(name)?], None)?;
+        let advice = ask(args, About::Networks(vec![Source::find(name)?.into()]), None)?;
         print(args, &Answer { about: name, advice: &advice, current: None, notes: &[] })?;
         #[cfg(target_os = "linux")]
         apply::apply(args, &advice, &apply::Place::here())?;

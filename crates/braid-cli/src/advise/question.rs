@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use braid_advise::{Advice, CANDIDATES, Network, Question};
+use braid_advise::{Advice, CANDIDATES, Measured, Network, Question};
 use braid_study::Seeds;
 use clap::ValueHint;
 use clap_complete::ArgValueCompleter;
@@ -42,7 +42,7 @@ pub(crate) struct AdviseArgs {
     /// chance may decide between some candidates, as many follow again for these, up to three times.
     #[arg(long, value_name = "N|A..B", default_value = "10", allow_negative_numbers = true)]
     pub(super) seeds: Seeds,
-    /// Length of each run, instead of the scenario's.
+    /// Length of each run, instead of the scenario's, or of 50s; what was measured counts from the fifteenth second on.
     #[arg(long, value_name = "TIME")]
     pub(super) duration: Option<String>,
     /// How long to look at the connection; with --test, how long each phase of the test is. Default: 30s, and 15s.
@@ -113,12 +113,23 @@ fn size(text: &str) -> Result<u64, String> {
     if number > 0.0 && number <= 1e6 { Ok((number * unit) as u64) } else { Err(wrong()) }
 }
 
+/// What a question is about.
+pub(super) enum About<'a> {
+    /// A network, or one that may be any of these.
+    Networks(Vec<Network>),
+    /// What a test has shown.
+    Tested(&'a Measured),
+}
+
 /// `present` is the scheduler of the machine that it is for; candidates have that where none is named.
-pub(super) fn ask(
-    args: &AdviseArgs,
-    networks: impl IntoIterator<Item = impl Into<Network>>,
-    present: Option<&str>,
-) -> Result<Advice, Failure> {
+pub(super) fn ask(args: &AdviseArgs, about: About<'_>, present: Option<&str>) -> Result<Advice, Failure> {
+    let cancel = signal::cancel()?;
+    let networks = match about {
+        About::Networks(networks) => networks,
+        About::Tested(measured) => {
+            with_progress(args.quiet, |tell| measured.rehearsed("tested", &cancel, tell))?
+        }
+    };
     let question = Question::either(networks).candidates(&args.cc).seeds(args.seeds);
     let question = match present {
         Some(present) if args.scheduler.is_empty() => question.schedulers([present]),
@@ -128,15 +139,19 @@ pub(super) fn ask(
         Some(duration) => question.duration(duration),
         None => question,
     };
-    let cancel = signal::cancel()?;
+    Ok(with_progress(args.quiet, |tell| question.cancel(&cancel).ask_with(tell))?)
+}
+
+/// Shows how many runs are done, of how many.
+fn with_progress<T>(quiet: bool, work: impl FnOnce(&mut dyn FnMut(usize, usize)) -> T) -> T {
     let mut progress: Option<Progress> = None;
-    let advice = question.cancel(&cancel).ask_with(|done, total| {
-        let progress = progress.get_or_insert_with(|| Progress::new(total, args.quiet));
+    let outcome = work(&mut |done, total| {
+        let progress = progress.get_or_insert_with(|| Progress::new(total, quiet));
         progress.grow(total);
         progress.tick(done);
     });
     if let Some(progress) = progress {
         progress.finish();
     }
-    Ok(advice?)
+    outcome
 }

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 use super::answer::{Answer, print};
 use super::apply::{Place, apply, may, present_scheduler, scheduler_note};
 use super::live::{free, save_all, seen};
-use super::question::{AdviseArgs, ask};
+use super::question::{About, AdviseArgs, ask};
 use crate::Failure;
 
 const EVERY: Duration = Duration::from_millis(100);
@@ -75,7 +75,7 @@ pub(super) fn advise(args: &AdviseArgs, host: &str) -> Result<(), Failure> {
     let mut notes = notes(&names, &args.from, &measured);
     let present = present_scheduler(&Namespace::own());
     notes.extend(present.map(scheduler_note));
-    let advice = ask(args, measured.networks("tested"), present)?;
+    let advice = ask(args, About::Tested(&measured), present)?;
     print(args, &Answer { about: &about, advice: &advice, current: None, notes: &notes })?;
     let addresses = names.into_iter().zip(args.from.iter().copied()).collect();
     apply(args, &advice, &Place { namespace: Namespace::own(), addresses })

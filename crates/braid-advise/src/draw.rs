@@ -21,8 +21,8 @@ const LOSS: f64 = 0.3;
 /// The RTT of others: that of any of our paths there, half to twice of it, most of them.
 const OTHERS_RTT: f64 = 0.5;
 /// On so many of all networks packets come late, by one to five milliseconds, which is not measured: mobile networks do that.
-const JITTER: f64 = 0.2;
-const JITTER_US: [f64; 2] = [1000.0, 5000.0];
+const LATE: f64 = 0.2;
+const LATE_US: [f64; 2] = [1000.0, 5000.0];
 
 /// A network that is known, or all that it may be, for each seed another.
 #[derive(Clone, Debug)]
@@ -117,8 +117,8 @@ fn draw_others(path: &mut Path, random: &mut Xoshiro256PlusPlus) -> f64 {
 /// How late packets come, where they do.
 fn draw_jitter(random: &mut Xoshiro256PlusPlus) -> Option<u32> {
     let (is, much): (f64, f64) = (StandardUniform.sample(random), StandardUniform.sample(random));
-    let [least, most] = JITTER_US;
-    (is < JITTER).then(|| (least * (most / least).powf(much)) as u32)
+    let [least, most] = LATE_US;
+    (is < LATE).then(|| (least * (most / least).powf(much)) as u32)
 }
 
 /// A factor about 1.
@@ -129,7 +129,7 @@ fn about(deviation: f64, random: &mut Xoshiro256PlusPlus) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::{Discipline, MayBe, Others, Pair, Sharing};
+    use crate::measured::{Discipline, JITTER_US, MayBe, Others, Pair, Sharing};
 
     fn two(sharing: Sharing) -> Measured {
         let may_be = vec![
@@ -146,7 +146,7 @@ mod tests {
             others: Others::cubic(1),
             others_rtt: 1.0,
             moves: None,
-            jitter_us: 100,
+            jitter_us: JITTER_US,
             single: None,
             may_be: may_be.clone(),
         };

@@ -35,7 +35,8 @@ use std::process::ExitCode;
 use std::{env, fmt, fs};
 
 use braid_advise::{
-    Advice, Discipline, MOST_HARM, Measured, Others, Question, Row, Sharing, estimate, probe, rehearse,
+    Advice, Discipline, MOST_HARM, Measured, Network, Others, Question, Row, Sharing, estimate, probe,
+    rehearse,
 };
 use braid_algorithms::Spec;
 use braid_results::measure::SubflowCounts;
@@ -216,7 +217,7 @@ fn settled(options: &Options, network: &Source, truth: Advice, choice: &Row) -> 
         return truth;
     }
     kept(options, &(&network.text, &choice.spec, &choice.only, MOST_TIMES), || {
-        let mut question = Question::new(network.clone()).seeds(SEEDS);
+        let mut question = Question::new(begun(network)).seeds(SEEDS);
         if !choice.only.is_empty() {
             question = question.using(&choice.only);
         }
@@ -273,11 +274,16 @@ fn beside_others(network: &Source) -> Source {
     Source { name: network.name.clone(), text: lines.collect::<Vec<_>>().join("\n") }
 }
 
+/// As those networks that are measured, it is for a connection that begins by chance.
+fn begun(network: &Source) -> Network {
+    Network::from(network.clone()).beginning_by_chance()
+}
+
 /// Asks about the network itself, unless the answer is kept from before.
 fn ask(options: &Options, network: &Source, seeds: impl Into<Seeds>) -> Advice {
     let seeds = seeds.into();
     kept(options, &(&network.text, seeds.first(), seeds.last()), || {
-        Question::new(network.clone()).seeds(seeds).ask()
+        Question::new(begun(network)).seeds(seeds).ask()
     })
 }
 

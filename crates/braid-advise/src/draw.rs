@@ -26,11 +26,31 @@ const LATE_US: [f64; 2] = [1000.0, 5000.0];
 
 /// A network that is known, or all that it may be, for each seed another.
 #[derive(Clone, Debug)]
-pub struct Network(pub(crate) Vec<Source>);
+pub struct Network {
+    pub(crate) may_be: Vec<Source>,
+    pub(crate) begins_by_chance: bool,
+}
+
+impl Network {
+    /// The connection begins by chance up to 20 s later than the file says, with each seed at another time, and ends as much later.
+    /// How much it gets of what others have depends on what they are just doing, which is nothing that the network decides.
+    #[must_use]
+    pub fn beginning_by_chance(mut self) -> Self {
+        self.begins_by_chance = true;
+        self
+    }
+}
 
 impl From<Source> for Network {
     fn from(known: Source) -> Self {
-        Self(vec![known])
+        vec![known].into()
+    }
+}
+
+/// As many as it may be.
+impl From<Vec<Source>> for Network {
+    fn from(may_be: Vec<Source>) -> Self {
+        Self { may_be, begins_by_chance: false }
     }
 }
 
@@ -44,7 +64,8 @@ impl Measured {
     pub(crate) fn as_networks(draws: &[Self], name: &str) -> Vec<Network> {
         let draws: Vec<Vec<Source>> = draws.iter().map(|draw| draw.scenarios(name)).collect();
         (0..draws[0].len())
-            .map(|world| Network(draws.iter().map(|draw| draw[world].clone()).collect()))
+            .map(|world| draws.iter().map(|draw| draw[world].clone()).collect::<Vec<_>>())
+            .map(|may_be| Network::from(may_be).beginning_by_chance())
             .collect()
     }
 
@@ -204,8 +225,9 @@ mod tests {
 
     #[test]
     fn what_may_be_one_network_or_another_is_two_of_as_many() {
-        let counts =
-            |sharing| two(sharing).networks("here").iter().map(|network| network.0.len()).collect::<Vec<_>>();
+        let counts = |sharing| {
+            two(sharing).networks("here").iter().map(|network| network.may_be.len()).collect::<Vec<_>>()
+        };
         assert_eq!(counts(Sharing::Shared), [40]);
         assert_eq!(counts(Sharing::Unknown), [40, 40]);
     }

@@ -297,7 +297,7 @@ mod tests {
         [1, 5].map(|flows| {
             let has =
                 |source: &&braid_scenario::Source| source.text.matches("[connection.other-").count() == flows;
-            networks[0].0.iter().filter(has).count()
+            networks[0].may_be.iter().filter(has).count()
         })
     }
 
@@ -336,7 +336,7 @@ mod tests {
         let is_as_drawn = |measured: &Measured| {
             let rehearsed =
                 measured.rehearsed("here", &Cancel::new(), |_, _| panic!("nothing to do")).unwrap();
-            assert_eq!(rehearsed[0].0, measured.networks("here")[0].0);
+            assert_eq!(rehearsed[0].may_be, measured.networks("here")[0].may_be);
         };
         let mut watched = beside_one_or_five(9.0);
         watched.paths[0].single = None;

@@ -18,6 +18,10 @@ const USUAL: &str = "cubic";
 /// What unmodified Linux sends by; it costs coupled algorithms more than `minrtt` does, so advice for a router is made with it.
 const USUAL_SCHEDULER: &str = "linux";
 
+/// A connection that begins by chance does so up to so much later.
+const LATEST_NS: f64 = 20e9;
+/// The fractions of its multiples are spread over 0 to 1 as evenly as can be, however many they are.
+const GOLDEN: f64 = 0.618_034;
 /// Where chance may decide there are up to so many times as many seeds.
 const MOST_TIMES: u64 = 4;
 
@@ -159,6 +163,8 @@ struct Progress<'a> {
 struct Prepared {
     /// Of each network all that it may be.
     worlds: Vec<Vec<(World, File)>>,
+    /// Of each network whether the connection begins by chance.
+    by_chance: Vec<bool>,
     specs: Vec<Spec>,
     usual: Vec<Spec>,
     schedulers: Vec<String>,
@@ -187,7 +193,7 @@ impl Prepared {
                 let file = load(source, &question.set)?;
                 Ok((World::of(&file)?, file))
             };
-            worlds.push(network.0.iter().map(world).collect::<Result<Vec<_>, Error>>()?);
+            worlds.push(network.may_be.iter().map(world).collect::<Result<Vec<_>, Error>>()?);
         }
         let judges: Vec<Vec<String>> = worlds.iter().map(|world| world[0].0.one_each()).collect();
         let usual = parse(USUAL)?;
@@ -202,7 +208,8 @@ impl Prepared {
             named => named.to_vec(),
         };
         let fewer = fewer.into_iter().collect();
-        Ok(Self { worlds, specs, usual: vec![usual], schedulers, fewer, judges })
+        let by_chance = question.networks.iter().map(|network| network.begins_by_chance).collect();
+        Ok(Self { worlds, by_chance, specs, usual: vec![usual], schedulers, fewer, judges })
     }
 
     /// Leaves out who is none of these, and nobody that others are judged by.
@@ -218,7 +225,8 @@ impl Prepared {
 
     /// Those seeds that have the same flows in the same order are simulated together.
     fn parts(&self, seeds: Seeds) -> impl Iterator<Item = (Seeds, Order)> {
-        let known = self.worlds.iter().all(|world| world.len() == 1);
+        let known = self.worlds.iter().all(|world| world.len() == 1)
+            && self.by_chance.iter().all(|by_chance| !by_chance);
         let each = move |(seeds, order): (Seeds, Order)| {
             let apart = (seeds.first()..=seeds.last()).filter_map(|seed| Seeds::new(seed, seed));
             if known { vec![seeds] } else { apart.collect() }.into_iter().map(move |seeds| (seeds, order))
@@ -230,7 +238,9 @@ impl Prepared {
     fn plan(&self, seeds: Seeds, order: Order) -> Result<Plan, Error> {
         let schedulers = self.schedulers.iter().map(String::as_str);
         let mut study = Study::new(Vec::<String>::new()).seeds(seeds).schedulers(schedulers);
-        for (world, file) in self.worlds.iter().map(|world| of_seed(world, seeds.first())) {
+        for (world, by_chance) in self.worlds.iter().zip(&self.by_chance) {
+            let (world, file) = of_seed(world, seeds.first());
+            let world = world.beginning_later(if *by_chance { later_ns(seeds.first()) } else { 0 });
             let planned = |cell: Scenario, specs: &Vec<Spec>| {
                 let mut file = file.clone();
                 file.cells = vec![order.of(cell)];
@@ -317,6 +327,11 @@ impl Prepared {
     }
 }
 
+/// How much later a connection begins by chance: with each seed at another time.
+fn later_ns(seed: u64) -> u64 {
+    ((seed as f64 * GOLDEN).fract() * LATEST_NS) as u64
+}
+
 /// In which order flows begin that begin at the same time. The first one's packets are before the others' in every round of slow
 /// start, so it leaves slow start last and has twice as much for a minute (docs/tcp-model.md): nothing that an algorithm deserves.
 #[derive(Clone, Copy)]
@@ -376,6 +391,7 @@ struct Flow {
 }
 
 /// A network, and which connection the question is about.
+#[derive(Clone)]
 struct World {
     cell: Scenario,
     /// Place of the connection.
@@ -411,6 +427,19 @@ impl World {
             }
         }
         Ok(Self { cell, asked, bottlenecks })
+    }
+
+    /// The same, where the connection begins so much later.
+    fn beginning_later(&self, ns: u64) -> Self {
+        let mut later = self.clone();
+        later.cell.duration_ns += ns;
+        later.cell.warmup_ns += ns;
+        let connection = &mut later.cell.connections[self.asked];
+        connection.start_ns += ns;
+        for change in connection.subflows.iter_mut().flat_map(|subflow| &mut subflow.reroutes) {
+            change.at_ns += ns;
+        }
+        later
     }
 
     /// At each bottleneck the subflow of least delay of those that stay there; if none does anywhere, that of least delay. None: all of them.
@@ -615,7 +644,7 @@ mod tests {
             advice.rows[0].alone_bps() / 1e6
         };
         let [alone, with_two] = [0, 2].map(|others| of(beside(others).into()));
-        let either = of(Network(vec![beside(0), beside(2)]));
+        let either = of(vec![beside(0), beside(2)].into());
         assert!(alone > 1.5 * with_two, "{alone} {with_two}");
         assert!(
             (either / f64::midpoint(alone, with_two) - 1.0).abs() < 0.2,
@@ -624,8 +653,27 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_begins_at_any_time_of_what_others_do_and_is_measured_for_as_long() {
+        let network = Network::from(beside(1)).beginning_by_chance();
+        let prepared = Prepared::of(&Question::new(network).candidates(["cubic"])).unwrap();
+        let mut quarters = BTreeSet::new();
+        for seed in 1..=8 {
+            let plan = prepared.plan(Seeds::new(seed, seed).unwrap(), Order::AsListed).unwrap();
+            let cell = |of: usize| &plan.files()[of].file.cells[0];
+            let (alone, beside) = (cell(0), cell(1));
+            let starts =
+                |cell: &Scenario| cell.connections.iter().map(|one| one.start_ns).collect::<Vec<_>>();
+            let own = starts(alone)[0];
+            assert_eq!((starts(alone), starts(beside)), (vec![own, 0], vec![own, 0, own]));
+            assert_eq!((alone.warmup_ns, alone.duration_ns), (5_000_000_000 + own, 10_000_000_000 + own));
+            quarters.insert(own / 5_000_000_000);
+        }
+        assert_eq!(quarters.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
+    }
+
+    #[test]
     fn a_flow_loses_nothing_where_it_is_not_there() {
-        let question = Question::new(Network(vec![beside(1), beside(0)])).candidates(["cubic"]).seeds(4);
+        let question = Question::new(vec![beside(1), beside(0)]).candidates(["cubic"]).seeds(4);
         let prepared = Prepared::of(&question).unwrap();
         let mut tell = |_, _| ();
         let mut progress = Progress { done: 0, total: 0, tell: &mut tell };

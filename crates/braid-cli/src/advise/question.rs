@@ -42,7 +42,8 @@ pub(crate) struct AdviseArgs {
     /// chance may decide between some candidates, as many follow again for these, up to three times.
     #[arg(long, value_name = "N|A..B", default_value = "10", allow_negative_numbers = true)]
     pub(super) seeds: Seeds,
-    /// Length of each run, instead of the scenario's, or of 50s; what was measured counts from the fifteenth second on.
+    /// Length of each run, instead of the scenario's. Of what was measured it is 50s, of which the first fifteen do not count, and with
+    /// each seed others are alone there for up to 20s more before.
     #[arg(long, value_name = "TIME")]
     pub(super) duration: Option<String>,
     /// How long to look at the connection; with --test, how long each phase of the test is. Default: 30s, and 15s.

@@ -4,7 +4,8 @@ use braid_algorithms::{Algorithm, Spec};
 use braid_results::Statistics;
 use serde::{Deserialize, Serialize};
 
-/// The flows of others at a bottleneck may lose this share of what CUBIC on one path of each bottleneck would leave them, on average...
+/// The flows of others at a bottleneck may lose this share of what CUBIC on one path of each bottleneck would leave them, or of their fair share
+/// if that is less, on average...
 pub const MOST_HARM: f64 = 0.1;
 /// ...and none of them more than this, on average.
 pub const GREAT_HARM: f64 = 0.2;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use braid_algorithms::Spec;
+use braid_results::metrics::fair_shares;
 use braid_results::{OK, Run};
 use braid_scenario::model::{Connection, Kind as Of, Scenario, Subflow, Traffic};
 use braid_scenario::{File, Source};
@@ -308,12 +309,19 @@ impl Prepared {
             let (_, usual) = runs_of(judge.expect("it is always a candidate"));
             let name = world[0].0.asked();
             let flows = flows(world.iter().map(|(world, _)| world));
+            let fair: Vec<BTreeMap<String, f64>> =
+                world.iter().map(|(world, _)| world.fair_shares()).collect();
+            let fair_with = |flow: &Flow, seed| of_seed(&fair, seed).get(&flow.name).copied();
+            let fair: Vec<Vec<Option<f64>>> = flows
+                .iter()
+                .map(|flow| (seeds.first()..=seeds.last()).map(|seed| fair_with(flow, seed)).collect())
+                .collect();
             for (place, row) in rows.iter_mut().enumerate() {
                 let (alone, beside) = runs_of(place);
                 let one_each = world.iter().all(|(world, _)| world.has_one_path_each(&row.only));
                 let is_usual = row.spec == USUAL && one_each;
                 let several_shares = !row.is_coupled && !one_each;
-                let [losses, losses_at] = losses(&flows, beside, usual);
+                let [losses, losses_at] = losses(&flows, &fair, beside, usual);
                 row.add(Figures {
                     seeds: goodputs(name, alone, beside),
                     losses,
@@ -500,6 +508,13 @@ impl World {
         cell
     }
 
+    /// What is each connection's at its bottlenecks, beside TCP, bits per second.
+    fn fair_shares(&self) -> BTreeMap<String, f64> {
+        let cell = self.beside(&[]);
+        let shares = fair_shares(&cell).into_iter().map(|share| share.total);
+        cell.connections.into_iter().map(|one| one.name).zip(shares).collect()
+    }
+
     /// The connection's name.
     fn asked(&self) -> &str {
         &self.cell.connections[self.asked].name
@@ -553,23 +568,32 @@ fn flows<'a>(worlds: impl Iterator<Item = &'a World>) -> Vec<Flow> {
     flows
 }
 
-/// What a flow loses against what CUBIC on one path of each bottleneck leaves it, as a share, seed by seed; `None` where it is not there.
-fn loses(flow: &str, beside: &[Run], usual: &[Run]) -> Vec<Option<f64>> {
-    let kept: Vec<Option<f64>> = usual.iter().map(|run| goodput_bps(run, flow)).collect();
-    let there: Vec<f64> = kept.iter().copied().flatten().collect();
-    let mean = (there.iter().sum::<f64>() / there.len().max(1) as f64).max(1.0);
-    let loss = |(kept, beside): (Option<f64>, &Run)| Some((kept? - goodput_bps(beside, flow)?) / mean);
-    kept.into_iter().zip(beside).map(loss).collect()
+/// What a flow loses that has so much less than it `kept` with CUBIC on one path of each bottleneck, as a share, seed by seed; `None` where it
+/// is not there. It may have kept more than is `fair`, as who is there before others often does: that is not its own to lose.
+fn loses(kept: &[Option<f64>], has: &[Option<f64>], fair: &[Option<f64>]) -> Vec<Option<f64>> {
+    let less = |(kept, has): (&Option<f64>, &Option<f64>)| Some((*kept)? - (*has)?);
+    let less: Vec<Option<f64>> = kept.iter().zip(has).map(less).collect();
+    let (mean_kept, mean_fair) = (mean(kept), mean(fair));
+    let not_its_own = mean(&less).min(mean_kept - mean_fair).max(0.0);
+    let own = mean_kept.min(mean_fair).max(1.0);
+    less.into_iter().map(|less| Some((less? - not_its_own) / own)).collect()
 }
 
-/// What flows of others lose, seed by seed: each of them, and on average those that are at a bottleneck; nothing where none is there.
-fn losses(flows: &[Flow], beside: &[Run], usual: &[Run]) -> [Vec<Vec<f64>>; 2] {
-    let all: Vec<Vec<Option<f64>>> = flows.iter().map(|flow| loses(&flow.name, beside, usual)).collect();
+/// Of those that are there.
+fn mean(values: &[Option<f64>]) -> f64 {
+    let there: Vec<f64> = values.iter().copied().flatten().collect();
+    there.iter().sum::<f64>() / there.len().max(1) as f64
+}
+
+/// What flows of others lose, seed by seed: each of them, and on average those that are at a bottleneck; nothing where none is there. `fair` is
+/// the fair share of each flow, seed by seed.
+fn losses(flows: &[Flow], fair: &[Vec<Option<f64>>], beside: &[Run], usual: &[Run]) -> [Vec<Vec<f64>>; 2] {
+    let of =
+        |flow: &Flow, runs: &[Run]| runs.iter().map(|run| goodput_bps(run, &flow.name)).collect::<Vec<_>>();
+    let all: Vec<Vec<Option<f64>>> =
+        flows.iter().zip(fair).map(|(flow, fair)| loses(&of(flow, usual), &of(flow, beside), fair)).collect();
     let together = |of: &[usize]| {
-        let at = |seed: usize| {
-            let there: Vec<f64> = of.iter().filter_map(|&flow| all[flow][seed]).collect();
-            there.iter().sum::<f64>() / there.len().max(1) as f64
-        };
+        let at = |seed: usize| mean(&of.iter().map(|&flow| all[flow][seed]).collect::<Vec<_>>());
         within_orders((0..beside.len()).map(at).collect())
     };
     let mut bottlenecks: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -699,6 +723,20 @@ mod tests {
         assert_eq!(advice.rows.iter().map(|row| row.spec.as_str()).collect::<Vec<_>>(), ["lia", "cubic"]);
         let usual = &advice.rows[1];
         assert!(usual.is_usual() && usual.harm().unwrap().mean.abs() < 1e-12, "{usual:?}");
+    }
+
+    #[test]
+    fn what_a_flow_has_above_its_fair_share_is_not_its_own_to_lose() {
+        let loses = |kept: f64, has: f64| {
+            let each = |value: f64| [value - 1.0, value + 1.0].map(Some);
+            let losses = loses(&each(kept), &each(has), &[Some(60.0); 2]);
+            (losses[0].unwrap() * 100.0).round()
+        };
+        // Of a fair share of 60.
+        assert_eq!([loses(90.0, 70.0), loses(90.0, 60.0), loses(90.0, 45.0)], [0.0, 0.0, 25.0]);
+        assert_eq!([loses(40.0, 30.0), loses(40.0, 50.0), loses(90.0, 96.0)], [25.0, -25.0, -10.0]);
+        let there_once = super::loses(&[None, Some(40.0)], &[None, Some(30.0)], &[None, Some(60.0)]);
+        assert_eq!(there_once, [None, Some(0.25)]);
     }
 
     #[test]

@@ -730,11 +730,11 @@ mod tests {
         let loses = |kept: f64, has: f64| {
             let each = |value: f64| [value - 1.0, value + 1.0].map(Some);
             let losses = loses(&each(kept), &each(has), &[Some(60.0); 2]);
-            (losses[0].unwrap() * 100.0).round()
+            (losses[0].unwrap() * 100.0).round() as i32
         };
         // Of a fair share of 60.
-        assert_eq!([loses(90.0, 70.0), loses(90.0, 60.0), loses(90.0, 45.0)], [0.0, 0.0, 25.0]);
-        assert_eq!([loses(40.0, 30.0), loses(40.0, 50.0), loses(90.0, 96.0)], [25.0, -25.0, -10.0]);
+        assert_eq!([loses(90.0, 70.0), loses(90.0, 60.0), loses(90.0, 45.0)], [0, 0, 25]);
+        assert_eq!([loses(40.0, 30.0), loses(40.0, 50.0), loses(90.0, 96.0)], [25, -25, -10]);
         let there_once = super::loses(&[None, Some(40.0)], &[None, Some(30.0)], &[None, Some(60.0)]);
         assert_eq!(there_once, [None, Some(0.25)]);
     }

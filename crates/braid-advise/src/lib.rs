@@ -25,6 +25,7 @@
 mod choice;
 mod draw;
 mod estimate;
+mod losses;
 mod measured;
 mod moving;
 mod others;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use braid_algorithms::Spec;
-use braid_results::metrics::fair_shares;
+use braid_results::metrics::{Available, fair_shares};
 use braid_results::{OK, Run};
 use braid_scenario::model::{Connection, Kind as Of, Scenario, Subflow, Traffic};
 use braid_scenario::{File, Source};
@@ -11,6 +11,7 @@ use braid_study::{Cancel, Error, Event, Kind, Plan, Planned, Seeds, Study, load}
 
 use crate::choice::{Advice, Figures, Row, Seed};
 use crate::draw::Network;
+use crate::losses::{Flow, OtherFlows, goodput_bps};
 
 /// Who is asked when nobody is named.
 pub const CANDIDATES: [&str; 5] = ["cubic", "lia", "olia", "balia", "weave"];
@@ -308,24 +309,20 @@ impl Prepared {
             let judge = rows.iter().position(|row| row.spec == USUAL && row.only == *judge);
             let (_, usual) = runs_of(judge.expect("it is always a candidate"));
             let name = world[0].0.asked();
-            let flows = flows(world.iter().map(|(world, _)| world));
-            let fair: Vec<BTreeMap<String, f64>> =
-                world.iter().map(|(world, _)| world.fair_shares()).collect();
-            let fair_with = |flow: &Flow, seed| of_seed(&fair, seed).get(&flow.name).copied();
-            let fair: Vec<Vec<Option<f64>>> = flows
-                .iter()
-                .map(|flow| (seeds.first()..=seeds.last()).map(|seed| fair_with(flow, seed)).collect())
-                .collect();
+            let may_be: Vec<Vec<Flow>> = world.iter().map(|(world, _)| world.others()).collect();
+            let with_seed: Vec<&Vec<Flow>> =
+                (seeds.first()..=seeds.last()).map(|seed| of_seed(&may_be, seed)).collect();
+            let others = OtherFlows::of(&may_be, &with_seed);
             for (place, row) in rows.iter_mut().enumerate() {
                 let (alone, beside) = runs_of(place);
                 let one_each = world.iter().all(|(world, _)| world.has_one_path_each(&row.only));
                 let is_usual = row.spec == USUAL && one_each;
                 let several_shares = !row.is_coupled && !one_each;
-                let [losses, losses_at] = losses(&flows, &fair, beside, usual);
+                let losses = others.lose(beside, usual);
                 row.add(Figures {
                     seeds: goodputs(name, alone, beside),
-                    losses,
-                    losses_at,
+                    losses: losses.of_flows,
+                    losses_at: losses.of_bottlenecks,
                     usual: is_usual,
                     several_shares,
                 });
@@ -357,45 +354,12 @@ impl Order {
     }
 }
 
-/// How many of so many seeds go first, in the order listed.
-fn as_listed(count: usize) -> usize {
-    count.div_ceil(2)
-}
-
 /// One half of the seeds in one order, one in the other.
 fn halves(seeds: Seeds) -> impl Iterator<Item = (Seeds, Order)> {
     let (first, last) = (seeds.first(), seeds.last());
     let middle = first + (last - first) / 2;
     let other = Seeds::new(middle + 1, last).map(|seeds| (seeds, Order::Reversed));
     Seeds::new(first, middle).map(|seeds| (seeds, Order::AsListed)).into_iter().chain(other)
-}
-
-/// The same mean, and the scatter that there is within each order: what the order does is no chance.
-fn within_orders(mut losses: Vec<f64>) -> Vec<f64> {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let count = losses.len() as f64;
-    if losses.len() < 4 {
-        return losses;
-    }
-    let all = mean(&losses);
-    let (one, other) = losses.split_at_mut(as_listed(count as usize));
-    // Two means were taken from them, and who reads them expects one.
-    let wider = ((count - 1.0) / (count - 2.0)).sqrt();
-    for half in [one, other] {
-        let own = mean(half);
-        for loss in half.iter_mut() {
-            *loss = all + (*loss - own) * wider;
-        }
-    }
-    losses
-}
-
-/// A flow of somebody else.
-#[derive(PartialEq)]
-struct Flow {
-    name: String,
-    /// The name of the link.
-    bottleneck: String,
 }
 
 /// A network, and which connection the question is about.
@@ -508,26 +472,23 @@ impl World {
         cell
     }
 
-    /// What is each connection's at its bottlenecks, beside TCP, bits per second.
-    fn fair_shares(&self) -> BTreeMap<String, f64> {
-        let cell = self.beside(&[]);
-        let shares = fair_shares(&cell).into_iter().map(|share| share.total);
-        cell.connections.into_iter().map(|one| one.name).zip(shares).collect()
-    }
-
     /// The connection's name.
     fn asked(&self) -> &str {
         &self.cell.connections[self.asked].name
     }
 
-    /// Flows of others that take what they get.
+    /// Flows of others that take what they get, beside TCP.
     fn others(&self) -> Vec<Flow> {
-        let takes_all = |one: &&Connection| matches!(one.traffic, Traffic::Bulk) && one.name != self.asked();
-        let flow = |one: &Connection| Flow {
+        let cell = self.beside(&[]);
+        let takes_all = |one: &Connection| matches!(one.traffic, Traffic::Bulk) && one.name != self.asked();
+        let shares = fair_shares(&cell);
+        let all = cell.connections.iter().zip(&shares).filter(|(one, _)| takes_all(one));
+        let flow = |(one, share): (&Connection, &Available)| Flow {
             name: one.name.clone(),
             bottleneck: self.cell.links[self.cell.bottleneck(&one.subflows[0].route)].name.clone(),
+            fair_bps: share.total,
         };
-        self.beside(&[]).connections.iter().filter(takes_all).map(flow).collect()
+        all.map(flow).collect()
     }
 }
 
@@ -553,61 +514,8 @@ fn goodputs(name: &str, alone: &[Run], beside: &[Run]) -> Vec<Seed> {
     alone.iter().zip(beside).map(seed).collect()
 }
 
-fn goodput_bps(run: &Run, name: &str) -> Option<f64> {
-    run.connections.iter().find(|one| one.id == name).map(|one| one.goodput_bps)
-}
-
-/// All flows of others that there are in any of these, in the order of the first that has them.
-fn flows<'a>(worlds: impl Iterator<Item = &'a World>) -> Vec<Flow> {
-    let mut flows: Vec<Flow> = Vec::new();
-    for flow in worlds.flat_map(World::others) {
-        if !flows.contains(&flow) {
-            flows.push(flow);
-        }
-    }
-    flows
-}
-
-/// What a flow loses that has so much less than it `kept` with CUBIC on one path of each bottleneck, as a share, seed by seed; `None` where it
-/// is not there. It may have kept more than is `fair`, as who is there before others often does: that is not its own to lose.
-fn loses(kept: &[Option<f64>], has: &[Option<f64>], fair: &[Option<f64>]) -> Vec<Option<f64>> {
-    let less = |(kept, has): (&Option<f64>, &Option<f64>)| Some((*kept)? - (*has)?);
-    let less: Vec<Option<f64>> = kept.iter().zip(has).map(less).collect();
-    let (mean_kept, mean_fair) = (mean(kept), mean(fair));
-    let not_its_own = mean(&less).min(mean_kept - mean_fair).max(0.0);
-    let own = mean_kept.min(mean_fair).max(1.0);
-    less.into_iter().map(|less| Some((less? - not_its_own) / own)).collect()
-}
-
-/// Of those that are there.
-fn mean(values: &[Option<f64>]) -> f64 {
-    let there: Vec<f64> = values.iter().copied().flatten().collect();
-    there.iter().sum::<f64>() / there.len().max(1) as f64
-}
-
-/// What flows of others lose, seed by seed: each of them, and on average those that are at a bottleneck; nothing where none is there. `fair` is
-/// the fair share of each flow, seed by seed.
-fn losses(flows: &[Flow], fair: &[Vec<Option<f64>>], beside: &[Run], usual: &[Run]) -> [Vec<Vec<f64>>; 2] {
-    let of =
-        |flow: &Flow, runs: &[Run]| runs.iter().map(|run| goodput_bps(run, &flow.name)).collect::<Vec<_>>();
-    let all: Vec<Vec<Option<f64>>> =
-        flows.iter().zip(fair).map(|(flow, fair)| loses(&of(flow, usual), &of(flow, beside), fair)).collect();
-    let together = |of: &[usize]| {
-        let at = |seed: usize| mean(&of.iter().map(|&flow| all[flow][seed]).collect::<Vec<_>>());
-        within_orders((0..beside.len()).map(at).collect())
-    };
-    let mut bottlenecks: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, flow) in flows.iter().enumerate() {
-        bottlenecks.entry(&flow.bottleneck).or_default().push(place);
-    }
-    let each = (0..flows.len()).map(|flow| together(&[flow])).collect();
-    [each, bottlenecks.values().map(|flows| together(flows)).collect()]
-}
-
 #[cfg(test)]
 mod tests {
-    use braid_results::Statistics;
-
     use super::*;
 
     #[test]
@@ -620,15 +528,6 @@ mod tests {
         assert_eq!(counts(1..=10), [(1, 5, false), (6, 10, true)]);
         assert_eq!(counts(101..=107), [(101, 104, false), (105, 107, true)]);
         assert_eq!(counts(3..=3), [(3, 3, false)]);
-    }
-
-    #[test]
-    fn what_the_order_of_flows_does_is_in_the_mean_of_a_loss_and_not_in_its_scatter() {
-        let losses = within_orders(vec![0.29, 0.3, 0.31, -0.11, -0.1, -0.09]);
-        let statistics = Statistics::of(&losses).unwrap();
-        assert!((statistics.mean - 0.1).abs() < 1e-9);
-        // Squares of 0.01 four times, and two means for six values.
-        assert!((statistics.sd.unwrap() - (4e-4_f64 / 4.0).sqrt()).abs() < 1e-9, "{statistics:?}");
     }
 
     #[test]
@@ -723,20 +622,6 @@ mod tests {
         assert_eq!(advice.rows.iter().map(|row| row.spec.as_str()).collect::<Vec<_>>(), ["lia", "cubic"]);
         let usual = &advice.rows[1];
         assert!(usual.is_usual() && usual.harm().unwrap().mean.abs() < 1e-12, "{usual:?}");
-    }
-
-    #[test]
-    fn what_a_flow_has_above_its_fair_share_is_not_its_own_to_lose() {
-        let loses = |kept: f64, has: f64| {
-            let each = |value: f64| [value - 1.0, value + 1.0].map(Some);
-            let losses = loses(&each(kept), &each(has), &[Some(60.0); 2]);
-            (losses[0].unwrap() * 100.0).round() as i32
-        };
-        // Of a fair share of 60.
-        assert_eq!([loses(90.0, 70.0), loses(90.0, 60.0), loses(90.0, 45.0)], [0, 0, 25]);
-        assert_eq!([loses(40.0, 30.0), loses(40.0, 50.0), loses(90.0, 96.0)], [25, -25, -10]);
-        let there_once = super::loses(&[None, Some(40.0)], &[None, Some(30.0)], &[None, Some(60.0)]);
-        assert_eq!(there_once, [None, Some(0.25)]);
     }
 
     #[test]

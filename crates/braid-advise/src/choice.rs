@@ -31,7 +31,7 @@ pub(crate) struct Figures {
     pub(crate) losses_at: Vec<Vec<f64>>,
     /// Whether it is what it is compared with: CUBIC, on one path of each bottleneck at most.
     pub(crate) usual: bool,
-    /// Whether it is uncoupled and has several subflows at one bottleneck.
+    /// Whether it has several subflows at one bottleneck, and is uncoupled or has more packets there at least than CUBIC on one path.
     pub(crate) several_shares: bool,
 }
 
@@ -113,7 +113,8 @@ impl Row {
     }
 
     /// Whether it is uncoupled with several subflows at one bottleneck, in a network that it may be: it has as many shares as subflows
-    /// there, though chance may make less of it in a simulation.
+    /// there, though chance may make less of it in a simulation. So has a coupled one whose subflows there have two packets each, and with
+    /// these more than CUBIC on one path: no window is smaller.
     pub fn has_several_shares(&self) -> bool {
         self.figures.iter().any(|figures| figures.several_shares)
     }

@@ -20,6 +20,8 @@ const USUAL: &str = "cubic";
 /// What unmodified Linux sends by; it costs coupled algorithms more than `minrtt` does, so advice for a router is made with it.
 const USUAL_SCHEDULER: &str = "linux";
 
+/// No algorithm makes a window smaller than so many packets but by a timeout (RFC 5681, section 3.1).
+const LEAST_WINDOW: f64 = 2.0;
 /// A connection that begins by chance does so up to so much later.
 const LATEST_NS: f64 = 20e9;
 /// The fractions of its multiples are spread over 0 to 1 as evenly as can be, however many they are.
@@ -313,11 +315,13 @@ impl Prepared {
             let with_seed: Vec<&Vec<Flow>> =
                 (seeds.first()..=seeds.last()).map(|seed| of_seed(&may_be, seed)).collect();
             let others = OtherFlows::of(&may_be, &with_seed);
+            let windows = world[0].0.windows(usual);
             for (place, row) in rows.iter_mut().enumerate() {
                 let (alone, beside) = runs_of(place);
                 let one_each = world.iter().all(|(world, _)| world.has_one_path_each(&row.only));
                 let is_usual = row.spec == USUAL && one_each;
-                let several_shares = !row.is_coupled && !one_each;
+                let several_shares =
+                    !one_each && (!row.is_coupled || world[0].0.has_too_many(&row.only, &windows));
                 let losses = others.lose(beside, usual);
                 row.add(Figures {
                     seeds: goodputs(name, alone, beside),
@@ -436,6 +440,31 @@ impl World {
         let cell = self.alone(only);
         let subflows = &cell.connections[self.asked].subflows;
         subflows.iter().all(|subflow| stays(subflow) && seen.insert(cell.bottleneck(&subflow.route)))
+    }
+
+    /// At each bottleneck how many packets the subflow there has on their way, on average.
+    fn windows(&self, runs: &[Run]) -> BTreeMap<usize, f64> {
+        let mut windows: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let connections = runs.iter().flat_map(|run| &run.connections).filter(|one| one.id == self.asked());
+        for subflow in connections.flat_map(|ours| &ours.subflows) {
+            let own = self.cell.connections[self.asked].subflows.iter().find(|own| own.name == subflow.id);
+            let bottleneck = self.cell.bottleneck(&own.expect("it is in the network's file").route);
+            windows.entry(bottleneck).or_default().extend(subflow.mean_cwnd);
+        }
+        let mean = |each: Vec<f64>| each.iter().sum::<f64>() / each.len().max(1) as f64;
+        windows.into_iter().map(|(bottleneck, each)| (bottleneck, mean(each))).collect()
+    }
+
+    /// Whether these are so many subflows at a bottleneck that they have more packets there than a single flow, whatever their algorithm.
+    fn has_too_many(&self, only: &[String], windows: &BTreeMap<usize, f64>) -> bool {
+        let cell = self.alone(only);
+        let mut counts: BTreeMap<usize, u32> = BTreeMap::new();
+        for subflow in &cell.connections[self.asked].subflows {
+            *counts.entry(cell.bottleneck(&subflow.route)).or_default() += 1;
+        }
+        counts.iter().any(|(bottleneck, &count)| {
+            windows.get(bottleneck).is_some_and(|&window| window < LEAST_WINDOW * f64::from(count))
+        })
     }
 
     /// With only these subflows, if any are named.
@@ -622,6 +651,24 @@ mod tests {
         assert_eq!(advice.rows.iter().map(|row| row.spec.as_str()).collect::<Vec<_>>(), ["lia", "cubic"]);
         let usual = &advice.rows[1];
         assert!(usual.is_usual() && usual.harm().unwrap().mean.abs() < 1e-12, "{usual:?}");
+    }
+
+    #[test]
+    fn subflows_that_have_more_packets_than_a_tcp_flow_at_least_are_several_shares_whatever_their_algorithm()
+    {
+        let several = |rate: &str| {
+            let mut text = beside(3).text.replace("rate = \"20mbit\"", &format!("rate = \"{rate}\""));
+            text.push_str("[link.near]\nrate = \"1gbit\"\nrtt = \"2ms\"\nqueue = \"1000p\"\n");
+            text = text.replace("queue = \"50p\"", "queue = \"5p\"").replace(
+                "route = [\"one\"]\n[connection.other-1]",
+                "route = [\"one\"]\n[connection.mp0.subflow.sf2]\nroute = [\"near\", \"one\"]\n[connection.other-1]",
+            );
+            let network = Source { name: "two".into(), text };
+            let advice = Question::new(network).candidates(["lia"]).seeds(2).ask().unwrap();
+            assert_eq!((advice.rows[0].spec.as_str(), advice.rows[0].is_usual()), ("lia", false));
+            advice.rows[0].has_several_shares()
+        };
+        assert_eq!([several("300kbit"), several("20mbit")], [true, false]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct Path {
     pub jitter_us: u32,
     /// It changes its bottleneck: between those of these paths, of which one may be itself.
     pub moves: Option<[usize; 2]>,
-    /// What a single flow of ours had there while no other of ours sent; none without a test.
+    /// What a single flow of ours had there while no other of ours sent; none without a test, and where that was next to nothing.
     pub single: Option<Single>,
     /// All that these flows may be, the most likely first, which they are thought to be; none where nothing else is thought of.
     pub may_be: Vec<MayBe>,

@@ -412,8 +412,13 @@ impl World {
         later.cell.warmup_ns += ns;
         let connection = &mut later.cell.connections[self.asked];
         connection.start_ns += ns;
-        for change in connection.subflows.iter_mut().flat_map(|subflow| &mut subflow.reroutes) {
-            change.at_ns += ns;
+        connection.stop_ns = connection.stop_ns.map(|stop_ns| stop_ns + ns);
+        for subflow in &mut connection.subflows {
+            subflow
+                .up
+                .iter_mut()
+                .for_each(|(from_ns, to_ns)| (*from_ns, *to_ns) = (*from_ns + ns, to_ns.saturating_add(ns)));
+            subflow.reroutes.iter_mut().for_each(|change| change.at_ns += ns);
         }
         later
     }
@@ -462,9 +467,9 @@ impl World {
         for subflow in &cell.connections[self.asked].subflows {
             *counts.entry(cell.bottleneck(&subflow.route)).or_default() += 1;
         }
-        counts.iter().any(|(bottleneck, &count)| {
-            windows.get(bottleneck).is_some_and(|&window| window < LEAST_WINDOW * f64::from(count))
-        })
+        let is_less = |window: &f64, count: u32| *window < LEAST_WINDOW * f64::from(count);
+        let mut several = counts.into_iter().filter(|(_, count)| *count > 1);
+        several.any(|(at, count)| windows.get(&at).is_some_and(|window| is_less(window, count)))
     }
 
     /// With only these subflows, if any are named.

@@ -31,7 +31,8 @@ pub(crate) struct Figures {
     pub(crate) losses_at: Vec<Vec<f64>>,
     /// Whether it is what it is compared with: CUBIC, on one path of each bottleneck at most.
     pub(crate) usual: bool,
-    /// Whether it has several subflows at one bottleneck, and is uncoupled or has more packets there at least than CUBIC on one path.
+    /// Whether it has several subflows at one bottleneck, and is uncoupled, or has more packets there at least than CUBIC on one path, or a queue
+    /// for each.
     pub(crate) several_shares: bool,
 }
 
@@ -114,7 +115,7 @@ impl Row {
 
     /// Whether it is uncoupled with several subflows at one bottleneck, in a network that it may be: it has as many shares as subflows
     /// there, though chance may make less of it in a simulation. So has a coupled one whose subflows there have two packets each, and with
-    /// these more than CUBIC on one path: no window is smaller.
+    /// these more than CUBIC on one path, for no window is smaller; or where each has a queue of its own, which is served in turn (`fq_codel`).
     pub fn has_several_shares(&self) -> bool {
         self.figures.iter().any(|figures| figures.several_shares)
     }

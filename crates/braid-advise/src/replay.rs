@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use braid_algorithms::Spec;
 use braid_results::metrics::{Available, fair_shares};
 use braid_results::{OK, Run};
-use braid_scenario::model::{Connection, Kind as Of, Scenario, Subflow, Traffic};
+use braid_scenario::model::{Connection, Discipline, Kind as Of, Scenario, Subflow, Traffic};
 use braid_scenario::{File, Source};
 use braid_study::{Cancel, Error, Event, Kind, Plan, Planned, Seeds, Study, load};
 
@@ -460,16 +460,21 @@ impl World {
         windows.into_iter().map(|(bottleneck, each)| (bottleneck, mean(each))).collect()
     }
 
-    /// Whether these are so many subflows at a bottleneck that they have more packets there than a single flow, whatever their algorithm.
+    /// Whether several of these are at a bottleneck where they have several shares whatever their algorithm: each has a queue of its own, which
+    /// is served in turn, or all of them have more packets there at least than a single flow.
     fn has_too_many(&self, only: &[String], windows: &BTreeMap<usize, f64>) -> bool {
         let cell = self.alone(only);
         let mut counts: BTreeMap<usize, u32> = BTreeMap::new();
         for subflow in &cell.connections[self.asked].subflows {
             *counts.entry(cell.bottleneck(&subflow.route)).or_default() += 1;
         }
+        let each_has_a_queue =
+            |at: usize| matches!(cell.links[at].forward.discipline, Discipline::FqCoDel(_));
         let is_less = |window: &f64, count: u32| *window < LEAST_WINDOW * f64::from(count);
         let mut several = counts.into_iter().filter(|(_, count)| *count > 1);
-        several.any(|(at, count)| windows.get(&at).is_some_and(|window| is_less(window, count)))
+        several.any(|(at, count)| {
+            each_has_a_queue(at) || windows.get(&at).is_some_and(|window| is_less(window, count))
+        })
     }
 
     /// With only these subflows, if any are named.
@@ -659,10 +664,9 @@ mod tests {
     }
 
     #[test]
-    fn subflows_that_have_more_packets_than_a_tcp_flow_at_least_are_several_shares_whatever_their_algorithm()
-    {
-        let several = |rate: &str| {
-            let mut text = beside(3).text.replace("rate = \"20mbit\"", &format!("rate = \"{rate}\""));
+    fn subflows_with_a_queue_each_or_more_packets_at_least_than_a_tcp_flow_are_several_shares() {
+        let several = |one: &str| {
+            let mut text = beside(3).text.replace("rate = \"20mbit\"", one);
             text.push_str("[link.near]\nrate = \"1gbit\"\nrtt = \"2ms\"\nqueue = \"1000p\"\n");
             text = text.replace("queue = \"50p\"", "queue = \"5p\"").replace(
                 "route = [\"one\"]\n[connection.other-1]",
@@ -673,7 +677,8 @@ mod tests {
             assert_eq!((advice.rows[0].spec.as_str(), advice.rows[0].is_usual()), ("lia", false));
             advice.rows[0].has_several_shares()
         };
-        assert_eq!([several("300kbit"), several("20mbit")], [true, false]);
+        assert_eq!([several("rate = \"300kbit\""), several("rate = \"20mbit\"")], [true, false]);
+        assert!(several("rate = \"20mbit\"\ndiscipline = \"fq-codel\""), "each has a queue of its own");
     }
 
     #[test]

@@ -256,7 +256,7 @@ fn harms_one(row: &Row) -> bool {
     !row.is_usual() && row.least_harm() > MOST_HARM
 }
 
-/// The network for a connection that begins ten seconds after others, and whose subflows join as the kernel does it, when the first is
+/// The network for a connection that begins ten seconds after others, or [later by chance](begun), and whose subflows join as the kernel does it, when the first is
 /// established: when they do is a matter of the host, and no test of the network can tell it.
 fn beside_others(network: &Source) -> Source {
     let later = |line: &str| match line {

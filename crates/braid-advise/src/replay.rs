@@ -11,6 +11,7 @@ use braid_study::{Cancel, Error, Event, Kind, Plan, Planned, Seeds, Study, load}
 
 use crate::choice::{Advice, Figures, Row, Seed};
 use crate::draw::Network;
+use crate::estimate::mean;
 use crate::losses::{Flow, OtherFlows, goodput_bps};
 
 /// Who is asked when nobody is named.
@@ -456,8 +457,7 @@ impl World {
             let bottleneck = self.cell.bottleneck(&own.expect("it is in the network's file").route);
             windows.entry(bottleneck).or_default().extend(subflow.mean_cwnd);
         }
-        let mean = |each: Vec<f64>| each.iter().sum::<f64>() / each.len().max(1) as f64;
-        windows.into_iter().map(|(bottleneck, each)| (bottleneck, mean(each))).collect()
+        windows.into_iter().map(|(bottleneck, each)| (bottleneck, mean(&each))).collect()
     }
 
     /// Whether several of these are at a bottleneck where they have several shares whatever their algorithm: each has a queue of its own, which

@@ -217,7 +217,8 @@ impl Measured {
             let rate_bps = self.together(&members);
             if self.is_bottleneck(&groups, place) {
                 let queue_s = members.iter().map(|&member| self.paths[member].queue_s).fold(0.0, f64::max);
-                writeln!(text, "\n[link.bottleneck-{}]\nrtt = \"0ms\"", place + 1)?;
+                let name = format!("bottleneck-{}", place + 1);
+                writeln!(text, "\n[link.{name}]\nrtt = \"0ms\"\njitter = \"{}us\"", packet_us(rate_bps))?;
                 write_queue(text, rate_bps, queue_s, path.discipline)?;
                 if path.others.flows > 0 {
                     let rtt_s =
@@ -297,6 +298,13 @@ fn write_queue(text: &mut String, rate_bps: f64, queue_s: f64, discipline: Disci
     writeln!(text, "discipline = \"{}\"", discipline.name())
 }
 
+/// How long a packet takes there. So much later, by chance, each arrives: else a flow whose packets come when one has just left finds room in
+/// every round, and another one never does, as long as their RTTs stay as they are to a part of a packet (Floyd and Jacobson 1992, "On
+/// Traffic Phase Effects in Packet-Switched Gateways").
+pub fn packet_us(rate_bps: f64) -> u64 {
+    (PACKET * 8.0 / rate_bps * 1e6).ceil() as u64
+}
+
 fn kbit(bps: f64) -> String {
     format!("{:.0}kbit", (bps / 1e3).max(1.0))
 }
@@ -358,6 +366,17 @@ mod tests {
             rates,
             [vec![20_000_000, 10_000_000, 5_000_000], vec![23_000_000, 10_000_000, 23_000_000]]
         );
+    }
+
+    #[test]
+    fn packets_leave_a_bottleneck_later_by_up_to_the_time_of_one_so_that_no_flow_keeps_its_place() {
+        let file = braid_scenario::load(&three(Sharing::Own).scenarios("here")[0], &[]).unwrap();
+        let cell = &file.cells[0];
+        let jitter_us = |subflow: &braid_scenario::model::Subflow| {
+            cell.links[cell.bottleneck(&subflow.route)].forward.jitter_ns / 1000
+        };
+        // 1500 bytes at 20, 10 and 5 Mbit/s.
+        assert_eq!(cell.connections[0].subflows.iter().map(jitter_us).collect::<Vec<_>>(), [600, 1200, 2400]);
     }
 
     #[test]

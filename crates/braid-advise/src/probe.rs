@@ -263,8 +263,8 @@ pub struct Evidence {
 
 /// Weights of [what a pair shows](Evidence::shows), and what there is to be overcome: by logistic regression over the pairs of 380
 /// random networks (examples/fit.py).
-const WEIGHTS: [f64; 5] = [-5.45, 3.78, -0.95, -3.66, 2.8];
-const BIAS: f64 = -5.93;
+const WEIGHTS: [f64; 5] = [-5.74, 4.28, -0.69, -4.24, 2.27];
+const BIAS: f64 = -6.12;
 /// Where each flow of a bottleneck has a queue of its own, a single flow differs by less than this from those of the crowd if it has the
 /// same bottleneck, and by more if not: by 0.4 at most and 1.2 at least, of 248 pairs of `case/5000` to 5799 and 9000 to 9199.
 const EQUAL: f64 = 0.8;

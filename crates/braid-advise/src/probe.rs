@@ -72,9 +72,9 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
     let evidence = evidence(names.len(), phases);
     let meetings = meetings(phases, &bases);
     let moving = moving::which(names.len(), &meetings);
-    let starves: Vec<bool> = (0..names.len()).map(|place| starves(&of(phases, &[place]).looks)).collect();
-    let pairs_told = told(&starves, &evidence, moving);
-    for (path, _) in paths.iter_mut().zip(&starves).filter(|(_, starves)| **starves) {
+    let carries: Vec<Carries> = (0..names.len()).map(|place| Carries::of(phases, place)).collect();
+    let pairs_told = told(&carries, &evidence, moving);
+    for (path, _) in paths.iter_mut().zip(&carries).filter(|(_, carries)| carries.starves) {
         path.single = None;
     }
     let mut measured = Measured { paths, pairs: pairs_told, together_bps: Vec::new() };
@@ -115,6 +115,27 @@ fn alone(place: usize, name: &str, phases: &[Phase], base_s: f64) -> Option<Path
         let path = (looks.len() > 1).then(|| Series::over(looks, flow, base_s).path(name, looks))??;
         Some(Path { single: (flows.len() == 1).then(|| single(looks, PHASE_S - BEGINNING_S)), ..path })
     })
+}
+
+/// What a path carries by itself.
+#[derive(Clone, Copy)]
+struct Carries {
+    /// Whether a single flow [starves] there.
+    starves: bool,
+    /// What a crowd has, on average, bits per second.
+    crowd_bps: f64,
+}
+
+impl Carries {
+    fn of(phases: &[Phase], place: usize) -> Self {
+        let crowds = crowds_of(phases, |path| path == place).map(|phase| mean_bps(&phase.looks, 0..CROWD));
+        Self { starves: starves(&of(phases, &[place]).looks), crowd_bps: mean(&crowds.collect::<Vec<_>>()) }
+    }
+
+    /// Whether both may have one bottleneck, by what crowds carry there.
+    fn is_like(self, other: &Self) -> bool {
+        ratio(self.crowd_bps, other.crowd_bps).abs() < CROWDS_DIFFER
+    }
 }
 
 /// Whether a single flow got next to nothing while it was alone: it waited for timeouts, and how long is chance.
@@ -273,6 +294,10 @@ const MOST: f64 = 6.0;
 /// Packets in an RTT, with what they wait. Where a single flow has less, a pair shows little: of nine such pairs that had one bottleneck six
 /// were told apart (`case/9200` to 9399).
 const STARVES: f64 = 0.5;
+/// By its logarithm: a path where one starves has no bottleneck of those where crowds carry three times as much, or a third. Of such paths
+/// alone at a bottleneck others carry 4 to 400 times as much, but for two; of those that share one 1.3 to 4.5 times, and less than three times some other
+/// of the same (`case/5000` to 5399).
+const CROWDS_DIFFER: f64 = 1.1;
 /// Where the odds are nearer to even than this, it is not known: 2.7 to 1.
 const SURE: f64 = 1.0;
 
@@ -354,9 +379,10 @@ fn meetings(phases: &[Phase], bases: &[f64]) -> Vec<Meeting> {
 
 /// The most likely groups of paths by all that is known of all pairs: who shares with one shares with all of its group. A pair is unknown
 /// where its groups are hardly apart, or a path hardly belongs to its group. One that is moving is apart from all. One that [starves] has the
-/// bottleneck of those with which it is most likely, however little that is: if it has its own, nothing is lost by leaving it alone.
-fn told(starves: &[bool], evidence: &[Evidence], moving: Option<usize>) -> Vec<Pair> {
-    let paths = starves.len();
+/// bottleneck of those with which it is most likely, however little that is, if crowds carry alike there: if it has its own, nothing is lost by
+/// leaving it alone.
+fn told(carries: &[Carries], evidence: &[Evidence], moving: Option<usize>) -> Vec<Pair> {
+    let paths = carries.len();
     let mut odds = vec![vec![0.0; paths]; paths];
     for pair in evidence {
         let apart = moving.is_some_and(|path| pair.has(path));
@@ -379,13 +405,18 @@ fn told(starves: &[bool], evidence: &[Evidence], moving: Option<usize>) -> Vec<P
         groups[one].extend(joins);
     }
     let moves = |group: &[usize]| moving.is_some_and(|path| group == [path]);
-    let joins = |group: &[usize]| matches!(group, [path] if starves[*path]) && !moves(group);
+    let joins = |group: &[usize]| matches!(group, [path] if carries[*path].starves) && !moves(group);
+    let is_like =
+        |path: usize, group: &[usize]| group.iter().any(|&other| carries[path].is_like(&carries[other]));
+    // Where all of them starve, the first of them.
     let host = |path: usize| {
-        let hosts = groups.iter().filter(|group| !joins(group) && !moves(group));
-        hosts.max_by(|one, other| between(&[path], one).total_cmp(&between(&[path], other)))
+        let alike = || groups.iter().filter(move |group| !moves(group) && is_like(path, group));
+        let hosts = alike().filter(|group| !joins(group));
+        let likeliest = hosts.max_by(|one, other| between(&[path], one).total_cmp(&between(&[path], other)));
+        likeliest.or_else(|| alike().next())
     };
     let group = |path: usize| groups.iter().find(|group| group.contains(&path)).expect("each path has one");
-    let home = |path: usize| if joins(group(path)) { host(path).unwrap_or(&groups[0]) } else { group(path) };
+    let home = |path: usize| if joins(group(path)) { host(path).unwrap_or(group(path)) } else { group(path) };
     let belongs = |path: usize| {
         let rest: Vec<usize> = group(path).iter().copied().filter(|&other| other != path).collect();
         between(&[path], &rest) >= SURE
@@ -585,8 +616,12 @@ mod tests {
         pairs(3).zip(odds).map(of).collect()
     }
 
+    fn carries(starves: bool, crowd_mbit: f64) -> Carries {
+        Carries { starves, crowd_bps: crowd_mbit * 1e6 }
+    }
+
     fn sharing_of(odds: &[f64]) -> Vec<Sharing> {
-        told(&[false; 3], &pairs_with(odds), None).iter().map(|pair| pair.sharing).collect()
+        told(&[carries(false, 10.0); 3], &pairs_with(odds), None).iter().map(|pair| pair.sharing).collect()
     }
 
     #[test]
@@ -604,7 +639,8 @@ mod tests {
     #[test]
     fn a_path_that_starves_has_the_bottleneck_of_those_with_which_it_is_most_likely() {
         let sharing_of = |starves: [bool; 3], odds: &[f64]| -> Vec<Sharing> {
-            told(&starves, &pairs_with(odds), None).iter().map(|pair| pair.sharing).collect()
+            let carries = starves.map(|starves| carries(starves, 10.0));
+            told(&carries, &pairs_with(odds), None).iter().map(|pair| pair.sharing).collect()
         };
         let apart = [-5.0, -4.0, -2.0];
         assert_eq!(sharing_of([false, false, true], &apart), [Sharing::Own, Sharing::Own, Sharing::Shared]);
@@ -615,12 +651,26 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_starves_has_no_bottleneck_where_crowds_carry_many_times_as_much() {
+        let apart = pairs_with(&[-5.0, -4.0, -2.0]);
+        let sharing_of = |crowds_mbit: [f64; 3], starves: [bool; 3]| -> Vec<Sharing> {
+            let carries: Vec<Carries> =
+                starves.into_iter().zip(crowds_mbit).map(|(starves, mbit)| carries(starves, mbit)).collect();
+            told(&carries, &apart, None).iter().map(|pair| pair.sharing).collect()
+        };
+        let last = [false, false, true];
+        assert_eq!(sharing_of([1.0, 10.0, 0.5], last), [Sharing::Own, Sharing::Shared, Sharing::Own]);
+        assert_eq!(sharing_of([10.0, 10.0, 0.5], last), [Sharing::Own; 3]);
+        assert_eq!(sharing_of([0.5, 10.0, 0.5], [true; 3]), [Sharing::Own, Sharing::Shared, Sharing::Own]);
+    }
+
+    #[test]
     fn a_path_that_moves_has_no_bottleneck_of_its_own_but_those_of_others() {
         let three = ["wifi", "lte", "eth"].map(str::to_owned);
         let works: Flow = (10.0, |at_s| saw(at_s, 1.7));
         let all: Vec<Phase> = phases(3).iter().map(|on| phase(on, &vec![works; on.len()])).collect();
         let mut measured = estimate(&three, &all).unwrap();
-        measured.pairs = told(&[false; 3], &pairs_with(&[-5.0, 1.0, -0.5]), Some(2));
+        measured.pairs = told(&[carries(false, 10.0); 3], &pairs_with(&[-5.0, 1.0, -0.5]), Some(2));
         assert_eq!(measured.pairs.iter().filter(|pair| pair.sharing == Sharing::Own).count(), 3);
         measured.paths[2].moves = Some([1, 0]);
         let source = &measured.scenarios("moves")[0];

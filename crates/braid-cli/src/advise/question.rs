@@ -21,7 +21,7 @@ pub(crate) const MORE: &str = "Examples:\n  \
     Each candidate is simulated alone and beside a TCP flow at each bottleneck; CUBIC on one path of each bottleneck is always one. \
     What it brings is the geometric mean of both goodputs. It takes too much if other flows at a bottleneck lose more than 10 % on \
     average against that CUBIC, or one of them more than 20 %; what a flow has above its fair share is not its own to lose. The advice is the candidate that brings most of those that do not, by \
-    which they certainly (95 %) lose no more than 15 %, if it certainly brings more than that CUBIC, and 3 % more on average; else that \
+    which they certainly (95 %) lose no more than 15 %, if it brings 3 % more than that CUBIC, on average; else that \
     CUBIC.\n\n\
     It speaks of what is sent from where it runs. It is young: docs/guides/advise.md says how often it was right in random networks. Exit code: 0 done, 1 a run failed, 2 wrong usage or input.";
 

@@ -20,7 +20,7 @@
 //! | `only=moving` | what the path shows that looks most as if it changed its bottleneck, for `fit.py` |
 //! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
 //!
-//! In each network `case/N` all candidates are simulated, too. The choice does harm if there certainly (95 %) others lose too much, by the
+//! In each network `case/N`, [without phase effects](without_phases), all candidates are simulated, too. The choice does harm if there certainly (95 %) others lose too much, by the
 //! measure of advice itself, and it is not CUBIC on one path of each bottleneck; it is right if it does not, and its utility is within 5 %
 //! of that of the best candidate that has one share and by which they do not on average. `any` is its utility against the best of several
 //! shares, too. `harm` is what a flow certainly loses. `seeds` is how many it took until that was certain, 32 at most.

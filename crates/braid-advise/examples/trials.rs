@@ -18,6 +18,7 @@
 //! | `only=why` | each candidate in the network and in what was measured of it |
 //! | `only=evidence` | what each pair of paths shows in a test, for `fit.py` |
 //! | `only=moving` | what the path shows that looks most as if it changed its bottleneck, for `fit.py` |
+//! | `only=scatter` | what a single flow has on each path, and how long its packets wait: by how much both differ from run to run |
 //! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
 //!
 //! In each network `case/N`, [without phase effects](without_phases), all candidates are simulated, too. The choice does harm if there certainly (95 %) others lose too much, by the
@@ -35,11 +36,12 @@ use std::process::ExitCode;
 use std::{env, fmt, fs};
 
 use braid_advise::{
-    Advice, Discipline, MOST_HARM, Measured, Network, Others, Question, Row, Sharing, estimate, packet_us,
-    probe, rehearse,
+    Advice, Discipline, MOST_HARM, Measured, Network, Others, Question, Row, Sharing, Single, estimate,
+    packet_us, probe, rehearse,
 };
 use braid_algorithms::Spec;
-use braid_results::measure::SubflowCounts;
+use braid_results::Run;
+use braid_results::measure::{Measurements, SubflowCounts};
 use braid_scenario::model::{self, Loss, QueueLimit, Scenario, Traffic};
 use braid_scenario::{Source, case, load};
 use braid_study::{Cancel, Error, Planned, Seeds, Study};
@@ -485,6 +487,7 @@ fn says_only(number: u64, network: &Source, options: &Options) -> bool {
         "evidence" => print_evidence(number, network),
         "moving" => print_moving(number, network),
         "paths" => print_paths(number, network),
+        "scatter" => print_scatter(number, network),
         "sharing" => {
             let found = measured(network, options).map(|measured| sharing(&measured, network));
             println!("{number},{},{}", case::kind(number), found.unwrap_or_else(|reason| reason));
@@ -509,6 +512,36 @@ fn print_paths(number: u64, network: &Source) {
             told.name,
             queue.name(),
             told.discipline.name()
+        );
+    }
+}
+
+/// Of each path who is there, and of a single flow the standard deviations, by logarithms, of what it has and of how long its packets wait.
+fn print_scatter(number: u64, network: &Source) {
+    let cell = load(network, &[]).expect("cases are right").cells.remove(0);
+    let alone: Vec<Vec<usize>> = (0..cell.connections[0].subflows.len()).map(|place| vec![place]).collect();
+    let Ok(runs) = play(network, &alone, SEEDS) else { return };
+    for place in 0..alone.len() {
+        let singles: Vec<Single> = runs.iter().map(|phases| phases[place].single()).collect();
+        let scatter = |of: fn(&Single) -> f64| {
+            let logarithms: Vec<f64> = singles.iter().map(|single| of(single).max(1e-9).ln()).collect();
+            let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+            let squares = logarithms.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
+            (squares / (logarithms.len() - 1) as f64).sqrt()
+        };
+        let bottleneck = |one: &model::Connection, place: usize| cell.bottleneck(&one.subflows[place].route);
+        let there = |one: &&model::Connection| bottleneck(one, 0) == bottleneck(&cell.connections[0], place);
+        let who = |one: &model::Connection| match one.traffic {
+            Traffic::Bulk => one.cc.clone().unwrap_or_default(),
+            _ => "web".to_owned(),
+        };
+        let others = cell.connections[1..].iter().filter(there).map(who);
+        println!(
+            "{number};{};{};{:.3};{:.3}",
+            case::kind(number),
+            others.collect::<Vec<_>>().join("+"),
+            scatter(|single| single.bps),
+            scatter(Single::waits_s)
         );
     }
 }
@@ -539,14 +572,26 @@ fn print_for_fit(number: u64, is_so: bool, shows: &[f64]) {
 
 /// The network, and what the phases of a test show there.
 fn test(network: &Source) -> Result<(Scenario, Vec<probe::Phase>), String> {
-    let mut file = load(network, &[]).map_err(|error| error.to_string())?;
-    let cell = file.cells[0].clone();
+    let cell = load(network, &[]).map_err(|error| error.to_string())?.cells.remove(0);
     let phases = probe::phases(cell.connections[0].subflows.len());
-    file.cells = vec![rehearse::play(&cell, &phases)];
+    Ok((cell, play(network, &phases, 99..=99)?.remove(0)))
+}
+
+/// What these phases show, seed by seed.
+fn play(
+    network: &Source,
+    phases: &[Vec<usize>],
+    seeds: impl Into<Seeds>,
+) -> Result<Vec<Vec<probe::Phase>>, String> {
+    let mut file = load(network, &[]).map_err(|error| error.to_string())?;
+    file.cells = vec![rehearse::play(&file.cells[0], phases)];
     let planned = Planned { file, specs: vec![Spec::parse("cubic").expect("it comes with Braid")] };
-    let study = Study::new(Vec::<String>::new()).planned(planned).seeds(99..=99);
+    let study = Study::new(Vec::<String>::new()).planned(planned).seeds(seeds);
     let plan = study.check().map_err(|error| error.to_string())?;
     let results = plan.execution().samples().collect().map_err(|error| error.to_string())?;
-    let measurements = results.measurements()[0].as_ref().ok_or_else(|| results.runs()[0].status.clone())?;
-    Ok((cell, rehearse::seen(measurements, &phases)))
+    let of_run = |(measured, run): (&Option<Measurements>, &Run)| {
+        let measured = measured.as_ref().ok_or_else(|| run.status.clone())?;
+        Ok(rehearse::seen(measured, phases))
+    };
+    results.measurements().iter().zip(results.runs()).map(of_run).collect()
 }

@@ -3,8 +3,9 @@
 //! What counts is what the connection met: a path on which somebody else sends, too, carries what was left to us.
 
 use std::fmt;
+use std::ops::AddAssign;
 
-use crate::measured::{Discipline, JITTER_US, Measured, Others, Pair, Path, Sharing};
+use crate::measured::{Discipline, JITTER_US, Measured, Others, PACKET, Pair, Path, Sharing};
 
 /// Looks are this far apart at most, seconds; the smoothed RTT has a memory of some eight packets, so that more of them say
 /// nothing new.
@@ -17,6 +18,8 @@ const WINDOW_S: f64 = 1.0;
 const STANDS_S: f64 = 0.003;
 /// What a quarter of all packets, and more, meets is not seldom.
 const SELDOM: f64 = 0.25;
+/// No more is taken to be lost at random, as a share.
+pub(crate) const MOST_LOSS: f64 = 0.2;
 /// Delays of one queue, seen from two paths, differ at most by this share of their mean...
 const ALIKE: f64 = 0.3;
 /// ...and go up and down together; by their correlation.
@@ -136,13 +139,12 @@ impl Series {
         if !self.base_s.is_finite() || rate_bps < 1000.0 {
             return None;
         }
-        let queue_s = quantile(&self.waits, 0.95);
         Some(Path {
             name: name.to_owned(),
             rate_bps,
             rtt_s: self.base_s,
-            queue_s,
-            loss: self.random_loss(looks, queue_s),
+            queue_s: self.queue_s(),
+            loss: self.random_loss(looks),
             discipline: Discipline::DropTail,
             others: Others::cubic(0),
             others_rtt: 1.0,
@@ -153,49 +155,62 @@ impl Series {
         })
     }
 
-    /// Of the packets that it sends, the share that the queue is not the cause of the loss of: that of those that are sent where packets
-    /// wait less than half as long as they do when the queue is full. Where that is seldom, it is taken for all that are lost so.
-    fn random_loss(&self, looks: &[Look], queue_s: f64) -> f64 {
-        let [low, all] = self.lost(looks, queue_s);
-        let of = if low.sent > SELDOM * all.sent { low.sent } else { all.sent };
-        (low.lost / of.max(1.0)).min(0.2)
+    /// How long packets wait when the queue is full.
+    fn queue_s(&self) -> f64 {
+        quantile(&self.waits, 0.95)
+    }
+
+    /// Of the packets that it sends, the share that the queue is not the cause of the loss of.
+    fn random_loss(&self, looks: &[Look]) -> f64 {
+        let Packets { sent, lost } = self.sent_at_random(looks);
+        (lost / sent.max(1.0)).min(MOST_LOSS)
+    }
+
+    /// The packets that are sent, and lost, where the queue is not the cause: where packets wait less than half as long as they do when it is full.
+    /// Where that is seldom, what is lost so is taken for what is lost at random of all.
+    pub(crate) fn sent_at_random(&self, looks: &[Look]) -> Packets {
+        let [low, all] = self.lost(looks);
+        Packets { sent: if low.sent > SELDOM * all.sent { low.sent } else { all.sent }, ..low }
     }
 
     /// The same, of what is lost: 0 to 1.
     pub(crate) fn at_random(&self, looks: &[Look]) -> f64 {
-        let queue_s = quantile(&self.waits, 0.95);
-        let [_, all] = self.lost(looks, queue_s);
-        (self.random_loss(looks, queue_s) * all.sent / all.lost.max(1.0)).min(1.0)
+        let [_, all] = self.lost(looks);
+        (self.random_loss(looks) * all.sent / all.lost.max(1.0)).min(1.0)
     }
 
     /// Packets that are sent and lost where packets wait less than half as long as they do when the queue is full, and in all.
-    fn lost(&self, looks: &[Look], queue_s: f64) -> [Packets; 2] {
+    fn lost(&self, looks: &[Look]) -> [Packets; 2] {
+        let queue_s = self.queue_s();
         let mut counts = [Packets::default(); 2];
         let [low, all] = &mut counts;
         for at in 1..looks.len() {
             let [before, now] = [at - 1, at].map(|at| looks[at].subflows[self.place]);
-            let lost = now.retransmissions.saturating_sub(before.retransmissions) as f64;
-            let sent = now.bytes.saturating_sub(before.bytes) as f64 / 1500.0;
-            all.add(sent, lost);
+            let packets = Packets {
+                sent: now.bytes.saturating_sub(before.bytes) as f64 / PACKET,
+                lost: now.retransmissions.saturating_sub(before.retransmissions) as f64,
+            };
+            *all += packets;
             // Where it waits at most just before and just after.
             if self.waits[at].max(self.waits[at - 1]) < (0.5 * queue_s).max(STANDS_S) {
-                low.add(sent, lost);
+                *low += packets;
             }
         }
         counts
     }
 }
 
+/// Packets that are sent, and those of them that are lost.
 #[derive(Clone, Copy, Default)]
-struct Packets {
-    sent: f64,
-    lost: f64,
+pub(crate) struct Packets {
+    pub(crate) sent: f64,
+    pub(crate) lost: f64,
 }
 
-impl Packets {
-    fn add(&mut self, sent: f64, lost: f64) {
-        self.sent += sent;
-        self.lost += lost;
+impl AddAssign for Packets {
+    fn add_assign(&mut self, more: Self) {
+        self.sent += more.sent;
+        self.lost += more.lost;
     }
 }
 

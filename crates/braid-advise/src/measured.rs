@@ -58,6 +58,16 @@ pub struct Single {
     pub bps: f64,
     /// Over so many seconds.
     pub time_s: f64,
+    /// How long its packets wait meanwhile, on average, longer than the one that waits least; seconds.
+    pub wait_s: f64,
+}
+
+impl Single {
+    /// How long its packets wait, and half a millisecond, so that next to nothing is not far from nothing.
+    #[must_use]
+    pub fn waits_s(&self) -> f64 {
+        self.wait_s + 0.0005
+    }
 }
 
 /// Flows of others that may be there.

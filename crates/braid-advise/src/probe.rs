@@ -3,7 +3,9 @@
 //! Where two paths have one bottleneck, the crowd leaves the single flow little, also where others send; both carry as much when
 //! they are alone; and packets wait equally long on both, at the same time. None of these is certain, so they are weighed.
 
-use crate::estimate::{Look, Series, TooLittle, correlation, deviation, mean, quantile, rate_bps, rates_bps};
+use crate::estimate::{
+    Look, MOST_LOSS, Packets, Series, TooLittle, correlation, deviation, mean, quantile, rate_bps, rates_bps,
+};
 use crate::measured::{Discipline, Measured, PACKET, Pair, Path, Sharing, Single};
 use crate::moving::{self, Meeting};
 use crate::others::Shows;
@@ -20,6 +22,9 @@ pub const PAUSE_S: f64 = 0.7;
 /// Flows of a crowd. Two flows leave each two thirds of what it had beside one of somebody else's, which chance does, too; nine
 /// leave it a fifth.
 const CROWD: usize = 8;
+/// In so many losses each path is like all of its bottleneck: of what one loses at random in a test there are few, so how many is chance, and
+/// mostly it is the bottleneck that loses them.
+const LIKE_ALL: f64 = 5.0;
 /// Looks by which one path may see the queue later than the other.
 const LAG: usize = 5;
 /// Waits that differ by less are alike, seconds: jitter.
@@ -34,6 +39,14 @@ pub struct Phase {
     pub looks: Vec<Look>,
     /// Looks in the beginning, when flows fill the queue whatever it drops later.
     pub beginning: Vec<Look>,
+}
+
+impl Phase {
+    /// What its first flow has, and how long its packets wait.
+    #[must_use]
+    pub fn single(&self) -> Single {
+        single(&self.looks, PHASE_S - BEGINNING_S)
+    }
 }
 
 /// The flows that send at the same time, each by the place of its path: one on each path alone, then a crowd on one and a single flow on
@@ -110,10 +123,11 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
 /// What a path is like where a flow has it alone; if that carried next to nothing, by chance, where one meets a crowd on another path.
 fn alone(place: usize, name: &str, phases: &[Phase], base_s: f64) -> Option<Path> {
     let has_one = |phase: &&Phase| phase.flows.iter().filter(|&&path| path == place).count() == 1;
-    phases.iter().filter(has_one).find_map(|Phase { flows, looks, .. }| {
+    phases.iter().filter(has_one).find_map(|phase| {
+        let Phase { flows, looks, .. } = phase;
         let flow = flows.iter().position(|&path| path == place)?;
         let path = (looks.len() > 1).then(|| Series::over(looks, flow, base_s).path(name, looks))??;
-        Some(Path { single: (flows.len() == 1).then(|| single(looks, PHASE_S - BEGINNING_S)), ..path })
+        Some(Path { single: (flows.len() == 1).then(|| phase.single()), ..path })
     })
 }
 
@@ -170,9 +184,10 @@ fn see_bottlenecks(measured: &mut Measured, phases: &[Phase], bases: &[f64]) -> 
             path.others = others[0].others;
             path.may_be.clone_from(&others);
             path.discipline = discipline;
-            if discipline != Discipline::DropTail {
-                path.loss = 0.0;
-            }
+            path.loss = match discipline {
+                Discipline::DropTail => random_loss(phases, bases, has, place),
+                _ => 0.0,
+            };
         }
     }
     for (place, path) in measured.paths.iter_mut().enumerate() {
@@ -193,6 +208,37 @@ fn see_bottlenecks(measured: &mut Measured, phases: &[Phase], bases: &[f64]) -> 
         (vec![one, other], bps)
     };
     pairs(groups.len()).map(together).collect()
+}
+
+/// The share of the packets of a path that are lost at random: by what it loses itself, and as if it had lost [a few](LIKE_ALL) more as all paths of
+/// its bottleneck do.
+fn random_loss(phases: &[Phase], bases: &[f64], has: impl Fn(usize) -> bool + Copy, place: usize) -> f64 {
+    let own = sent_at_random(phases, bases, has, |path| path == place);
+    let all = sent_at_random(phases, bases, has, has);
+    if all.lost == 0.0 {
+        return 0.0;
+    }
+    let like_all_sent = LIKE_ALL * all.sent / all.lost;
+    ((own.lost + LIKE_ALL) / (own.sent + like_all_sent)).min(MOST_LOSS)
+}
+
+/// What single flows of these paths send, and lose at random, where no other of ours is at their bottleneck.
+fn sent_at_random(
+    phases: &[Phase],
+    bases: &[f64],
+    has: impl Fn(usize) -> bool,
+    of: impl Fn(usize) -> bool,
+) -> Packets {
+    let mut packets = Packets::default();
+    for Phase { flows, looks, .. } in phases {
+        let there: Vec<usize> = (0..flows.len()).filter(|&flow| has(flows[flow])).collect();
+        if let [flow] = there[..]
+            && of(flows[flow])
+        {
+            packets += Series::over(looks, flow, bases[flows[flow]]).sent_at_random(looks);
+        }
+    }
+    packets
 }
 
 /// Where a crowd is on one of these paths.
@@ -257,7 +303,14 @@ pub(crate) fn single(looks: &[Look], most_s: f64) -> Single {
     // Times of looks are not exact.
     let within = looks.partition_point(|look| since_s(look) < most_s + 0.01);
     let looks = &looks[..within];
-    Single { bps: mean_bps(looks, 0..1), time_s: looks.last().map_or(0.0, since_s) }
+    let rtts_s: Vec<f64> = looks.iter().map(|look| look.subflows[0].srtt_s).collect();
+    let known = looks.iter().flat_map(|look| [look.subflows[0].min_rtt_s, look.subflows[0].srtt_s]);
+    let least_s = known.filter(|&rtt_s| rtt_s > 0.0).fold(f64::INFINITY, f64::min);
+    Single {
+        bps: mean_bps(looks, 0..1),
+        time_s: looks.last().map_or(0.0, since_s),
+        wait_s: (mean(&rtts_s) - least_s).max(0.0),
+    }
 }
 
 fn mean_bps(looks: &[Look], places: std::ops::Range<usize>) -> f64 {
@@ -570,6 +623,32 @@ mod tests {
         let (none, rate_bps) = others(5);
         assert!(none == 0 && (rate_bps / 19e6 - 1.0).abs() < 0.02, "{none}, {rate_bps}");
         assert_eq!(others(200).0, 1, "it loses nothing");
+    }
+
+    #[test]
+    fn what_is_lost_at_random_is_nearly_that_of_all_paths_of_a_bottleneck() {
+        // Where packets hardly wait, but now and then; only on the first path.
+        let alone: Flow = (10.0, |at_s| 0.05 * (at_s / 1.7).fract().powi(4));
+        let both = [flows_of((19.0, alone.1)), vec![alone]].concat();
+        let mut phases = vec![phase(&[0], &[alone]), phase(&[1], &[alone])];
+        phases.extend([crowd(0, 1), crowd(1, 0)].map(|places| phase(&places, &both)));
+        for (number, look) in phases[0].looks.iter_mut().enumerate() {
+            look.subflows[0].retransmissions = (number / 12) as u64;
+        }
+        let loss = |one: fn(usize) -> bool, place| {
+            let bases = bases(2, &phases);
+            random_loss(&phases, &bases, one, place)
+        };
+        let (first, second) = (loss(|_| true, 0), loss(|_| true, 1));
+        assert!(first > second && first < 3.0 * second, "{first} and {second}");
+        assert_eq!(loss(|path| path == 1, 1), 0.0, "by itself it loses nothing");
+    }
+
+    #[test]
+    fn packets_wait_longer_than_that_which_waits_least() {
+        let single = phase(&[0], &[(10.0, |at_s| saw(at_s, 1.7))]).single();
+        assert!((single.bps / 10e6 - 1.0).abs() < 0.01, "{single:?}");
+        assert!((single.wait_s - 0.035).abs() < 0.002, "0.02 s at least, and half of 0.03 more: {single:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use braid_study::{Cancel, Error, Event, Kind, Planned, Study};
 
 use crate::draw::{DRAWS, Network};
 use crate::estimate::{Look, Seen};
-use crate::measured::{Measured, PACKET};
+use crate::measured::{Measured, PACKET, Single};
 use crate::probe::{BEGINNING_S, PAUSE_S, PHASE_S, Phase, single};
 
 /// So many are drawn at a time, until enough are like the test, or so many in all.
@@ -25,6 +25,9 @@ const PACKETS: f64 = 2e8;
 /// What a single flow has in a phase is by chance more or less: the standard deviation of its logarithm between runs of one network, 0.10
 /// beside one CUBIC flow, 0.15 and 0.17 beside two CUBIC or Reno flows, 0.17 beside BBR.
 const CHANCE: f64 = 0.15;
+/// The same of how long its packets wait: below this of four fifths of all flows beside CUBIC, Reno or BBR, and 0.3 beside nobody or web pages
+/// (`trials -- 5100..5139 only=scatter`).
+const CHANCE_WAIT: f64 = 0.2;
 /// So many have to be like the test, by the effective size of a weighted sample (Kish). Where fewer are, chance is taken for greater.
 const FEWEST: f64 = 40.0;
 const GREATER: f64 = 1.2;
@@ -90,7 +93,7 @@ impl Measured {
         (0..groups.len()).map(members).collect()
     }
 
-    /// How far each of these is from the test at the bottleneck of these paths: the sum of squares of what a single flow has, by its logarithm.
+    /// How far each of these is from the test at the bottleneck of these paths: the sum over the single flows.
     fn far(
         &self,
         drawn: &[Self],
@@ -117,15 +120,22 @@ impl Measured {
         let far = |(measured, run): (&Option<Measurements>, &braid_results::Run)| {
             let message = || Error::new(Kind::Failed, format!("a run failed: {}", run.status));
             let singles = seen(measured.as_ref().ok_or_else(message)?, &phases);
-            let apart = |(phase, &place): (&Phase, &usize)| {
+            let far_from_test = |(phase, &place): (&Phase, &usize)| {
                 let had = self.paths[place].single.expect("all members tell");
-                let has = single(&phase.looks, had.time_s);
-                (has.bps.max(1.0) / had.bps.max(1.0)).ln().powi(2)
+                apart(single(&phase.looks, had.time_s), had)
             };
-            Ok(singles.iter().zip(members).map(apart).sum())
+            Ok(singles.iter().zip(members).map(far_from_test).sum())
         };
         results.measurements().iter().zip(results.runs()).map(far).collect()
     }
+}
+
+/// How far a single flow is from another: the sum of squares of what they have, and of how long their packets wait, by logarithms, in units of
+/// what chance makes of what they have.
+fn apart(one: Single, other: Single) -> f64 {
+    let has = (one.bps.max(1.0) / other.bps.max(1.0)).ln();
+    let waits = (one.waits_s() / other.waits_s()).ln();
+    has.powi(2) + (CHANCE / CHANCE_WAIT * waits).powi(2)
 }
 
 /// How much each counts that is so far from the test, where the nearest counts 1.
@@ -286,7 +296,7 @@ mod tests {
             others_rtt: 1.0,
             jitter_us: JITTER_US,
             moves: None,
-            single: Some(Single { bps: single_mbit * 1e6, time_s: 11.9 }),
+            single: Some(Single { bps: single_mbit * 1e6, time_s: 11.9, wait_s: 0.02 }),
             may_be: may_be.into(),
         };
         Measured { paths: vec![path], pairs: Vec::new(), together_bps: Vec::new() }
@@ -312,6 +322,21 @@ mod tests {
         assert!(five > 4 * one, "{one} and {five}");
         let [one, five] = others(&beside_one_or_five(3.0).networks("here"));
         assert!(one > 10 && five > 10, "without it both are as likely: {one} and {five}");
+    }
+
+    #[test]
+    fn flows_are_apart_by_what_they_have_and_by_how_long_they_wait() {
+        let single =
+            |mbit: f64, wait_ms: f64| Single { bps: mbit * 1e6, time_s: 12.0, wait_s: wait_ms / 1e3 };
+        let is_apart = |one: Single| apart(one, single(9.0, 20.0)) / (CHANCE * CHANCE);
+        assert_eq!(is_apart(single(9.0, 20.0)), 0.0);
+        // What chance makes of each: one standard deviation.
+        let [more, longer] = [9.0 * CHANCE.exp(), 20.5 * CHANCE_WAIT.exp() - 0.5];
+        assert!((is_apart(single(more, 20.0)) - 1.0).abs() < 1e-9);
+        assert!((is_apart(single(9.0, longer)) - 1.0).abs() < 1e-9);
+        assert!((is_apart(single(more, longer)) - 2.0).abs() < 1e-9);
+        let nothing = |wait_ms| apart(single(9.0, wait_ms), single(9.0, 0.0)) / (CHANCE * CHANCE);
+        assert!(nothing(0.1) < 1.0, "a tenth of a millisecond is nothing");
     }
 
     #[test]

@@ -291,7 +291,9 @@ fn write_access(
 ) -> std::fmt::Result {
     let access_bps = ETHERNET_BPS.max(10.0 * rate_bps);
     writeln!(text, "\n[link.{name}]\nrate = \"{}\"\nqueue = \"10000p\"", kbit(access_bps))?;
-    writeln!(text, "rtt = \"{:.0}us\"\njitter = \"{jitter_us}us\"", (rtt_s * 1e6).max(200.0))?;
+    // The jitter of the bottleneck makes each RTT longer by the time of a packet on average: half of it each way.
+    let rtt_us = (rtt_s * 1e6 - packet_us(rate_bps) as f64).max(200.0);
+    writeln!(text, "rtt = \"{rtt_us:.0}us\"\njitter = \"{jitter_us}us\"")?;
     if loss > 0.0 { writeln!(text, "loss = \"{:.4}%\"", 100.0 * loss) } else { Ok(()) }
 }
 
@@ -387,6 +389,22 @@ mod tests {
         };
         // 1500 bytes at 20, 10 and 5 Mbit/s.
         assert_eq!(cell.connections[0].subflows.iter().map(jitter_us).collect::<Vec<_>>(), [600, 1200, 2400]);
+    }
+
+    #[test]
+    fn an_rtt_is_on_average_as_long_as_it_was_measured() {
+        let measured = three(Sharing::Own);
+        let file = braid_scenario::load(&measured.scenarios("here")[0], &[]).unwrap();
+        let cell = &file.cells[0];
+        for (path, subflow) in measured.paths.iter().zip(&cell.connections[0].subflows) {
+            let of_link = |&link: &usize| {
+                let both = [&cell.links[link].forward, &cell.links[link].reverse];
+                both.map(|one| one.delay_ns + one.jitter_ns / 2).iter().sum::<u64>()
+            };
+            let mean_ms = subflow.route.iter().map(of_link).sum::<u64>() as f64 / 1e6;
+            // Besides the jitter that everybody has.
+            assert!((mean_ms - 1e3 * path.rtt_s - 0.1).abs() < 0.01, "{}: {mean_ms} ms", path.name);
+        }
     }
 
     #[test]

@@ -232,10 +232,11 @@ fn sent_at_random(
     let mut packets = Packets::default();
     for Phase { flows, looks, .. } in phases {
         let there: Vec<usize> = (0..flows.len()).filter(|&flow| has(flows[flow])).collect();
-        if let [flow] = there[..]
-            && of(flows[flow])
-        {
-            packets += Series::over(looks, flow, bases[flows[flow]]).sent_at_random(looks);
+        match there[..] {
+            [flow] if of(flows[flow]) => {
+                packets += Series::over(looks, flow, bases[flows[flow]]).sent_at_random(looks);
+            }
+            _ => {}
         }
     }
     packets

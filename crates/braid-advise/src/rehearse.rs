@@ -130,8 +130,8 @@ impl Measured {
     }
 }
 
-/// How far a single flow is from another: the sum of squares of what they have, and of how long their packets wait, by logarithms, in units of
-/// what chance makes of what they have.
+/// How far a single flow is from another: the sum of the squares of how much what they have differs, and how long their packets wait, by
+/// logarithms. What chance makes of either counts the same: the square of `CHANCE`.
 fn apart(one: Single, other: Single) -> f64 {
     let has = (one.bps.max(1.0) / other.bps.max(1.0)).ln();
     let waits = (one.waits_s() / other.waits_s()).ln();

@@ -434,7 +434,7 @@ fn tell(measured: &mut Measured, cell: &Scenario, truth: &[String]) {
             let flows: Vec<&model::Connection> = cell.connections.iter().filter(there).collect();
             path.others = match flows.first().and_then(|flow| flow.cc.as_deref()) {
                 Some("bbr") => Others::bbr(),
-                Some("reno") => Others { flows: flows.len(), cc: "reno" },
+                Some("reno") => Others::reno(flows.len()),
                 _ => Others::cubic(flows.len()),
             };
             // Nothing else is drawn.

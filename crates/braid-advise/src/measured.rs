@@ -19,6 +19,9 @@ const MEASURED_S: u32 = 35;
 const CHANGES_S: u32 = 10;
 /// What hardly anybody is without, microseconds.
 pub(crate) const JITTER_US: u32 = 100;
+/// Web pages: their median size, and the standard deviation of its logarithm, as in `case/N`.
+const PAGE_BYTES: f64 = 40_000.0;
+const PAGE_SIGMA: f64 = 1.2;
 /// No shorter queue is assumed, packets.
 const SHORTEST_QUEUE: f64 = 5.0;
 
@@ -95,17 +98,29 @@ pub struct Others {
     pub flows: usize,
     /// Their congestion control.
     pub cc: &'static str,
+    /// Each sends web pages, so many bits per second on average; `None` where it takes what it gets.
+    pub pages_bps: Option<u64>,
 }
 
 impl Others {
     /// So many that behave as CUBIC does.
     pub fn cubic(flows: usize) -> Self {
-        Self { flows, cc: "cubic" }
+        Self { flows, cc: "cubic", pages_bps: None }
+    }
+
+    /// So many that behave as Reno does.
+    pub fn reno(flows: usize) -> Self {
+        Self { flows, cc: "reno", pages_bps: None }
     }
 
     /// One that behaves as BBR does.
     pub fn bbr() -> Self {
-        Self { flows: 1, cc: "bbr" }
+        Self { flows: 1, cc: "bbr", pages_bps: None }
+    }
+
+    /// Web pages, so many bits per second on average.
+    pub fn pages(bps: u64) -> Self {
+        Self { flows: 1, cc: "cubic", pages_bps: Some(bps) }
     }
 
     /// Whether they behave as BBR does.
@@ -262,6 +277,9 @@ impl Measured {
                     path.others.cc,
                     n = place + 1
                 )?;
+                if let Some(bps) = path.others.pages_bps {
+                    write_pages(text, bps)?;
+                }
             }
         }
         Ok(())
@@ -297,6 +315,16 @@ fn write_access(
     if loss > 0.0 { writeln!(text, "loss = \"{:.4}%\"", 100.0 * loss) } else { Ok(()) }
 }
 
+/// Traffic of web pages: they come by chance, and their sizes differ much.
+fn write_pages(text: &mut String, bps: u64) -> std::fmt::Result {
+    let mean_bytes = PAGE_BYTES * (PAGE_SIGMA * PAGE_SIGMA / 2.0).exp();
+    let every_us = mean_bytes * 8.0 / bps as f64 * 1e6;
+    writeln!(
+        text,
+        "traffic = {{ kind = \"poisson\", every = \"{every_us:.0}us\", size = {{ kind = \"lognormal\", median = \"{PAGE_BYTES}B\", sigma = {PAGE_SIGMA} }} }}"
+    )
+}
+
 fn write_queue(text: &mut String, rate_bps: f64, queue_s: f64, discipline: Discipline) -> std::fmt::Result {
     let packets = packets(queue_s, rate_bps);
     writeln!(text, "rate = \"{}\"\nqueue = \"{packets:.0}p\"", kbit(rate_bps))?;
@@ -327,6 +355,8 @@ fn packets(queue_s: f64, rate_bps: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use braid_scenario::model::{Spread, Traffic};
+
     use super::*;
 
     fn path(name: &str, mbit: f64, rtt_ms: f64) -> Path {
@@ -378,6 +408,20 @@ mod tests {
             rates,
             [vec![20_000_000, 10_000_000, 5_000_000], vec![23_000_000, 10_000_000, 23_000_000]]
         );
+    }
+
+    #[test]
+    fn web_pages_of_others_load_a_bottleneck_by_as_much_as_they_are_said_to() {
+        let mut measured = three(Sharing::Own);
+        measured.paths[1].others = Others::pages(2_000_000);
+        let file = braid_scenario::load(&measured.scenarios("here")[0], &[]).unwrap();
+        let [_, pages] = &file.cells[0].connections[..] else { panic!("the connection and pages") };
+        let Traffic::Poisson { every_ns, size: Spread::Lognormal { median, sigma }, .. } = pages.traffic
+        else {
+            panic!("{pages:?}")
+        };
+        let mean_bytes = median * (sigma * sigma / 2.0).exp();
+        assert!((mean_bytes * 8.0 / (every_ns as f64 / 1e9) / 2e6 - 1.0).abs() < 0.01, "{pages:?}");
     }
 
     #[test]

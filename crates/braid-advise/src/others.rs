@@ -1,6 +1,7 @@
 //! Who else sends at a bottleneck, by what a test shows of it: all that it may be, each with how likely it is.
 //!
-//! Nobody, so many CUBIC or Reno flows, or a BBR flow. How much values scatter is from the bottlenecks of `case/5100` to 5299.
+//! Nobody, so many CUBIC or Reno flows, a BBR flow, or web pages. How much values scatter is from the bottlenecks of `case/5100` to 5299,
+//! beside pages of `case/5000` to 5299.
 
 use crate::measured::{Discipline, MayBe, Others};
 
@@ -10,9 +11,16 @@ const HELD_DOWN: f64 = 0.7;
 const ROOM: f64 = 1.05;
 /// Beside one BBR a crowd may carry all but a tenth, or a seventh of it.
 const ROOM_BBR: [f64; 2] = [1.1, 7.0];
-/// How usual they are, for one CUBIC: BBR by the census of 2019 (on 22 % of web sites; CUBIC on 36 %), Reno is assumed.
+/// How usual they are, for one CUBIC: BBR by the census of 2019 (on 22 % of web sites; CUBIC on 36 %), Reno and pages are assumed.
 const USUAL_BBR: f64 = 0.6;
 const USUAL_RENO: f64 = 0.35;
+const USUAL_PAGES: f64 = 1.0;
+/// Web pages load so many bits per second, any of these as likely, within these shares of a bottleneck. Those that load less are as good as
+/// nobody.
+const PAGES_BPS: [u64; 5] = [300_000, 600_000, 1_200_000, 2_400_000, 4_800_000];
+const LOAD: [f64; 2] = [0.03, 1.0];
+/// A crowd never finds a bottleneck quite without them, by so much of their load.
+const ROOM_PAGES: f64 = 0.2;
 /// Reno takes so much of the share of a CUBIC flow, in the median.
 const SHARE_RENO: f64 = 0.8;
 /// No more flows of others are looked for.
@@ -27,10 +35,22 @@ const LESS_CUBIC: f64 = 0.25;
 const LESS_RENO: f64 = 0.35;
 const LESS_EQUAL: f64 = 0.12;
 const LESS_BBR: [Scatter; 1] = [scatter(1.0, 1.5, 0.65)];
-/// How much the rate of a crowd varies, of its mean, by its logarithm: a thirtieth, or a tenth beside web pages; beside BBR, that probes, a
-/// sixth.
-const VARIES: [Scatter; 2] = [scatter(0.7, -3.4, 0.7), scatter(0.3, -2.3, 0.7)];
+/// How much the rate of a crowd varies, of its mean, by its logarithm: where nobody else is, hardly; beside others a thirtieth, or a tenth if
+/// there are web pages, too, and now and then less; beside BBR, that probes, a sixth.
+const VARIES_NOBODY: [Scatter; 2] = [scatter(0.6, -6.9, 0.8), scatter(0.4, -3.8, 1.0)];
+const VARIES: [Scatter; 3] = [scatter(0.65, -3.4, 0.7), scatter(0.3, -2.3, 0.7), scatter(0.05, -5.5, 1.5)];
 const VARIES_BBR: [Scatter; 1] = [scatter(1.0, -1.8, 0.75)];
+
+/// Beside web pages of this load a single flow has what they leave, and less: they come in slow start, and it backs off.
+fn less_beside_pages(load: f64) -> Scatter {
+    let less = -1.4 * (1.0 - load.min(0.85)).ln();
+    scatter(1.0, less, 0.05 + 0.25 * less)
+}
+
+/// The rate of a crowd varies by two thirds of their load, or a fifth if that is much.
+fn varies_beside_pages(load: f64) -> Scatter {
+    scatter(1.0, (load.ln() - 0.35).min(-1.6), 0.4)
+}
 
 /// What a test shows of a bottleneck.
 #[derive(Clone, Copy, Debug)]
@@ -60,12 +80,12 @@ impl Shows {
         let less = (ROOM * self.crowd_bps / self.single_bps.max(1.0)).ln();
         let varies = self.varies.max(1e-3).ln();
         let steady = likely(&VARIES, varies);
-        let several = |cc, usual: f64, share: f64, deviation: f64| {
+        let several = |of: fn(usize) -> Others, usual: f64, share: f64, deviation: f64| {
             (1..=MOST_OTHERS).map(move |flows| {
                 let has = scatter(1.0, (1.0 + share * flows as f64).ln(), deviation);
                 // The more, the rarer.
                 let weight = usual * steady * likely(&[has], less) / (flows * flows) as f64;
-                MayBe { others: Others { flows, cc }, weight, room: [ROOM; 2] }
+                MayBe { others: of(flows), weight, room: [ROOM; 2] }
             })
         };
         let bbr = MayBe {
@@ -73,9 +93,18 @@ impl Shows {
             weight: USUAL_BBR * likely(&VARIES_BBR, varies) * likely(&LESS_BBR, less),
             room: ROOM_BBR,
         };
-        let mut all = vec![nobody(steady * likely(&LESS_NOBODY, less)), bbr];
-        all.extend(several("cubic", 1.0, 1.0, LESS_CUBIC));
-        all.extend(several("reno", USUAL_RENO, SHARE_RENO, LESS_RENO));
+        let pages = |bps: u64| {
+            let load = bps as f64 / self.crowd_bps.max(1.0);
+            let shows =
+                likely(&[less_beside_pages(load)], less) * likely(&[varies_beside_pages(load)], varies);
+            let weight = USUAL_PAGES / PAGES_BPS.len() as f64 * shows;
+            let is = (LOAD[0]..LOAD[1]).contains(&load);
+            is.then(|| MayBe { others: Others::pages(bps), weight, room: [1.0 + ROOM_PAGES * load; 2] })
+        };
+        let mut all = vec![nobody(likely(&VARIES_NOBODY, varies) * likely(&LESS_NOBODY, less)), bbr];
+        all.extend(PAGES_BPS.into_iter().filter_map(pages));
+        all.extend(several(Others::cubic, 1.0, 1.0, LESS_CUBIC));
+        all.extend(several(Others::reno, USUAL_RENO, SHARE_RENO, LESS_RENO));
         likeliest(all)
     }
 
@@ -151,6 +180,12 @@ mod tests {
     #[test]
     fn a_rate_that_varies_is_that_beside_bbr() {
         assert_eq!(most_likely(2.0, 9.0, 0.2), Others::bbr());
+    }
+
+    #[test]
+    fn a_rate_that_varies_by_a_part_of_what_a_single_flow_lacks_is_that_beside_web_pages() {
+        assert_eq!(most_likely(8.4, 10.0, 0.08), Others::pages(1_200_000));
+        assert_eq!(most_likely(97.0, 100.0, 0.001), Others::cubic(0), "so few pages are as nobody");
     }
 
     #[test]

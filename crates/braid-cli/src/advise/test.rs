@@ -126,9 +126,10 @@ fn early(discipline: Discipline) -> String {
 /// `, 2 flows of others (70 %)`: who is most likely there, and how likely that is.
 fn others(may_be: &[MayBe]) -> String {
     let Some(MayBe { others, weight, .. }) = may_be.first() else { return String::new() };
-    let said = match (others.flows, others.is_bbr()) {
+    let said = match (others.flows, others.pages_bps) {
         (0, _) => "nobody else".to_owned(),
-        (_, true) => "1 flow of others that looks like BBR".to_owned(),
+        (_, Some(bps)) => format!("web pages of others, {:.1} Mbit/s on average", bps as f64 / 1e6),
+        (1, _) if others.is_bbr() => "1 flow of others that looks like BBR".to_owned(),
         (1, _) => "1 flow of others".to_owned(),
         (flows, _) => format!("{flows} flows of others"),
     };

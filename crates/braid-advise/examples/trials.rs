@@ -18,7 +18,7 @@
 //! | `only=why` | each candidate in the network and in what was measured of it |
 //! | `only=evidence` | what each pair of paths shows in a test, for `fit.py` |
 //! | `only=moving` | what the path shows that looks most as if it changed its bottleneck, for `fit.py` |
-//! | `only=scatter` | what a single flow has on each path, and how long its packets wait: by how much both differ from run to run |
+//! | `only=scatter` | what a single flow has on each path, and eight, and how long their packets wait: by how much both differ from run to run |
 //! | `keep=FOLDER` | keeps what was simulated there, so that it goes on where it was ended |
 //!
 //! In each network `case/N`, [without phase effects](without_phases), all candidates are simulated, too. The choice does harm if there certainly (95 %) others lose too much, by the
@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use std::{env, fmt, fs};
 
 use braid_advise::{
-    Advice, Discipline, MOST_HARM, Measured, Network, Others, Question, Row, Sharing, Single, estimate,
+    Advice, Discipline, Had, MOST_HARM, Measured, Network, Others, Question, Row, Sharing, estimate,
     packet_us, probe, rehearse,
 };
 use braid_algorithms::Spec;
@@ -516,15 +516,19 @@ fn print_paths(number: u64, network: &Source) {
     }
 }
 
-/// Of each path who is there, and of a single flow the standard deviations, by logarithms, of what it has and of how long its packets wait.
+/// Of each path who is there, and of a single flow and a crowd the standard deviations, by logarithms, of what they have and of how long their
+/// packets wait.
 fn print_scatter(number: u64, network: &Source) {
     let cell = load(network, &[]).expect("cases are right").cells.remove(0);
-    let alone: Vec<Vec<usize>> = (0..cell.connections[0].subflows.len()).map(|place| vec![place]).collect();
-    let Ok(runs) = play(network, &alone, SEEDS) else { return };
-    for place in 0..alone.len() {
-        let singles: Vec<Single> = runs.iter().map(|phases| phases[place].single()).collect();
-        let scatter = |of: fn(&Single) -> f64| {
-            let logarithms: Vec<f64> = singles.iter().map(|single| of(single).max(1e-9).ln()).collect();
+    let paths = cell.connections[0].subflows.len();
+    let of_each = |flows: usize| (0..paths).map(move |place| vec![place; flows]);
+    let phases: Vec<Vec<usize>> = of_each(1).chain(of_each(probe::CROWD)).collect();
+    let Ok(runs) = play(network, &phases, SEEDS) else { return };
+    for (turn, phase) in phases.iter().enumerate() {
+        let place = phase[0];
+        let all: Vec<Had> = runs.iter().map(|phases| phases[turn].had()).collect();
+        let scatter = |of: fn(&Had) -> f64| {
+            let logarithms: Vec<f64> = all.iter().map(|had| of(had).max(1e-9).ln()).collect();
             let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
             let squares = logarithms.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
             (squares / (logarithms.len() - 1) as f64).sqrt()
@@ -537,11 +541,12 @@ fn print_scatter(number: u64, network: &Source) {
         };
         let others = cell.connections[1..].iter().filter(there).map(who);
         println!(
-            "{number};{};{};{:.3};{:.3}",
+            "{number};{};{};{};{:.3};{:.3}",
             case::kind(number),
+            phase.len(),
             others.collect::<Vec<_>>().join("+"),
-            scatter(|single| single.bps),
-            scatter(Single::waits_s)
+            scatter(|had| had.bps),
+            scatter(Had::waits_s)
         );
     }
 }

@@ -92,11 +92,15 @@ impl Measured {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
         let mut drawn = self.clone();
         let groups = self.groups(false);
+        let mut early = vec![0.0; groups.len()];
         for (place, path) in drawn.paths.iter_mut().enumerate() {
             if groups[place] != place {
                 continue;
             }
-            let rate = about(RATE, &mut random) * draw_others(path, &mut random);
+            let rate = about(RATE, &mut random);
+            let (carries, drops_early) = draw_others(path, &mut random);
+            let rate = rate * carries;
+            early[place] = drops_early;
             path.rate_bps *= rate;
             for (places, bps) in &mut drawn.together_bps {
                 if groups[places[0]] == place {
@@ -111,9 +115,9 @@ impl Measured {
         let rtt = about(RTT, &mut random);
         let jitter_us = draw_jitter(&mut random);
         for place in (0..groups.len()).filter(|&place| groups[place] == place) {
-            let discipline = draw_discipline(self.paths[place].discipline, &mut random);
+            let discipline = draw_discipline(self.paths[place].discipline, early[place], &mut random);
             let there = drawn.paths.iter_mut().zip(&groups).filter(|(_, group)| **group == place);
-            there.for_each(|(path, _)| path.discipline = discipline);
+            there.for_each(|(path, _)| path.take_discipline(discipline));
         }
         for path in &mut drawn.paths {
             path.rtt_s *= rtt;
@@ -136,15 +140,27 @@ impl Measured {
     }
 }
 
-/// Who is there, and what the bottleneck carries then, of what it is thought to.
-fn draw_others(path: &mut Path, random: &mut Xoshiro256PlusPlus) -> f64 {
-    let Ok(which) = WeightedIndex::new(path.may_be.iter().map(|one| one.weight)) else { return 1.0 };
+impl Path {
+    /// Its queue does this. If it drops early though it was told not to, it is longer than it was thought, and what it drops was taken for
+    /// losses at random.
+    fn take_discipline(&mut self, discipline: Discipline) {
+        if self.discipline == Discipline::DropTail && discipline != Discipline::DropTail {
+            self.queue_s = self.early_queue_s;
+            self.loss = 0.0;
+        }
+        self.discipline = discipline;
+    }
+}
+
+/// Who is there. What the bottleneck carries then, of what it is thought to, and how likely its queue drops early though it is told not to.
+fn draw_others(path: &mut Path, random: &mut Xoshiro256PlusPlus) -> (f64, f64) {
+    let Ok(which) = WeightedIndex::new(path.may_be.iter().map(|one| one.weight)) else { return (1.0, 0.0) };
     let one = path.may_be[which.sample(random)];
     path.others = one.others;
     path.others.pages_bps = path.others.pages_bps.map(|bps| (bps as f64 * about(LOAD, random)) as u64);
     let [least, most] = one.room.map(f64::ln);
     let between: f64 = StandardUniform.sample(random);
-    (least + (most - least) * between).exp() / path.may_be[0].middle()
+    ((least + (most - least) * between).exp() / path.may_be[0].middle(), one.early)
 }
 
 /// How late packets come, where they do.
@@ -154,12 +170,14 @@ fn draw_jitter(random: &mut Xoshiro256PlusPlus) -> Option<u32> {
     (is < LATE).then(|| (least * (most / least).powf(much)) as u32)
 }
 
-/// What a queue does that is told to do this.
-fn draw_discipline(told: Discipline, random: &mut Xoshiro256PlusPlus) -> Discipline {
+/// What a queue does that is told to do this, or so likely drops early.
+fn draw_discipline(told: Discipline, early: f64, random: &mut Xoshiro256PlusPlus) -> Discipline {
     let is: f64 = StandardUniform.sample(random);
     match told {
         Discipline::Red if is < TAKEN_FOR_THE_OTHER => Discipline::CoDel,
         Discipline::CoDel if is < TAKEN_FOR_THE_OTHER => Discipline::Red,
+        Discipline::DropTail if is < 0.5 * early => Discipline::Red,
+        Discipline::DropTail if is < early => Discipline::CoDel,
         told => told,
     }
 }
@@ -176,14 +194,15 @@ mod tests {
 
     fn two(sharing: Sharing) -> Measured {
         let may_be = vec![
-            MayBe { others: Others::cubic(1), weight: 3.0, room: [1.05; 2] },
-            MayBe { others: Others::bbr(), weight: 1.0, room: [1.1, 7.0] },
+            MayBe { others: Others::cubic(1), weight: 3.0, room: [1.05; 2], early: 0.0 },
+            MayBe { others: Others::bbr(), weight: 1.0, room: [1.1, 7.0], early: 0.0 },
         ];
         let path = |name: &str| Path {
             name: name.into(),
             rate_bps: 20e6,
             rtt_s: 0.02,
             queue_s: 0.05,
+            early_queue_s: 0.05,
             loss: 0.0,
             discipline: Discipline::DropTail,
             others: Others::cubic(1),
@@ -194,7 +213,12 @@ mod tests {
             may_be: may_be.clone(),
         };
         let pairs = vec![Pair { one: 0, other: 1, sharing }];
-        Measured { paths: vec![path("wifi"), path("lte")], pairs, together_bps: vec![(vec![0, 1], 20e6)] }
+        Measured {
+            paths: vec![path("wifi"), path("lte")],
+            pairs,
+            together_bps: vec![(vec![0, 1], 20e6)],
+            crowds: Vec::new(),
+        }
     }
 
     #[test]
@@ -255,6 +279,21 @@ mod tests {
         assert!((100..165).contains(&with_codel(Discipline::Red)), "a third of 400 expected");
         assert!((235..300).contains(&with_codel(Discipline::CoDel)), "two thirds of 400 expected");
         assert_eq!(with_codel(Discipline::DropTail), 0);
+    }
+
+    #[test]
+    fn what_drops_early_though_it_is_told_not_to_has_a_longer_queue_and_no_losses_at_random() {
+        let mut measured = two(Sharing::Own);
+        for path in &mut measured.paths {
+            (path.loss, path.early_queue_s) = (0.01, 0.2);
+            path.may_be.iter_mut().filter(|one| one.others.is_bbr()).for_each(|one| one.early = 1.0);
+        }
+        for number in 0..DRAWS {
+            let path = &measured.draw(number).paths[0];
+            let early = path.discipline != Discipline::DropTail;
+            assert_eq!(early, path.others.is_bbr());
+            assert_eq!([early; 2], [path.loss == 0.0, path.queue_s > 0.1], "{path:?}");
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub fn estimate(names: &[String], looks: &[Look]) -> Result<Measured, TooLittle>
             pairs.push(Pair { one, other, sharing: sharing(&series[one], &series[other]) });
         }
     }
-    let mut measured = Measured { paths, pairs, together_bps: Vec::new() };
+    let mut measured = Measured { paths, pairs, together_bps: Vec::new(), crowds: Vec::new() };
     for unknown_share in [false, true] {
         let groups = measured.groups(unknown_share);
         for first in 0..groups.len() {
@@ -144,6 +144,7 @@ impl Series {
             rate_bps,
             rtt_s: self.base_s,
             queue_s: self.queue_s(),
+            early_queue_s: self.queue_s(),
             loss: self.random_loss(looks),
             discipline: Discipline::DropTail,
             others: Others::cubic(0),

@@ -37,5 +37,5 @@ mod replay;
 pub use choice::{ALIKE, Advice, GREAT_HARM, MOST_HARM, Row, SURE_HARM};
 pub use draw::Network;
 pub use estimate::{Look, Seen, TooLittle, estimate};
-pub use measured::{Discipline, MayBe, Measured, Others, Pair, Path, Sharing, Single, packet_us};
+pub use measured::{Discipline, Had, MayBe, Measured, Others, Pair, Path, Sharing, packet_us};
 pub use replay::{CANDIDATES, Question};

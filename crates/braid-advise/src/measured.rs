@@ -36,6 +36,8 @@ pub struct Path {
     pub rtt_s: f64,
     /// How long packets wait where its queue is full, seconds.
     pub queue_s: f64,
+    /// The same where it is so only in the beginning of a crowd, for it drops early, whatever it is told to do.
+    pub early_queue_s: f64,
     /// Share of the packets that are lost though the queue is not full, 0 to 1.
     pub loss: f64,
     /// What decides which packets are lost there.
@@ -49,15 +51,15 @@ pub struct Path {
     /// It changes its bottleneck: between those of these paths, of which one may be itself.
     pub moves: Option<[usize; 2]>,
     /// What a single flow of ours had there while no other of ours sent; none without a test, and where that was next to nothing.
-    pub single: Option<Single>,
+    pub single: Option<Had>,
     /// All that these flows may be, the most likely first, which they are thought to be; none where nothing else is thought of.
     pub may_be: Vec<MayBe>,
 }
 
-/// What a single flow has, after its beginning.
+/// What a single flow has, or a crowd, after its beginning.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Single {
-    /// On average, bits per second.
+pub struct Had {
+    /// All of its flows together, on average, bits per second.
     pub bps: f64,
     /// Over so many seconds.
     pub time_s: f64,
@@ -65,7 +67,7 @@ pub struct Single {
     pub wait_s: f64,
 }
 
-impl Single {
+impl Had {
     /// How long its packets wait, and half a millisecond, so that next to nothing is not far from nothing.
     #[must_use]
     pub fn waits_s(&self) -> f64 {
@@ -82,6 +84,8 @@ pub struct MayBe {
     pub weight: f64,
     /// What the bottleneck carries then, of what a crowd of ours does: at least and at most.
     pub room: [f64; 2],
+    /// How likely its queue drops early then, though it is told to drop what does not fit.
+    pub early: f64,
 }
 
 impl MayBe {
@@ -186,6 +190,9 @@ pub struct Measured {
     pub pairs: Vec<Pair>,
     /// What several paths carry together at the same time, bits per second, by the places of those that share.
     pub together_bps: Vec<(Vec<usize>, f64)>,
+    /// What a crowd of ours had at each bottleneck, by the places of all flows of ours that were there: those of the crowd, and a single one
+    /// where there was no test without it. None without a test.
+    pub crowds: Vec<(Vec<usize>, Had)>,
 }
 
 impl Measured {
@@ -365,6 +372,7 @@ mod tests {
             rate_bps: mbit * 1e6,
             rtt_s: rtt_ms / 1e3,
             queue_s: 0.05,
+            early_queue_s: 0.05,
             loss: 0.001,
             discipline: Discipline::DropTail,
             others: Others::cubic(0),
@@ -380,7 +388,7 @@ mod tests {
         let paths = vec![path("wifi", 20.0, 10.0), path("lte", 10.0, 50.0), path("eth0", 5.0, 5.0)];
         let pair = |one, other, sharing| Pair { one, other, sharing };
         let pairs = vec![pair(0, 1, Sharing::Own), pair(0, 2, sharing), pair(1, 2, Sharing::Own)];
-        Measured { paths, pairs, together_bps: vec![(vec![0, 2], 23e6)] }
+        Measured { paths, pairs, together_bps: vec![(vec![0, 2], 23e6)], crowds: Vec::new() }
     }
 
     fn bottlenecks(source: &Source) -> Vec<(usize, u64)> {

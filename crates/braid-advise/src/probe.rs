@@ -3,10 +3,12 @@
 //! Where two paths have one bottleneck, the crowd leaves the single flow little, also where others send; both carry as much when
 //! they are alone; and packets wait equally long on both, at the same time. None of these is certain, so they are weighed.
 
+use std::ops::Range;
+
 use crate::estimate::{
     Look, MOST_LOSS, Packets, Series, TooLittle, correlation, deviation, mean, quantile, rate_bps, rates_bps,
 };
-use crate::measured::{Discipline, Measured, PACKET, Pair, Path, Sharing, Single};
+use crate::measured::{Discipline, Had, Measured, PACKET, Pair, Path, Sharing};
 use crate::moving::{self, Meeting};
 use crate::others::Shows;
 use crate::queue::{self, Crowd};
@@ -21,7 +23,7 @@ pub const PAUSE_S: f64 = 0.7;
 
 /// Flows of a crowd. Two flows leave each two thirds of what it had beside one of somebody else's, which chance does, too; nine
 /// leave it a fifth.
-const CROWD: usize = 8;
+pub const CROWD: usize = 8;
 /// In so many losses each path is like all of its bottleneck: of what one loses at random in a test there are few, so how many is chance, and
 /// mostly it is the bottleneck that loses them.
 const LIKE_ALL: f64 = 5.0;
@@ -42,10 +44,32 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// What its first flow has, and how long its packets wait.
+    /// What its crowd has, or its single flow, and how long its packets wait.
     #[must_use]
-    pub fn single(&self) -> Single {
-        single(&self.looks, PHASE_S - BEGINNING_S)
+    pub fn had(&self) -> Had {
+        self.had_within(PHASE_S - BEGINNING_S)
+    }
+
+    /// The same, within so many seconds.
+    pub(crate) fn had_within(&self, most_s: f64) -> Had {
+        let since_s = |look: &Look| look.at_s - self.looks[0].at_s;
+        // Times of looks are not exact.
+        let within = self.looks.partition_point(|look| since_s(look) < most_s + 0.01);
+        let looks = &self.looks[..within];
+        let seen = || looks.iter().flat_map(|look| &look.subflows[self.ours()]);
+        let rtts_s: Vec<f64> = seen().map(|seen| seen.srtt_s).collect();
+        let known = seen().flat_map(|seen| [seen.min_rtt_s, seen.srtt_s]);
+        let least_s = known.filter(|&rtt_s| rtt_s > 0.0).fold(f64::INFINITY, f64::min);
+        Had {
+            bps: mean_bps(looks, self.ours()),
+            time_s: looks.last().map_or(0.0, since_s),
+            wait_s: (mean(&rtts_s) - least_s).max(0.0),
+        }
+    }
+
+    /// The places of a crowd's flows, or that of the single flow.
+    fn ours(&self) -> Range<usize> {
+        0..if self.flows.len() > 1 { CROWD } else { 1 }
     }
 }
 
@@ -90,7 +114,7 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
     for (path, _) in paths.iter_mut().zip(&carries).filter(|(_, carries)| carries.starves) {
         path.single = None;
     }
-    let mut measured = Measured { paths, pairs: pairs_told, together_bps: Vec::new() };
+    let mut measured = Measured { paths, pairs: pairs_told, together_bps: Vec::new(), crowds: Vec::new() };
     if let Some(path) = moving {
         let odds = |other: usize| {
             let pair = evidence.iter().find(|pair| pair.has(path) && pair.has(other));
@@ -100,6 +124,9 @@ pub fn estimate(names: &[String], phases: &[Phase]) -> Result<Measured, TooLittl
         measured.paths[path].moves = Some(moving::between(path, &groups, odds, &meetings));
     }
     measured.together_bps = see_bottlenecks(&mut measured, phases, &bases);
+    let groups = measured.groups(false);
+    measured.crowds =
+        (0..groups.len()).filter_map(|first| crowd_at(phases, |path| groups[path] == first)).collect();
     // What more than two carry is what the best two of them do.
     for unknown_share in [false, true] {
         let groups = measured.groups(unknown_share);
@@ -127,7 +154,7 @@ fn alone(place: usize, name: &str, phases: &[Phase], base_s: f64) -> Option<Path
         let Phase { flows, looks, .. } = phase;
         let flow = flows.iter().position(|&path| path == place)?;
         let path = (looks.len() > 1).then(|| Series::over(looks, flow, base_s).path(name, looks))??;
-        Some(Path { single: (flows.len() == 1).then(|| phase.single()), ..path })
+        Some(Path { single: (flows.len() == 1).then(|| phase.had()), ..path })
     })
 }
 
@@ -193,6 +220,7 @@ fn see_bottlenecks(measured: &mut Measured, phases: &[Phase], bases: &[f64]) -> 
     for (place, path) in measured.paths.iter_mut().enumerate() {
         let crowds: Vec<Crowd> =
             crowds_of(phases, |path| path == place).map(|phase| meets(phase, bases)).collect();
+        path.early_queue_s = path.queue_s.max(queue::full_s(Discipline::Red, &crowds));
         path.queue_s = path.queue_s.max(queue::full_s(path.discipline, &crowds));
         if groups.iter().filter(|&&group| group == groups[place]).count() == 1 {
             path.rate_bps = path.rate_bps.max(carry[place]);
@@ -298,23 +326,18 @@ fn bases(paths: usize, phases: &[Phase]) -> Vec<f64> {
     bases
 }
 
-/// What a single flow has within so many seconds.
-pub(crate) fn single(looks: &[Look], most_s: f64) -> Single {
-    let since_s = |look: &Look| look.at_s - looks[0].at_s;
-    // Times of looks are not exact.
-    let within = looks.partition_point(|look| since_s(look) < most_s + 0.01);
-    let looks = &looks[..within];
-    let rtts_s: Vec<f64> = looks.iter().map(|look| look.subflows[0].srtt_s).collect();
-    let known = looks.iter().flat_map(|look| [look.subflows[0].min_rtt_s, look.subflows[0].srtt_s]);
-    let least_s = known.filter(|&rtt_s| rtt_s > 0.0).fold(f64::INFINITY, f64::min);
-    Single {
-        bps: mean_bps(looks, 0..1),
-        time_s: looks.last().map_or(0.0, since_s),
-        wait_s: (mean(&rtts_s) - least_s).max(0.0),
-    }
+/// What a crowd of the first of these paths has, if a single flow of ours is elsewhere; else beside it. On average over all such phases.
+fn crowd_at(phases: &[Phase], has: impl Fn(usize) -> bool + Copy) -> Option<(Vec<usize>, Had)> {
+    let there = |phase: &Phase| phase.flows.iter().copied().filter(|&path| has(path)).collect::<Vec<usize>>();
+    let flows = crowds_of(phases, has).map(there).min_by_key(Vec::len)?;
+    let had: Vec<Had> =
+        crowds_of(phases, has).filter(|phase| there(phase) == flows).map(Phase::had).collect();
+    let of = |value: fn(&Had) -> f64| mean(&had.iter().map(value).collect::<Vec<_>>());
+    let all = Had { bps: of(|had| had.bps), time_s: of(|had| had.time_s), wait_s: of(|had| had.wait_s) };
+    Some((flows, all))
 }
 
-fn mean_bps(looks: &[Look], places: std::ops::Range<usize>) -> f64 {
+fn mean_bps(looks: &[Look], places: Range<usize>) -> f64 {
     let [first, .., last] = looks else { return 0.0 };
     let bytes = |look: &Look| look.subflows[places.clone()].iter().map(|seen| seen.bytes).sum::<u64>();
     (bytes(last) - bytes(first)) as f64 * 8.0 / (last.at_s - first.at_s)
@@ -595,6 +618,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_crowd_has_is_seen_without_a_single_flow_beside_it_where_that_was_elsewhere() {
+        let own = measured([(19.0, |at_s| saw(at_s, 1.3)), (10.0, |at_s| saw(at_s, 0.9))]);
+        assert_eq!(own.crowds.iter().map(|(flows, _)| flows.clone()).collect::<Vec<_>>(), [[0; 8], [1; 8]]);
+        let had = own.crowds[0].1;
+        assert!((had.bps / 19e6 - 1.0).abs() < 0.01 && (had.wait_s - 0.034).abs() < 0.002, "{had:?}");
+        let shared = measured([(17.2, |at_s| saw(at_s, 1.3)), (1.8, |at_s| saw(at_s, 1.3))]);
+        assert_eq!(shared.crowds.len(), 1);
+        assert_eq!(shared.crowds[0].0, crowd(0, 1));
+        assert!((shared.crowds[0].1.bps / 17.2e6 - 1.0).abs() < 0.01, "{shared:?}");
+    }
+
+    #[test]
     fn a_queue_is_as_long_as_a_crowd_makes_it() {
         let long: fn(f64) -> f64 = |at_s| 2.0 * saw(at_s, 1.3);
         let own = measured([(10.0, long), (10.0, |at_s| saw(at_s, 0.9))]);
@@ -647,7 +682,7 @@ mod tests {
 
     #[test]
     fn packets_wait_longer_than_that_which_waits_least() {
-        let single = phase(&[0], &[(10.0, |at_s| saw(at_s, 1.7))]).single();
+        let single = phase(&[0], &[(10.0, |at_s| saw(at_s, 1.7))]).had();
         assert!((single.bps / 10e6 - 1.0).abs() < 0.01, "{single:?}");
         assert!((single.wait_s - 0.035).abs() < 0.002, "0.02 s at least, and half of 0.03 more: {single:?}");
     }

@@ -14,8 +14,8 @@ use braid_study::{Cancel, Error, Event, Kind, Planned, Study};
 
 use crate::draw::{DRAWS, Network};
 use crate::estimate::{Look, Seen};
-use crate::measured::{Measured, PACKET, Single};
-use crate::probe::{BEGINNING_S, PAUSE_S, PHASE_S, Phase, single};
+use crate::measured::{Had, Measured, PACKET};
+use crate::probe::{BEGINNING_S, PAUSE_S, PHASE_S, Phase};
 
 /// So many are drawn at a time, until enough are like the test, or so many in all.
 const BATCH: u64 = 96;
@@ -28,8 +28,10 @@ const CHANCE: f64 = 0.15;
 /// The same of how long its packets wait: below this of four fifths of all flows beside CUBIC, Reno or BBR, and 0.3 beside nobody or web pages
 /// (`trials -- 5100..5139 only=scatter`).
 const CHANCE_WAIT: f64 = 0.2;
-/// So many have to be like the test, by the effective size of a weighted sample (Kish). Where fewer are, chance is taken for greater.
-const FEWEST: f64 = 40.0;
+/// So many have to be like the test, by the effective size of a weighted sample (Kish); or where that takes too long, so many at least. Where
+/// fewer are, chance is taken for greater.
+const ENOUGH: f64 = 40.0;
+const FEWEST: f64 = 12.0;
 const GREATER: f64 = 1.2;
 /// Draws that are chosen more than once come so far apart; it has no divisor in common with how many there are.
 const STRIDE: usize = 7;
@@ -56,7 +58,7 @@ impl Measured {
         for (turn, members) in bottlenecks.iter().enumerate() {
             let (mut drawn, mut far): (Vec<Self>, Vec<f64>) = (Vec::new(), Vec::new());
             while (drawn.len() as u64) < self.most(members, bottlenecks.len())
-                && effective(&weights(&far, CHANCE)) < FEWEST
+                && effective(&weights(&far, CHANCE)) < ENOUGH
             {
                 let first = drawn.len() as u64;
                 let batch: Vec<Self> = (first..first + BATCH).map(|number| self.draw(number)).collect();
@@ -75,7 +77,7 @@ impl Measured {
 
     /// So many draws of this bottleneck are simulated at most, of so many bottlenecks.
     fn most(&self, members: &[usize], bottlenecks: usize) -> u64 {
-        let packets = self.together(members) / 8.0 / PACKET * begin_s(members.len());
+        let packets = self.together(members) / 8.0 / PACKET * begin_s(self.phases(members).len());
         let most = (PACKETS / bottlenecks as f64 / packets) as u64;
         most.clamp(BATCH, MOST).next_multiple_of(BATCH)
     }
@@ -93,7 +95,19 @@ impl Measured {
         (0..groups.len()).map(members).collect()
     }
 
-    /// How far each of these is from the test at the bottleneck of these paths: the sum over the single flows.
+    /// What is simulated of the test at the bottleneck of these paths: each path alone, and a crowd.
+    fn phases(&self, members: &[usize]) -> Vec<Vec<usize>> {
+        let alone = members.iter().map(|&place| vec![place]);
+        alone.chain(self.crowd(members).map(|(flows, _)| flows.clone())).collect()
+    }
+
+    /// The crowd at the bottleneck of these paths.
+    fn crowd(&self, members: &[usize]) -> Option<&(Vec<usize>, Had)> {
+        let groups = self.groups(false);
+        self.crowds.iter().find(|(flows, _)| groups[flows[0]] == groups[members[0]])
+    }
+
+    /// How far each of these is from the test at the bottleneck of these paths: the sum over the single flows and the crowd.
     fn far(
         &self,
         drawn: &[Self],
@@ -102,7 +116,12 @@ impl Measured {
         cancel: &Cancel,
         mut done: impl FnMut(usize),
     ) -> Result<Vec<f64>, Error> {
-        let phases: Vec<Vec<usize>> = members.iter().map(|&place| vec![place]).collect();
+        let phases = self.phases(members);
+        let had: Vec<Had> = members
+            .iter()
+            .map(|&place| self.paths[place].single.expect("all members tell"))
+            .chain(self.crowd(members).map(|(_, had)| *had))
+            .collect();
         let cubic = Spec::parse("cubic").expect("it comes with Braid");
         let mut study = Study::new(Vec::<String>::new()).seeds(1);
         for one in drawn {
@@ -119,12 +138,8 @@ impl Measured {
         })?;
         let far = |(measured, run): (&Option<Measurements>, &braid_results::Run)| {
             let message = || Error::new(Kind::Failed, format!("a run failed: {}", run.status));
-            let singles = seen(measured.as_ref().ok_or_else(message)?, &phases);
-            let far_from_test = |(phase, &place): (&Phase, &usize)| {
-                let had = self.paths[place].single.expect("all members tell");
-                apart(single(&phase.looks, had.time_s), had)
-            };
-            Ok(singles.iter().zip(members).map(far_from_test).sum())
+            let seen = seen(measured.as_ref().ok_or_else(message)?, &phases);
+            Ok(seen.iter().zip(&had).map(|(phase, had)| apart(phase.had_within(had.time_s), *had)).sum())
         };
         results.measurements().iter().zip(results.runs()).map(far).collect()
     }
@@ -132,7 +147,7 @@ impl Measured {
 
 /// How far a single flow is from another: the sum of the squares of how much what they have differs, and how long their packets wait, by
 /// logarithms. What chance makes of either counts the same: the square of `CHANCE`.
-fn apart(one: Single, other: Single) -> f64 {
+fn apart(one: Had, other: Had) -> f64 {
     let has = (one.bps.max(1.0) / other.bps.max(1.0)).ln();
     let waits = (one.waits_s() / other.waits_s()).ln();
     has.powi(2) + (CHANCE / CHANCE_WAIT * waits).powi(2)
@@ -280,26 +295,32 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::measured::{Discipline, JITTER_US, MayBe, Others, Path, Single};
+    use crate::measured::{Discipline, Had, JITTER_US, MayBe, Others, Path};
 
     /// One path of 20 Mbit/s, beside one CUBIC flow or five, of which a single flow had so much.
     fn beside_one_or_five(single_mbit: f64) -> Measured {
-        let may_be = [1, 5].map(|flows| MayBe { others: Others::cubic(flows), weight: 1.0, room: [1.05; 2] });
+        let may_be = [1, 5].map(|flows| MayBe {
+            others: Others::cubic(flows),
+            weight: 1.0,
+            room: [1.05; 2],
+            early: 0.0,
+        });
         let path = Path {
             name: "p1".into(),
             rate_bps: 20e6,
             rtt_s: 0.03,
             queue_s: 0.03,
+            early_queue_s: 0.03,
             loss: 0.0,
             discipline: Discipline::DropTail,
             others: Others::cubic(1),
             others_rtt: 1.0,
             jitter_us: JITTER_US,
             moves: None,
-            single: Some(Single { bps: single_mbit * 1e6, time_s: 11.9, wait_s: 0.02 }),
+            single: Some(Had { bps: single_mbit * 1e6, time_s: 11.9, wait_s: 0.02 }),
             may_be: may_be.into(),
         };
-        Measured { paths: vec![path], pairs: Vec::new(), together_bps: Vec::new() }
+        Measured { paths: vec![path], pairs: Vec::new(), together_bps: Vec::new(), crowds: Vec::new() }
     }
 
     /// In how many of its networks one other flow is, and in how many there are five.
@@ -325,10 +346,33 @@ mod tests {
     }
 
     #[test]
+    fn what_a_crowd_had_says_how_much_there_is_beside_bbr() {
+        // What a crowd leaves to BBR may be much or little.
+        let mut measured = beside_one_or_five(3.0);
+        measured.paths[0].rate_bps = 4e6;
+        measured.paths[0].single = Some(Had { bps: 0.5e6, time_s: 11.9, wait_s: 0.02 });
+        measured.paths[0].may_be =
+            vec![MayBe { others: Others::bbr(), weight: 1.0, room: [1.1, 7.0], early: 0.0 }];
+        let scatter = |measured: &Measured| {
+            let networks = measured.rehearsed("here", &Cancel::new(), |_, _| ()).unwrap();
+            let rate = |source: &braid_scenario::Source| {
+                let cell = load(source, &[]).unwrap().cells.remove(0);
+                (cell.links[cell.bottleneck(&cell.connections[0].subflows[0].route)].forward.rate_bps as f64)
+                    .ln()
+            };
+            let rates: Vec<f64> = networks[0].may_be.iter().map(rate).collect();
+            crate::estimate::deviation(&rates)
+        };
+        let by_one = scatter(&measured);
+        measured.crowds = vec![(vec![0; 8], Had { bps: 2e6, time_s: 11.9, wait_s: 0.02 })];
+        let by_both = scatter(&measured);
+        assert!(by_both < 0.85 * by_one, "{by_both} {by_one}");
+    }
+
+    #[test]
     fn flows_are_apart_by_what_they_have_and_by_how_long_they_wait() {
-        let single =
-            |mbit: f64, wait_ms: f64| Single { bps: mbit * 1e6, time_s: 12.0, wait_s: wait_ms / 1e3 };
-        let is_apart = |one: Single| apart(one, single(9.0, 20.0)) / (CHANCE * CHANCE);
+        let single = |mbit: f64, wait_ms: f64| Had { bps: mbit * 1e6, time_s: 12.0, wait_s: wait_ms / 1e3 };
+        let is_apart = |one: Had| apart(one, single(9.0, 20.0)) / (CHANCE * CHANCE);
         assert!(is_apart(single(9.0, 20.0)) < 1e-9);
         // What chance makes of each: one standard deviation.
         let [more, longer] = [9.0 * CHANCE.exp(), 20.5 * CHANCE_WAIT.exp() - 0.5];
@@ -387,7 +431,7 @@ mod tests {
     fn where_few_are_like_the_test_others_are_chosen_too() {
         let far: Vec<f64> = (0..400).map(|place| 0.01 * f64::from(place)).collect();
         let chosen: BTreeSet<usize> = choose(&far, 40).into_iter().collect();
-        assert!((20..=40).contains(&chosen.len()), "{chosen:?}");
+        assert!((12..=40).contains(&chosen.len()), "{chosen:?}");
         assert!(chosen.last() < Some(&150), "{chosen:?}");
     }
 }

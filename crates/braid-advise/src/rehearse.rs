@@ -351,20 +351,20 @@ mod tests {
         measured.paths[0].single = Some(Had { bps: 0.5e6, time_s: 11.9, wait_s: 0.02 });
         measured.paths[0].may_be =
             vec![MayBe { others: Others::bbr(), weight: 1.0, room: [1.1, 7.0], early: 0.0 }];
-        let scatter = |measured: &Measured| {
+        let mean_bps = |crowd_mbit: f64| {
+            let mut measured = measured.clone();
+            measured.crowds = vec![(vec![0; 8], Had { bps: crowd_mbit * 1e6, time_s: 11.9, wait_s: 0.02 })];
             let networks = measured.rehearsed("here", &Cancel::new(), |_, _| ()).unwrap();
-            let rate = |source: &braid_scenario::Source| {
+            let rate_bps = |source: &braid_scenario::Source| {
                 let cell = load(source, &[]).unwrap().cells.remove(0);
-                (cell.links[cell.bottleneck(&cell.connections[0].subflows[0].route)].forward.rate_bps as f64)
-                    .ln()
+                let bottleneck = cell.bottleneck(&cell.connections[0].subflows[0].route);
+                cell.links[bottleneck].forward.rate_bps as f64
             };
-            let rates: Vec<f64> = networks[0].may_be.iter().map(rate).collect();
-            crate::estimate::deviation(&rates)
+            let rates: Vec<f64> = networks[0].may_be.iter().map(rate_bps).collect();
+            crate::estimate::mean(&rates)
         };
-        let by_one = scatter(&measured);
-        measured.crowds = vec![(vec![0; 8], Had { bps: 2e6, time_s: 11.9, wait_s: 0.02 })];
-        let by_both = scatter(&measured);
-        assert!(by_both < 0.85 * by_one, "{by_both} {by_one}");
+        let [less, more] = [1.0, 4.0].map(mean_bps);
+        assert!(more > 1.05 * less, "{less} {more}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ const RTT: f64 = 0.02;
 const QUEUE: f64 = 0.1;
 const LOSS: f64 = 0.3;
 /// Web pages that come within a test load more or less than they do on average; so do those in the simulation, which are others.
-const LOAD: f64 = 0.25;
+const PAGES: f64 = 0.25;
 /// The RTT of others: that of any of our paths there, half to twice of it, most of them.
 const OTHERS_RTT: f64 = 0.5;
 /// On so many of all networks packets come late, by one to five milliseconds, which is not measured: mobile networks do that.
@@ -157,7 +157,7 @@ fn draw_others(path: &mut Path, random: &mut Xoshiro256PlusPlus) -> (f64, f64) {
     let Ok(which) = WeightedIndex::new(path.may_be.iter().map(|one| one.weight)) else { return (1.0, 0.0) };
     let one = path.may_be[which.sample(random)];
     path.others = one.others;
-    path.others.pages_bps = path.others.pages_bps.map(|bps| (bps as f64 * about(LOAD, random)) as u64);
+    path.others.pages_bps = path.others.pages_bps.map(|bps| (bps as f64 * about(PAGES, random)) as u64);
     let [least, most] = one.room.map(f64::ln);
     let between: f64 = StandardUniform.sample(random);
     ((least + (most - least) * between).exp() / path.may_be[0].middle(), one.early)

@@ -36,7 +36,7 @@ pub struct Path {
     pub rtt_s: f64,
     /// How long packets wait where its queue is full, seconds.
     pub queue_s: f64,
-    /// The same where it is so only in the beginning of a crowd, for it drops early, whatever it is told to do.
+    /// How long they wait in the beginning of a crowd, seconds: a queue that drops early is full only then.
     pub early_queue_s: f64,
     /// Share of the packets that are lost though the queue is not full, 0 to 1.
     pub loss: f64,

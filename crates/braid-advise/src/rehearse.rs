@@ -1,7 +1,7 @@
 //! The test once more, simulated in all that a network may be: what is like the test is more likely.
 //!
 //! Of all that is drawn about what was measured, a test shows least of what matters most: how a flow of ours does beside those of others,
-//! whose number, algorithm and RTT are hardly known. But it shows what a single flow had. A network in which one has twice as much is not
+//! whose number, algorithm and RTT are hardly known. But it shows what a single flow had, and a crowd. A network in which one has twice as much is not
 //! the one that was tested (approximate Bayesian computation).
 
 use std::ops::Range;
@@ -143,7 +143,7 @@ impl Measured {
     }
 }
 
-/// How far a single flow is from another: the sum of the squares of how much what they have differs, and how long their packets wait, by
+/// How far a single flow or a crowd is from another: the sum of the squares of how much what they have differs, and how long their packets wait, by
 /// logarithms. What chance makes of either counts the same: the square of `CHANCE`.
 fn apart(one: Had, other: Had) -> f64 {
     let has = (one.bps.max(1.0) / other.bps.max(1.0)).ln();

@@ -247,9 +247,10 @@ fn a_queue_waits_or_is_lost_while_its_link_is_down_as_the_scenario_says() {
         (change.to_owned(), false),
         ("ecn-threshold = \"10p\"\noutages = [\"1s..1200ms\"]\n".to_owned(), false),
     ] {
-        let text = SCENARIO
-            .replace("loss = \"0.5%\"\n", &keys)
-            .replace("warmup = \"500ms\"", "warmup = \"0s\"\nperiods = [\"1100ms..1200ms\"]");
+        let text = SCENARIO.replace("loss = \"0.5%\"\n", &keys).replace(
+            "warmup = \"500ms\"",
+            "warmup = \"0s\"\nnoise = \"none\"\nperiods = [\"1100ms..1200ms\"]",
+        );
         let run = only_run(&mut braid(&write(folder.path(), &text)));
         let (link, down) = (&run["links"][0], &run["periods"][0]["links"][0]);
         let of = |link: &serde_json::Value, key: &str| link[key].as_f64().unwrap();

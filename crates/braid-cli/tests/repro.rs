@@ -7,6 +7,7 @@ use common::{Place, parse};
 const SCENARIO: &str = r#"
 title = "small"
 duration = "2s"
+noise = "none"
 cc = ["lia"]
 
 [parameters]

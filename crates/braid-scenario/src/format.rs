@@ -49,6 +49,9 @@ pub struct Document {
     /// move alike; not those of programs. The simulator always does. Default `false`.
     #[serde(default)]
     pub rtt_samples: bool,
+    /// What a network decides by chance beside its losses: see [`Noise`]; default `"random"`.
+    #[serde(default)]
+    pub noise: Noise,
     /// The congestion controls to compare when the user names none; default none. Applies to the connections
     /// without a `cc` of their own.
     #[serde(default)]
@@ -61,6 +64,20 @@ pub struct Document {
     pub link: IndexMap<String, Link>,
     /// The connections by name, in the order of their results.
     pub connection: IndexMap<String, Connection>,
+}
+
+/// Small random delays that real hosts and networks have. Without them exact ties decide which flow finds room in a full
+/// queue, in every round alike (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992).
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Noise {
+    /// Each connection starts later by a random time of up to its first subflow's base RTT, at most 100 ms. On the slowest
+    /// link of each route, each data packet is delayed by up to the time of a full packet there, at most 5 ms, in order.
+    /// The seed decides both.
+    #[default]
+    Random,
+    /// Packets and connections are exactly on time: without `jitter` and random `loss`, every seed gives the same results.
+    None,
 }
 
 /// One value of an axis.

@@ -85,6 +85,8 @@ pub struct Direction {
     pub delay_ns: u64,
     /// Random extra delay, uniform in `[0, jitter_ns)`.
     pub jitter_ns: u64,
+    /// The same by the scenario's `noise`. The larger of the two applies; this one never reorders.
+    pub noise_ns: u64,
     /// Whether packets overtake each other by jitter or a shorter delay.
     pub reordering: bool,
     /// Where the queue overflows; the packet being sent counts.
@@ -106,6 +108,11 @@ pub struct Direction {
 }
 
 impl Direction {
+    /// The random extra delay that applies, uniform in `[0, random_delay_ns)`.
+    pub fn random_delay_ns(&self) -> u64 {
+        self.jitter_ns.max(self.noise_ns)
+    }
+
     /// Whether all flows wait in one queue, so that those that meet in it share a bottleneck.
     pub fn has_one_queue(&self) -> bool {
         !matches!(self.discipline, Discipline::FqCoDel(_))
@@ -271,8 +278,10 @@ pub struct Connection {
     pub scheduler: Option<String>,
     /// What its application sends and when.
     pub traffic: Traffic,
-    /// When it is opened.
+    /// When it is opened, at the earliest.
     pub start_ns: u64,
+    /// By how much it may open later, drawn for each seed: uniform in `[0, start_noise_ns)`.
+    pub start_noise_ns: u64,
     /// When its application stops writing and the connection is closed at once; `None`: at the end of the run.
     pub stop_ns: Option<u64>,
     /// Payload bytes per packet.

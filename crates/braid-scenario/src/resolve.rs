@@ -6,6 +6,7 @@ mod connection;
 mod general;
 mod link;
 mod loss;
+mod noise;
 mod queue;
 mod resolver;
 mod route;
@@ -21,7 +22,7 @@ use route::Known;
 use crate::document::Path;
 use crate::error::Error;
 use crate::expand::Cell;
-use crate::format::Document;
+use crate::format::{Document, Noise};
 use crate::model::{Connection, Link, Scenario};
 use crate::trace::Traces;
 use crate::{Source, de};
@@ -64,6 +65,9 @@ pub(crate) fn scenario(source: &Source, cell: &Cell, traces: &mut Traces) -> Res
     };
     check_length(&scenario, cell)?;
     default_buffers(&mut scenario);
+    if file.noise == Noise::Random {
+        noise::add(&mut scenario);
+    }
     Ok(Resolved { scenario, file })
 }
 

@@ -779,3 +779,22 @@ fn parameters_may_be_numbers_and_flags_and_their_last_axis_varies_fastest() {
     let expected = [("0 true", 3), ("0 false", 2), ("0.01 true", 3), ("0.01 false", 2)];
     assert_eq!(found, expected.map(|(text, links)| (text.to_owned(), links)));
 }
+
+#[test]
+fn noise_is_a_packet_long_at_the_bottleneck_and_an_rtt_at_the_start() {
+    let text = "title = \"noise\"\nduration = \"9s\"\nlink.a = { rate = \"1gbit\", delay = \"10ms\", queue = \"9p\" }\n\
+        link.b = { rate = \"12mbit\", delay = \"5ms\", queue = \"9p\" }\n\
+        connection.c = { kind = \"tcp\", route = [\"a\", \"b\"] }\n";
+    let with = |keys: &str| parse(&format!("{keys}{text}"));
+    let of = |scenario: &Scenario| {
+        let noise = scenario.links.iter().map(|link| (link.forward.noise_ns, link.reverse.noise_ns));
+        (noise.collect::<Vec<_>>(), scenario.connections[0].start_noise_ns)
+    };
+    assert_eq!(of(&with("")), (vec![(0, 0), (1_000_000, 0)], 30_000_000));
+    assert_eq!(of(&with("noise = \"none\"\n")), (vec![(0, 0), (0, 0)], 0));
+    // At most 5 ms and 100 ms, and never beyond the connection's end.
+    let slow = text.replace("12mbit", "64kbit").replace("5ms", "1s");
+    assert_eq!(of(&parse(&slow)), (vec![(0, 0), (5_000_000, 0)], 100_000_000));
+    let short = slow.replace("9s", "40ms");
+    assert_eq!(of(&parse(&short)).1, 40_000_000);
+}

@@ -1,6 +1,6 @@
 //! What is random in the traffic of a connection.
 
-use braid_scenario::model::Spread;
+use braid_scenario::model::{Connection, Spread};
 
 use crate::random::Stream;
 
@@ -30,6 +30,12 @@ impl Draws {
     pub fn bytes(&mut self, spread: Spread) -> u64 {
         draw(&mut self.amounts, spread).max(1)
     }
+}
+
+/// When a connection opens in the run with this seed, nanoseconds after its start.
+pub fn start_ns(connection: &Connection, seed: u64) -> u64 {
+    let mut random = Stream::new(seed, &format!("start {}", connection.name));
+    connection.start_ns + random.below(connection.start_noise_ns)
 }
 
 /// Draws an amount. The mathematical functions are those of a library that gives the same bits on every machine.

@@ -36,7 +36,7 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 
 pub use datagram::{Datagram, Ecn};
-pub use draws::Draws;
+pub use draws::{Draws, start_ns};
 pub use options::{Error, Options, USUAL_SCHEDULER};
 pub use place::Place;
 pub use simulation::Simulation;

@@ -4,7 +4,7 @@ mod common;
 
 use braid_results::measure::Measurements;
 use braid_scenario::model::{
-    Change, CoDel, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Loss, QueueLimit,
+    Change, CoDel, Connection, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Loss, QueueLimit,
 };
 use braid_schedulers::Scheduler;
 use braid_sim::observe::{At, Event, Observer};
@@ -26,6 +26,35 @@ fn one_flow_fills_its_link_and_no_more() {
             goodput(&result, 0)
         );
     }
+}
+
+/// The kernel delivers 4.12 Mbit/s of 20 through a queue of three packets. Exactly on time, packets find room that no real
+/// network has: 16 Mbit/s.
+#[test]
+fn noise_decides_ties_in_a_short_queue_by_the_seed() {
+    let mut short = link("b1", 20.0, 15.0);
+    short.forward.queue = QueueLimit::Packets(3);
+    let rates = |short: &braid_scenario::model::Link| {
+        // So that the receiver soon acknowledges every second packet only.
+        let flow = Connection { receive_buffer: 1 << 18, ..connection("tcp0", None, &[&[0]]) };
+        let scenario = scenario(16.0, vec![short.clone()], vec![flow]);
+        [1, 2, 3].map(|seed| goodput(&run(&scenario, "cubic", seed), 0))
+    };
+    let exact = rates(&short);
+    assert!(exact[0] > 10.0 && exact.iter().all(|rate| *rate == exact[0]), "{exact:?}");
+    short.forward.noise_ns = 600_000;
+    let noisy = rates(&short);
+    assert!(noisy.iter().all(|rate| (3.0..5.0).contains(rate)) && noisy[0] != noisy[1], "{noisy:?}");
+}
+
+#[test]
+fn a_connection_starts_later_by_a_time_of_its_seed() {
+    let mut flow = connection("tcp0", None, &[&[0]]);
+    (flow.start_ns, flow.start_noise_ns) = (1_000, 100_000_000);
+    let starts: Vec<u64> = (1..=1000).map(|seed| braid_sim::start_ns(&flow, seed)).collect();
+    assert!(starts.iter().all(|start| (1_000..100_001_000).contains(start)));
+    let mean = starts.iter().sum::<u64>() as f64 / 1000.0;
+    assert!((45e6..55e6).contains(&mean), "{mean}: over five standard errors off");
 }
 
 #[test]

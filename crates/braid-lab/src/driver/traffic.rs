@@ -1,7 +1,7 @@
 //! What the application of a connection does, drawn before the run: the simulator's run with this seed has the same.
 
 use braid_scenario::model::{self, Connection, Scenario, Spread, Traffic};
-use braid_sim::Draws;
+use braid_sim::{Draws, start_ns};
 
 use crate::job;
 
@@ -12,13 +12,14 @@ const SHORTEST_NS: u64 = 100_000;
 pub(super) fn traffic(scenario: &Scenario, connection: &Connection, seed: u64) -> job::Traffic {
     let mut draws = Draws::new(seed, &connection.name);
     let end_ns = connection.stop_ns.unwrap_or(scenario.duration_ns).min(scenario.duration_ns);
-    let life_ns = end_ns.saturating_sub(connection.start_ns);
+    let start_ns = start_ns(connection, seed);
+    let life_ns = end_ns.saturating_sub(start_ns);
     match connection.traffic {
         Traffic::Bulk | Traffic::Program(_) => job::Traffic::Bulk,
         Traffic::Object { size } => job::Traffic::Object(draws.bytes(size)),
         Traffic::Poisson { every_ns, size, at_once } => {
             let wait = Spread::Exponential { mean: every_ns as f64 };
-            let mut time = connection.start_ns + draws.time(wait);
+            let mut time = start_ns + draws.time(wait);
             let mut arrivals = Vec::new();
             while time < end_ns {
                 arrivals.push((time, draws.bytes(size)));

@@ -15,6 +15,7 @@ use braid_scenario::{
     topology::serialisation_ns,
     trace::Trace,
 };
+use braid_sim::start_ns;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -243,7 +244,7 @@ impl<'a> Builder<'a> {
             let bottleneck = Bottleneck { rate_bps, limit_packets, down, paused, aqm, packet_bytes, seed };
             let path = Path {
                 delay_ns: now.delay_ns + sending_ns,
-                jitter_ns: now.jitter_ns,
+                jitter_ns: now.random_delay_ns(),
                 reordering: now.reordering,
                 loss: if down { Loss::All } else { loss(now.loss) },
                 seed: seeds[1],
@@ -315,7 +316,7 @@ impl<'a> Builder<'a> {
             scheduler: None,
             nodes: [client, receiver],
             server,
-            start_ns: model.start_ns,
+            start_ns: start_ns(model, self.seed),
             stop_ns: model.stop_ns,
             receive_memory: receive_memory(model),
             hold_ns: self.hold_ns(model),

@@ -268,7 +268,12 @@ fn of_queue(model: &model::Direction, counted: &QueueAt, if_all_send_on: bool) -
 /// The lowest RTT that TCP has seen is that of the empty path. It cannot be less; it is not more on a path that was
 /// empty when the connection was opened.
 fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
+    // Where starts are random the earliest one may be another's.
     let earliest = scenario.connections.iter().map(|connection| connection.start_ns).min();
+    let is_earliest = |connection: &model::Connection| {
+        Some(connection.start_ns) == earliest
+            && (connection.start_noise_ns == 0 || scenario.connections.len() == 1)
+    };
     for (model, own) in scenario.connections.iter().zip(&last.connections) {
         for (index, (path, subflow)) in model.subflows.iter().zip(&own.subflows).enumerate() {
             let directions = || {
@@ -303,7 +308,7 @@ fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
                         + serialisation_ns(ack, back.rate_bps)
                 })
                 .sum();
-            let jitter: u64 = directions().map(|own| own.jitter_ns).sum();
+            let jitter: u64 = directions().map(model::Direction::random_delay_ns).sum();
             let measured = f64::from(subflow.min_rtt_us) * 1e3;
             let slack = TOLERANCE * fixed as f64;
             let handshake: u64 = queues
@@ -315,7 +320,7 @@ fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
                 })
                 .sum();
             let most = (fixed + jitter + handshake) as f64 + slack + KERNEL_NS;
-            let was_empty = index == 0 && Some(model.start_ns) == earliest && subflow.timeouts == 0;
+            let was_empty = index == 0 && is_earliest(model) && subflow.timeouts == 0;
             // Of a packet that was sent twice it is known from timestamps only, which count milliseconds.
             let ticks = if subflow.min_rtt_us % 1000 == 0 { 1e6 } else { 0.0 };
             if measured < fixed as f64 - slack - ticks || (was_empty && measured > most) {

@@ -83,6 +83,7 @@ impl Resolver<'_> {
             scheduler: given.scheduler.clone(),
             traffic: self.traffic(&place.key("traffic"), given.traffic.as_ref(), mss),
             start_ns: given.start.0,
+            start_noise_ns: 0,
             stop_ns: given.stop.map(|stop| stop.0).filter(|stop| *stop < self.file.duration.0),
             mss,
             ip_header,

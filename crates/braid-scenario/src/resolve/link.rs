@@ -216,6 +216,7 @@ impl Resolver<'_> {
             trace: keys.trace.clone(),
             delay_ns: keys.delay.0,
             jitter_ns: keys.jitter.0,
+            noise_ns: 0,
             reordering: keys.reordering,
             queue,
             loss: keys.loss,

@@ -20,6 +20,7 @@ fn direction(discipline: Discipline, limit: u32) -> Direction {
         trace: None,
         delay_ns: 0,
         jitter_ns: 0,
+        noise_ns: 0,
         reordering: false,
         queue: QueueLimit::Packets(limit),
         loss: Loss::None,

@@ -114,7 +114,7 @@ impl Wire {
             latest_transmission_ns: 0,
             latest_size: 0,
             delay_ns: model.delay_ns,
-            jitter_ns: model.jitter_ns,
+            jitter_ns: model.random_delay_ns(),
             reordering: model.reordering,
             last_arrival: 0,
             loses_below: loses_below(&model.loss),

@@ -13,6 +13,7 @@ use crate::LONGEST_NS;
 use crate::application::Application;
 use crate::connection::Connection;
 use crate::datagram::Datagrams;
+use crate::draws::start_ns;
 use crate::event_queue::{Element, EventQueue, FIRST_LINK, MAX_ELEMENTS};
 use crate::link::Link;
 use crate::network::Network;
@@ -196,7 +197,7 @@ impl<'a> Run<'a> {
         if self.is_external(number) {
             return Ok(());
         }
-        self.plan(model.start_ns, Plan::Open(number));
+        self.plan(start_ns(model, seed), Plan::Open(number));
         if let Some(stop) = model.stop_ns {
             self.plan(stop, Plan::Close(number));
         }

@@ -99,6 +99,7 @@ impl Run<'_> {
             ..Packet::default()
         };
         self.network.send(packet);
+        self.senders[subflow].first_retransmission.get_or_insert(packet.timestamp);
         self.senders[subflow].start_opening_timer(self.network.now);
         self.plan_sender(subflow);
     }

@@ -49,6 +49,9 @@ impl Sender {
             info.restart_timer = true;
             self.rto_backoffs = 0;
             self.take_acknowledged(connection, ack, now, prior_highest, &mut info, &mut samples);
+        } else if samples.first_sacked > 0 {
+            // Packets sent after the head's latest (re)transmission must not postpone its timeout.
+            info.restart_timer = samples.first_sacked < self.board.get(prior_una).sent;
         }
 
         let rtt_us = self.take_samples(connection, network, &info, &samples);
@@ -113,7 +116,6 @@ impl Sender {
         let min_rtt = connection.subflow(self.setup.index).min_rtt_us;
         let recovery_point = self.recovery_point;
         let (rack, board, rate) = (&mut self.rack, &mut self.board, &mut self.rate);
-        let head_sent = (board.packets_out() > 0).then(|| board.get(board.snd_una).sent);
         let mut reordered = u32::MAX;
         for &(start, end) in blocks {
             board.acknowledge_range(start, end, |seq, record| {
@@ -134,7 +136,6 @@ impl Sender {
                     }
                     samples.latest = samples.latest.max(record.sent);
                 }
-                info.restart_timer |= head_sent.is_some_and(|head| record.sent > head);
             });
         }
         if reordered < prior_highest {
@@ -192,7 +193,11 @@ impl Sender {
                 continue;
             }
             info.delivered += 1;
-            self.rack.arrived(now, record.sent, seq, retransmitted, min_rtt);
+            // The echoed timestamp predates the retransmission: the original has arrived (`tcp_skb_spurious_retrans`).
+            let needless = retransmitted && (info.echo.wrapping_sub((record.sent / 1_000) as u32) as i32) < 0;
+            if !needless {
+                self.rack.arrived(now, record.sent, seq, retransmitted, min_rtt);
+            }
             if let Some(rate) = &mut self.rate {
                 rate.delivered(seq, record.sent);
             }

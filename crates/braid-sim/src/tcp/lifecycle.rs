@@ -16,12 +16,15 @@ impl Sender {
         self.rtt.sample(rtt_us, 0, 0);
         let minimum = self.rtt.sample_minimum(now_us, rtt_us);
         let timeouts = self.counts.timeouts;
+        let first_answered =
+            self.first_retransmission.take() == Some(network.timestamp().wrapping_sub(rtt_us));
         let view = connection.subflow_mut(self.setup.index);
         view.srtt_us = self.rtt.srtt_us();
         view.min_rtt_us = minimum;
         view.last_rtt_us = rtt_us;
-        // RFC 6928: one packet if the opening had to be sent more than twice.
-        view.cwnd = if timeouts > 1 { 1 } else { self.setup.initial_window };
+        // RFC 6928: one packet if the opening had to be sent more than twice, unless the answer is to the first SYN
+        // (Linux `tcp_try_undo_spurious_syn`).
+        view.cwnd = if timeouts > 1 && !first_answered { 1 } else { self.setup.initial_window };
         view.ssthresh = self.setup.initial_ssthresh.unwrap_or(SSTHRESH_INFINITE);
         view.flags |= subflow_flags::ELIGIBLE | subflow_flags::SAME_ALGORITHM;
         view.last_ack_us = now_us;

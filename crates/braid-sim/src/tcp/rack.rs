@@ -68,6 +68,12 @@ impl Rack {
         self.reordering = self.reordering.max(highest - seq).min(REORDERING_MAX);
     }
 
+    /// When the most recently sent packet known to have arrived was sent.
+    #[cfg(test)]
+    pub(crate) fn latest_sent(&self) -> u64 {
+        self.sent
+    }
+
     /// The receiver reported a duplicate that was no probe.
     pub(crate) fn duplicate(&mut self) {
         self.duplicate_seen |= self.reordering_seen;

@@ -87,8 +87,8 @@ pub(crate) struct Sender {
     pub(super) undo_marker: Option<u32>,
     /// Retransmissions not yet reported as duplicates; `None`: none was made.
     pub(super) undo_retrans: Option<u32>,
-    /// Timestamp of the episode's first retransmission.
-    pub(super) first_retransmission: Option<u32>,
+    /// Timestamp of the episode's first retransmission; during the handshake, of the first SYN.
+    pub(crate) first_retransmission: Option<u32>,
     pub(super) frto: bool,
     /// Expiries since the last advance of `snd_una`.
     pub(crate) rto_backoffs: u32,

@@ -513,3 +513,78 @@ fn an_algorithm_that_owns_cwnd_is_not_reduced_but_told_of_every_timeout() {
     }
     assert!(bench.view().cwnd <= bench.sender().in_flight() + 1, "the algorithm's answer to a timeout");
 }
+
+#[test]
+fn a_sack_of_a_packet_sent_before_the_head_was_last_sent_restarts_the_timer() {
+    let mut bench = Bench::new("reno", 100, 20);
+    for count in 1..=5 {
+        bench.sack(0, &[(1, 1 + count)]);
+    }
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY, "the head was retransmitted now");
+    bench.network.now += 10 * MS;
+    bench.sack(0, &[(1, 10)]);
+    assert_eq!(bench.sender().timer, Timer::Retransmission);
+    assert_eq!(bench.sender().deadline(), bench.network.now + bench.sender().rto_ns());
+}
+
+#[test]
+fn a_sack_of_a_packet_sent_after_the_head_was_last_sent_leaves_the_timer_alone() {
+    let mut bench = Bench::new("reno", 100, 20);
+    for count in 1..=5 {
+        bench.sack(0, &[(1, 1 + count)]);
+    }
+    bench.network.now += 10 * MS;
+    let new = bench.sack(0, &[(1, 20)]).into_iter().max().unwrap();
+    let deadline = bench.sender().deadline();
+    bench.network.now += 100 * MS;
+    // The head is lost again, but pacing holds it back: its retransmission would restart the timer, too.
+    bench.senders[0].may_send = false;
+    bench.sack(0, &[(1, new + 1)]);
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
+    assert!(bench.sender().board.sacked_out > 19, "new packets were reported");
+    assert_eq!(bench.sender().deadline(), deadline);
+}
+
+/// Packet 0 is retransmitted, and its ACK echoes a timestamp this far from that of the retransmission.
+/// Returns whether RACK takes the retransmission for delivered.
+fn rack_advances_after_echo(offset_us: i32) -> bool {
+    let mut bench = Bench::new("reno", 100, 20);
+    for end in 3..=8 {
+        bench.sack(0, &[(2, end)]);
+    }
+    let first = bench.network.timestamp();
+    bench.network.now += 120 * MS;
+    let highest = bench.sender().board.snd_nxt;
+    bench.senders[0].send_again(&mut bench.connection, &mut bench.network, 0);
+    let again = bench.network.timestamp();
+    assert!(again > first);
+    bench.network.now += 150 * MS;
+    let rack = bench.sender().rack.clone();
+    bench.receive(1, &[], false, 0, again.wrapping_add_signed(offset_us));
+    assert!(bench.sender().board.snd_nxt >= highest);
+    bench.sender().rack.latest_sent() > rack.latest_sent()
+}
+
+#[test]
+fn rack_takes_an_arrival_for_the_retransmission_only_if_the_echoed_timestamp_is_not_older() {
+    assert!(rack_advances_after_echo(0));
+    assert!(!rack_advances_after_echo(-1));
+}
+
+/// The window after a handshake whose SYN was sent at 0, 1, 2, 3 and 4 s and answered to the given one.
+fn window_after_answer_to(syn_s: u64) -> u32 {
+    let mut bench = Bench::new("reno", 100, 10);
+    let sender = &mut bench.senders[0];
+    sender.counts.timeouts = 4;
+    bench.network.now = 5_000 * MS;
+    sender.first_retransmission = Some(0);
+    let rtt_us = (5_000 - 1_000 * syn_s) as u32 * 1_000;
+    sender.establish(&mut bench.connection, &mut bench.network, rtt_us);
+    bench.view().cwnd
+}
+
+#[test]
+fn the_window_starts_at_one_packet_only_if_a_later_syn_was_answered() {
+    assert_eq!(window_after_answer_to(0), 10);
+    assert_eq!(window_after_answer_to(1), 1);
+}

@@ -147,6 +147,7 @@ impl Sender {
     /// The receiver got a packet twice.
     fn take_duplicate(&mut self, seq: u32, info: &mut AckInformation) {
         info.duplicate = true;
+        info.delivered += 1;
         if self.probe == Some((seq + 1, true)) {
             info.probe_duplicate = true;
         } else {

@@ -6,7 +6,7 @@ use braid_algorithms::layout::{Event, ca_state, cause, event_type};
 use super::ack_information::AckInformation;
 use super::rack::REORDERING;
 use super::scoreboard::segment;
-use super::sender::Sender;
+use super::sender::{Sender, Timer};
 use crate::connection::Connection;
 use crate::network::Network;
 
@@ -502,9 +502,6 @@ impl Sender {
             self.rtt.srtt_us(),
         );
         view.lost = view.lost.wrapping_add(detected.marked);
-        if detected.wait_ns > 0 {
-            self.start_reordering_timer(network.now, detected.wait_ns);
-        }
         if detected.marked > 0 {
             if self.ca_state(connection) != ca_state::RECOVERY {
                 self.enter_recovery(connection, network, false);
@@ -516,8 +513,10 @@ impl Sender {
             }
             self.retransmit(connection, network);
         }
-        if !self.is_timer_running() {
-            self.start_retransmission_timer(network.now);
+        // Packets that still wait get no second reordering timer (Linux `tcp_rack_reo_timeout`).
+        if self.board.packets_out() > 0 {
+            let deadline = self.retransmission_deadline(network.now);
+            self.set_timer(Timer::Retransmission, deadline);
         }
     }
 }

@@ -588,3 +588,43 @@ fn the_window_starts_at_one_packet_only_if_a_later_syn_was_answered() {
     assert_eq!(window_after_answer_to(0), 10);
     assert_eq!(window_after_answer_to(1), 1);
 }
+
+#[test]
+fn a_reordering_timeout_is_followed_by_the_heads_own_timeout() {
+    let mut bench = Bench::new("reno", 100, 3);
+    let sent = bench.network.now - 100 * MS;
+    bench.sack(0, &[(1, 2)]);
+    assert_eq!(bench.sender().timer, Timer::Reordering);
+    let early = bench.network.now + MS;
+    bench.senders[0].set_timer(Timer::Reordering, early);
+    assert!(bench.expire().is_empty(), "nothing is lost yet");
+    let rto = bench.sender().rto_ns();
+    assert_eq!((bench.sender().timer, bench.sender().deadline()), (Timer::Retransmission, sent + rto));
+}
+
+#[test]
+fn a_retransmission_of_the_head_leaves_a_pending_reordering_timer_alone() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.sack(0, &[(1, 6)]);
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
+    let deadline = bench.network.now + 5 * MS;
+    bench.senders[0].set_timer(Timer::Reordering, deadline);
+    bench.senders[0].board.mark_lost(0);
+    bench.view_mut().cwnd = 40;
+    let Bench { connection, senders, network } = &mut bench;
+    senders[0].retransmit(connection, network);
+    assert_eq!(bench.sent(), [0]);
+    assert_eq!((bench.sender().timer, bench.sender().deadline()), (Timer::Reordering, deadline));
+}
+
+#[test]
+fn a_duplicate_report_counts_as_delivered() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.ack(10);
+    let delivered = bench.view().delivered;
+    bench.sack(10, &[]);
+    assert_eq!(bench.view().delivered, delivered);
+    let echo = bench.network.timestamp();
+    bench.receive(10, &[(3, 4)], true, 0, echo);
+    assert_eq!(bench.view().delivered, delivered + 1);
+}

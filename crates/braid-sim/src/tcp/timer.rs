@@ -47,10 +47,6 @@ impl Sender {
         self.set_timer(Timer::Off, NEVER);
     }
 
-    pub(super) fn is_timer_running(&self) -> bool {
-        self.timer != Timer::Off
-    }
-
     pub(super) fn start_retransmission_timer(&mut self, now: u64) {
         self.set_timer(Timer::Retransmission, now + self.rtt.rto_ns());
     }

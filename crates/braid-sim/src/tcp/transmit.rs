@@ -3,7 +3,7 @@
 use braid_algorithms::layout::ca_state;
 
 use super::scoreboard::segment;
-use super::sender::Sender;
+use super::sender::{Sender, Timer};
 use crate::connection::Connection;
 use crate::event_queue::NEVER;
 use crate::network::Network;
@@ -150,7 +150,8 @@ impl Sender {
             any |= seq == self.board.snd_una;
             self.send_again(connection, network, seq);
         }
-        if any {
+        // A pending reordering timer goes on (Linux `tcp_xmit_retransmit_queue`).
+        if any && self.timer != Timer::Reordering {
             self.start_retransmission_timer(network.now);
         }
     }

@@ -90,7 +90,7 @@ def guides():
 
 def others():
     """All other pages that people wrote."""
-    folders = ["", "docs", "docs/man", "docs/adr", "docs/appendix", "kernel", "kernel/mptcp_sched", "papers", "bench", "algorithms", "schedulers"]
+    folders = ["", "docs", "docs/man", "docs/adr", "kernel", "kernel/mptcp_sched", "papers", "bench", "algorithms", "schedulers"]
     pages = [path.relative_to(ROOT) for folder in folders for path in sorted((ROOT / folder).glob("*.md"))]
     return [str(page) for page in pages if str(page) not in guides()]
 

@@ -2,7 +2,7 @@
 """An automated audit of the site, Lighthouse in headless Chromium: accessibility and performance of three pages.
 
     scripts/site && site/tests/audit.py                         the median of five; exit code 1 if one is below 95
-    site/tests/audit.py --markdown docs/appendix/site-audit.md  also writes the page
+    site/tests/audit.py --markdown target/site-audit.md        also writes the page
 
 Also measures how much of each page is loaded at first, and how long the playground's engine takes for 60 s of two flows.
 Run it on a machine with nothing else to do. Needs node, npm and chromium. Lighthouse is fetched into target/site-audit and is of one version.
@@ -119,7 +119,7 @@ def main():
         text = (
             "# The site, audited\n\n"
             f"Lighthouse {LIGHTHOUSE}, median of {RUNS} runs (lowest to highest), out of 100. This page is made by `scripts/site` and then "
-            "`site/tests/audit.py --markdown docs/appendix/site-audit.md`.\n\n"
+            "`site/tests/audit.py --markdown target/site-audit.md`.\n\n"
             f"Settings: `{' '.join(SETTINGS[:2])}`, headless Chromium, pages below a folder of a server on the same machine that compresses "
             f"with gzip (`site/serve.py`). {time.strftime('%F', time.gmtime())}, {os.cpu_count()} processors.\n\n"
             "| page | file | " + " | ".join(KINDS) + " | first load, kB |\n|---|---|" + "--:|" * (len(KINDS) + 1) + "\n" + "\n".join(rows) + "\n\n"

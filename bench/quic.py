@@ -8,7 +8,7 @@
     bench/quic.py cpu        its CPU time, in pairs: on a machine that does nothing else
     bench/quic.py speed      virtual seconds per second of CPU time in D-OLIA 1
 
-`--write` puts the table into docs/quic.md, in place of the one of the same command. First build:
+`--write` puts the table into target/quic.md, in place of the one of the same command. First build:
 
     scripts/quic --cargo build --release -p braid-cli --features quic
     scripts/quic --cargo build --release -p braid-quic --examples
@@ -31,7 +31,7 @@ from pathlib import Path
 
 import harness
 
-PAGE = harness.BENCH.parent / "docs" / "quic.md"
+PAGE = harness.BENCH.parent / "target" / "quic.md"
 MEASURE = harness.BENCH.parent / "target" / "release" / "examples" / "measure"
 
 # Chosen before the first run: the family that the issue of coupling is about, and one that is not coupled.
@@ -446,7 +446,7 @@ def main() -> int:
         return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=COMMANDS)
-    parser.add_argument("--write", action="store_true", help="also write the table into docs/quic.md")
+    parser.add_argument("--write", action="store_true", help="also write the table into target/quic.md")
     parser.add_argument("--seeds", type=int, default=3, help="cells: seeds of each (default 3)")
     parser.add_argument("--keep", metavar="DIR", help="cells, sockets: keep all results there; the same command goes on with what is missing")
     parser.add_argument("--runs", type=int, default=5, help="sockets, cost, speed: runs of each (default 5)")

@@ -8,7 +8,7 @@
     bench/quic.py cpu        its CPU time, in pairs: on a machine that does nothing else
     bench/quic.py speed      virtual seconds per second of CPU time in D-OLIA 1
 
-`--write` puts the table into target/quic.md, in place of the one of the same command. First build:
+`--write` puts the table into target/quic.md, in place of an older one. First build:
 
     scripts/quic --cargo build --release -p braid-cli --features quic
     scripts/quic --cargo build --release -p braid-quic --examples
@@ -71,10 +71,10 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
 
 def write(command: str, text: str) -> None:
     """Puts the table between its two marks of the page."""
-    page = PAGE.read_text()
+    page = PAGE.read_text() if PAGE.exists() else ""
     begin, end = f"<!-- bench/quic.py {command} -->\n", f"<!-- end of {command} -->"
     if begin not in page or end not in page:
-        sys.exit(f"{PAGE}: has no place for it: {begin.strip()} ... {end}")
+        page += f"\n{begin}\n{end}\n"
     before, rest = page.split(begin)
     after = rest.split(end)[1]
     PAGE.write_text(f"{before}{begin}\n{text}\n\n{end}{after}")

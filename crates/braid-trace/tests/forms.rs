@@ -164,36 +164,67 @@ fn wrong_rows_are_named_with_their_line() {
     assert!(wrong("call\t0x0", "call\t0").contains("hexadecimal"));
 }
 
-/// `UPDATE_GOLDEN=1 cargo test -p braid-trace` writes them anew.
+/// One line per call: what a reviewer reads of it, and a digest of all its words.
+fn golden_line(name: &str, call: &Call) -> String {
+    let subflow = &call.view.subflow[call.view.self_index as usize];
+    let text = tsv::write([call.clone()]);
+    // FNV-1a.
+    let digest = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let event = text.lines().find_map(|row| row.strip_prefix("event\t")?.split('\t').next());
+    format!(
+        "{name}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{digest:016x}\n",
+        call.sequence,
+        event.expect("each call has an event"),
+        call.view.self_index,
+        subflow.cwnd,
+        call.outputs.cwnd,
+        call.outputs.ssthresh,
+        call.outputs.pacing_rate
+    )
+}
+
+/// `UPDATE_GOLDEN=1 cargo test -p braid-trace` writes the file again.
 #[test]
-fn what_every_algorithm_does_with_the_test_vectors_has_not_changed() {
+fn test_vectors_of_every_algorithm_are_unchanged() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.tsv");
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    let mut new =
+        "algorithm\tcall\tevent\tsubflow\tcwnd before\tcwnd\tssthresh\tpacing rate\tdigest\n".to_owned();
+    let mut first_difference = None;
     for algorithm in braid_algorithms::all() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/golden")
-            .join(format!("{}.tsv", algorithm.name()));
         let mut all = calls(algorithm.name(), 16);
-        // It names a version of the source, not what it does.
+        // The hash names a version of the source, not its behaviour.
         for call in &mut all {
             call.origin = Origin { spec: call.origin.spec.clone(), source_hash: 0 }.into();
         }
-        let text = tsv::write(all);
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&path, &text).expect("the source tree is writable");
-        }
-        let golden = fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            golden == text,
-            "{}: `braid vectors {}` gives other words; if that is meant, run UPDATE_GOLDEN=1 cargo test -p \
-             braid-trace and say why in the commit",
-            path.display(),
-            algorithm.name()
-        );
         let mut replay = Replay::new();
-        for call in read(&path).expect("vectors") {
-            replay.call(&call.expect("a call"));
+        for call in tsv::parse(&tsv::write(all.clone())).expect("as written") {
+            replay.call(&call);
         }
-        assert_eq!((replay.total(), replay.differing), (64, 0), "{}", path.display());
+        assert_eq!((replay.total(), replay.differing), (64, 0), "{}", algorithm.name());
+        for call in all {
+            let line = golden_line(algorithm.name(), &call);
+            if first_difference.is_none() && golden.lines().nth(new.lines().count()) != Some(line.trim_end())
+            {
+                let before = golden.lines().nth(new.lines().count()).unwrap_or("nothing").to_owned();
+                first_difference = Some(format!("expected {before}\ngot      {line}{}", tsv::write([call])));
+            }
+            new += &line;
+        }
     }
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &new).expect("the source tree is writable");
+        return;
+    }
+    assert!(
+        golden == new,
+        "{}: the first call that differs:\n{}\nIf the change is meant, run UPDATE_GOLDEN=1 cargo test -p braid-trace \
+         and say why in the commit. `git stash` and `braid vectors ALGORITHM` show the call as it was.",
+        path.display(),
+        first_difference.unwrap_or_else(|| "the file has more lines, or another header".to_owned())
+    );
 }
 
 #[test]

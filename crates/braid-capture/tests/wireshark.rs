@@ -1,9 +1,10 @@
-//! What Wireshark makes of a capture is what the simulator has counted. Skipped where tshark is not installed.
+//! What Wireshark makes of a capture is what the simulator has counted. Without tshark each test prints `SKIPPED: ...` with the reason.
 
 mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -35,7 +36,7 @@ fn capture_of(scenario: &Scenario, snap_length: u32) -> (TempDir, Measurements) 
 fn is_there() -> bool {
     let there = Command::new("tshark").arg("--version").output().is_ok();
     if !there {
-        eprintln!("skipped: tshark is not installed; scripts/setup --test installs it");
+        writeln!(std::io::stderr(), "SKIPPED: Wireshark reads a capture, because tshark is not installed; scripts/setup --test installs it").expect("stderr");
     }
     there
 }

@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::fd::AsFd as _;
 use std::process::{Command, Output};
@@ -24,7 +24,8 @@ impl Network {
         let network = Self(format!("braid-advise-{}-{name}", std::process::id()));
         let [c, r, s] = ["c", "r", "s"].map(|end| network.end(end));
         if let Err(reason) = run(&format!("ip netns add {c}")) {
-            eprintln!("SKIPPED: {name}, because `ip netns add` says {reason}");
+            writeln!(std::io::stderr(), "SKIPPED: {name}, because `ip netns add` says {reason}")
+                .expect("stderr");
             return None;
         }
         let mut commands = vec![format!("ip netns add {r}"), format!("ip netns add {s}")];
@@ -156,7 +157,8 @@ fn two_paths_with_one_bottleneck_are_told_and_cubic_is_not_advised_on_both() {
 #[ignore = "half a minute in real time"]
 fn a_path_that_shares_a_bottleneck_becomes_a_backup_and_is_used_again_after_the_undo_of_a_killed_process() {
     if !Command::new(cargo_bin("braid")).arg("doctor").output().is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: applying a test, because this machine cannot load algorithms");
+        writeln!(std::io::stderr(), "SKIPPED: applying a test, because this machine cannot load algorithms")
+            .expect("stderr");
         return;
     }
     let Some(network) = Network::new("apply", &[("out", 20)]) else { return };

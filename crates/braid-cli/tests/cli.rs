@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write as _;
 use std::process::Stdio;
 
 use parquet::file::reader::SerializedFileReader;
@@ -237,7 +238,8 @@ fn a_file_one_may_not_read_is_refused() {
     let file = place.path().join("small.toml");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&file).is_ok() {
-        eprintln!("skipped: root may read everything");
+        writeln!(std::io::stderr(), "SKIPPED: a file without permission, because root may read everything")
+            .expect("stderr");
         return;
     }
     place.refused("run small.toml", &["small.toml", "permission"]);

@@ -373,7 +373,8 @@ fn on_a_disk_of(size: &str, scenario: &Path, script: &str) -> Option<Output> {
             Some(output)
         }
         other => {
-            eprintln!("SKIPPED: a full disk: no mount namespace: {other:?}");
+            writeln!(std::io::stderr(), "SKIPPED: a full disk: no mount namespace: {other:?}")
+                .expect("stderr");
             None
         }
     }

@@ -7,6 +7,7 @@ mod guests;
 
 use std::env;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -55,7 +56,7 @@ fn or_skip(test: &str, output: &Output) -> Option<serde_json::Value> {
     if report.contains("--backend host needs") {
         assert!(!output.status.success() && output.stdout.is_empty());
         assert!(report.contains("or use --backend lab"), "{report}");
-        eprintln!("SKIPPED: {test}: {report}");
+        writeln!(std::io::stderr(), "SKIPPED: {test}: {report}").expect("stderr");
         return None;
     }
     assert!(output.status.success(), "{report}");
@@ -197,7 +198,7 @@ change = [{ at = "3500ms", route = ["b3"] }]
 fn has_programs(test: &str, output: &Output) -> bool {
     let report = text(&output.stderr);
     if report.contains("on this machine") {
-        eprintln!("SKIPPED: {test}: {report}");
+        writeln!(std::io::stderr(), "SKIPPED: {test}: {report}").expect("stderr");
     }
     !report.contains("on this machine")
 }
@@ -295,7 +296,7 @@ fn without_the_right_to_it_a_run_says_what_it_needs() {
     let output = match command.output() {
         Ok(output) if !text(&output.stderr).contains("setpriv:") => output,
         other => {
-            eprintln!("SKIPPED: no rights: setpriv: {other:?}");
+            writeln!(std::io::stderr(), "SKIPPED: no rights: setpriv: {other:?}").expect("stderr");
             return;
         }
     };

@@ -5,6 +5,7 @@
 mod guests;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -372,7 +373,8 @@ fn packet_schedulers_choose_in_the_kernel_as_they_do_in_the_simulator() {
     };
     let in_kernel = run("lab");
     if text(&in_kernel.stderr).contains("which builds the kernel module") {
-        eprintln!("SKIPPED: packet schedulers: {}", text(&in_kernel.stderr));
+        writeln!(std::io::stderr(), "SKIPPED: packet schedulers: {}", text(&in_kernel.stderr))
+            .expect("stderr");
         return;
     }
     let documents = [done(&run("sim")), done(&in_kernel)];

@@ -4,6 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -295,7 +296,8 @@ fn a_disk_that_fills_up_leaves_whole_files_and_earlier_results() {
         done.is_ok_and(|status| status.success())
     };
     if !on_disk("mount", &["-t", "tmpfs", "-o", "size=192k", "braid-test"]) {
-        eprintln!("skipped: only root may mount a small disk");
+        writeln!(std::io::stderr(), "SKIPPED: a full disk, because only root may mount a small disk")
+            .expect("stderr");
         return;
     }
     place.stdout("run small.toml --cc lia --out disk/first --samples");

@@ -5,6 +5,7 @@
 mod guests;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,7 +65,7 @@ fn are_here(test: &str) -> Option<MutexGuard<'static, ()>> {
         let output = braid(&scenario(folder.path(), traffic)).arg("--dry-run").output().unwrap();
         let report = text(&output.stderr);
         if report.contains("on this machine") {
-            eprintln!("SKIPPED: {test}: {report}");
+            writeln!(std::io::stderr(), "SKIPPED: {test}: {report}").expect("stderr");
             return None;
         }
         assert!(output.status.success(), "{report}");

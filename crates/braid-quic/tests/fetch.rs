@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout)]
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -88,7 +89,11 @@ fn a_file_comes_whole_over_two_networks_at_once() {
     let networks = match Networks::new() {
         Ok(networks) => networks,
         Err(why) => {
-            println!("skipped: no networks can be made here: {why}");
+            writeln!(
+                std::io::stderr(),
+                "SKIPPED: QUIC over two networks: no networks can be made here: {why}"
+            )
+            .expect("stderr");
             return;
         }
     };

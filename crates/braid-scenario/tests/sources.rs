@@ -1,6 +1,7 @@
 //! Where scenarios come from, and what happens when they do not.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use braid_scenario::Source;
@@ -84,7 +85,11 @@ fn a_file_that_may_not_be_read_is_said_so() {
     let path = file("secret.toml", b"");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
-        eprintln!("skipped: whoever runs this may read every file");
+        writeln!(
+            std::io::stderr(),
+            "SKIPPED: a file without permission, because this user may read every file"
+        )
+        .expect("stderr");
         return;
     }
     assert_eq!(

@@ -2,6 +2,7 @@
 //!
 //! Whether a choice is right is for `vectors.rs` and the model in bench/oracle/schedulers.py; here states may be absurd.
 
+use std::io::Write as _;
 use std::path::Path as File;
 use std::process::Command;
 use std::{env, fs};
@@ -110,7 +111,7 @@ fn agree(states: usize) {
     let folder = tempfile::tempdir().unwrap();
     if let Err(reason) = compiled(folder.path()) {
         assert!(env::var_os("CI").is_none(), "{reason}");
-        eprintln!("SKIPPED: bytecode of the schedulers: {reason}");
+        writeln!(std::io::stderr(), "SKIPPED: bytecode of the schedulers: {reason}").expect("stderr");
         return;
     }
     for (number, scheduler) in all().iter().enumerate() {

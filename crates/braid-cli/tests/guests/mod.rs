@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -109,7 +110,7 @@ pub(crate) fn lab_is_here(test: &str) -> bool {
         lab_is_missing(&report).then_some(report)
     });
     if let Some(reason) = reason {
-        eprintln!("SKIPPED: {test}: {reason}");
+        writeln!(std::io::stderr(), "SKIPPED: {test}: {reason}").expect("stderr");
     }
     reason.is_none()
 }

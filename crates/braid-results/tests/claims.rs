@@ -467,3 +467,13 @@ fn every_algorithm_of_the_papers_has_a_name_of_ours() {
         }
     }
 }
+
+#[test]
+fn stored_results_are_in_the_form_that_is_written() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/results");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(Document::from_json(&text).unwrap().to_json() == text, "{}", path.display());
+    }
+}

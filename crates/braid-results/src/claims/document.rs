@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Counts, Estimate, Reproduction, Search, Verdict};
 use crate::SCHEMA_VERSION;
@@ -33,6 +34,28 @@ pub struct Document {
     /// Searches for the test beds behind the papers; empty unless asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub search: Vec<Search>,
+}
+
+/// Longest JSON value that stays on one line: a claim with all that it compares, or a setting of a search.
+const RECORD_BYTES: usize = 1500;
+
+/// Formats a value on one line if it fits into a record or is a list of plain values, else one line per item.
+fn records(value: &Value, depth: usize) -> String {
+    let line = value.to_string();
+    let indent = " ".repeat(depth);
+    let (items, open, close): (Vec<String>, _, _) = match value {
+        _ if line.len() <= RECORD_BYTES => return line,
+        Value::Array(all) if all.iter().any(|item| item.is_array() || item.is_object()) => {
+            (all.iter().map(|item| records(item, depth + 1)).collect(), '[', ']')
+        }
+        Value::Object(all) => {
+            let item = |(key, item)| format!("{}:{}", Value::from(key), records(item, depth + 1));
+            (all.iter().map(|(key, value)| (key.as_str(), value)).map(item).collect(), '{', '}')
+        }
+        _ => return line,
+    };
+    let items = items.join(&format!(",\n{indent}"));
+    format!("{open}\n{indent}{items}\n{}{close}", &indent[1..])
 }
 
 /// A paper with another assumption.
@@ -129,12 +152,12 @@ impl Document {
         Ok(())
     }
 
-    /// As text, indented so that a difference between two documents is easy to see.
+    /// Writes JSON with one record per line, so that a difference between two documents is one line per record.
     ///
     /// # Panics
     /// Never: its keys are strings.
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("plain data with string keys") + "\n"
+        records(&serde_json::to_value(self).expect("plain data with string keys"), 1) + "\n"
     }
 
     /// Reads what [`Self::to_json`] wrote.

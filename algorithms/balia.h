@@ -22,6 +22,7 @@ struct balia_rates {
 	u64 self;
 	u64 largest;
 	u64 total;
+	u64 alpha; /* fork rounding: largest / self, a whole number */
 };
 
 braid_inline void balia_add_rate(const struct braid_view *view, struct balia_rates *rates, u32 i, u64 rate)
@@ -40,18 +41,19 @@ braid_inline void balia_exact_rates(const struct braid_view *view, u32 eligible,
 		balia_add_rate(view, rates, i, braid_rate_window(view, i) * braid_speed(view, i, fastest));
 }
 
-/* Bytes per second, all divided by 32 until the largest fits in 25 bits. */
+/* Bytes per second with self's MSS for all, all divided by 32 until the largest fits in 25 bits. */
 braid_inline void balia_fork_rates(const struct braid_view *view, u32 eligible, struct balia_rates *rates)
 {
 	u32 i, shift = 0;
-	u64 bound = 1u << 25;
+	u64 bound = 1u << 25, mss = braid_self((struct braid_view *)view)->mss;
 
 	braid_for_each(i, eligible)
 	{
-		u64 window = (u64)view->subflow[i].mss * braid_rate_window(view, i);
+		u64 window = mss * braid_rate_window(view, i);
 
 		balia_add_rate(view, rates, i, braid_div(window * 1000000, view->subflow[i].srtt_us));
 	}
+	rates->alpha = braid_max(braid_div(rates->largest, rates->self), 1);
 	for (i = 0; i < 8; i++) {
 		u32 too_large = rates->largest > bound;
 
@@ -73,11 +75,11 @@ braid_inline u64 balia_increase(const struct balia_rates *rates, u32 window)
 	return (product / (10ull * window) + (1 << 27)) >> (fraction_bits - 32);
 }
 
-/* How many ACKs the kernel counts before it adds a packet. */
+/* How many ACKs the kernel counts before it adds a packet. It divides twice, which also keeps within 64 bits. */
 braid_inline u64 balia_fork_threshold(const struct balia_rates *rates, u32 window)
 {
-	u64 divisor = (rates->self + rates->largest) * (4 * rates->self + rates->largest);
-	u64 threshold = braid_div(10 * window * rates->total * rates->total, divisor);
+	u64 product = braid_div(10 * rates->total * rates->total, rates->self + rates->largest);
+	u64 threshold = braid_div(product * window, 4 * rates->self + rates->largest);
 
 	return threshold ? threshold : window;
 }
@@ -128,11 +130,10 @@ braid_inline void balia_shrink(struct braid_view *view, struct balia_growth *gro
 		cut = braid_min(rates.largest, rates.self + (rates.self >> 1));
 		braid_reduce(self, &growth->carry, braid_muldiv((u64)self->cwnd << 32, twice - cut, twice), 1);
 	} else {
-		u64 alpha, cut;
+		u64 cut;
 
 		balia_fork_rates(view, eligible, &rates);
-		alpha = braid_max(braid_div(rates.largest, rates.self), 1);
-		cut = ((self->cwnd >> 1) * braid_min(alpha << 10, 1536)) >> 10;
+		cut = ((self->cwnd >> 1) * braid_min(rates.alpha << 10, 1536)) >> 10;
 		self->ssthresh = braid_max32(self->cwnd - (u32)cut, 1);
 	}
 }

@@ -390,8 +390,8 @@ braid_inline void bbr_update_min_rtt(const struct braid_view *view, struct braid
 		state->min_rtt_seen_us = event->now_us;
 	}
 	if (is_old && !state->is_restarting && state->mode != BBR_PROBE_RTT) {
-		bbr_save_cwnd(self, state);
 		state->mode = BBR_PROBE_RTT;
+		bbr_save_cwnd(self, state);
 		state->probe_rtt_end_us = 0;
 		if (!state->ignores)
 			state->ignored_from = self->delivered;

@@ -2,12 +2,12 @@
 /*
  * C-MPBBR (Mahmud et al. 2020): BBR on each subflow, with a common share of a common bottleneck.
  *
- *	once per cycle of the gains, in its fourth phase:
+ *	at each ACK in the fourth phase of the gains' cycle:
  *	alike = subflows whose bw is within 20 % of self's, self among them
- *	N     = alike if there were others in the last cycle, too; the last number if there are none now; else 1
+ *	N     = alike if there were others at the last comparison, too; the last number if there are none now; else 1
  *	bw    is divided by N, but for the two phases that probe and drain
  *
- *	in that phase, at each ACK: if all subflows together have delivered less than 60 % of the best one's bw for five
+ *	there, too: if all subflows together have delivered less than 60 % of the best one's bw for five
  *	ACKs, and N is 1, the one with the least bw stops
  */
 #include "bbr.h"
@@ -15,7 +15,7 @@
 #define CMPBBR_PARAMS(P)                                                                                           \
 	BBR_PARAMS(P)                                                                                              \
 	P(alike, 200, 0, 1000, 1000, "", "estimates this close, as a share of the own one, are of one bottleneck") \
-	P(check, 0, 0, 1, 1, "cycle|ack", "compare once per cycle, or at each ACK of its fourth phase")            \
+	P(check, 1, 0, 1, 1, "cycle|ack", "compare once per cycle, or at each ACK of its fourth phase")            \
 	P(benefit, 600, 0, 1000, 1000, "", "together they must reach this share of the best estimate")             \
 	P(patience, 5, 0, 1000, 1, "ACKs", "without that benefit before the least subflow stops; 0: never")
 
@@ -59,7 +59,8 @@ braid_inline void cmpbbr_sum(struct cmpbbr_sums *sums, const struct braid_view *
 		const struct cmpbbr_public *shown = BRAID_PUBLIC(cmpbbr, subflow);
 		u32 bw = shown->bw * (subflow->flags / BRAID_SAME_ALGORITHM & 1);
 		u32 counts = braid_below32(0, bw);
-		u64 lasted = braid_max(braid_sub(now_us, shown->since_us), 1);
+		u64 until = braid_select(braid_equal(i, view->self), now_us, subflow->last_ack_us);
+		u64 lasted = braid_max(braid_sub(until, shown->since_us), 1);
 		u64 rate = ((u64)(subflow->delivered - shown->delivered) << BBR_BW_SHIFT) / lasted;
 		u64 distance = braid_max(bw, own_bw) - braid_min(bw, own_bw);
 		u32 is_best = braid_below32(sums->best_bw, bw);

@@ -35,7 +35,7 @@ struct wvegas_private {
 	u32 alpha;          /* packets to keep queued; 0: not yet enabled */
 	u32 queue_delay_us; /* least queueing delay since the window was last drained; 0: none yet */
 	u32 disabled;       /* not Open: Reno */
-	u32 reserved;
+	u32 weight;         /* share of the total rate, 16 fraction bits; all of it before the rates are known */
 };
 
 static void wvegas_begin_round(const struct braid_subflow *self, struct wvegas_private *priv)
@@ -50,6 +50,7 @@ static void wvegas_enable(struct braid_subflow *self, struct wvegas_private *pri
 {
 	wvegas_begin_round(self, priv);
 	priv->alpha = params->initial_alpha;
+	priv->weight = 1 << 16;
 	priv->queue_delay_us = 0;
 	BRAID_PUBLIC(wvegas, self)->rate = 0;
 }
@@ -93,13 +94,15 @@ static void wvegas_weigh(struct braid_view *view, struct wvegas_private *priv, c
 			 u64 rtt)
 {
 	struct braid_subflow *self = braid_self(view);
-	u64 rate = braid_div((u64)self->cwnd << 16, rtt), total;
+	u64 rate = braid_min(braid_div((u64)self->cwnd << 16, rtt), 1ull << 47), total;
 
 	BRAID_PUBLIC(wvegas, self)->rate = rate;
-	if (rate == 0)
-		return;
-	total = wvegas_total_rate(view, braid_eligible(view) | 1u << (view->self & (BRAID_MAX_SUBFLOWS - 1)));
-	priv->alpha = braid_max32((u32)braid_div(params->total_alpha * rate, total), params->initial_alpha);
+	/* Less than a packet in 65 ms has no rate in these units: the weight stays. */
+	if (rate) {
+		total = wvegas_total_rate(view, braid_eligible(view) | 1u << (view->self & (BRAID_MAX_SUBFLOWS - 1)));
+		priv->weight = (u32)braid_div(rate << 16, total);
+	}
+	priv->alpha = braid_max32((u32)(((u64)priv->weight * params->total_alpha) >> 16), params->initial_alpha);
 }
 
 /* Empties the queue when the delay has doubled: a base RTT that is too large would otherwise never be noticed. */
@@ -191,6 +194,9 @@ static void wvegas_on_loss(struct braid_view *view, struct wvegas_private *priv,
 static void wvegas_on_idle_restart(struct braid_view *view, struct wvegas_private *priv,
 				   const struct wvegas_params *params, const struct braid_event *event)
 {
+	/* After a shorter pause what is known still holds. */
+	if (!(event->flags & BRAID_IDLE_DECAYED))
+		return;
 	priv->base_rtt_us = 0;
 	wvegas_enable(braid_self(view), priv, params);
 }

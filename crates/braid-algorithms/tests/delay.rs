@@ -52,7 +52,7 @@ fn wvegas_counts_what_is_queued_by_the_mean_rtt() {
 
 #[test]
 fn wvegas_divides_ten_packets_as_the_rates_are() {
-    // Both rates known: 40/80 ms and 20/160 ms are 4 : 1, so 8 and 2 of 10 packets.
+    // Both rates known: 40/80 ms and 20/160 ms are 4 : 1, so 8 and 2 of 10 packets; the 16 bits of a weight make 7 of 8.
     let mut host = Host::new("wvegas", &[(40, 50_000), (20, 100_000)]);
     for i in [0, 1] {
         host.ack(i, 0);
@@ -63,7 +63,7 @@ fn wvegas_divides_ten_packets_as_the_rates_are() {
         host.view.subflow[i].cwnd = [40, 20][i];
         round(&mut host, i, &rtts[i]);
     }
-    assert_eq!((alpha(&host, 0), alpha(&host, 1)), (8, 2));
+    assert_eq!((alpha(&host, 0), alpha(&host, 1)), (7, 2));
 }
 
 #[test]
@@ -80,6 +80,49 @@ fn wvegas_steps_down_by_one_and_drains_when_the_delay_has_doubled() {
     let before = host.cwnd(0) - 1;
     round(&mut host, 0, &[60_000, 60_000, 60_000]);
     assert_eq!(host.cwnd(0), (f64::from(before) * 50.0 / 120.0) as u32);
+}
+
+#[test]
+fn wvegas_whose_rate_is_too_small_to_count_keeps_its_weight() {
+    // 8 packets in 800 ms are less than 2^-16 packets per microsecond.
+    let mut host = Host::new("wvegas", &[(8, 700_000)]);
+    host.ack(0, 0);
+    end_round(&mut host, 0);
+    round(&mut host, 0, &[700_000, 1_400_000, 1_400_000]);
+    assert_eq!(alpha(&host, 0), 10);
+}
+
+#[test]
+fn wvegas_weighs_with_sixteen_bits() {
+    // Rates of 12 and 8 units: 39321/65536 of ten packets, 5.99.
+    let mut host = Host::new("wvegas", &[(16, 50_000), (11, 50_000)]);
+    for i in [0, 1] {
+        host.ack(i, 0);
+        end_round(&mut host, i);
+    }
+    for i in [1, 0, 1, 0] {
+        host.view.subflow[i].cwnd = [16, 11][i];
+        round(&mut host, i, &[50_000, 105_000, 105_000]);
+    }
+    let rates = [0, 1].map(|i| host.view.subflow[i].public_words[0]);
+    assert_eq!(rates, [12, 8]);
+    assert_eq!(alpha(&host, 0), 5);
+}
+
+#[test]
+fn wvegas_forgets_its_base_rtt_only_after_more_than_a_timeout_of_silence() {
+    use braid_algorithms::layout::{Event, event_flags, event_type};
+    for (flags, alpha_after) in [(0, 10), (event_flags::IDLE_DECAYED, 2)] {
+        let mut host = Host::new("wvegas", &[(20, 50_000)]);
+        host.ack(0, 0);
+        end_round(&mut host, 0);
+        round(&mut host, 0, &[50_000, 60_000, 70_000]);
+        assert_eq!(alpha(&host, 0), 10);
+        host.deliver(0, Event { kind: event_type::ON_IDLE_RESTART, flags, ..Event::default() });
+        assert_eq!(alpha(&host, 0), alpha_after);
+        let base_us = (host.controllers[0].private()[3] >> 32) as u32;
+        assert_eq!(base_us, if flags == 0 { 50_001 } else { 0 });
+    }
 }
 
 /// Twenty packets with base 50 ms and three RTT samples of this length.

@@ -234,6 +234,31 @@ fn balia_with_the_forks_rounding_counts_acks() {
 }
 
 #[test]
+fn balia_with_the_forks_rounding_needs_four_windows_of_acks_on_equal_large_subflows() {
+    // 10 w X^2 / ((x + m)(4x + m)) = 4 w; the product of all factors exceeds 64 bits from w = 1304 on.
+    for window in [1250, 1303, 1304, 1320, 60_000] {
+        let mut host = Host::new("balia:rounding=fork", &[(window, 100_000); 2]);
+        host.view.subflow[0].cwnd_clamp = window + 1;
+        let acks = (1..400_000_u32).find(|_| {
+            host.ack(0, 1);
+            host.cwnd(0) > window
+        });
+        let acks: u32 = acks.expect("the window grows");
+        assert!(acks.abs_diff(4 * window) <= 1, "window {window}: {acks} ACKs");
+    }
+}
+
+#[test]
+fn balia_with_the_forks_rounding_takes_its_own_mss_for_all_subflows() {
+    for i in 0..2 {
+        let mut host = Host::new("balia:rounding=fork", &[(20, 50_000); 2]);
+        host.view.subflow[0].mss = 1428;
+        host.view.subflow[1].mss = 1220;
+        assert_eq!(acks_per_packet(&mut host, i), 81, "four windows and one ACK");
+    }
+}
+
+#[test]
 fn dlia_cuts_less_the_sooner_loss_follows_loss() {
     let mut host = Host::new("dlia", &[(40, 50_000), (40, 50_000)]);
     for (cwnd, left) in [(40, 20.0), (30, 16.25), (22, 13.0), (40, 20.977)] {

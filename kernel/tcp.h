@@ -106,6 +106,8 @@ struct tcp_sock {
 struct mptcp_subflow_context {
 	struct list_head node;
 	u32 request_bkup : 1;
+	u32 mp_capable : 1;
+	u32 mp_join : 1;
 	u32 backup : 1;
 	u32 subflow_id;
 	struct sock *tcp_sock;
@@ -114,6 +116,7 @@ struct mptcp_subflow_context {
 
 struct mptcp_sock {
 	u32 token;
+	_Bool use_64bit_ack;
 	struct list_head conn_list;
 } BRAID_CORE;
 

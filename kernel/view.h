@@ -122,9 +122,23 @@ braid_inline void braid_read_window(struct braid_subflow *subflow, const struct 
 		subflow->public_words[k] = tp->inet_conn.icsk_ca_priv[k + 1];
 }
 
+/* Bytes that MPTCP's data sequence signal takes from each packet: mss_cache does not count them, tcp_current_mss() does. The
+ * option has 4 bytes, a mapping of 14 and an acknowledgement of 4 or 8, rounded up to words. None before MPTCP is agreed on,
+ * or where the peer does not speak it. A connection that falls back later still counts them. */
+braid_inline u32 braid_option_bytes(const struct tcp_sock *tp)
+{
+	const struct mptcp_subflow_context *context;
+
+	if (!tp->is_mptcp || !tp->inet_conn.icsk_ulp_data)
+		return 0;
+	context = BRAID_CAST(tp->inet_conn.icsk_ulp_data, struct mptcp_subflow_context);
+	return (BRAID_BITS(context, mp_capable) | BRAID_BITS(context, mp_join)) *
+	       (24 + 4 * BRAID_CAST(context->conn, struct mptcp_sock)->use_64bit_ack);
+}
+
 braid_inline void braid_read_mss(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
-	subflow->mss = braid_positive(tp->mss_cache);
+	subflow->mss = braid_positive((u32)braid_sub(tp->mss_cache, braid_option_bytes(tp)));
 }
 
 braid_inline void braid_read_bytes(struct braid_subflow *subflow, const struct tcp_sock *tp)

@@ -123,6 +123,36 @@ fn the_packets_of_a_run_are_those_that_were_counted_and_the_same_each_time() {
 }
 
 #[test]
+fn bbr_over_mptcp_keeps_the_queue_that_it_keeps_in_the_simulator() {
+    if !lab_is_here("BBR over MPTCP") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let network = r#"
+title = "BBR over one path"
+duration = "10s"
+warmup = "5s"
+[link.a]
+rate = "20mbit"
+delay = "10ms"
+queue = "100p"
+[connection.mp]
+kind = "mptcp"
+subflow.a.route = ["a"]
+"#;
+    let scenario = write(folder.path(), network);
+    let rtt = |backend: &str, cc: &str| {
+        let run = only_run(run_on(backend, &scenario).args(["--cc", cc]));
+        run["connections"][0]["subflows"][0]["mean_rtt_ms"].as_f64().unwrap()
+    };
+    // Paced by packets of 1448 bytes instead of 1420, the sender fills its window: twice the base RTT.
+    for cc in ["bbr", "cmpbbr"] {
+        let (lab, simulator) = (rtt("lab", cc), rtt("sim", cc));
+        assert!((lab / simulator - 1.0).abs() < 0.1, "{cc}: {lab} ms in the lab, {simulator} simulated");
+    }
+}
+
+#[test]
 fn subflows_begin_with_the_threshold_of_the_scenario() {
     if !lab_is_here("the first threshold") {
         return;

@@ -94,15 +94,18 @@ static void wvegas_weigh(struct braid_view *view, struct wvegas_private *priv, c
 			 u64 rtt)
 {
 	struct braid_subflow *self = braid_self(view);
-	u64 rate = braid_min(braid_div((u64)self->cwnd << 16, rtt), 1ull << 47), total;
+	u64 rate = braid_min(braid_div((u64)self->cwnd << 16, rtt), 1ull << 47), total, alpha;
 
 	BRAID_PUBLIC(wvegas, self)->rate = rate;
 	/* Less than a packet in 65 ms has no rate in these units: the weight stays. */
 	if (rate) {
 		total = wvegas_total_rate(view, braid_eligible(view) | 1u << (view->self & (BRAID_MAX_SUBFLOWS - 1)));
 		priv->weight = (u32)braid_div(rate << 16, total);
+		alpha = braid_div(params->total_alpha * rate, total);
+	} else {
+		alpha = ((u64)priv->weight * params->total_alpha) >> 16;
 	}
-	priv->alpha = braid_max32((u32)(((u64)priv->weight * params->total_alpha) >> 16), params->initial_alpha);
+	priv->alpha = braid_max32((u32)alpha, params->initial_alpha);
 }
 
 /* Empties the queue when the delay has doubled: a base RTT that is too large would otherwise never be noticed. */

@@ -63,7 +63,7 @@ fn wvegas_divides_ten_packets_as_the_rates_are() {
         host.view.subflow[i].cwnd = [40, 20][i];
         round(&mut host, i, &rtts[i]);
     }
-    assert_eq!((alpha(&host, 0), alpha(&host, 1)), (7, 2));
+    assert_eq!((alpha(&host, 0), alpha(&host, 1)), (8, 2));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn wvegas_whose_rate_is_too_small_to_count_keeps_its_weight() {
 }
 
 #[test]
-fn wvegas_weighs_with_sixteen_bits() {
+fn wvegas_divides_as_the_rates_are_in_their_sixteen_bits() {
     // Rates of 12 and 8 units: 39321/65536 of ten packets, 5.99.
     let mut host = Host::new("wvegas", &[(16, 50_000), (11, 50_000)]);
     for i in [0, 1] {
@@ -106,7 +106,7 @@ fn wvegas_weighs_with_sixteen_bits() {
     }
     let rates = [0, 1].map(|i| host.view.subflow[i].public_words[0]);
     assert_eq!(rates, [12, 8]);
-    assert_eq!(alpha(&host, 0), 5);
+    assert_eq!(alpha(&host, 0), 6);
 }
 
 #[test]

@@ -6,8 +6,7 @@ use common::{Place, parse};
 
 const SCENARIO: &str = r#"
 title = "small"
-duration = "2s"
-noise = "none"
+duration = "4s"
 cc = ["lia"]
 
 [parameters]

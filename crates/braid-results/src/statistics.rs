@@ -12,8 +12,7 @@ pub struct Statistics {
     pub mean: f64,
     /// Sample standard deviation (divisor n - 1); absent for one value.
     pub sd: Option<f64>,
-    /// Half the width of the 95 % confidence interval of the mean by Student's t; absent for one value, and
-    /// for equal values: where seeds decide nothing, they say nothing about the mean's uncertainty.
+    /// Half the width of the 95 % confidence interval of the mean by Student's t; absent for one value.
     pub ci95: Option<f64>,
     /// Smallest value.
     pub min: f64,
@@ -44,9 +43,7 @@ impl Statistics {
             n,
             mean,
             sd,
-            ci95: sd
-                .filter(|_| sorted[0] < sorted[n - 1])
-                .map(|sd| t_quantile(n - 1) * sd / (n as f64).sqrt()),
+            ci95: sd.map(|sd| t_quantile(n - 1) * sd / (n as f64).sqrt()),
             min: sorted[0],
             q1: quantile(&sorted, 0.25),
             median: quantile(&sorted, 0.5),

@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
         self.applications.push(application);
         let n = model.subflows.len();
         self.samples.push(Samples { cwnd: vec![Vec::new(); n], all: vec![Vec::new(); n] });
-        self.plan(model.start_ns, Plan::Open(index));
+        self.plan(braid_sim::start_ns(model, self.seed), Plan::Open(index));
         if let Some(stop_ns) = model.stop_ns {
             self.plan(stop_ns, Plan::Close(index));
         }

@@ -6,7 +6,7 @@ use common::{Place, parse};
 
 const SCENARIO: &str = r#"
 title = "small"
-duration = "4s"
+duration = "2s"
 cc = ["lia"]
 
 [parameters]
@@ -212,7 +212,7 @@ fn a_claim_alone_runs_what_it_compares_and_is_judged_as_among_all() {
 #[test]
 fn json_and_csv_hold_every_cell_and_claim() {
     let place = place(true);
-    let json = parse(&place.stdout("repro little.toml --seeds 2 --format json"));
+    let json = parse(&place.stdout("repro little.toml --seeds 3 --format json"));
     let paper = &json["papers"][0];
     assert_eq!(
         paper["counts"],
@@ -221,7 +221,7 @@ fn json_and_csv_hold_every_cell_and_claim() {
     assert_eq!(paper["tables"][0]["cells"].as_array().unwrap().len(), 2);
     // Two rates and two algorithms.
     assert_eq!(paper["claims"][0]["conditions"].as_array().unwrap().len(), 4);
-    let csv = place.stdout("repro little.toml --seeds 2 --format csv");
+    let csv = place.stdout("repro little.toml --seeds 3 --format csv");
     assert_eq!(csv.lines().count(), 1 + 2 + 4 + 1);
 }
 
@@ -274,7 +274,7 @@ fn a_variation_is_run_beside_the_paper_and_its_changed_verdicts_are_listed() {
 #[test]
 fn a_search_says_which_setting_is_most_plausible_and_what_became_of_each_claim() {
     let place = place(true);
-    place.write("search.json", place.stdout("repro little.toml --seeds 2 --search --format json"));
+    place.write("search.json", place.stdout("repro little.toml --seeds 3 --search --format json"));
     let shown = |format: &str| {
         let line = format!("repro --from search.json --show search --format {format}");
         place.stdout(&line)
@@ -282,21 +282,21 @@ fn a_search_says_which_setting_is_most_plausible_and_what_became_of_each_claim()
     let text = shown("table");
     for part in [
         "little: the test bed behind it",
-        "2 of 2, seeds 1 to 2",
+        "2 of 2, seeds 1 to 3",
         "no evidence",
         "holds as assumed (2): c1 c2",
     ] {
         assert!(text.contains(part), "{part} is missing in:\n{text}");
     }
     let markdown = shown("markdown");
-    assert!(markdown.contains("| little | as assumed | 2 of 2 | 1 to 2 | - | - | - | 2 | 2 |"), "{markdown}");
-    assert_eq!(text, place.stdout("repro little.toml --seeds 2 --search --show search"));
+    assert!(markdown.contains("| little | as assumed | 2 of 2 | 1 to 3 | - | - | - | 2 | 2 |"), "{markdown}");
+    assert_eq!(text, place.stdout("repro little.toml --seeds 3 --search --show search"));
     // Of two papers with other seeds each, nothing else can be shown together.
     place.write("other.toml", std::fs::read_to_string(place.path().join("little.toml")).unwrap());
-    place.write("more.json", place.stdout("repro other.toml --seeds 3 --search --format json"));
+    place.write("more.json", place.stdout("repro other.toml --seeds 4 --search --format json"));
     let both = place.stdout("repro --from search.json more.json --show search --format markdown");
     assert!(
-        both.contains("| little |") && both.contains("| other | as assumed | 2 of 2 | 1 to 3 |"),
+        both.contains("| little |") && both.contains("| other | as assumed | 2 of 2 | 1 to 4 |"),
         "{both}"
     );
     place.refused("repro --from search.json more.json", &["other seeds"]);

@@ -34,17 +34,21 @@ fn one_flow_fills_its_link_and_no_more() {
 fn noise_decides_ties_in_a_short_queue_by_the_seed() {
     let mut short = link("b1", 20.0, 15.0);
     short.forward.queue = QueueLimit::Packets(3);
-    let rates = |short: &braid_scenario::model::Link| {
+    let bytes = |short: &braid_scenario::model::Link| {
         // So that the receiver soon acknowledges every second packet only.
         let flow = Connection { receive_buffer: 1 << 18, ..connection("tcp0", None, &[&[0]]) };
         let scenario = scenario(16.0, vec![short.clone()], vec![flow]);
-        [1, 2, 3].map(|seed| goodput(&run(&scenario, "cubic", seed), 0))
+        [1, 2, 3].map(|seed| run(&scenario, "cubic", seed).connections[0].goodput_bytes)
     };
-    let exact = rates(&short);
-    assert!(exact[0] > 10.0 && exact.iter().all(|rate| *rate == exact[0]), "{exact:?}");
+    let exact = bytes(&short);
+    let mbit = |bytes: u64| bytes as f64 * 8.0 / 16e6;
+    assert!(mbit(exact[0]) > 10.0 && exact == [exact[0]; 3], "{exact:?}");
     short.forward.noise_ns = 600_000;
-    let noisy = rates(&short);
-    assert!(noisy.iter().all(|rate| (3.0..5.0).contains(rate)) && noisy[0] != noisy[1], "{noisy:?}");
+    let noisy = bytes(&short);
+    assert!(
+        noisy.iter().all(|&bytes| (3.0..5.0).contains(&mbit(bytes))) && noisy[0] != noisy[1],
+        "{noisy:?}"
+    );
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn every_detector_says_shared_more_often_where_it_is() {
     let mut detectors: Vec<&str> = braid_algorithms::all()
         .iter()
         .filter(|algorithm| algorithm.flags() & braid_algorithms::Algorithm::DETECTS != 0)
-        .map(|algorithm| algorithm.name())
+        .map(braid_algorithms::Algorithm::name)
         .collect();
     detectors.sort_unstable();
     assert_eq!(cases.map(|(cc, ..)| cc.split(':').next().unwrap())[..], detectors, "all are tested");

@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 import braid
 import braid.gym
 
-SHORT = {"duration": "10s", "warmup": "2s"}
+SHORT = {"duration": "10s", "warmup": "2s", "noise": "none"}
 
 
 @pytest.mark.filterwarnings("ignore:.*different from the unwrapped version.*")

@@ -347,7 +347,7 @@ mod tests {
     use crate::{driver::translate::translate, job::ConnectionAt};
 
     fn scenario() -> Scenario {
-        let text = "title = \"t\"\nduration = \"10s\"\n\
+        let text = "title = \"t\"\nduration = \"10s\"\nnoise = \"none\"\n\
             [link.b]\nrate = \"10mbit\"\ndelay = \"10ms\"\nqueue = \"100p\"\nloss = \"1%\"\n\
             [connection.t]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"b\"]\n";
         let source = Source { name: "t".into(), text: text.into() };

@@ -27,7 +27,7 @@ impl Random {
 
 /// Five seconds of a connection with three subflows: the first is always there, but may move; the others come and go.
 fn scenario(random: &mut Random) -> String {
-    let mut text = String::from("title = \"t\"\nduration = \"5s\"\n");
+    let mut text = String::from("title = \"t\"\nduration = \"5s\"\nnoise = \"none\"\n");
     for link in ["a", "b", "c"] {
         let (rate, delay) = (200 + random.below(800), 1 + random.below(60));
         let (queue, loss) = (5 + random.below(40), random.below(30));
@@ -133,7 +133,7 @@ fn goes_on_late(text: &str, spec: &Spec, number: u64) -> bool {
 fn after_an_outage(moves: bool, own_controller: bool) -> u64 {
     let change = if moves { "change = [{ at = \"2s\", route = [\"a\"] }]" } else { "" };
     let text = format!(
-        "title = \"t\"\nduration = \"6s\"\n[link.a]\nrate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"50p\"\n\
+        "title = \"t\"\nduration = \"6s\"\nnoise = \"none\"\n[link.a]\nrate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"50p\"\n\
          [connection.m]\nkind = \"mptcp\"\n[connection.m.subflow.one]\nroute = [\"a\"]\n\
          up = [\"0s..2008ms\", \"4s..6s\"]\n{change}\n"
     );

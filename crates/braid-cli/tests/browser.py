@@ -53,7 +53,7 @@ route = ["b1"]
 # Short runs: this is about the page.
 PAGES = {
     "wifi-lte": "everyday/wifi-lte --cc lia,olia,cubic --seeds 3",
-    "disjoint": "analysis/disjoint --seeds 2 --set duration=40s --set warmup=5s --set cooldown=5s",
+    "disjoint": "analysis/disjoint --seeds 2 --set noise=random --set duration=40s --set warmup=5s --set cooldown=5s",
     "two": "d-olia/1 d-olia/2 --cc lia,olia --set duration=20s",
     "labels": "ba-mpcubic/2 --cc split:sbd=all,lia --set duration=20s",
     "hostile": "</script>.toml",

@@ -20,7 +20,9 @@ queue = "50p"
 
 /// Runs a scenario once; what was measured besides.
 fn run(quic: Quic, name: &str, connections: &str, cc: &str) -> (Run, Measurements) {
-    let text = format!("title = \"t\"\nduration = \"8s\"\nwarmup = \"2s\"\n{LINKS}\n{connections}");
+    let text = format!(
+        "title = \"t\"\nduration = \"8s\"\nnoise = \"none\"\nwarmup = \"2s\"\n{LINKS}\n{connections}"
+    );
     let folder = std::env::temp_dir().join(format!("braid-quic-sim-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("s.toml");

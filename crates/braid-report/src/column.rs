@@ -105,9 +105,8 @@ fn column(figure: &Figure, rows: &[&Summary]) -> Column {
     let decimals = figure.decimals_for(&values);
     let intervals: Vec<Option<String>> = values
         .iter()
-        .map(|value| value.filter(|_| figure.interval)?.ci95)
-        // Equal values say nothing of the uncertainty of their mean.
-        .map(|half| half.filter(|half| *half > 0.0).map(|half| number(half, decimals)))
+        .map(|value| value.filter(|_| figure.interval)?.interval())
+        .map(|half| half.map(|half| number(half, decimals)))
         .collect();
     let width = intervals.iter().flatten().map(String::len).max().unwrap_or(0);
     let cells = values.iter().zip(&intervals).map(|(value, interval)| match (value, interval) {

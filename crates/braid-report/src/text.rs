@@ -106,9 +106,7 @@ pub(crate) fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
     }
     if several_seeds {
         notes.push("\u{b1}: half the 95 % confidence interval of the mean.");
-        if summaries()
-            .any(|row| row.runs > 1 && row.statistics.values().all(|s| s.ci95.unwrap_or(0.0) <= 0.0))
-        {
+        if summaries().any(|row| row.runs > 1 && row.statistics.values().all(|s| s.interval().is_none())) {
             notes.push("No \u{b1} in a row: all its seeds gave equal results, so they say nothing of its uncertainty.");
         }
     }

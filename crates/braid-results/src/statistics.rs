@@ -27,6 +27,12 @@ pub struct Statistics {
 }
 
 impl Statistics {
+    /// [`Self::ci95`] for people; `None` if all values are equal. Then the seeds decided nothing, and zero would promise a
+    /// certainty that they do not show.
+    pub fn interval(&self) -> Option<f64> {
+        self.ci95.filter(|_| self.min < self.max)
+    }
+
     /// The statistics of `values`; `None` if there is none, or if one is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() || !values.iter().all(|value| value.is_finite()) {

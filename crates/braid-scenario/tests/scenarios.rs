@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::{fs, iter};
 
 use braid_scenario::model::{
-    Change, CoDel, ConstantRate, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Kind, Loss, Programs,
-    QueueLimit, Red, Reroute, Scenario, Spread, Traffic,
+    Change, CoDel, ConstantRate, Direction, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Kind, Loss,
+    Programs, QueueLimit, Red, Reroute, Scenario, Spread, Traffic,
 };
 use braid_scenario::{File, Source, embedded, load, topology};
 
@@ -245,7 +245,8 @@ fn what_is_not_given_has_its_documented_default() {
     }
     assert_eq!(tcp.subflows[0].name, "sf1");
     let b1 = &cell.links[0];
-    assert_eq!(b1.forward, b1.reverse);
+    // Only data packets are delayed at random.
+    assert_eq!(Direction { noise_ns: 0, ..b1.forward.clone() }, b1.reverse);
     assert_eq!(b1.forward.loss, Loss::None);
     assert_eq!((b1.forward.jitter_ns, b1.forward.ecn_threshold), (0, None));
     assert!(b1.forward.outages.is_empty());
@@ -411,7 +412,7 @@ route = ["b1"]
 
 fn link(keys: &str) -> braid_scenario::model::Link {
     let text = SMALL.replacen("queue = \"100p\"", &format!("queue = \"100p\"\n{keys}"), 1);
-    parse(&text).links.remove(0)
+    parse(&format!("noise = \"none\"{text}")).links.remove(0)
 }
 
 #[test]

@@ -7,6 +7,7 @@ use braid_sim::{Datagram, Ecn, Options, Place, Simulation};
 const TEXT: &str = r#"
 title = "t"
 duration = "5s"
+noise = "none"
 [link.a]
 rate = "8mbit"
 delay = "10ms"

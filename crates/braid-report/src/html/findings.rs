@@ -318,7 +318,7 @@ fn scaled(s: &Statistics, scale: f64) -> Statistics {
 
 /// A mean with its interval.
 fn plain(s: &Statistics, decimals: usize) -> String {
-    match s.ci95 {
+    match s.interval() {
         Some(half) => format!("{} \u{b1} {}", number(s.mean, decimals), number(half, decimals)),
         None => number(s.mean, decimals),
     }

@@ -173,7 +173,7 @@ fn numbers(report: &SweepReport) -> Markup {
                     td.number {
                         @if let Some(s) = point.figures.get(figure) {
                             (number(s.mean, 3))
-                            @if let Some(half) = s.ci95 { " " span.interval { "\u{b1} " (number(half, 3)) } }
+                            @if let Some(half) = s.interval() { " " span.interval { "\u{b1} " (number(half, 3)) } }
                         }
                     }
                 }

@@ -100,7 +100,7 @@ fn cell_text(value: Option<Statistics>, decimals: usize) -> Markup {
             None => { "\u{2013}" }
             Some(s) => {
                 (number(s.mean, decimals))
-                @if let Some(half) = s.ci95.filter(|half| *half > 0.0) { " " span.interval { "\u{b1}\u{a0}" (number(half, decimals)) } }
+                @if let Some(half) = s.interval() { " " span.interval { "\u{b1}\u{a0}" (number(half, decimals)) } }
             }
         }
     }

@@ -131,8 +131,6 @@ fn bbr_over_mptcp_keeps_the_queue_that_it_keeps_in_the_simulator() {
     let network = r#"
 title = "BBR over one path"
 duration = "10s"
-# Its bandwidth filter takes the fastest of noisy samples: more in the simulator than in the lab (0027).
-noise = "none"
 warmup = "5s"
 [link.a]
 rate = "20mbit"

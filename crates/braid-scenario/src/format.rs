@@ -71,9 +71,9 @@ pub struct Document {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Noise {
-    /// Each connection starts later by a random time of up to its first subflow's base RTT, at most 100 ms. On the slowest
-    /// link of each route, each data packet is delayed by up to the time of a full packet there, at most 5 ms, in order.
-    /// The seed decides both.
+    /// Each connection starts later by a random time of up to its first subflow's base RTT, at most 100 ms. Data packets
+    /// reach the slowest link of each route later by up to the time of a full packet there, at most 5 ms, in order. The seed
+    /// decides both.
     #[default]
     Random,
     /// Packets and connections are exactly on time: without `jitter` and random `loss`, every seed gives the same results.

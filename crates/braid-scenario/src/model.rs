@@ -85,7 +85,7 @@ pub struct Direction {
     pub delay_ns: u64,
     /// Random extra delay, uniform in `[0, jitter_ns)`.
     pub jitter_ns: u64,
-    /// The same by the scenario's `noise`. The larger of the two applies; this one never reorders.
+    /// Random delay of packets before the queue, uniform in `[0, noise_ns)` and in order, by the scenario's `noise`.
     pub noise_ns: u64,
     /// Whether packets overtake each other by jitter or a shorter delay.
     pub reordering: bool,
@@ -108,7 +108,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// The random extra delay that applies, uniform in `[0, random_delay_ns)`.
+    /// What jitter and noise delay a packet at most where both act after the queue: the larger of the two.
     pub fn random_delay_ns(&self) -> u64 {
         self.jitter_ns.max(self.noise_ns)
     }

@@ -8,6 +8,7 @@ use braid_scenario::model::{Change, Direction, Discipline, EcnThreshold, QueueLi
 
 use super::wire::Wire;
 use crate::packet::flags;
+use crate::random::Stream;
 use crate::ring::Ring;
 
 /// A packet in the queue, and what was counted of it.
@@ -20,7 +21,37 @@ struct Sent {
     fate: u16,
 }
 
+/// Random delay of packets before the queue, in order. Packets that come together stay together, as a host sends them.
+pub(super) struct Noise {
+    /// Uniform in `[0, most_ns)`; 0: none.
+    most_ns: u64,
+    /// When the latest packet would have come, and when it comes.
+    planned: u64,
+    latest: u64,
+    random: Stream,
+}
+
+impl Noise {
+    pub(super) fn new(most_ns: u64, random: Stream) -> Self {
+        Self { most_ns, planned: u64::MAX, latest: 0, random }
+    }
+
+    /// When a packet that would come at `came` comes.
+    #[inline]
+    fn delay(&mut self, came: u64) -> u64 {
+        if self.most_ns == 0 {
+            return came;
+        }
+        if came != self.planned {
+            self.planned = came;
+            self.latest = self.latest.max(came + self.random.below(self.most_ns));
+        }
+        self.latest
+    }
+}
+
 pub(super) struct Fifo {
+    noise: Noise,
     limit: QueueLimit,
     mark_from: u32,
     /// Packets are offered before they come, in the order in which they will: what is counted of them is early.
@@ -49,11 +80,12 @@ fn mark_from(threshold: Option<EcnThreshold>) -> u32 {
 }
 
 impl Fifo {
-    pub(super) fn new(model: &Direction, looks_ahead: bool) -> Self {
+    pub(super) fn new(model: &Direction, looks_ahead: bool, noise: Noise) -> Self {
         Self {
+            looks_ahead: looks_ahead || noise.most_ns > 0,
+            noise,
             limit: model.queue,
             mark_from: mark_from(model.ecn_threshold),
-            looks_ahead,
             early_drops: VecDeque::new(),
             sent: Ring::new(),
             first: 0,
@@ -95,6 +127,7 @@ impl Fifo {
         size: u16,
         flags: &mut u16,
     ) -> Option<u64> {
+        let came = self.noise.delay(came);
         let full = match self.limit {
             QueueLimit::Packets(limit) => self.holds(limit, came),
             QueueLimit::Bytes(limit) => !self.has_bytes(limit, came, size),

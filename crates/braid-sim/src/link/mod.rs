@@ -21,7 +21,7 @@ use braid_scenario::model::{Change, Direction};
 
 use crate::packet::Packet;
 use crate::random::Stream;
-use fifo::Fifo;
+use fifo::{Fifo, Noise};
 use managed::Managed;
 use wire::{NEVER, Wire};
 
@@ -46,12 +46,16 @@ enum Queue {
 impl Link {
     /// `name` is that of its random streams. To a link that looks ahead, packets are offered before they come.
     pub(crate) fn new(model: &Direction, seed: u64, name: &str, looks_ahead: bool) -> Self {
+        // Before the queue, as hosts delay packets: after it, delays would reach whoever measures how fast packets arrive. A
+        // queue that decides later is given packets when they come, so there the wire delays them.
+        let (before, after) = if is_foreseeable(model) { (model.noise_ns, 0) } else { (0, model.noise_ns) };
         let queue = if fifo::suffices(model) {
-            Queue::Fifo(Fifo::new(model, looks_ahead))
+            let noise = Noise::new(before, Stream::new(seed, &format!("{name} noise")));
+            Queue::Fifo(Fifo::new(model, looks_ahead, noise))
         } else {
             Queue::Managed(Box::new(Managed::new(model, Stream::new(seed, &format!("{name} red")))))
         };
-        Self { wire: Wire::new(model, Stream::new(seed, name)), queue, planned: NEVER }
+        Self { wire: Wire::new(model, after, Stream::new(seed, name)), queue, planned: NEVER }
     }
 
     /// Whether what becomes of a packet is not known when it comes: [`Link::offer_managed`] takes it.

@@ -107,14 +107,15 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(model: &Direction, random: Stream) -> Self {
+    /// `noise_ns`: a jitter at least as large.
+    pub(super) fn new(model: &Direction, noise_ns: u64, random: Stream) -> Self {
         let mut wire = Self {
             disturbs: false,
             busy_until: 0,
             latest_transmission_ns: 0,
             latest_size: 0,
             delay_ns: model.delay_ns,
-            jitter_ns: model.random_delay_ns(),
+            jitter_ns: model.jitter_ns.max(noise_ns),
             reordering: model.reordering,
             last_arrival: 0,
             loses_below: loses_below(&model.loss),

@@ -23,14 +23,6 @@ impl Progress {
         self.started
     }
 
-    /// There are more of them than was known at first.
-    pub(crate) fn grow(&mut self, total: usize) {
-        self.total = total;
-        if let Some(bar) = &self.bar {
-            bar.set_length(total as u64);
-        }
-    }
-
     /// To be called every now and then.
     pub(crate) fn tick(&mut self, done: usize) {
         if self.wanted && self.bar.is_none() && self.started.elapsed() > PATIENCE {

@@ -58,6 +58,11 @@ fn the_first_tutorial_shows_what_its_command_prints() {
 }
 
 #[test]
+fn the_guide_to_advice_shows_what_its_command_prints() {
+    assert_eq!(check("docs/guides/advise.md"), 1);
+}
+
+#[test]
 fn the_page_of_published_figures_shows_the_results_that_are_kept() {
     assert_eq!(check("docs/published.md"), 1);
 }

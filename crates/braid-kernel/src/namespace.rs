@@ -8,7 +8,6 @@ use std::{
         unix::fs::MetadataExt as _,
     },
     path::{Path, PathBuf},
-    process::{Command, Output},
     thread,
 };
 
@@ -77,15 +76,7 @@ impl Namespace {
     /// Where the default is noted that one of braid's took the place of; gone with the next boot, as namespaces are. By the
     /// namespace's cookie: its inode's number may be another's after it.
     fn note(&self) -> Option<PathBuf> {
-        self.record("default").ok()
-    }
-
-    /// A file for what is noted about the namespace, gone with the next boot, as namespaces are. It and its folder need not be there.
-    ///
-    /// # Errors
-    /// If the namespace cannot be entered.
-    pub fn record(&self, what: &str) -> Result<PathBuf, Error> {
-        Ok(Path::new(NOTES).join(format!("{what}-{}", self.cookie()?)))
+        Some(Path::new(NOTES).join(format!("default-{}", self.cookie().ok()?)))
     }
 
     /// A number that this network namespace has, and no other until the next boot.
@@ -94,19 +85,6 @@ impl Namespace {
     /// If the namespace cannot be entered.
     pub fn cookie(&self) -> Result<u64, Error> {
         self.within(cookie)
-    }
-
-    /// Runs a program inside the namespace, to its end.
-    ///
-    /// # Errors
-    /// If the namespace cannot be entered or the program does not start.
-    pub fn output(&self, program: &str, arguments: &[&str]) -> Result<Output, Error> {
-        self.within(|| {
-            Command::new(program).args(arguments).output().map_err(|error| Error::Kernel {
-                doing: format!("running `{program}`"),
-                report: error.to_string(),
-            })
-        })
     }
 
     /// Does something inside the namespace, in a thread of its own.
@@ -161,7 +139,6 @@ fn files(folder: &str) -> Vec<PathBuf> {
 const NOTES: &str = "/run/braid";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
 /// The congestion control that new sockets of the namespace get.
 ///
@@ -169,15 +146,6 @@ const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 /// If the namespace cannot be entered.
 pub fn default(namespace: &Namespace) -> Result<String, Error> {
     namespace.within(|| read(DEFAULT))
-}
-
-/// Whether the kernel has a congestion control of that name, and lets it be the default there: it keeps some for the first
-/// namespace.
-pub fn may_be_default(namespace: &Namespace, name: &str) -> bool {
-    let has = |text: &str| text.split_whitespace().any(|one| one == name);
-    let inode = |path: &Path| fs::metadata(path).map(|data| (data.dev(), data.ino())).ok();
-    let is_first = inode(&namespace.path) == inode(Path::new("/proc/1/ns/net"));
-    read(if is_first { AVAILABLE } else { ALLOWED }).is_ok_and(|text| has(&text))
 }
 
 /// All congestion controls that the kernel has, its own and loaded ones.

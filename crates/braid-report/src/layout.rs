@@ -71,19 +71,19 @@ fn escape(text: &str, code: &str, style: Style) -> String {
 }
 
 /// Breaks a text at spaces; without a width at 110 characters.
-pub(crate) fn wrap(text: &str, width: Option<usize>) -> String {
+pub fn wrap(text: &str, width: Option<usize>) -> String {
     let width = width.unwrap_or(110).min(110);
-    let mut lines = vec![String::new()];
+    let mut wrapped = String::new();
+    let mut used = 0;
     for word in text.split(' ') {
-        let line = lines.last_mut().expect("never empty");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
+        let length = word.chars().count();
+        if used > 0 {
+            let fits = used + 1 + length <= width;
+            wrapped.push(if fits { ' ' } else { '\n' });
+            used = if fits { used + 1 } else { 0 };
         }
+        wrapped.push_str(word);
+        used += length;
     }
-    lines.join("\n")
+    wrapped
 }

@@ -13,5 +13,6 @@ mod search;
 mod table;
 mod text;
 
+pub use layout::wrap;
 pub use table::{Cell, Style, Table};
 pub use text::tables;

@@ -1,178 +1,95 @@
-//! The connection of this machine that sends most, looked at for a while.
+//! A network as the sockets of a connection of this machine show it.
 
-use std::path::Path;
+use std::fmt::Write as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use braid_advise::{Look, Seen, estimate};
-use braid_kernel::{Flow, Namespace, PREFIX};
+use braid_kernel::{Namespace, PREFIX};
 use braid_scenario::Source;
 use braid_study::files;
 
-use super::answer::{Answer, print};
-use super::apply::{self, Place, may};
-use super::question::{About, AdviseArgs, ask};
-use crate::failure::INTERRUPTED;
+use super::table::Answer;
+use super::{AdviseArgs, ask};
+use crate::Failure;
 use crate::live::{Connection, Limit, Sampler, Subflow};
-use crate::{Failure, peer, terminal};
 
 const EVERY: Duration = Duration::from_millis(100);
-const LOOKING: Duration = Duration::from_secs(30);
+/// Rates are over this time, seconds: several RTTs.
+const WINDOW_S: f64 = 1.0;
+/// Bytes of a full packet.
+const PACKET: u32 = 1500;
 /// Headers of IPv4 and TCP with timestamps, and the DSS option.
 const HEADERS: u64 = 72;
+/// What a queue holds at least, packets: an initial window (RFC 6928).
+const LEAST_QUEUE: f64 = 10.0;
+/// Links before a bottleneck are Gigabit Ethernet at least, and carry ten times as much as the bottleneck.
+const ETHERNET_BPS: f64 = 1e9;
 
-pub(super) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
-    if let Some(host) = &args.peer {
-        let words = words(args);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        return terminal::print(peer::braid(host, &words)?.as_bytes());
-    }
+/// One sample of a subflow's socket.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    /// Since any time before.
+    at_s: f64,
+    /// That arrived, headers included; since any time before.
+    bytes: u64,
+    srtt_s: f64,
+    min_rtt_s: f64,
+    /// Subflows with the same number share a bottleneck, by the detector; 0: with none. `None` without a detector.
+    group: Option<u16>,
+    /// Whether it waits for something else than the network.
+    held_back: bool,
+}
+
+/// One path, from its samples.
+#[derive(Clone, Debug, PartialEq)]
+struct Path {
+    name: String,
+    rate_bps: f64,
+    rtt_s: f64,
+    queue_s: f64,
+    group: Option<u16>,
+}
+
+/// Watches the connection and asks about its network.
+pub(super) fn answer(args: &AdviseArgs) -> Result<Answer, Failure> {
     // Before it takes its time.
-    if let Some(path) = &args.save {
-        free(path)?;
-    }
-    let watched = watch(args)?;
-    let measured = estimate(&watched.names, &watched.looks).map_err(|error| {
-        let hint = "it takes a connection that sends as much as it can on all its paths: start an upload, then ask again";
-        Failure::bad_input(format!("{}: {error}", watched.about), hint)
-    })?;
-    if let Some(path) = &args.save {
-        save_all(path, &measured.scenarios("measured"))?;
-    }
-    let mut notes = watched.notes;
-    if !measured.is_certain() {
-        notes.push(
-            "note: it does not show whether all paths have bottlenecks of their own; the advice is for both cases. A detector \
-             knows more: ask again while `split:sbd=queue` or weave runs."
-                .into(),
-        );
-    }
-    notes.push("note: watched only, which is often wrong; --test knows more.".into());
-    notes.push(
-        "This is about what this machine sends; for what it receives ask where that is sent (--peer).".into(),
-    );
-    let present = apply::present_scheduler(&watched.place.namespace);
-    notes.extend(present.map(apply::scheduler_note));
-    let advice = ask(args, About::Networks(measured.networks("measured")), present)?;
-    let current = Some(watched.algorithm.as_str());
-    print(args, &Answer { about: &watched.about, advice: &advice, current, notes: &notes })?;
-    apply::apply(args, &advice, &watched.place)
-}
-
-/// Takes back what was applied, here or there.
-pub(super) fn undo(args: &AdviseArgs) -> Result<(), Failure> {
-    let Some(host) = &args.peer else { return apply::undo(args) };
-    let quiet = args.quiet.then_some("--quiet");
-    let words: Vec<&str> = ["advise", "--undo"].into_iter().chain(quiet).collect();
-    terminal::print(peer::braid(host, &words)?.as_bytes())
-}
-
-/// The same question, to be asked elsewhere.
-fn words(args: &AdviseArgs) -> Vec<String> {
-    let mut words = vec!["advise".to_owned(), "--cc".into(), args.cc.join(",")];
-    words.extend(["--seeds".into(), format!("{}..{}", args.seeds.first(), args.seeds.last())]);
-    words.extend(["--for".into(), format!("{}ms", args.time.unwrap_or(LOOKING).as_millis())]);
-    for (option, values) in
-        [("--scheduler", &args.scheduler), ("--duration", &args.duration.iter().cloned().collect())]
-    {
-        if !values.is_empty() {
-            words.extend([option.to_owned(), values.join(",")]);
-        }
-    }
-    if !args.filter.is_empty() {
-        words.extend(["--filter".into(), args.filter.clone()]);
-    }
-    for (option, is_set) in
-        [("--json", args.json), ("--quiet", args.quiet), ("--apply", args.apply), ("--yes", args.yes)]
-    {
-        if is_set {
-            words.push(option.into());
-        }
-    }
-    words
-}
-
-struct Watched {
-    about: String,
-    /// Spec of what it runs, as far as the kernel's name says it.
-    algorithm: String,
-    names: Vec<String>,
-    looks: Vec<Look>,
-    notes: Vec<String>,
-    place: Place,
-}
-
-fn watch(args: &AdviseArgs) -> Result<Watched, Failure> {
+    args.save.as_deref().map_or(Ok(()), free)?;
     let mut sampler = Sampler::new();
     sampler.take();
     thread::sleep(EVERY);
-    let (_, connections) = sampler.take();
-    let chosen = choose(connections, &args.filter)?;
-    let namespace = Namespace::all().into_iter().find(|namespace| namespace.name == chosen.namespace);
-    let namespace = namespace.unwrap_or_else(Namespace::own);
-    may(args, &namespace)?;
-    let about = format!("Connection {} over {}", chosen.name(), paths(&chosen).join(", "));
+    let chosen = choose(sampler.take().1, &args.filter)?;
+    let about = format!("connection {} over {}", chosen.name(), names(&chosen).join(", "));
     if !args.quiet {
-        eprintln!("{about}: looking for {} s.", args.time.unwrap_or(LOOKING).as_secs_f64());
+        eprintln!("{about}: watching it for {}", humantime::format_duration(args.time));
     }
-    let started = Instant::now();
-    let time = args.time.unwrap_or(LOOKING);
-    let of = |subflow: &Subflow| seen(&subflow.flow, subflow.verdict.map(|verdict| verdict.group));
-    let mut looks = Vec::new();
-    // How often each was limited by something else than the network.
-    let mut held_back = vec![0; chosen.subflows.len()];
-    while started.elapsed() < time {
-        thread::sleep(EVERY);
-        let (at, connections) = sampler.take();
-        let Some(now) = connections.iter().find(|other| is_same(other, &chosen)) else { break };
-        if !now
-            .subflows
-            .iter()
-            .map(|subflow| subflow.cookie)
-            .eq(chosen.subflows.iter().map(|subflow| subflow.cookie))
-        {
-            return Err(Failure::bad_input(
-                format!("{about}: a subflow came or went, so its paths cannot be compared"),
-                "ask again when the connection is steady",
-            ));
-        }
-        for (held_back, subflow) in held_back.iter_mut().zip(&now.subflows) {
-            let other = matches!(
-                subflow.limit,
-                Limit::Application | Limit::Receiver | Limit::SendBuffer | Limit::Idle
-            );
-            *held_back += usize::from(other);
-        }
-        looks.push(Look { at_s: at.as_secs_f64(), subflows: now.subflows.iter().map(of).collect() });
+    let samples = watch(&mut sampler, &chosen, args.time)?;
+    let paths: Vec<Path> =
+        names(&chosen).into_iter().zip(&samples).map(|(name, samples)| path(name, samples)).collect();
+    if let Some(silent) = paths.iter().find(|path| path.rate_bps <= 0.0 || path.rtt_s <= 0.0) {
+        return Err(Failure::bad_input(
+            format!("{about}: {} sends nothing, so its path cannot be seen", silent.name),
+            "watch a connection that sends as much as it can on all its paths, and longer than a second",
+        ));
     }
-    if looks.is_empty() {
-        return Err(Failure::new(INTERRUPTED, format!("{about}: it ended at once")));
+    let text = scenario(&paths, &samples);
+    if let Some(path) = &args.save {
+        free(path)?;
+        files::whole(path, text.as_bytes())
+            .map_err(|error| Failure::writing_to("--save", "the name of a file", path, &error))?;
     }
-    let names = paths(&chosen);
-    let notes = names.iter().zip(&held_back).filter(|(_, held_back)| 2 * **held_back > looks.len()).map(|(name, _)| {
-        format!("note: on {name} application, receiver or buffers were the limit, not the network: it may carry more.")
-    });
-    let name = chosen.subflows[0].algorithm.as_str();
-    let addresses =
-        names.iter().cloned().zip(chosen.subflows.iter().map(|subflow| subflow.local.ip())).collect();
-    Ok(Watched {
-        algorithm: name.strip_prefix(PREFIX).unwrap_or(name).to_owned(),
-        notes: notes.collect(),
-        about,
-        place: Place { namespace, addresses },
-        names,
-        looks,
-    })
+    let own = Namespace::all().into_iter().find(|namespace| namespace.name == chosen.namespace);
+    let scheduler = own.as_ref().and_then(braid_kernel::scheduler);
+    let simulated = scheduler.as_deref().and_then(|name| braid_schedulers::find(name.strip_prefix(PREFIX)?));
+    let simulated = simulated.map(braid_schedulers::Scheduler::name);
+    ask(args, &Source { name: about, text }, simulated, notes(&paths, &samples))
 }
 
-/// Of those with several subflows, which sends most.
+/// Of those with several subflows, the one that sends most.
 fn choose(connections: Vec<Connection>, filter: &str) -> Result<Connection, Failure> {
     let rate =
         |connection: &Connection| connection.subflows.iter().map(|subflow| subflow.rate_bps).sum::<f64>();
-    let several = connections
-        .into_iter()
-        .filter(|connection| connection.token.is_some() && connection.subflows.len() > 1);
-    let fitting = several.filter(|connection| filter.is_empty() || connection.contains(filter));
+    let several = |connection: &Connection| connection.token.is_some() && connection.subflows.len() > 1;
+    let fitting = connections.into_iter().filter(|one| several(one) && one.contains(filter));
     fitting.max_by(|one, other| rate(one).total_cmp(&rate(other))).ok_or_else(|| {
         let fits = if filter.is_empty() { String::new() } else { format!(" that fits `{filter}`") };
         Failure::bad_input(
@@ -182,59 +99,248 @@ fn choose(connections: Vec<Connection>, filter: &str) -> Result<Connection, Fail
     })
 }
 
-fn is_same(one: &Connection, other: &Connection) -> bool {
-    one.token == other.token && one.namespace == other.namespace
+/// Samples of each subflow, until the time is over or the connection ends.
+fn watch(sampler: &mut Sampler, chosen: &Connection, time: Duration) -> Result<Vec<Vec<Sample>>, Failure> {
+    let cookies = |connection: &Connection| -> Vec<u64> {
+        connection.subflows.iter().map(|subflow| subflow.cookie).collect()
+    };
+    let mut samples = vec![Vec::new(); chosen.subflows.len()];
+    let started = Instant::now();
+    while started.elapsed() < time {
+        thread::sleep(EVERY);
+        let (at, connections) = sampler.take();
+        let is_it =
+            |other: &&Connection| (other.token, &other.namespace) == (chosen.token, &chosen.namespace);
+        let Some(now) = connections.iter().find(is_it) else { break };
+        if cookies(now) != cookies(chosen) {
+            return Err(Failure::bad_input(
+                format!(
+                    "connection {}: a subflow came or went, so its paths cannot be compared",
+                    chosen.name()
+                ),
+                "ask again when the connection is steady",
+            ));
+        }
+        for (samples, subflow) in samples.iter_mut().zip(&now.subflows) {
+            samples.push(sample(at, subflow));
+        }
+    }
+    Ok(samples)
 }
 
-/// A name for each path that a scenario may have, all different.
-fn paths(connection: &Connection) -> Vec<String> {
+fn sample(at: Duration, subflow: &Subflow) -> Sample {
+    let flow = &subflow.flow;
+    Sample {
+        at_s: at.as_secs_f64(),
+        bytes: flow.bytes_acked + flow.bytes_acked / u64::from(flow.mss.max(1)) * HEADERS,
+        srtt_s: f64::from(flow.srtt_us) / 1e6,
+        min_rtt_s: f64::from(flow.min_rtt_us) / 1e6,
+        group: subflow.verdict.map(|verdict| verdict.group),
+        held_back: matches!(
+            subflow.limit,
+            Limit::Application | Limit::Receiver | Limit::SendBuffer | Limit::Idle
+        ),
+    }
+}
+
+/// Names that a scenario may have, all different.
+fn names(connection: &Connection) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for subflow in &connection.subflows {
-        let name: String = subflow
-            .path()
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
-            .collect();
-        let name = name.trim_matches('-').to_owned();
-        let name =
-            if name.starts_with(|c: char| c.is_ascii_alphabetic()) { name } else { format!("path-{name}") };
-        let taken = names.contains(&name);
-        names.push(if taken { format!("{name}-{}", subflow.number) } else { name });
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let name: String = subflow.path().chars().map(plain).collect();
+        let name = name.trim_matches('-');
+        let prefix = if name.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "path-" };
+        let name = format!("{prefix}{name}");
+        names.push(if names.contains(&name) { format!("{name}-{}", subflow.number) } else { name });
     }
     names
 }
 
-pub(super) fn seen(flow: &Flow, group: Option<u16>) -> Seen {
-    let mss = u64::from(flow.mss.max(1));
-    Seen {
-        bytes: flow.bytes_acked + flow.bytes_acked / mss * HEADERS,
-        retransmissions: flow.bytes_retransmitted / mss,
-        srtt_s: f64::from(flow.srtt_us) / 1e6,
-        min_rtt_s: f64::from(flow.min_rtt_us) / 1e6,
-        group,
+fn path(name: String, samples: &[Sample]) -> Path {
+    let rtts = samples.iter().map(|sample| sample.min_rtt_s).filter(|&rtt_s| rtt_s > 0.0);
+    let rtt_s = rtts.reduce(f64::min).unwrap_or_default();
+    let waits = samples.iter().map(|sample| (sample.srtt_s - rtt_s).max(0.0)).collect();
+    Path {
+        name,
+        rate_bps: rate_bps(&[samples]),
+        rtt_s,
+        queue_s: high(waits),
+        group: samples.last().and_then(|sample| sample.group),
     }
 }
 
-/// The other one, if there are two, beside it.
-pub(super) fn save_all(path: &Path, networks: &[Source]) -> Result<(), Failure> {
-    save(path, &networks[0].text)?;
-    if let Some(other) = networks.get(1) {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        save(&path.with_file_name(format!("{stem}-shared.toml")), &other.text)?;
+/// What these subflows carry together when they carry much.
+fn rate_bps(subflows: &[&[Sample]]) -> f64 {
+    let at_s = |at: usize| subflows[0][at].at_s;
+    let bytes = |at: usize| subflows.iter().map(|samples| samples[at].bytes).sum::<u64>();
+    let mut rates = Vec::new();
+    let mut from = 0;
+    for to in 1..subflows[0].len() {
+        while at_s(to) - at_s(from + 1) >= WINDOW_S {
+            from += 1;
+        }
+        let time_s = at_s(to) - at_s(from);
+        if time_s >= WINDOW_S {
+            rates.push((bytes(to) - bytes(from)) as f64 * 8.0 / time_s);
+        }
     }
-    Ok(())
+    high(rates)
 }
 
-/// Writes a file whole or not at all; one that is there stays.
-fn save(path: &Path, text: &str) -> Result<(), Failure> {
-    free(path)?;
-    files::whole(path, text.as_bytes())
-        .map_err(|error| Failure::writing_to("--save", "the name of a file", path, &error))
+/// The 95th percentile; 0 without values.
+fn high(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(((values.len() as f64 - 1.0) * 0.95).round() as usize).copied().unwrap_or_default()
 }
 
-pub(super) fn free(path: &Path) -> Result<(), Failure> {
+/// Which paths share a bottleneck: indices, each path in one group.
+fn groups(paths: &[Path]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (place, path) in paths.iter().enumerate() {
+        let shared = path.group.filter(|&group| group > 0);
+        match groups.iter_mut().find(|group| shared.is_some() && paths[group[0]].group == shared) {
+            Some(group) => group.push(place),
+            None => groups.push(vec![place]),
+        }
+    }
+    groups
+}
+
+/// The network: an access link for each path, and a link for each bottleneck.
+fn scenario(paths: &[Path], samples: &[Vec<Sample>]) -> String {
+    let mut text = "# Seen by braid advise.\ntitle = \"A network as its sockets show it\"\n\
+                    duration = \"40s\"\nwarmup = \"10s\"\n"
+        .to_owned();
+    let mut subflows = String::new();
+    for (number, group) in groups(paths).iter().enumerate() {
+        let of_group: Vec<&[Sample]> = group.iter().map(|&place| &samples[place][..]).collect();
+        let rate_bps = rate_bps(&of_group);
+        let queue_s = group.iter().map(|&place| paths[place].queue_s).fold(0.0, f64::max);
+        let queue = (queue_s * rate_bps / 8.0 / f64::from(PACKET)).max(LEAST_QUEUE);
+        let bottleneck = format!("bottleneck-{}", number + 1);
+        let mut link = |name: &str, rate_bps: f64, rtt_s: f64, queue: f64| {
+            let (kbit, us) = (rate_bps / 1e3, rtt_s * 1e6);
+            let _ = writeln!(
+                text,
+                "\n[link.{name}]\nrate = \"{kbit:.0}kbit\"\nrtt = \"{us:.0}us\"\nqueue = \"{queue:.0}p\""
+            );
+        };
+        link(&bottleneck, rate_bps.max(1e3), 0.0, queue);
+        for &place in group {
+            let Path { name, rtt_s, .. } = &paths[place];
+            link(name, ETHERNET_BPS.max(10.0 * rate_bps), *rtt_s, 10_000.0);
+            let _ = writeln!(
+                subflows,
+                "\n[connection.mp0.subflow.{name}]\nroute = [\"{name}\", \"{bottleneck}\"]"
+            );
+        }
+    }
+    format!("{text}\n[connection.mp0]\nkind = \"mptcp\"\n{subflows}")
+}
+
+fn notes(paths: &[Path], samples: &[Vec<Sample>]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for (path, samples) in paths.iter().zip(samples) {
+        let Path { name, rate_bps, rtt_s, queue_s, .. } = path;
+        notes.push(format!(
+            "{name}: {:.1} Mbit/s, base RTT {:.0} ms, queue {:.0} ms",
+            rate_bps / 1e6,
+            rtt_s * 1e3,
+            queue_s * 1e3
+        ));
+        if 2 * samples.iter().filter(|sample| sample.held_back).count() > samples.len() {
+            notes.push(format!(
+                "note: application, receiver or buffers were the limit on {name}: it may carry more."
+            ));
+        }
+    }
+    for group in groups(paths).into_iter().filter(|group| group.len() > 1) {
+        let names: Vec<&str> = group.iter().map(|&place| paths[place].name.as_str()).collect();
+        notes.push(format!("{} share a bottleneck, says the detector.", names.join(" and ")));
+    }
+    if paths.iter().any(|path| path.group.is_none()) {
+        notes.push(
+            "note: no detector ran, so each path is taken to have its own bottleneck. `weave` has one; or correct the file \
+             of --save."
+                .into(),
+        );
+    }
+    notes
+}
+
+/// A file that is there stays.
+fn free(path: &std::path::Path) -> Result<(), Failure> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
     Err(Failure::bad_input(format!("--save: {} is there already", path.display()), "name another file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 20 s of samples, ten a second, of a path that carries 5 Mbit/s in the first half and `mbit` in the second.
+    fn samples(mbit: f64, base_s: f64, group: Option<u16>) -> Vec<Sample> {
+        let at = |n: u32| {
+            let at_s = f64::from(n) / 10.0;
+            let mbits = 5.0 * at_s.min(10.0) + mbit * (at_s - 10.0).max(0.0);
+            let srtt_s = base_s + 0.04 * (at_s / 4.0).fract();
+            Sample {
+                at_s,
+                bytes: (mbits * 1e6 / 8.0) as u64,
+                srtt_s,
+                min_rtt_s: base_s,
+                group,
+                held_back: false,
+            }
+        };
+        (0..200).map(at).collect()
+    }
+
+    fn paths_of(groups: [Option<u16>; 3]) -> (Vec<Path>, Vec<Vec<Sample>>) {
+        let of = |(place, group)| samples(10.0 * (place + 1) as f64, 0.02, group);
+        let samples: Vec<Vec<Sample>> = groups.into_iter().enumerate().map(of).collect();
+        let names = ["wifi", "lte", "dsl"].map(str::to_owned);
+        (names.into_iter().zip(&samples).map(|(name, samples)| path(name, samples)).collect(), samples)
+    }
+
+    #[test]
+    fn a_path_has_its_high_rate_its_lowest_rtt_and_the_longest_wait() {
+        let (paths, _) = paths_of([None; 3]);
+        assert!((paths[1].rate_bps / 20e6 - 1.0).abs() < 0.01, "{paths:?}");
+        assert!(
+            (paths[1].rtt_s - 0.02).abs() < 1e-9 && (paths[1].queue_s - 0.038).abs() < 0.002,
+            "{paths:?}"
+        );
+    }
+
+    #[test]
+    fn paths_of_a_group_share_a_bottleneck_of_their_common_rate() {
+        let (paths, samples) = paths_of([Some(2), Some(0), Some(2)]);
+        assert_eq!(groups(&paths), [vec![0, 2], vec![1]]);
+        let source = Source { name: "seen".into(), text: scenario(&paths, &samples) };
+        let cell = braid_study::load(&source, &[]).unwrap().cells.remove(0);
+        let rates: Vec<(&str, f64)> = cell.connections[0]
+            .subflows
+            .iter()
+            .map(|subflow| &cell.links[cell.bottleneck(&subflow.route)])
+            .map(|link| (link.name.as_str(), link.forward.rate_bps as f64 / 1e6))
+            .collect();
+        assert_eq!(
+            rates.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["bottleneck-1", "bottleneck-1", "bottleneck-2"]
+        );
+        assert!((rates[0].1 - 40.0).abs() < 0.4 && (rates[2].1 - 20.0).abs() < 0.2, "{rates:?}");
+    }
+
+    #[test]
+    fn without_a_detector_each_path_is_taken_to_have_its_own_bottleneck() {
+        let (paths, samples) = paths_of([None; 3]);
+        assert_eq!(groups(&paths), [vec![0], vec![1], vec![2]]);
+        assert!(notes(&paths, &samples).last().unwrap().contains("no detector ran"));
+        let (paths, samples) = paths_of([Some(0); 3]);
+        assert_eq!((groups(&paths).len(), notes(&paths, &samples).len()), (3, 3), "the detector says so");
+    }
 }

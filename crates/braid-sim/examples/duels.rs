@@ -12,21 +12,20 @@ use common::{connection, goodput, link, run, scenario};
 const SEEDS: u64 = 5;
 const RATE_MBIT: f64 = 20.0;
 const INTRODUCTION: &str = "\
-# Duels: who takes how much from one TCP
+# Duels: every algorithm against one TCP
 
 Every algorithm, with its defaults, on two subflows against one TCP flow, which runs CUBIC or Reno.
 
-**Intent.** At a shared bottleneck a coupled connection may take what one TCP would take: 50 % of it, whatever the number of its
-subflows. An uncoupled algorithm is one TCP on each subflow, so two thirds. On disjoint paths, with the TCP on the first
-only, the connection may take all of the second, and of the first at most half; a coupled algorithm should want less
-of it, since it has another path that nobody else uses (resource pooling). Reno is weaker than CUBIC where windows are large, and delay
-gives way to loss: so an algorithm that grows as Reno and one that listens to delay take less from CUBIC than may be taken.
-Detectors of shared bottlenecks couple only what they have detected, and are one TCP on each subflow until then; there are no
-congestion marks here, which `sbcc` lives on. wVegas leaves half of a free path idle; its page says why.
+**Intent.** The column *may take* is a fair share of the bottleneck. A coupled connection may take as much as one TCP, 50 %, whatever the
+number of its subflows. An uncoupled algorithm is one TCP on each subflow, so two thirds. On disjoint paths, with the TCP on the first
+only, a coupled algorithm should take less than half of the first path, since it has the second to itself (resource pooling).
+Algorithms that grow as Reno or react to delay take less from CUBIC than they may. Detectors couple only detected subflows, and are
+one TCP on each subflow until then; there are no congestion marks here, which `sbcc` needs. wVegas leaves half of a free path idle; its
+page says why.
 
 **Setting.** Each bottleneck has 20 Mbit/s, 40 ms round trip, a drop-tail queue of one bandwidth-delay product (67 packets) and
-100 us of jitter. 180 s, of which the first 30 s do not count; mean of 5 seeds. Goodput as a share of what the two flows
-of a bottleneck get together, in percent. *second path*: how much of the other path's rate is used.
+100 us of jitter. Mean of 5 seeds, from 30 to 180 s. Goodput as a share of both flows' goodput at a bottleneck, in percent. *second
+path*: share of the other path's rate in use.
 
 <!-- not run: it takes many minutes -->
 

@@ -1,4 +1,4 @@
-//! The application of a connection: what it writes, and how long that takes to arrive.
+//! The application of a connection: its writes, and the completion times of its transfers.
 
 use std::collections::VecDeque;
 
@@ -9,56 +9,57 @@ use crate::draws::Draws;
 use crate::observe;
 use crate::packet::Packet;
 
-/// A repeated request waits at most this long, nanoseconds.
+/// Longest wait before a request is repeated, nanoseconds.
 const LONGEST_WAIT_NS: u64 = 120_000_000_000;
 
-/// What is known of an application; those of bulk transfers do nothing.
+/// State of an application; unused for bulk transfers.
 pub(crate) struct Application {
     pub(crate) traffic: Traffic,
-    /// Its connections among all of the run: one, or as many as there can be short flows at a time.
+    /// Index of its first connection in the run. It has one connection, or as many as there can be short flows at a
+    /// time.
     pub(crate) first: usize,
     pub(crate) n: usize,
     pub(crate) draws: Draws,
-    /// In the order of their beginnings.
+    /// In order of their start.
     pub(crate) transfers: Vec<Transfer>,
-    /// Short flows: connections that nobody uses, the longest unused first.
+    /// Short flows: idle connections, the longest idle first.
     pub(crate) free: VecDeque<usize>,
     /// Short flows: transfers that wait for a connection.
     pub(crate) waiting: VecDeque<u32>,
-    /// Of connections that were used again: payload delivered, packets reinjected.
+    /// Reused connections: payload delivered and packets reinjected in past incarnations.
     pub(crate) retired_bytes: u64,
     pub(crate) retired_data: crate::data::Counts,
     /// Its only object has arrived, or it was stopped.
     pub(crate) ended: Option<u64>,
-    /// On-off: it sends.
+    /// On-off: it is in its on period.
     pub(crate) sends: bool,
-    /// On-off: what it sends in this turn begins with this packet.
+    /// On-off: first packet of the current on period.
     pub(crate) first_packet: u32,
-    /// Since when it has been writing at a constant rate, and how often it has written since.
+    /// Start of writing at a constant rate, and number of writes since.
     pub(crate) since: u64,
     pub(crate) writes: u64,
-    /// Request-response: the request under way.
+    /// Request-response: the outstanding request.
     pub(crate) request: Request,
 }
 
-/// A request on its way.
+/// An outstanding request.
 #[derive(Default)]
 pub(crate) struct Request {
     /// Its transfer.
     pub(crate) transfer: u32,
-    /// Packets of it that have not arrived, one bit each.
+    /// Packets of the request that have not arrived, one bit each.
     pub(crate) missing: u32,
-    /// How often it has been sent again.
+    /// Number of repetitions.
     pub(crate) repeats: u32,
 }
 
 impl Request {
-    /// Payload bytes of a packet of a request that has `total` bytes.
+    /// Payload bytes of packet `part` of a request of `total` bytes.
     pub(crate) fn payload(total: u32, part: u32, mss: u32) -> u32 {
         (total - part * mss).min(mss)
     }
 
-    /// How long to wait until what is missing is sent again.
+    /// Time until missing packets are sent again.
     pub(crate) fn wait_ns(&self, rto_ns: u64) -> u64 {
         (rto_ns << self.repeats.min(16)).min(LONGEST_WAIT_NS)
     }
@@ -85,7 +86,7 @@ impl Application {
         }
     }
 
-    /// How many connections a model needs.
+    /// Number of connections that a model needs.
     pub(crate) fn connections(model: &Connection) -> usize {
         match model.traffic {
             Traffic::Poisson { at_once, .. } => at_once as usize,
@@ -93,13 +94,13 @@ impl Application {
         }
     }
 
-    /// A transfer begins now; returns its number.
+    /// Begins a transfer now; returns its number.
     pub(crate) fn begin(&mut self, now: u64, bytes: u64) -> u32 {
         self.transfers.push(Transfer { start_ns: now, end_ns: None, bytes });
         self.transfers.len() as u32 - 1
     }
 
-    /// What a packet of a request is.
+    /// Describes a packet of a request.
     pub(crate) fn part(&self, packet: &Packet, mss: u32) -> observe::Request {
         let Traffic::RequestResponse { request: total, .. } = self.traffic else {
             unreachable!("only request-response sends requests");
@@ -113,7 +114,7 @@ impl Application {
         }
     }
 
-    /// When the next write at this rate is due.
+    /// Time of the next write at this rate.
     pub(crate) fn next_write(&self, rate: ConstantRate) -> u64 {
         let bits = u128::from(self.writes) * u128::from(rate.write) * 8_000_000_000;
         self.since + (bits / u128::from(rate.rate_bps)) as u64

@@ -1,25 +1,25 @@
 //! A receive buffer that grows with what the application reads (Linux `tcp_rcv_space_adjust`, `mptcp_rcv_space_adjust`).
 //!
-//! Once per round trip: c bytes were read, p in the best one before. If c > p, the buffer is to hold (2 c + 16 mss) (1 + 2 (c - p)/p)
-//! bytes, twice what comes in a round trip, and more while that grows. What is offered follows by two packets for each that comes
-//! (`tcp_grow_window`).
+//! Once per round trip: c bytes were read, p in the best one before. If c > p, the buffer grows to (2 c + 16 mss) (1 +
+//! 2 (c - p)/p) bytes: twice the bytes of a round trip, and more while that number grows. The offered window grows by
+//! two packets for each arriving packet (`tcp_grow_window`).
 
-/// What is offered at first, bytes: half of `tcp_rmem`'s default.
+/// First offered window, bytes: half of `tcp_rmem`'s default.
 const FIRST_OFFER: u64 = 65_536;
-/// What the first round trip is measured against (`mptcp_rcv_space_init`), packets.
+/// Reference for the first round trip (`mptcp_rcv_space_init`), packets.
 const FIRST_WINDOW: u64 = 10;
-/// Packets that are to fit beyond twice what was read.
+/// Packets of buffer in addition to twice the bytes read.
 const SLACK: u64 = 16;
-/// Packets by which the offer grows for each that comes.
+/// Growth of the offered window per arriving packet, packets.
 const STEP: u32 = 2;
 
 pub(crate) struct Autotuning {
     mss: u64,
-    /// Bytes: most that the buffer grows to, what it has grown to, and what was read in the best round trip.
+    /// Bytes: maximum of the buffer, its present size, and bytes read in the best round trip.
     most: u64,
     size: u64,
     best: u64,
-    /// Since when the present round trip lasts, and the packet it began with.
+    /// Start of the present round trip, and its first packet.
     since: u64,
     first: u32,
 }
@@ -34,12 +34,12 @@ impl Autotuning {
         (self.size / self.mss).max(1) as u32
     }
 
-    /// What is offered at first, packets.
+    /// First offered window, packets.
     pub(crate) fn first_offer(&self) -> u32 {
         self.packets()
     }
 
-    /// The offer after a further packet has come.
+    /// The offered window after a further packet has arrived.
     pub(crate) fn step(&self, offer: u32) -> u32 {
         offer.max(self.packets().min(offer.saturating_add(STEP)))
     }

@@ -1,14 +1,14 @@
-//! Packets that a subflow has been given and has not sent.
+//! Packets assigned to a subflow and not sent yet.
 
 use std::collections::VecDeque;
 
-/// What a subflow has been given and has not sent, and its send buffer.
+/// Packets assigned to a subflow and not sent yet, and its send buffer.
 #[derive(Default)]
 pub(crate) struct Backlog {
-    /// Runs of consecutive packets, each from the first to before the last.
+    /// Half-open ranges of consecutive packets.
     runs: VecDeque<(u32, u32)>,
     pub(crate) packets: u32,
-    /// Bytes.
+    /// Size of the send buffer, bytes.
     pub(crate) buffer: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A connection: what its subflows share.
+//! A connection: state shared by its subflows.
 
 use braid_algorithms::layout::{MAX_SUBFLOWS, SSTHRESH_INFINITE, Subflow, View, ca_state, subflow_flags};
 use braid_scenario::model;
@@ -10,29 +10,28 @@ use crate::event_queue::NEVER;
 use crate::schedule::{Retransmission, Scheduling};
 
 pub(crate) struct Connection {
-    /// Subflow state as algorithms see it: the live values, never a copy. A subflow keeps its place when another leaves, since
-    /// places are this crate's indices; a kernel's list closes up. Algorithms may depend on neither
-    /// (`crates/braid-algorithms/tests/detectors.rs`).
+    /// Live state of all subflows as algorithms see it. A subflow keeps its index when another leaves, unlike in the
+    /// kernel's list. Algorithms may depend on neither (`crates/braid-algorithms/tests/detectors.rs`).
     pub(crate) view: View,
     pub(crate) data: DataLevel,
-    /// One per subflow, if the scheduler gives packets to subflows before they can send them.
+    /// One per subflow, if the scheduler assigns packets before they can be sent.
     pub(crate) backlogs: Vec<Backlog>,
-    /// MPTCP: who decides which subflow carries what.
+    /// MPTCP: the packet scheduler.
     pub(crate) scheduling: Option<Box<Scheduling>>,
     /// With unmodified Linux's scheduler: its timer.
     pub(crate) retransmission: Option<Box<Retransmission>>,
-    /// When the scheduler wants to be asked again at the latest; [`NEVER`]: when something changes.
+    /// Latest time at which the scheduler wants to be called again; [`NEVER`]: only after a change.
     pub(crate) wake_at: u64,
-    /// When it will be; [`NEVER`]: that is not planned.
+    /// Time of the planned call; [`NEVER`]: none.
     pub(crate) wake_planned: u64,
-    /// MPTCP: packets have numbers of their own at the data level.
+    /// MPTCP: packets have separate numbers at the data level.
     pub(crate) multipath: bool,
     /// Its number in the scenario.
     pub(crate) number: usize,
-    /// Its subflows among all of the run.
+    /// Index of its first subflow in the run.
     pub(crate) first: usize,
     pub(crate) n: usize,
-    /// How often it has begun: short flows use a connection one after the other.
+    /// Number of incarnations: successive short flows use one connection.
     pub(crate) incarnation: u32,
     /// A subflow was established.
     pub(crate) established: bool,
@@ -81,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// A subflow that has gone comes back as if it had never been there.
+    /// Resets a subflow that comes back.
     pub(crate) fn renew(&mut self, index: usize) {
         let old = self.subflow(index);
         *self.subflow_mut(index) = fresh(old.mss, index, old.flags & subflow_flags::BACKUP != 0);
@@ -90,7 +89,7 @@ impl Connection {
         }
     }
 
-    /// The receiver's application has read. The sender's round-trip time stands for the receiver's own.
+    /// The receiver's application has read. Uses the sender's RTT in place of the receiver's estimate.
     #[cold]
     pub(crate) fn note_read(&mut self, now: u64) {
         let rtt_us = (0..self.n).map(|index| self.subflow(index).srtt_us).max();
@@ -107,8 +106,8 @@ impl Connection {
         &mut self.view.subflow[index % MAX_SUBFLOWS]
     }
 
-    /// Whether subflow `index` may take new data by itself. Under MPTCP the scheduler decides; minRTT leaves a subflow
-    /// in the Loss state alone.
+    /// Whether subflow `index` may take new data by itself. Under MPTCP the scheduler decides; minRTT skips a subflow
+    /// in the Loss state.
     pub(crate) fn has_new_data(&self, index: usize) -> bool {
         match self.backlogs.get(index) {
             Some(backlog) => !backlog.is_empty(),
@@ -138,7 +137,7 @@ impl Connection {
     }
 }
 
-/// What algorithms see of a subflow that has not been opened.
+/// View of a subflow that has not been opened.
 fn fresh(mss: u32, index: usize, backup: bool) -> Subflow {
     Subflow {
         cwnd: 1,

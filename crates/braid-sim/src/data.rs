@@ -1,6 +1,6 @@
-//! The data level of a connection (RFC 8684): one sequence of packets over all subflows, one receive buffer.
+//! The data level of a connection (RFC 8684): one sequence of packets over all subflows, and one receive buffer.
 //!
-//! Plain TCP has the same numbers at both levels and uses only the window.
+//! With plain TCP both levels have the same numbers; only the window is used here.
 
 use std::collections::VecDeque;
 
@@ -12,10 +12,10 @@ use crate::packet::MEMORY_OVERHEAD;
 use crate::ring::Ring;
 use crate::schedule::carriers::Carriers;
 
-/// What is counted at the data level.
+/// Counters of the data level.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// Packets taken from a subflow that has failed or gone.
+    /// Packets taken from a failed or removed subflow.
     pub(crate) reinjections: u64,
     pub(crate) of: DataLevelCounts,
 }
@@ -27,14 +27,14 @@ impl Counts {
     }
 }
 
-/// What an application has written that does not always have more. The last packet of a write has what is left.
+/// Writes of an application that is not a bulk sender. The last packet of a write may be short.
 #[derive(Default)]
 pub(crate) struct Writes {
-    /// Not yet complete at the receiver, in order.
+    /// Writes that are incomplete at the receiver, in order.
     pending: VecDeque<Write>,
-    /// Packets shorter than the others, ascending: number and payload.
+    /// Short packets, ascending: number and payload.
     short: VecDeque<(u32, u16)>,
-    /// Bytes that short packets lacked of full ones, of all complete writes.
+    /// Bytes missing from short packets compared with full ones, over all complete writes.
     pub(crate) lacked: u64,
 }
 
@@ -46,11 +46,11 @@ impl Writes {
     }
 }
 
-/// Something that ends with a packet.
+/// A write or transfer that ends with this packet.
 #[derive(Clone, Copy, Debug)]
 struct Write {
     end: u32,
-    /// Bytes that its last packet lacks of a full one.
+    /// Bytes missing from its last packet compared with a full one.
     lacks: u32,
     transfer: Option<u32>,
 }
@@ -63,51 +63,50 @@ pub(crate) struct DataLevel {
     pub(crate) snd_una: u32,
     /// Sender: first packet that would overrun the receive buffer.
     window_end: u32,
-    /// Sender: end of what the application has written; [`ENDLESS`]: it always has more.
+    /// Sender: end of the data that the application has written; [`ENDLESS`]: a bulk sender.
     written: u32,
-    /// Sender: end of what the application has put into the send buffer or, not having to wait for it, has written; the latter
-    /// where the buffer has no limit.
+    /// Sender: end of the data in the send buffer; equals `written` if the buffer is unlimited.
     available: u32,
-    /// Sender: the smaller one of that and `window_end`.
+    /// Sender: the smaller of `available` and `window_end`.
     limit: u32,
-    /// Sender: packets that fit the send buffer; [`ENDLESS`]: any number.
+    /// Sender: size of the send buffer, packets; [`ENDLESS`]: unlimited.
     send_buffer: u32,
-    /// Sender: up to where the send buffer reaches as the application last found it; [`ENDLESS`] if it has no limit.
+    /// Sender: end of the send buffer at the application's last write; [`ENDLESS`]: unlimited.
     filled: u32,
-    /// MPTCP sender: which subflows have carried what is not acknowledged.
+    /// MPTCP sender: subflows that have sent each unacknowledged packet.
     pub(crate) carriers: Carriers,
     is_multipath: bool,
-    /// Sender: what failed subflows had, to be sent on others.
+    /// Sender: packets of failed subflows, to be sent on others.
     pub(crate) reinject: VecDeque<u32>,
-    /// Sender: what subflows were given, had not sent, and had to give back; ascending.
+    /// Sender: unsent packets that subflows returned, ascending.
     recalled: VecDeque<u32>,
-    /// Sender: since when the receive window keeps data back though a subflow has room.
+    /// Sender: since when the receive window blocks data although a subflow has room.
     pub(crate) limited_since: Option<u64>,
     mss: u32,
     pub(crate) counts: Counts,
 
-    /// Receiver: everything below has been handed to the application.
+    /// Receiver: everything below has been delivered to the application.
     pub(crate) rcv_nxt: u32,
-    /// Receiver: packets held out of order.
+    /// Receiver: packets buffered out of order.
     held: u32,
-    /// MPTCP receiver: pieces of memory that these are in.
+    /// MPTCP receiver: pieces of memory that the buffered packets occupy.
     pieces: u32,
-    /// MPTCP receiver: when each packet beyond the first gap arrived, from the one after that on, and 1 ns more, and in the last bits
-    /// ([`PLACE`]) which it is of its piece of memory; 0: not yet. The last one has.
+    /// MPTCP receiver: arrival time + 1 ns of each packet after the one behind the first gap; 0: not arrived. The
+    /// lowest bits ([`PLACE`]) are its position in its piece of memory. The last packet has arrived.
     arrivals: Ring<u64>,
     /// Receiver: the window's right edge, which never moves left.
     advertised_end: u32,
-    /// Receive buffer, packets; of one that is autotuned, what is offered of it.
+    /// Receive buffer, packets; with autotuning, the offered part.
     buffer: u32,
-    /// MPTCP receiver: packets that a piece of memory takes of a buffer like that.
+    /// MPTCP receiver: maximum of packets in a piece of memory for this buffer.
     piece: u64,
-    /// How it grows, if it does.
+    /// Autotuning state.
     autotuning: Option<Box<Autotuning>>,
-    /// Receiver: when `rcv_nxt` reaches this, something that the application counts is complete; else [`ENDLESS`].
+    /// Receiver: at this `rcv_nxt` a transfer is complete; [`ENDLESS`]: none.
     pub(crate) boundary: u32,
     /// `None`: a bulk transfer.
     writes: Option<Box<Writes>>,
-    /// Receiver: which packets its subflows have passed up, to check what is handed over.
+    /// Receiver: packets that subflows have passed up, to check deliveries.
     #[cfg(test)]
     seen: std::collections::BTreeSet<u32>,
 }
@@ -115,19 +114,19 @@ pub(crate) struct DataLevel {
 /// No packet has this number.
 const ENDLESS: u32 = u32::MAX;
 
-/// Bits of a packet's place in its piece of memory.
+/// Bits for a packet's position in its piece of memory.
 const PLACE: u32 = 5;
-/// Packets in a piece at most (`MAX_SKB_FRAGS`).
+/// Maximum of packets in a piece (`MAX_SKB_FRAGS`).
 const PIECE: u64 = 17;
 
-/// Packets of `mss` bytes that a piece of memory takes: an eighth of the buffer of so many packets at most.
+/// Packets of `mss` bytes in a piece of memory: at most an eighth of the buffer.
 fn piece(buffer: u32, mss: u32) -> u64 {
     let memory = u64::from(buffer) * u64::from(mss + MEMORY_OVERHEAD);
     (memory / 8 / u64::from(mss)).clamp(1, PIECE)
 }
 
 impl DataLevel {
-    /// One with a receive buffer of so many packets of `mss` bytes.
+    /// Creates a data level with a receive buffer of `buffer` packets of `mss` bytes.
     pub(crate) fn new(buffer: u32, mss: u32, bulk: bool, is_multipath: bool) -> Self {
         let written = if bulk { ENDLESS } else { 0 };
         Self {
@@ -161,13 +160,13 @@ impl DataLevel {
         }
     }
 
-    /// Sender: no more than so many packets are written and not acknowledged.
+    /// Sender: limits the packets that are written and not acknowledged.
     pub(crate) fn limit_written(&mut self, packets: u32) {
         (self.send_buffer, self.filled) = (packets, packets);
         self.update_limit();
     }
 
-    /// Receiver: the buffer grows as Linux's does, up to so many bytes.
+    /// Receiver: lets the buffer grow as Linux's, up to `most` bytes.
     pub(crate) fn tune(&mut self, most: u64) {
         let tuning = Autotuning::new(most, self.mss);
         self.set_buffer(tuning.first_offer());
@@ -181,7 +180,7 @@ impl DataLevel {
         self.limit = self.available.min(self.window_end);
     }
 
-    /// Sender: the application writes so many bytes, in packets of `mss`, which complete a transfer.
+    /// Sender: the application writes these bytes in packets of `mss`; they complete a transfer.
     pub(crate) fn write(&mut self, bytes: u64, mss: u32, transfer: Option<u32>) {
         let packets = u32::try_from(bytes.div_ceil(u64::from(mss))).unwrap_or(ENDLESS);
         let last = (bytes - u64::from(packets.saturating_sub(1)) * u64::from(mss)) as u32;
@@ -197,13 +196,13 @@ impl DataLevel {
         self.await_end(Write { end: self.written, lacks: mss - last, transfer });
     }
 
-    /// Sender: from now on the application has more than the network takes.
+    /// Sender: the application becomes a bulk sender.
     pub(crate) fn write_endlessly(&mut self) {
         self.written = ENDLESS;
         self.update_limit();
     }
 
-    /// Sender: what has been written by now completes a transfer; of an endless write, what has been sent.
+    /// Sender: completes a transfer with the data written so far; for a bulk sender, with the data sent so far.
     pub(crate) fn pause(&mut self, transfer: u32) {
         if self.written == ENDLESS {
             self.written = self.snd_nxt;
@@ -219,7 +218,7 @@ impl DataLevel {
         }
     }
 
-    /// Receiver: takes what is complete, one after the other: `None`: nothing more; `Some(None)`: nothing that counts.
+    /// Receiver: takes the next complete write. `None`: no more; `Some(None)`: a write without a transfer.
     #[allow(clippy::option_option, reason = "a queue of optional numbers")]
     pub(crate) fn take_complete(&mut self) -> Option<Option<u32>> {
         let writes = self.writes.as_mut()?;
@@ -230,24 +229,24 @@ impl DataLevel {
         Some(write.transfer)
     }
 
-    /// Payload of a packet that is shorter than the others.
+    /// Payload of a short packet.
     #[inline]
     pub(crate) fn short(&self, dsn: u32) -> Option<u16> {
         self.writes.as_ref()?.short(dsn)
     }
 
-    /// Payload handed to the application, in packets of `mss` bytes.
+    /// Payload delivered to the application, in packets of `mss` bytes.
     pub(crate) fn delivered_bytes(&self, mss: u32) -> u64 {
         let lacked = self.writes.as_ref().map_or(0, |writes| writes.lacked);
         u64::from(self.rcv_nxt) * u64::from(mss) - lacked
     }
 
-    /// Sender: end of what the application has written, or of what was sent of an endless write.
+    /// Sender: end of the written data; for a bulk sender, of the sent data.
     pub(crate) fn written(&self) -> u32 {
         if self.written == ENDLESS { self.snd_nxt } else { self.written }
     }
 
-    /// Sender: nothing waits to be sent for the first time.
+    /// Sender: no new data waits.
     pub(crate) fn all_sent(&self) -> bool {
         self.snd_nxt >= self.written()
     }
@@ -258,7 +257,7 @@ impl DataLevel {
         self.snd_nxt < self.written
     }
 
-    /// Receiver: a packet that arrived some time ago is in order on its subflow now. A second copy is ignored.
+    /// Receiver: a packet that arrived at `arrived` is now in order on its subflow. Ignores copies.
     #[allow(clippy::inline_always, reason = "once per packet")]
     #[inline(always)]
     pub(crate) fn receive(&mut self, dsn: u32, arrived: u64, now: u64) {
@@ -277,7 +276,7 @@ impl DataLevel {
         }
     }
 
-    /// Receiver: what is out of order waits for the packets before it.
+    /// Receiver: buffers an out-of-order packet.
     #[inline(never)]
     fn keep(&mut self, dsn: u32, arrived: u64) {
         if self.held == 0 {
@@ -289,7 +288,7 @@ impl DataLevel {
         if *self.arrivals.get(dsn) > 0 {
             return;
         }
-        // It is put to the packet before it, if that is there (`mptcp_ooo_try_coalesce`).
+        // Joins the piece of the previous packet, if that is buffered (`mptcp_ooo_try_coalesce`).
         let before = if dsn > self.arrivals.start() { *self.arrivals.get(dsn - 1) } else { 0 };
         let mut place = if before > 0 { before % (1 << PLACE) + 1 } else { 0 };
         if place >= self.piece {
@@ -303,7 +302,7 @@ impl DataLevel {
     /// Receiver: a gap was filled.
     #[inline(never)]
     fn pass_up(&mut self, now: u64) {
-        // The place of the next gap goes, too.
+        // Also removes the entry of the next gap.
         while let Some(kept) = self.arrivals.pop().filter(|kept| *kept > 0) {
             self.rcv_nxt += 1;
             self.held -= 1;
@@ -312,7 +311,7 @@ impl DataLevel {
         }
     }
 
-    /// Receiver: how much of the buffer is in use, packets. It is for as many packets each of which is in a piece of its own.
+    /// Receiver: the occupied part of the buffer, in packets that have a piece of memory of their own.
     fn occupied(&self) -> u32 {
         if !self.is_multipath {
             return self.held;
@@ -322,7 +321,7 @@ impl DataLevel {
         (held * mss + pieces * overhead).div_ceil(mss + overhead) as u32
     }
 
-    /// What has been counted so far.
+    /// Counters until now.
     pub(crate) fn counts(&self, now: u64) -> Counts {
         let mut counts = self.counts.clone();
         counts.of.packets = u64::from(self.rcv_nxt);
@@ -337,9 +336,9 @@ impl DataLevel {
         self.held = held;
     }
 
-    /// Receiver: the window to advertise. The application reads at once, so only what waits for a gap takes room. The subflow
-    /// that says so has promised so many packets before, which come on top of what has been handed over meanwhile
-    /// (`tcp_select_window`, `mptcp_set_rwin`).
+    /// Receiver: the window to advertise. The application reads at once, so only data behind a gap takes room.
+    /// `promised`: packets that this subflow offered before; the window adds data delivered since (`tcp_select_window`,
+    /// `mptcp_set_rwin`).
     #[inline]
     pub(crate) fn advertise(&mut self, promised: u32) -> u32 {
         let held = if self.held > 0 { self.occupied() } else { 0 };
@@ -348,7 +347,7 @@ impl DataLevel {
         self.advertised_end
     }
 
-    /// Sender: an acknowledgement of the data level. Returns whether it opened the window or freed data.
+    /// Sender: handles a data-level acknowledgement. Returns whether it opened the window or freed data.
     #[inline]
     pub(crate) fn acknowledged(&mut self, data_ack: u32, window_end: u32) {
         if self.is_multipath && data_ack > self.snd_una {
@@ -362,7 +361,7 @@ impl DataLevel {
         self.limit = self.available.min(self.window_end);
     }
 
-    /// Sender: the application goes on when a third of the send buffer is free (Linux `sk_stream_min_wspace`).
+    /// Sender: the application writes again when a third of the send buffer is free (Linux `sk_stream_min_wspace`).
     #[cold]
     fn fill(&mut self) {
         if 3 * u64::from(self.filled - self.snd_una) <= 2 * u64::from(self.send_buffer) {
@@ -377,7 +376,7 @@ impl DataLevel {
         self.autotuning.is_some()
     }
 
-    /// Receiver: a packet has come that was not there. Whether more is offered now than before.
+    /// Receiver: a new packet has arrived. Returns whether the offered window grows.
     pub(crate) fn open(&mut self) -> bool {
         let before = self.buffer;
         let offer = self.autotuning.as_ref().map_or(before, |tuning| tuning.step(before));
@@ -391,7 +390,7 @@ impl DataLevel {
         }
     }
 
-    /// Receiver: the application has read all that it could; the round-trip time of the slowest subflow.
+    /// Receiver: the application has read everything available; `rtt_us` is that of the slowest subflow.
     pub(crate) fn note_read(&mut self, now: u64, rtt_us: u32) {
         if let Some(tuning) = &mut self.autotuning {
             tuning.read(self.rcv_nxt, now, rtt_us);
@@ -402,7 +401,7 @@ impl DataLevel {
         self.window_end
     }
 
-    /// Receiver: whether all that was handed to the application has been received.
+    /// Receiver: whether every delivered packet was received.
     #[cfg(test)]
     pub(crate) fn has_received_all(&self) -> bool {
         self.seen.range(..self.rcv_nxt).count() == self.rcv_nxt as usize && self.rcv_nxt <= self.snd_nxt
@@ -414,28 +413,30 @@ impl DataLevel {
         self.update_limit();
     }
 
-    /// Sender: how many new packets there are that fit the receive window, and are less than so many beyond what has arrived.
+    /// Sender: number of new packets that fit the receive window and end at most `ahead` packets beyond the delivered
+    /// data.
     pub(crate) fn sendable(&self, ahead: u32) -> u32 {
         self.limit.min(self.snd_una.saturating_add(ahead)).saturating_sub(self.snd_nxt)
     }
 
-    /// Sender: packets that the application has written and no subflow was given.
+    /// Sender: written packets not yet assigned to a subflow.
     pub(crate) fn unassigned(&self) -> u64 {
         u64::from(self.available - self.snd_nxt.min(self.available)) + self.recalled.len() as u64
     }
 
-    /// Sender: whether the send buffer has a limit of its own.
+    /// Sender: whether the send buffer is limited.
     pub(crate) fn has_send_buffer(&self) -> bool {
         self.filled != ENDLESS
     }
 
-    /// Sender: whether the application has more, but the receive window or the send buffer keeps it back.
+    /// Sender: whether the receive window or the send buffer blocks data.
     #[inline]
     pub(crate) fn is_blocked(&self) -> bool {
         self.snd_nxt >= self.limit && self.snd_nxt < self.written
     }
 
-    /// Sender: that it is the receive window, or else that it is the send buffer, and whether that is not quite full.
+    /// Sender: flags for the cause of blocking: the receive window, or the send buffer and whether it is not quite
+    /// full.
     pub(crate) fn blocked_by(&self) -> u32 {
         if self.snd_nxt < self.available {
             flags::WINDOW_BLOCKED
@@ -446,7 +447,7 @@ impl DataLevel {
         }
     }
 
-    /// Sender: from now on it does, and a subflow has room meanwhile, or not.
+    /// Sender: records whether data is blocked although a subflow has room.
     #[inline]
     pub(crate) fn note_limited(&mut self, now: u64, is_limited: bool) {
         if self.limited_since.is_some() == is_limited {
@@ -458,7 +459,7 @@ impl DataLevel {
         self.limited_since = is_limited.then_some(now);
     }
 
-    /// Sender: the next packet of new data goes to a subflow.
+    /// Sender: assigns the next packet of new data to a subflow.
     #[inline]
     pub(crate) fn take_next(&mut self, index: usize) -> u32 {
         if let Some(dsn) = self.recalled.pop_front() {
@@ -473,24 +474,24 @@ impl DataLevel {
         dsn
     }
 
-    /// Sender: a subflow gives back what it was given and has not sent.
+    /// Sender: takes an assigned, unsent packet back from a subflow.
     pub(crate) fn recall(&mut self, dsn: u32, index: usize) {
         self.carriers.withdraw(dsn, index);
         self.recalled.push_back(dsn);
     }
 
-    /// Sender: after all has been given back.
+    /// Sender: sorts the returned packets, once all are returned.
     pub(crate) fn sort_recalled(&mut self) {
         self.recalled.make_contiguous().sort_unstable();
     }
 
-    /// Sender: the next packet that was given back.
+    /// Sender: the next returned packet.
     #[inline]
     pub(crate) fn next_recalled(&self) -> Option<u32> {
         self.recalled.front().copied()
     }
 
-    /// Sender: the next packet to be sent once more.
+    /// Sender: the next packet to be reinjected.
     #[inline]
     pub(crate) fn next_reinjection(&mut self) -> Option<u32> {
         while let Some(&dsn) = self.reinject.front() {
@@ -502,26 +503,26 @@ impl DataLevel {
         None
     }
 
-    /// Sender: that packet goes to a subflow.
+    /// Sender: assigns that packet to a subflow.
     pub(crate) fn take_reinjection(&mut self, index: usize) {
         if let Some(dsn) = self.reinject.pop_front() {
             self.note_reinjected(dsn, index);
         }
     }
 
-    /// Sender: a packet that failed elsewhere is sent on this subflow.
+    /// Sender: this subflow sends a packet that failed elsewhere.
     pub(crate) fn note_reinjected(&mut self, dsn: u32, index: usize) {
         self.counts.reinjections += 1;
         self.note_repeated(dsn);
         self.carriers.add(dsn, index);
     }
 
-    /// Sender: a packet is sent on a further subflow.
+    /// Sender: a further subflow sends a copy of this packet.
     pub(crate) fn note_repeated(&mut self, dsn: u32) {
         self.counts.of.repeated_bytes += self.short(dsn).map_or(u64::from(self.mss), u64::from);
     }
 
-    /// Sender: whether there is a new packet and it fits the receive window.
+    /// Sender: whether a new packet exists and fits the receive window.
     #[inline]
     pub(crate) fn may_send_new(&self) -> bool {
         self.snd_nxt < self.limit
@@ -583,7 +584,7 @@ mod tests {
 
     #[test]
     fn what_waits_in_a_row_shares_pieces_of_memory_and_leaves_more_of_the_window() {
-        // Memory for 100 packets of 1000 bytes: 189,600 bytes, of which a piece has 17 packets at most.
+        // Memory for 100 packets of 1000 bytes: 189,600 bytes; a piece has at most 17 packets.
         let mut data = DataLevel::new(100, 1_000, true, true);
         for dsn in 1..41 {
             data.receive(dsn, 0, 0);
@@ -591,7 +592,7 @@ mod tests {
         assert_eq!((data.held, data.pieces), (40, 3));
         // 40 x 1000 + 3 x 896 bytes are 22.5 of 1896.
         assert_eq!(data.occupied(), 23);
-        // One after another gap begins a piece of its own; what fills that does not join the pieces around it.
+        // Packets behind another gap begin a new piece; a packet that fills this gap does not join neighbouring pieces.
         data.receive(42, 0, 0);
         data.receive(41, 0, 0);
         assert_eq!((data.held, data.pieces), (42, 4));
@@ -616,7 +617,7 @@ mod tests {
         for dsn in (0..3).chain(4..10) {
             data.receive(dsn, 0, 0);
         }
-        // Six wait, in pieces of two: 6 x 1000 + 3 x 896 bytes of 1896 each leave five packets.
+        // Six wait in pieces of two: 6 x 1000 + 3 x 896 bytes of 1896 each leave five packets.
         assert_eq!((data.rcv_nxt, data.occupied(), data.advertise(0)), (3, 5, 10));
         assert_eq!(data.advertise(9), 12);
         assert_eq!(data.advertise(0), 12, "and is said by all others, too");

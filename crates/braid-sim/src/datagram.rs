@@ -1,4 +1,4 @@
-//! Datagrams of a transport stack that the caller brings: they take the simulator's links, and nothing else of it.
+//! Datagrams of an external transport stack: they use the simulator's links only.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ pub(crate) const UDP_HEADER: usize = 8;
 /// A datagram.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// Whose routes it takes.
+    /// The subflow whose routes it takes.
     pub place: Place,
-    /// Which of several flows on the same routes it belongs to, as ports tell: a number of the caller's.
+    /// Distinguishes flows on the same routes, as ports do; chosen by the caller.
     pub flow: u32,
-    /// From the scenario's sender to its receiver; else the other way.
+    /// From the scenario's sender to its receiver, or back.
     pub to_receiver: bool,
     /// Congestion notification.
     pub ecn: Ecn,
-    /// What is in it, without the headers of UDP and IP.
+    /// Payload without UDP and IP headers.
     pub payload: Vec<u8>,
 }
 
@@ -32,16 +32,16 @@ impl fmt::Debug for Datagram {
 /// Congestion notification in an IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// It is dropped where others are marked.
+    /// Dropped instead of marked.
     #[default]
     NotCapable,
-    /// It may be marked.
+    /// May be marked.
     Capable,
     /// It was marked.
     Marked,
 }
 
-/// Flow and payload of the datagrams under way, by the number that their packet carries.
+/// Flow and payload of datagrams in flight, by the number in their packet.
 #[derive(Default)]
 pub(crate) struct Datagrams {
     slots: Vec<(u32, Vec<u8>)>,

@@ -1,49 +1,49 @@
-//! What is random in the traffic of a connection.
+//! Random values of a connection's traffic.
 
 use braid_scenario::model::{Connection, Spread};
 
 use crate::random::Stream;
 
-/// Nothing drawn is larger: 1 TB, or some minutes in nanoseconds.
+/// Upper limit of all drawn values: 1 TB, or some minutes in nanoseconds.
 const LARGEST: f64 = 1e12;
 
-/// Times and amounts of a connection's traffic. Hosts that draw them so, in the order of the application's doing, have the traffic of
-/// the simulator's run with the same seed.
+/// Random times and sizes of a connection's traffic. A host that draws them in the application's order has the same
+/// traffic as the simulator's run with this seed.
 pub struct Draws {
     times: Stream,
     amounts: Stream,
 }
 
 impl Draws {
-    /// Of the connection with this name.
+    /// Draws for the connection of this name.
     pub fn new(seed: u64, connection: &str) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("traffic {connection} {what}"));
         Self { times: stream("times"), amounts: stream("amounts") }
     }
 
-    /// Nanoseconds.
+    /// Draws a time, nanoseconds.
     pub fn time(&mut self, spread: Spread) -> u64 {
         draw(&mut self.times, spread)
     }
 
-    /// Bytes, at least one.
+    /// Draws a size in bytes, at least one.
     pub fn bytes(&mut self, spread: Spread) -> u64 {
         draw(&mut self.amounts, spread).max(1)
     }
 }
 
-/// When a connection opens in the run with this seed, nanoseconds after its start.
+/// Start time of a connection in the run with this seed, nanoseconds.
 pub fn start_ns(connection: &Connection, seed: u64) -> u64 {
     let mut random = Stream::new(seed, &format!("start {}", connection.name));
     connection.start_ns + random.below(connection.start_noise_ns)
 }
 
-/// Draws an amount. The mathematical functions are those of a library that gives the same bits on every machine.
+/// Draws a value. The mathematical functions come from a library with the same bits on every machine.
 fn draw(random: &mut Stream, spread: Spread) -> u64 {
     let amount = match spread {
         Spread::Fixed(amount) => return amount,
         Spread::Exponential { mean } => -mean * libm::log(random.unit()),
-        // Box and Muller; the second of the two is not used, so that every draw takes the same numbers.
+        // Box-Muller; the second value is dropped, so that every draw consumes the same number of random numbers.
         Spread::Lognormal { median, sigma } => {
             let radius = libm::sqrt(-2.0 * libm::log(random.unit()));
             let normal = radius * libm::cos(std::f64::consts::TAU * random.unit());
@@ -72,8 +72,7 @@ mod tests {
         drawn
     }
 
-    /// Largest difference between the share drawn below a value and what the distribution says (Kolmogorov and
-    /// Smirnov).
+    /// Largest difference between the empirical and the expected distribution function (Kolmogorov-Smirnov).
     fn distance(drawn: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
         let share = |rank: usize| rank as f64 / N as f64;
         let at = |(rank, &x): (usize, &f64)| {

@@ -1,48 +1,48 @@
-//! What happens next: one pending entry per network element.
+//! Future events: one pending entry per network element.
 //!
-//! Elements, not packets, are scheduled: a link exposes only the head of its queue, a timer only its next deadline. Nearly all
-//! events are those of links, which play a tournament; timers and the calendar wait in a heap. So an event costs a few
-//! nanoseconds.
+//! Elements, not packets, are scheduled: a link exposes only the head of its queue, a timer only its next deadline.
+//! Most events belong to links, which are in a tournament tree; timers and the calendar are in a heap. So an event
+//! costs a few nanoseconds.
 //!
-//! Events at the same nanosecond happen in the order of their element's number, whatever was scheduled first: the
-//! order of a run depends on the scenario alone.
+//! Events of the same nanosecond happen in the order of their element's number, independent of when they were
+//! scheduled: the order of a run depends on the scenario alone.
 
 use crate::tournament::{LAST, Tournament};
 
 /// Number of an element.
 pub(crate) type Element = u32;
 
-/// The calendar's number: what it holds happens before anything else of the same instant.
+/// Number of the calendar: its events come first among those of the same time.
 pub(crate) const CALENDAR: Element = 0;
 /// The first link's number.
 pub(crate) const FIRST_LINK: Element = 1;
 
 const ELEMENT_BITS: u32 = 20;
-/// Most elements an event queue can hold.
+/// Maximum of elements in an event queue.
 pub(crate) const MAX_ELEMENTS: u32 = 1 << ELEMENT_BITS;
-/// Latest time an event queue can hold, nanoseconds: about four hours and three quarters.
+/// Latest time in an event queue, nanoseconds: about four hours and three quarters.
 pub(crate) const MAX_TIME: u64 = (1 << (u64::BITS - ELEMENT_BITS)) - 1;
 
-/// No time at all.
+/// No time.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Time and element of each event, packed into one integer so that comparing them is one instruction.
 pub(crate) struct EventQueue {
-    /// One entry per link, [`LAST`] if nothing is planned.
+    /// One entry per link, [`LAST`] if no event is planned.
     links: Tournament,
-    /// Of all others. An element may have several entries: it then recognises the one it still means by its time.
+    /// All other elements. An element may have several entries and recognises the valid one by its time.
     others: Heap,
 }
 
 /// A four-ary heap.
 struct Heap {
-    /// The first `len` are the heap; what follows is [`LAST`]. A node has four children or none, so that the least of
-    /// them is found without counting them.
+    /// The first `len` keys are the heap; the rest is [`LAST`]. Every node has four children or none, so that the
+    /// smallest is found without counting them.
     keys: Vec<u64>,
     len: usize,
 }
 
-/// The place of an event in the order of all.
+/// Position of an event in the order of all events.
 #[inline]
 pub(crate) fn moment(time: u64, element: Element) -> u64 {
     (time << ELEMENT_BITS) | u64::from(element)
@@ -54,12 +54,12 @@ fn event(key: u64) -> (u64, Element) {
 }
 
 impl EventQueue {
-    /// With so many links.
+    /// Creates an event queue for this many links.
     pub(crate) fn new(links: usize) -> Self {
         Self { links: Tournament::new(links), others: Heap { keys: vec![LAST; 5], len: 0 } }
     }
 
-    /// Plans the next event of a link, the one before forgotten; at [`NEVER`], none.
+    /// Plans the next event of a link in place of the planned one; [`NEVER`]: none.
     #[inline]
     pub(crate) fn plan_link(&mut self, link: u32, time: u64) {
         debug_assert!(time <= MAX_TIME || time == NEVER);
@@ -74,8 +74,8 @@ impl EventQueue {
         self.others.insert(moment(time, element));
     }
 
-    /// The next event, if it comes before `limit`, which is a [`moment`]. It stays planned: who handles it plans the link anew
-    /// or calls [`Self::remove_first`] before anything else is planned.
+    /// The next event, if it comes before `limit`, which is a [`moment`]. It stays planned: before anything else is
+    /// planned, the caller plans the link's next event or calls [`Self::remove_first`].
     #[inline]
     pub(crate) fn next_before(&self, limit: u64) -> Option<(u64, Element)> {
         let key = self.links.least().min(self.others.keys[0]);
@@ -87,7 +87,7 @@ impl EventQueue {
         self.next_before(LAST)
     }
 
-    /// The next event, which is not a link's, is no longer planned.
+    /// Removes the next event, which is not a link's.
     pub(crate) fn remove_first(&mut self) {
         self.others.remove_first();
     }
@@ -119,7 +119,7 @@ impl Heap {
         self.keys[at] = key;
     }
 
-    /// Puts an event in the place of the first one.
+    /// Replaces the first event.
     #[inline]
     fn sift_down(&mut self, key: u64) {
         let keys = &mut self.keys[..];
@@ -176,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any mixture of taking, scheduling and planning anew gives what a sorted set gives.
+        /// Any sequence of taking, scheduling and replanning equals a sorted set.
         #[test]
         fn an_event_queue_is_a_sorted_set(steps in prop::collection::vec((0..4_u8, 0..1000_u64, 0..64_u32), 1..400)) {
             let mut events = EventQueue::new(LINKS as usize);

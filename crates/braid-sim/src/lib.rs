@@ -1,10 +1,10 @@
 //! Deterministic packet-level simulator of TCP and MPTCP.
 //!
 //! The congestion control algorithms are the C files that also run in the kernel; the TCP around them follows Linux.
-//! Same scenario, seed and binary: same result, to the last bit. What is modelled and what is left out is listed in
-//! `docs/tcp-model.md`.
+//! The same scenario, seed and binary give the same result, to the last bit. `docs/tcp-model.md` lists what is modelled
+//! and left out.
 
-// For what unit tests share with those of `tests/`.
+// For code shared by unit tests and `tests/`.
 #[cfg(test)]
 extern crate self as braid_sim;
 
@@ -41,10 +41,10 @@ pub use options::{Error, Options, USUAL_SCHEDULER};
 pub use place::Place;
 pub use simulation::Simulation;
 
-/// Tells the sources of this simulator, the algorithms' excepted, from those of others: hexadecimal.
+/// Hash of this simulator's sources without the algorithms, hexadecimal.
 pub const SOURCE_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/source-hash"));
 
-/// The longest run; what has a place in the order of events is not later than twice that.
+/// The longest run; times in the event order are at most twice that.
 pub const LONGEST_NS: u64 = event_queue::MAX_TIME / 2;
 
 /// Runs `scenario` once. Connections that name no congestion control use `cc`.
@@ -55,7 +55,7 @@ pub fn run(scenario: &Scenario, cc: &Spec, seed: u64) -> Result<Measurements, Er
     run_with(scenario, cc, seed, Options::default())
 }
 
-/// As [`run`], with a choice of how.
+/// As [`run`], with options.
 ///
 /// # Errors
 /// As [`run`].
@@ -63,7 +63,7 @@ pub fn run_with(scenario: &Scenario, cc: &Spec, seed: u64, options: Options) -> 
     Ok(run::Run::new(scenario, cc, seed, options)?.finish())
 }
 
-/// As [`run_with`], and tells `observer` what happens. That changes nothing of it.
+/// As [`run_with`], and reports events to `observer`. Results are the same.
 ///
 /// # Errors
 /// As [`run`].

@@ -9,8 +9,8 @@ use crate::packet::{Packet, Sacks, flags};
 
 /// Ends a route in [`Network::hops`].
 pub(crate) const END: u32 = !AHEAD;
-/// Added to a link in [`Network::hops`] that looks ahead: packets are offered to it as soon as the link before knows when
-/// they will come.
+/// Bit of links in [`Network::hops`] that look ahead: packets are offered to them as soon as the previous link knows
+/// their arrival.
 const AHEAD: u32 = 1 << 31;
 
 /// Everything that packets pass through.
@@ -19,27 +19,27 @@ pub(crate) struct Network {
     pub(crate) now: u64,
     pub(crate) events: EventQueue,
     pub(crate) links: Vec<Link>,
-    /// Which of them look ahead.
+    /// Links that look ahead.
     pub(crate) looks_ahead: Vec<bool>,
-    /// All routes one after another, each ended by [`END`].
+    /// All routes in sequence, each ended by [`END`].
     pub(crate) hops: Vec<u32>,
     pub(crate) sacks: Sacks,
-    /// Payload of the datagrams under way.
+    /// Payload of datagrams in flight.
     pub(crate) datagrams: Datagrams,
 }
 
 impl Network {
-    /// Adds the route that data takes over these links of the scenario. Returns where it begins.
+    /// Adds the route of data over these links of the scenario. Returns its first hop.
     pub(crate) fn add_forward_route(&mut self, links: &[usize]) -> u32 {
         self.add_route(links.iter().map(|&link| 2 * link as u32))
     }
 
-    /// Adds the route that acknowledgements take where data takes these links. Returns where it begins.
+    /// Adds the route of acknowledgements for data over these links. Returns its first hop.
     pub(crate) fn add_reverse_route(&mut self, links: &[usize]) -> u32 {
         self.add_route(links.iter().rev().map(|&link| 2 * link as u32 + 1))
     }
 
-    /// Adds a route over these directions of links. Returns where it begins.
+    /// Adds a route over these directions of links. Returns its first hop.
     pub(crate) fn add_route(&mut self, links: impl Iterator<Item = u32>) -> u32 {
         let first = self.hops.len() as u32;
         let ahead = |link: u32| if self.looks_ahead[link as usize] { link | AHEAD } else { link };
@@ -60,7 +60,7 @@ impl Network {
         self.now_us() as u32
     }
 
-    /// Offers a packet to the link its route is at, and to those after it that look ahead.
+    /// Offers a packet to the current link of its route, and to following links that look ahead.
     #[inline]
     pub(crate) fn send(&mut self, packet: Packet) {
         let Packet { mut hop, mut flags, .. } = packet;
@@ -89,7 +89,7 @@ impl Network {
         }
     }
 
-    /// Offers a packet to a link that decides later what becomes of it.
+    /// Offers a packet to a managed link.
     #[inline(never)]
     fn send_managed(&mut self, link: u32, packet: Packet) {
         let Self { now, links, sacks, datagrams, .. } = self;
@@ -99,7 +99,7 @@ impl Network {
         }
     }
 
-    /// A link's event: the packet that arrives at its end, if that is also the end of its route.
+    /// Handles a link's event: returns the packet that arrives at the end of its route, if any.
     #[inline]
     pub(crate) fn arrive(&mut self, link: u32) -> Option<Packet> {
         let Self { now, links, sacks, datagrams, .. } = self;
@@ -119,14 +119,14 @@ impl Network {
         None
     }
 
-    /// The packets that the event of a link at `now` brings to the end of their routes.
+    /// Packets that a link's event at `now` delivers to the end of their routes.
     pub(crate) fn arriving(&self, now: u64, link: u32) -> impl Iterator<Item = &Packet> {
         let arrives =
             |packet: &&Packet| packet.flags & flags::LOST == 0 && self.hops[packet.hop as usize + 1] == END;
         self.links[link as usize].arriving(now).filter(arrives)
     }
 
-    /// A link changes.
+    /// Changes a link's parameters.
     pub(crate) fn change(&mut self, link: u32, change: &Change) {
         let Self { now, links, sacks, datagrams, .. } = self;
         let forget = |dropped: &Packet| forget(sacks, datagrams, dropped);
@@ -136,7 +136,7 @@ impl Network {
     }
 }
 
-/// Gives back what a packet that will not arrive holds.
+/// Frees the data of a packet that will not arrive.
 fn forget(sacks: &mut Sacks, datagrams: &mut Datagrams, packet: &Packet) {
     if packet.flags & flags::DATAGRAM != 0 {
         datagrams.take(packet.seq);

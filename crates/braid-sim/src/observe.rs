@@ -1,65 +1,64 @@
-//! What the sending hosts of a run do and see, for captures and logs.
+//! Actions and observations of the sending hosts of a run, for captures and logs.
 
 use braid_algorithms::layout::ca_state;
 
-/// When and where something happens.
+/// Time and place of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// Nanoseconds since the start of the run.
     pub time_ns: u64,
     /// Index in the scenario's connections.
     pub connection: usize,
-    /// Of the short flows that a connection of the scenario stands for, which one, in the order in which they open.
-    /// 0 for other connections.
+    /// Which of a connection's short flows, in order of opening. 0 for other connections.
     pub flow: u32,
     /// Index in the connection's subflows.
     pub subflow: usize,
-    /// How often this subflow of this flow was there before.
+    /// Number of earlier incarnations of this subflow.
     pub incarnation: u32,
 }
 
-/// What happens. Packets count from 0 on each incarnation of a subflow, at the data level on each flow, and so do bytes.
+/// An event. Packets and bytes count from 0: on each incarnation of a subflow, and at the data level on each flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A packet of the handshake leaves. Step 0 opens; step 1, of joins only, confirms (RFC 8684 sect. 3.2).
+    /// A handshake packet leaves. Step 0 opens; step 1, of joins only, confirms (RFC 8684 sect. 3.2).
     Opening {
         /// 0 or 1.
         step: u32,
     },
-    /// Its answer arrives.
+    /// The answer to a handshake packet arrives.
     Answer {
-        /// Of the step that is answered.
+        /// The answered step.
         step: u32,
     },
     /// The handshake is done.
     Established,
-    /// The subflow ends; without a packet.
+    /// The subflow ends, without a packet.
     Closed,
     /// A data packet leaves.
     Sent(Sent),
     /// An acknowledgement arrives.
     Acknowledgement(Acknowledgement),
-    /// A packet of a request arrives, which the sender will answer.
+    /// A packet of a request arrives; the sender will answer it.
     Request(Request),
-    /// A packet is given up for lost.
+    /// A packet is marked lost.
     Lost {
         /// Its number.
         packet: u32,
         /// Its number at the data level.
         data: u32,
-        /// How that was found.
+        /// How the loss was detected.
         cause: LossCause,
     },
     /// A congestion episode begins; the algorithm has set the slow-start threshold.
     Reduction {
-        /// What began it.
+        /// Cause of the episode.
         cause: ReductionCause,
     },
-    /// A congestion episode turned out to be spurious and is undone.
+    /// A congestion episode was spurious and is undone.
     Undo,
     /// The retransmission timer has expired.
     Timeout {
-        /// How often in a row.
+        /// Number of consecutive timeouts.
         rto_backoffs: u32,
     },
     /// A tail loss probe was sent.
@@ -71,7 +70,7 @@ pub enum Event {
         /// Now.
         to: State,
     },
-    /// Any of these is not what it was.
+    /// Any of these values has changed.
     Metrics(Metrics),
 }
 
@@ -88,13 +87,13 @@ pub struct Sent {
     pub data_offset: u64,
     /// Bytes of payload.
     pub bytes: u32,
-    /// It was sent on this subflow before.
+    /// It is a retransmission on this subflow.
     pub retransmission: bool,
     /// Its data was sent on another subflow before.
     pub reinjection: bool,
-    /// It may carry a congestion mark.
+    /// It is ECN-capable.
     pub ect: bool,
-    /// It says that the window was reduced.
+    /// It carries CWR: the window was reduced.
     pub cwr: bool,
 }
 
@@ -105,9 +104,9 @@ pub struct Acknowledgement {
     pub next: u64,
     /// The byte expected next at the data level.
     pub next_data: u64,
-    /// Bytes of the data level that the receive buffer has room for.
+    /// Bytes of free receive buffer at the data level.
     pub window: u64,
-    /// Timestamp of the packet that is acknowledged, microseconds since the start of the run.
+    /// Timestamp of the acknowledged packet, microseconds since the start of the run.
     pub echo_us: u32,
     /// Bytes selectively acknowledged: from, to (excluded); a duplicate (RFC 2883) first.
     pub blocks: Vec<(u64, u64)>,
@@ -122,25 +121,25 @@ pub struct Request {
     pub number: u32,
     /// Which of its packets, from 0.
     pub part: u32,
-    /// Where its payload begins among all that is requested on the connection, bytes.
+    /// Offset of its payload among all requests of the connection, bytes.
     pub offset: u64,
     /// Bytes of payload.
     pub bytes: u32,
 }
 
-/// How a loss was found.
+/// How a loss was detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossCause {
-    /// Something sent later has arrived (RACK, RFC 8985).
+    /// A later packet has arrived (RACK, RFC 8985).
     Later,
     /// The retransmission timer expired.
     Timeout,
 }
 
-/// What began a congestion episode.
+/// Cause of a congestion episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReductionCause {
-    /// A loss found by later arrivals, or repaired by a tail loss probe.
+    /// A loss detected by later arrivals, or repaired by a tail loss probe.
     Loss,
     /// A congestion mark.
     Mark,
@@ -149,7 +148,7 @@ pub enum ReductionCause {
 /// Congestion state, as Linux names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// All is well.
+    /// No outstanding trouble.
     Open,
     /// Something is out of order.
     Disorder,
@@ -173,7 +172,7 @@ impl State {
     }
 }
 
-/// What congestion control knows of a subflow.
+/// Congestion control state of a subflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Congestion window, packets.
@@ -184,14 +183,14 @@ pub struct Metrics {
     pub in_flight: u32,
     /// Smoothed RTT, microseconds.
     pub srtt_us: u32,
-    /// Lowest RTT of late, microseconds.
+    /// Minimum RTT, microseconds.
     pub min_rtt_us: u32,
     /// Latest RTT sample, microseconds.
     pub latest_rtt_us: u32,
 }
 
-/// Who wants to know.
+/// Receives the events of a run.
 pub trait Observer {
-    /// In the order of time.
+    /// Called in order of time.
     fn observe(&mut self, at: At, event: &Event);
 }

@@ -1,24 +1,24 @@
-//! How a run is done, and why it cannot be.
+//! Options of a run, and errors.
 
 use std::fmt;
 
 use braid_schedulers::Spec;
 
-/// How a run is done, and what is kept of it.
+/// Options of a run, and its stored samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Keep the state of every subflow and every shared link each 100 ms of the run.
+    /// Store the state of every subflow and every shared link each 100 ms of the run.
     pub samples: bool,
-    /// The packet scheduler of MPTCP connections that name none; `None`: minRTT, that of the papers.
+    /// The packet scheduler of MPTCP connections that name none; `None`: minRTT, as in the papers.
     pub scheduler: Option<Spec>,
 }
 
-/// The scheduler of connections if nobody says otherwise.
+/// The default scheduler.
 pub(crate) fn usual_scheduler() -> Spec {
     Spec::parse(USUAL_SCHEDULER).unwrap_or_else(|_| unreachable!("minrtt is in the list"))
 }
 
-/// The scheduler of connections if nobody says otherwise.
+/// The default scheduler.
 pub const USUAL_SCHEDULER: &str = "minrtt";
 
 /// Why a scenario cannot be simulated.

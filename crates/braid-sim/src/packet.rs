@@ -1,8 +1,8 @@
-//! What travels on links.
+//! Packets on links.
 
 /// Bits of [`Packet::flags`].
 pub(crate) mod flags {
-    /// Data travels from sender to receiver; everything else is an acknowledgement on its way back.
+    /// Data, from sender to receiver; all other packets are acknowledgements on the return path.
     pub(crate) const DATA: u16 = 1;
     /// Opening handshake; [`Packet::seq`](super::Packet::seq) is its step.
     pub(crate) const SYN: u16 = 2;
@@ -10,31 +10,31 @@ pub(crate) mod flags {
     pub(crate) const ECT: u16 = 4;
     /// Carries a congestion mark.
     pub(crate) const CE: u16 = 8;
-    /// Acknowledgement: a congestion mark was seen.
+    /// Acknowledgement: echoes a congestion mark.
     pub(crate) const ECE: u16 = 16;
     /// Data: the sender has reduced its window.
     pub(crate) const CWR: u16 = 32;
-    /// A request travels from receiver to sender: [`Packet::dsn`](super::Packet::dsn) is its number,
-    /// [`Packet::seq`](super::Packet::seq) which of its packets.
+    /// Request from receiver to sender: [`Packet::dsn`](super::Packet::dsn) is its number,
+    /// [`Packet::seq`](super::Packet::seq) the number of this packet in it.
     pub(crate) const REQUEST: u16 = 128;
-    /// A datagram of a stack that the caller brings: [`Packet::seq`](super::Packet::seq) says which of
+    /// Datagram of an external stack: [`Packet::seq`](super::Packet::seq) is its index in
     /// [`Network::datagrams`](crate::network::Network::datagrams).
     pub(crate) const DATAGRAM: u16 = 256;
     /// Lost on the wire: it still occupies queue and transmitter.
     pub(crate) const LOST: u16 = 64;
 }
 
-/// Memory that Linux takes for a packet besides its payload, bytes (`SKB_TRUESIZE` of a segment without data).
+/// Memory that Linux charges for a packet in addition to its payload, bytes (`SKB_TRUESIZE` of a segment without data).
 pub(crate) const MEMORY_OVERHEAD: u32 = 896;
 
 /// A packet, or an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
-    /// When it arrives at the end of the link it is on.
+    /// Arrival time at the end of its current link.
     pub(crate) arrival: u64,
-    /// Which subflow it belongs to.
+    /// Mark of its subflow and incarnation.
     pub(crate) subflow: u32,
-    /// Where it is on its route: an index into [`Network::hops`](crate::network::Network::hops).
+    /// Position on its route: an index into [`Network::hops`](crate::network::Network::hops).
     pub(crate) hop: u32,
     /// Bytes on the wire.
     pub(crate) size: u16,
@@ -44,17 +44,17 @@ pub(crate) struct Packet {
     pub(crate) seq: u32,
     /// Data: packet number on the connection. Acknowledgement: next number expected there.
     pub(crate) dsn: u32,
-    /// Data: when it was sent, microseconds. Acknowledgement: the time echoed (RFC 7323).
+    /// Data: time of sending, microseconds. Acknowledgement: the echoed time (RFC 7323).
     pub(crate) timestamp: u32,
-    /// Acknowledgement: first number of the connection that would overrun the receive buffer.
+    /// Acknowledgement: first packet of the connection beyond the receive buffer.
     pub(crate) window_end: u32,
     /// Acknowledgement: its blocks, or [`Sacks::NONE`].
     pub(crate) sack: u32,
 }
 
 impl Packet {
-    /// A copy for something rare that needs all of it: field by field, so that the compiler can keep what else is read of the
-    /// packet in registers and need not write it down first.
+    /// A copy for rare uses of the whole packet: field by field, so that the compiler can keep its other fields in
+    /// registers.
     #[allow(clippy::inline_always, reason = "a call would need what it is to save")]
     #[inline(always)]
     pub(crate) fn whole(&self) -> Self {
@@ -63,21 +63,21 @@ impl Packet {
     }
 }
 
-/// Most blocks an acknowledgement carries (RFC 2018, with timestamps).
+/// Maximum of blocks in an acknowledgement (RFC 2018, with timestamps).
 pub(crate) const MAX_BLOCKS: usize = 3;
 
-/// Selective acknowledgement: half-open ranges of packet numbers, the most recent first.
+/// Selective acknowledgement: half-open ranges of packet numbers, latest first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sack {
     pub(crate) blocks: [(u32, u32); MAX_BLOCKS],
     pub(crate) n: u8,
     /// The first block reports a duplicate (RFC 2883).
     pub(crate) duplicate: bool,
-    /// How long the latest packet took to get there, microseconds; only where the sender wants to know.
+    /// One-way delay of the latest packet, microseconds; only if the sender uses it.
     pub(crate) one_way_us: Option<u32>,
 }
 
-/// The blocks of all acknowledgements under way. Few have any, so they are kept out of the packets.
+/// The blocks of all acknowledgements in flight. Few have any, so they are stored outside of the packets.
 #[derive(Default)]
 pub(crate) struct Sacks {
     slots: Vec<Sack>,
@@ -97,7 +97,7 @@ impl Sacks {
         }
     }
 
-    /// The blocks in a slot, which stays taken.
+    /// The blocks of a slot, which stays in use.
     pub(crate) fn blocks(&self, slot: u32) -> &[(u32, u32)] {
         let sack = if slot == Self::NONE { return &[] } else { &self.slots[slot as usize] };
         &sack.blocks[..usize::from(sack.n)]

@@ -1,6 +1,6 @@
 //! Places in a scenario.
 
-/// Which subflow of the scenario it is.
+/// A subflow of the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Index into the scenario's connections.

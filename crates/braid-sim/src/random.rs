@@ -1,7 +1,7 @@
 //! Random numbers: one stream per component, so that adding a flow does not disturb another's losses.
 //!
 //! The generator is xoshiro256++ (Blackman and Vigna), seeded through `SplitMix64` with the 64-bit FNV-1a hash of the
-//! run's seed and the component's name. Version 1 of this recipe; a change of any part is a new version, because it
+//! run's seed and the component's name. This is version 1 of the recipe; any change is a new version, because it
 //! changes every result.
 
 use rand_core::{RngCore, SeedableRng};
@@ -27,7 +27,7 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// True with the probability that [`threshold`] turned into this; the largest threshold always hits.
+    /// True with the probability of this [`threshold`]; the largest threshold is always true.
     #[inline]
     pub(crate) fn hits(&mut self, threshold: u64) -> bool {
         self.next() < threshold || threshold == u64::MAX

@@ -1,7 +1,7 @@
-//! A set of packet numbers kept as sorted, disjoint, non-adjacent ranges.
+//! A set of packet numbers as sorted, disjoint, non-adjacent ranges.
 //!
-//! The sets are what lies between holes, so they are few and change at their ends: appending to the last range and
-//! dropping the first ones is O(1), anything else a binary search and a short move.
+//! The sets lie between holes, so they have few ranges and change at their ends: extending the last range and dropping
+//! the first ones is O(1), anything else a binary search and a short move.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ impl Ranges {
         self.0.back().map(|range| range.1)
     }
 
-    /// The range that holds `number`.
+    /// The range that contains `number`.
     pub(crate) fn containing(&self, number: u32) -> Option<(u32, u32)> {
         if let Some(&last) = self.0.back() {
             if last.0 <= number {
@@ -31,7 +31,7 @@ impl Ranges {
         (number < range.1).then_some(range)
     }
 
-    /// Adds `[start, end)`, calling `fresh` for each part that was not yet in the set, in ascending order.
+    /// Adds `[start, end)`. Calls `fresh` for each part that was not in the set, in ascending order.
     pub(crate) fn insert(&mut self, start: u32, end: u32, mut fresh: impl FnMut(u32, u32)) {
         debug_assert!(start < end);
         // The common cases: a new last range, or the last one growing.
@@ -56,7 +56,7 @@ impl Ranges {
             }
             Some(_) => {}
         }
-        // First range that touches or follows the new one, and first that lies wholly behind it.
+        // First range that touches or follows the new one, and first range entirely behind it.
         let first = self.0.partition_point(|range| range.1 < start);
         let behind = self.0.partition_point(|range| range.0 <= end);
         let mut merged = (start, end);

@@ -1,9 +1,9 @@
-//! A queue whose slots are addressed by a running number, so that a packet number finds its record in one step.
+//! A queue indexed by a running number, so that a packet number finds its record in one step.
 
 /// Records numbered from `first` up to but not including `end`; grows by doubling, never shrinks.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring<T> {
-    /// A power of two of them; record `n` is in slot `n & mask`.
+    /// Power-of-two number of slots; record `n` is in slot `n & mask`.
     slots: Box<[T]>,
     /// `slots.len() - 1`.
     mask: u32,
@@ -26,7 +26,7 @@ impl<T: Copy + Default> Ring<T> {
         self.end == self.first
     }
 
-    /// Whether the next record needs more room.
+    /// Whether the next record needs a larger buffer.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.len() > self.mask
@@ -38,13 +38,13 @@ impl<T: Copy + Default> Ring<T> {
         self.first
     }
 
-    /// Number that the next record will have.
+    /// Number of the next record.
     #[inline]
     pub(crate) fn end(&self) -> u32 {
         self.end
     }
 
-    /// Of an empty ring: the number that the next record will have.
+    /// For an empty ring: sets the number of the next record.
     #[inline]
     pub(crate) fn restart(&mut self, number: u32) {
         debug_assert!(self.is_empty());
@@ -84,7 +84,7 @@ impl<T: Copy + Default> Ring<T> {
     #[inline]
     pub(crate) fn get(&self, number: u32) -> &T {
         debug_assert!(number.wrapping_sub(self.first) < self.len());
-        // SAFETY: `mask` is less than the number of slots. Without the check a packet costs a tenth less.
+        // SAFETY: `mask` is less than the number of slots. The bounds check would cost a tenth per packet.
         unsafe { self.slots.get_unchecked((number & self.mask) as usize) }
     }
 

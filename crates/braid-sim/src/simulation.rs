@@ -1,4 +1,4 @@
-//! A simulation that its caller drives, piece by piece.
+//! A simulation driven by its caller.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,11 +12,11 @@ use crate::options::{Error, Options};
 use crate::place::Place;
 use crate::run::Run;
 
-/// How much of a run passes between two checks of the stop flag and reports of progress, nanoseconds.
+/// Interval of the run between checks of the stop flag and progress reports, nanoseconds.
 const PIECE_NS: u64 = 100_000_000;
 
-/// A run that can be advanced, looked at and stopped at any time. However it is cut into pieces, its events and
-/// measurements are the same.
+/// A run that can be advanced, sampled and stopped at any time. Events and measurements do not depend on the pieces in
+/// which it is advanced.
 ///
 /// ```
 /// # let text = "title = \"t\"\nduration = \"2s\"\n[link.b]\nrate = \"10mbit\"\ndelay = \"10ms\"\nqueue = \"40p\"\n\
@@ -46,8 +46,8 @@ impl<'a> Simulation<'a> {
         Ok(Self { run: Run::new(scenario, cc, seed, options)?, now_ns: 0 })
     }
 
-    /// As [`Simulation::new`], but for a transport stack of the caller: MPTCP connections stay silent, and the caller's datagrams
-    /// take their routes instead. Their measurements are the caller's business, too.
+    /// As [`Simulation::new`], but for an external transport stack: MPTCP connections stay silent, and the caller's
+    /// datagrams take their routes. The caller measures them.
     ///
     /// # Errors
     /// As [`Simulation::new`].
@@ -63,16 +63,16 @@ impl<'a> Simulation<'a> {
     /// A datagram enters its route now.
     ///
     /// # Panics
-    /// If there is no such place.
+    /// If the place does not exist.
     pub fn send(&mut self, datagram: Datagram) {
         self.run.send_datagram(self.now_ns, datagram);
     }
 
-    /// Lets everything happen that comes before `time_ns`, or until a datagram arrives; it is the present time then.
+    /// Runs until `time_ns` or until a datagram arrives, which becomes the present time.
     pub fn advance_to_datagram(&mut self, time_ns: u64) -> Option<Datagram> {
         let time_ns = time_ns.min(self.end_ns()).max(self.now_ns);
         if let Some((now_ns, datagram)) = self.run.next_datagram(time_ns) {
-            // Those that were left arrived before.
+            // Datagrams that were not taken arrived earlier.
             self.now_ns = self.now_ns.max(now_ns);
             return Some(datagram);
         }
@@ -80,7 +80,7 @@ impl<'a> Simulation<'a> {
         None
     }
 
-    /// Draws an amount of a connection's traffic as its own application would, at least one byte.
+    /// Draws a size of a connection's traffic as its application would, at least one byte.
     pub fn draw_bytes(&mut self, connection: usize, spread: Spread) -> u64 {
         self.run.draw_bytes(connection, spread)
     }
@@ -90,12 +90,12 @@ impl<'a> Simulation<'a> {
         self.run.draw_time(connection, spread)
     }
 
-    /// Time in the run, nanoseconds from its start.
+    /// Present time of the run, nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// When the run ends, nanoseconds from its start.
+    /// End of the run, nanoseconds.
     pub fn end_ns(&self) -> u64 {
         self.run.end_ns()
     }
@@ -105,7 +105,7 @@ impl<'a> Simulation<'a> {
         self.run.events()
     }
 
-    /// Lets everything happen that comes before `time_ns`; nothing if that is past, and no more than the whole run.
+    /// Runs until `time_ns`, at most to the end of the run; does nothing if that time is past.
     pub fn advance_until(&mut self, time_ns: u64) {
         let time_ns = time_ns.min(self.end_ns());
         if time_ns > self.now_ns {
@@ -114,7 +114,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Lets the next event happen, with all others of its nanosecond. False at the end of the run.
+    /// Handles the next event and all others of its nanosecond. False at the end of the run.
     pub fn step(&mut self) -> bool {
         match self.run.next_event_ns().filter(|&time_ns| time_ns < self.end_ns()) {
             Some(time_ns) => self.advance_until(time_ns + 1),
@@ -123,29 +123,28 @@ impl<'a> Simulation<'a> {
         self.now_ns < self.end_ns()
     }
 
-    /// The subflows that are established now, in the order of the scenario; of connections that come and go as short flows,
-    /// none.
+    /// The established subflows in the order of the scenario, without short flows.
     pub fn subflows(&self) -> Vec<(Place, SubflowSample)> {
         self.run.present(self.now_ns)
     }
 
-    /// Payload bytes that each connection has handed to its receiving application so far.
+    /// Payload bytes delivered to each connection's receiving application.
     pub fn delivered_bytes(&self) -> Vec<u64> {
         self.run.delivered_bytes()
     }
 
-    /// Each link's forward direction now, in the order of the scenario.
+    /// Present state of each link's forward direction, in the order of the scenario.
     pub fn links(&self) -> Vec<LinkSample> {
         self.run.queues(self.now_ns)
     }
 
-    /// The rest of the run, and what was measured.
+    /// Runs to the end and returns the measurements.
     pub fn finish(self) -> Measurements {
         self.run.finish()
     }
 
-    /// As [`Simulation::finish`], telling `progress` the time in the run ten times a virtual second. `None` as soon as
-    /// `stop` is set, which is looked at as often.
+    /// As [`Simulation::finish`]. Reports the time of the run to `progress` ten times per virtual second. Returns
+    /// `None` once `stop` is set, which is checked as often.
     pub fn finish_unless(mut self, stop: &AtomicBool, mut progress: impl FnMut(u64)) -> Option<Measurements> {
         while self.now_ns < self.end_ns() {
             if stop.load(Ordering::Relaxed) {

@@ -1,17 +1,17 @@
-//! The least of some keys, of which one at a time changes: each match is between two neighbours, the winners play on.
+//! Tournament tree: the smallest of some keys, of which one at a time changes.
 //!
-//! A change replays the matches on the way to the root, without a branch that could be mispredicted.
+//! A change replays the matches up to the root, without a branch that could be mispredicted.
 
-/// A key that loses against all others.
+/// A key larger than all others.
 pub(crate) const LAST: u64 = u64::MAX;
 
 pub(crate) struct Tournament {
-    /// The root is at 1, the two below `i` are at `2 i` and `2 i + 1`, the keys themselves in the second half.
+    /// The root is at 1, the children of `i` are at `2 i` and `2 i + 1`, the keys are in the second half.
     nodes: Box<[u64]>,
 }
 
 impl Tournament {
-    /// With so many keys, all [`LAST`].
+    /// Creates a tree with this many keys, all [`LAST`].
     pub(crate) fn new(keys: usize) -> Self {
         Self { nodes: vec![LAST; 2 * keys.next_power_of_two()].into() }
     }
@@ -21,7 +21,7 @@ impl Tournament {
         self.nodes[1]
     }
 
-    /// Key number `nth` becomes another one.
+    /// Sets key number `nth`.
     #[inline]
     pub(crate) fn set(&mut self, nth: usize, key: u64) {
         let mut at = self.nodes.len() / 2 + nth;

@@ -1,18 +1,18 @@
-//! The control law of `CoDel` (RFC 8289, with the details of Linux): drop when packets have waited longer than `target` for
-//! a whole `interval`, then ever more often until they no longer do.
+//! The control law of `CoDel` (RFC 8289, with Linux's details): drop once packets have waited longer than `target` for
+//! a whole `interval`, then at shrinking intervals until they no longer do.
 //!
-//! Linux and ns-3 approximate the square root by one step of Newton's method; its pauses are 100, 50, 56, 49 ms where
-//! these are 100, 71, 58, 50.
+//! Linux and ns-3 approximate the square root by one Newton step; their drop intervals are 100, 50, 56, 49 ms, here
+//! 100, 71, 58, 50.
 
 use braid_scenario::model::CoDel as Parameters;
 
-/// A backlog of one full packet is no queue.
+/// At most one full packet of backlog counts as an empty queue.
 pub(super) const FULL_PACKET: u64 = 1514;
 
 /// Control state of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CoDel {
-    /// When packets will have waited too long for a whole interval; `None`: they do not.
+    /// Time at which packets will have waited too long for a whole interval; `None`: they do not wait too long.
     above: Option<u64>,
     drop_next: u64,
     count: u32,
@@ -47,9 +47,9 @@ impl CoDel {
         self.dropping = false;
     }
 
-    /// Takes the next packet to send out of a queue. `pop` gives the packets one after another with the time each has
-    /// waited and the bytes behind it; `discard` gets those to be dropped, and says whether it marked the packet
-    /// instead, which then is sent.
+    /// Takes the next packet to send out of a queue. `pop` returns packets one after another with their waiting time
+    /// and the bytes behind them. `discard` drops a packet, or returns true if it marked the packet instead, which is
+    /// then sent.
     pub(super) fn dequeue<P>(
         &mut self,
         now: u64,
@@ -92,7 +92,7 @@ impl CoDel {
         }
         let marked = discard(&mut packet);
         let next = if marked { None } else { pop() };
-        // If it was dropping not long ago, it goes on at about the rate that held the queue then.
+        // If it was dropping recently, it continues at about the rate that controlled the queue then.
         let recent = now.saturating_sub(self.drop_next) < 16 * parameters.interval_ns;
         let drops = self.count.wrapping_sub(self.last_count);
         self.count = if drops > 1 && recent { drops } else { 1 };
@@ -117,7 +117,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A queue that never empties and where every packet has waited 50 ms: only the control law decides.
+    /// A queue that never empties, in which every packet has waited 50 ms: the control law alone decides.
     #[test]
     fn drops_come_at_interval_over_the_square_root_of_their_number() {
         let parameters = Parameters { target_ns: 5 * MS, interval_ns: 100 * MS, ecn: false };

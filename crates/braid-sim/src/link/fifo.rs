@@ -1,5 +1,5 @@
-//! First in, first out, dropped when full: a packet's departure is known when it comes, so it costs one event, its
-//! arrival at the far end; or none, if the next link gets packets from here only and looks ahead.
+//! Drop-tail FIFO. A packet's departure is known when it arrives, so it costs one event: its arrival at the far end. It
+//! costs none if the next link gets all its packets from here and looks ahead.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::packet::flags;
 use crate::random::Stream;
 use crate::ring::Ring;
 
-/// A packet in the queue, and what was counted of it.
+/// A packet in the queue, and its share of the counters.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     departure: u64,
@@ -21,11 +21,12 @@ struct Sent {
     fate: u16,
 }
 
-/// Random delay of packets before the queue, in order. Packets that come together stay together, as a host sends them.
+/// Random delay of packets before the queue, in order. Packets that arrive together stay together, as a host sends
+/// them.
 pub(super) struct Noise {
-    /// Uniform in `[0, most_ns)`; 0: none.
+    /// Uniform in `[0, most_ns)`; 0: no noise.
     most_ns: u64,
-    /// When the latest packet would have come, and when it comes.
+    /// Undelayed and delayed arrival of the latest packet.
     planned: u64,
     latest: u64,
     random: Stream,
@@ -36,7 +37,7 @@ impl Noise {
         Self { most_ns, planned: u64::MAX, latest: 0, random }
     }
 
-    /// When a packet that would come at `came` comes.
+    /// Delayed arrival of a packet that would arrive at `came`.
     #[inline]
     fn delay(&mut self, came: u64) -> u64 {
         if self.most_ns == 0 {
@@ -54,18 +55,19 @@ pub(super) struct Fifo {
     noise: Noise,
     limit: QueueLimit,
     mark_from: u32,
-    /// Packets are offered before they come, in the order in which they will: what is counted of them is early.
+    /// Packets are offered in order before they arrive, so counters are ahead of time.
     looks_ahead: bool,
-    /// Of a link that looks ahead: when those will come for which there will be no room, after some that have.
+    /// Look-ahead links only: arrival times of packets that will be dropped, after some of the past.
     early_drops: VecDeque<u64>,
-    /// What has not departed, after some that has: that is forgotten when its room is needed.
+    /// Packets that have not departed, after some that have: those are removed when their room is needed.
     sent: Ring<Sent>,
-    /// For a limit in bytes: the first packet that had not departed when the latest one came, and the bytes from there on.
+    /// For a limit in bytes: the first packet that had not departed when the latest one arrived, and the bytes from
+    /// there on.
     first: u32,
     bytes: u64,
 }
 
-/// Whether the departure of a packet is known when it comes to such a link.
+/// Whether such a link knows a packet's departure when it arrives.
 pub(super) fn suffices(model: &Direction) -> bool {
     let counts = |threshold| matches!(threshold, None | Some(EcnThreshold::Packets(_)));
     model.discipline == Discipline::DropTail
@@ -93,13 +95,13 @@ impl Fifo {
         }
     }
 
-    /// Whether at least `n` of the packets offered so far have not departed by then.
+    /// Whether at least `n` of the packets offered so far have not departed at `then`.
     #[inline]
     fn holds(&self, n: u32, then: u64) -> bool {
         n == 0 || (n <= self.sent.len() && self.sent.get(self.sent.end().wrapping_sub(n)).departure > then)
     }
 
-    /// Whether so many bytes fit a queue of so many by then; they take their place.
+    /// Whether `size` more bytes fit a queue of `limit` bytes at `then`; if so, they are added.
     fn has_bytes(&mut self, limit: u64, then: u64, size: u16) -> bool {
         while self.first != self.sent.end() {
             let &Sent { departure, size, .. } = self.sent.get(self.first);
@@ -117,7 +119,7 @@ impl Fifo {
         fits
     }
 
-    /// Returns when the packet arrives; `None`: there was no room.
+    /// Returns the packet's arrival at the far end; `None`: dropped.
     #[inline]
     pub(super) fn offer(
         &mut self,
@@ -164,7 +166,7 @@ impl Fifo {
         self.early_drops.push_back(came);
     }
 
-    /// Makes room for half as much again or a quarter, if so many have departed.
+    /// Removes departed packets, if there are enough of them.
     #[cold]
     fn forget_departed(&mut self, now: u64) {
         for part in [2, 4] {
@@ -175,23 +177,24 @@ impl Fifo {
         }
     }
 
-    /// The latest first.
+    /// Packets, the latest first.
     fn latest(&self) -> impl Iterator<Item = &Sent> {
         (1..=self.sent.len()).map(|back| self.sent.get(self.sent.end().wrapping_sub(back)))
     }
 
-    /// What has been offered and has not come by now, the latest first. It has not departed either, so it is still known.
+    /// Packets offered and not arrived by now, the latest first. They have not departed either, so they are still
+    /// stored.
     fn coming(&self, now: u64) -> impl Iterator<Item = &Sent> {
         self.latest().take_while(move |sent| self.looks_ahead && sent.came >= now)
     }
 
-    /// Packets that have come and not departed.
+    /// Packets that have arrived and not departed.
     pub(super) fn len(&self, now: u64) -> u32 {
         let offered = self.latest().take_while(|sent| sent.departure > now).count();
         (offered - self.coming(now).count()) as u32
     }
 
-    /// Takes out of the counts what has not come yet.
+    /// Subtracts packets that have not arrived yet from the counters.
     pub(super) fn discount_early(&self, wire: &Wire, now: u64, counts: &mut DirectionCounts) {
         for packet in self.coming(now) {
             counts.packets -= 1;
@@ -204,8 +207,8 @@ impl Fifo {
         counts.drops_queue -= self.early_drops.iter().rev().take_while(|&&came| came >= now).count() as u64;
     }
 
-    /// Something has changed, perhaps rate or delay: what waits departs and arrives at other times. What is being sent is
-    /// finished as it began.
+    /// Rate, delay or another value has changed: recomputes departures and arrivals of waiting packets. The packet
+    /// being sent is finished at the old rate.
     pub(super) fn change(&mut self, wire: &mut Wire, now: u64, change: &Change) {
         self.limit = change.queue.unwrap_or(self.limit);
         if change.ecn_threshold.is_some() {

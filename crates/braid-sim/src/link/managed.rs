@@ -1,5 +1,5 @@
-//! Links that decide at each departure which packet goes next: `CoDel` (RFC 8289), `FQ-CoDel` (RFC 8290), RED, marks by
-//! waiting time; and all whose departures are not known when packets come: traces, links that go down, reordering.
+//! Links that choose the next packet at each departure: `CoDel` (RFC 8289), `FQ-CoDel` (RFC 8290), RED, marks by
+//! waiting time; and links whose departures are unknown at arrival: traces, links that go down, reordering.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::random::Stream;
 /// On overflow the fullest queue loses half its packets, at most this many.
 const OVERFLOW_BATCH: usize = 64;
 
-/// Which list of queues to be served a queue is in.
+/// The service list that a queue is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Service {
     Idle,
@@ -28,20 +28,20 @@ enum Service {
 struct Queue {
     waiting: VecDeque<Waiting>,
     bytes: u64,
-    /// Bytes it may still send in this turn.
+    /// Bytes it may still send in this round.
     credit: i64,
     service: Service,
     codel: CoDel,
 }
 
-/// Who is dropped before the queue overflows.
+/// Rule for drops before the queue overflows.
 enum Law {
     Nobody,
     Red(Red),
     CoDel(Parameters),
 }
 
-/// One queue, or many served in turn.
+/// One queue, or many served in rounds.
 pub(super) struct Managed {
     law: Law,
     limit: QueueLimit,
@@ -52,7 +52,7 @@ pub(super) struct Managed {
     old: VecDeque<usize>,
     packets: u32,
     bytes: u64,
-    /// Instead of a rate.
+    /// Delivery opportunities in place of a rate.
     opportunities: Option<Opportunities>,
     up: bool,
     keeps_queue: bool,
@@ -89,7 +89,7 @@ impl Managed {
         }
     }
 
-    /// What an opportunity has sent a part of.
+    /// The packet that opportunities have sent a part of.
     fn sending(&self) -> Option<&Sending> {
         self.opportunities.as_ref()?.sending.as_ref()
     }
@@ -99,13 +99,13 @@ impl Managed {
         self.packets + u32::from(wire.busy_until > now || self.sending().is_some())
     }
 
-    /// Their bytes.
+    /// Bytes that wait or are being sent.
     fn bytes(&self, wire: &Wire, now: u64) -> u64 {
         let part = self.sending().map_or(0, |sending| u64::from(sending.waiting.packet.size));
         self.bytes + wire.sending_bytes(now) + part
     }
 
-    /// When the next packet is to be taken out of the queue; [`NEVER`] if there is none.
+    /// Time of the next departure from the queue; [`NEVER`]: none.
     pub(super) fn next_departure(&self, wire: &Wire) -> u64 {
         if !self.up || (self.packets == 0 && self.sending().is_none()) {
             return NEVER;
@@ -113,7 +113,7 @@ impl Managed {
         self.opportunities.as_ref().map_or(wire.busy_until, |opportunities| opportunities.next)
     }
 
-    /// Subflows are flows of their own: their addresses differ. The hash is Fibonacci's.
+    /// Subflows are separate flows, since their addresses differ. Fibonacci hash.
     fn queue_of(&self, packet: &Packet) -> usize {
         let hash = u64::from(packet.subflow).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         ((hash * self.queues.len() as u64) >> 32) as usize
@@ -151,7 +151,7 @@ impl Managed {
         self.depart(wire, now, dropped);
     }
 
-    /// Whether an arriving packet may join the queue; marks it if it finds that too long.
+    /// Whether an arriving packet may join the queue; marks it if the queue is too long.
     fn admit(&mut self, wire: &mut Wire, now: u64, packet: &mut Packet) -> bool {
         if !self.up && !self.keeps_queue {
             return false;
@@ -170,7 +170,7 @@ impl Managed {
                 Verdict::Early | Verdict::Full => return false,
             }
         }
-        // With several queues it is not the newcomer who has to go.
+        // With several queues the arriving packet is not the one to drop.
         if self.queues.len() == 1 && self.is_full(wire, now, packet.size) {
             return false;
         }
@@ -180,7 +180,7 @@ impl Managed {
         true
     }
 
-    /// Whether this many bytes in one more packet are too much, or what is there if they are none.
+    /// Whether a further packet of this many bytes exceeds the limit; with 0, whether the present queue does.
     fn is_full(&self, wire: &Wire, now: u64, more: u16) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => self.len(wire, now) + u32::from(more > 0) > limit,
@@ -188,7 +188,7 @@ impl Managed {
         }
     }
 
-    /// The fullest queue loses packets from its head.
+    /// Drops packets from the head of the fullest queue.
     fn overflow(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) {
         let Some(fullest) = (0..self.queues.len()).max_by_key(|&at| (self.queues[at].bytes, usize::MAX - at))
         else {
@@ -210,7 +210,7 @@ impl Managed {
         dropped(&packet);
     }
 
-    /// Opportunities until now come before the packet that comes now, as in mahimahi.
+    /// Opportunities until now come before the packet that arrives now, as in mahimahi.
     fn catch_up(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) {
         if self.packets > 0 {
             self.depart(wire, now, dropped);
@@ -218,7 +218,7 @@ impl Managed {
         if self.len(wire, now) > 0 {
             return;
         }
-        // The transmitter has found nothing to send since: no queue has its turn any more.
+        // The transmitter has been idle since then: no queue is in a round any more.
         let asked = match &mut self.opportunities {
             Some(opportunities) => opportunities.pass(now),
             None => wire.busy_until < now,
@@ -231,7 +231,7 @@ impl Managed {
         }
     }
 
-    /// If the transmitter is free, gives it the next packet.
+    /// Gives the transmitter the next packet, if it is free.
     pub(super) fn depart(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) {
         if !self.up {
             return;
@@ -248,7 +248,7 @@ impl Managed {
         }
     }
 
-    /// Uses the opportunities until now: each sends the rest of a packet, further packets, a part of the last one.
+    /// Uses the opportunities until now: each sends the rest of a packet, further packets, and a part of the last one.
     fn deliver(
         &mut self,
         opportunities: &mut Opportunities,
@@ -329,8 +329,8 @@ impl Managed {
         self.old.clear();
     }
 
-    /// RFC 8290 sect. 4.2: new queues before old ones; one that has used its turn goes to the end of the old ones, and
-    /// an empty new one as well, so that it cannot starve them by coming and going.
+    /// RFC 8290 sect. 4.2: new queues before old ones. A queue that has used its credit goes to the end of the old
+    /// ones, and so does an empty new one, so that it cannot block them by coming and going.
     fn choose(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) -> Option<Waiting> {
         loop {
             let from_new = !self.new.is_empty();
@@ -367,7 +367,7 @@ impl Managed {
         self.queues[at].service = Service::Old;
     }
 
-    /// The next packet of one queue, that `CoDel` lets pass if it has a say.
+    /// Takes the next packet of one queue, subject to `CoDel` if enabled.
     fn take(
         &mut self,
         at: usize,
@@ -398,7 +398,7 @@ impl Managed {
     }
 }
 
-/// Marks a packet if it can be and is not yet; returns whether it can be.
+/// Marks a packet if it is ECN-capable and unmarked; returns whether it is ECN-capable.
 fn mark(wire: &mut Wire, packet: &mut Packet) -> bool {
     let can = packet.flags & flags::ECT != 0;
     if can && packet.flags & flags::CE == 0 {

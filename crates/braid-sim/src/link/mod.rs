@@ -1,10 +1,10 @@
 //! One direction of a link: a queue, a transmitter and a wire.
 //!
-//! - [`wire`] — transmission time, propagation, loss: what all links have;
+//! - [`wire`] — transmission time, propagation, loss: common to all links;
 //! - [`fifo`] — drop-tail, where a packet's departure is known when it enters the queue;
-//! - [`managed`] — whatever decides at each departure: `CoDel`, `FQ-CoDel`, RED, traces, reordering, links that go down;
+//! - [`managed`] — decisions at each departure: `CoDel`, `FQ-CoDel`, RED, traces, reordering, links that go down;
 //! - [`codel`], [`red`] — their control laws;
-//! - [`opportunities`] — the trace that says when to deliver.
+//! - [`opportunities`] — delivery times of a trace.
 
 mod codel;
 mod fifo;
@@ -25,16 +25,16 @@ use fifo::{Fifo, Noise};
 use managed::Managed;
 use wire::{NEVER, Wire};
 
-/// Whether all that becomes of a packet on such a link is known when it comes, and stays.
+/// Whether the fate of a packet on such a link is known when it arrives, and cannot change.
 pub(crate) fn is_foreseeable(model: &Direction) -> bool {
     fifo::suffices(model) && model.changes.is_empty()
 }
 
-/// A direction of a link at work.
+/// State of one direction of a link.
 pub(crate) struct Link {
     wire: Wire,
     queue: Queue,
-    /// When something happens next, as the event queue knows it; [`NEVER`] if nothing does.
+    /// Time of its next event in the event queue; [`NEVER`]: none.
     planned: u64,
 }
 
@@ -44,10 +44,10 @@ enum Queue {
 }
 
 impl Link {
-    /// `name` is that of its random streams. To a link that looks ahead, packets are offered before they come.
+    /// `name` selects its random streams. A link that looks ahead gets packets before they arrive.
     pub(crate) fn new(model: &Direction, seed: u64, name: &str, looks_ahead: bool) -> Self {
-        // Before the queue, as hosts delay packets: after it, delays would reach whoever measures how fast packets arrive. A
-        // queue that decides later is given packets when they come, so there the wire delays them.
+        // Noise delays packets before the queue, as hosts do: after the queue, delays would change measured arrival
+        // rates. A queue that decides later gets packets at their arrival, so there the wire delays them.
         let (before, after) = if is_foreseeable(model) { (model.noise_ns, 0) } else { (0, model.noise_ns) };
         let queue = if fifo::suffices(model) {
             let noise = Noise::new(before, Stream::new(seed, &format!("{name} noise")));
@@ -58,23 +58,23 @@ impl Link {
         Self { wire: Wire::new(model, after, Stream::new(seed, name)), queue, planned: NEVER }
     }
 
-    /// Whether what becomes of a packet is not known when it comes: [`Link::offer_managed`] takes it.
+    /// Whether the fate of a packet is unknown at its arrival: then [`Link::offer_managed`] takes it.
     #[inline]
     pub(crate) fn is_managed(&self) -> bool {
         matches!(self.queue, Queue::Managed(_))
     }
 
-    /// Offers a packet of that size to the queue, at `now` or, to a link that looks ahead, before it comes; its flags may change.
-    /// Returns when it arrives, so that [`Link::carry`] takes it unless the next link does; `None`: there was no room. One that
-    /// the wire will lose is accepted: it takes its turn like any other.
+    /// Offers a packet to the queue, at `now` or, to a link that looks ahead, before it arrives; may change its flags.
+    /// Returns its arrival at the far end, for [`Link::carry`] or the next link; `None`: dropped. A packet that the
+    /// wire will lose is accepted and takes its transmission time.
     #[inline]
     pub(crate) fn offer(&mut self, now: u64, came: u64, size: u16, flags: &mut u16) -> Option<u64> {
         let Queue::Fifo(fifo) = &mut self.queue else { unreachable!("it is managed") };
         fifo.offer(&mut self.wire, now, came, size, flags)
     }
 
-    /// Offers a packet to a managed queue. `dropped` gets what leaves it unsent, this packet or others. Returns when something
-    /// happens next, if that has changed; [`NEVER`] if nothing does.
+    /// Offers a packet to a managed queue. `dropped` gets packets that leave it unsent, this one or others. Returns the
+    /// time of the next event, if that has changed; [`NEVER`]: none.
     pub(crate) fn offer_managed(
         &mut self,
         now: u64,
@@ -86,19 +86,19 @@ impl Link {
         self.replan()
     }
 
-    /// Takes a packet that was offered to the end of the link. Returns when something happens next, if nothing was planned.
+    /// Takes an offered packet to the end of the link. Returns the time of the next event, if none was planned.
     #[inline]
     pub(crate) fn carry(&mut self, packet: Packet) -> Option<u64> {
         let arrival = packet.arrival;
         self.wire.on_the_way.push(packet);
-        // It arrives after what is on its way already.
+        // It arrives after the packets already on the way.
         (self.planned == NEVER).then(|| {
             self.planned = arrival;
             arrival
         })
     }
 
-    /// What is due happens: the packet that arrives, if one does. The link is due again at [`Link::due_ns`].
+    /// Handles the due event; returns the packet that arrives, if any. The next event is at [`Link::due_ns`].
     #[inline]
     pub(crate) fn arrive(&mut self, now: u64, mut dropped: impl FnMut(&Packet)) -> Option<Packet> {
         if self.is_managed() {
@@ -111,7 +111,8 @@ impl Link {
         Some(packet)
     }
 
-    /// What a managed queue sends now. Returns whether a packet arrives as well. Not inlined, as [`Self::offer_managed`].
+    /// Sends from a managed queue now. Returns whether a packet arrives as well. Not inlined, as
+    /// [`Self::offer_managed`].
     #[inline(never)]
     fn depart(&mut self, now: u64, dropped: &mut impl FnMut(&Packet)) -> bool {
         let arrives = self.wire.next_arrival() <= now;
@@ -121,13 +122,13 @@ impl Link {
         arrives
     }
 
-    /// When something happens next; [`NEVER`] if nothing does.
+    /// Time of the next event; [`NEVER`]: none.
     #[inline]
     pub(crate) fn due_ns(&self) -> u64 {
         self.planned
     }
 
-    /// What an event at `now` would let arrive.
+    /// Packets that an event at `now` would deliver.
     pub(crate) fn arriving(&self, now: u64) -> impl Iterator<Item = &Packet> {
         let ring = &self.wire.on_the_way;
         let due = self.planned == now;
@@ -135,7 +136,7 @@ impl Link {
         packets.take_while(move |packet| due && packet.arrival <= now)
     }
 
-    /// When something happens next; [`NEVER`] if nothing does.
+    /// Time of the next event; [`NEVER`]: none.
     #[inline]
     fn next_event(&self) -> u64 {
         let arrival = self.wire.next_arrival();
@@ -145,15 +146,15 @@ impl Link {
         }
     }
 
-    /// When something happens next, if that is another time than was planned; [`NEVER`] if nothing does.
+    /// Time of the next event, if it has changed; [`NEVER`]: none.
     fn replan(&mut self) -> Option<u64> {
         let next = self.next_event();
         let before = std::mem::replace(&mut self.planned, next);
         (next != before).then_some(next)
     }
 
-    /// Something changes now. `dropped` gets what leaves the queue unsent. Returns when something happens next, if
-    /// that has changed; [`NEVER`] if nothing does.
+    /// Changes parameters now. `dropped` gets packets that leave the queue unsent. Returns the time of the next event,
+    /// if that has changed; [`NEVER`]: none.
     pub(crate) fn change(
         &mut self,
         now: u64,
@@ -168,7 +169,7 @@ impl Link {
         self.replan()
     }
 
-    /// What was counted by `now`, the present or what comes next.
+    /// Counters at `now`, which is the present or the next event's time.
     pub(crate) fn counts(&self, now: u64) -> DirectionCounts {
         let mut counts = self.wire.counts.clone();
         if let Queue::Fifo(fifo) = &self.queue {

@@ -1,4 +1,4 @@
-//! A trace at work: when the link may deliver next, and what it has delivered a part of.
+//! State of a trace: the next delivery opportunities, and a partly delivered packet.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use braid_scenario::trace::Trace;
 
 use super::waiting::Waiting;
 
-/// A packet that needs more opportunities.
+/// A partly delivered packet.
 pub(super) struct Sending {
     pub(super) waiting: Waiting,
-    /// Bytes to go.
+    /// Bytes left.
     pub(super) left: u32,
 }
 
 pub(super) struct Opportunities {
     trace: Arc<Trace>,
     number: u64,
-    /// When the next one comes.
+    /// Time of the next opportunity.
     pub(super) next: u64,
-    /// The time that each of those of this millisecond stands for: theirs is the time since the ones before.
+    /// Time that each opportunity of this millisecond represents: the time since the previous ones, divided.
     share: u64,
     pub(super) sending: Option<Sending>,
 }
@@ -30,7 +30,7 @@ impl Opportunities {
         new
     }
 
-    /// Makes the one of that number the next, which is the first of its millisecond.
+    /// Makes the opportunity of that number the next one; it is the first of its millisecond.
     fn aim(&mut self, number: u64) {
         self.number = number;
         self.next = self.trace.time_ns(number);
@@ -38,7 +38,7 @@ impl Opportunities {
         self.share = (self.next - before) / (self.trace.until(self.next) - number);
     }
 
-    /// Those until now have passed unused. Returns whether there were any.
+    /// Skips opportunities until now. Returns whether there were any.
     pub(super) fn pass(&mut self, now: u64) -> bool {
         let any = self.next <= now;
         if any {
@@ -47,7 +47,7 @@ impl Opportunities {
         any
     }
 
-    /// The next one is used. Returns the time that it stood for.
+    /// Uses the next opportunity. Returns the time that it represents.
     pub(super) fn take(&mut self) -> u64 {
         let share = self.share;
         let next = self.trace.time_ns(self.number + 1);

@@ -1,20 +1,20 @@
-//! Random early detection (Floyd and Jacobson 1993), with its gentle form: the longer the queue has been on average, the
-//! likelier an arriving packet is dropped or marked.
+//! Random early detection (Floyd and Jacobson 1993), with its gentle form: the longer the mean queue, the likelier an
+//! arriving packet is dropped or marked.
 //!
-//! In fixed point, so that results are the same on every machine.
+//! In fixed point, so that results are equal on every machine.
 
 use braid_scenario::model::Red as Parameters;
 
 use crate::random::Stream;
 
-/// 1, with 32 fraction bits.
+/// 1.0, with 32 fraction bits.
 const ONE: u64 = 1 << 32;
 
-/// What is to become of an arriving packet.
+/// Fate of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Pass,
-    /// Drop it, or mark it if it can be.
+    /// Drop it, or mark it if it is ECN-capable.
     Early,
     /// Drop it.
     Full,
@@ -63,7 +63,7 @@ impl Red {
         red
     }
 
-    /// Other parameters; the mean stays.
+    /// Sets other parameters; the mean stays.
     pub(super) fn set(&mut self, parameters: &Parameters) {
         self.min = u64::from(parameters.min) << 32;
         self.max = u64::from(parameters.max) << 32;
@@ -73,7 +73,7 @@ impl Red {
         self.ecn = parameters.ecn;
     }
 
-    /// A packet finds this many others; before it came, the link was idle for as long as `idle` packets take to send.
+    /// A packet finds `length` others; `idle`: idle time of the link before, in packet transmission times.
     pub(super) fn arrival(&mut self, length: u32, idle: u64) -> Verdict {
         self.age(idle);
         let length = u64::from(length) << 32;
@@ -89,7 +89,7 @@ impl Red {
             self.since = Some(0);
             return Verdict::Full;
         };
-        // Spreads drops evenly: about every 1/probability packets, never more than that apart.
+        // Spreads drops evenly: on average 1/probability packets apart, never further.
         let since = self.since.map_or(0, |since| since + 1);
         let passed = since.saturating_mul(probability);
         let now = if passed < ONE { over(probability, ONE - passed) } else { ONE };
@@ -101,7 +101,7 @@ impl Red {
         Verdict::Pass
     }
 
-    /// As many empty arrivals.
+    /// Applies `n` arrivals at an empty queue.
     fn age(&mut self, mut n: u64) {
         let mut factor = ONE - self.weight;
         while n > 0 && self.mean > 0 {
@@ -122,7 +122,7 @@ mod tests {
     const RED: Parameters =
         Parameters { min: 20, max: 60, probability: 0.1, weight: 0.5, gentle: true, ecn: false };
 
-    /// Verdicts on many packets that all find the same queue, after the mean has settled.
+    /// Verdicts for many packets that find the same queue, once the mean has settled.
     fn early(parameters: &Parameters, length: u32) -> (usize, usize, Vec<usize>) {
         let mut red = Red::new(parameters, Stream::new(1, "test"));
         for _ in 0..100 {

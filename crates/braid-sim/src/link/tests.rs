@@ -1,4 +1,4 @@
-//! A link by itself, with arrivals that heed nothing.
+//! A link by itself, with arrivals that do not react to it.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn direction(discipline: Discipline, limit: u32) -> Direction {
     }
 }
 
-/// The packets of `bench/ns3/aqm.cc --mode=open` at 10 Mbit/s with the time each comes, without end.
+/// The packets of `bench/ns3/aqm.cc --mode=open` at 10 Mbit/s with arrival times, endless.
 fn arrivals(load: u64, flows: u64) -> impl Iterator<Item = (u64, Packet)> {
     let mut state = 1_u64;
     let mut draw = move || {
@@ -55,14 +55,14 @@ fn arrivals(load: u64, flows: u64) -> impl Iterator<Item = (u64, Packet)> {
     })
 }
 
-/// What a link did with the packets it was offered.
+/// Result of offering packets to a link.
 #[derive(Default)]
 struct Outcome {
-    /// Number and time, in the order in which they arrived.
+    /// Number and time, in order of arrival.
     arrived: Vec<(u32, u64)>,
-    /// Numbers, in the order in which they were dropped.
+    /// Numbers, in order of drops.
     dropped: Vec<u32>,
-    /// Numbers of those that arrived with a mark.
+    /// Numbers of packets that arrived with a mark.
     marked: Vec<u32>,
 }
 
@@ -108,15 +108,15 @@ fn offer_to(link: &mut Link, came: u64, packet: Packet, mut dropped: impl FnMut(
     }
 }
 
-/// As many packets of 1500 bytes, one every so often.
+/// `n` packets of 1500 bytes at a fixed interval.
 fn regular(n: u32, every: u64) -> impl Iterator<Item = (u64, Packet)> {
     (0..n).map(move |seq| {
         (u64::from(seq) * every, Packet { seq, size: 1500, flags: flags::ECT, ..Packet::default() })
     })
 }
 
-/// Recorded by `bench/ns3/aqm.py --record` from a model in floating point, which with Linux's control law drops the very
-/// packets that ns-3 drops.
+/// Recorded by `bench/ns3/aqm.py --record` from a floating-point model, which with Linux's control law drops the same
+/// packets as ns-3.
 #[test]
 fn codel_and_fq_codel_drop_the_packets_that_the_model_drops() {
     let codel = CoDel { target_ns: 5_000_000, interval_ns: 100_000_000, ecn: false };
@@ -130,7 +130,7 @@ fn codel_and_fq_codel_drop_the_packets_that_the_model_drops() {
         };
         let numbers: Vec<u64> = numbers.split('\t').map(|number| number.parse().unwrap()).collect();
         let [load, limit, flows, seconds] = numbers.try_into().unwrap();
-        // The packet being sent counts here, and not there.
+        // The packet being sent counts here, but not in ns-3.
         let model = direction(discipline, limit as u32 + 1);
         let found = offer(&model, arrivals(load, flows), seconds * 1_000_000_000).dropped;
         assert!(expected.len() > 50, "{keys}: {} drops", expected.len());
@@ -145,7 +145,7 @@ fn traced(text: &str, limit: u32) -> Direction {
     Direction { trace: Some(Arc::new(trace)), ..direction(Discipline::DropTail, limit) }
 }
 
-/// The times of the opportunities after the start, counted from the lines of the file alone.
+/// Times of the opportunities after the start, read from the file alone.
 fn opportunities(text: &str) -> impl Iterator<Item = u64> {
     let times: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
     let period = *times.last().unwrap();
@@ -156,7 +156,7 @@ fn opportunities(text: &str) -> impl Iterator<Item = u64> {
 
 #[test]
 fn a_full_queue_leaves_by_a_trace_to_the_packet() {
-    // Every packet takes 4 bytes more than its own of 1504 bytes an opportunity.
+    // Each packet takes 4 bytes more than its size of an opportunity's 1504 bytes.
     for (size, cost) in [(1500_u16, 1504), (1000, 1004), (52, 56), (9000, 9004)] {
         let packets = (0..100_000).map(|seq| (0, Packet { size, seq, ..Packet::default() }));
         let end = 40_000 * MS;
@@ -173,12 +173,12 @@ fn a_full_queue_leaves_by_a_trace_to_the_packet() {
     }
 }
 
-/// mahimahi's rule, one opportunity after another: what an opportunity leaves goes to the next packet that waits, but is
-/// lost if none does; a packet that comes with an opportunity is too late for it.
+/// mahimahi's rule: the rest of an opportunity goes to the next waiting packet, and is lost if none waits. A packet
+/// cannot use an opportunity at its own arrival time.
 #[test]
 fn a_queue_that_runs_empty_leaves_by_a_trace_as_in_mahimahi() {
     let text = "1\n1\n3\n4\n4\n4\n9\n";
-    // 7 opportunities in 9 ms are 9.4 Mbit/s; packets of 1000 bytes come at about the same rate.
+    // 7 opportunities in 9 ms are 9.4 Mbit/s; packets of 1000 bytes arrive at about the same rate.
     let packets: Vec<_> = arrivals(90, 1).take(20_000).collect();
     let found = offer(&traced(text, u32::MAX), packets.iter().copied(), u64::MAX - 1).arrived;
     let mut expected = Vec::new();
@@ -230,7 +230,7 @@ fn a_link_that_goes_down_drops_its_queue_or_keeps_it() {
     // Twice as many packets as the link can send; at 6.1 ms packet 5 is being sent, and 6 to 10 wait.
     let packets = || regular(40, PACKET_NS / 2);
     let dropping = offer(&model, packets(), u64::MAX - 1);
-    // 33 comes at 19.8 ms, 34 at 20.4 ms.
+    // Packet 33 arrives at 19.8 ms, 34 at 20.4 ms.
     assert_eq!(dropping.dropped, (6..34).collect::<Vec<u32>>());
     assert_eq!(dropping.arrived[5], (5, 6 * PACKET_NS), "what was being sent is finished");
     assert_eq!(dropping.arrived[6], (34, 34 * PACKET_NS / 2 + PACKET_NS));
@@ -265,7 +265,7 @@ fn a_shorter_queue_keeps_what_waits_and_takes_nobody_until_there_is_room() {
         let shorter = Change { at_ns: 12_100_000, queue: Some(QueueLimit::Packets(5)), ..Change::default() };
         model.changes = vec![shorter];
         let found = offer(&model, regular(40, PACKET_NS / 2), u64::MAX - 1);
-        // At 12.1 ms packets 10 to 20 are there; packet 17 is sent from 20.4 ms on, when packet 34 comes.
+        // At 12.1 ms packets 10 to 20 wait; packet 17 is sent from 20.4 ms on, when packet 34 arrives.
         let expected: Vec<_> = (0..21).map(|n| (n, u64::from(n + 1) * PACKET_NS)).collect();
         assert_eq!(found.arrived[..21], expected);
         assert_eq!(found.dropped[0], 21);
@@ -308,14 +308,14 @@ fn red_marks_instead_of_dropping_while_it_is_early() {
     };
     let dropping = outcome(false, 5_000);
     assert!(dropping.marked.is_empty());
-    // The load is 5 % too high, so about one packet in 20 must go.
+    // The load is 5 % too high, so about one packet in 20 is dropped.
     assert!((180..300).contains(&dropping.dropped.len()), "{}", dropping.dropped.len());
     let marking = outcome(true, 400);
     assert!(marking.marked.len() > 3 && marking.dropped.is_empty(), "{:?}", marking.marked);
 }
 
-/// `bench/ns2/red.tcl load=1.05 rate=10e6 duration=320` has Poisson arrivals at 105.14 % of the rate for 300 s. With seeds 1
-/// to 3 it gives a mean queue of 30.2 packets, that being sent not counted, and drops 5.2 % of the packets.
+/// `bench/ns2/red.tcl load=1.05 rate=10e6 duration=320` has Poisson arrivals at 105.14 % of the rate for 300 s. With
+/// seeds 1 to 3 its mean queue is 30.2 packets, without the packet being sent, and it drops 5.2 % of the packets.
 #[test]
 fn red_holds_the_queue_where_that_of_ns_2_does() {
     // Here the packet being sent counts.
@@ -360,7 +360,7 @@ fn jitter_reorders_packets_only_if_it_may() {
     let found = offer(&model, packets(), u64::MAX - 1);
     assert_eq!(found.arrived.len(), 1000);
     assert!((200..500).contains(&late(&found)), "{}", late(&found));
-    // Each packet by itself: what it takes is uniform between 10 and 15 ms, whatever the others do.
+    // Each packet's delay is independent and uniform between 10 and 15 ms.
     let extra = |&(seq, time): &(u32, u64)| time - u64::from(seq + 1) * PACKET_NS - 10 * MS;
     let mean = found.arrived.iter().map(extra).sum::<u64>() / 1000;
     assert!(
@@ -371,8 +371,8 @@ fn jitter_reorders_packets_only_if_it_may() {
     assert_eq!(found.arrived, offer(&model, packets(), u64::MAX - 1).arrived, "the same each time");
 }
 
-/// The lengths of runs of lost packets, of a link and not of its loss process alone, against a geometric distribution:
-/// chi-square with 9 degrees of freedom, whose 99.9 % quantile is 27.9. The same test rejects lengths 10 % off.
+/// Run lengths of lost packets on a whole link, against a geometric distribution: chi-square with 9 degrees of freedom,
+/// whose 99.9 % quantile is 27.9. The same test rejects lengths that are 10 % off.
 #[test]
 fn a_link_loses_packets_in_bursts_as_long_as_configured() {
     let chain = GilbertElliott { to_bad: 0.02, to_good: 0.4, loss_good: 0.0, loss_bad: 1.0 };

@@ -1,8 +1,8 @@
-//! What is in a queue.
+//! Packets in a queue.
 
 use crate::packet::Packet;
 
-/// A packet and when it came.
+/// A packet and its arrival time.
 #[derive(Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) packet: Packet,

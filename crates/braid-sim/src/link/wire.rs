@@ -8,7 +8,7 @@ use crate::packet::{Packet, flags};
 use crate::random::{Stream, threshold};
 use crate::ring::Ring;
 
-/// A burst loss process at work.
+/// State of a burst loss process.
 #[derive(Clone, Copy)]
 struct Burst {
     to_bad: u64,
@@ -29,7 +29,7 @@ impl Burst {
         }
     }
 
-    /// Moves the chain on by a packet; returns whether that is lost.
+    /// Advances the chain by a packet; returns whether the packet is lost.
     fn loses(&mut self, random: &mut Stream) -> bool {
         let leave = if self.bad { self.to_good } else { self.to_bad };
         self.bad ^= random.hits(leave);
@@ -37,9 +37,9 @@ impl Burst {
     }
 }
 
-/// What the wire loses, random losses excepted.
+/// Losses on the wire, except independent random losses.
 struct Losses {
-    /// 0: no periodic loss.
+    /// Every how many packets one is lost; 0: no periodic loss.
     every: u32,
     until_next: u32,
     burst: Option<Burst>,
@@ -47,7 +47,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// `None`: nothing.
+    /// `None`: no losses.
     fn new(loss: &Loss, outages: &[(u64, u64)]) -> Option<Box<Self>> {
         let mut losses = Self { every: 0, until_next: 0, burst: None, outages: outages.into() };
         match loss {
@@ -59,7 +59,7 @@ impl Losses {
         Some(Box::new(losses))
     }
 
-    /// Whether the packet that came then and departs then is lost.
+    /// Whether a packet that arrived at `came` and departs at `departs` is lost.
     fn hit(&mut self, random: &mut Stream, came: u64, departs: u64) -> bool {
         let mut lost = false;
         if self.every > 0 {
@@ -84,22 +84,22 @@ fn loses_below(loss: &Loss) -> u64 {
 
 /// Transmitter and wire of a link.
 pub(super) struct Wire {
-    /// When the transmitter will have sent all it was given.
+    /// Time at which the transmitter becomes free.
     pub(super) busy_until: u64,
     /// Transmission time of the latest packet size seen.
     latest_transmission_ns: u64,
     latest_size: u16,
     pub(super) delay_ns: u64,
-    /// Packets may be lost in other than random ways, or be later than rate and delay say.
+    /// Some packets are lost in other than random ways, or later than rate and delay imply.
     disturbs: bool,
     jitter_ns: u64,
     reordering: bool,
     pub(super) last_arrival: u64,
-    /// Random losses, a [`threshold`]; 0: none.
+    /// Independent random losses, a [`threshold`]; 0: none.
     loses_below: u64,
     /// Other losses.
     losses: Option<Box<Losses>>,
-    /// What is on its way to the end of this link, or waits for its turn, lost packets included.
+    /// Packets on the way to the end of this link or waiting, lost packets included.
     pub(super) on_the_way: Ring<Packet>,
     pub(super) counts: DirectionCounts,
     rate_bps: u64,
@@ -107,7 +107,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// `noise_ns`: a jitter at least as large.
+    /// `noise_ns`: lower bound of the jitter.
     pub(super) fn new(model: &Direction, noise_ns: u64, random: Stream) -> Self {
         let mut wire = Self {
             disturbs: false,
@@ -149,12 +149,12 @@ impl Wire {
         }
     }
 
-    /// How long this many bytes take to send.
+    /// Transmission time of this many bytes.
     pub(super) fn time_of(&self, size: u16) -> u64 {
         (u64::from(size) * 8_000_000_000).div_ceil(self.rate_bps)
     }
 
-    /// The same, mostly known.
+    /// The same, usually cached.
     #[inline]
     pub(super) fn transmission_ns(&mut self, size: u16) -> u64 {
         if size != self.latest_size {
@@ -169,8 +169,8 @@ impl Wire {
         self.latest_transmission_ns = self.time_of(size);
     }
 
-    /// Sends a packet that came to the link at `came` as soon as the transmitter is free. Returns when it arrives; what is to
-    /// make an event of that, [`Wire::carry`] takes.
+    /// Sends a packet that arrived at `came` as soon as the transmitter is free. Returns its arrival at the far end;
+    /// [`Wire::carry`] makes an event of it.
     #[allow(clippy::inline_always, reason = "a call costs a tenth of the work, once per packet and link")]
     #[inline(always)]
     pub(super) fn send(&mut self, now: u64, came: u64, size: u16, flags: &mut u16) -> u64 {
@@ -180,7 +180,7 @@ impl Wire {
         self.launch(came, departs, flags)
     }
 
-    /// The rest of [`Wire::send`]: what came to the link then departs then.
+    /// The rest of [`Wire::send`]: the packet arrived at `came` and departs at `departs`.
     #[allow(clippy::inline_always, reason = "as `send`")]
     #[inline(always)]
     pub(super) fn launch(&mut self, came: u64, departs: u64, flags: &mut u16) -> u64 {
@@ -198,15 +198,15 @@ impl Wire {
         self.in_order(arrival)
     }
 
-    /// No packet arrives before an earlier one.
+    /// Delays a packet until earlier ones have arrived.
     #[inline]
     fn in_order(&mut self, arrival: u64) -> u64 {
         self.last_arrival = arrival.max(self.last_arrival);
         self.last_arrival
     }
 
-    /// Loses, unless it is lost already, or delays what came to the link then, departs then and is to arrive then. Returns when
-    /// it does, and whether it is lost. Cold, as most wires need the registers.
+    /// Loses or delays a packet that arrived at `came`, departs at `departs` and is due at `arrival`. Returns its
+    /// arrival, and whether it is lost. Cold: most wires need the registers.
     #[cold]
     fn disturb(&mut self, came: u64, departs: u64, mut arrival: u64, mut lost: bool) -> (u64, bool) {
         if let Some(losses) = &mut self.losses {
@@ -222,7 +222,7 @@ impl Wire {
         (self.in_order(arrival), lost)
     }
 
-    /// Takes a packet that was sent to the end of the wire.
+    /// Moves a sent packet to the end of the wire.
     pub(super) fn carry(&mut self, packet: Packet) {
         if self.reordering {
             self.overtake(packet);
@@ -231,7 +231,7 @@ impl Wire {
         }
     }
 
-    /// Puts a packet before those that arrive after it.
+    /// Inserts a packet before those that arrive later.
     #[cold]
     fn overtake(&mut self, packet: Packet) {
         let ring = &mut self.on_the_way;
@@ -248,17 +248,17 @@ impl Wire {
         *ring.get_mut(number) = packet;
     }
 
-    /// How long a full packet takes at the present rate, or the mean one of a trace.
+    /// Transmission time of a full packet at the present rate, or at a trace's mean rate.
     pub(super) fn full_packet_ns(&self) -> u64 {
         (1500 * 8_000_000_000_u64).div_ceil(self.rate_bps)
     }
 
-    /// Size of the packet that is being sent.
+    /// Size of the packet being sent.
     pub(super) fn sending_bytes(&self, now: u64) -> u64 {
         if self.busy_until > now { u64::from(self.latest_size) } else { 0 }
     }
 
-    /// The packet that arrives next, which there must be.
+    /// Takes the packet that arrives next, which must exist.
     #[inline]
     pub(super) fn take(&mut self) -> Packet {
         let number = self.on_the_way.start();
@@ -267,7 +267,7 @@ impl Wire {
         packet
     }
 
-    /// When the next packet arrives; [`NEVER`] if none is on its way.
+    /// Time of the next arrival; [`NEVER`]: none.
     #[inline]
     pub(super) fn next_arrival(&self) -> u64 {
         self.on_the_way.front().map_or(NEVER, |packet| packet.arrival)

@@ -1,4 +1,4 @@
-//! One event after the other.
+//! The event loop.
 
 use std::cmp::Reverse;
 
@@ -7,7 +7,7 @@ use super::state::Run;
 use crate::application::Application;
 use crate::event_queue::{Element, FIRST_LINK};
 
-/// Windows are sampled this often.
+/// Interval of samples.
 const SAMPLE_NS: u64 = braid_results::measure::SAMPLE_INTERVAL_NS;
 
 impl Run<'_> {
@@ -16,13 +16,13 @@ impl Run<'_> {
         self.handle_events(limit, false);
     }
 
-    /// As [`Self::advance`], but no further than to the next datagram that arrives.
+    /// As [`Self::advance`], but stops at the next arriving datagram.
     pub(super) fn advance_to_datagram(&mut self, limit: u64) {
         self.handle_events(limit, true);
     }
 
-    /// The only place that handles events: what is called once is inlined, and the whole becomes one loop. With a second one a
-    /// packet costs a tenth more.
+    /// The only event loop: functions called once are inlined into it. A second loop would make a packet cost a tenth
+    /// more.
     #[inline(never)]
     fn handle_events(&mut self, limit: u64, stops_at_datagram: bool) {
         while !stops_at_datagram || self.arrived.is_empty() {
@@ -96,7 +96,7 @@ impl Run<'_> {
         }
     }
 
-    /// What a subflow of these connections sends from now on takes another route.
+    /// Packets that these subflows send from now on take another route.
     pub(super) fn reroute(&mut self, number: usize, index: usize, nth: usize) {
         let change = &self.scenario.connections[number].subflows[index].reroutes[nth];
         let forward = change.forward.as_ref().map(|route| self.network.add_forward_route(route));

@@ -1,4 +1,4 @@
-//! Packets reach the ends of their routes.
+//! Arrivals at the ends of routes.
 
 use super::state::{Path, Run};
 use crate::event_queue::NEVER;
@@ -52,7 +52,7 @@ impl Run<'_> {
         }
     }
 
-    /// A packet of the handshake: a reply to it, or the answer to ours.
+    /// A handshake packet arrives: answers it, or handles the answer to ours.
     #[cold]
     pub(super) fn receive_opening(&mut self, packet: Packet) {
         let subflow = (packet.subflow & self.number_mask) as usize;

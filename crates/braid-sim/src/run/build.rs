@@ -1,4 +1,4 @@
-//! A run as it is before anything happens.
+//! Builds a run before its first event.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
@@ -25,7 +25,7 @@ impl<'a> Run<'a> {
         Self::build(scenario, cc, seed, options, false)
     }
 
-    /// MPTCP connections are the caller's if it brings datagrams for them.
+    /// If datagrams are external, MPTCP connections stay silent.
     pub(crate) fn build(
         scenario: &'a Scenario,
         cc: &Spec,
@@ -36,7 +36,7 @@ impl<'a> Run<'a> {
         Self::with(scenario, cc, seed, options, carries_datagrams, look_ahead::links(scenario))
     }
 
-    /// As [`Run::build`], with these links looking ahead.
+    /// As [`Run::build`], with the given look-ahead links.
     pub(in crate::run) fn with(
         scenario: &'a Scenario,
         cc: &Spec,

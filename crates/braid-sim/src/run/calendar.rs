@@ -1,33 +1,33 @@
-//! What is planned for certain times.
+//! Planned events of the scenario.
 
-/// What is planned for a certain time.
+/// An event planned for a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Plan {
     /// A connection is opened.
     Open(usize),
     /// A further subflow of a connection in its n-th incarnation is opened.
     Join(usize, u32),
-    /// The same is removed.
+    /// The n-th incarnation of that subflow is removed.
     Leave(usize, u32),
     /// A connection is closed.
     Close(usize),
     /// A short flow arrives.
     Arrive(usize),
-    /// An application that sends and pauses does the other.
+    /// An on-off application switches between sending and pausing.
     Toggle(usize),
-    /// An application writes at its constant rate, unless its turn, counted in transfers, is over.
+    /// An application writes at its constant rate, unless its on period, counted in transfers, is over.
     Write(usize, usize),
     /// The next request is made.
     Request(usize),
-    /// What is missing of the request of this transfer is sent again.
+    /// Missing packets of this transfer's request are sent again.
     Repeat(usize, u32),
-    /// The scheduler of a connection in its n-th incarnation is asked again.
+    /// The scheduler of a connection's n-th incarnation is called again.
     Wake(usize, u32),
-    /// This direction of a link changes, for the n-th time.
+    /// The n-th change of this direction of a link.
     Change(u32, usize),
-    /// The route of a subflow changes, for the n-th time: connection of the scenario, subflow, n.
+    /// The n-th change of a subflow's route: connection of the scenario, subflow, n.
     Reroute(usize, usize, usize),
-    /// Measuring begins.
+    /// The measured time begins.
     Measure,
     /// A period begins or ends.
     Mark,
@@ -35,6 +35,6 @@ pub(super) enum Plan {
     Sample,
     /// Everything is sampled.
     Observe,
-    /// Queues at which subflows of several wait longest are looked at.
+    /// Queues shared by several subflows are sampled for detector accuracy.
     Look,
 }

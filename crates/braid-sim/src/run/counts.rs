@@ -1,4 +1,4 @@
-//! What has been counted so far.
+//! Counters of a run.
 
 use braid_results::measure::{ConnectionCounts, LinkCounts, Measurements, SubflowCounts};
 use braid_scenario::model::Kind;
@@ -59,7 +59,7 @@ impl Run<'_> {
         Measurements { connections, links, packets_delivered, ..Measurements::default() }
     }
 
-    /// Payload bytes that the receiving applications of each connection of the scenario have got.
+    /// Payload bytes delivered to the receiving application of each connection of the scenario.
     pub(crate) fn delivered_bytes(&self) -> Vec<u64> {
         let each = self.scenario.connections.iter().zip(&self.applications);
         each.map(|(model, application)| {
@@ -70,7 +70,7 @@ impl Run<'_> {
         .collect()
     }
 
-    /// What was counted in the present incarnation of a subflow; its integrals as of the latest change.
+    /// Counters of a subflow's present incarnation; integrals up to the latest change.
     pub(super) fn counts(&self, subflow: usize) -> SubflowCounts {
         let now = self.network.now;
         let (path, receiver) = (&self.paths[subflow], &self.receivers[subflow]);
@@ -95,7 +95,7 @@ impl Run<'_> {
     }
 }
 
-/// What was counted between two snapshots.
+/// Counters between two snapshots.
 pub(super) fn difference(end: &Measurements, start: &Measurements) -> Measurements {
     let mut end = end.clone();
     for (end, start) in end.connections.iter_mut().zip(&start.connections) {

@@ -1,5 +1,5 @@
-//! What every scheduler promises on any network: no byte is lost, none comes twice or out of order, and nothing stands
-//! still while it could go on.
+//! Promises of every scheduler on any network: no byte is lost, duplicated or reordered, and no transfer stalls while
+//! it could continue.
 
 use std::fmt::Write as _;
 
@@ -14,19 +14,19 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{Phase, Sender};
 
 const MS: u64 = 1_000_000;
-/// Faults happen in this time.
+/// Duration of the interval with faults.
 const TROUBLE_MS: u64 = 8_000;
-/// Everything must have arrived by then and so much later as it takes one packet after the other: the longest backed-off timeout of
-/// what failed has come.
+/// Latest arrival of all data, plus the time of sending one packet after the other: the longest backed-off timeout has
+/// expired by then.
 const END_MS: u64 = 240_000;
-/// A round trip may take so much longer than its delays: an acknowledgement waits.
+/// Extra time of a round trip beyond its delays, for delayed acknowledgements.
 const SLOWER_MS: u64 = 60;
 const STEP_MS: u64 = 10;
 
-/// From this case on, receive buffers may be autotuned, and send buffers may be limited.
+/// First case with autotuned receive buffers and limited send buffers.
 const WITH_MORE_BUFFERS: u64 = 10_000;
 
-/// A random network, its congestion control, the bytes that are sent over it, and when the run ends, milliseconds.
+/// A random network, its congestion control, the bytes sent over it, and the end of the run, milliseconds.
 fn scenario(random: &mut Stream, with_more_buffers: bool) -> (String, &'static str, u64, u64) {
     let algorithms = ["lia", "olia", "balia", "cubic", "reno", "bbr"];
     let schedulers = [
@@ -74,7 +74,7 @@ fn scenario(random: &mut Stream, with_more_buffers: bool) -> (String, &'static s
             let _ = writeln!(links, "outages = [\"{from}ms..{to}ms\"]");
         }
         let _ = write!(subflows, "[connection.mp0.subflow.s{path}]\nroute = [\"b{path}\"]\n");
-        // The first one stays: else there might be nobody to send anything.
+        // The first one stays, so that one subflow can always send.
         if path > 0 && random.below(4) == 0 {
             let from = random.below(TROUBLE_MS / 2);
             let to = from + 100 + random.below(TROUBLE_MS / 2);
@@ -91,7 +91,7 @@ fn scenario(random: &mut Stream, with_more_buffers: bool) -> (String, &'static s
             let _ = writeln!(buffers, "send-buffer = \"{}B\"", 1_420 + random.below(100_000));
         }
     }
-    // A receive buffer of two packets or a queue of one lets hardly more than one go in a round trip.
+    // With a receive buffer of two packets or a queue of one, little more than one packet is delivered per round trip.
     let end = END_MS + packets * longest;
     let subflows = subflows.replace("END", &end.to_string());
     let text = format!(
@@ -102,14 +102,14 @@ fn scenario(random: &mut Stream, with_more_buffers: bool) -> (String, &'static s
     (text, cc, bytes, end)
 }
 
-/// The last moment by which an outage has ended, of those that have begun.
+/// Latest end of the outages that have begun.
 fn undisturbed_since(run: &Run, now: u64) -> Option<u64> {
     let outages = run.scenario.links.iter().flat_map(|link| &link.forward.outages);
     let begun = outages.filter(|(from, _)| *from <= now);
     begun.map(|&(_, to)| to).max()
 }
 
-/// What the subflows are about.
+/// Describes the subflows' states.
 fn states(run: &Run) -> String {
     let connection = &run.connections[0];
     let data = &connection.data;
@@ -168,7 +168,7 @@ fn check(number: u64) {
         assert!(data.has_received_all(), "a gap was handed over; {}", told());
         assert!(data.rcv_nxt >= delivered, "{}", told());
         delivered = data.rcv_nxt;
-        // Anything that is new at the receiver counts, in order or not.
+        // Any new packet at the receiver counts, in order or not.
         let received = run.receivers.iter().map(Receiver::distinct).collect::<Vec<_>>();
         if received != progress {
             (progress, since, worst) = (received, now, 0);
@@ -181,11 +181,11 @@ fn check(number: u64) {
             (since, worst) = (now, 0);
         }
         if let Some(rto) = longest {
-            // An acknowledgement of what had arrived already ends the back-off, but is no progress.
+            // An acknowledgement without new data ends the back-off, but is no progress.
             worst = worst.max(rto);
-            // A join, or an address that is gone, is a change as well.
+            // A join or a removed address counts as a change as well.
             let changed = undisturbed_since(&run, now).unwrap_or(0).max(TROUBLE_MS * MS);
-            // What a timeout sends again has to travel.
+            // Data retransmitted at a timeout has to travel.
             let travels = (0..connection.n).map(|index| connection.subflow(index).srtt_us).max();
             let travels = 1_000 * u64::from(travels.unwrap_or(0));
             let still = now.saturating_sub(since.max(changed));
@@ -205,15 +205,15 @@ fn check(number: u64) {
 
 #[test]
 fn no_scheduler_loses_repeats_or_reorders_a_byte_or_stands_still() {
-    // In 1394 an address is gone before its subflow would have joined. In 7393 one goes that alone has what another had been given and
-    // had to give back at a timeout.
+    // Case 1394: an address disappears before its subflow would have joined. Case 7393: a subflow disappears that alone
+    // has data which another one returned at a timeout.
     (0..300).chain([1_394, 7_393]).chain(WITH_MORE_BUFFERS..WITH_MORE_BUFFERS + 150).for_each(check);
 }
 
 #[test]
 #[ignore = "a minute"]
 fn the_same_on_thirteen_thousand_networks() {
-    // One alone: BRAID_CASE=2567 cargo test -p braid-sim --lib thirteen -- --ignored
+    // A single case: BRAID_CASE=2567 cargo test -p braid-sim --lib thirteen -- --ignored
     let one = std::env::var("BRAID_CASE").ok().map(|number| number.parse().expect("the number of a case"));
     one.map_or(0..=WITH_MORE_BUFFERS + 2_999, |number| number..=number).for_each(check);
 }

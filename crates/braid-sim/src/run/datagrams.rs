@@ -1,4 +1,4 @@
-//! Datagrams of the caller on the routes of its connections.
+//! External datagrams on the routes of their connections.
 
 use braid_scenario::model::{Kind, Spread};
 
@@ -9,7 +9,7 @@ use crate::packet::{Packet, Sacks, flags};
 use crate::place::Place;
 
 impl Run<'_> {
-    /// Whether a connection of the scenario is the caller's.
+    /// Whether a connection of the scenario belongs to an external stack.
     pub(super) fn is_external(&self, number: usize) -> bool {
         self.carries_datagrams && self.scenario.connections[number].kind == Kind::Mptcp
     }
@@ -42,7 +42,7 @@ impl Run<'_> {
         self.network.send(packet);
     }
 
-    /// Lets everything happen before `limit`, nanoseconds, or until a datagram arrives: it, and when.
+    /// Runs until `limit`, nanoseconds, or until a datagram arrives; returns the datagram and its time.
     pub(crate) fn next_datagram(&mut self, limit: u64) -> Option<(u64, Datagram)> {
         self.advance_to_datagram(moment(limit, 0));
         let packet = self.arrived.pop_front()?;
@@ -63,7 +63,7 @@ impl Run<'_> {
         Some((self.network.now, datagram))
     }
 
-    /// Draws an amount of an application's traffic, at least one byte.
+    /// Draws a size of an application's traffic, at least one byte.
     pub(crate) fn draw_bytes(&mut self, connection: usize, spread: Spread) -> u64 {
         self.applications[connection].draws.bytes(spread)
     }

@@ -1,4 +1,4 @@
-//! The end of a run, and what was measured.
+//! The end of a run, and its measurements.
 
 use braid_results::measure::Measurements;
 
@@ -7,7 +7,7 @@ use super::state::Run;
 use crate::event_queue::{CALENDAR, moment};
 
 impl Run<'_> {
-    /// Runs to the end and returns what was measured.
+    /// Runs to the end and returns the measurements.
     pub(crate) fn finish(mut self) -> Measurements {
         self.advance(moment(self.end, CALENDAR));
         self.conclude()
@@ -30,7 +30,7 @@ impl Run<'_> {
         for ((counts, windows), samples) in subflows.zip(self.cwnd_samples).zip(self.subflow_samples) {
             (counts.cwnd_samples, counts.samples) = (windows, samples);
         }
-        // Short flows come and go too fast for a detector to be judged.
+        // Detectors are not judged on short flows, which end too soon.
         for (sender, path) in self.senders.iter_mut().zip(&self.paths) {
             let number = self.connections[path.connection].number;
             if self.applications[number].n == 1 {

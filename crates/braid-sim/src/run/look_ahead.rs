@@ -1,24 +1,23 @@
-//! Which links can be given their packets before these come, so that their coming is no event.
+//! Links that can get their packets early, so that arrivals there need no event.
 //!
-//! A link of which all packets come from one other link gets them in the order in which that sends them. Where both are
-//! foreseeable, all that will become of a packet on either is known as soon as it comes to the first: nothing that happens
-//! meanwhile can be different. Results are the same to the last bit; what such a link has counted is told as of the time at
-//! which it is asked.
+//! A link whose packets all come from one other link gets them in that link's order. If both are foreseeable, the fate
+//! of a packet on both is known when it arrives at the first: no later event can change it. Results are the same to the
+//! last bit; counters of such a link are reported as of the sampled time.
 
 use braid_scenario::model::{Direction, Scenario};
 
 use crate::link;
 
-/// Where the packets of a link come from.
+/// Source of a link's packets.
 #[derive(Clone, Copy, PartialEq)]
 enum Source {
     Nowhere,
     Link(usize),
-    /// A host, or several.
+    /// One or several hosts.
     Others,
 }
 
-/// For each direction of each link, whether it looks ahead.
+/// Whether each direction of each link looks ahead.
 pub(super) fn links(scenario: &Scenario) -> Vec<bool> {
     let directions: Vec<&Direction> =
         scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]).collect();

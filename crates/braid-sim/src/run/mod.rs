@@ -1,16 +1,16 @@
-//! A run from the first event to the last. Each file uses those above it:
+//! A run from the first event to the last. Each module uses those above it:
 //!
-//! - [`calendar`] — what is planned for certain times;
-//! - [`retired`] — what was counted in past incarnations;
-//! - [`state`] — all that a run consists of;
-//! - [`counts`], [`samples`] — what is measured;
-//! - [`subflows`] — they come and go;
-//! - [`traffic`] — what applications do;
-//! - [`arrivals`], [`timers`] — what packets and timers do; [`datagrams`] — those of the caller;
-//! - [`advance`] — one event after the other;
-//! - [`look_ahead`] — which links can be given their packets early;
+//! - [`calendar`] — planned events of the scenario;
+//! - [`retired`] — counters of past incarnations;
+//! - [`state`] — the state of a run;
+//! - [`counts`], [`samples`] — measurements;
+//! - [`subflows`] — joining and leaving;
+//! - [`traffic`] — applications;
+//! - [`arrivals`], [`timers`] — packets and timers; [`datagrams`] — those of an external stack;
+//! - [`advance`] — the event loop;
+//! - [`look_ahead`] — links that can get packets early;
 //! - [`build`], [`finish`] — beginning and end;
-//! - [`watch`] — a run that is observed, with [`offsets`].
+//! - [`watch`] — an observed run, with [`offsets`].
 
 mod advance;
 mod arrivals;

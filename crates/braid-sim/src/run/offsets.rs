@@ -1,9 +1,9 @@
-//! Where packets begin, in bytes.
+//! Byte offsets of packets.
 
-/// Where packets begin, in bytes: few are shorter than the others.
+/// Byte offsets of packets, few of which are short.
 pub(super) struct Offsets {
     pub(super) mss: u32,
-    /// Of each short packet: its number, and how many bytes it and those before it lack.
+    /// For each short packet: its number, and the bytes missing from it and those before it.
     short: Vec<(u32, u64)>,
 }
 
@@ -12,7 +12,7 @@ impl Offsets {
         Self { mss, short: Vec::new() }
     }
 
-    /// The next short one.
+    /// Adds the next short packet.
     pub(super) fn add(&mut self, packet: u32, bytes: u32) {
         let lacked = self.short.last().map_or(0, |&(_, lacked)| lacked);
         self.short.push((packet, lacked + u64::from(self.mss - bytes)));

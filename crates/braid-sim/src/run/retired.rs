@@ -1,8 +1,8 @@
-//! What was counted in past incarnations.
+//! Counters of past incarnations.
 
 use braid_results::measure::{SubflowCounts, VerdictChange};
 
-/// The sums of a subflow of the scenario.
+/// Sums over past incarnations of a subflow of the scenario.
 #[derive(Clone, Default)]
 pub(super) struct Retired {
     pub(super) packets: u64,

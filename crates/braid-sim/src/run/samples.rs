@@ -1,4 +1,4 @@
-//! What is looked at every 100 ms.
+//! Samples every 100 ms.
 
 use braid_algorithms::layout::SSTHRESH_INFINITE;
 use braid_results::measure::{LinkLook, LinkSample, SubflowSample};
@@ -15,7 +15,7 @@ impl Run<'_> {
         }
     }
 
-    /// What tells where a queue stood: nothing that happens depends on it.
+    /// Samples queues for detector accuracy; no event depends on it.
     pub(super) fn look(&mut self) {
         let time_ns = self.network.now;
         for (&link, looks) in &mut self.link_looks {
@@ -38,7 +38,7 @@ impl Run<'_> {
         }
     }
 
-    /// Each subflow that is established, at a time by which everything has happened.
+    /// Each established subflow, after all events of this time.
     pub(crate) fn present(&self, time_ns: u64) -> Vec<(Place, SubflowSample)> {
         let place = |path: &Path| {
             let connection = self.connections[path.connection].number;
@@ -53,7 +53,7 @@ impl Run<'_> {
         self.network.links.iter().step_by(2).map(|link| look_at_link(link, time_ns)).collect()
     }
 
-    /// Of short flows there may be many at a time: they are left out.
+    /// Leaves out short flows, which may be many.
     fn established_paths(&self) -> impl Iterator<Item = (usize, &Path)> {
         let is_single = |path: &Path| self.applications[self.connections[path.connection].number].n == 1;
         let all = self.paths.iter().enumerate();

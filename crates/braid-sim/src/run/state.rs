@@ -1,4 +1,4 @@
-//! All that a run consists of, and what every part of it needs.
+//! The state of a run, and functions for all its parts.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -17,34 +17,34 @@ use crate::packet::Packet;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 
-/// No subflow is marked with this.
+/// A mark that no subflow has.
 pub(super) const NOBODY: u32 = u32::MAX;
 
 /// The routes of a subflow and its present incarnation.
 pub(crate) struct Path {
-    /// Whose packets are taken: those of its present incarnation, once it is established; else [`NOBODY`].
+    /// Mark of packets to accept: those of the present incarnation once it is established; else [`NOBODY`].
     pub(super) live: u32,
-    /// What its packets are marked with: its number, and above that of its incarnation.
+    /// Mark of its packets: the subflow's number, and above it the number of its incarnation.
     pub(super) id: u32,
     pub(super) connection: usize,
     pub(super) index: usize,
-    /// Its number among the subflows of the scenario: short flows count together.
+    /// Its number among the scenario's subflows: short flows count together.
     pub(super) scenario_subflow: usize,
     pub(super) forward_hop: u32,
     pub(super) reverse_hop: u32,
-    /// The queue at its bottleneck, what a perfect detector would know.
+    /// The queue at its bottleneck, as a perfect detector would know it.
     pub(super) queue: u32,
     pub(super) established: Option<u64>,
     pub(super) closed: Option<u64>,
 }
 
 impl Path {
-    /// What its packets are marked with.
+    /// Mark of its packets.
     pub(crate) fn id(&self) -> u32 {
         self.id
     }
 
-    /// Connection, and index in it.
+    /// Its connection, and its index there.
     pub(crate) fn place(&self) -> (usize, usize) {
         (self.connection, self.index)
     }
@@ -62,7 +62,7 @@ pub(crate) struct Run<'a> {
     pub(super) schedulers: Vec<braid_schedulers::Spec>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) paths: Vec<Path>,
-    /// The part of a packet's mark that is the number of its subflow.
+    /// Mask of the subflow's number in a packet's mark.
     pub(crate) number_mask: u32,
     pub(crate) senders: Vec<Sender>,
     pub(super) receivers: Vec<Receiver>,
@@ -70,20 +70,20 @@ pub(crate) struct Run<'a> {
     pub(super) first_receiver: Element,
     pub(super) end: u64,
     pub(super) at_start: Option<Measurements>,
-    /// What had been counted at the beginnings and ends of periods.
+    /// Counters at the start and end of periods.
     pub(super) marks: BTreeMap<u64, Measurements>,
-    /// What was counted in past incarnations, one per subflow of the scenario.
+    /// Counters of past incarnations, one per subflow of the scenario.
     pub(super) retired: Vec<Retired>,
     pub(super) cwnd_samples: Vec<Vec<u32>>,
     pub(super) subflow_samples: Vec<Vec<SubflowSample>>,
     /// One list per link of the scenario.
     pub(super) link_samples: Vec<Vec<LinkSample>>,
-    /// One list per link of the scenario that is looked at.
+    /// One list per sampled link of the scenario.
     pub(super) link_looks: BTreeMap<usize, Vec<LinkLook>>,
     pub(super) events: u64,
-    /// MPTCP connections are the caller's: they carry its datagrams.
+    /// An external stack sends datagrams in place of MPTCP connections.
     pub(super) carries_datagrams: bool,
-    /// Datagrams at the end of their routes, which the caller has not taken yet.
+    /// Datagrams at the end of their routes that the caller has not taken yet.
     pub(super) arrived: VecDeque<Packet>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
         self.events
     }
 
-    /// When the next event is due; entries that are no longer meant count, too.
+    /// Time of the next event; outdated entries count, too.
     pub(crate) fn next_event_ns(&self) -> Option<u64> {
         self.network.events.peek().map(|(time, _)| time)
     }
@@ -122,14 +122,14 @@ impl<'a> Run<'a> {
         self.network.events.schedule(time, CALENDAR);
     }
 
-    /// Offers what a subflow had under way to the others.
+    /// Lets the other subflows send a subflow's outstanding data.
     pub(super) fn reinject_from(&mut self, number: usize, index: usize) {
         let connection = &mut self.connections[number];
         let senders = &mut self.senders[connection.first..connection.first + connection.n];
         connection.reinject_from(senders, index);
     }
 
-    /// Sends what may be sent now.
+    /// Sends all data that may be sent now.
     pub(super) fn push_written(&mut self, number: usize) {
         let connection = &mut self.connections[number];
         let first = connection.first;
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The scheduler waits, and wants to be asked again.
+    /// Plans the scheduler's next call, if it waits for a time.
     #[cold]
     fn plan_wake(&mut self, number: usize) {
         let connection = &mut self.connections[number];
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The time has come.
+    /// Calls the scheduler at the planned time.
     pub(super) fn wake(&mut self, number: usize, incarnation: u32) {
         let connection = &mut self.connections[number];
         let is_meant = connection.incarnation == incarnation && !connection.closed;
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Sees to it that the event queue has an entry no later than the timer's deadline.
+    /// Ensures that the event queue has an entry no later than the timer's deadline.
     #[inline]
     pub(super) fn plan_sender(&mut self, subflow: usize) {
         let sender = &mut self.senders[subflow];

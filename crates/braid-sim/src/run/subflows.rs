@@ -1,4 +1,4 @@
-//! Subflows come and go.
+//! Joining, leaving and reset of subflows.
 
 use braid_algorithms::{Algorithm, Controller};
 use braid_scenario::model::Kind;
@@ -11,11 +11,11 @@ use crate::packet::{Packet, Sacks, flags};
 use crate::tcp::receiver::{self, Receiver};
 use crate::tcp::sender::{self, Phase, Sender};
 
-/// Bytes of a packet of the opening handshake behind its IP header.
+/// Bytes of a handshake packet after its IP header.
 const OPENING: u32 = 52;
 
 impl Run<'_> {
-    /// A sending end as it is before anything happens.
+    /// Initial state of a sending end.
     pub(super) fn sender(&self, subflow: usize) -> Sender {
         let path = &self.paths[subflow];
         let model = self.model(path.connection);
@@ -31,7 +31,7 @@ impl Run<'_> {
         Sender::new(setup, Controller::new(&self.specs[self.connections[path.connection].number]))
     }
 
-    /// A receiving end as it is before anything happens.
+    /// Initial state of a receiving end.
     pub(super) fn receiver(&self, subflow: usize) -> Receiver {
         let path = &self.paths[subflow];
         let model = self.model(path.connection);
@@ -51,7 +51,7 @@ impl Run<'_> {
         })
     }
 
-    /// A subflow begins another incarnation: what still travels of the old one means nothing to it.
+    /// Begins another incarnation of a subflow: packets of the old one are ignored from now on.
     pub(super) fn renew(&mut self, subflow: usize) {
         let counts = self.counts(subflow);
         let path = &mut self.paths[subflow];
@@ -79,7 +79,7 @@ impl Run<'_> {
         self.send_opening(subflow, 0);
     }
 
-    /// The view's hint is the truth: `split:sbd=hint` is what a perfect detector would make of it.
+    /// Sets the view's hint to the truth: `split:sbd=hint` behaves as with a perfect detector.
     pub(super) fn state_queue(&mut self, subflow: usize) {
         let Path { connection, index, queue, .. } = self.paths[subflow];
         self.connections[connection].subflow_mut(index).hint = queue;
@@ -121,7 +121,7 @@ impl Run<'_> {
         path.closed.get_or_insert(self.network.now);
     }
 
-    /// The first subflow is established: plans when the others join, and who leaves.
+    /// The first subflow is established: plans joins and removals.
     pub(super) fn plan_subflows(&mut self, number: usize, rtt_ns: u64) {
         let now = self.network.now;
         let Connection { first, incarnation, .. } = self.connections[number];
@@ -131,7 +131,7 @@ impl Run<'_> {
                 self.plan(now + model.join_delay_ns.unwrap_or(rtt_ns), Plan::Join(subflow, incarnation));
             }
             for &(from, to) in model.up.iter().filter(|&&(_, to)| to > now) {
-                // Who is gone again before that does not join.
+                // A subflow that is removed before then does not join.
                 let join = from.max(now + rtt_ns);
                 if (index > 0 || from > now) && join < to {
                     self.plan(join, Plan::Join(subflow, incarnation));
@@ -154,7 +154,7 @@ impl Run<'_> {
         self.open(subflow);
     }
 
-    /// A subflow is removed; what it had under way is sent on the others.
+    /// Removes a subflow; the others send its outstanding data.
     pub(super) fn leave(&mut self, subflow: usize, incarnation: u32) {
         let Path { connection: number, index, .. } = self.paths[subflow];
         let connection = &mut self.connections[number];

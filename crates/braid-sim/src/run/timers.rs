@@ -12,7 +12,7 @@ impl Run<'_> {
         let senders = &mut self.senders[connection.first..connection.first + connection.n];
         let sender = &mut senders[index];
         if sender.planned != now {
-            return; // an entry that an earlier one has replaced
+            return; // an outdated entry
         }
         sender.planned = NEVER;
         if sender.deadline() <= now {

@@ -1,4 +1,4 @@
-//! What applications do, and when.
+//! Behaviour of applications over time.
 
 use braid_scenario::model::{Spread, Traffic};
 
@@ -64,7 +64,7 @@ impl Run<'_> {
         }
     }
 
-    /// A short flow arrives; it waits if there are as many as there may be.
+    /// A short flow arrives; it waits if the maximum is reached.
     pub(super) fn arrive(&mut self, number: usize) {
         let application = &mut self.applications[number];
         let Traffic::Poisson { size, .. } = application.traffic else { return };
@@ -78,7 +78,7 @@ impl Run<'_> {
         self.plan_arrival(number);
     }
 
-    /// Opens a connection for a short flow that waits, if one is free.
+    /// Opens a free connection for a waiting short flow.
     fn admit(&mut self, number: usize) {
         let application = &mut self.applications[number];
         if application.free.is_empty() {
@@ -101,7 +101,7 @@ impl Run<'_> {
         self.open(first);
     }
 
-    /// An on-off application begins to send, or to pause.
+    /// An on-off application begins to send or to pause.
     pub(super) fn toggle(&mut self, number: usize) {
         let now = self.network.now;
         let application = &mut self.applications[number];
@@ -145,7 +145,7 @@ impl Run<'_> {
             .note_application_limit(&mut self.senders[connection.first..connection.first + connection.n]);
     }
 
-    /// Writes at a constant rate, and plans to do it again.
+    /// Writes at a constant rate, and plans the next write.
     pub(super) fn write(&mut self, number: usize, turn: usize) {
         let now = self.network.now;
         let application = &mut self.applications[number];
@@ -186,7 +186,7 @@ impl Run<'_> {
         self.send_request(number);
     }
 
-    /// What has not arrived of a request after a timeout is sent again, on the next subflow.
+    /// Sends missing packets of a request again after a timeout, on the next subflow.
     pub(super) fn repeat_request(&mut self, number: usize, transfer: u32) {
         let application = &mut self.applications[number];
         let request = &mut application.request;

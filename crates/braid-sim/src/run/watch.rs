@@ -1,7 +1,7 @@
-//! Finds out what the sending hosts do and see.
+//! Derives events of the sending hosts by comparing states.
 //!
-//! Nothing here is in the way of a run that nobody observes. For one that somebody does, the engine handles one event at a
-//! time, and after each the senders are compared with what they were.
+//! A run without observer does not use this. With an observer the engine handles one event at a time, and the senders
+//! are compared with their previous state after each.
 
 use braid_results::measure::Measurements;
 
@@ -14,7 +14,7 @@ use crate::tcp::sender::Phase;
 use crate::tcp::watch::{Seen, Transmission};
 
 impl Run<'_> {
-    /// As [`Run::finish`], telling what happens: one event at a time, with a look before and after it.
+    /// As [`Run::finish`], reporting events: one engine event at a time, with a comparison before and after.
     pub(crate) fn finish_observed(mut self, observer: &mut dyn Observer) -> Measurements {
         let mut watcher = Watcher::new(&mut self, observer);
         while let Some((time, element)) = self.network.events.peek().filter(|(time, _)| *time < self.end) {
@@ -34,11 +34,11 @@ impl Run<'_> {
     }
 }
 
-/// Whom an event of the engine concerns.
+/// Subflows affected by an engine event.
 enum Concerned {
     /// Any subflow.
     All,
-    /// These subflows, and others of their connections.
+    /// These subflows and their siblings.
     Some(Vec<usize>),
 }
 
@@ -53,19 +53,19 @@ struct SeenConnection {
 
 /// One per subflow of the run.
 struct SeenSubflow {
-    /// What its packets are marked with.
+    /// Mark of its packets.
     id: u32,
     incarnation: u32,
     seen: Seen,
     offsets: Offsets,
 }
 
-/// Finds out what has happened by comparing.
+/// Derives events by comparison.
 struct Watcher<'o> {
     observer: &'o mut dyn Observer,
     connections: Vec<SeenConnection>,
     subflows: Vec<SeenSubflow>,
-    /// One per connection of the scenario: how many short flows have opened.
+    /// One per connection of the scenario: number of short flows opened.
     flows: Vec<u32>,
 }
 
@@ -103,7 +103,7 @@ impl<'o> Watcher<'o> {
         }
     }
 
-    /// The connection may be another one than before, and so may its subflows.
+    /// The connection and its subflows may have a new incarnation.
     fn renew(&mut self, run: &mut Run, connection: usize) {
         let now = &run.connections[connection];
         let (first, n, incarnation, number) = (now.first, now.n, now.incarnation, now.number);
@@ -204,13 +204,13 @@ impl<'o> Watcher<'o> {
         }
     }
 
-    /// What is about to arrive at the end of a link. Reports what reaches a sender; returns whose packets they are.
+    /// Packets about to arrive at the end of a link. Reports those that reach a sender; returns their subflows.
     fn arriving(&mut self, run: &Run, time_ns: u64, link: u32) -> Vec<usize> {
         let mut whose = Vec::new();
         for packet in run.network.arriving(time_ns, link) {
             let number = (packet.subflow & run.number_mask) as usize;
             whose.push(number);
-            // A closed subflow knows nothing of what still comes for it.
+            // A closed subflow ignores further packets.
             if packet.subflow != run.paths[number].id() || packet.flags & flags::DATA != 0 {
                 continue;
             }
@@ -250,7 +250,7 @@ impl<'o> Watcher<'o> {
     fn handled(&mut self, run: &mut Run, concerned: Concerned) {
         let mut connections: Vec<usize> = match concerned {
             Concerned::All => (0..run.connections.len()).collect(),
-            // Where a short flow ends, another one may begin.
+            // When a short flow ends, another one may begin.
             Concerned::Some(subflows) => subflows
                 .iter()
                 .flat_map(|&number| {

@@ -1,4 +1,4 @@
-//! What is to be sent once more, because a subflow has failed or gone.
+//! Reinjection of data of failed or removed subflows.
 
 use braid_schedulers::Scheduler;
 
@@ -7,7 +7,7 @@ use crate::connection::Connection;
 use crate::tcp::sender::{Phase, Sender};
 
 impl Connection {
-    /// Offers what subflow `index` has outstanding to the others.
+    /// Lets the other subflows send the outstanding data of subflow `index`.
     pub(crate) fn reinject_from(&mut self, senders: &mut [Sender], index: usize) {
         let Some(scheduling) = self.scheduling.as_ref().filter(|_| self.n > 1) else { return };
         let is_closed = senders[index].phase != Phase::Established;
@@ -15,7 +15,7 @@ impl Connection {
             self.data.carriers.remove(index);
         }
         if scheduling.flags() & Scheduler::MAINLINE != 0 {
-            // A timeout alone is nothing to unmodified Linux.
+            // Unmodified Linux does not reinject after a timeout.
             if is_closed {
                 self.backlogs[index] = Backlog::default();
                 self.send_all_again();
@@ -23,13 +23,13 @@ impl Connection {
             return;
         }
         let Self { data, backlogs, .. } = self;
-        // What another subflow has under way as well needs no third.
+        // A packet in flight on another subflow needs no third copy.
         let alive =
             senders.iter().enumerate().filter(|(other, sender)| *other != index && sender.is_usable());
         let alive = alive.fold(0, |set, (other, _)| set | (1_u32 << other));
         let (carriers, queue) = (&data.carriers, &mut data.reinject);
         senders[index].give_away(data.snd_una, |dsn, is_offered| {
-            // Who took what was offered before may be gone.
+            // The subflow that took earlier reinjections may be gone.
             let is_missing = !is_offered || (is_closed && !queue.contains(&dsn));
             if is_missing && carriers.of(dsn) & alive == 0 {
                 queue.push_back(dsn);
@@ -38,14 +38,14 @@ impl Connection {
         if let Some(backlog) = backlogs.get_mut(index) {
             let mut given = std::mem::take(backlog);
             while let Some(dsn) = given.pop() {
-                // Else nobody would send it again should the one leave that takes it now.
+                // Otherwise no subflow would send it again if the one that takes it now leaves.
                 data.carriers.withdraw(dsn, index);
                 data.reinject.push_back(dsn);
             }
         }
     }
 
-    /// Takes back what subflows were given and have not sent.
+    /// Takes back packets that were assigned and not sent.
     pub(super) fn recall(&mut self) {
         for (index, backlog) in self.backlogs.iter_mut().enumerate() {
             while let Some(dsn) = backlog.pop() {

@@ -1,12 +1,12 @@
-//! Which subflows have carried what is not acknowledged at the data level.
+//! Subflows that have sent each packet not acknowledged at the data level.
 
 use crate::ring::Ring;
 
-/// A set of subflows per packet, and how far each subflow has got.
+/// A set of subflows per packet, and the progress of each subflow.
 pub(crate) struct Carriers {
-    /// From the oldest packet not acknowledged to the latest one given to a subflow.
+    /// From the oldest unacknowledged packet to the latest assigned one.
     sets: Ring<u8>,
-    /// For each subflow one past the highest packet that it has carried.
+    /// For each subflow one past the highest packet that it has sent.
     after: [u32; 8],
 }
 
@@ -15,14 +15,14 @@ impl Carriers {
         Self { sets: Ring::new(), after: [0; 8] }
     }
 
-    /// The next new packet goes to a subflow.
+    /// Assigns the next new packet to a subflow.
     #[inline]
     pub(crate) fn push(&mut self, index: usize) {
         self.sets.push(1 << (index & 7));
         self.after[index & 7] = self.sets.end();
     }
 
-    /// A packet that some subflow has had goes to another one.
+    /// A further subflow sends this packet.
     pub(crate) fn add(&mut self, dsn: u32, index: usize) {
         if self.contains(dsn) {
             *self.sets.get_mut(dsn) |= 1 << (index & 7);
@@ -31,21 +31,21 @@ impl Carriers {
         }
     }
 
-    /// A subflow gives a packet back without having sent it.
+    /// A subflow returns a packet without having sent it.
     pub(crate) fn withdraw(&mut self, dsn: u32, index: usize) {
         if self.contains(dsn) {
             *self.sets.get_mut(dsn) &= !(1 << (index & 7));
         }
     }
 
-    /// It counts as carried by none.
+    /// Marks a packet as sent by none.
     pub(crate) fn forget(&mut self, dsn: u32) {
         if self.contains(dsn) {
             *self.sets.get_mut(dsn) = 0;
         }
     }
 
-    /// The subflows that have carried a packet; none if it is new or has been acknowledged.
+    /// Subflows that have sent a packet; none if it is new or acknowledged.
     pub(crate) fn of(&self, dsn: u32) -> u32 {
         if self.contains(dsn) { u32::from(*self.sets.get(dsn)) } else { 0 }
     }
@@ -59,7 +59,7 @@ impl Carriers {
         self.sets.remove_below(below);
     }
 
-    /// A subflow is gone, or begins anew: what it carried does not count.
+    /// A subflow is removed or restarted: what it sent no longer counts.
     pub(crate) fn remove(&mut self, index: usize) {
         for dsn in self.sets.start()..self.sets.end() {
             *self.sets.get_mut(dsn) &= !(1 << (index & 7));
@@ -67,7 +67,7 @@ impl Carriers {
         self.after[index & 7] = 0;
     }
 
-    /// The packets that others have sent after the last one that this subflow has carried.
+    /// Packets that others have sent after this subflow's last one.
     #[inline]
     pub(crate) fn behind(&self, index: usize) -> std::ops::Range<u32> {
         self.after[index & 7].max(self.sets.start())..self.sets.end()

@@ -1,4 +1,4 @@
-//! How a scheduler is asked, and how its choices are carried out.
+//! Calls the scheduler and carries out its decisions.
 
 use braid_algorithms::layout::{ca_state, subflow_flags};
 use braid_schedulers::layout::{Choice, choice_flags, flags};
@@ -12,8 +12,8 @@ use crate::network::Network;
 use crate::tcp::sender::Sender;
 
 impl Scheduling {
-    /// Asks for one segment after the other, until there is none or the scheduler waits. What is to be sent once more comes first.
-    /// Returns the subflow whose usage was noted, if nothing has happened since.
+    /// Calls the scheduler for one segment after the other until none is left or it waits. Reinjections come first.
+    /// Returns the subflow whose usage was recorded, if nothing has happened since.
     #[allow(clippy::inline_always, reason = "once per acknowledgement")]
     #[inline(always)]
     pub(super) fn push(
@@ -39,7 +39,7 @@ impl Scheduling {
         noted
     }
 
-    /// New data of a scheduler that goes by srtt, which is asked only where it may have a choice of its own.
+    /// New data with a scheduler that uses srtt only; calls it only if its decision is not obvious.
     #[allow(clippy::inline_always, reason = "once per acknowledgement")]
     #[inline(always)]
     fn push_by_srtt(
@@ -64,7 +64,7 @@ impl Scheduling {
         None
     }
 
-    /// Any scheduler, and whatever there is to send.
+    /// Any scheduler and all kinds of data.
     #[inline(never)]
     fn push_all(
         &mut self,
@@ -87,7 +87,7 @@ impl Scheduling {
         noted
     }
 
-    /// Unmodified Linux: the oldest piece of what was sent goes to a subflow that has nothing to do, if there is one.
+    /// Unmodified Linux: an idle subflow, if any, sends the oldest outstanding piece.
     pub(super) fn send_piece_again(
         &mut self,
         connection: &mut Connection,
@@ -111,7 +111,7 @@ impl Scheduling {
         self.chooser.flags() & Scheduler::MAINLINE != 0
     }
 
-    /// Data that a subflow has failed with.
+    /// Reinjects data of failed subflows.
     fn push_again(&mut self, connection: &mut Connection, senders: &mut [Sender], network: &mut Network) {
         while let Some(dsn) = connection.data.next_reinjection() {
             if !self.may_be_asked(connection, senders) {
@@ -135,7 +135,7 @@ impl Scheduling {
         }
     }
 
-    /// Data that no subflow has had, and copies of those that others have. Returns as [`Self::push`].
+    /// New data, and copies of data that other subflows have. Returns as [`Self::push`].
     fn push_new(
         &mut self,
         connection: &mut Connection,
@@ -185,10 +185,10 @@ impl Scheduling {
         None
     }
 
-    /// The next segment to ask about.
+    /// The next segment to schedule.
     #[inline]
     fn next_segment(&self, connection: &mut Connection, n: usize) -> Option<(u32, u32)> {
-        // To unmodified Linux all that is to be sent is the same.
+        // Unmodified Linux treats new data and reinjections alike.
         let again = if self.is_mainline() { connection.data.next_reinjection() } else { None };
         if let Some(dsn) = again {
             return Some((dsn, flags::NEW_DATA));
@@ -211,7 +211,7 @@ impl Scheduling {
         copies.then_some((data.snd_nxt, 0))
     }
 
-    /// Whether any answer but to wait is possible.
+    /// Whether a decision other than to wait is possible.
     #[inline]
     fn may_be_asked(&self, connection: &Connection, senders: &[Sender]) -> bool {
         self.chooser.flags() & Scheduler::QUEUES != 0
@@ -245,14 +245,14 @@ impl Scheduling {
         choice
     }
 
-    /// Gives new data to a subflow, whether it can send them or not, as far as its send buffer has room.
+    /// Assigns new data to a subflow as far as its send buffer has room.
     fn give(&self, connection: &mut Connection, senders: &[Sender], index: usize, packets: u32) -> bool {
         let is_mainline = self.is_mainline();
         let piece = if is_mainline { connection.piece() } else { 1 };
         let ahead = connection.written_ahead();
         let (mut left, mut given) = (packets, false);
         while left > 0 && connection.has_memory(senders, index) {
-            // A piece goes to its end, even beyond the choice.
+            // A piece is completed, even beyond the decision.
             loop {
                 let data = &mut connection.data;
                 let again = if is_mainline { data.next_reinjection() } else { None };
@@ -275,7 +275,8 @@ impl Scheduling {
         given
     }
 
-    /// The receive window or the send buffer keeps data back, or did. If a subflow could send, asks what is to be done about it.
+    /// The receive window or the send buffer blocks data, or did. If a subflow could send, calls the scheduler's
+    /// handler.
     fn note_blocked(
         &mut self,
         connection: &mut Connection,
@@ -307,7 +308,7 @@ impl Scheduling {
         self.ask_blocked(connection, senders, network, (index, by, carriers));
     }
 
-    /// Asks what is to be done about it, and does that: subflow `index` has room.
+    /// Calls the handler for blocked data and carries out its decision; subflow `index` has room.
     #[inline(never)]
     fn ask_blocked(
         &mut self,
@@ -339,11 +340,11 @@ impl Scheduling {
     }
 }
 
-/// Which subflows a scheduler that goes by srtt can give new data.
+/// Subflows to which a scheduler that uses srtt only can assign new data.
 enum Ready {
     None,
     One(usize),
-    /// That with the smallest srtt, of equals the first.
+    /// Several; this one has the smallest srtt, of equals the first.
     Several(usize),
     /// A backup is among them.
     Backup,
@@ -376,7 +377,7 @@ impl Ready {
     }
 }
 
-/// How many packets a choice is for.
+/// Number of packets of a decision.
 fn at_most(packets: u32) -> u32 {
     if packets == 0 { u32::MAX } else { packets }
 }
@@ -397,7 +398,7 @@ fn ready(connection: &Connection, senders: &[Sender]) -> Option<usize> {
             continue;
         }
         let view = connection.subflow(index);
-        // Who has nothing queued has room already.
+        // A subflow with an empty backlog has room already.
         let queued = connection.backlogs.get(index);
         let may = queued.is_none_or(|queued| sender.in_flight() + queued.packets < view.cwnd);
         if may && view.ca_state != ca_state::LOSS && best.is_none_or(|(_, least)| view.srtt_us < least) {
@@ -407,7 +408,7 @@ fn ready(connection: &Connection, senders: &[Sender]) -> Option<usize> {
     best.map(|(index, _)| index)
 }
 
-/// Each of these subflows sends the oldest packet that it is behind with. False if none could.
+/// Each of these subflows sends its oldest missing packet. False if none could.
 fn send_copies(
     connection: &mut Connection,
     senders: &mut [Sender],

@@ -1,4 +1,4 @@
-//! Send buffers: what subflows are given before they can send it, and how much of it fits.
+//! Send buffers: packets assigned to subflows before they can send them.
 
 use braid_algorithms::layout::{SSTHRESH_INFINITE, Subflow};
 
@@ -7,20 +7,20 @@ use crate::network::Network;
 use crate::packet::MEMORY_OVERHEAD;
 use crate::tcp::sender::{Phase, Sender};
 
-/// Unmodified Linux hands memory over in pieces of 32 KiB, which hold so many bytes of data (`struct mptcp_data_frag` takes the rest):
-/// only after one it looks whether the choice is used up or the send buffer full, and one is sent once more when nothing arrives any more.
+/// Unmodified Linux allocates memory in pieces of 32 KiB, which hold this many bytes of data (`struct mptcp_data_frag`
+/// takes the rest). It checks the end of a decision and the send buffer after whole pieces, and reinjects whole pieces.
 const PIECE: u32 = 32_704;
-/// What the application writes at a time, bytes.
+/// Bytes per write of the application.
 const WRITE: u64 = 65_536;
-/// Memory that the send buffer charges for a packet of up to 1512 bytes (`tcp_sndbuf_expand`) in kernels without drivers for
-/// wireless networks, such as Debian's for clouds. Those with them reserve some more for headers, which makes it 4352.
+/// Memory that the send buffer charges for a packet of up to 1512 bytes (`tcp_sndbuf_expand`) in kernels without
+/// wireless drivers, such as Debian's cloud kernel. With them it is 4352.
 const RECKONED: u64 = 2_304;
-/// It is for two windows, of so many packets at least.
+/// A send buffer is for two windows of at least this many packets.
 const LEAST_WINDOW: u32 = 10;
-/// `tcp_wmem[0]`: what the connection has beyond the buffers of its subflows.
+/// `tcp_wmem[0]`: the connection's buffer in addition to those of its subflows.
 const LEAST_BUFFER: u64 = 4_096;
 
-/// Linux's `tcp_update_pacing_rate`, bytes per second; algorithms that pace have their own.
+/// Linux's `tcp_update_pacing_rate`, bytes per second; algorithms that pace set their own.
 pub(super) fn pacing_rate(view: &Subflow, packets_out: u32) -> u64 {
     if view.pacing_rate > 0 {
         return view.pacing_rate;
@@ -37,19 +37,20 @@ impl Connection {
         PIECE.div_ceil(self.subflow(0).mss)
     }
 
-    /// Memory of what a subflow has and was not acknowledged, sent or not, bytes.
+    /// Memory of a subflow's unacknowledged packets, sent or not, bytes.
     pub(super) fn memory(&self, senders: &[Sender], index: usize) -> u64 {
         let queued = self.backlogs.get(index).map_or(0, |backlog| backlog.packets);
         let packets = senders[index].packets_out() + queued;
         u64::from(packets) * (u64::from(self.subflow(index).mss) + u64::from(MEMORY_OVERHEAD))
     }
 
-    /// Whether a subflow may be given more than it can send.
+    /// Whether a subflow may get more packets than it can send.
     pub(super) fn has_memory(&self, senders: &[Sender], index: usize) -> bool {
         self.memory(senders, index) < self.backlogs[index].buffer
     }
 
-    /// A send buffer is for two windows; it grows when it kept its subflow from filling one (`tcp_should_expand_sndbuf`).
+    /// A send buffer is for two windows; it grows when it kept its subflow from filling one
+    /// (`tcp_should_expand_sndbuf`).
     pub(super) fn grow_buffers(&mut self, senders: &[Sender]) {
         for (index, sender) in senders.iter().enumerate() {
             let cwnd = self.subflow(index).cwnd;
@@ -60,19 +61,19 @@ impl Connection {
         }
     }
 
-    /// How far the application has written beyond what has arrived, packets. The connection has as much memory as its subflows
-    /// together, and the application goes on when a third of it is free.
+    /// Packets that the application has written beyond the delivered data. The connection has as much memory as its
+    /// subflows together, and the application continues when a third of it is free.
     pub(super) fn written_ahead(&self) -> u32 {
         let memory = LEAST_BUFFER + self.backlogs.iter().map(|backlog| backlog.buffer).sum::<u64>();
         ((memory * 2 / 3 + WRITE) / u64::from(self.subflow(0).mss)) as u32
     }
 
-    /// Each subflow sends of what it was given what its window lets it.
+    /// Each subflow sends assigned packets as its window allows.
     pub(super) fn send_given(&mut self, senders: &mut [Sender], network: &mut Network) {
         for (index, sender) in senders.iter_mut().enumerate() {
             let before = self.backlogs[index].packets;
             while sender.has_room(self) {
-                // A subflow's own window counts as well, as it was said last on this subflow (`tcp_snd_wnd_test`).
+                // The window in this subflow's latest acknowledgement counts as well (`tcp_snd_wnd_test`).
                 if sender.packets_out() >= sender.window.max(1) {
                     break;
                 }

@@ -1,14 +1,13 @@
-//! What is sent when something may be sent, and on which subflow: the simulator as host of the packet schedulers of
-//! `schedulers/`.
+//! Decides what is sent, and on which subflow: the simulator as host of the packet schedulers of `schedulers/`.
 //!
-//! - [`view`] — what a scheduler is shown;
-//! - [`choices`] — how it is asked, and how its choices are carried out;
-//! - [`carriers`] — which subflows have carried what;
+//! - [`view`] — input of a scheduler;
+//! - [`choices`] — calls of the scheduler, and its decisions;
+//! - [`carriers`] — subflows that have sent each packet;
 //! - [`memory`] — send buffers;
-//! - [`again`] — what is to be sent once more;
-//! - [`retransmission`], [`progress`] — when unmodified Linux sends once more what does not arrive;
+//! - [`again`] — reinjection;
+//! - [`retransmission`], [`progress`] — unmodified Linux's retransmission timer;
 //! - [`scheduling`] — the scheduler of a connection;
-//! - [`standing`] — when it need not be asked about a full window.
+//! - [`standing`] — cached decisions about a full window.
 
 mod again;
 pub(crate) mod carriers;

@@ -1,21 +1,21 @@
-//! The retransmission timer of a connection of unmodified Linux, and how its subflows fare. What it does is in
+//! The retransmission timer of a connection of unmodified Linux, and the progress of its subflows. Its actions are in
 //! [`retransmission`](super::retransmission).
 
 use crate::event_queue::NEVER;
 
-/// Expiries without anything on a subflow after which it is stale (`stale_loss_cnt`).
+/// Expiries without arrivals on a subflow after which it is stale (`stale_loss_cnt`).
 const STALE_AFTER: u32 = 4;
-/// Another subflow has to be better than this.
+/// An alternative subflow must have fewer expiries without arrivals than this.
 const ALTERNATIVE: u32 = 3;
-/// Where no subflow waits for anything (`TCP_RTO_MIN`).
+/// Timer if no subflow has a timer running (`TCP_RTO_MIN`).
 pub(super) const SHORTEST_NS: u64 = 200_000_000;
 
-/// How a subflow fares.
+/// Progress of a subflow.
 #[derive(Clone, Copy, Default)]
 struct Progress {
-    /// Expiries of the connection's timer, one after the other, at which the subflow was busy and nothing had come on it.
+    /// Consecutive expiries of the connection's timer at which the subflow was busy without arrivals.
     without: u32,
-    /// When something came on it last, as the first of these found it.
+    /// Latest arrival on it, at the first of these expiries.
     seen: u64,
     stale: bool,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Retransmission {
     /// [`NEVER`]: off.
     pub(super) deadline: u64,
     pub(super) interval: u64,
-    /// What had arrived when it was started.
+    /// Delivered data when it was started.
     pub(super) acknowledged: u32,
     subflows: [Progress; 8],
 }
@@ -35,33 +35,33 @@ impl Retransmission {
         Self { deadline: NEVER, interval: SHORTEST_NS, acknowledged: 0, subflows: [Progress::default(); 8] }
     }
 
-    /// A subflow begins, or begins anew.
+    /// Resets a subflow that begins or restarts.
     pub(super) fn forget(&mut self, index: usize) {
         self.subflows[index & 7] = Progress::default();
     }
 
-    /// No more is given to it. `last` is when something came on it last, as below.
+    /// It gets no more data. `last`: latest arrival on it.
     pub(super) fn is_stale(&self, index: usize, last: u64) -> bool {
         let own = &self.subflows[index & 7];
         own.stale && own.seen == last
     }
 
-    /// Something had come on it at the last expiry.
+    /// It had an arrival at the last expiry.
     pub(super) fn has_come(&self, index: usize) -> bool {
         self.subflows[index & 7].without == 0
     }
 
-    /// At the last two expiries or more, nothing had.
+    /// It had no arrivals at the last two expiries or more.
     pub(super) fn is_silent(&self, index: usize) -> bool {
         self.subflows[index & 7].without > 1
     }
 
-    /// Whether it may take what a stale one had.
+    /// Whether it may take a stale subflow's data.
     pub(super) fn is_alternative(&self, index: usize, last: u64) -> bool {
         !self.is_stale(index, last) && self.subflows[index & 7].without < ALTERNATIVE
     }
 
-    /// The timer has expired and a subflow is busy. Whether it is to become stale.
+    /// The timer has expired and a subflow is busy. Returns whether it becomes stale.
     pub(super) fn look_at(&mut self, index: usize, last: u64) -> bool {
         let own = &mut self.subflows[index & 7];
         if own.without > 0 && own.seen != last {

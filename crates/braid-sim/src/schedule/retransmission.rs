@@ -1,9 +1,9 @@
-//! The retransmission timer of a connection of unmodified Linux (`mptcp_retransmit_timer`), and which subflows it gives up.
+//! The retransmission timer of a connection of unmodified Linux (`mptcp_retransmit_timer`), and stale subflows.
 //!
-//! It expires when nothing new has arrived at the data level for as long as any subflow that works would wait for its own timer.
-//! Then a piece of what is missing goes to a subflow that has nothing else to do; the others are asked whether anything has come
-//! on them since the last time. One on which nothing has for five times is stale: no more is given to it before something comes,
-//! and all that has not arrived is sent once more.
+//! It expires when no new data has arrived at the data level for the longest RTO of a working subflow. An idle subflow
+//! then sends the oldest missing piece, and the others are checked for arrivals since the last expiry. A subflow
+//! without arrivals at five expiries is stale: it gets no more data until something arrives on it, and all missing data
+//! is sent again.
 
 use super::progress::SHORTEST_NS;
 use crate::connection::Connection;
@@ -12,8 +12,7 @@ use crate::network::Network;
 use crate::tcp::sender::{Phase, Sender};
 
 impl Connection {
-    /// How long the timer is to be from now on: until the latest timer of a subflow on which something came. Called whenever the
-    /// scheduler is asked.
+    /// Sets the timer's length: the latest timer of a subflow with arrivals. Called before each decision.
     pub(super) fn note_timeouts(&mut self, senders: &[Sender], now: u64) {
         let Some(timer) = &mut self.retransmission else { return };
         let own = |(index, sender): (usize, &Sender)| {
@@ -24,7 +23,7 @@ impl Connection {
         timer.interval = if longest > 0 { longest } else { SHORTEST_NS };
     }
 
-    /// Starts the timer anew when something has arrived, and if there is anything to wait for.
+    /// Restarts the timer when data has arrived, if any is outstanding.
     pub(super) fn restart_retransmission(&mut self, now: u64) {
         let Some(timer) = &mut self.retransmission else { return };
         if self.data.snd_una == self.data.snd_nxt {
@@ -69,7 +68,7 @@ impl Connection {
         }
     }
 
-    /// Whether another subflow may take what this one has.
+    /// Whether another subflow may take this one's data.
     fn has_alternative(&self, senders: &[Sender], index: usize) -> bool {
         let Some(timer) = &self.retransmission else { return false };
         senders.iter().enumerate().any(|(other, sender)| {
@@ -79,18 +78,18 @@ impl Connection {
         })
     }
 
-    /// All that has not arrived is to be sent once more, whoever has it.
+    /// Reinjects all missing data, whichever subflow has it.
     pub(super) fn send_all_again(&mut self) {
         self.data.reinject.clear();
         self.data.reinject.extend(self.data.snd_una..self.data.snd_nxt);
     }
 
-    /// The oldest piece of what was sent: an application's data lie in pieces of memory.
+    /// The oldest sent piece: an application's data lie in pieces of memory.
     pub(super) fn oldest_piece(&self) -> std::ops::Range<u32> {
         let packets = self.piece();
         let from = self.data.snd_una;
         let end = (from / packets + 1) * packets;
-        // What is to be sent again anyway counts as not sent.
+        // Data that will be reinjected anyway counts as not sent.
         let waits = self.data.reinject.iter().copied().find(|&dsn| dsn >= from).unwrap_or(u32::MAX);
         from..end.min(self.data.snd_nxt).min(waits)
     }

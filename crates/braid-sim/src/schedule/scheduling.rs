@@ -1,4 +1,4 @@
-//! The scheduler of a connection, and what it is shown.
+//! The scheduler of a connection, and its input.
 
 use braid_schedulers::layout::Paths;
 use braid_schedulers::{Chooser, Event, Spec};
@@ -8,11 +8,11 @@ use super::standing::Standing;
 /// The scheduler of a connection.
 pub(crate) struct Scheduling {
     pub(super) chooser: Chooser,
-    /// What it is shown; filled in before each event.
+    /// Its input, updated before each event.
     pub(super) paths: Paths,
-    /// It may do something about a full receive window or send buffer.
+    /// It handles a full receive window or send buffer.
     pub(super) asks_when_blocked: bool,
-    /// What it answered about that last.
+    /// Its last cached decision about that.
     pub(super) standing: Option<Standing>,
 }
 

@@ -1,23 +1,24 @@
-//! An answer about a full receive window or send buffer, and how long it stands: until then the scheduler need not be asked again.
+//! A cached decision about a full receive window or send buffer: the scheduler is not called again while it is valid.
 
 use braid_algorithms::layout::{MAX_SUBFLOWS, View};
 use braid_schedulers::layout::{Choice, choice_flags};
 
-/// What the answer was for, and what `BRAID_ONCE_PER_RTT` says of it.
+/// Input of the decision, and validity by `BRAID_ONCE_PER_RTT`.
 pub(super) struct Standing {
     /// The subflow that had room.
     index: usize,
     since_us: u64,
-    /// Who had carried the oldest segment.
+    /// Subflows that had sent the oldest segment.
     carriers: u32,
-    /// Of the subflow that had room, if it had not carried that: the answer stands for this srtt or more; 0: for none.
+    /// srtt of the subflow that had room, if it had not sent that segment: the decision is valid for this srtt or more;
+    /// 0: for none.
     srtt_us: u32,
-    /// Of each subflow.
+    /// Values of each subflow.
     cwnd_and_srtt_us: [(u32, u32); MAX_SUBFLOWS],
 }
 
 impl Standing {
-    /// `None`: the scheduler may do something else the next time.
+    /// `None`: the scheduler may decide differently next time.
     pub(super) fn new(
         choice: &Choice,
         view: &View,
@@ -34,7 +35,7 @@ impl Standing {
         })
     }
 
-    /// Whether nothing would be done now.
+    /// Whether the decision is still to do nothing.
     #[inline]
     pub(super) fn holds(&self, view: &View, index: usize, carriers: u32, now_us: u64) -> bool {
         if self.index != index {

@@ -1,4 +1,4 @@
-//! What a scheduler is shown.
+//! Input of a scheduler.
 
 use braid_algorithms::layout::{ca_state, subflow_flags};
 use braid_schedulers::layout::{Path, path_flags};
@@ -10,11 +10,11 @@ use crate::connection::Connection;
 use crate::network::Network;
 use crate::tcp::sender::{Phase, Sender};
 
-/// An application that always has more has filled a send buffer of so many windows, unless the scenario gives it another one.
+/// Default send buffer of a bulk sender, in windows.
 const WINDOWS_WRITTEN: u64 = 2;
 
 impl Scheduling {
-    /// Fills in everything but the segment in question, or only what every scheduler looks at.
+    /// Fills in everything but the segment, or only the fields that every scheduler uses.
     #[inline]
     pub(super) fn show(
         &mut self,
@@ -74,7 +74,7 @@ impl Scheduling {
         paths.unassigned = data.unassigned().min(room) * mss;
     }
 
-    /// Tells of a subflow that has joined, or of a new srtt.
+    /// Reports a subflow that has joined, or a new srtt.
     pub(super) fn tell(
         &mut self,
         event: Event,
@@ -92,7 +92,7 @@ impl Scheduling {
     }
 }
 
-/// What every scheduler looks at.
+/// Fields that every scheduler uses.
 #[inline]
 fn show_path(path: &mut Path, connection: &Connection, sender: &Sender, index: usize, flags: u32) {
     let view = connection.subflow(index);
@@ -125,7 +125,7 @@ impl Connection {
         self.tell(Event::Join, senders, index, network);
     }
 
-    /// A subflow has got an acknowledgement, and its srtt may be another one.
+    /// A subflow has got an acknowledgement, and its srtt may have changed.
     #[inline]
     pub(crate) fn note_rtt(&mut self, senders: &[Sender], index: usize, network: &Network) {
         let wants = self.scheduling.as_ref().is_some_and(|scheduling| scheduling.chooser.wants(Event::Rtt));

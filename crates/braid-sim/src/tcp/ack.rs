@@ -10,8 +10,8 @@ use crate::connection::Connection;
 use crate::network::Network;
 use crate::packet::{Packet, Sacks, flags};
 
-/// Transmission times from which RTT samples are taken, nanoseconds; 0: none, as nothing is sent before the handshake.
-/// Only of packets never retransmitted.
+/// Transmission times for RTT samples, nanoseconds; 0: none, since nothing is sent before the handshake. Only packets
+/// never retransmitted.
 #[derive(Clone, Copy, Default)]
 struct Samples {
     first_acknowledged: u64,
@@ -38,7 +38,7 @@ impl Sender {
         self.last_arrival = now;
         self.window = packet.window_end.saturating_sub(packet.dsn);
 
-        // What arrived, newest sample and all.
+        // Takes arrivals and the newest RTT sample.
         let mut samples = Samples::default();
         if packet.sack != Sacks::NONE {
             (info, samples) = self.take_sack(connection, network, packet.sack, prior_highest, info);
@@ -144,7 +144,7 @@ impl Sender {
         (info, samples)
     }
 
-    /// The receiver got a packet twice.
+    /// The receiver reported a duplicate.
     fn take_duplicate(&mut self, seq: u32, info: &mut AckInformation) {
         info.duplicate = true;
         info.delivered += 1;
@@ -222,8 +222,8 @@ impl Sender {
         }
     }
 
-    /// RTT: for the timeout the earliest packet acknowledged, for algorithm and minimum the latest one delivered, which
-    /// is returned; 0 if there is none.
+    /// RTT samples: for the timeout the earliest packet acknowledged; for the algorithm and the minimum the latest one
+    /// delivered, which is returned. 0 if there is none.
     #[inline]
     fn take_samples(
         &mut self,
@@ -262,7 +262,7 @@ impl Sender {
         rtt_us
     }
 
-    /// PRR or the algorithm, as the state demands (Linux `tcp_cong_control`); the algorithm is told of every ACK.
+    /// PRR or the algorithm, depending on the state (Linux `tcp_cong_control`); the algorithm gets every ACK.
     #[inline]
     fn control_window<const SAMPLES: bool>(
         &mut self,

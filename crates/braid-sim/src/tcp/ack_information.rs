@@ -1,10 +1,10 @@
-//! What one acknowledgement has told so far.
+//! Information from one acknowledgement.
 
-/// Passed by value to what is not always needed, so that it stays in registers where that is not.
+/// Passed by value to cold functions, so that it stays in registers elsewhere.
 #[derive(Clone, Copy, Default)]
 pub(super) struct AckInformation {
     pub(super) una_advanced: bool,
-    /// It carried a block that was not known yet.
+    /// It has a SACK block with new information.
     pub(super) sacked: bool,
     /// A packet never retransmitted, sent before the episode began, has arrived.
     pub(super) original_arrived: bool,

@@ -9,13 +9,13 @@ use crate::network::Network;
 /// Expiries after which a subflow gives up.
 const MAX_RTO_BACKOFFS: u32 = 15;
 
-/// What an expiry asks of the connection.
+/// Action for the connection after an expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expired {
     Nothing,
     /// Repeat the handshake's step.
     Opening(u32),
-    /// The subflow may have failed: offer its data to others.
+    /// The subflow may have failed: let others send its data.
     Timeout,
     /// New data was or may be sent.
     MayPush,
@@ -65,7 +65,7 @@ impl Sender {
                 self.send_new(connection, network, dsn);
                 self.probe = Some((self.board.snd_nxt, false));
             } else if self.board.get(last).state & segment::SACKED == 0 {
-                // A packet that has arrived is no probe.
+                // A packet that has arrived is not sent as a probe.
                 self.send_again(connection, network, last);
                 self.probe = Some((self.board.snd_nxt, true));
             }

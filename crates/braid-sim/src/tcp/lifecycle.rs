@@ -8,7 +8,7 @@ use crate::event_queue::NEVER;
 use crate::network::Network;
 
 impl Sender {
-    /// The handshake is done and took this long: the algorithm takes over.
+    /// The handshake is done after this time: the algorithm starts.
     pub(crate) fn establish(&mut self, connection: &mut Connection, network: &mut Network, rtt_us: u32) {
         let now_us = network.now_us();
         self.phase = Phase::Established;
@@ -22,8 +22,8 @@ impl Sender {
         view.srtt_us = self.rtt.srtt_us();
         view.min_rtt_us = minimum;
         view.last_rtt_us = rtt_us;
-        // RFC 6928: one packet if the opening had to be sent more than twice, unless the answer is to the first SYN
-        // (Linux `tcp_try_undo_spurious_syn`).
+        // RFC 6928: one packet if the SYN was sent more than twice, unless the answer is to the first SYN (Linux
+        // `tcp_try_undo_spurious_syn`).
         view.cwnd = if timeouts > 1 && !first_answered { 1 } else { self.setup.initial_window };
         view.ssthresh = self.setup.initial_ssthresh.unwrap_or(SSTHRESH_INFINITE);
         view.flags |= subflow_flags::ELIGIBLE | subflow_flags::SAME_ALGORITHM;

@@ -1,20 +1,20 @@
-//! One subflow's TCP, as Linux does it; the rules and their sources are listed in `docs/tcp-model.md`.
+//! One subflow's TCP, as in Linux; `docs/tcp-model.md` lists the rules and their sources.
 //!
-//! - [`scoreboard`] — what was sent and what became of it;
+//! - [`scoreboard`] — records of sent packets;
 //! - [`rtt`] — smoothed RTT, minimum RTT, retransmission timeout;
 //! - [`rack`] — which segments are lost (RFC 8985);
 //! - [`rate`] — delivery-rate samples;
-//! - [`sender`] — the sending end, and how it talks to its algorithm;
+//! - [`sender`] — the sending end, and its calls of the algorithm;
 //! - [`timer`] — its one timer: RTO, tail loss probe, reordering;
-//! - [`usage`] — whether window or application limits it;
+//! - [`usage`] — whether window or application is the limit;
 //! - [`transmit`] — new packets, retransmissions, pacing;
-//! - [`ack_information`] — what one acknowledgement has told;
+//! - [`ack_information`] — information from one acknowledgement;
 //! - [`state`] — congestion states, proportional rate reduction, undo;
 //! - [`ack`] — the order of work per acknowledgement;
 //! - [`expiry`] — what happens when the timer expires;
-//! - [`lifecycle`] — its beginning and end;
+//! - [`lifecycle`] — start and end of a subflow;
 //! - [`receiver`] — acknowledgements;
-//! - [`watch`] — what an observer may see of a sender.
+//! - [`watch`] — a sender's state for observers.
 
 mod ack;
 mod ack_information;

@@ -1,30 +1,30 @@
-//! Which segments are lost (RFC 8985; Linux `tcp_recovery.c`): those sent well before something that has arrived.
+//! Loss detection (RFC 8985; Linux `tcp_recovery.c`): segments sent well before a delivered one are lost.
 
 use super::scoreboard::Scoreboard;
 
-/// `reordering` starts here: the classic three duplicates.
+/// Initial `reordering`: the classic three duplicates.
 pub(crate) const REORDERING: u32 = 3;
 const REORDERING_MAX: u32 = 300;
-/// Recoveries for which a widened reordering window is kept.
+/// Recoveries for which a widened reordering window persists.
 const PERSIST: u8 = 16;
 
 /// State of loss detection.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    /// Transmission time and number of the most recently sent packet known to have arrived.
+    /// Transmission time and number of the most recently sent packet that has arrived.
     sent: u64,
     seq: u32,
     any: bool,
     /// Its RTT, nanoseconds.
     rtt_ns: u64,
-    /// Something arrived since losses were last looked for.
+    /// A packet arrived since the last loss detection.
     advanced: bool,
     steps: u32,
     persist: u8,
     duplicate_seen: bool,
     /// The reordering window is widened at most once per round.
     adapt_after: u32,
-    /// Something never retransmitted arrived behind something sent later.
+    /// A packet that was never retransmitted arrived after one sent later.
     pub(crate) reordering_seen: bool,
     /// Distance of reordering in packets.
     pub(crate) reordering: u32,
@@ -47,8 +47,7 @@ impl Rack {
         }
     }
 
-    /// A packet last sent at `sent` has arrived. `doubtful`: it had been retransmitted, and what arrived may be the
-    /// original.
+    /// A packet last sent at `sent` has arrived. `doubtful`: it was retransmitted, and the original may have arrived.
     #[inline]
     pub(crate) fn arrived(&mut self, now: u64, sent: u64, seq: u32, doubtful: bool, min_rtt_us: u32) {
         let rtt = now - sent;
@@ -68,18 +67,18 @@ impl Rack {
         self.reordering = self.reordering.max(highest - seq).min(REORDERING_MAX);
     }
 
-    /// When the most recently sent packet known to have arrived was sent.
+    /// Transmission time of the most recently sent packet that has arrived.
     #[cfg(test)]
     pub(crate) fn latest_sent(&self) -> u64 {
         self.sent
     }
 
-    /// The receiver reported a duplicate that was no probe.
+    /// The receiver reported a duplicate that was not a probe.
     pub(crate) fn duplicate(&mut self) {
         self.duplicate_seen |= self.reordering_seen;
     }
 
-    /// Once per acknowledgement: widen the window after a needless retransmission, narrow it again later.
+    /// Once per acknowledgement: widens the window after a needless retransmission, narrows it later.
     #[inline]
     pub(crate) fn adapt(&mut self, snd_una: u32, snd_nxt: u32) {
         if self.duplicate_seen {
@@ -99,7 +98,7 @@ impl Rack {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// An undo makes everything worth looking at again.
+    /// After an undo all packets are checked again.
     pub(crate) fn look_again(&mut self) {
         self.advanced = true;
     }
@@ -111,8 +110,8 @@ impl Rack {
         (u64::from(min_rtt_us) * 250 * u64::from(self.steps)).min(u64::from(srtt_us) * 1_000)
     }
 
-    /// Marks what is lost by now. Returns how many packets were marked, whether one of them was a retransmission, and
-    /// in how many nanoseconds the rest is to be looked at again.
+    /// Marks lost packets. Returns the number of marked packets, whether one was a retransmission, and the nanoseconds
+    /// until the next check.
     #[inline]
     pub(crate) fn detect(
         &mut self,
@@ -175,7 +174,7 @@ impl Rack {
         }
     }
 
-    /// After a timeout: whether a packet sent then is to be taken for lost too.
+    /// After a timeout: whether a packet sent at `sent` counts as lost, too.
     pub(crate) fn is_overdue(&self, now: u64, sent: u64) -> bool {
         sent + self.rtt_ns <= now
     }
@@ -186,6 +185,6 @@ impl Rack {
 pub(crate) struct Detected {
     pub(crate) marked: u32,
     pub(crate) retransmission: bool,
-    /// 0: nothing waits.
+    /// 0: no packet waits.
     pub(crate) wait_ns: u64,
 }

@@ -1,34 +1,34 @@
-//! Delivery-rate samples as Linux `tcp_rate.c` takes them (draft-cheng-iccrg-delivery-rate-estimation): how much was
-//! delivered between the transmission of a packet and its acknowledgement, and in what time.
+//! Delivery-rate samples as in Linux `tcp_rate.c` (draft-cheng-iccrg-delivery-rate-estimation): packets delivered
+//! between the transmission of a packet and its acknowledgement, and the time of that.
 //!
-//! What is called for every packet is cold: senders without rate samples are not to pay for them.
+//! Functions called for every packet are cold, so that senders without rate samples do not pay for them.
 
 use braid_algorithms::layout::{Event, event_flags};
 
 use crate::ring::Ring;
 
-/// What was known when a packet was last transmitted. Times are microseconds, as in the kernel.
+/// State at the latest transmission of a packet. Times are microseconds, as in the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     /// Packets delivered by then.
     delivered: u32,
-    /// When the latest of them was.
+    /// Time of the latest delivery.
     delivered_us: u64,
-    /// When the packet was sent that began the present flight: the latest one acknowledged by then.
+    /// Transmission time of the packet that began the present flight: the latest one acknowledged by then.
     flight_us: u64,
     application_limited: bool,
 }
 
-/// What samples are taken from. Only senders whose algorithm wants them have it.
+/// Sampling state. Only senders whose algorithm uses samples have it.
 #[derive(Debug)]
 pub(super) struct Rate {
     /// Of the packets from `snd_una` to `snd_nxt`.
     marks: Ring<Mark>,
     flight_us: u64,
     delivered_us: u64,
-    /// Until more than this is delivered, samples are of what the application sent, not of what the path carries.
+    /// Until more than this is delivered, samples are application-limited.
     limited_until: Option<u32>,
-    /// Of the packets that the present acknowledgement delivers, the one sent last.
+    /// The most recently sent packet that the present acknowledgement delivers.
     newest: Option<(u64, u32, Mark)>,
 }
 
@@ -75,7 +75,8 @@ impl Rate {
         self.marks.remove_below(snd_una);
     }
 
-    /// The application has nothing to send although the window has room: what is in flight shows that.
+    /// The application has nothing to send although the window has room: samples are application-limited until the
+    /// packets in flight are delivered.
     pub(super) fn limit(&mut self, delivered: u32, in_flight: u32) {
         self.limited_until = Some(delivered.wrapping_add(in_flight));
     }
@@ -84,7 +85,7 @@ impl Rate {
         self.limited_until.is_some()
     }
 
-    /// The event of an acknowledgement is complete but for the sample; `delivered` packets in all.
+    /// Adds the sample to the event of an acknowledgement; `delivered` packets in total.
     pub(super) fn sample(&mut self, now_us: u64, delivered: u32, min_rtt_us: u32, event: &mut Event) {
         if self.limited_until.is_some_and(|until| (delivered.wrapping_sub(until) as i32) > 0) {
             self.limited_until = None;
@@ -94,11 +95,11 @@ impl Rate {
         }
         let Some((sent, _, mark)) = self.newest.take() else { return };
         self.flight_us = sent / 1_000;
-        // With compressed acknowledgements the time to send can be the longer of the two.
+        // With compressed acknowledgements the send interval can be the longer one.
         let send_us = self.flight_us.saturating_sub(mark.flight_us);
         let acknowledge_us = now_us.saturating_sub(mark.delivered_us);
         let interval_us = send_us.max(acknowledge_us).min(u64::from(u32::MAX)) as u32;
-        // Shorter than the path: a packet retransmitted needlessly, whose original was acknowledged.
+        // Shorter than the minimum RTT: the original of a needless retransmission was acknowledged.
         if interval_us < min_rtt_us {
             return;
         }
@@ -153,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_sent_on_acknowledgements_is_measured_between_them() {
         let mut rate = flight();
-        // A packet per millisecond, each sent when the one of the flight before is acknowledged.
+        // A packet per millisecond, each sent when one of the previous flight is acknowledged.
         for seq in 0..20 {
             let (sent_ms, at_ms) = if seq < 10 { (1_000, 1_100 + seq) } else { (1_090 + seq, 1_190 + seq) };
             sample(&mut rate, u64::from(at_ms), seq + 1, &[(seq, u64::from(sent_ms))], 100_000);
@@ -171,7 +172,7 @@ mod tests {
         for seq in 1..5 {
             rate.sent(1_000_000 + 50_000 * u64::from(seq), seq, false, 0);
         }
-        // All held back until 1.21 s, then packet 5, sent when they came.
+        // All delayed until 1.21 s, then packet 5, sent at their arrival.
         let all: Vec<_> = (0..5).map(|seq| (seq, 1_000 + 50 * u64::from(seq))).collect();
         assert_eq!(values(&sample(&mut rate, 1_210, 5, &all, 10_000)), (5, 210_000, 0));
         rate.sent(1_210_000, 5, false, 5);
@@ -187,7 +188,7 @@ mod tests {
     fn of_several_packets_the_one_sent_last_counts() {
         let mut rate = flight();
         sample(&mut rate, 1_100, 1, &[(0, 1_000)], 100_000);
-        // Packet 1 was lost and leaves again when one had been delivered.
+        // Packet 1 was lost and is sent again after one delivery.
         rate.sent(1_150_000, 1, false, 1);
         let event = sample(&mut rate, 1_260, 11, &[(2, 1_000), (1, 1_150), (9, 1_000)], 100_000);
         assert_eq!(values(&event), (10, 160_000, 1));
@@ -217,7 +218,7 @@ mod tests {
             assert!(!limited(&event), "packet {seq} was sent before");
             assert!(rate.is_limited());
         }
-        // The eleventh delivery is more than was in flight then: from here on nothing is limited, but packet 10 was.
+        // The eleventh delivery exceeds the packets in flight then: later samples are not limited, but packet 10's is.
         assert!(limited(&sample(&mut rate, 1_200, 11, &[(10, 1_100)], 0)));
         assert!(!rate.is_limited());
     }

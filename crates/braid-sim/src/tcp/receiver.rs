@@ -1,4 +1,4 @@
-//! The receiving end of a subflow: when to acknowledge, and what to say (RFC 5681, 2018, 2883, 3168, 7323).
+//! The receiving end of a subflow: time and content of acknowledgements (RFC 5681, 2018, 2883, 3168, 7323).
 
 use std::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use crate::network::Network;
 use crate::packet::{MAX_BLOCKS, Packet, Sack, Sacks, flags};
 use crate::ranges::Ranges;
 
-/// A lone packet is acknowledged after this long, nanoseconds.
+/// Delay of the acknowledgement of a lone packet, nanoseconds.
 const DELAYED_ACK_NS: u64 = 40_000_000;
-/// Acknowledgements sent at once at the start and after a pause.
+/// Immediate acknowledgements at the start and after a pause.
 const QUICK_ACKS: u32 = 16;
-/// Linux opens the window by two packets per packet, from the part of the receive buffer that it takes for payload before
-/// it has seen a packet to what it assumes then (64 and 79 of 128 of its memory, `tcp_scaling_ratio`, with packets of
-/// 1500 bytes), and acknowledges each packet meanwhile: so many per packet of the buffer.
+/// Linux opens the window by two packets per packet, from the payload share of the receive buffer assumed before the
+/// first packet to that assumed afterwards (64 and 79 of 128, `tcp_scaling_ratio`, packets of 1500 bytes), and
+/// acknowledges each packet until then. This is the number of packets per packet of buffer.
 const OPENING: (u64, u64) = (79 - 64, 128);
-/// Blocks remembered; what no longer fits an acknowledgement is reported in later ones.
+/// Remembered blocks; blocks that do not fit an acknowledgement are reported in later ones.
 const RECENT: usize = 4;
 
-/// What the receiving end needs to know once.
+/// Constants of the receiving end.
 pub(crate) struct Setup {
     /// Number of the subflow.
     pub(crate) subflow: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Setup {
     pub(crate) hop: u32,
     /// Bytes of an acknowledgement without blocks.
     pub(crate) ack_size: u16,
-    /// Blocks that fit: 3, or 1 where MPTCP's options take the room.
+    /// Maximum of blocks: 3, or 1 with MPTCP's options.
     pub(crate) max_blocks: u8,
     /// Whether the data level has numbers of its own.
     pub(crate) multipath: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Setup {
     pub(crate) delayed_ack: bool,
     /// Receive buffer, packets; `None`: it is autotuned.
     pub(crate) buffer: Option<u64>,
-    /// Whether each mark is echoed for itself (RFC 8257).
+    /// Whether each mark is echoed (RFC 8257).
     pub(crate) accurate_ecn: bool,
     /// Whether one-way delays are reported.
     pub(crate) reports_delay: bool,
@@ -58,26 +58,26 @@ pub(crate) struct Receiver {
     acknowledged: u32,
     out_of_order: Ranges,
     held: u32,
-    /// MPTCP: what has arrived beyond the first gap, from the packet after that on; `None`: not yet.
+    /// MPTCP: packets beyond the first gap, from the one after it; `None`: not arrived.
     waiting: VecDeque<Option<Waiting>>,
-    /// One packet number inside each of the blocks reported lately, latest first.
+    /// One packet number inside each recently reported block, latest first.
     recent: [u32; RECENT],
     n_recent: usize,
-    /// The timestamp to echo: that of the packet which last advanced what is acknowledged.
+    /// The timestamp to echo: of the packet that last advanced the cumulative acknowledgement.
     timestamp: u32,
     unacknowledged: u32,
     quick_acks: u32,
-    /// Packets during which the window still opens; of a buffer that is autotuned, all.
+    /// Packets until the window is fully open; unlimited with autotuning.
     opening: u32,
-    /// A pause longer than this makes the next packets be acknowledged at once.
+    /// After a longer pause the next packets are acknowledged at once.
     pause_ns: u64,
     last_data: u64,
-    /// A congestion mark was seen and the sender has not yet said that it reduced; or, if each is echoed for itself, the
-    /// latest packet was marked.
+    /// A congestion mark arrived and the sender has not answered with CWR yet; with accurate ECN: the latest packet was
+    /// marked.
     echo: bool,
-    /// How long the latest packet took, microseconds.
+    /// One-way delay of the latest packet, microseconds.
     one_way_us: u32,
-    /// When the delayed acknowledgement is due; [`NEVER`]: none is.
+    /// Time of the delayed acknowledgement; [`NEVER`]: none.
     pub(crate) due: u64,
     /// Entry in the event queue; [`NEVER`]: none.
     pub(crate) planned: u64,
@@ -86,7 +86,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// What is sent from now on takes the route that begins at this hop.
+    /// Packets sent from now on take the route that begins at this hop.
     pub(crate) fn set_route(&mut self, hop: u32) {
         self.setup.hop = hop;
     }
@@ -121,13 +121,13 @@ impl Receiver {
         }
     }
 
-    /// Its end of the handshake is done: its own retransmission timeout is known, which defines a pause.
+    /// The handshake is done: its RTO is known, which defines a pause.
     pub(crate) fn established(&mut self, now: u64, rto_ns: u64) {
         self.pause_ns = rto_ns;
         self.last_data = now;
     }
 
-    /// How many different packets have come.
+    /// Number of different packets that arrived.
     #[cfg(test)]
     pub(crate) fn distinct(&self) -> u32 {
         self.rcv_nxt + self.held
@@ -146,7 +146,7 @@ impl Receiver {
         if self.setup.accurate_ecn {
             let marked = packet.flags & flags::CE != 0;
             if marked != self.echo {
-                // What was not acknowledged yet was not marked, or was, as this one is not.
+                // The marking of earlier unacknowledged packets differs from this one's.
                 if self.unacknowledged > 0 {
                     self.acknowledge(None, data, network);
                 }
@@ -225,7 +225,7 @@ impl Receiver {
         }
     }
 
-    /// MPTCP: the data level gets what its subflow has in order, and no more (Linux `mptcp_subflow_data_available`).
+    /// MPTCP: stores a packet until it is in order on its subflow (Linux `mptcp_subflow_data_available`).
     #[cold]
     fn keep(&mut self, seq: u32, dsn: u32, arrived: u64) {
         if self.setup.multipath {
@@ -240,7 +240,7 @@ impl Receiver {
     /// MPTCP: a gap was filled.
     #[cold]
     fn pass_up(&mut self, data: &mut DataLevel, now: u64) {
-        // The place of the next gap goes, too.
+        // Also removes the entry of the next gap.
         while let Some(Some(Waiting { dsn, arrived })) = self.waiting.pop_front() {
             data.receive(dsn, arrived, now);
         }
@@ -323,7 +323,7 @@ impl Receiver {
         let mut kept = 0;
         for at in 0..self.n_recent {
             let seq = self.recent[at];
-            // What has been acknowledged cumulatively is no longer in the set.
+            // Cumulatively acknowledged packets are no longer in the set.
             if let Some(block) = self.out_of_order.containing(seq) {
                 self.recent[kept] = seq;
                 kept += 1;

@@ -6,7 +6,7 @@ const RTTVAR_FLOOR_US: u32 = 200_000;
 const RTO_MAX_US: u32 = 120_000_000;
 /// Timeout before the first sample, microseconds.
 const RTO_INITIAL_US: u32 = 1_000_000;
-/// The minimum is taken over this long, microseconds.
+/// Window of the minimum, microseconds.
 const MIN_RTT_WINDOW_US: u64 = 300_000_000;
 
 /// Estimator of one subflow.
@@ -16,7 +16,7 @@ pub(crate) struct Rtt {
     srtt8: u32,
     /// Four times the mean deviation, microseconds.
     mdev4: u32,
-    /// Largest `mdev4` of this round, not under the floor.
+    /// Largest `mdev4` of this round, at least the floor.
     largest4: u32,
     /// The variance term: rises at once, falls by a quarter of the difference per round.
     rttvar4: u32,
@@ -48,7 +48,7 @@ impl Rtt {
         self.srtt8 >> 3
     }
 
-    /// RTTVAR of RFC 6298, and Linux's slow maximum of four times that, not under its floor, microseconds.
+    /// RTTVAR of RFC 6298, and Linux's slow maximum of four times that, at least the floor, microseconds.
     pub(crate) fn variation_us(&self) -> (u32, u32) {
         (self.mdev4 >> 2, self.rttvar4)
     }
@@ -121,12 +121,12 @@ impl Rtt {
 
 /// Smallest value of the last 300 s in constant space: the best, and the best since each of the two before.
 ///
-/// Values are forgotten in thirds of the window, so the result may be up to a third too old, never too small.
+/// Values expire in thirds of the window, so the result may be up to a third too old, never too small.
 #[derive(Clone, Copy, Debug, Default)]
 struct WindowedMinimum {
-    /// (time, value), ascending in both; value 0: nothing yet.
+    /// (time, value), ascending in both; value 0: unset.
     best: [(u64, u32); 3],
-    /// Until before then nothing is forgotten.
+    /// Until then no value expires.
     stands_until: u64,
 }
 

@@ -1,7 +1,7 @@
-//! What was sent and what became of it.
+//! Records of sent packets.
 //!
-//! Nothing here grows with the window: packets are found by their number, selectively acknowledged ones are ranges,
-//! those waiting for a retransmission are a sorted queue, and the order of transmission is a list through the records.
+//! No operation scales with the window: packets are found by number, selectively acknowledged ones are ranges, those
+//! awaiting retransmission are a sorted queue, and the order of transmission is a list through the records.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) mod segment {
     /// Selectively acknowledged.
     pub(crate) const SACKED: u8 = 1;
-    /// Marked lost; with `RETRANS` its retransmission is under way.
+    /// Marked lost; with `RETRANS` its retransmission is in flight.
     pub(crate) const LOST: u8 = 2;
     /// A retransmission is believed to be in flight.
     pub(crate) const RETRANS: u8 = 4;
@@ -31,7 +31,7 @@ pub(crate) struct Segment {
     pub(crate) sent: u64,
     /// Its number on the connection.
     pub(crate) dsn: u32,
-    /// Neighbours in order of transmission; only for packets neither acknowledged nor waiting for a retransmission.
+    /// Neighbours in order of transmission; only for packets that are neither acknowledged nor awaiting retransmission.
     older: u32,
     newer: u32,
     /// See [`segment`].
@@ -46,17 +46,17 @@ pub(crate) struct Scoreboard {
     pub(crate) sacked_out: u32,
     pub(crate) lost_out: u32,
     pub(crate) retrans_out: u32,
-    /// Packets believed to be in the network (the pipe of RFC 6675): sent and not acknowledged, and `retrans_out`, without
-    /// `sacked_out` and `lost_out`. Kept, as it is asked for several times per acknowledgement.
+    /// Packets believed to be in the network (the pipe of RFC 6675): sent and not acknowledged, plus `retrans_out`,
+    /// minus `sacked_out` and `lost_out`. Cached: used several times per acknowledgement.
     in_flight: u32,
     sacked: Ranges,
     /// Marked lost, ascending; may hold packets that have been acknowledged or retransmitted since.
     to_retransmit: VecDeque<u32>,
     oldest: u32,
     newest: u32,
-    /// No packet of this number or a higher one was ever marked, so they are in order of transmission.
+    /// From this number on no packet was ever marked, so they are in order of transmission.
     unmarked_from: u32,
-    /// Packets marked lost, if somebody wants to know.
+    /// Packets marked lost, if an observer wants them.
     pub(crate) losses: Option<Vec<u32>>,
 }
 
@@ -146,8 +146,8 @@ impl Scoreboard {
         self.append(seq);
     }
 
-    /// Acknowledges `[snd_una, ack)` cumulatively at once and returns when the first and the last of them were sent, if
-    /// none was ever marked: the ordinary case.
+    /// Acknowledges `[snd_una, ack)` cumulatively and returns the transmission times of the first and the last, if none
+    /// was ever marked: the ordinary case.
     #[inline]
     pub(crate) fn acknowledge_unmarked(&mut self, ack: u32) -> Option<(u64, u64)> {
         if self.snd_una < self.unmarked_from {
@@ -182,7 +182,7 @@ impl Scoreboard {
         record
     }
 
-    /// After a cumulative acknowledgement: forgets what lies below it.
+    /// After a cumulative acknowledgement: removes entries below it.
     #[inline]
     pub(crate) fn trim(&mut self) {
         if !self.sacked.is_empty() {
@@ -190,8 +190,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks `[start, end)` selectively acknowledged, calling `fresh` with the number and the former record of each
-    /// packet that was not yet, in ascending order.
+    /// Marks `[start, end)` selectively acknowledged. Calls `fresh` with the number and the previous record of each
+    /// newly acknowledged packet, in ascending order.
     pub(crate) fn acknowledge_range(&mut self, start: u32, end: u32, mut fresh: impl FnMut(u32, &Segment)) {
         let (start, end) = (start.max(self.snd_una), end.min(self.snd_nxt));
         if start >= end {
@@ -212,7 +212,7 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
-    /// Takes a packet that has arrived out of the counters and the transmission order.
+    /// Removes a packet that has arrived from the counters and the transmission order.
     #[inline]
     fn clear_loss_marks(&mut self, seq: u32) {
         let state = self.get(seq).state;
@@ -229,8 +229,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a packet lost that is neither acknowledged nor already waiting for a retransmission. Returns whether it
-    /// was a retransmission that was lost.
+    /// Marks a packet lost that is neither acknowledged nor awaiting retransmission. Returns whether a retransmission
+    /// was lost.
     pub(crate) fn mark_lost(&mut self, seq: u32) -> bool {
         if let Some(losses) = &mut self.losses {
             losses.push(seq);
@@ -255,7 +255,7 @@ impl Scoreboard {
         retransmission
     }
 
-    /// The lowest packet that waits for a retransmission.
+    /// The lowest packet awaiting retransmission.
     pub(crate) fn next_to_retransmit(&mut self) -> Option<u32> {
         while let Some(&seq) = self.to_retransmit.front() {
             if seq >= self.snd_una {
@@ -283,7 +283,7 @@ impl Scoreboard {
             }
         }
         if self.lost_out > 0 {
-            // Retransmissions under way: no longer repairs of a loss.
+            // Retransmissions in flight: no longer repairs of a loss.
             for seq in self.snd_una..self.snd_nxt {
                 let record = self.get_mut(seq);
                 if record.state & segment::LOST != 0 {
@@ -297,13 +297,13 @@ impl Scoreboard {
         self.to_retransmit.clear();
     }
 
-    /// The packet transmitted longest ago that is neither acknowledged nor waiting for a retransmission.
+    /// The packet transmitted longest ago that is neither acknowledged nor awaiting retransmission.
     #[inline]
     pub(crate) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
-    /// The one transmitted next after `seq`.
+    /// The packet transmitted next after `seq`.
     #[inline]
     pub(crate) fn newer(&self, seq: u32) -> Option<u32> {
         let newer = self.get(seq).newer;
@@ -336,7 +336,7 @@ impl Scoreboard {
         }
     }
 
-    /// Puts a packet back into the order of transmission. Rare, so a walk from the newest end will do.
+    /// Puts a packet back into the order of transmission. Rare, so it walks from the newest end.
     fn insert_by_time(&mut self, seq: u32) {
         let key = (self.get(seq).sent, seq);
         let mut newer = NONE;
@@ -367,7 +367,7 @@ mod tests {
     use proptest::prelude::*;
 
     impl Scoreboard {
-        /// Recomputes everything that is kept incrementally.
+        /// Recomputes all cached values.
         fn check(&self) {
             let all: Vec<_> = (self.snd_una..self.snd_nxt).map(|seq| (seq, *self.get(seq))).collect();
             let count = |bit| all.iter().filter(|(_, record)| record.state & bit != 0).count() as u32;

@@ -1,4 +1,4 @@
-//! The sending end of a subflow: what it consists of, and how it talks to its algorithm.
+//! The sending end of a subflow: its state, and its calls of the algorithm.
 
 use braid_algorithms::layout::{Event, event_type};
 use braid_algorithms::{Algorithm, Controller};
@@ -17,15 +17,15 @@ use crate::network::Network;
 pub(crate) enum Phase {
     /// Not opened yet.
     Idle,
-    /// Handshake under way: its step.
+    /// Handshake in progress: its step.
     Opening(u32),
     /// May send.
     Established,
-    /// Over; packets still under way are ignored.
+    /// Over; packets still in flight are ignored.
     Closed,
 }
 
-/// What the sending end needs to know once.
+/// Constants of the sending end.
 pub(crate) struct Setup {
     /// Number of the subflow in the run.
     pub(crate) subflow: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Setup {
     pub(crate) initial_ssthresh: Option<u32>,
 }
 
-/// What the four measures of a subflow are derived from.
+/// Counters behind the four measures of a subflow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) packets_sent: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Counts {
     pub(crate) undos: u64,
     pub(crate) rtt_sum_us: u64,
     pub(crate) rtt_samples: u64,
-    /// Sum of the differences between each RTT sample and the one before.
+    /// Sum of the differences between successive RTT samples.
     pub(crate) rtt_steps_us: u64,
     pub(crate) cwnd_integral: u64,
     /// Time up to which the integral is complete.
@@ -74,7 +74,7 @@ pub(crate) struct Sender {
     pub(super) rtt: Rtt,
     pub(super) rack: Rack,
     pub(super) controller: Controller,
-    /// Of an algorithm that wants rate samples.
+    /// Present if the algorithm wants rate samples.
     pub(super) rate: Option<Box<Rate>>,
 
     // Congestion state (state.rs).
@@ -82,7 +82,7 @@ pub(crate) struct Sender {
     pub(super) prr_delivered: u32,
     pub(super) prr_out: u32,
     pub(super) prior_cwnd: u32,
-    /// ssthresh to restore on undo; 0: there is nothing to restore.
+    /// ssthresh to restore on undo; 0: none.
     pub(super) prior_ssthresh: u32,
     pub(super) undo_marker: Option<u32>,
     /// Retransmissions not yet reported as duplicates; `None`: none was made.
@@ -92,9 +92,9 @@ pub(crate) struct Sender {
     pub(super) frto: bool,
     /// Expiries since the last advance of `snd_una`.
     pub(crate) rto_backoffs: u32,
-    /// Say CWR on the next new packet.
+    /// Set CWR on the next new packet.
     pub(super) send_cwr: bool,
-    /// The latest packet that said it.
+    /// The latest packet with CWR.
     pub(super) cwr_sent: Option<u32>,
     /// Retransmissions are allowed now.
     pub(super) repair: bool,
@@ -109,29 +109,29 @@ pub(crate) struct Sender {
 
     // Timers (timers.rs).
     pub(super) timer: Timer,
-    /// [`NEVER`]: off.
+    /// Time of expiry; [`NEVER`]: off.
     pub(super) deadline: u64,
     /// Delivery rates are sampled or packets are paced.
     pub(super) is_rate_based: bool,
-    /// Established, and pacing does not hold the next packet back.
+    /// Established, and pacing does not delay the next packet.
     pub(super) may_send: bool,
-    /// Until when it does; [`NEVER`]: it does not.
+    /// End of the pacing delay; [`NEVER`]: none.
     pub(super) held_until: u64,
     /// Earliest time of the next packet, if paced.
     pub(super) next_send: u64,
     /// Entry in the event queue; [`NEVER`]: none.
     pub(crate) planned: u64,
-    /// Tail loss probe: what was next when it was sent, and whether it was a retransmission.
+    /// Tail loss probe: `snd_nxt` when it was sent, and whether it was a retransmission.
     pub(super) probe: Option<(u32, bool)>,
-    /// Nothing has arrived since the last timeout: the scheduler leaves the subflow alone.
+    /// No arrival since the last timeout: the scheduler skips the subflow.
     pub(crate) potentially_failed: bool,
-    /// Packets that its receiver's latest acknowledgement lets it have under way.
+    /// Packets that its receiver's latest acknowledgement allows in flight.
     pub(crate) window: u32,
-    /// When an acknowledgement came last.
+    /// Time of the latest acknowledgement.
     pub(crate) last_arrival: u64,
 
     pub(crate) counts: Counts,
-    /// What the algorithm said of shared bottlenecks, from when the subflow was established.
+    /// The algorithm's labels of shared bottlenecks, since the subflow was established.
     pub(crate) verdicts: Vec<VerdictChange>,
 }
 
@@ -186,12 +186,12 @@ impl Sender {
         self.rtt.rto_ns()
     }
 
-    /// Lets the algorithm know; it answers in the view.
+    /// Calls the algorithm; it answers in the view.
     pub(super) fn deliver(&mut self, connection: &mut Connection, network: &Network, event: Event) {
         self.deliver_now(connection, network, event);
     }
 
-    /// As [`Self::deliver`], part of the loop of events.
+    /// As [`Self::deliver`], part of the event loop.
     #[allow(clippy::inline_always, reason = "once per acknowledgement")]
     #[inline(always)]
     pub(super) fn deliver_now(&mut self, connection: &mut Connection, network: &Network, mut event: Event) {
@@ -234,7 +234,7 @@ impl Sender {
         self.integrate(old, now);
     }
 
-    /// The connection's scheduler makes the window smaller, and ssthresh if it is not 0. False if the algorithm owns both.
+    /// The connection's scheduler reduces the window, and ssthresh if it is not 0. False if the algorithm owns both.
     pub(crate) fn penalise(
         &mut self,
         connection: &mut Connection,
@@ -253,7 +253,7 @@ impl Sender {
         true
     }
 
-    /// RTT variation of RFC 6298, and as Linux keeps it, microseconds.
+    /// RTT variation by RFC 6298 and by Linux, microseconds.
     pub(crate) fn rtt_variation_us(&self) -> (u32, u32) {
         self.rtt.variation_us()
     }
@@ -268,7 +268,7 @@ impl Sender {
         self.board.in_flight()
     }
 
-    /// Room for new data: whether a packet may be sent now, as far as this subflow is concerned.
+    /// Room for new data: whether this subflow may send a packet now.
     #[inline]
     pub(crate) fn has_room(&self, connection: &Connection) -> bool {
         self.may_send && self.board.in_flight() < connection.subflow(self.setup.index).cwnd
@@ -280,7 +280,7 @@ impl Sender {
         self.phase == Phase::Established && !self.potentially_failed
     }
 
-    /// cwnd is the algorithm's in every state.
+    /// Whether the algorithm sets cwnd in every state.
     pub(super) fn owns_cwnd(&self) -> bool {
         self.controller.flags() & Algorithm::OWNS_CWND != 0
     }

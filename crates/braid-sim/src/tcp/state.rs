@@ -20,7 +20,7 @@ impl Sender {
         connection.subflow_mut(self.setup.index).ca_state = state;
     }
 
-    /// Something about this acknowledgement is out of the ordinary, or has been before.
+    /// Handles an acknowledgement while anything is unusual, or was before.
     pub(super) fn fastretrans_alert(
         &mut self,
         connection: &mut Connection,
@@ -178,7 +178,7 @@ impl Sender {
         );
     }
 
-    /// ssthresh to go back to if the episode turns out to be spurious.
+    /// ssthresh to restore if the episode turns out to be spurious.
     fn current_ssthresh(&self, connection: &Connection) -> u32 {
         let view = connection.subflow(self.setup.index);
         if view.ca_state == ca_state::CWR || view.ca_state == ca_state::RECOVERY {
@@ -240,7 +240,7 @@ impl Sender {
             self.prior_ssthresh = self.current_ssthresh(connection);
             self.prior_cwnd = connection.subflow(self.setup.index).cwnd;
         }
-        // An algorithm that owns cwnd is told of every timeout.
+        // An algorithm that owns cwnd gets every timeout.
         if begins || self.owns_cwnd() {
             self.ask_ssthresh(connection, network, cause::RTO);
         }
@@ -261,7 +261,7 @@ impl Sender {
         self.counts.timeouts += 1;
     }
 
-    /// The head always; of the others what RACK would give up by now.
+    /// Marks the head, and all packets that RACK would mark by now.
     fn mark_lost_after_timeout(&mut self, connection: &mut Connection, now: u64) {
         let mut marked = 0;
         let head = self.board.snd_una;
@@ -292,7 +292,7 @@ impl Sender {
             return;
         }
         if self.frto {
-            // RFC 5682 step 3b: something sent before the timeout and never since has arrived.
+            // RFC 5682 step 3b: a packet sent before the timeout and not since has arrived.
             if info.original_arrived && self.undo_loss(connection, network, info, true) {
                 return;
             }
@@ -304,7 +304,7 @@ impl Sender {
             } else if info.una_advanced && !recovered {
                 self.recovery_point = self.board.snd_nxt;
                 if connection.has_new_data(self.setup.index) {
-                    // Step 2b: new data instead of retransmissions, to tell the two apart.
+                    // Step 2b: sends new data instead of retransmissions, to distinguish the two.
                     return;
                 }
                 self.frto = false;
@@ -352,7 +352,7 @@ impl Sender {
         self.tell_recovered(connection, network, cause::UNDO);
     }
 
-    /// All data of the episode is acknowledged. Returns whether it was undone.
+    /// All data of the episode is acknowledged. Returns whether the episode was undone.
     fn undo_recovery(
         &mut self,
         connection: &mut Connection,
@@ -385,7 +385,7 @@ impl Sender {
         true
     }
 
-    /// Part of the episode is acknowledged, and by the original. Returns whether to wait for what is still in flight.
+    /// Part of the episode is acknowledged, by the original. Returns whether to wait for packets still in flight.
     fn undo_partial(
         &mut self,
         connection: &mut Connection,

@@ -1,5 +1,4 @@
-//! One sender against hand-written acknowledgements: the vectors of the literature, and the corners of the state
-//! machine.
+//! One sender against hand-written acknowledgements: vectors of the literature, and corner cases of the state machine.
 
 use braid_algorithms::layout::{Subflow, ca_state};
 use braid_algorithms::{Controller, Spec};
@@ -14,7 +13,7 @@ use crate::packet::{Packet, Sack, Sacks, flags};
 
 const MS: u64 = 1_000_000;
 
-/// A sender whose packets go nowhere until a test acknowledges them.
+/// A sender whose packets are acknowledged by the test only.
 struct Bench {
     connection: Connection,
     senders: [Sender; 1],
@@ -22,7 +21,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// An established flow with a measured RTT and this window, in congestion avoidance.
+    /// An established flow with this RTT and window, in congestion avoidance.
     fn new(cc: &str, rtt_ms: u64, cwnd: u32) -> Self {
         let model = model::Connection {
             name: "tcp0".into(),
@@ -126,7 +125,7 @@ impl Bench {
     fn packets(&mut self) -> Vec<Packet> {
         let mut packets = Vec::new();
         let now = self.network.now;
-        // The link is fast and short, but not infinitely so.
+        // The link is fast and short, but not instantaneous.
         while let Some((time, 1)) = self.network.events.peek() {
             self.network.now = time;
             packets.extend(self.network.arrive(0));
@@ -135,7 +134,7 @@ impl Bench {
         packets
     }
 
-    /// An acknowledgement arrives; returns what is sent in answer.
+    /// An acknowledgement arrives; returns the packets sent in response.
     fn receive(
         &mut self,
         ack: u32,
@@ -172,7 +171,7 @@ impl Bench {
         self.receive(ack, blocks, false, 0, echo)
     }
 
-    /// The timer expires; returns what is sent.
+    /// The timer expires; returns the packets sent.
     fn expire(&mut self) -> Vec<u32> {
         self.network.now = self.sender().deadline();
         assert_ne!(self.network.now, NEVER, "a timer runs");
@@ -319,7 +318,7 @@ fn an_idle_second_halves_the_window_once_per_timeout_down_to_the_initial_one() {
     let mut bench = Bench::new("reno", 100, 80);
     bench.connection.data.set_window_end(80);
     bench.ack(80);
-    // ack() opened the window again; close it and let the flow fall silent.
+    // ack() opened the window again; closes it and lets the flow become idle.
     let sent = bench.connection.data.snd_nxt;
     bench.connection.data.set_window_end(sent);
     bench.network.now += 100 * MS;
@@ -422,7 +421,7 @@ fn a_lost_retransmission_is_found_and_sent_again_without_a_timeout() {
     for count in 1..=5 {
         bench.sack(0, &[(1, 1 + count)]);
     }
-    // What was sent after the retransmission arrives, the retransmission does not.
+    // Packets sent after the retransmission arrive, the retransmission does not.
     for count in 6..=19 {
         bench.sack(0, &[(1, 1 + count)]);
     }
@@ -442,7 +441,8 @@ fn a_timeout_that_was_only_a_delay_is_undone_by_frto() {
     assert_eq!(bench.expire(), [0]);
     bench.connection.data.set_window_end(u32::MAX);
     bench.network.now += 10 * MS;
-    // Originals arrive late, without timestamps old enough to tell (echo = now): new data is sent instead of repairs.
+    // Originals arrive late, without timestamps old enough to identify them (echo = now): new data is sent instead of
+    // repairs.
     let echo = bench.network.timestamp();
     let sent = bench.receive(1, &[], false, 0, echo);
     assert!(sent.iter().all(|&seq| seq >= 20), "{sent:?}");
@@ -485,7 +485,7 @@ fn a_rate_based_algorithm_sends_packet_by_packet_at_its_pacing_rate() {
     bench.network.now = acknowledged;
     assert_eq!(bench.ack(10), [10], "the others have to wait");
     let gap = 1448 * 1_000_000_000 / bench.view().pacing_rate;
-    // Late since long: half a gap of it is made up for.
+    // Late for a long time: half a gap is made up for.
     assert_eq!(bench.sender().deadline(), acknowledged + gap - gap / 2);
     for packet in 11..20 {
         let due = bench.sender().deadline();
@@ -502,7 +502,7 @@ fn an_algorithm_that_owns_cwnd_is_not_reduced_but_told_of_every_timeout() {
     bench.ack(2);
     bench.sack(2, &[(5, 10)]);
     assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
-    // Packet conservation: what is in flight and what was delivered, not PRR's way to ssthresh.
+    // Packet conservation: packets in flight plus those delivered, instead of PRR's way to ssthresh.
     assert_eq!(bench.view().cwnd, bench.sender().in_flight() + 5);
     assert_eq!(bench.view().ssthresh, 10, "as the test set it");
     while bench.sender().timer != Timer::Retransmission {
@@ -537,7 +537,7 @@ fn a_sack_of_a_packet_sent_after_the_head_was_last_sent_leaves_the_timer_alone()
     let new = bench.sack(0, &[(1, 20)]).into_iter().max().unwrap();
     let deadline = bench.sender().deadline();
     bench.network.now += 100 * MS;
-    // The head is lost again, but pacing holds it back: its retransmission would restart the timer, too.
+    // The head is lost again, but pacing delays it: its retransmission would restart the timer, too.
     bench.senders[0].may_send = false;
     bench.sack(0, &[(1, new + 1)]);
     assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
@@ -545,8 +545,8 @@ fn a_sack_of_a_packet_sent_after_the_head_was_last_sent_leaves_the_timer_alone()
     assert_eq!(bench.sender().deadline(), deadline);
 }
 
-/// Packet 0 is retransmitted, and its ACK echoes a timestamp this far from that of the retransmission.
-/// Returns whether RACK takes the retransmission for delivered.
+/// Packet 0 is retransmitted, and its ACK echoes a timestamp this far from the retransmission's. Returns whether RACK
+/// takes the retransmission for delivered.
 fn rack_advances_after_echo(offset_us: i32) -> bool {
     let mut bench = Bench::new("reno", 100, 20);
     for end in 3..=8 {
@@ -571,7 +571,7 @@ fn rack_takes_an_arrival_for_the_retransmission_only_if_the_echoed_timestamp_is_
     assert!(!rack_advances_after_echo(-1));
 }
 
-/// The window after a handshake whose SYN was sent at 0, 1, 2, 3 and 4 s and answered to the given one.
+/// The window after a handshake whose SYN was sent at 0, 1, 2, 3 and 4 s; the answer is to the given one.
 fn window_after_answer_to(syn_s: u64) -> u32 {
     let mut bench = Bench::new("reno", 100, 10);
     let sender = &mut bench.senders[0];

@@ -1,6 +1,6 @@
 //! The one timer of a subflow: retransmission timeout (RFC 6298), tail loss probe and reordering (RFC 8985).
 //!
-//! Rearming only moves the deadline. The event queue keeps the earliest entry; when that comes up too early the timer is
+//! Rearming only moves the deadline. The event queue keeps the earliest entry; if that comes up too early, the timer is
 //! entered again, once per timeout instead of once per acknowledgement.
 
 use braid_algorithms::layout::ca_state;
@@ -25,20 +25,19 @@ impl Sender {
         self.deadline = deadline;
     }
 
-    /// When there is something to do, unless an acknowledgement arrives: the timer is due, or pacing lets a packet go.
-    /// [`NEVER`]: at no time.
+    /// Next action without an acknowledgement: the timer expires, or pacing releases a packet. [`NEVER`]: none.
     #[inline]
     pub(crate) fn deadline(&self) -> u64 {
         self.deadline.min(self.held_until)
     }
 
-    /// Whether the event queue has no entry yet that is early enough for the deadline.
+    /// Whether the event queue needs an earlier entry for the deadline.
     #[inline]
     pub(crate) fn is_to_be_planned(&self) -> bool {
         self.deadline() < self.planned
     }
 
-    /// How long until the timer is due; 0: it does not run.
+    /// Time until the timer expires; 0: off.
     pub(crate) fn time_left(&self, now: u64) -> u64 {
         if self.timer == Timer::Off { 0 } else { self.deadline.saturating_sub(now) }
     }
@@ -61,12 +60,12 @@ impl Sender {
         self.set_timer(Timer::Retransmission, now + timeout);
     }
 
-    /// The retransmission timer's own deadline while another timer runs: the head's transmission + RTO.
+    /// The retransmission timer's deadline while another timer runs: the head's transmission + RTO.
     pub(super) fn retransmission_deadline(&self, now: u64) -> u64 {
         (self.board.get(self.board.snd_una).sent + self.rtt.rto_ns()).max(now + 1_000)
     }
 
-    /// After an acknowledgement: a probe if one is due before the timeout, else the timeout.
+    /// After an acknowledgement: starts the probe timer if it expires before the RTO, else the RTO.
     #[inline]
     pub(super) fn restart_timer(&mut self, connection: &Connection, now: u64) {
         if self.board.packets_out() == 0 {

@@ -9,16 +9,16 @@ use crate::event_queue::NEVER;
 use crate::network::Network;
 use crate::packet::{Packet, Sacks, flags};
 
-/// Packets that leave before pacing begins.
+/// Packets sent before pacing begins.
 const UNPACED: u64 = 10;
 
 impl Sender {
-    /// What is sent from now on takes the route that begins at this hop.
+    /// Packets sent from now on take the route that begins at this hop.
     pub(crate) fn set_route(&mut self, hop: u32) {
         self.setup.hop = hop;
     }
 
-    /// Sends so many packets of new data, or until its window or the receiver's is full. False if none.
+    /// Sends up to this many packets of new data, until its window or the receiver's is full. False if none.
     #[inline]
     pub(crate) fn send_burst(
         &mut self,
@@ -38,7 +38,7 @@ impl Sender {
         left < packets
     }
 
-    /// Sends a packet that another subflow has had.
+    /// Sends a packet that another subflow has sent before.
     pub(crate) fn send_alone(&mut self, connection: &mut Connection, network: &mut Network, dsn: u32) {
         self.send_new(connection, network, dsn);
         self.restart_probe(connection, network.now);
@@ -50,7 +50,7 @@ impl Sender {
         self.send_next(connection, network, dsn);
     }
 
-    /// As [`Self::send_new`], part of the loop of a burst.
+    /// As [`Self::send_new`], part of the burst loop.
     #[allow(clippy::inline_always, reason = "once per packet")]
     #[inline(always)]
     fn send_next(&mut self, connection: &mut Connection, network: &mut Network, dsn: u32) {
@@ -115,8 +115,8 @@ impl Sender {
         });
     }
 
-    /// Packet `seq` is about to leave, for the first time or again. Cold, so that it costs nothing where nothing is
-    /// rate-based.
+    /// Packet `seq` is about to leave, for the first time or again. Cold, so that it costs nothing without rate
+    /// samples.
     #[cold]
     fn note_rate(&mut self, connection: &Connection, now: u64, seq: u32, dsn: u32) {
         let view = connection.subflow(self.setup.index);
@@ -129,8 +129,8 @@ impl Sender {
         }
     }
 
-    /// A packet of so many bytes leaves: when the next one may (Linux `tcp_update_skb_after_send`). What was sent too
-    /// late is made up for, by half a gap at most; the first ten packets go out at once.
+    /// A packet of `payload` bytes leaves: computes the time of the next one (Linux `tcp_update_skb_after_send`). A
+    /// late packet shortens the gap by at most half; the first ten packets are not paced.
     fn pace(&mut self, rate: u64, payload: u64, now: u64) {
         let late = now.saturating_sub(self.next_send);
         self.next_send = self.next_send.max(now);
@@ -142,7 +142,7 @@ impl Sender {
         self.held_until = if self.may_send { NEVER } else { self.next_send };
     }
 
-    /// Retransmits what is marked lost, lowest first, as far as the window allows.
+    /// Retransmits packets marked lost, lowest first, as the window allows.
     pub(super) fn retransmit(&mut self, connection: &mut Connection, network: &mut Network) {
         let mut any = false;
         while self.may_send && self.board.in_flight() < connection.subflow(self.setup.index).cwnd {
@@ -150,13 +150,14 @@ impl Sender {
             any |= seq == self.board.snd_una;
             self.send_again(connection, network, seq);
         }
-        // A pending reordering timer goes on (Linux `tcp_xmit_retransmit_queue`).
+        // A pending reordering timer continues (Linux `tcp_xmit_retransmit_queue`).
         if any && self.timer != Timer::Reordering {
             self.start_retransmission_timer(network.now);
         }
     }
 
-    /// Data of this subflow, not acknowledged at the data level, that may be given to another one; and whether they were before.
+    /// Packets of this subflow, unacknowledged at the data level, for another subflow; and whether they were offered
+    /// before.
     pub(crate) fn give_away(&mut self, acknowledged: u32, mut take: impl FnMut(u32, bool)) {
         for seq in self.board.snd_una..self.board.snd_nxt {
             let record = self.board.get_mut(seq);

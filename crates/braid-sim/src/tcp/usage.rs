@@ -7,8 +7,8 @@ use crate::connection::Connection;
 use crate::network::Network;
 
 impl Sender {
-    /// The application is about to write, and all that it wrote before has been sent: if the window has room, the path
-    /// waited for the application (Linux `tcp_rate_check_app_limited`).
+    /// The application is about to write, and all earlier data has been sent: if the window has room, the flow was
+    /// application-limited (Linux `tcp_rate_check_app_limited`).
     pub(crate) fn note_application_limit(&mut self, connection: &Connection) {
         let view = connection.subflow(self.setup.index);
         let in_flight = self.board.in_flight();
@@ -22,7 +22,7 @@ impl Sender {
         }
     }
 
-    /// After sending all that may be sent: whether the window was what stopped it (Linux `tcp_cwnd_validate`).
+    /// After sending: records whether the window was the limit (Linux `tcp_cwnd_validate`).
     #[inline]
     pub(crate) fn note_usage(&mut self, connection: &mut Connection, network: &mut Network) {
         let packets_out = self.board.packets_out();
@@ -51,7 +51,7 @@ impl Sender {
         }
     }
 
-    /// Whether growth is justified (Linux `tcp_is_cwnd_limited`).
+    /// Whether the window may grow (Linux `tcp_is_cwnd_limited`).
     #[inline]
     pub(super) fn is_cwnd_limited(&self, connection: &Connection) -> bool {
         let view = connection.subflow(self.setup.index);
@@ -71,7 +71,7 @@ impl Sender {
         self.used_since = now;
     }
 
-    /// Sends with nothing in flight (Linux `tcp_cwnd_restart`): a window halves for each timeout it was idle.
+    /// Sends after an idle time (Linux `tcp_cwnd_restart`): the window halves for each idle timeout.
     #[cold]
     pub(super) fn restart_after_idle(&mut self, connection: &mut Connection, network: &mut Network) {
         if self.counts.packets_sent == 0 {

@@ -1,4 +1,4 @@
-//! What an observer may see of a sender.
+//! A sender's state for observers.
 
 use braid_algorithms::layout::{SSTHRESH_INFINITE, Subflow, ca_state};
 
@@ -7,7 +7,7 @@ use super::sender::{Phase, Sender};
 use crate::connection::Connection;
 use crate::observe::Metrics;
 
-/// What a sender was when it was last looked at.
+/// A sender's state at the last comparison.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) phase: Phase,
@@ -23,7 +23,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Of a sender that has done nothing yet.
+    /// State of a sender before its first action.
     pub(crate) const NOTHING: Self = Self {
         phase: Phase::Idle,
         state: ca_state::OPEN,
@@ -45,7 +45,7 @@ impl Seen {
     };
 }
 
-/// A transmission that a sender's records still show.
+/// A transmission in the sender's records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
     pub(crate) packet: u32,
@@ -54,12 +54,12 @@ pub(crate) struct Transmission {
 }
 
 impl Sender {
-    /// From now on losses are written down for [`Sender::take_losses`].
+    /// Records losses from now on, for [`Sender::take_losses`].
     pub(crate) fn keep_journal(&mut self) {
         self.board.losses = Some(Vec::new());
     }
 
-    /// Packets given up for lost since this was last asked: their numbers, and those at the data level.
+    /// Packets marked lost since the last call: their numbers, and those at the data level.
     pub(crate) fn take_losses(&mut self) -> Vec<(u32, u32)> {
         let losses = self.board.losses.as_mut().map(std::mem::take).unwrap_or_default();
         losses.into_iter().map(|packet| (packet, self.board.get(packet).dsn)).collect()
@@ -100,13 +100,13 @@ impl Sender {
         self.setup.ecn
     }
 
-    /// Whether this packet was the latest to say that the window was reduced.
+    /// Whether this packet was the latest one with CWR.
     pub(crate) fn sent_cwr(&self, packet: u32) -> bool {
         self.cwr_sent == Some(packet)
     }
 }
 
-/// What congestion control knows, from the view of an algorithm.
+/// Congestion control state, from the view of an algorithm.
 fn metrics(view: &Subflow, in_flight: u32) -> Metrics {
     Metrics {
         cwnd: view.cwnd,

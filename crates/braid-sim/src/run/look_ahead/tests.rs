@@ -1,4 +1,4 @@
-//! Results are the same whether links look ahead or not.
+//! Results are equal with and without look-ahead links.
 
 #[path = "../../../tests/common/mod.rs"]
 mod common;
@@ -32,7 +32,7 @@ fn a_link_looks_ahead_if_all_it_gets_comes_from_one_other() {
         let directions = found.iter().enumerate().filter(|(_, ahead)| **ahead);
         directions.map(|(link, _)| link).collect::<Vec<_>>()
     };
-    // Access links of two connections on both sides of a shared one: only what follows the shared one.
+    // Access links of two connections on both sides of a shared link: only those behind the shared one look ahead.
     assert_eq!(ahead(all(5), &[&[0, 2, 3], &[1, 2, 4]]), [1, 3, 6, 8]);
     assert_eq!(ahead(all(3), &[&[0, 1, 2]]), [1, 2, 3, 4]);
     assert_eq!(ahead(all(3), &[&[0, 1, 2], &[1, 2]]), [1, 3, 4]);
@@ -58,7 +58,7 @@ fn any_loss() -> impl Strategy<Value = Loss> {
 fn any_link() -> impl Strategy<Value = Link> {
     let queue =
         prop_oneof![(0..40_u32).prop_map(QueueLimit::Packets), (100..60_000_u64).prop_map(QueueLimit::Bytes)];
-    // Whole milliseconds and equal rates, so that much happens at the same instant.
+    // Whole milliseconds and equal rates, for many events at the same time.
     let timing = (prop::sample::select(vec![2.0, 4.0, 20.0, 100.0]), 0..6_u32);
     let extras = (prop::option::of(1..10_u32), any::<bool>(), 0..8_u32, any_loss());
     (timing, queue, any_loss(), extras).prop_map(
@@ -126,7 +126,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever is counted or sampled, and whenever.
+    /// For all counters and samples, at any time.
     #[test]
     fn looking_ahead_changes_nothing_but_the_number_of_events(scenario in any_scenario(), seed in 1..100_u64) {
         let looks_ahead = links(&scenario);

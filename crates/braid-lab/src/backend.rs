@@ -19,7 +19,7 @@ use crate::driver::{
 pub struct Kernel {
     place: Place,
     program: Option<PathBuf>,
-    /// The packet schedulers that were asked for.
+    /// The requested packet schedulers.
     schedulers: Mutex<Vec<String>>,
     machine: OnceLock<Machine>,
 }
@@ -35,13 +35,13 @@ enum Machine {
 }
 
 impl Kernel {
-    /// In a guest: the kernel of that name or file, or the usual one.
+    /// In a guest: the kernel of that name or file, or the default.
     pub fn in_guest(kernel: Option<&str>, start: Start) -> Self {
         let kernel = kernel.unwrap_or(default_kernel()).to_owned();
         Self::at(Place::Guest { kernel, start })
     }
 
-    /// That of this machine.
+    /// The kernel of this machine.
     pub fn here() -> Self {
         Self::at(Place::Here)
     }
@@ -50,13 +50,13 @@ impl Kernel {
         Self { place, program: None, schedulers: Mutex::default(), machine: OnceLock::new() }
     }
 
-    /// The program whose subcommand `agent` is [`agent()`](crate::agent()); this very program, unless it is said otherwise.
+    /// The program whose subcommand `agent` is [`agent()`](crate::agent()); by default the running one.
     #[must_use]
     pub fn program(self, program: impl Into<PathBuf>) -> Self {
         Self { program: Some(program.into()), ..self }
     }
 
-    /// Does a run, and hands its packets over if they are wanted.
+    /// Executes a run, and passes captured packets on if requested.
     ///
     /// # Errors
     /// As [`Backend::run`].
@@ -100,7 +100,7 @@ impl Backend for Kernel {
     }
 
     fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
-        // Whether there is one of that name at all.
+        // Checks that the scheduler exists.
         let name = braid_study::Sim.scheduler(Some(name.unwrap_or(KERNELS_OWN)))?;
         if matches!(self.place, Place::Here) && !is_kernels_own(&name) {
             let message = format!("--backend host cannot have the scheduler {name}");
@@ -136,7 +136,7 @@ impl Backend for Kernel {
             Machine::Guest(lab) => lab.environment(group.scenario, group.scheduler),
             Machine::Here(host) => format!("{} {:?}", host.environment(), host.programs(group.scenario)),
         };
-        // Those that come with Braid are part of the image, or known by the release.
+        // Built-in algorithms are part of the image, or identified by the release.
         for added in group.algorithms().iter().filter(|algorithm| algorithm.is_added()) {
             let _ = write!(identity, " {} {:x}", added.name(), added.source_hash());
         }
@@ -184,7 +184,7 @@ impl Backend for Kernel {
         Ok(())
     }
 
-    /// In real time one run would disturb another.
+    /// In real time, parallel runs would disturb each other.
     fn jobs(&self) -> Option<usize> {
         matches!(self.place, Place::Here).then_some(1)
     }

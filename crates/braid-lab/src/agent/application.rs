@@ -1,4 +1,4 @@
-//! What an application of our own has sent, and how long that takes to arrive.
+//! Transfers of a built-in application, and their completion times.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use crate::job::TransferAt;
 
 pub(super) struct Application {
     connection: usize,
-    /// By their beginnings.
+    /// In order of their start.
     pub(super) transfers: Vec<TransferAt>,
-    /// Transfers that have arrived when so many bytes have.
+    /// Transfers that are complete at this number of delivered bytes.
     marks: VecDeque<(u64, usize)>,
     /// Short flows that wait for others to end, by their transfers.
     pub(super) waiting: VecDeque<usize>,
-    /// On-off: it sends; turns that have begun, and what had been written before this one.
+    /// On-off: it is in an on period; on periods so far, and bytes written before the present one.
     pub(super) sends: bool,
     pub(super) turns: usize,
     pub(super) before: u64,
-    /// When writes at a constant rate began, and how many there were.
+    /// Start of writing at a constant rate, and number of writes.
     pub(super) since_ns: u64,
     pub(super) writes: u64,
-    /// It writes and asks no more.
+    /// It has stopped writing and requesting.
     pub(super) is_over: bool,
 }
 
@@ -45,12 +45,12 @@ impl Application {
         self.transfers.len() - 1
     }
 
-    /// All of a transfer is written, when so much is in all.
+    /// A transfer is completely written at this total of offered bytes.
     pub(super) fn ends_at(&mut self, transfer: usize, offered: u64) {
         self.marks.push_back((offered, transfer));
     }
 
-    /// So much has arrived in all: how many transfers have with it.
+    /// The total of delivered bytes; returns the number of transfers completed by it.
     pub(super) fn arrived(&mut self, now_ns: u64, delivered: u64) -> usize {
         let before = self.marks.len();
         while let Some(&(_, transfer)) = self.marks.front().filter(|&&(end, _)| end <= delivered) {

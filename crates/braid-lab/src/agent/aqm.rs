@@ -1,13 +1,12 @@
-//! Queues that do more than netem can: the kernel's own disciplines, behind a server that takes the next
-//! packet out when the one before it has been sent. That is cbs, whose credit is what may be sent now. It asks the
-//! discipline at the very time, so that `CoDel` judges a packet then, where tbf would take it out when the one before it has
-//! only begun; and it asks one that is empty, so that RED knows when the link is idle, where htb would not.
+//! Queues beyond netem: the kernel's own disciplines behind cbs, which dequeues the next packet when the previous one
+//! has been sent. So `CoDel` judges a packet when its sending begins; tbf would dequeue it one packet earlier. And cbs
+//! polls an empty discipline, so that RED notices an idle link, which htb would not.
 
 use super::netlink::{Message, find};
 use super::told::Told;
 use crate::job::{Aqm, Bottleneck, CoDel, Red};
 
-/// What the kernel calls it.
+/// The kernel's name of the discipline.
 pub(super) fn kind(aqm: &Aqm) -> &'static str {
     match aqm {
         Aqm::Packets => "pfifo",
@@ -18,15 +17,15 @@ pub(super) fn kind(aqm: &Aqm) -> &'static str {
     }
 }
 
-/// Credit per byte: it is counted in whole numbers, rounded down at each look, of which there are several per packet.
+/// Credit per byte: the kernel rounds credit down to whole numbers several times per packet.
 const PER_BYTE: i32 = 100;
 
-/// A packet costs its bytes, and the rate brings them back; never so much, while it pauses, that it may send.
+/// Credit of cbs: a packet costs its bytes, and the rate restores them; never enough to send while the link pauses.
 pub(super) fn server(message: &mut Message, bottleneck: &Bottleneck) {
-    // What a cable of this kind says its rate is: credit sinks in proportion to it.
+    // Rate reported by a veth interface: credit sinks in proportion to it.
     const VETH_KBPS: i32 = 10_000_000;
     const NO_LIMIT: i32 = i32::MIN / 2;
-    // By so much it may be late without losing time; after an idle time the second packet may go so much too early.
+    // A late dequeue within this time loses no rate; after an idle time the second packet may be early by as much.
     const LATE_NS: u64 = 100_000;
     let Bottleneck { packet_bytes, paused, .. } = *bottleneck;
     let rate_bps = server_bps(bottleneck);
@@ -34,13 +33,13 @@ pub(super) fn server(message: &mut Message, bottleneck: &Bottleneck) {
     let most = if paused { -PER_BYTE * PAUSE_BYTES } else { PER_BYTE * late };
     let gain_kbps = (rate_bps * PER_BYTE as u64 / 1000) as i32;
     message.nested(2, |options| {
-        // `struct tc_cbs_qopt`, the first word being that nothing is left to hardware.
+        // `struct tc_cbs_qopt`; the first word disables hardware offload.
         let words = [0, most, NO_LIMIT, gain_kbps, -PER_BYTE * VETH_KBPS].map(i32::to_ne_bytes);
         options.attribute(1, words.as_flattened());
     });
 }
 
-/// While it pauses it looks as often as these bytes take at this rate whether it still does: within a millisecond.
+/// While paused, cbs polls after the time of these bytes at this rate: within a millisecond.
 const PAUSE_BYTES: i32 = 10;
 const PAUSE_BPS: u64 = 80_000;
 
@@ -48,15 +47,15 @@ fn server_bps(bottleneck: &Bottleneck) -> u64 {
     if bottleneck.paused { PAUSE_BPS } else { bottleneck.rate_bps }
 }
 
-/// What cbs is to say of itself.
+/// Expected settings of cbs, as it reports them.
 pub(super) fn server_told(bottleneck: &Bottleneck) -> Told {
     Told { rate_bps: server_bps(bottleneck), ..Told::default() }
 }
 
-/// Who marks or drops, and the limit, which RED leaves to the queue within it.
+/// The discipline that marks or drops, and the limit, which RED leaves to its inner queue.
 pub(super) fn discipline(message: &mut Message, aqm: &Aqm, bottleneck: &Bottleneck, changes: bool) {
     let limit_packets = bottleneck.limit_packets;
-    // The numbers of their attributes differ only from the fourth on.
+    // The attribute numbers of CoDel and FQ-CoDel differ only from the fourth on.
     let codel = |options: &mut Message, own: &CoDel, threshold: u16| {
         for (number, value) in
             [(1, own.target_us), (2, limit_packets), (3, own.interval_us), (4, own.ecn.into())]
@@ -86,7 +85,7 @@ fn red(options: &mut Message, own: &Red, bottleneck: &Bottleneck) {
     const ECN: u32 = 1;
     const HARD_DROP: u32 = 2;
     const NO_DROP: u32 = 8;
-    // `struct tc_red_qopt`; without a limit it does not replace the queue within it.
+    // `struct tc_red_qopt`; without a limit it keeps its inner queue.
     let mut parameters = [0; 16];
     parameters[4..8].copy_from_slice(&own.min_bytes.to_ne_bytes());
     parameters[8..12].copy_from_slice(&own.max_bytes.to_ne_bytes());
@@ -103,9 +102,10 @@ fn red(options: &mut Message, own: &Red, bottleneck: &Bottleneck) {
         .attribute(4, [flags, ECN | HARD_DROP | NO_DROP].map(u32::to_ne_bytes).as_flattened());
 }
 
-/// How an idle time lowers the mean, as if that many packets had found an empty queue: the cells that the kernel counts it in, two to
-/// the power of this microseconds, and by how many of them the mean is halved how often. Within the first the kernel lowers it
-/// in proportion, at most to a half; so a cell is the time of two halvings.
+/// Decay of the mean during an idle time, as if that many packets had found an empty queue: the kernel counts idle time
+/// in cells of two to the power of the first value, microseconds, and the table has the number of halvings per cell.
+/// Within the first cell the kernel lowers the mean in proportion, at most to a half; so a cell is the time of two
+/// halvings.
 fn idle(weight_log: u8, packet_us: f64) -> (u8, [u8; 256]) {
     const MOST: f64 = 31.0;
     if weight_log == 0 {
@@ -121,7 +121,7 @@ fn idle(weight_log: u8, packet_us: f64) -> (u8, [u8; 256]) {
     (cell_log as u8, halvings)
 }
 
-/// What the kernel says of a server (its rate), a discipline or a plain queue (its limit).
+/// The reported rate of cbs, or the reported limit of a discipline or plain queue.
 pub(super) fn told(kind: &[u8], options: &[u8]) -> Option<Told> {
     match kind {
         b"cbs\0" => {
@@ -133,7 +133,7 @@ pub(super) fn told(kind: &[u8], options: &[u8]) -> Option<Told> {
     }
 }
 
-/// Packets that a discipline has marked, by its own statistics (`tc_red_xstats`, `tc_codel_xstats`, `tc_fq_codel_xstats`).
+/// Packets marked by a discipline, from its statistics (`tc_red_xstats`, `tc_codel_xstats`, `tc_fq_codel_xstats`).
 pub(super) fn marks(kind: &[u8], statistics: &[u8]) -> u64 {
     let places: &[usize] = match kind {
         b"red\0" => &[12],

@@ -1,5 +1,5 @@
-//! The packets of senders, taken down as they leave and arrive: in a ring of memory that the kernel fills (`AF_PACKET`), so
-//! that no system call is needed for a packet. What it takes is the guest's time, some microseconds for each.
+//! Captures packets of senders in a memory ring that the kernel fills (`AF_PACKET`), without a system call per packet.
+//! A packet costs the guest some microseconds.
 
 use std::{
     io,
@@ -19,35 +19,35 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use super::{interfaces::interface, network::Network};
 use crate::job::{Job, PACKET_HEADER, Packet};
 
-/// A ring has room for what comes between two looks, even if the second is late.
+/// Room in a ring for packets between two samples, even if the second is late.
 const LEAST_FRAMES: usize = 4096;
-/// Frames are in blocks of memory that is in one piece.
+/// Frames are in contiguous blocks of memory.
 const BLOCK: usize = 1 << 16;
 /// `TPACKET_ALIGNMENT`
 const ALIGNMENT: usize = 16;
-/// What is before the packet in its frame: the kernel's header, its address, and the room for a link's header.
+/// Bytes before the packet in its frame: the kernel's header, its address, and room for a link header.
 const BEFORE: usize = (size_of::<libc::tpacket2_hdr>() + size_of::<libc::sockaddr_ll>())
     .next_multiple_of(ALIGNMENT)
     + ALIGNMENT;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Packets are handed on in pieces of about this size.
+/// Approximate size of the chunks of captured packets.
 const CHUNK: usize = 1 << 20;
-/// All packets of a run are kept in memory until its end.
+/// All packets of a run stay in memory until its end.
 const MOST_BYTES: usize = 384 << 20;
 
-/// What all senders of a job send and get.
+/// Captures for all senders of a job.
 pub(super) struct Capture {
     /// With connection and subflow.
     rings: Vec<(usize, usize, Ring)>,
     snap_length: usize,
-    /// What the clock of packets has at the start and at the end of the run.
+    /// Start and end of the run on the packets' clock.
     life_ns: (u64, u64),
     packets: Vec<Vec<u8>>,
     bytes: usize,
 }
 
 impl Capture {
-    /// None if nobody asked for packets.
+    /// `None` if no capture was requested.
     pub(super) fn begin(job: &Job, network: &Network) -> Result<Option<Self>, String> {
         let Some(snap_length) = job.snap_length else { return Ok(None) };
         let mut rings = Vec::new();
@@ -66,7 +66,7 @@ impl Capture {
         Ok(Some(Self { rings, snap_length, life_ns: (0, u64::MAX), packets: vec![Vec::new()], bytes: 0 }))
     }
 
-    /// The run starts when the monotonic clock is there, and has this duration.
+    /// The run starts at this time of the monotonic clock and has this duration.
     pub(super) fn start(&mut self, monotonic_ns: u64, duration_ns: u64) {
         let ns = |clock| {
             let time = clock_gettime(clock);
@@ -79,13 +79,13 @@ impl Capture {
         self.life_ns = (start, start + duration_ns);
     }
 
-    /// Takes what has come since the last time, in order of time.
+    /// Takes packets captured since the last call, in order of time.
     pub(super) fn collect(&mut self) -> Result<(), String> {
         let mut fresh: Vec<(u64, usize, usize)> = Vec::new();
         for (number, (.., ring)) in self.rings.iter().enumerate() {
             fresh.extend(ring.waiting().map(|frame| (ring.stamp(frame), number, frame)));
         }
-        // Of those at one time, the order of a ring is kept.
+        // Packets of one time stay in a ring's order.
         fresh.sort_by_key(|&(time, number, _)| (time, number));
         let (start, end) = self.life_ns;
         for &(time, number, frame) in fresh.iter().filter(|(time, ..)| *time <= end) {
@@ -112,7 +112,7 @@ impl Capture {
         Ok(())
     }
 
-    /// All packets, and how many are missing.
+    /// All packets, and the number of missing ones.
     pub(super) fn finish(mut self) -> Result<(Vec<Vec<u8>>, u64), String> {
         self.collect()?;
         let missed = self.rings.iter().map(|(.., ring)| ring.missed()).sum::<io::Result<u64>>();
@@ -120,18 +120,18 @@ impl Capture {
     }
 }
 
-/// The packets of an interface.
+/// The capture ring of an interface.
 struct Ring {
     socket: Socket,
     memory: NonNull<u8>,
     frame_bytes: usize,
     frames: usize,
-    /// The frame that comes next.
+    /// The next frame.
     next: usize,
 }
 
 impl Ring {
-    /// In the namespace that this thread is in.
+    /// Opens a ring in the thread's namespace.
     fn open(interface: u32, snap_length: usize) -> io::Result<Self> {
         let frame_bytes = (BEFORE + snap_length).next_multiple_of(ALIGNMENT);
         let of_block = BLOCK / frame_bytes;
@@ -145,7 +145,7 @@ impl Ring {
             tp_frame_nr: (blocks * of_block) as u32,
         };
         set(&socket, libc::PACKET_RX_RING, &request)?;
-        // SAFETY: a new mapping; the kernel's, where it wants.
+        // SAFETY: a new mapping at an address of the kernel's choice.
         let memory = unsafe {
             mmap(
                 ptr::null_mut(),
@@ -158,7 +158,7 @@ impl Ring {
         }?;
         let memory = NonNull::new(memory.cast()).expect("a mapping is somewhere");
         let ring = Self { socket, memory, frame_bytes, frames: blocks * of_block, next: 0 };
-        // SAFETY: an address of this family, all of which is written.
+        // SAFETY: an address of this family, completely initialised.
         let ((), address) = unsafe {
             SockAddr::try_init(|storage, length| {
                 let address = libc::sockaddr_ll {
@@ -175,18 +175,18 @@ impl Ring {
                 Ok(())
             })
         }?;
-        // From now on packets come.
+        // Packets are captured from now on.
         ring.socket.bind(&address)?;
         Ok(ring)
     }
 
-    /// The frames that the kernel has filled, in its order.
+    /// Frames that the kernel has filled, in order.
     fn waiting(&self) -> impl Iterator<Item = usize> + '_ {
         let frames = (self.next..self.frames).chain(0..self.next);
         frames.take_while(|&frame| self.status(frame).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0)
     }
 
-    /// The next frame that was waiting is the kernel's again.
+    /// Returns the next filled frame to the kernel.
     fn give_back(&mut self) {
         self.status(self.next).store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.frames;
@@ -199,7 +199,7 @@ impl Ring {
         unsafe { self.memory.add(at) }
     }
 
-    /// Whose the frame is.
+    /// Owner of the frame.
     fn status(&self, frame: usize) -> &AtomicU32 {
         // SAFETY: an aligned word of the mapping that the kernel writes as a whole.
         unsafe {
@@ -210,22 +210,22 @@ impl Ring {
     }
 
     fn header(&self, frame: usize) -> &libc::tpacket2_hdr {
-        // SAFETY: a filled frame begins with this, and is not written to until it is given back.
+        // SAFETY: a filled frame begins with this header, and is not written to until it is returned.
         unsafe { self.frame(frame).cast().as_ref() }
     }
 
-    /// When the packet was there, by the clock of days.
+    /// Time of the packet, by the real-time clock.
     fn stamp(&self, frame: usize) -> u64 {
         let header = self.header(frame);
         u64::from(header.tp_sec) * SECOND_NS + u64::from(header.tp_nsec)
     }
 
-    /// Length of the packet, and what is there of it.
+    /// Length of the packet, and its captured part.
     fn content(&self, frame: usize) -> (u32, &[u8]) {
         let header = self.header(frame);
         let (at, kept) = (usize::from(header.tp_net), header.tp_snaplen as usize);
         assert!(at + kept <= self.frame_bytes, "the kernel keeps to the frame");
-        // SAFETY: within the frame, which is not written to until it is given back.
+        // SAFETY: within the frame, which is not written to until it is returned.
         (header.tp_len, unsafe { slice::from_raw_parts(self.frame(frame).add(at).as_ptr(), kept) })
     }
 
@@ -250,7 +250,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         let of_block = BLOCK / self.frame_bytes;
-        // SAFETY: the whole mapping, to which nothing refers any more.
+        // SAFETY: the whole mapping, without remaining references.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.frames / of_block * BLOCK) };
     }
 }

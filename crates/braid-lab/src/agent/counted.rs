@@ -1,9 +1,9 @@
-//! What is counted of a subflow that may come and go.
+//! Counters of a subflow that may come and go.
 
 use super::tcp_info::TcpInfo;
 use crate::job::{RttSamples, SubflowAt};
 
-/// A subflow's counts: those of its present incarnation, and the sums of earlier ones.
+/// A subflow's counters: those of its present incarnation, and sums over earlier ones.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counted {
     id: Option<u32>,
@@ -16,7 +16,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// The present incarnation is over.
+    /// The present incarnation ends.
     pub(super) fn retire(&mut self) {
         if self.id.take().is_some() {
             let sum = self.total();
@@ -26,7 +26,7 @@ impl Counted {
         }
     }
 
-    /// After another `elapsed_ns`.
+    /// Updates the counters `elapsed_ns` after the last update.
     pub(super) fn see(&mut self, sender: Option<TcpInfo>, receiver: Option<TcpInfo>, elapsed_ns: u64) {
         let Some(sender) = sender.filter(|sender| sender.established) else {
             self.retire();

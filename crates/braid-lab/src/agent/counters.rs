@@ -1,8 +1,8 @@
-//! What a namespace counts besides its queues (`/proc/net`).
+//! Counters of a namespace apart from its queues (`/proc/net`).
 
 use std::{fs::File, os::unix::fs::FileExt as _};
 
-/// Counters of packets that a stack throws away; in a network where only queues and links lose packets they stay 0.
+/// Counters of discarded packets; they stay 0 in a network where only queues and links lose packets.
 const DROPS: [&str; 13] = [
     "InHdrErrors",
     "InAddrErrors",
@@ -18,7 +18,7 @@ const DROPS: [&str; 13] = [
     "TCPOFODrop",
     "TCPZeroWindowDrop",
 ];
-/// Also of those that a stack sends by itself, to find or to tell its neighbours.
+/// Also packets that the stack sends by itself, for neighbour discovery.
 const DROPS_OF_IPV6: [&str; 9] = [
     "Ip6InHdrErrors",
     "Ip6InAddrErrors",
@@ -30,16 +30,16 @@ const DROPS_OF_IPV6: [&str; 9] = [
     "Icmp6OutNeighborSolicits",
     "Icmp6OutRouterSolicits",
 ];
-/// Times that a window was reduced because of losses that later arrivals showed.
+/// Window reductions because of losses detected by later arrivals.
 const RECOVERIES: [&str; 2] = ["TCPRenoRecovery", "TCPSackRecovery"];
-/// Times that a reduction was taken back.
+/// Reductions that were undone.
 const UNDOS: [&str; 4] = ["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"];
 
 /// The counters of the namespace in which it was opened.
 pub(super) struct Counters {
     netstat: File,
     snmp: File,
-    /// Where the kernel has IPv6.
+    /// `None` if the kernel has no IPv6.
     snmp6: Option<File>,
     devices: File,
 }
@@ -68,7 +68,7 @@ impl Counters {
         Ok(Episodes { recoveries: sum(&RECOVERIES), undos: sum(&UNDOS) })
     }
 
-    /// Packets that were dropped by the stack or by an interface, or that no traffic has asked for, by counter.
+    /// Packets dropped by the stack or an interface, or sent without traffic, by counter.
     pub(super) fn drops(&self) -> Result<Vec<(String, u64)>, String> {
         let (netstat, snmp, devices) = (read(&self.netstat)?, read(&self.snmp)?, read(&self.devices)?);
         let snmp6 = self.snmp6.as_ref().map(read).transpose()?.unwrap_or_default();
@@ -80,7 +80,7 @@ impl Counters {
     }
 }
 
-/// From the beginning, whatever was read before: the kernel then writes it anew.
+/// Reads from the start: the kernel then updates the text.
 fn read(file: &File) -> Result<String, String> {
     let mut text = Vec::new();
     let mut piece = [0; 8192];
@@ -94,14 +94,14 @@ fn read(file: &File) -> Result<String, String> {
     String::from_utf8(text).map_err(|error| error.to_string())
 }
 
-/// Of lines that come in pairs, names and then values, both after the name of the group.
+/// Parses pairs of lines, names and values, both after the group's name.
 fn counters(text: &str) -> impl Iterator<Item = (&str, u64)> {
     let names = text.lines().step_by(2).flat_map(|line| line.split_whitespace().skip(1));
     let values = text.lines().skip(1).step_by(2).flat_map(|line| line.split_whitespace().skip(1));
     names.zip(values).filter_map(|(name, value)| Some((name, value.parse().ok()?)))
 }
 
-/// Of lines with a name and a value each.
+/// Parses lines with a name and a value.
 fn counters_of_ipv6(text: &str) -> impl Iterator<Item = (&str, u64)> {
     text.lines().filter_map(|line| {
         let mut words = line.split_whitespace();

@@ -1,4 +1,4 @@
-//! Many sockets that are one connection of the scenario: what they do is counted by subflow.
+//! A connection of the scenario that consists of many sockets: their counters are added by subflow.
 
 use std::{io, net::IpAddr};
 
@@ -14,17 +14,18 @@ pub(super) struct Crowd {
     pub(super) receiver: Sockets,
 }
 
-/// What they have done.
+/// Progress of the sockets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moved {
-    /// Payload that has arrived.
+    /// Payload delivered.
     pub(super) bytes: u64,
-    /// Payload sent again on another subflow.
+    /// Payload reinjected on another subflow.
     pub(super) again: u64,
 }
 
 impl Crowd {
-    /// What the sockets have done since the last time, `elapsed_ns` ago: added to the subflows by the sender's addresses.
+    /// Adds the progress of the sockets since the last sample, `elapsed_ns` ago, to the subflows of the sender's
+    /// addresses.
     pub(super) fn look(
         &mut self,
         addresses: &[IpAddr],
@@ -46,12 +47,12 @@ impl Crowd {
     }
 }
 
-/// How much a count has grown since the last look.
+/// Growth of a counter since the last sample.
 fn since(own: &Seen, count: impl Fn(&TcpInfo) -> u64) -> u64 {
     count(&own.now).saturating_sub(count(&own.before))
 }
 
-/// Counts are of all sockets of a path; window, round trip and the like of the one that has sent the most.
+/// Counters are sums over all sockets of a path; window, RTT and the like are of the socket that has sent the most.
 fn add_sent(subflow: &mut SubflowAt, sockets: &[&Seen], elapsed_ns: u64) {
     for own in sockets {
         let delivered = since(own, |info| info.delivered.into());

@@ -1,6 +1,5 @@
-//! Every n-th packet is lost: netem knows chance only, so a stage of its own has a filter that counts. That is `matchall`,
-//! whose action `gact` does something else every so many times. It counts to 65535; two of them in a row count to the
-//! product.
+//! Periodic loss, which netem does not have: an extra stage with a counting filter. `matchall` has the action `gact`,
+//! which takes another action every n-th time. It counts to 65535; two in a row count to the product.
 
 use std::io::{self, ErrorKind};
 
@@ -12,8 +11,7 @@ const PASS: i32 = 0;
 const DROP: i32 = 2;
 const ASK_NEXT: i32 = 3;
 
-/// The stage, which holds a queue and asks the filter: `struct tc_prio_qopt` with the fewest bands there can be, all
-/// packets in the first.
+/// The stage with a queue and the filter: `struct tc_prio_qopt` with the minimum of bands, all packets in the first.
 pub(super) fn stage(message: &mut Message) {
     const BANDS: i32 = 2;
     let mut options = [0; 20];
@@ -21,7 +19,7 @@ pub(super) fn stage(message: &mut Message) {
     message.attribute(2, &options);
 }
 
-/// The filter of that stage of an interface.
+/// Sets the filter of that stage of an interface.
 pub(super) fn filter(interface: u32, stage: u32, counters: [u16; 2]) -> Message {
     /// Of all kinds of packets, `ETH_P_ALL`.
     const ALL: u16 = 3;
@@ -42,9 +40,9 @@ pub(super) fn filter(interface: u32, stage: u32, counters: [u16; 2]) -> Message 
     message
 }
 
-/// `gact`: all pass, and every so many times another action is taken.
+/// `gact`: passes all packets, and every n-th time takes another action.
 fn count(action: &mut Message, every: u16, then: i32) {
-    /// By counting, `PGACT_DETERM`.
+    /// Deterministic counting, `PGACT_DETERM`.
     const COUNTED: u16 = 2;
     action.text(1, "gact").nested(2, |options| {
         // `struct tc_gact` and `struct tc_gact_p`
@@ -54,7 +52,7 @@ fn count(action: &mut Message, every: u16, then: i32) {
     });
 }
 
-/// What the kernel lacks if it refuses the filter.
+/// Explains the kernel's refusal of the filter.
 pub(super) fn explained(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::Unsupported => io::Error::other(

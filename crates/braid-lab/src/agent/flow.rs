@@ -1,4 +1,4 @@
-//! A connection of a run: its sockets, or its programs, and what they have counted.
+//! A connection of a run: its sockets or programs, and their counters.
 
 use std::{
     fs, io,
@@ -18,28 +18,28 @@ const FIRST_PORT: u16 = 5001;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// A connection as it is.
+/// The present state of a connection.
 pub(super) struct Flow {
-    /// Of our own; then there are no programs.
+    /// Listener of a built-in application; `None` with programs.
     pub(super) listener: Option<Socket>,
     pub(super) programs: Option<Programs>,
-    /// Connections of our own: the only one, or those of short flows, by the places they have taken.
+    /// Connections of a built-in application: a single one, or the slots of short flows.
     pub(super) pairs: Vec<Option<Pair>>,
     pub(super) application: Application,
-    /// Where it is many sockets.
+    /// Present if it consists of many sockets.
     pub(super) crowd: Option<Crowd>,
     pub(super) paths: Option<Paths>,
     pub(super) delivered_bytes: u64,
     pub(super) reinjected_bytes: u64,
     pub(super) subflows: Vec<Counted>,
-    /// Instead of these, where it is many sockets: their counts by subflow, and the payload that they got on all subflows.
+    /// For many sockets: their counters by subflow, and the payload received on all subflows.
     pub(super) of_crowd: Vec<SubflowAt>,
     pub(super) active_ns: u64,
     pub(super) received_bytes: u64,
 }
 
 impl Flow {
-    /// The only connection, if it is open and established.
+    /// The single connection, if it is open and established.
     pub(super) fn established(&self) -> Option<(&Pair, &Socket)> {
         let pair = self.pairs.first()?.as_ref().filter(|pair| pair.is_established)?;
         pair.sender.as_ref().map(|sender| (pair, sender))
@@ -55,7 +55,7 @@ pub(super) fn socket(multipath: bool, of: IpAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(SocketAddr::new(of, 0)), Type::STREAM, Some(protocol))
 }
 
-/// Sets the size of a buffer, whatever the limit for all sockets is.
+/// Sets the size of a buffer, regardless of the system's limit.
 fn force_buffer(socket: &Socket, option: libc::c_int, bytes: u64) -> io::Result<()> {
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 2);
     // SAFETY: an option whose value is an int.
@@ -71,7 +71,7 @@ fn force_buffer(socket: &Socket, option: libc::c_int, bytes: u64) -> io::Result<
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The receiver listens, and the path managers of both sides are ready.
+/// Starts the listener and both sides' path managers.
 pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) -> Result<Flow> {
     let name = &connection.name;
     let failed = |what: &'static str| move |error: io::Error| format!("{name}: {what}: {error}");
@@ -82,7 +82,7 @@ pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::C
     let mut listener = None;
     if connection.programs().is_none() {
         let own = socket(connection.multipath, connection.server).map_err(failed("socket"))?;
-        // The kernel doubles it.
+        // The kernel doubles the value.
         force_buffer(&own, libc::SO_RCVBUFFORCE, connection.receive_memory / 2)
             .map_err(failed("receive buffer"))?;
         let address = SocketAddr::new(connection.server, port(number));
@@ -130,7 +130,7 @@ pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::C
     })
 }
 
-/// The sockets of both namespaces.
+/// Sockets of both namespaces.
 fn crowd(network: &Network, connection: &job::Connection) -> Result<Crowd> {
     let mut sockets = connection.nodes.iter().map(|&node| {
         network.enter(node)?;
@@ -140,7 +140,7 @@ fn crowd(network: &Network, connection: &job::Connection) -> Result<Crowd> {
     Ok(Crowd { sender: next()?, receiver: next()? })
 }
 
-/// The server listens.
+/// Starts the server.
 fn prepare_programs(
     network: &Network,
     connection: &job::Connection,

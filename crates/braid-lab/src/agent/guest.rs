@@ -1,4 +1,4 @@
-//! A run in a guest, as its first and only process, after it has got the system ready.
+//! A run in a guest, as its first and only process, which first sets up the system.
 
 use std::{
     ffi::CString,
@@ -21,16 +21,16 @@ use crate::job::{
 };
 use crate::scheduling;
 
-/// Does what the guest is there for. The host ends the guest.
+/// Runs a job in the guest. The host ends the guest.
 pub fn agent() -> ! {
     let outcome = prepare().and_then(|(mut port, processors)| {
-        // The first beat: it stops because it is ready, and not because it panicked.
+        // The first beat distinguishes a guest that is ready from one that panicked.
         beat();
         let outcome = if stop_here() { work(processors) } else { Err(CLOCK_MOVED.into()) };
         send(&mut port, outcome).map_err(failed("writing to the host"))
     });
     if let Err(reason) = outcome {
-        // The console, which the host shows when nothing else comes.
+        // The console, which the host shows if it gets no report.
         eprintln!("braid: {reason}");
     }
     loop {
@@ -49,7 +49,7 @@ fn prepare() -> Result<(File, Processors), String> {
     for module in list()?.iter().filter(|module| *module != JOB_MODULE) {
         load(module, "")?;
     }
-    // No connection waits for memory that others have: 512 MB of it, in pages.
+    // Connections never compete for memory: 512 MB of it, in pages.
     fs::write("/proc/sys/net/ipv4/tcp_mem", "131072 131072 131072").map_err(failed("tcp_mem"))?;
     Ok((port()?, processors))
 }
@@ -68,7 +68,7 @@ fn load(module: &str, parameters: &str) -> Result<(), String> {
     }
 }
 
-/// The way to the host: a port of virtio-serial.
+/// The virtio-serial port to the host.
 fn port() -> Result<File, String> {
     for _ in 0..1000 {
         for entry in fs::read_dir("/dev").map_err(failed("/dev"))?.flatten() {
@@ -84,13 +84,13 @@ fn port() -> Result<File, String> {
     Err("there is no port to the host".into())
 }
 
-/// Asks QEMU to stop the guest at this very instruction, by its device for guests that panic. The host then takes a
-/// snapshot, or lets it go on. Whether the clock stood still meanwhile: where a busy host is slow to stop QEMU's own clock
-/// after the processor, QEMU takes the guest for idle and moves the clock on to its next timer.
+/// Asks QEMU to stop the guest at this instruction, by its pvpanic device. The host then takes a snapshot, or lets the
+/// guest continue. Returns false if QEMU advanced the guest clock while the processor was stopped, which happens on a
+/// loaded host.
 fn stop_here() -> bool {
     const PANIC_DEVICE: u16 = 0x505;
     const PANICKED: u8 = 1;
-    // A nanosecond per instruction; a timer is due in some hundred thousand.
+    // A nanosecond per instruction; the next timer is some hundred thousand away.
     const MOST_NS: u64 = 100;
     may_use(PANIC_DEVICE);
     let before = clock_ns();
@@ -98,7 +98,7 @@ fn stop_here() -> bool {
     clock_ns() - before < MOST_NS
 }
 
-/// The processor's counter, which in the guest counts nanoseconds.
+/// The processor's counter, which counts nanoseconds in the guest.
 fn clock_ns() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every such processor has it.
@@ -107,28 +107,28 @@ fn clock_ns() -> u64 {
     return 0;
 }
 
-/// Tells the host that the guest is ready, and then that another second of the run has passed.
+/// Reports to the host that the guest is ready, and later each second of the run.
 fn beat() {
     tell(BEAT);
 }
 
-/// The port to the host is no way for it: how long that takes depends on how busy the host is.
+/// The port to the host would take time that depends on the host's load.
 fn tell(what: u8) {
     const DEBUG_CONSOLE: u16 = 0xe9;
     may_use(DEBUG_CONSOLE);
     write_port(DEBUG_CONSOLE, what);
 }
 
-/// Without it, writing to the port ends the process, and so the guest.
+/// Without this right, writing to the port ends the process, and so the guest.
 fn may_use(port: u16) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: it gives a right and changes nothing else. What it returns does not matter: the first process has the right to.
+    // SAFETY: it grants a right and changes nothing else. The result can be ignored: the first process may do this.
     let _ = unsafe { libc::ioperm(port.into(), 1, 1) };
     #[cfg(not(target_arch = "x86_64"))]
     let _ = port;
 }
 
-/// Writes to a device of QEMU, which has done what it does when this returns.
+/// Writes to a device of QEMU; QEMU has reacted when this returns.
 fn write_port(port: u16, value: u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: only devices of QEMU listen to these ports.
@@ -166,8 +166,8 @@ fn work(processors: Processors) -> Result<Done, String> {
     run.run(beat)
 }
 
-/// From now on no program that shares the only processor makes this thread wait: each of two had it for some milliseconds at a
-/// time, and looks were up to 12 ms late. What is started is as any program.
+/// Gives this thread priority over programs on the only processor: otherwise samples were up to 12 ms late. Started
+/// programs get the normal priority.
 fn before_programs() -> Result<(), String> {
     scheduling::set_policy(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1).map_err(failed("a priority"))
 }

@@ -1,4 +1,4 @@
-//! A run on this machine: in a process of its own, with which everything it made ends.
+//! A run on this machine, in a process of its own; everything it creates ends with it.
 
 use std::{
     io::{self, Read as _},
@@ -16,8 +16,8 @@ use super::{
 };
 use crate::job::{Added, Job};
 
-/// Does the job on its standard input on the kernel of this machine, and writes the report to its standard output. What it
-/// makes has no names, or its own, and is gone when it ends.
+/// Runs the job from standard input on this machine's kernel, and writes the report to standard output. Everything it
+/// creates is unnamed or has unique names, and is gone when it ends.
 pub fn agent_here() -> ! {
     let outcome = work_here();
     let written = send(&mut io::stdout(), outcome);
@@ -32,7 +32,7 @@ fn work_here() -> Result<Done, String> {
     let mut held = Vec::new();
     let Job { algorithms, connections, .. } = &mut job;
     for (number, (name, spec)) in algorithms.iter_mut().enumerate() {
-        // What others have loaded, and other runs load, has other names.
+        // Unique names, distinct from loaded algorithms and other runs.
         let own = format!("h{:x}{number}", process::id());
         let spec = Spec::parse(spec).map_err(failed(spec))?;
         held.push(braid_kernel::hold(&spec, &own).map_err(failed(format!("loading {}", spec.text())))?);

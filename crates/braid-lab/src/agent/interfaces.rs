@@ -1,13 +1,13 @@
-//! Numbers and addresses of the interfaces at the ends of wires.
+//! Numbers and addresses of interfaces at the ends of wires.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The number of a wire's interface; every namespace has its own, but these are unique.
+/// Index of a wire's interface. Namespaces number separately, but these are unique.
 pub(super) fn interface(wire: usize, end: usize) -> u32 {
     (100 + 2 * wire + end) as u32
 }
 
-/// The address by which the routes of one end name the other.
+/// Gateway address of one end in routes of the other.
 pub(super) fn gateway(wire: usize, end: usize, ipv6: bool) -> IpAddr {
     let number = interface(wire, end);
     if ipv6 {

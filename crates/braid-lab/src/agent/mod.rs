@@ -1,4 +1,4 @@
-//! What does a job, and reports: in a guest, or on this machine.
+//! Executes a job and reports: in a guest, or on this machine.
 
 mod application;
 mod aqm;

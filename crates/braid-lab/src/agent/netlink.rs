@@ -1,5 +1,5 @@
-//! Messages to the kernel's networking (rtnetlink and generic netlink): what typed crates do not cover (netem's and the
-//! path manager's attributes) is most of it here, so all of it is written as bytes.
+//! Messages to the kernel's networking (rtnetlink and generic netlink). Written as bytes: typed crates do not cover
+//! netem's and the path manager's attributes, which are most of them.
 
 use std::{io, net::IpAddr};
 
@@ -24,7 +24,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Of this type; it begins with this structure.
+    /// A message of this type, beginning with this structure.
     pub(super) fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -33,12 +33,12 @@ impl Message {
         Self { bytes }
     }
 
-    /// Adds an attribute.
+    /// Appends an attribute.
     pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
         self.nested(kind, |message| message.bytes.extend(value))
     }
 
-    /// Adds a text.
+    /// Appends a text attribute.
     pub(super) fn text(&mut self, kind: u16, value: &str) -> &mut Self {
         self.nested(kind, |message| {
             message.bytes.extend(value.as_bytes());
@@ -46,7 +46,7 @@ impl Message {
         })
     }
 
-    /// Adds an attribute that holds what `inside` adds.
+    /// Appends an attribute with the attributes that `inside` appends.
     pub(super) fn nested(&mut self, kind: u16, inside: impl FnOnce(&mut Self)) -> &mut Self {
         let at = self.bytes.len();
         self.bytes.extend([0; 4]);
@@ -58,7 +58,7 @@ impl Message {
         self
     }
 
-    /// Adds bytes as they are.
+    /// Appends raw bytes.
     pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes.extend(bytes);
         self
@@ -70,7 +70,7 @@ pub(super) fn family(ipv6: bool) -> u8 {
     if ipv6 { libc::AF_INET6 as u8 } else { libc::AF_INET as u8 }
 }
 
-/// Of an address, as the kernel takes them.
+/// Bytes of an address in network order.
 pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -83,7 +83,7 @@ pub(super) fn bits(address: IpAddr) -> u8 {
     if address.is_ipv6() { 128 } else { 32 }
 }
 
-/// The attributes in a piece of a message.
+/// The attributes in a part of a message.
 pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -100,7 +100,7 @@ pub(super) fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
 }
 
-/// The messages of a datagram: their type, and what follows their header if it is whole.
+/// The messages of a datagram: type and body, if complete.
 pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, Option<&[u8]>)> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
@@ -112,7 +112,7 @@ pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, Option<&[u
     })
 }
 
-/// A connection to the networking of the namespace in which it was opened.
+/// A netlink socket of the namespace in which it was opened.
 pub(super) struct Netlink {
     socket: Socket,
     buffer: Vec<u8>,
@@ -120,17 +120,17 @@ pub(super) struct Netlink {
 }
 
 impl Netlink {
-    /// To interfaces, routes and queues.
+    /// For interfaces, routes and queues.
     pub(super) fn route() -> io::Result<Self> {
         Self::open(NETLINK_ROUTE)
     }
 
-    /// To everything else.
+    /// For generic netlink.
     pub(super) fn generic() -> io::Result<Self> {
         Self::open(NETLINK_GENERIC)
     }
 
-    /// To sockets.
+    /// For socket diagnosis.
     pub(super) fn sockets() -> io::Result<Self> {
         Self::open(NETLINK_SOCK_DIAG)
     }
@@ -141,17 +141,17 @@ impl Netlink {
         Ok(Self { socket, buffer: vec![0; 1 << 16], sequence: 0 })
     }
 
-    /// Sends a request and waits until it is done.
+    /// Sends a request and waits for its acknowledgement.
     pub(super) fn request(&mut self, message: Message) -> io::Result<()> {
         self.exchange(message, ACK, |_| ()).map(drop)
     }
 
-    /// Sends a question and hands every answer, without its header, to `each`.
+    /// Sends a dump request and passes each answer, without its header, to `each`.
     pub(super) fn dump(&mut self, message: Message, each: impl FnMut(&[u8])) -> io::Result<()> {
         self.exchange(message, DUMP, each)
     }
 
-    /// Sends a question that has one answer.
+    /// Sends a request with a single answer.
     pub(super) fn ask(&mut self, message: Message, each: impl FnMut(&[u8])) -> io::Result<()> {
         self.exchange(message, ACK, each)
     }

@@ -17,29 +17,29 @@ use super::{
 };
 use crate::job::{Job, Match, Node, Queue, QueueAt, Reroute, Route, Wire};
 
-/// Of all namespaces; a job's settings come after these.
+/// For all namespaces; a job's settings come after these.
 const SETTINGS: [(&str, &str); 8] = [
     ("ipv4/ip_forward", "1"),
     ("ipv4/conf/all/send_redirects", "0"),
     ("ipv4/conf/default/send_redirects", "0"),
-    // Neighbour discovery would send packets of its own.
+    // Neighbour discovery would send packets.
     ("ipv6/conf/all/disable_ipv6", "1"),
     ("ipv6/conf/default/disable_ipv6", "1"),
-    // What one connection has learned must not help the next.
+    // A connection must not profit from an earlier one.
     ("ipv4/tcp_no_metrics_save", "1"),
-    // No connection waits for memory.
+    // Connections never wait for memory.
     ("ipv4/tcp_wmem", "4096 16384 67108864"),
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
 ];
 
-/// Where a connection speaks IPv6; no addresses or routes but those of the job.
+/// For namespaces with IPv6; only the job's addresses and routes.
 const IPV6_SETTINGS: [(&str, &str); 6] = [
     ("ipv6/conf/all/disable_ipv6", "0"),
     ("ipv6/conf/default/disable_ipv6", "0"),
     ("ipv6/conf/default/accept_dad", "0"),
     ("ipv6/conf/default/accept_ra", "0"),
     ("ipv6/conf/default/router_solicitations", "0"),
-    // No link-local ones either.
+    // No link-local addresses either.
     ("ipv6/conf/default/addr_gen_mode", "1"),
 ];
 
@@ -48,26 +48,26 @@ const UP: u32 = 1;
 const NO_ARP: u32 = 0x80;
 const MULTICAST: u32 = 0x1000;
 
-/// A namespace and ways into it.
+/// A namespace and its sockets.
 struct Place {
     file: File,
     route: Netlink,
     counters: Counters,
 }
 
-/// A network that is there.
+/// A network that has been built.
 pub(super) struct Network {
     places: Vec<Place>,
-    /// For every end that has a queue: wire and end.
+    /// Wire and end of every queue.
     queued: Vec<(usize, usize)>,
-    /// What they are now.
+    /// The present settings of the queues.
     queues: Vec<Queue>,
-    /// What was dropped before the run.
+    /// Drops before the run.
     drops_before: Vec<(String, String, u64)>,
 }
 
 impl Network {
-    /// Builds it.
+    /// Builds the network.
     pub(super) fn build(job: &Job) -> Result<Self, String> {
         let mut network =
             Self { places: Vec::new(), queued: Vec::new(), queues: Vec::new(), drops_before: Vec::new() };
@@ -79,8 +79,8 @@ impl Network {
             network.add_wire(number, wire, ipv6).map_err(|error| format!("wire {number}: {error}"))?;
         }
         if ipv6 {
-            // A router listens to the group of all routers at every interface that is for groups when it comes into being,
-            // and tells its neighbours so: not before its interfaces are no more for groups.
+            // A router joins the group of all routers on every multicast interface at its creation, and announces it.
+            // So forwarding starts after multicast is off.
             for number in 0..network.places.len() {
                 network.enter(number)?;
                 write_setting("ipv6/conf/all/forwarding", "1")?;
@@ -111,7 +111,7 @@ impl Network {
         Ok(network)
     }
 
-    /// What a queue sends at, bits per second; 0: at once, or not at all.
+    /// Rate of a queue, bits per second; 0: unlimited or down.
     pub(super) fn rate(&self, queue: usize) -> u64 {
         rate(&self.queues[queue])
     }
@@ -121,7 +121,7 @@ impl Network {
         self.places[node].counters.episodes()
     }
 
-    /// What something else than a queue has dropped since the network was built: node, counter, packets.
+    /// Drops outside of queues since the network was built: node, counter, packets.
     pub(super) fn drops(&self, job: &Job) -> Result<Vec<(String, String, u64)>, String> {
         let mut drops = Vec::new();
         for (place, node) in self.places.iter().zip(&job.nodes) {
@@ -141,7 +141,7 @@ impl Network {
         enter(&self.places[node].file)
     }
 
-    /// Replaces what a queue does.
+    /// Replaces a queue's settings.
     pub(super) fn change(
         &mut self,
         job: &Job,
@@ -156,13 +156,13 @@ impl Network {
         Ok(())
     }
 
-    /// Packets take another route from now on.
+    /// Sets another route from now on.
     pub(super) fn reroute(&mut self, change: &Reroute) -> Result<(), String> {
         set_route(&mut self.places[change.node], change.index, &change.route)
             .map_err(|error| format!("changing a route: {error}"))
     }
 
-    /// What every queue has counted, in the order of [`Job::wires`] and their ends; nothing over time.
+    /// Counters of every queue, in the order of [`Job::wires`] and their ends, without integrals.
     pub(super) fn queues(&mut self, job: &Job) -> Result<Vec<QueueAt>, String> {
         let mut counts = vec![Stages::default(); self.queued.len()];
         for (number, place) in self.places.iter_mut().enumerate() {
@@ -218,7 +218,7 @@ impl Network {
             let index = interface(number, end);
             let mut up = [0; 16];
             up[4..8].copy_from_slice(&index.to_ne_bytes());
-            // With IPv6 nobody looks for neighbours, or joins groups and announces it.
+            // IPv6 without neighbour discovery and multicast groups, which would send packets.
             let (flags, changes) = if ipv6 { (UP | NO_ARP, UP | NO_ARP | MULTICAST) } else { (UP, UP) };
             up[8..12].copy_from_slice(&flags.to_ne_bytes());
             up[12..16].copy_from_slice(&changes.to_ne_bytes());
@@ -226,7 +226,7 @@ impl Network {
             if let Some(address) = own.address {
                 add_address(place, index, address)?;
             }
-            // Addresses are resolved beforehand, so that nobody has to ask for them.
+            // Neighbours are static, so that no resolution is needed.
             for ipv6 in [false, true].into_iter().take(1 + usize::from(ipv6)) {
                 let mut neighbour = [0; 12];
                 neighbour[0] = family(ipv6);
@@ -247,20 +247,20 @@ fn enter(file: &File) -> Result<(), String> {
         .map_err(|error| format!("entering a namespace: {error}"))
 }
 
-/// In the namespace that this thread is in.
+/// Writes a setting in the thread's namespace.
 fn write_setting(key: &str, value: &str) -> Result<(), String> {
     fs::write(format!("/proc/sys/net/{key}"), value)
         .map_err(|error| format!("setting net/{key} to {value}: {error}"))
 }
 
-/// A new namespace with a node's settings and addresses; this thread is in it afterwards.
+/// Creates a namespace with a node's settings and addresses, and moves this thread into it.
 fn place(node: &Node, ipv6: bool) -> Result<Place, String> {
     let failed = |error: &dyn std::fmt::Display| format!("namespace of {}: {error}", node.name);
-    // SAFETY: only the network namespace changes, on which no memory depends.
+    // SAFETY: changes the network namespace only, which does not affect memory.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| failed(&error))?;
     let file = File::open("/proc/thread-self/ns/net").map_err(|error| failed(&error))?;
     let own = node.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    // A kernel may do without IPv6.
+    // A kernel may lack IPv6.
     let is_there = |key: &str| !key.starts_with("ipv6/") || fs::exists("/proc/sys/net/ipv6").unwrap_or(true);
     let of_ipv6 = IPV6_SETTINGS.into_iter().filter(|_| ipv6);
     for (key, value) in SETTINGS.into_iter().filter(|(key, _)| is_there(key)).chain(of_ipv6).chain(own) {
@@ -280,7 +280,7 @@ fn place(node: &Node, ipv6: bool) -> Result<Place, String> {
 }
 
 fn add_address(place: &mut Place, index: u32, address: IpAddr) -> io::Result<()> {
-    // Nobody else has it: no need to ask.
+    // The address is unique: no duplicate detection.
     const NO_DETECTION: u8 = 2;
     let flags = if address.is_ipv6() { NO_DETECTION } else { 0 };
     let mut header = [family(address.is_ipv6()), bits(address), flags, 0, 0, 0, 0, 0];
@@ -290,12 +290,12 @@ fn add_address(place: &mut Place, index: u32, address: IpAddr) -> io::Result<()>
     place.route.request(message)
 }
 
-/// Sets a route, in the place of one for the same packets that is there.
+/// Sets a route, replacing one for the same packets.
 fn set_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
     const MAIN: u32 = 254;
     let (wire, end) = route.by;
     let table = match route.of {
-        // A table of its own, which a rule points to.
+        // A separate table, selected by a rule.
         Match::From(_) => own_table(index),
         Match::To(_) | Match::All { .. } => MAIN,
     };
@@ -304,7 +304,7 @@ fn set_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
         Match::From(address) | Match::To(address) => address.is_ipv6(),
     };
     let prefix = if let Match::To(address) = route.of { bits(address) } else { 0 };
-    // Unicast, static, whole universe; the gateway is on the link whatever its address.
+    // Unicast, static, universe; the gateway is on-link whatever its address.
     let mut header = [family(ipv6), prefix, 0, 0, 0, 4, 0, 1, 0, 0, 0, 0];
     header[8..12].copy_from_slice(&4_u32.to_ne_bytes());
     let mut message = Message::new(24, CREATE | REPLACE, &header);
@@ -326,7 +326,7 @@ fn set_route(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
     place.route.request(message)
 }
 
-/// Leads packets to the table of their route.
+/// Adds a rule that selects the route's table.
 fn add_rule(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
     let Match::From(address) = route.of else { return Ok(()) };
     let table = own_table(index);
@@ -338,7 +338,7 @@ fn add_rule(place: &mut Place, index: usize, route: &Route) -> io::Result<()> {
     place.route.request(rule)
 }
 
-/// Of a route for packets from somewhere.
+/// Table of a route by source address.
 fn own_table(index: usize) -> u32 {
     1000 + index as u32
 }

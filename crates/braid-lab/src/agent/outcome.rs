@@ -1,4 +1,4 @@
-//! What an agent is told, and what it says in the end.
+//! Results of a run in the agent.
 
 use std::{
     fmt::Display,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::job::{self, Job, Message, Report};
 
-/// What a run gives: the packets that were asked for, in pieces, and the report.
+/// The captured packets, in chunks, and the report.
 pub(super) type Done = (Vec<Vec<u8>>, Report);
 
 pub(super) fn send(to: &mut impl Write, outcome: Result<Done, String>) -> io::Result<()> {

@@ -1,31 +1,31 @@
-//! The two ends of a connection of our own.
+//! The two ends of a built-in connection.
 
 use std::io;
 
 use socket2::{SockAddr, Socket};
 
 pub(super) struct Pair {
-    /// None when it has been closed.
+    /// `None` once closed.
     pub(super) sender: Option<Socket>,
-    /// From when the connection is accepted until nothing more can come.
+    /// From accept until nothing more can arrive.
     pub(super) receiver: Option<Socket>,
     pub(super) is_established: bool,
-    /// Payload that the application has written, whether or not the kernel has taken it.
+    /// Payload that the application has written, accepted by the kernel or not.
     pub(super) offered: u64,
-    /// Payload that the kernel has taken.
+    /// Payload accepted by the kernel.
     pub(super) taken: u64,
-    /// Payload that the receiving application has read.
+    /// Payload read by the receiving application.
     pub(super) delivered: u64,
-    /// Bytes of requests that the sending application has read.
+    /// Bytes of requests read by the sending application.
     pub(super) asked: u64,
-    /// There was nothing to send: nobody waits for room.
+    /// Nothing to send: does not poll for room.
     pub(super) is_idle: bool,
-    /// Of a short flow, its only transfer.
+    /// The only transfer of a short flow.
     pub(super) transfer: usize,
 }
 
 impl Pair {
-    /// One that is being opened.
+    /// A connection that is being opened.
     pub(super) fn new(sender: Socket) -> Self {
         Self {
             sender: Some(sender),
@@ -41,9 +41,9 @@ impl Pair {
     }
 }
 
-/// Ends a connection at once: what is under way is forgotten.
+/// Aborts a connection; data in flight is lost.
 pub(super) fn reset(socket: &Socket) -> io::Result<()> {
-    // SAFETY: an address without a family, two bytes of which are read.
+    // SAFETY: an address without a family, of which two bytes are read.
     let nobody = unsafe {
         SockAddr::try_init(|storage, length| {
             (*storage.cast::<libc::sockaddr>()).sa_family = libc::AF_UNSPEC as libc::sa_family_t;

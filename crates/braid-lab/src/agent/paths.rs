@@ -12,9 +12,9 @@ const FAMILY_NAME: u16 = 2;
 const ADD: u8 = 1;
 const DELETE: u8 = 2;
 const SET_LIMITS: u8 = 5;
-/// Of attributes that hold others.
+/// Flag of nested attributes.
 const NESTED: u16 = 0x8000;
-/// The most that the kernel allows.
+/// The kernel's maximum.
 const MOST: u32 = 8;
 
 /// The path manager of the namespace in which it was opened.
@@ -29,12 +29,12 @@ pub(super) struct Endpoint {
     pub(super) address: IpAddr,
     pub(super) interface: u32,
     pub(super) backup: bool,
-    /// The peer opens the connections, and is to be told of the address.
+    /// The peer opens connections, so the address is announced to it.
     pub(super) announced: bool,
 }
 
 impl Paths {
-    /// Opens it, and allows as many subflows as there can be.
+    /// Opens it, and allows the maximum number of subflows.
     pub(super) fn open() -> io::Result<Self> {
         let mut netlink = Netlink::generic()?;
         let mut ask = Message::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]);
@@ -51,7 +51,7 @@ impl Paths {
         Ok(paths)
     }
 
-    /// From now on every connection of the namespace has a subflow from there.
+    /// From now on every connection of the namespace opens a subflow from this address.
     pub(super) fn add(&mut self, endpoint: &Endpoint) -> io::Result<()> {
         const SIGNAL: u32 = 1;
         const SUBFLOW: u32 = 2;
@@ -63,7 +63,7 @@ impl Paths {
         })
     }
 
-    /// None from there any more.
+    /// Removes the address and its subflows.
     pub(super) fn remove(&mut self, endpoint: &Endpoint) -> io::Result<()> {
         self.command(DELETE, endpoint, |_| ())
     }

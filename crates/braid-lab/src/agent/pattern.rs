@@ -1,8 +1,8 @@
-//! Data that show where in a stream they belong.
+//! Data whose content shows its position in the stream.
 
-/// A prime: no packet, piece of memory or buffer is a multiple of it.
+/// A prime: packets, pieces of memory and buffers are not multiples of it.
 const PERIOD: usize = 65_521;
-/// Most that is sent or looked at in one go.
+/// Maximum per send or comparison.
 const MOST: usize = 1 << 16;
 
 pub(super) struct Pattern(Vec<u8>);
@@ -20,12 +20,12 @@ impl Pattern {
         Self(bytes)
     }
 
-    /// What a stream has from there on.
+    /// The stream from this offset on.
     pub(super) fn at(&self, offset: u64) -> &[u8] {
         &self.0[(offset % PERIOD as u64) as usize..][..MOST]
     }
 
-    /// Where what has arrived is not what the stream has from there on.
+    /// Position of the first byte that differs from the stream.
     pub(super) fn differs(&self, offset: u64, arrived: &[u8]) -> Option<u64> {
         let parts = self.at(offset).iter().zip(arrived).position(|(own, other)| own != other);
         parts.map(|at| offset + at as u64)

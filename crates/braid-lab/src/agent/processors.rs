@@ -1,4 +1,4 @@
-//! How busy the processors are, and what a guest's does when it has nothing to do.
+//! Load of the processors, and the idle thread of a guest.
 
 use std::{
     fs,
@@ -11,37 +11,37 @@ use rustix::time::{ClockId, clock_gettime};
 
 type Result<T> = std::result::Result<T, String>;
 
-/// How often the thread for idle time has gone round, and how long that takes: in a guest an instruction takes a nanosecond.
-/// Its own clock would not do; it goes on while the kernel handles packets in interrupts of this thread.
+/// Rounds of the idle thread, and the time of a round: in a guest an instruction takes a nanosecond. The thread's own
+/// clock would include interrupts that handle packets.
 static IDLE_ROUNDS: AtomicU64 = AtomicU64::new(0);
 const ROUND_NS: u64 = TURNS * TURN_NS + 3;
 const TURNS: u64 = 64;
 const TURN_NS: u64 = 250;
 
 pub(super) enum Processors {
-    /// The only one, of a guest, with a thread that takes all the time that nobody else wants.
+    /// A guest's only processor, with a thread that uses all idle time.
     Filled,
-    /// So many, of which the kernel says how long they were idle.
+    /// This many, whose idle time the kernel reports.
     Shared(usize),
 }
 
 impl Processors {
-    /// Keeps the only processor from ever being idle. An idle one is woken by QEMU's other thread, which takes longer than
-    /// what the guest then does, and races with it; instructions that do nothing cost next to nothing.
+    /// Keeps the only processor from being idle. QEMU's other thread would wake an idle one, which takes long and races
+    /// with the guest; empty instructions are almost free.
     pub(super) fn fill() -> Result<Self> {
         let thread = thread::Builder::new().spawn(|| do_nothing());
         thread.map_err(|error| format!("a thread for idle time: {error}"))?;
         Ok(Self::Filled)
     }
 
-    /// Those of this machine.
+    /// The processors of this machine.
     pub(super) fn shared() -> Result<Self> {
-        // The file is long: it has every interrupt.
+        // The file is long: it lists every interrupt.
         let text = fs::read_to_string("/proc/stat").map_err(|error| format!("/proc/stat: {error}"))?;
         Ok(Self::Shared(text.lines().filter(|line| line.starts_with("cpu")).count() - 1))
     }
 
-    /// Time that they were busy since some moment, on average.
+    /// Mean busy time of the processors since boot.
     pub(super) fn busy_ns(&self) -> Result<u64> {
         match *self {
             Self::Filled => {
@@ -63,13 +63,13 @@ impl Processors {
     }
 }
 
-/// Does so until the guest ends, while nobody else wants the processor.
+/// Runs empty instructions until the guest ends, at the lowest priority.
 fn do_nothing() -> ! {
     let _ = scheduling::set_policy(0, libc::SCHED_IDLE, 0);
-    // QEMU translates as many instructions as it takes at a time, 511 and not beyond a page, to a subtraction and a comparison.
-    // Of fewer there are fewer ways to begin and to end among them, at an interrupt, each of which is translated by itself.
+    // QEMU translates up to 511 instructions within a page into one subtraction and comparison. Shorter blocks have
+    // fewer entry and exit points at interrupts, each of which is translated separately.
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: it counts rounds, for ever.
+    // SAFETY: an endless loop that counts rounds.
     unsafe {
         std::arch::asm!(
             ".p2align 8",

@@ -1,4 +1,4 @@
-//! Programs as traffic: they run in the namespaces of their connection.
+//! Programs as traffic, in the namespaces of their connection.
 
 use std::{
     fs::{self, File},
@@ -19,22 +19,22 @@ use rustix::{
 use super::sockets::Sockets;
 use crate::job::{self, Ended};
 
-/// A server that does not listen after so many milliseconds never will.
+/// Timeout for a server to listen.
 const SLOWEST_SERVER_MS: u32 = 10_000;
-/// What a program gets to end when it is told to, milliseconds.
+/// Time between SIGTERM and SIGKILL, milliseconds.
 const GRACE_MS: u32 = 1000;
-/// Of what a program writes, so much is kept.
+/// Maximum of stored output of a program.
 const MOST_BYTES: u64 = 1 << 20;
-/// Of what it wrote before it failed, people get so many lines.
+/// Lines of output in the message about a failed program.
 const LAST_LINES: usize = 5;
 const ROLES: [&str; 2] = ["server", "client"];
 
 /// A server and a client.
 pub(super) struct Programs {
     model: job::Programs,
-    /// By their place in [`job::Programs::commands`].
+    /// In the order of [`job::Programs::commands`].
     running: [Option<Running>; 2],
-    /// They have been told to end.
+    /// They have got SIGTERM.
     is_over: bool,
 }
 
@@ -48,20 +48,20 @@ struct Running {
     stderr: File,
 }
 
-/// From now on what this process starts, and what that starts, ends with this process, however it ends: it is in a
-/// namespace of processes, which the kernel ends with its first one. No thread can be started any more.
+/// All processes started from now on end with this process, however it ends: they are in a PID namespace, which the
+/// kernel ends with its first process. No thread can be started afterwards.
 pub(super) fn end_with_this() -> io::Result<()> {
-    // SAFETY: it concerns processes that are yet to come.
+    // SAFETY: affects future processes only.
     unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?;
-    // SAFETY: this process has one thread only.
+    // SAFETY: this process has a single thread.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: system calls.
         0 => unsafe {
-            // Whose parents have ended are its children now, and nobody waits for them.
+            // It adopts orphaned processes, and no process waits for them.
             libc::signal(libc::SIGCHLD, libc::SIG_IGN);
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // Pipes and sockets would stay open with it.
+            // It must not hold pipes and sockets open.
             libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
             loop {
                 libc::pause();
@@ -78,7 +78,7 @@ impl Programs {
         Ok(Self { model: model.clone(), running: [None, None], is_over: false })
     }
 
-    /// Starts a program in the namespace that this thread is in.
+    /// Starts a program in the thread's namespace.
     pub(super) fn start(&mut self, which: usize, start_ns: u64) -> Result<(), String> {
         let command = &self.model.commands[which];
         let failed = |error: io::Error| format!("{}: cannot run {}: {error}", ROLES[which], command.path);
@@ -98,7 +98,7 @@ impl Programs {
             .stdin(Stdio::null())
             .stdout(stdout.try_clone().map_err(failed)?)
             .stderr(stderr.try_clone().map_err(failed)?)
-            // With what it starts itself, it is ended as one.
+            // A process group with its children, ended as one.
             .process_group(0);
         let child = program.spawn().map_err(failed)?;
         let end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(|e| failed(e.into()))?;
@@ -106,12 +106,12 @@ impl Programs {
         Ok(())
     }
 
-    /// What tells that a program has ended.
+    /// Becomes readable when the program ends.
     pub(super) fn end_of(&self, which: usize) -> Option<&OwnedFd> {
         self.running[which].as_ref().map(|running| &running.end)
     }
 
-    /// Waits until the server listens, in whose namespace these sockets are.
+    /// Waits until the server listens; `sockets` are of its namespace.
     pub(super) fn wait_for_listener(&mut self, sockets: &mut Sockets) -> Result<(), String> {
         for _ in 0..SLOWEST_SERVER_MS {
             let listens = sockets.is_there_a_listener();
@@ -129,7 +129,7 @@ impl Programs {
         ))
     }
 
-    /// Looks whether a program has ended by itself. One that has failed is an error.
+    /// Checks whether a program has ended by itself. A failed one is an error.
     pub(super) fn ended(&mut self, which: usize, time_ns: u64) -> Result<bool, String> {
         let is_over = self.is_over;
         let command = &self.model.commands[which];
@@ -153,13 +153,13 @@ impl Programs {
         Ok(true)
     }
 
-    /// Tells both to end.
+    /// Sends SIGTERM to both.
     pub(super) fn tell_to_end(&mut self) {
         self.is_over = true;
         self.signal(Signal::TERM);
     }
 
-    /// Ends both at once.
+    /// Kills both at once.
     pub(super) fn kill(&mut self) {
         self.is_over = true;
         self.signal(Signal::KILL);
@@ -167,12 +167,12 @@ impl Programs {
 
     fn signal(&mut self, signal: Signal) {
         for running in self.running.iter_mut().flatten().filter(|running| running.ended.is_none()) {
-            // The group goes with its last process, whoever has ended already.
+            // The group exists until its last process ends.
             let _ = kill_process_group(Pid::from_child(&running.child), signal);
         }
     }
 
-    /// The run is over: what came of both.
+    /// The run is over: results of both.
     pub(super) fn finish(mut self, connection: usize) -> Vec<Ended> {
         self.tell_to_end();
         let is_alive = |running: &mut Running| matches!(running.child.try_wait(), Ok(None));
@@ -201,7 +201,7 @@ impl Programs {
     }
 }
 
-/// The end of what a program has written.
+/// The end of a program's output.
 fn written(file: &File) -> String {
     let length = file.metadata().map_or(0, |data| data.len());
     let from = length.saturating_sub(MOST_BYTES);
@@ -213,7 +213,7 @@ fn written(file: &File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What a program said last, for people.
+/// The last output of a program, for messages.
 fn last_words(running: &Running) -> String {
     let (errors, output) = (written(&running.stderr), written(&running.stdout));
     let text = if errors.trim().is_empty() { output } else { errors };

@@ -1,4 +1,4 @@
-//! A queue and the way to it, as queueing disciplines of the kernel: set up, checked, and counted.
+//! A queue and the path to it, as queueing disciplines of the kernel: setup, check and counters.
 
 use std::io::{self, ErrorKind};
 
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::job::{Aqm, Bottleneck, Loss, Path, Queue, QueueAt};
 
-/// Handles of the stages of a queue, in the order that packets pass them. Where a discipline marks or drops early, it is
-/// within the bottleneck, and may have a plain queue within itself.
+/// Handles of the stages of a queue, in the order of a packet's path. A discipline that marks or drops early is inside
+/// the bottleneck, and may contain a plain queue.
 pub(super) const PATH: u32 = 0x0001_0000;
 pub(super) const BOTTLENECK: u32 = 0x0002_0000;
 pub(super) const LOSS: u32 = 0x0003_0000;
@@ -19,10 +19,10 @@ pub(super) const DISCIPLINE: u32 = 0x0004_0000;
 const FIFO: u32 = 0x0005_0000;
 const ROOT: u32 = 0xffff_ffff;
 
-/// What is queued and delayed here is never too much.
+/// Limit of stages that must not drop.
 const NO_LIMIT: u32 = 1_000_000;
 
-/// Sets up a queue, or changes what is different in one that is there.
+/// Sets up a queue, or changes the differing settings of an existing one.
 pub(super) fn set_queue(
     route: &mut Netlink,
     wire: usize,
@@ -50,7 +50,7 @@ pub(super) fn set_queue(
         }
         message
     };
-    // A kernel without a discipline says that there is no such file.
+    // A kernel without the discipline reports a missing file.
     let mut ask = |kind: &str, message: Message| match route.request(message) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(io::Error::other(format!("the kernel has no queueing discipline {kind} (module sch_{kind})")))
@@ -75,12 +75,12 @@ pub(super) fn set_queue(
         let mut message = request("cbs", BOTTLENECK, PATH | 1, flags);
         aqm::server(&mut message, &bottleneck);
         ask("cbs", message)?;
-        // Only RED has to know the rate.
+        // Only RED depends on the rate.
         let others = |own: Bottleneck| (own.aqm, own.limit_packets);
         if !matches!(own, Aqm::Red(_)) && former.map(others) == Some(others(bottleneck)) {
             return Ok(());
         }
-        // These take the place of what the ones around them have by themselves.
+        // These replace the default inner disciplines.
         let flags = if changes { 0 } else { CREATE | REPLACE };
         let mut message = request(aqm::kind(&own), DISCIPLINE, BOTTLENECK | 1, flags);
         aqm::discipline(&mut message, &own, &bottleneck, changes);
@@ -118,7 +118,7 @@ pub(super) fn rate(queue: &Queue) -> u64 {
     queue.bottleneck.filter(|bottleneck| !bottleneck.paused).map_or(0, |bottleneck| bottleneck.rate_bps)
 }
 
-/// Asks the kernel what it has made of a queue.
+/// Reads a queue's settings back from the kernel and checks them.
 pub(super) fn verify(route: &mut Netlink, wire: usize, end: usize, queue: &Queue) -> Result<(), String> {
     let nothing = Told { limit: NO_LIMIT, ..Told::default() };
     let delay_ns = queue.path.delay_ns + queue.path.jitter_ns / 2;
@@ -164,7 +164,7 @@ pub(super) fn verify(route: &mut Netlink, wire: usize, end: usize, queue: &Queue
     Ok(())
 }
 
-/// From what netem says of itself.
+/// Parses netem's reported settings.
 fn told(options: &[u8]) -> Option<Told> {
     let word = |at: usize| Some(u32::from_ne_bytes(options.get(at..at + 4)?.try_into().ok()?));
     let long = |bytes: &[u8]| Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?));
@@ -179,18 +179,18 @@ fn told(options: &[u8]) -> Option<Told> {
     })
 }
 
-/// With a rate, even one that takes no time, jitter does not reorder.
+/// With any rate, even one that takes no time, jitter does not reorder.
 fn path_rate(queue: &Queue) -> u64 {
     if queue.path.jitter_ns > 0 && !queue.path.reordering { 8_000_000_000_000 } else { 0 }
 }
 
-/// A probability as netem wants it.
+/// A probability in netem's units.
 fn probability(p: f64) -> u32 {
     (p * 4_294_967_296.0).round().clamp(0.0, 4_294_967_295.0) as u32
 }
 
 fn netem(message: &mut Message, path: &Path, limit: u32, rate_bps: u64) {
-    // Uniform between mean - deviation and mean + deviation.
+    // netem's jitter is uniform between mean - deviation and mean + deviation.
     let deviation = path.jitter_ns / 2;
     let loss = match path.loss {
         Loss::None | Loss::GilbertElliott(_) | Loss::Every(_) => 0,
@@ -221,7 +221,7 @@ fn netem(message: &mut Message, path: &Path, limit: u32, rate_bps: u64) {
     });
 }
 
-/// What the stages of a queue have counted. Each counts what those within it have, and have dropped.
+/// Counters of a queue's stages. Each includes packets and drops of its inner stages.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stages {
     pub(super) path: Stage,
@@ -231,21 +231,21 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// All but what is over time. The kernel reports the outer stages first, and a packet may come, or be dropped, before it
-    /// reports the inner ones: these may then hold what the outer ones do not.
+    /// All counters except integrals. The kernel reports the outer stages first, and packets may arrive or be dropped
+    /// in between, so inner stages may count more than outer ones.
     pub(super) fn queue(&self) -> QueueAt {
         let Self { path, bottleneck, loss, discipline } = self;
-        // cbs does not count those that its discipline does not let in.
+        // cbs does not count packets that its discipline refuses.
         let dropped = discipline.dropped.max(bottleneck.dropped.saturating_sub(loss.dropped));
         QueueAt {
             packets: path.packets,
             bytes: path.bytes,
             served: path.packets + loss.dropped,
-            // If somebody waits in a discipline, somebody else is being sent, who is not counted there.
+            // If a packet waits in a discipline, another one is being sent, which the discipline does not count.
             queued: bottleneck.queued + u32::from(discipline.queued > 0),
             travelling: path.queued.saturating_sub(bottleneck.queued),
             dropped,
-            // Before the queue or after it.
+            // Lost before or after the queue.
             lost: path.dropped.saturating_sub(dropped),
             marked: discipline.marked,
             ..QueueAt::default()
@@ -253,7 +253,7 @@ impl Stages {
     }
 }
 
-/// What a queueing discipline has counted.
+/// Counters of a queueing discipline.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stage {
     packets: u64,

@@ -1,36 +1,36 @@
-//! RTT samples, each of them, where the scenario asks for it.
+//! Counts every RTT sample, if the scenario asks for it.
 
 use braid_kernel::{RttCounts, Rtts};
 
 use super::outcome::failed;
 use crate::job::{Job, RttSamples};
 
-/// Counts them.
+/// Counter of RTT samples.
 pub(super) struct Counter {
     rtts: Rtts,
-    /// At the last look.
+    /// At the last sample.
     counts: Vec<RttCounts>,
 }
 
 impl Counter {
-    /// None where the job asks for none.
+    /// `None` if the job does not ask for it.
     pub(super) fn begin(job: &Job) -> Result<Option<Self>, String> {
         let begin = || Rtts::open().map(|rtts| Self { rtts, counts: Vec::new() });
         job.rtt_samples.then(begin).transpose().map_err(failed("RTT samples"))
     }
 
-    /// Looks.
+    /// Reads the counters.
     pub(super) fn look(&mut self) -> Result<(), String> {
         self.counts = self.rtts.counts().map_err(failed("RTT samples"))?;
         Ok(())
     }
 
-    /// Those of a socket of plain TCP.
+    /// Counters of a plain TCP socket.
     pub(super) fn of_socket(&self, cookie: u64) -> RttSamples {
         self.find(|counts| counts.cookie == cookie)
     }
 
-    /// Those of a subflow.
+    /// Counters of a subflow.
     pub(super) fn of_subflow(&self, token: u32, id: u32) -> RttSamples {
         self.find(|counts| counts.token == Some(token) && counts.subflow_id == id)
     }

@@ -1,5 +1,4 @@
-//! The TCP sockets of a namespace, whoever has opened them, as the kernel lists them (`sock_diag`), and what each had
-//! counted when it went.
+//! All TCP sockets of a namespace, as listed by the kernel (`sock_diag`), and the final counters of closed ones.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,36 +13,36 @@ use super::{
 
 const BY_FAMILY: u16 = 20;
 const FAMILIES: [u8; 2] = [libc::AF_INET as u8, libc::AF_INET6 as u8];
-/// Of the two families: the kernel tells here of sockets that go.
+/// Multicast groups of both families for closed sockets.
 const GONE: [u32; 2] = [1, 3];
 const LISTEN: u32 = 10;
 const TIME_WAIT: u32 = 6;
-/// A socket that is not yet one (`TCP_NEW_SYN_RECV`).
+/// A request socket (`TCP_NEW_SYN_RECV`).
 const REQUESTED: u32 = 12;
 /// `INET_DIAG_INFO`
 const INFO: u16 = 2;
 /// `INET_DIAG_REQ_PROTOCOL`
 const PROTOCOL: u16 = 3;
 const MPTCP: u32 = 262;
-/// Of `struct inet_diag_msg`.
+/// Size of `struct inet_diag_msg`.
 const HEADER: usize = 72;
 
-/// A way to the sockets of the namespace in which it was opened.
+/// Access to the sockets of the namespace in which it was opened.
 pub(super) struct Sockets {
     netlink: Netlink,
     gone: netlink_sys::Socket,
-    /// By the kernel's name for each: what it had counted at the last look.
+    /// By cookie: counters at the last sample.
     known: BTreeMap<u64, Seen>,
-    /// Those of MPTCP: payload that each had sent again on another subflow.
+    /// MPTCP sockets: payload reinjected on another subflow.
     again: BTreeMap<u64, u64>,
 }
 
-/// A socket at a look.
+/// A socket in a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) local: IpAddr,
     pub(super) remote: IpAddr,
-    /// What it had counted at the look before.
+    /// Its counters at the previous sample.
     pub(super) before: TcpInfo,
     pub(super) now: TcpInfo,
 }
@@ -70,9 +69,9 @@ impl Sockets {
         Ok(found)
     }
 
-    /// Every connected socket that is there or has gone since the last time.
+    /// Every connected socket that exists or was closed since the last sample.
     pub(super) fn look(&mut self) -> io::Result<Vec<Seen>> {
-        // A socket that goes in between is told of the next time.
+        // A socket that closes in between is reported in the next sample.
         let mut seen = BTreeMap::new();
         let mut finished = BTreeSet::new();
         while let Some(datagram) = self.next_gone()? {
@@ -95,7 +94,7 @@ impl Sockets {
             if let Some(known) = self.known.get(cookie) {
                 (own.local, own.remote, own.before) = (known.local, known.remote, known.now);
             }
-            // What has gone must not look as if it were there.
+            // Closed sockets must not look open.
             own.now.sends &= !finished.contains(cookie);
             self.known.insert(*cookie, *own);
         }
@@ -108,14 +107,14 @@ impl Sockets {
             match self.gone.recv_from_full() {
                 Ok((datagram, _)) => return Ok(Some(datagram)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                // Some were not told: what they had counted since the last look is missing.
+                // The kernel dropped some reports: the counters of these sockets since the last sample are missing.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Payload that MPTCP connections have sent again on another subflow since the last time.
+    /// Payload that MPTCP connections have reinjected since the last sample.
     pub(super) fn sent_again(&mut self) -> io::Result<u64> {
         let mut sum = 0;
         for family in FAMILIES {
@@ -131,7 +130,7 @@ impl Sockets {
     }
 }
 
-/// For all sockets in these states, with what they have counted.
+/// Requests all sockets in these states, with counters.
 fn request(family: u8, states: u32) -> Message {
     let mut body = [0; 56];
     body[..3].copy_from_slice(&[family, libc::IPPROTO_TCP as u8, 1 << (INFO - 1)]);
@@ -143,7 +142,7 @@ fn request(family: u8, states: u32) -> Message {
 fn socket(body: &[u8]) -> Option<(u64, Seen)> {
     let info = find(body.get(HEADER..)?, INFO)?;
     let address = |at: usize| match u32::from(body[0]) {
-        // IPv4 in a socket for both is IPv4.
+        // IPv4 addresses in a dual-stack socket count as IPv4.
         family if family == libc::AF_INET6 as u32 => {
             let octets: [u8; 16] = body[at..at + 16].try_into().expect("sixteen bytes");
             IpAddr::from(Ipv6Addr::from(octets)).to_canonical()

@@ -1,4 +1,4 @@
-//! What the kernel says of a TCP or MPTCP socket (`linux/tcp.h`, `linux/mptcp.h`).
+//! The kernel's information about a TCP or MPTCP socket (`linux/tcp.h`, `linux/mptcp.h`).
 
 use std::{
     io,
@@ -6,13 +6,13 @@ use std::{
     os::fd::AsRawFd,
 };
 
-/// Of `struct tcp_info`, what is used.
+/// The used fields of `struct tcp_info`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TcpInfo {
     /// Identifier of the subflow; 0 for TCP.
     pub(super) id: u32,
     pub(super) established: bool,
-    /// Something may still be sent or sent again.
+    /// It may still send or retransmit.
     pub(super) sends: bool,
     pub(super) mss: u32,
     pub(super) in_flight: u32,
@@ -24,9 +24,9 @@ pub(super) struct TcpInfo {
     pub(super) data_packets_in: u32,
     pub(super) data_packets_out: u32,
     pub(super) delivered: u32,
-    /// Payload, again or not.
+    /// Payload sent, including retransmissions.
     pub(super) bytes_sent: u64,
-    /// Payload that has come, each byte once; an end of the connection counts as a byte.
+    /// Payload received, each byte once; the end of the connection counts as a byte.
     pub(super) bytes_received: u64,
     pub(super) timeouts: u16,
 }
@@ -39,7 +39,7 @@ const CLOSE_WAIT: u8 = 8;
 const CLOSED_TO_MORE: [u8; 3] = [4, 9, 11];
 
 impl TcpInfo {
-    /// What `sock_diag` reports about a TCP socket; none if it is too little.
+    /// Parses a report of `sock_diag` about a TCP socket; `None` if it is too short.
     pub(super) fn of(info: &[u8]) -> Option<Self> {
         info.get(..TCP_INFO_BYTES).map(|bytes| Self::parse(0, bytes))
     }
@@ -74,43 +74,43 @@ impl TcpInfo {
     }
 }
 
-/// Of a TCP socket.
+/// Reads it for a TCP socket.
 pub(super) fn tcp(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
     let mut bytes = [0; TCP_INFO_BYTES];
     get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
     Ok(TcpInfo::parse(0, &bytes))
 }
 
-/// Payload that an MPTCP socket has sent again on another subflow, from its `struct mptcp_info`.
+/// Payload that an MPTCP socket has reinjected, from its `struct mptcp_info`.
 pub(super) fn sent_again(info: &[u8]) -> Option<u64> {
     let bytes = info.get(48..56)?;
     Some(u64::from_ne_bytes(bytes.try_into().expect("eight bytes")))
 }
 
-/// Of an MPTCP socket and its subflows.
+/// Information about an MPTCP socket and its subflows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MptcpInfo {
-    /// By which the kernel knows the connection.
+    /// The kernel's token of the connection.
     pub(super) token: u32,
-    /// Payload sent again on another subflow.
+    /// Payload reinjected on another subflow.
     pub(super) bytes_retransmitted: u64,
     /// Payload acknowledged at the data level.
     pub(super) bytes_acknowledged: u64,
-    /// With own and peer's address.
+    /// With local and peer address.
     pub(super) subflows: Vec<(IpAddr, IpAddr, TcpInfo)>,
 }
 
 const SOL_MPTCP: i32 = 284;
 const MPTCP_FULL_INFO: i32 = 4;
-/// Of `struct mptcp_full_info`: what comes before its `struct mptcp_info`.
+/// Size of the head of `struct mptcp_full_info`, before its `struct mptcp_info`.
 const HEAD: usize = 40;
-/// Of `struct mptcp_info`, up to and with `mptcpi_bytes_acked`.
+/// Size of `struct mptcp_info` up to and including `mptcpi_bytes_acked`.
 const MPTCP_INFO_BYTES: usize = 80;
 /// `struct mptcp_subflow_info`
 const SUBFLOW_BYTES: usize = 264;
 const MOST_SUBFLOWS: usize = 16;
 
-/// Of an MPTCP socket.
+/// Reads it for an MPTCP socket.
 pub(super) fn mptcp(socket: &impl AsRawFd) -> io::Result<MptcpInfo> {
     let mut addresses = [0_u8; SUBFLOW_BYTES * MOST_SUBFLOWS];
     let mut infos = [0_u8; TCP_INFO_BYTES * MOST_SUBFLOWS];
@@ -152,8 +152,8 @@ pub(super) fn mptcp(socket: &impl AsRawFd) -> io::Result<MptcpInfo> {
 
 fn get(socket: &impl AsRawFd, level: i32, option: i32, value: &mut [u8]) -> io::Result<()> {
     let mut length = value.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `value`; what `value` itself points to for MPTCP_FULL_INFO lives
-    // in the caller and is as large as it says.
+    // SAFETY: the kernel writes at most `length` bytes to `value`; the buffers that `value` points to for
+    // MPTCP_FULL_INFO live in the caller and have the stated size.
     let result = unsafe {
         libc::getsockopt(socket.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut length)
     };

@@ -1,6 +1,5 @@
-//! Slow start thresholds that connections begin with. The kernel has no setting for one: it takes it from what it remembers
-//! of a pair of addresses, and notes there, at the end of a connection between them, what the route says. So the pair
-//! is made known by a connection that never leaves the sender's namespace.
+//! Initial slow start thresholds. The kernel has no setting for one: it remembers them per pair of addresses, from the
+//! route at the end of a connection. So a connection within the sender's namespace sets it.
 
 use std::{
     fs, io,
@@ -13,7 +12,7 @@ use super::netlink::{CREATE, EXCL, Message, Netlink};
 
 const NEW_ROUTE: u16 = 24;
 const DELETE_ROUTE: u16 = 25;
-/// Of the kind of table that is asked first, and of routes in it.
+/// The local routing table, and type of its routes.
 const LOCAL: u32 = 255;
 const LOOPBACK: u32 = 1;
 const SSTHRESH: u16 = 6;
@@ -29,7 +28,7 @@ pub(super) fn remember(
     let mut netlink = Netlink::route()?;
     let mut here = to_loopback(NEW_ROUTE, CREATE | EXCL, server);
     here.nested(8, |metrics| {
-        // Fixed, so that a connection's own does not take its place.
+        // Locked, so that a connection's own value does not replace it.
         metrics.attribute(1, &(1_u32 << SSTHRESH).to_ne_bytes()).attribute(SSTHRESH, &packets.to_ne_bytes());
     });
     netlink.request(here)?;
@@ -45,7 +44,7 @@ fn set(name: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
 }
 
-/// About a route by which packets to an address stay here.
+/// A request about a route that keeps packets to an address local.
 fn to_loopback(kind: u16, flags: u16, address: Ipv4Addr) -> Message {
     // IPv4, a host, no type of service, table below, static, for this host only, local.
     let mut message = Message::new(kind, flags, &[2, 32, 0, 0, 0, 4, 254, 2, 0, 0, 0, 0]);
@@ -56,13 +55,13 @@ fn to_loopback(kind: u16, flags: u16, address: Ipv4Addr) -> Message {
     message
 }
 
-/// Opens a connection and closes it.
+/// Opens and closes a connection.
 fn visit(sender: Ipv4Addr, listener: &TcpListener) -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.bind(&SocketAddrV4::new(sender, 0).into())?;
     socket.connect(&listener.local_addr()?.into())?;
     let (receiver, _) = listener.accept()?;
-    // In this order: it is remembered by who closes first.
+    // In this order: the end that closes first remembers it.
     drop(socket);
     drop(receiver);
     Ok(())

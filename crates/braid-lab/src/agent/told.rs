@@ -1,24 +1,24 @@
-//! Whether the kernel took for a queue what it was given.
+//! Reads queue settings back and compares them with the request.
 
 use crate::job::Loss;
 
-/// What the kernel may take otherwise, of each value.
+/// Tolerated relative difference of each value.
 const TOLERANCE: f64 = 0.01;
 
-/// What the kernel says a queue does, as far as it can be asked.
+/// Settings of a queue as the kernel reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) limit: u32,
     pub(super) rate_bps: u64,
     pub(super) delay_ns: u64,
-    /// Of each packet by itself.
+    /// Independent loss probability.
     pub(super) loss: f64,
 }
 
-/// Whether the kernel took what it was given.
+/// Whether the kernel accepted the settings.
 ///
 /// # Errors
-/// What it took otherwise.
+/// The differing setting.
 pub(super) fn agrees(given: Told, taken: Told) -> Result<(), String> {
     let pairs = [
         ("limit", f64::from(given.limit), f64::from(taken.limit)),
@@ -32,7 +32,7 @@ pub(super) fn agrees(given: Told, taken: Told) -> Result<(), String> {
     }
 }
 
-/// Whether this loss is one that [`Told::loss`] tells.
+/// Loss probability in the form of [`Told::loss`].
 pub(super) fn told_loss(loss: Loss) -> f64 {
     match loss {
         Loss::None | Loss::GilbertElliott(_) | Loss::Every(_) => 0.0,

@@ -1,4 +1,4 @@
-//! What detectors of shared bottlenecks say, taken down as it changes.
+//! Records the labels of shared-bottleneck detectors as they change.
 
 use braid_algorithms::{Algorithm, Spec};
 use braid_kernel::{Namespace, Verdicts};
@@ -6,18 +6,18 @@ use braid_kernel::{Namespace, Verdicts};
 use super::{outcome::failed, tcp_info::MptcpInfo};
 use crate::job::{Job, VerdictAt};
 
-/// Listens to the connections that have a detector.
+/// Reads the labels of connections that have a detector.
 pub(super) struct Listener {
     verdicts: Verdicts,
-    /// By connection, then by subflow; none for a connection without a detector.
+    /// By connection, then by subflow; `None` for a connection without a detector.
     heard: Vec<Option<Vec<Heard>>>,
 }
 
-/// Of a subflow: its number in the kernel, and the group that was said last.
+/// A subflow's number in the kernel, and its last group.
 type Heard = Option<(u32, u16)>;
 
 impl Listener {
-    /// None where no connection of the job has a detector.
+    /// `None` if no connection of the job has a detector.
     pub(super) fn new(job: &Job) -> Result<Option<Self>, String> {
         let detecting: Vec<&str> = job
             .algorithms
@@ -47,8 +47,8 @@ impl Listener {
         self.heard[connection].is_some()
     }
 
-    /// What has changed of a connection whose namespace this thread is in. `time` is since the start of the run, which was at
-    /// `start` of the guest's clock, both in nanoseconds.
+    /// Records changes of a connection; this thread is in its namespace. `time` is since the start of the run, which
+    /// was at `start` of the guest's clock, both in nanoseconds.
     pub(super) fn listen(
         &mut self,
         connection: usize,
@@ -68,7 +68,7 @@ impl Listener {
             let group = verdict.group;
             let time_ns = match *heard {
                 Some((id, last)) if id == socket.id && last == group => continue,
-                // The kernel's own time of the change.
+                // The kernel's timestamp of the change.
                 Some((id, _)) if id == socket.id => (verdict.since_us * 1000).saturating_sub(start).min(time),
                 _ => time,
             };

@@ -1,4 +1,4 @@
-//! What need not be made again, in the user's cache: images and snapshots, each there whole or not at all.
+//! The user's cache of images and snapshots, each complete or absent.
 
 use std::{
     env,
@@ -13,11 +13,11 @@ use twox_hash::XxHash3_64;
 
 use super::{error::Error, scratch::Scratch};
 
-/// Of images and snapshots, the newest so many are kept, and those that were used a short time ago: another braid may be
-/// about to use them again.
+/// Number of newest images and snapshots that stay, in addition to recently used ones, which another braid may be about
+/// to use.
 const KEPT: usize = 4;
 const IN_USE: Duration = Duration::from_secs(3600);
-/// The folder for what need not be made again.
+/// The cache folder.
 pub(crate) fn cache() -> Result<PathBuf, Error> {
     let base = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let base = base.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
@@ -27,7 +27,7 @@ pub(crate) fn cache() -> Result<PathBuf, Error> {
     Ok(base.join("braid"))
 }
 
-/// A file that is there whole or not at all. One that is there already, and is as it should be, is marked as used.
+/// Creates a file that is complete or absent. A valid existing one is marked as used.
 pub(crate) fn whole(
     path: &Path,
     is_whole: impl FnOnce(&Path) -> io::Result<bool>,
@@ -49,7 +49,7 @@ pub(crate) fn whole(
     fs::rename(&part, path).map_err(|error| Error::writing(path, &error))
 }
 
-/// Notes that a file is used. It does no harm if that cannot be.
+/// Marks a file as used. Errors are ignored.
 pub(crate) fn mark(path: &Path) {
     let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
@@ -63,19 +63,19 @@ fn sum(bytes: &[u8]) -> [u8; SEAL] {
     hash.finish().to_le_bytes()
 }
 
-/// Adds a checksum. QEMU does not mind something after its own.
+/// Appends a checksum. QEMU ignores trailing data.
 pub(crate) fn seal(file: &Path) -> io::Result<()> {
     let sum = sum(&fs::read(file)?);
     File::options().append(true).open(file)?.write_all(&sum)
 }
 
-/// Whether the checksum at the end is that of the rest.
+/// Whether the checksum at the end matches.
 pub(crate) fn is_sealed(file: &Path) -> io::Result<bool> {
     let bytes = fs::read(file)?;
     Ok(bytes.split_last_chunk::<SEAL>().is_some_and(|(rest, seal)| sum(rest) == *seal))
 }
 
-/// Removes images and snapshots that were not used for long. What cannot be removed does no harm.
+/// Removes images and snapshots that were not used for long. Errors are ignored.
 pub(crate) fn tidy(folder: &Path) {
     let used = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).ok();
     let entries = || fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -1,4 +1,4 @@
-//! What of a scenario the lab cannot do.
+//! Features of a scenario that the lab lacks.
 
 use braid_scenario::model::{self, Direction, Loss, Scenario, Traffic};
 
@@ -9,10 +9,10 @@ use super::{
     routes::is_ipv6,
 };
 
-/// What the lab cannot do of a scenario, the first such thing.
+/// Checks a scenario for features that the lab lacks.
 ///
 /// # Errors
-/// That thing.
+/// The first such feature.
 pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
     let refuse =
         |key: String, reason: &str| Err(Unsupported { key, reason: reason.to_owned(), remedy: None });
@@ -75,7 +75,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// Why the lab cannot lose every n-th packet as this direction wants it.
+/// Why the lab cannot do this direction's periodic loss.
 fn cannot_count(direction: &Direction, forward: bool) -> Option<&'static str> {
     let all = direction.changes.iter().filter_map(|change| change.loss).chain([direction.loss]);
     let n = all.into_iter().find_map(|loss| if let Loss::Periodic(n) = loss { Some(n) } else { None })?;
@@ -93,7 +93,7 @@ fn cannot_count(direction: &Direction, forward: bool) -> Option<&'static str> {
     }
 }
 
-/// Two counters of the kernel that count to `n` together.
+/// Two counters of the kernel that together count to `n`.
 pub(super) fn counters(n: u32) -> Option<[u16; 2]> {
     let pair = |second: u16| {
         let first = u16::try_from(n / u32::from(second)).ok()?;

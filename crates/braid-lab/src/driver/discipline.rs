@@ -1,12 +1,12 @@
-//! Queues that mark or drop before they are full, are limited in bytes, or outlive that their link is down: which of the
-//! kernel's disciplines does what a scenario wants.
+//! Maps queues beyond netem to the kernel's disciplines: early marks or drops, limits in bytes, and queues that persist
+//! while their link is down.
 
 use braid_scenario::model::{self, Direction, Discipline, EcnThreshold, QueueLimit};
 
 use crate::job::{Aqm, CoDel, Red};
 
-/// Whether a queue is more than netem can do: drop-tail with a limit in packets, at a rate that is known when a packet comes. RED and thresholds matter to data only: a
-/// queue of acknowledgements is short, and they cannot be marked.
+/// Whether a queue needs more than netem: drop-tail with a limit in packets, at a rate known at arrival. RED and
+/// thresholds matter for data only: a queue of acknowledgements is short, and they cannot be marked.
 pub(crate) fn is_managed(direction: &Direction, forward: bool) -> bool {
     let by_time = matches!(direction.discipline, Discipline::CoDel(_) | Discipline::FqCoDel(_));
     let by_length = matches!(direction.discipline, Discipline::Red(_)) || direction.ecn_threshold.is_some();
@@ -14,12 +14,12 @@ pub(crate) fn is_managed(direction: &Direction, forward: bool) -> bool {
     by_time || (forward && by_length) || in_bytes(direction).next().is_some() || varies
 }
 
-/// Whether it waits while its link is down.
+/// Whether it pauses while its link is down.
 fn pauses(direction: &Direction) -> bool {
     direction.keeps_queue && direction.changes.iter().any(|change| change.up.is_some())
 }
 
-/// The limits in bytes that it has at some time.
+/// Its limits in bytes over time.
 fn in_bytes(direction: &Direction) -> impl Iterator<Item = u64> + '_ {
     let limits = direction.changes.iter().filter_map(|change| change.queue).chain([direction.queue]);
     limits.filter_map(|limit| match limit {
@@ -28,14 +28,14 @@ fn in_bytes(direction: &Direction) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// What the lab cannot do of it: the key within the link, and why not.
+/// Features that the lab lacks: the key within the link, and the reason.
 pub(crate) fn refusal(direction: &Direction) -> Option<(&'static str, &'static str)> {
     let mut disciplines =
         direction.changes.iter().filter_map(|change| change.discipline).chain([direction.discipline]);
     let mut thresholds =
         direction.changes.iter().filter_map(|change| change.ecn_threshold).chain(direction.ecn_threshold);
     let is_too_gentle = |discipline: Discipline| {
-        // The kernel's RED marks or drops all from `max` on.
+        // The kernel's RED marks or drops all packets from `max` on.
         let Discipline::Red(red) = discipline else { return false };
         let reaches_twice = match direction.queue {
             QueueLimit::Packets(limit) => 2 * red.max <= limit,
@@ -66,7 +66,7 @@ pub(crate) fn refusal(direction: &Direction) -> Option<(&'static str, &'static s
     None
 }
 
-/// The kernel's discipline for it, as it is now; none if drop-tail does. What is `sent` here has so many bytes.
+/// The kernel's discipline for its present settings; `None` for drop-tail. `sent`: packet size in bytes.
 pub(crate) fn aqm(direction: &Direction, forward: bool, packet_bytes: u32, sent: u32) -> Option<Aqm> {
     if !is_managed(direction, forward) {
         return None;
@@ -99,7 +99,7 @@ pub(crate) fn aqm(direction: &Direction, forward: bool, packet_bytes: u32, sent:
                 Aqm::Red(threshold((from as u32).saturating_sub(packet_bytes)))
             }
             Some(EcnThreshold::Wait(_)) => {
-                // Never too long for CoDel itself.
+                // Long enough that CoDel never acts.
                 const FOREVER_NS: u64 = 1_000_000_000_000;
                 let never = model::CoDel { target_ns: FOREVER_NS, interval_ns: FOREVER_NS, ecn: false };
                 Aqm::CoDel(codel(never))
@@ -108,7 +108,7 @@ pub(crate) fn aqm(direction: &Direction, forward: bool, packet_bytes: u32, sent:
     })
 }
 
-/// Marks by what waits now, not by its mean, and lets pass what cannot be marked.
+/// Marks by the present length, not its mean, and passes packets that cannot be marked.
 fn threshold(bytes: u32) -> Red {
     Red {
         min_bytes: bytes,
@@ -121,7 +121,7 @@ fn threshold(bytes: u32) -> Red {
     }
 }
 
-/// The packet being sent, which the scenario counts, is not in the kernel's queue.
+/// The scenario counts the packet being sent, the kernel's queue does not.
 fn red(own: &model::Red, packet_bytes: u32) -> Red {
     Red {
         min_bytes: (own.min - 1) * packet_bytes,

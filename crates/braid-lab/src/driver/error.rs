@@ -1,37 +1,37 @@
-//! Why there is no result.
+//! Errors of the lab.
 
 use std::{fmt, io, path::Path};
 
-/// A key of a scenario that the lab cannot do.
+/// A key of a scenario that the lab does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// Where it stands, such as `link.b1.trace`.
+    /// The key, such as `link.b1.trace`.
     pub key: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
-    /// What to do about it, if something else than using the simulator or changing the scenario.
+    /// The remedy, unless it is to use the simulator or to change the scenario.
     pub remedy: Option<String>,
 }
 
-/// What went wrong.
+/// An error.
 #[derive(Clone, Debug)]
 pub struct Error {
-    /// What kind of cause.
+    /// Its category.
     pub kind: Kind,
-    /// What was wrong.
+    /// Description.
     pub message: String,
-    /// What to do about it.
+    /// Remedy.
     pub hint: Option<String>,
 }
 
-/// Where a cause lies.
+/// Category of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// In what was asked for.
+    /// Wrong input.
     Input,
-    /// In this machine: something is missing, full or unreachable.
+    /// This machine: something is missing, full or unreachable.
     Machine,
-    /// In the guest: it crashed, hung or could not do what it was told.
+    /// The guest: it crashed, hung or could not do its job.
     Guest,
     /// The user interrupted.
     Interrupted,

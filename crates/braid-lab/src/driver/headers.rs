@@ -1,4 +1,4 @@
-//! What modules for a kernel are built with: a distribution's packages of headers, or those that are installed here.
+//! Kernel headers for building modules: a distribution's packages, or installed ones.
 
 use std::{
     fs, io,
@@ -17,19 +17,19 @@ use super::{
 /// Name, package within a Debian archive, sha256.
 const PINNED: &str = include_str!("../../../../kernel/headers.tsv");
 
-/// Headers of a kernel, ready to be used.
+/// Headers of a kernel, ready for use.
 #[derive(Debug)]
 pub(crate) struct Headers {
-    /// What `make -C` takes.
+    /// Argument of `make -C`.
     pub(crate) folder: PathBuf,
-    /// What tells them from others.
+    /// Identifies these headers.
     pub(crate) identity: String,
-    /// The compiler that the kernel was built with, if it is known.
+    /// The compiler of the kernel, if known.
     pub(crate) compiler: Option<String>,
 }
 
 impl Headers {
-    /// Those of this kernel; packages are fetched if need be.
+    /// Headers of this kernel; fetches packages if necessary.
     pub(crate) fn of(
         kernel: &Kernel,
         cache: &Path,
@@ -57,7 +57,7 @@ impl Headers {
     }
 }
 
-/// Those of a kernel that is installed here.
+/// Headers of an installed kernel.
 fn installed(kernel: &Kernel) -> Result<PathBuf, Error> {
     let folder = Path::new("/lib/modules").join(&kernel.release).join("build");
     if folder.join("Makefile").exists() {
@@ -88,13 +88,13 @@ fn unpacked(packages: &[PathBuf], root: &Path, say: &dyn Fn(&str)) -> Result<(),
     }
     relocate(&fresh, root).map_err(|error| Error::writing(&fresh, &error))?;
     match fs::rename(&fresh, root) {
-        // Or another braid was faster.
+        // Another braid may have been faster.
         Err(error) if !root.exists() => Err(Error::writing(root, &error)),
         _ => Ok(()),
     }
 }
 
-/// Packages take it that they are unpacked at `/`: what in `from` names a path there names one in `root`, where it will be.
+/// Packages expect to be unpacked at `/`: rewrites absolute paths in `from` to paths in `root`, their final place.
 fn relocate(from: &Path, root: &Path) -> io::Result<()> {
     let sources = from.join("usr/src");
     for entry in fs::read_dir(&sources)? {
@@ -122,7 +122,7 @@ fn relocate(from: &Path, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Such as `gcc-12`, from what the kernel's configuration says of it.
+/// Such as `gcc-12`, from the kernel's configuration.
 fn compiler(config: &str) -> Option<String> {
     let text = config.lines().find_map(|line| line.strip_prefix("CONFIG_CC_VERSION_TEXT="))?;
     let name = text.trim_matches('"').split(' ').next()?;

@@ -1,4 +1,4 @@
-//! What the guest boots with: a small file system in memory with this program as its only process.
+//! The guest's boot image: a small file system in memory with this program as its only process.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,13 +17,13 @@ use object::{
 use super::{error::Error, kernels::Kernel, libraries::needed};
 use crate::job::MODULES;
 
-/// Where this program is in the guest.
+/// Path of this program in the guest.
 pub(crate) const PROGRAM: &str = "/braid";
 
 /// By path: mode and content.
 pub(crate) type Files = BTreeMap<String, (u32, Vec<u8>)>;
 
-/// Builds the archive for this kernel around `program`, with what the program needs to start, and with `others`.
+/// Builds the archive for this kernel: `program`, its libraries, and `others`.
 pub(crate) fn build(kernel: &Kernel, program: &Path, others: &Files) -> Result<Vec<u8>, Error> {
     let reading = |path: &Path| {
         let path = path.display().to_string();
@@ -68,7 +68,7 @@ fn archive(files: &Files) -> io::Result<Vec<u8>> {
     for folder in &folders {
         entry(&mut out, folder, 0o755, ModeFileType::Directory, &[])?;
     }
-    // The console must be there before the first process is.
+    // The console must exist before the first process.
     inode_of_console(&mut out)?;
     for (path, (mode, bytes)) in files {
         entry(&mut out, path, *mode, ModeFileType::Regular, bytes)?;
@@ -88,7 +88,7 @@ fn inode_of_console(out: &mut Vec<u8>) -> io::Result<()> {
     builder.write(out, 0).finish().map(drop)
 }
 
-/// Of a program, what is loaded to run it, without what follows: sections for debuggers, mostly.
+/// The loaded part of a program, without trailing sections such as debug information.
 fn loaded_part(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = FileHeader64::<Endianness>::parse(&bytes[..]).ok().and_then(|header| {
         let endian = header.endian().ok()?;
@@ -98,7 +98,7 @@ fn loaded_part(mut bytes: Vec<u8>) -> Vec<u8> {
     });
     if let Some(end) = end {
         bytes.truncate(end as usize);
-        // The table of sections is gone: e_shoff, e_shnum and e_shstrndx.
+        // Removes the section table: e_shoff, e_shnum and e_shstrndx.
         bytes[0x28..0x30].fill(0);
         bytes[0x3c..0x40].fill(0);
     }

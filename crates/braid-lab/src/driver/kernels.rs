@@ -1,4 +1,4 @@
-//! The guest's kernel: from the pinned list, a Debian package or a kernel that is installed here.
+//! The guest's kernel: from the pinned list, a Debian package or an installed kernel.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ use super::{
 /// Name, package within a Debian archive, sha256.
 const PINNED: &str = include_str!("../../../../kernel/guests.tsv");
 
-/// What the guest needs of a kernel beyond what is built in, as far as it exists as modules. Dependencies come along.
+/// Modules that the guest needs, if they are not built in. Dependencies are added.
 const MODULES: [&str; 13] = [
     "veth",
     "sch_netem",
@@ -42,20 +42,20 @@ const MODULES: [&str; 13] = [
     "tcp_diag",
 ];
 
-/// A kernel, ready to be booted.
+/// A kernel, ready to boot.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     /// Its release, as `uname -r` prints it.
     pub(crate) release: String,
     /// The bootable image.
     pub(crate) image: PathBuf,
-    /// Names and contents of modules, in an order in which they can be loaded.
+    /// Names and contents of modules, dependencies first.
     pub(crate) modules: Vec<Module>,
-    /// Its name, if it is one of the list.
+    /// Its name in the pinned list, if any.
     pub(crate) pinned: Option<String>,
 }
 
-/// The name of the kernel that is used unless another is asked for.
+/// The name of the default kernel.
 ///
 /// # Panics
 /// If the list of kernels is empty.
@@ -63,15 +63,15 @@ pub fn default_kernel() -> &'static str {
     names().first().expect("there is one in the list")
 }
 
-/// What tells this kernel (by name or file) from others of the same name; it need not have been fetched.
+/// Distinguishes this kernel (by name or file) from others of the same name; does not fetch it.
 ///
 /// # Errors
-/// If there is no such kernel.
+/// If the kernel does not exist.
 pub fn kernel_identity(kernel: &str) -> Result<String, Error> {
     identity(kernel)
 }
 
-/// The names of the pinned kernels, the first being the default.
+/// The names of the pinned kernels, the default first.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = entries().map(|(name, ..)| name).collect();
     names.dedup();
@@ -82,7 +82,7 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str, &'static str)>
     entries_of(PINNED)
 }
 
-/// Of a list of packages: name, package within an archive, sha256.
+/// Parses a list of packages: name, package within an archive, sha256.
 pub(crate) fn entries_of(
     list: &'static str,
 ) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
@@ -92,7 +92,7 @@ pub(crate) fn entries_of(
     })
 }
 
-/// What tells a kernel from others of the same name, without getting it: the sums of its packages, or of its file.
+/// Distinguishes a kernel from others of the same name without fetching it: checksums of its packages, or of its file.
 pub(crate) fn identity(name: &str) -> Result<String, Error> {
     let pinned: Vec<&str> = entries().filter(|(pinned, ..)| *pinned == name).map(|(.., sum)| sum).collect();
     if !pinned.is_empty() {
@@ -105,7 +105,7 @@ pub(crate) fn identity(name: &str) -> Result<String, Error> {
     Ok(hex(&hash.finalize()))
 }
 
-/// One that is not in the list.
+/// The path of a kernel outside of the list.
 fn file(name: &str) -> Result<&Path, Error> {
     let path = Path::new(name);
     if path.is_file() {
@@ -122,8 +122,8 @@ fn file(name: &str) -> Result<&Path, Error> {
 
 impl Kernel {
     /// The kernel of that name in the list, of that package (`.deb`), or of that file, whose modules are then in
-    /// `/lib/modules`. Packages are fetched into `cache` if need be; `say` reports what takes long.
-    /// Set `stop` to end it early.
+    /// `/lib/modules`. Fetches packages into `cache` if necessary; `say` reports slow steps. Set `stop` to end it
+    /// early.
     pub(crate) fn find(
         name: &str,
         cache: &Path,
@@ -145,7 +145,7 @@ impl Kernel {
         }
     }
 
-    /// A kernel file of this machine.
+    /// An installed kernel.
     fn installed(image: &Path) -> Result<Self, Error> {
         let release = release(image)?;
         let folder = Path::new("/lib/modules").join(&release);
@@ -160,8 +160,8 @@ impl Kernel {
         Ok(Self { release, image: image.to_owned(), modules, pinned: None })
     }
 
-    /// From packages that hold `vmlinuz` and the modules. What is needed of them is kept unpacked beside them, and
-    /// they are only looked for where it is not there.
+    /// From packages with `vmlinuz` and the modules. The needed files stay unpacked beside them; the packages are only
+    /// fetched if these are missing.
     fn of_packages(
         identity: &str,
         packages: impl FnOnce() -> Result<Vec<PathBuf>, Error>,
@@ -195,7 +195,7 @@ impl Kernel {
             fs::write(fresh.join(SEAL), seal).map_err(|error| Error::writing(&fresh, &error))?;
             let _ = fs::remove_dir_all(&folder);
             match fs::rename(&fresh, &folder) {
-                // Or another braid was faster.
+                // Another braid may have been faster.
                 Err(error) if !is_sealed(&folder) => return Err(Error::writing(&folder, &error)),
                 _ => {}
             }
@@ -214,7 +214,7 @@ impl Kernel {
     }
 }
 
-/// What was unpacked has the sum of itself in this file.
+/// File with the checksum of the unpacked files.
 const SEAL: &str = "complete";
 
 fn is_sealed(folder: &Path) -> bool {
@@ -222,7 +222,7 @@ fn is_sealed(folder: &Path) -> bool {
     seal.is_ok_and(|seal| sum_of(folder).is_ok_and(|sum| sum == seal))
 }
 
-/// Of all other files of a folder, their names and what is in them.
+/// Checksum over names and contents of all other files of a folder.
 fn sum_of(folder: &Path) -> io::Result<String> {
     let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
@@ -239,7 +239,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The name of a module from that of its file, as the kernel spells it.
+/// The kernel's spelling of a module's name, from its file name.
 fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (name, rest) = name.split_once(".ko")?;
@@ -258,10 +258,10 @@ fn collect(folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> io::Result<(
     Ok(())
 }
 
-/// Name and content of a module's file.
+/// Name and content of a module.
 type Module = (String, Vec<u8>);
 
-/// The modules and what they depend on, dependencies first. `find` gives the file of a module, if there is one.
+/// The modules and their dependencies, dependencies first. `find` returns the file of a module, if it exists.
 fn in_order(find: impl Fn(&str) -> io::Result<Option<Module>>) -> io::Result<Vec<Module>> {
     fn add(
         name: &str,
@@ -297,7 +297,7 @@ fn xz(bytes: impl Read) -> io::Result<Vec<u8>> {
     Ok(plain)
 }
 
-/// What a module says that it needs.
+/// The dependencies that a module declares.
 fn depends(module: &[u8]) -> Vec<String> {
     let Ok(file) = object::File::parse(module) else { return Vec::new() };
     let Some(Ok(info)) = file.section_by_name(".modinfo").map(|section| section.data()) else {
@@ -327,17 +327,17 @@ fn release(image: &Path) -> Result<String, Error> {
         })
 }
 
-/// Takes the kernel's image and the modules out of a Debian package.
+/// Unpacks the kernel's image and the modules of a Debian package.
 fn unpack(package: &Path, to: &Path) -> Result<(), Error> {
     content(package, to, |archive| take(archive, to))
 }
 
-/// Takes everything out of a Debian package.
+/// Unpacks a whole Debian package.
 pub(crate) fn unpack_all(package: &Path, to: &Path) -> Result<(), Error> {
     content(package, to, |mut archive| archive.unpack(to))
 }
 
-/// Hands the files of a Debian package over, which are to go to a folder.
+/// Passes the files of a Debian package on, with their targets.
 fn content(
     package: &Path,
     to: &Path,
@@ -384,7 +384,7 @@ fn take<R: Read>(mut archive: tar::Archive<R>, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether it is one of [`MODULES`] or of the folders that these depend on.
+/// Whether it is one of [`MODULES`] or in a folder of their dependencies.
 fn is_of_interest(path: &Path, module: &str) -> bool {
     let path = path.to_string_lossy();
     MODULES.contains(&module)
@@ -393,7 +393,7 @@ fn is_of_interest(path: &Path, module: &str) -> bool {
         || path.contains("/net/mptcp/")
 }
 
-/// The package from the cache, or from the archives that apt is configured for, by apt's own means.
+/// The package from the cache, or from the archives of apt, with apt's own download methods.
 pub(crate) fn fetch(
     path: &str,
     sum: &str,
@@ -424,7 +424,7 @@ pub(crate) fn fetch(
     let (part, log) = (scratch.path().join(name), scratch.path().join("log"));
     let mut reports = Vec::new();
     for archive in &archives {
-        // A plus sign in a name stands for itself in a path, but not with every server.
+        // Some servers need an escaped plus sign in a path.
         let address = format!("{archive}/{}", path.replace('+', "%2B"));
         let errors = fs::File::create(&log).map_err(|error| Error::writing(&log, &error))?;
         let mut command = Command::new(helper);
@@ -445,11 +445,11 @@ pub(crate) fn fetch(
     ))
 }
 
-/// Runs a program to its end, and says whether it succeeded. It ends with this one, and when `stop` is set.
+/// Runs a program to its end; returns whether it succeeded. It ends with this process, and when `stop` is set.
 pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let running = |error| Error::machine(format!("cannot run {name}: {error}"));
-    // SAFETY: between fork and exec, one system call.
+    // SAFETY: a single system call between fork and exec.
     unsafe {
         command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
     }
@@ -459,7 +459,7 @@ pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Erro
             return Ok(status.success());
         }
         if stop.load(Ordering::Relaxed) {
-            // What it has begun is in the scratch folder.
+            // Its partial output is in the scratch folder.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Error::interrupted());
@@ -468,7 +468,7 @@ pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Erro
     }
 }
 
-/// The archives that apt is configured for; the pool is the same for all suites.
+/// The archives of apt; the pool is the same for all suites.
 fn archives() -> Vec<String> {
     if let Ok(mirror) = env::var("MIRROR") {
         return vec![mirror.trim_end_matches('/').to_owned()];

@@ -9,7 +9,7 @@ use lddtree::{DependencyAnalyzer, Library};
 
 use super::error::Error;
 
-/// The shared libraries that a program needs, its loader among them; none if it is static.
+/// The shared libraries of a program, including its loader; empty if it is static.
 pub(crate) fn needed(program: &Path) -> Result<Vec<PathBuf>, Error> {
     let shown = program.display();
     let tree = DependencyAnalyzer::default()

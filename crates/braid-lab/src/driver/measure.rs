@@ -1,4 +1,4 @@
-//! From what the guest has counted to measurements of the scenario.
+//! Turns the guest's counters into measurements of the scenario.
 
 use braid_results::measure::{
     ConnectionCounts, DirectionCounts, LinkCounts, LinkSample, Measurements, Program, SubflowCounts,
@@ -12,7 +12,7 @@ use crate::job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt, TransferAt};
 /// The measurements of a run.
 ///
 /// # Errors
-/// If the guest did not count when it should have.
+/// If the guest's counters are incomplete.
 pub(crate) fn measure(
     scenario: &Scenario,
     translated: &Translated,
@@ -61,14 +61,14 @@ pub(crate) fn measure(
     Ok(measurements)
 }
 
-/// Of the programs of a connection.
+/// Index of the client among a connection's programs.
 const CLIENT: usize = 1;
-/// Of TCP, with timestamps.
+/// TCP header with timestamps.
 const TCP_HEADER: u32 = 32;
-/// What MPTCP adds to a data packet: a mapping with a sequence number of 64 bits, an acknowledgement of 32.
+/// MPTCP option of a data packet: a mapping with a 64-bit sequence number, and a 32-bit acknowledgement.
 const DATA_SEQUENCE_SIGNAL: u32 = 24;
 
-/// Bytes of IP's and TCP's headers, with timestamps.
+/// Bytes of IP and TCP headers, with timestamps.
 pub(crate) fn headers(model: &model::Connection) -> u32 {
     model.ip_header + TCP_HEADER
 }
@@ -87,7 +87,7 @@ impl Counts<'_> {
             .map_err(|_| format!("the guest did not count at {} s", time_ns as f64 / 1e9))
     }
 
-    /// When all of a connection's only object had arrived, which ended it.
+    /// Arrival of a connection's only object, which ended the connection.
     fn arrived_ns(&self, connection: usize) -> Option<u64> {
         let is_object = matches!(self.scenario.connections[connection].traffic, Traffic::Object { .. });
         let mut transfers = self.report.transfers.iter().filter(|own| own.connection == connection);
@@ -107,7 +107,7 @@ impl Counts<'_> {
                 let cwnd = moments.iter().filter(|moment| moment.regular && moment.time_ns < to).map(of);
                 let cwnd_samples = cwnd.filter(|subflow| subflow.established).map(|subflow| subflow.cwnd);
                 let counts = difference(model, &of(start), &of(end), cwnd_samples.collect());
-                // Counters of episodes are of the namespace; subflows and ECN's reductions are not told apart.
+                // Episode counters are per namespace and do not distinguish subflows or ECN reductions.
                 if model.kind == Kind::Mptcp || model.ecn || matches!(model.traffic, Traffic::Program(_)) {
                     return SubflowCounts { causes_unknown: true, ..counts };
                 }
@@ -143,7 +143,7 @@ impl Counts<'_> {
         Ok(Measurements { measured_ns: to - from, connections, links, ..Measurements::default() })
     }
 
-    /// A link that is only a delay carries what its subflow sends while its route has it.
+    /// A link that is only a delay carries its subflow's packets while it is on the route.
     fn passed(&self, link: usize, moments: &[Moment]) -> LinkCounts {
         let mut passed = LinkCounts::default();
         for pair in moments.windows(2) {
@@ -211,7 +211,7 @@ impl Counts<'_> {
     }
 }
 
-/// What a subflow did between two moments.
+/// A subflow's counters between two samples.
 fn difference(
     model: &model::Connection,
     start: &SubflowAt,
@@ -238,8 +238,8 @@ fn difference(
     }
 }
 
-/// IP bytes of so many of the data packets sent between two moments. Not all of them are full: MPTCP sends what is left of
-/// one piece of memory before it begins with the next.
+/// IP bytes of data packets sent between two samples. Some are short: MPTCP sends the rest of a piece of memory before
+/// it begins the next.
 pub(crate) fn on_the_wire(
     model: &model::Connection,
     packets: u64,
@@ -260,13 +260,13 @@ fn busy_ns(bytes: u64, rate_bps: u64) -> u64 {
     (u128::from(bytes) * 8_000_000_000 / u128::from(rate_bps.max(1))) as u64
 }
 
-/// What a queue did, and what was lost after it.
+/// Counters of a queue, and losses after it.
 fn direction(model: &model::Direction, moments: &[Moment], queue: usize) -> DirectionCounts {
     let (start, end) = (&moments[0].queues[queue], &moments[moments.len() - 1].queues[queue]);
     let entered = |at: &QueueAt| at.served + u64::from(at.queued);
-    // One may have left while the queue was read.
+    // A packet may have left while the queue was read.
     let packets = entered(end).saturating_sub(entered(start));
-    // What was lost is known by its number only; it was as large as the others.
+    // Lost packets are only counted; their size is taken to be the mean.
     let left = end.packets - start.packets;
     let bytes_left = end.bytes - start.bytes;
     let bytes =

@@ -1,4 +1,4 @@
-//! The kernel module with the packet schedulers, built for a kernel of the lab.
+//! The packet scheduler module, built for a kernel of the lab.
 
 use std::{
     env, fs,
@@ -19,13 +19,13 @@ use super::{
 };
 use crate::job::SCHEDULER_MODULE;
 
-/// What it is made of: path in its folder, and content.
+/// Its sources: path in its folder, and content.
 const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/module.rs"));
 
-/// Lines of the compiler's report that a message shows.
+/// Maximum of compiler output in a message.
 const SHOWN: usize = 12;
 
-/// What tells the module from one of other sources.
+/// Hash of the module's sources.
 pub(crate) fn source_hash() -> String {
     let mut hash = Sha256::new();
     for (path, content) in SOURCES {
@@ -34,7 +34,7 @@ pub(crate) fn source_hash() -> String {
     hex(&hash.finalize()[..8])
 }
 
-/// The module for this kernel, from the cache where it was built before.
+/// The module for this kernel, from the cache if it was built before.
 pub(crate) fn built(
     kernel: &Kernel,
     cache: &Path,
@@ -45,7 +45,7 @@ pub(crate) fn built(
     let compiler = compiler(&headers)?;
     let identity = Sha256::digest(format!("{} {} {compiler:?}", source_hash(), headers.identity));
     let parent = cache.join("modules");
-    // Its path is in what the compiler makes, so it is the same each time.
+    // Its path enters the compiler's output, so it is always the same.
     let folder = parent.join(&hex(&identity)[..16]);
     fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, &error))?;
     let _alone =
@@ -74,7 +74,7 @@ fn write_sources(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The compiler of the kernel, or else the machine's usual one: path and version.
+/// The kernel's compiler, or else the machine's default: path and version.
 fn compiler(headers: &Headers) -> Result<(PathBuf, String), Error> {
     let usual = headers.compiler.clone().into_iter().chain(["gcc".to_owned()]);
     let found = usual.into_iter().find_map(|name| {
@@ -114,9 +114,9 @@ fn make(
     let mut command = Command::new("make");
     command.arg("-C").arg(&headers.folder).arg(format!("M={}", work.display()));
     command.arg(format!("CC={}", compiler.display()));
-    // Type information of its own would want pahole, and is of no use.
+    // The module's own type information is unused and would need pahole.
     command.args(["CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]);
-    // What others have set concerns what they build.
+    // Settings of the caller's own builds.
     for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CFLAGS", "LDFLAGS", "ARCH", "CROSS_COMPILE"] {
         command.env_remove(name);
     }
@@ -138,7 +138,7 @@ fn make(
     ))
 }
 
-/// Without what is for debuggers only.
+/// Removes debug information.
 fn strip(module: &Path, stop: &AtomicBool) -> Result<(), Error> {
     let mut command = Command::new("strip");
     command.arg("--strip-debug").arg(module);

@@ -1,4 +1,4 @@
-//! What comes of a run.
+//! The outcome of a run.
 
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
@@ -6,12 +6,12 @@ use braid_scenario::model::Scenario;
 use super::{error::Error, measure, translate::Translated, validate};
 use crate::job::{Packet, Report};
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was measured.
+    /// The measurements.
     pub measurements: Measurements,
-    /// What makes it doubtful; for people.
+    /// Warnings of the run's checks.
     pub doubts: Vec<String>,
 }
 
@@ -27,10 +27,10 @@ impl Outcome {
     }
 }
 
-/// Who gets the packets that senders send and get.
+/// Receiver of captured packets.
 pub struct Capture<'a> {
-    /// Of each packet at most so many bytes are kept.
+    /// Maximum of stored bytes per packet.
     pub snap_length: u32,
-    /// Gets them when the run is done, those of a connection in order of time.
+    /// Called for each packet when the run is done, per connection in order of time.
     pub each: &'a mut dyn FnMut(Packet<'_>),
 }

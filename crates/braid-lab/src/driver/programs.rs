@@ -1,4 +1,4 @@
-//! Programs of this machine as traffic: which they are, and everything that a guest needs to run them.
+//! Programs of this machine as traffic, with all files that a guest needs to run them.
 
 use std::{
     collections::BTreeMap,
@@ -21,23 +21,23 @@ use super::{
 };
 use crate::job;
 
-/// What makes TCP sockets of a program those of MPTCP, and where distributions have it.
+/// Library that turns a program's TCP sockets into MPTCP's, and its usual folders.
 const WRAPPER: &str = "libmptcpwrap.so.0";
-/// Where programs are that not everyone has in PATH.
+/// Folders of programs outside of a user's PATH.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
-/// Each connection's folder in the guest is in here.
+/// Parent of each connection's folder in the guest.
 const FOLDERS: &str = "/programs";
-/// All of it is in memory, the guest's or this machine's.
+/// Maximum of all files, which are in memory.
 const MOST_BYTES: usize = 256 << 20;
-/// Who there is in the guest: servers change to one of these.
+/// Users in the guest: servers change to one of these.
 const PASSWD: &str =
     "root:x:0:0:root:/:/bin/sh\nwww-data:x:33:33::/:/bin/false\nnobody:x:65534:65534::/:/bin/false\n";
 const GROUP: &str = "root:x:0:\nwww-data:x:33:\nnobody:x:65534:\nnogroup:x:65534:\n";
 
-/// The programs of a scenario by the names of their connections: what tells packs apart.
+/// The programs of a scenario by connection; distinguishes packs.
 pub(crate) type Named = Vec<(String, bool, Arc<Programs>)>;
 
-/// Those of a scenario.
+/// The programs of a scenario.
 pub(crate) fn named(scenario: &Scenario) -> Named {
     let of = |connection: &model::Connection| match &connection.traffic {
         Traffic::Program(programs) => {
@@ -48,22 +48,22 @@ pub(crate) fn named(scenario: &Scenario) -> Named {
     scenario.connections.iter().filter_map(of).collect()
 }
 
-/// Where programs are to run.
+/// Where programs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
-    /// In a guest, which has nothing but what it is given.
+    /// In a guest, which has only the given files.
     Guest,
-    /// On this machine, which has all but the files that the scenario names.
+    /// On this machine, which has everything but the scenario's files.
     Here,
 }
 
-/// Programs and all they need.
+/// Programs and their files.
 #[derive(Clone, Debug)]
 pub(crate) struct Pack {
     at: At,
     /// By path in the guest.
     pub(crate) files: Files,
-    /// How they are run, by the name of the connection.
+    /// Their commands, by the name of the connection.
     pub(crate) runs: BTreeMap<String, job::Programs>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn check(connection: &model::Connection) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// The file of a program, by its path or by its name in PATH.
+/// The file of a program, by path or by name in PATH.
 fn find(word: &str) -> Option<PathBuf> {
     if word.contains('/') {
         return Some(PathBuf::from(word)).filter(|path| path.is_absolute() && path.is_file());
@@ -121,10 +121,10 @@ fn wrapper() -> Option<PathBuf> {
 }
 
 impl Pack {
-    /// All that the programs of a scenario need there.
+    /// All files for the programs of a scenario.
     ///
     /// # Errors
-    /// If something is missing, cannot be read, or is too much.
+    /// If a file is missing or unreadable, or the files are too large.
     pub(crate) fn of(named: &Named, at: At) -> Result<Self, Error> {
         let mut pack = Self { at, files: Files::default(), runs: BTreeMap::new() };
         for (name, multipath, programs) in named {
@@ -151,7 +151,7 @@ impl Pack {
         Ok(pack)
     }
 
-    /// Puts the folders of the connections into one of this machine. How the programs are run there.
+    /// Copies the connections' folders to this machine. Returns the commands there.
     pub(crate) fn place(&self, parent: &Path) -> Result<BTreeMap<String, job::Programs>, Error> {
         for (path, (mode, bytes)) in &self.files {
             let Ok(within) = Path::new(path).strip_prefix(FOLDERS) else { continue };
@@ -174,7 +174,7 @@ impl Pack {
         Ok(runs)
     }
 
-    /// Of everything in it.
+    /// Hash of all contents.
     pub(crate) fn identity(&self) -> String {
         let mut hash = Sha256::new();
         for (path, (mode, bytes)) in &self.files {
@@ -193,7 +193,7 @@ impl Pack {
             self.file(&to, path, &mut libraries)?;
         }
         let mut command = |words: &[String]| -> Result<job::Command, Error> {
-            // One of the files is there already.
+            // The program is one of the scenario's files.
             let path = if let Some(name) = words[0].strip_prefix("./") {
                 Path::new(&folder).join(name)
             } else {
@@ -220,7 +220,7 @@ impl Pack {
             commands,
             server_sends: programs.server_sends,
             folder,
-            // The guest has no cache of where they are.
+            // The guest has no library cache.
             libraries: (self.at == At::Guest).then(|| libraries.join(":")),
             preload,
         };
@@ -228,7 +228,7 @@ impl Pack {
         Ok(())
     }
 
-    /// Adds a file, and what it takes to run it if it is a program; the folders of its libraries go to `libraries`.
+    /// Adds a file, and the requirements of a program; its library folders go to `libraries`.
     fn file(&mut self, to: &Path, from: &Path, libraries: &mut Vec<String>) -> Result<(), Error> {
         let to = to.display().to_string();
         if self.files.contains_key(&to) {
@@ -251,7 +251,7 @@ impl Pack {
                 self.files.entry(library.display().to_string()).or_insert((0o755, bytes));
             }
         }
-        // Who interprets it; `env` looks for that itself.
+        // Its interpreter; `env` searches for its argument itself.
         let words = script.iter().flat_map(|line| line.split_whitespace());
         for (number, word) in words.take(2).enumerate() {
             match find(word) {

@@ -25,34 +25,34 @@ use super::{error::Error, image::PROGRAM, scratch::Scratch};
 use crate::job::{self, BEAT, CLOCK_MOVED, Inbox, JOB_ITEM, Job, Packet, Report, VERIFIES};
 use crate::scheduling;
 
-/// The name of the snapshot within its file.
+/// Name of the snapshot within its file.
 const SNAPSHOT: &str = "booted";
 const BINARY: &str = "qemu-system-x86_64";
 const OLDEST: u32 = 7;
-/// A guest of which nothing is heard while it computes for so long hangs. A second of it takes less than a tenth of this,
-/// mostly.
+/// Processor time without a sign of life after which a guest hangs. A second of the run usually takes less than a tenth
+/// of this.
 const PATIENCE_BUSY: Duration = Duration::from_secs(120);
-/// One that does not even compute for so long hangs, too. On a machine with much else to do it still does, if slowly.
+/// Time without any processor use after which a guest hangs. On a loaded machine a guest still runs, if slowly.
 const PATIENCE_IDLE: Duration = Duration::from_secs(90);
-/// What QEMU says when the guest has called its device for guests that panic.
+/// QEMU's message when the guest has called the pvpanic device.
 const PANICKED: &str = "GUEST_PANICKED";
-/// With less room than this for so long, what the guest says is lost.
+/// Free space below which the guest's output is lost.
 const LEAST_ROOM: u64 = 1 << 16;
 const PATIENCE_FULL: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
-/// What the guest says to the kernel's log in the end tells why.
+/// Lines of the guest's kernel log in a message.
 const LOG_LINES: usize = 25;
 
-/// The QEMU of this machine.
+/// The installed QEMU.
 #[derive(Clone, Debug)]
 pub(crate) struct Qemu {
-    /// As it prints it.
+    /// Its version, as printed.
     pub(crate) version: String,
     major: u32,
 }
 
 impl Qemu {
-    /// Looks for it.
+    /// Finds it.
     pub(crate) fn find() -> Result<Self, Error> {
         let output = Command::new(BINARY).arg("--version").output().map_err(|error| {
             Error::machine_with(
@@ -72,10 +72,10 @@ impl Qemu {
         }
     }
 
-    /// What all guests have in common; part of what a snapshot depends on.
-    /// Random numbers of the processor would go on differently after a snapshot.
+    /// Arguments of all guests; part of a snapshot's identity. Random numbers of the processor would differ after a
+    /// snapshot.
     pub(crate) fn arguments(&self) -> Vec<String> {
-        // QEMU 7.2 spoils the flags in cmpxchg16b, which crashes kernels that use it.
+        // QEMU 7.2 corrupts flags in cmpxchg16b, which crashes kernels that use it.
         let cpu = if self.major < 8 { "max,cx16=off" } else { "max" };
         // Without the last two the kernel copies and clears eight bytes per instruction, not one.
         let words = format!(
@@ -91,8 +91,8 @@ impl Qemu {
     }
 }
 
-/// What the kernel is told. It never waits for an interrupt, not even before the agent keeps it from being idle: QEMU's other
-/// thread, which then moves the clock on, may do so before the last instructions are counted. Memory need not be cleared.
+/// Kernel arguments. The kernel never halts, even before the agent's idle thread runs: QEMU's other thread would move
+/// the clock, perhaps before the last instructions are counted. Memory need not be cleared.
 pub(crate) fn kernel_arguments() -> String {
     format!(
         "console=ttyS0 quiet panic=-1 oops=panic nokaslr tsc=reliable \
@@ -102,11 +102,11 @@ pub(crate) fn kernel_arguments() -> String {
 
 /// How a guest begins.
 pub(crate) enum Begin<'a> {
-    /// Boots, and goes on with the job.
+    /// Boots, and continues with the job.
     Boot,
-    /// Boots, and leaves its state in this file.
+    /// Boots, and saves its state in this file.
     Snapshot(&'a Path),
-    /// From such a file.
+    /// Restores the state from this file.
     Restore(&'a Path),
 }
 
@@ -116,16 +116,15 @@ pub(crate) struct Boot<'a> {
     pub(crate) image: &'a Path,
 }
 
-/// Where a guest runs.
+/// Resources of a guest.
 pub(crate) struct Place<'a> {
-    /// For its files.
+    /// Folder for its files.
     pub(crate) folder: &'a Path,
-    /// The only processor for it: its threads work by turns, and are slower where they have to call each other from one
-    /// processor to another.
+    /// Its only processor: its threads alternate, and would be slower on different processors.
     pub(crate) processor: Option<usize>,
 }
 
-/// Why a guest is given up that has told so much since it was ready.
+/// The message about a hanging guest, from its output since it was ready.
 fn hangs(told: &[u8], busy: Duration, idle: Duration) -> String {
     let checks = told.last() == Some(&VERIFIES) && busy > PATIENCE_BUSY;
     let (busy, idle) = (busy.as_secs(), idle.as_secs());
@@ -144,7 +143,7 @@ fn hangs(told: &[u8], busy: Duration, idle: Duration) -> String {
     )
 }
 
-/// A guest that runs; it ends with this.
+/// A running guest; it ends when this is dropped.
 struct Guest {
     child: Child,
     commands: ChildStdin,
@@ -153,13 +152,13 @@ struct Guest {
     commands_sent: u32,
     /// Beats before the run.
     early: u64,
-    /// Beats so far, and what it had computed at the last one.
+    /// Beats so far, and processor time at the last one.
     heard: u64,
     computed_then: Duration,
-    /// What it had computed when it was last seen to compute, and when that was.
+    /// Latest processor time, and when it was seen.
     computed: Duration,
     seen: Instant,
-    /// When there was room on the disk.
+    /// Last time with enough disk space.
     roomy: Instant,
 }
 
@@ -170,8 +169,8 @@ impl Drop for Guest {
     }
 }
 
-/// Runs a guest to its report; nothing comes of one that has to begin again ([`CLOCK_MOVED`]). One that leaves a snapshot
-/// goes on after it, too: its report then tells that the snapshot is good.
+/// Runs a guest to its report; `None` if it has to restart ([`CLOCK_MOVED`]). A guest that saves a snapshot continues
+/// afterwards: its report shows that the snapshot is good.
 pub(crate) fn run(
     qemu: &Qemu,
     boot: &Boot<'_>,
@@ -202,7 +201,7 @@ pub(crate) fn run(
         Begin::Boot | Begin::Restore(_) => folder.path().join("disk"),
     };
     match begin {
-        // Restoring writes to it, too.
+        // Restoring writes to the file, too.
         Begin::Restore(snapshot) => fs::copy(snapshot, &disk).map(drop),
         Begin::Boot | Begin::Snapshot(_) => fs::write(&disk, empty_disk()),
     }
@@ -215,19 +214,19 @@ pub(crate) fn run(
     let errors = File::create(&errors).map_err(|error| Error::writing(&errors, &error))?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
     let processor = place.processor;
-    // SAFETY: between fork and exec, system calls and nothing else.
+    // SAFETY: only system calls between fork and exec.
     unsafe {
         command.pre_exec(move || {
             if let Some(processor) = processor {
                 let mut only = CpuSet::new();
                 only.set(processor);
-                // It works without, too.
+                // Optional.
                 let _ = sched_setaffinity(None, &only);
             }
-            // A session is what Linux shares processors among. In one with another guest each would
-            // change the other's share whenever one of its threads wakes, and be interrupted by that.
+            // Linux shares processors among sessions. Two guests in one session would change each other's share
+            // whenever a thread wakes.
             let _ = setsid();
-            // The guest must not outlive the thread that waits for it.
+            // The guest ends with the thread that waits for it.
             Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
         });
     }
@@ -270,7 +269,7 @@ pub(crate) fn run(
 }
 
 impl Guest {
-    /// Sends a command and waits for what it returns.
+    /// Sends a command and returns its result.
     fn command(&mut self, name: &str, arguments: &Value, stop: &AtomicBool) -> Result<Value, Error> {
         self.commands_sent += 1;
         let id = self.commands_sent;
@@ -286,7 +285,7 @@ impl Guest {
         }
     }
 
-    /// The next thing QEMU says, if it does soon.
+    /// QEMU's next message, if there is one soon.
     fn answer(&mut self, stop: &AtomicBool) -> Result<Option<Value>, Error> {
         self.check(stop)?;
         match self.answers.recv_timeout(POLL) {
@@ -323,12 +322,12 @@ impl Guest {
         Ok(())
     }
 
-    /// Each timer of the guest wakes another thread of QEMU, which has nothing to do: it can wait for its turn. Not before, while
-    /// the guest boots: when that stops, another thread has to stop its clock at once.
+    /// Each timer of the guest wakes another thread of QEMU without work: it gets a batch policy so that it cannot
+    /// preempt. Not while the guest boots: when that stops, another thread must stop its clock at once.
     fn lets_nobody_interrupt(&self) {
         let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
         for id in threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok()) {
-            // It works without, too.
+            // Optional.
             let _ = scheduling::set_policy(id, libc::SCHED_BATCH, 0);
         }
     }
@@ -340,13 +339,13 @@ impl Guest {
     /// Processor time of QEMU.
     fn computed(&self) -> Duration {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
-        // After the name, which may have spaces: user's and system's time are the 12th and 13th.
+        // After the name, which may contain spaces: user and system time are fields 12 and 13.
         let words = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
         let ticks: u64 = words.filter_map(|word| word.parse::<u64>().ok()).sum();
         Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
     }
 
-    /// Until the guest has stopped itself.
+    /// Waits until the guest has stopped itself.
     fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         loop {
             if self.answer(stop)?.is_some_and(|answer| answer["event"] == PANICKED) {
@@ -364,7 +363,7 @@ impl Guest {
         Error::guest(format!("the guest's kernel panicked{}", self.log()))
     }
 
-    /// Writes the state of the stopped guest.
+    /// Saves the state of the stopped guest.
     fn save(&mut self, file: &Path, stop: &AtomicBool) -> Result<(), Error> {
         let save = json!({"command-line": format!("savevm {SNAPSHOT}")});
         let report = self.command("human-monitor-command", &save, stop)?;
@@ -377,7 +376,7 @@ impl Guest {
         }
     }
 
-    /// Until the report, before which the packets come; nothing if the guest has to begin again.
+    /// Reads packets and then the report; `None` if the guest has to restart.
     fn listen(
         &mut self,
         packets: &mut dyn FnMut(Packet<'_>),
@@ -406,7 +405,7 @@ impl Guest {
             match self.answer(stop) {
                 Ok(Some(answer)) if answer["event"] == PANICKED => return Err(self.panicked()),
                 Ok(_) => {}
-                // It may have said something before.
+                // It may have sent a message before.
                 Err(error) if self.is_over() => over = Some(error),
                 Err(error) => return Err(error),
             }
@@ -417,7 +416,7 @@ impl Guest {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// It has ended, which it should not have.
+    /// It has ended unexpectedly.
     fn gone(&mut self) -> Error {
         let how = match self.child.wait() {
             Ok(status) if status.success() => "it rebooted or was shut down".to_owned(),
@@ -429,7 +428,7 @@ impl Guest {
         Error::guest(format!("the guest ended before its report ({how}){errors}{}", self.log()))
     }
 
-    /// The last lines of its console, if there are some, after those that say who panicked and why, if somebody did.
+    /// The last lines of its console, after the lines about a panic, if any.
     fn log(&self) -> String {
         let text = fs::read(self.folder.path().join("console")).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).replace('\r', "");
@@ -444,10 +443,10 @@ impl Guest {
     }
 }
 
-/// A disk for nothing but snapshots: qcow2 of 1 MiB, of which nothing is used.
+/// A disk for snapshots only: an empty qcow2 file of 1 MiB.
 fn empty_disk() -> Vec<u8> {
     const CLUSTER: usize = 1 << 16;
-    // Header, table of reference counts, reference counts, and the first-level table, a cluster each.
+    // Header, reference count table, reference counts, and the first-level table, a cluster each.
     let mut disk = vec![0; 4 * CLUSTER];
     let mut put = |at: usize, bytes: &[u8]| disk[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, b"QFI\xfb");
@@ -478,7 +477,7 @@ mod tests {
         assert!(verifies.contains("has not accepted the algorithm after 121 s of computing"), "{verifies}");
         assert!(hangs(b"v!", busy, idle).starts_with("the guest hangs before its first second"));
         assert!(hangs(b"v!..", busy, idle).starts_with("the guest hangs after second 2 of the run"));
-        // It does not even compute.
+        // It uses no processor time.
         assert!(hangs(b"v", idle, busy).starts_with("the guest hangs before its first second"));
     }
 }

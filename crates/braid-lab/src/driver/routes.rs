@@ -1,17 +1,17 @@
-//! The routes of subflows, and which of their links are more than a delay.
+//! Routes of subflows, and which of their links have queues.
 
 use braid_scenario::model::{self, Scenario};
 
-/// A link this many times faster than the slowest of its route, on which nobody else is, is only a delay.
+/// A private link this many times faster than the slowest of its route is only a delay.
 const MUCH_FASTER: u64 = 4;
-/// The routes of a subflow from a time on.
+/// The routes of a subflow from a certain time on.
 pub(crate) struct Leg<'a> {
     pub(crate) at_ns: u64,
     pub(crate) forward: &'a [usize],
     pub(crate) reverse: &'a [usize],
 }
 
-/// All that it ever has, the first from the start.
+/// All its routes, the first from the start.
 pub(crate) fn legs(subflow: &model::Subflow) -> Vec<Leg<'_>> {
     let (mut forward, mut reverse) = (&subflow.route[..], &subflow.route[..]);
     let mut legs = vec![Leg { at_ns: 0, forward, reverse }];
@@ -28,8 +28,8 @@ pub(crate) fn is_ipv6(connection: &model::Connection) -> bool {
     connection.ip_header == 40
 }
 
-/// The links of a route that have queues of their own. The others, by all routes of its subflow, can neither queue nor lose
-/// anything.
+/// The links of a route that have queues of their own. The others can neither queue nor lose packets, on any route of
+/// their subflow.
 pub(crate) fn queues_of(scenario: &Scenario, subflow: &model::Subflow, route: &[usize]) -> Vec<usize> {
     let rate = |link: usize| scenario.links[link].forward.rate_bps;
     let slowest = |route: &[usize]| route.iter().map(|&link| rate(link)).min().unwrap_or(0);

@@ -1,14 +1,14 @@
-//! The packet schedulers of a run, as the kernel module knows them.
+//! The packet schedulers of a run, by their names in the kernel module.
 
 use braid_scenario::model::{Kind, Scenario};
 use braid_schedulers::Spec;
 
 use super::error::Unsupported;
 
-/// The only scheduler that an unmodified kernel has.
+/// The only scheduler of an unmodified kernel.
 pub const KERNELS_OWN: &str = "linux";
 
-/// Whether a scheduler, by its spec, is the kernel's own.
+/// Whether a scheduler's spec is the kernel's own.
 pub(crate) fn is_kernels_own(text: &str) -> bool {
     text.split(':').next() == Some(KERNELS_OWN)
 }
@@ -21,18 +21,18 @@ pub(crate) fn need_module(scenario: &Scenario, scheduler: &str) -> bool {
         .any(|text| !is_kernels_own(text))
 }
 
-/// Those of a run.
+/// The schedulers of a run.
 pub(crate) struct Schedulers {
-    /// For each connection its scheduler, as the kernel calls it; none where it has the kernel's own.
+    /// The kernel's name of each connection's scheduler; `None`: the kernel's own.
     pub(crate) names: Vec<Option<String>>,
     specs: Vec<Spec>,
 }
 
 impl Schedulers {
-    /// Of a scenario whose connections have this one unless they say otherwise.
+    /// For a scenario whose connections use this scheduler by default.
     ///
     /// # Errors
-    /// Two connections have the same one with other parameters, of which the module has one set each.
+    /// If two connections use one scheduler with different parameters: the module has a single set.
     pub(crate) fn of(scenario: &Scenario, scheduler: &str) -> Result<Self, Unsupported> {
         let mut own = Self { names: Vec::new(), specs: Vec::<Spec>::new() };
         for connection in &scenario.connections {
@@ -60,7 +60,7 @@ impl Schedulers {
         Ok(own)
     }
 
-    /// What the module is loaded with; none if nobody needs it.
+    /// Parameters of the module; `None` if it is not needed.
     pub(crate) fn parameters(&self) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         for spec in &self.specs {

@@ -1,5 +1,5 @@
-//! Folders for what is not to stay. The owner of each has it locked; one that nobody has locked is of a program that was
-//! killed, and goes at the next start.
+//! Temporary folders. Each is locked by its owner; an unlocked one belongs to a killed program, and is removed at the
+//! next start.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use super::error::Error;
 
 const PREFIX: &str = "scratch-";
 
-/// A folder that goes when this does.
+/// A folder that is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: TempDir,
@@ -22,10 +22,10 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// A new one.
+    /// Creates one.
     pub(crate) fn new_in(parent: &Path) -> Result<Self, Error> {
         let make = || {
-            // Nobody sweeps before it is locked.
+            // Prevents a sweep before the folder is locked.
             let _no_sweep = lock(parent, FlockOperation::LockShared)?;
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
             let own = lock(folder.path(), FlockOperation::LockExclusive)?;
@@ -39,7 +39,7 @@ impl Scratch {
     }
 }
 
-/// Removes the folders whose owner is gone. What cannot be removed does no harm.
+/// Removes folders whose owner is gone. Errors are ignored.
 pub(crate) fn sweep(parent: &Path) {
     let Ok(_nobody_makes_one) = lock(parent, FlockOperation::LockExclusive) else { return };
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -52,7 +52,7 @@ pub(crate) fn sweep(parent: &Path) {
     }
 }
 
-/// Locks a folder, or a file, while what this gives is there.
+/// Locks a folder or file until the result is dropped.
 pub(crate) fn lock(path: &Path, how: FlockOperation) -> io::Result<File> {
     let file = File::open(path)?;
     flock(&file, how)?;

@@ -1,14 +1,14 @@
-//! What the application of a connection does, drawn before the run: the simulator's run with this seed has the same.
+//! Draws the traffic of a connection before the run, as the simulator does with this seed.
 
 use braid_scenario::model::{self, Connection, Scenario, Spread, Traffic};
 use braid_sim::{Draws, start_ns};
 
 use crate::job;
 
-/// No request is answered and no turn is over sooner: more than this is not drawn.
+/// Lower bound of response times and on-off periods: limits the number of draws.
 const SHORTEST_NS: u64 = 100_000;
 
-/// The traffic of a connection that is not of programs.
+/// The traffic of a connection without programs.
 pub(super) fn traffic(scenario: &Scenario, connection: &Connection, seed: u64) -> job::Traffic {
     let mut draws = Draws::new(seed, &connection.name);
     let end_ns = connection.stop_ns.unwrap_or(scenario.duration_ns).min(scenario.duration_ns);
@@ -47,7 +47,7 @@ fn constant(rate: model::ConstantRate) -> job::ConstantRate {
     job::ConstantRate { rate_bps: rate.rate_bps, write: rate.write.into() }
 }
 
-/// As many as there can be in this time, and one more.
+/// Draws until the time is exceeded, and one more.
 fn up_to<T>(time_ns: u64, mut draw: impl FnMut() -> T, lasts_ns: impl Fn(&T) -> u64) -> Vec<T> {
     let mut sum = 0;
     let mut drawn = Vec::new();
@@ -59,7 +59,7 @@ fn up_to<T>(time_ns: u64, mut draw: impl FnMut() -> T, lasts_ns: impl Fn(&T) -> 
     drawn
 }
 
-/// What a response cannot arrive before: the shortest delay to the receiver.
+/// The earliest arrival of a response: the shortest delay to the receiver.
 fn shortest_way_ns(scenario: &Scenario, connection: &Connection) -> u64 {
     let ways = connection.subflows.iter().flat_map(|subflow| {
         let later = subflow.reroutes.iter().filter_map(|change| change.forward.as_ref());

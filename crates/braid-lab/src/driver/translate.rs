@@ -1,8 +1,8 @@
 //! From a scenario to namespaces, cables and queues.
 //!
-//! A link is a cable whose two ends hold the queues of its two directions. Where a route goes from one link to the next,
-//! their ends meet in a router. Every connection has a namespace for its sender, joined by a plain cable per subflow to
-//! the router where the subflow's route begins, so that no queue is on the sending host; all receivers share one.
+//! A link is a cable whose ends hold the queues of its directions. Where a route continues on another link, their ends
+//! meet in a router. Every sender has a namespace, with a plain cable per subflow to the first router of its route, so
+//! that the sending host has no queue; all receivers share one namespace.
 
 use std::{
     collections::BTreeMap,
@@ -31,20 +31,20 @@ use crate::job::{
     Subflow, Wire,
 };
 
-/// A job, and how its counts belong to the scenario.
+/// A job, and the mapping of its counters to the scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Translated {
     pub(crate) job: Job,
-    /// For each link of the scenario, the places of its forward and reverse queue in [`crate::job::Moment::queues`];
-    /// none of a link that is only a delay, or that no route has.
+    /// For each link of the scenario, the indices of its forward and reverse queue in [`crate::job::Moment::queues`];
+    /// `None` for a link that is only a delay, or unused.
     pub(crate) queues: Vec<Option<[usize; 2]>>,
 }
 
 const SERVER: &str = "server";
 const ETHERNET_MTU: u32 = 1500;
 
-/// Plain TCP on reno or cubic, where the scenario says so, is the kernel's own in the lab. Which of ours is as that is: Linux
-/// 6.12's CUBIC has not the slope of RFC 9438.
+/// The kernel's algorithm for plain TCP on reno or cubic that the scenario fixes, and our equivalent: Linux 6.12's
+/// CUBIC lacks RFC 9438's slope.
 pub fn own_of_the_kernel(connection: &model::Connection) -> Option<&'static str> {
     match connection.cc.as_deref().filter(|_| connection.kind == Kind::Tcp)? {
         "reno" => Some("reno"),
@@ -53,21 +53,20 @@ pub fn own_of_the_kernel(connection: &model::Connection) -> Option<&'static str>
     }
 }
 
-/// What the kernel charges a receive buffer for a packet besides its payload: a socket buffer and its room for headers, as
-/// kernels have it that are without drivers for wireless networks, such as Debian's for clouds.
+/// The kernel's charge of a receive buffer for a packet in addition to its payload: a socket buffer and its headroom,
+/// in kernels without wireless drivers, such as Debian's cloud kernel.
 const CHARGED_PER_PACKET: u64 = 896;
 
-/// What a receive buffer is to hold for as much payload as the scenario says. The kernel offers a window by what packets have
-/// been charged for so far.
+/// Receive buffer memory for the scenario's payload. The kernel offers a window by the charges of packets so far.
 fn receive_memory(model: &model::Connection) -> u64 {
     let payload = u64::from(model.mss).max(1);
     model.receive_buffer.min(1 << 30) * (payload + CHARGED_PER_PACKET) / payload
 }
 
-/// The job of a run; `programs` are those of the scenario by their connections.
+/// The job of a run; `programs` are the scenario's by connection.
 ///
 /// # Errors
-/// What the lab cannot do, see [`check`].
+/// A missing feature, see [`check`].
 pub(crate) fn translate(
     scenario: &Scenario,
     spec: &Spec,
@@ -92,7 +91,7 @@ pub(crate) fn translate(
     job.moments =
         [scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns, scenario.duration_ns].into();
     job.moments.extend(periods);
-    // What private links carry is known by their subflow's routes.
+    // The subflow's routes show what private links carry.
     let subflows = scenario.connections.iter().flat_map(|connection| &connection.subflows);
     let times = subflows.flat_map(|subflow| &subflow.reroutes).map(|reroute| reroute.at_ns);
     job.moments.extend(times.filter(|&time| time < scenario.duration_ns));
@@ -115,9 +114,9 @@ struct Builder<'a> {
     seed: u64,
     programs: &'a BTreeMap<String, job::Programs>,
     job: Job,
-    /// For each link, its wire.
+    /// Wire of each link.
     queues: Vec<Option<usize>>,
-    /// For each end of each link, 2 x link + end, the node it is on.
+    /// Node of each end of each link, 2 x link + end.
     ends: Vec<usize>,
     addresses: u32,
 }
@@ -136,7 +135,7 @@ impl<'a> Builder<'a> {
             let routes = || legs(subflow).into_iter().flat_map(|leg| [leg.forward, leg.reverse]);
             let mut first = None;
             for route in routes().map(|route| queues_of(scenario, subflow, route)) {
-                // The sender's cable leads to where all its routes begin.
+                // The sender's cable leads to the start of all its routes.
                 meet(2 * *first.get_or_insert(route[0]), 2 * route[0]);
                 for pair in route.windows(2) {
                     meet(2 * pair[0] + 1, 2 * pair[1]);
@@ -146,7 +145,7 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        // Where nothing but the receivers follows, the end is on their node.
+        // If only receivers follow, the end is on their node.
         let begins: Vec<usize> = (0..links).filter(|&link| used[link]).map(|link| meets[2 * link]).collect();
         let mut job = Job { nodes: vec![Node { name: SERVER.into(), ..Node::default() }], ..Job::default() };
         let mut nodes = vec![None; 2 * links];
@@ -190,7 +189,7 @@ impl<'a> Builder<'a> {
         self.queues[number] = Some(wire);
     }
 
-    /// What a direction is like from each time on; the first from 0.
+    /// Settings of a direction from each time on; the first from 0.
     fn states(&self, name: &str, direction: &model::Direction, forward: bool) -> Vec<(u64, Queue)> {
         let largest =
             |of: fn(&model::Connection) -> u32| self.scenario.connections.iter().map(of).max().unwrap_or(0);
@@ -204,7 +203,7 @@ impl<'a> Builder<'a> {
         times.sort_unstable();
         times.dedup();
         let state = |time: u64| {
-            // What a trace changes is no new beginning for random decisions.
+            // A trace's change does not restart random decisions.
             let since = given.iter().copied().filter(|&own| own <= time).max().unwrap_or(0);
             let mut now = direction.clone();
             let mut up = true;
@@ -222,15 +221,15 @@ impl<'a> Builder<'a> {
                 (!up && !paused) || direction.outages.iter().any(|&(from, to)| (from..to).contains(&time));
             let limit_packets = match now.queue {
                 QueueLimit::Packets(packets) => packets,
-                // Of a discipline that counts bytes.
+                // The discipline counts bytes.
                 QueueLimit::Bytes(_) => u32::MAX,
             };
             let seeds = ["queue", "path"].map(|stage| self.seed_of(&format!("{name}.{stage}.{since}")));
             let aqm = aqm(&now, forward, packet_bytes, sent);
             let (limit_packets, sending_ns) = match aqm {
-                // At an opportunity of a trace a packet is sent at once.
+                // At a trace's opportunity a packet is sent at once.
                 Some(_) if direction.trace.is_some() => (limit_packets.max(2) - 1, 0),
-                // A packet leaves such a queue when its sending begins: its sending is part of the delay.
+                // A packet leaves such a queue when its sending begins: its transmission time is part of the delay.
                 Some(_) => (limit_packets.max(2) - 1, serialisation_ns(sent, now.rate_bps)),
                 None => (limit_packets, 0),
             };
@@ -254,7 +253,7 @@ impl<'a> Builder<'a> {
         times.into_iter().map(state).collect()
     }
 
-    /// Of one of the network's random decisions.
+    /// Seed of one of the network's random decisions.
     fn seed_of(&self, what: &str) -> u64 {
         let hash = Sha256::digest(format!("{}/{what}", self.seed));
         u64::from_le_bytes(hash[..8].try_into().expect("eight bytes"))
@@ -276,7 +275,7 @@ impl<'a> Builder<'a> {
             self.job.nodes[client].settings.push(("ipv4/tcp_ecn".into(), "1".into()));
         }
         let server = address(model, 0x80_0000 + number as u32 + 1);
-        // Programs have a namespace of their own: what they listen to and how they are set up concerns nobody else.
+        // Programs have a namespace of their own: their ports and settings affect no others.
         let programs = self.programs.get(&model.name);
         let receiver = programs.map_or(0, |_| self.node(format!("{}.receiver", model.name)));
         self.job.nodes[receiver].addresses.push(server);
@@ -328,15 +327,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Where data may overtake what ends the handshake, the kernel takes a connection for one that does not speak MPTCP: data
-    /// wait until they cannot.
+    /// If data could overtake the end of the handshake, the kernel would fall back to TCP: data wait until they cannot.
     fn hold_ns(&self, model: &model::Connection) -> u64 {
         let route = if model.kind == Kind::Mptcp { &model.subflows[0].route[..] } else { &[] };
         let directions = route.iter().map(|&link| &self.scenario.links[link].forward);
         directions.filter(|direction| direction.reordering).map(|direction| direction.jitter_ns).sum()
     }
 
-    /// The kernel's name of a connection's congestion control, which is loaded if it is one of ours.
+    /// The kernel's name of a connection's congestion control; loads it if it is ours.
     fn congestion_control(&mut self, model: &model::Connection, spec: &Spec) -> String {
         let text = model.cc.as_deref().unwrap_or(spec.text());
         if own_of_the_kernel(model).is_some() {
@@ -373,7 +371,7 @@ impl<'a> Builder<'a> {
         let paths =
             legs.iter().map(|leg| Path { delay_ns: self.delay_ns(model, subflow, leg), ..Path::default() });
         let paths: Vec<Path> = paths.collect();
-        // Where the acknowledgements leave the network: a queue on the sending host would be a signal to it.
+        // The end of the acknowledgements' route: a queue on the sending host would be a signal to the sender.
         let queue = |path: &Path| Queue { bottleneck: None, path: *path };
         let has_delay = paths.iter().any(|path| !path.is_nothing());
         let entry = self.ends[2 * queues_of(self.scenario, subflow, &subflow.route)[0]];
@@ -414,7 +412,7 @@ impl<'a> Builder<'a> {
         Ok(wire)
     }
 
-    /// What a round trip takes on links that are only a delay.
+    /// Round-trip time of links that are only a delay.
     fn delay_ns(&self, model: &model::Connection, subflow: &model::Subflow, leg: &Leg) -> u64 {
         let delay = |route: &[usize], packet: u32, direction: fn(&model::Link) -> &model::Direction| {
             let queues = queues_of(self.scenario, subflow, route);
@@ -426,8 +424,8 @@ impl<'a> Builder<'a> {
             + delay(leg.reverse, model.ack_size, |link| &link.reverse)
     }
 
-    /// From each node on the way to the next one: the nodes, and by which end of which wire they are joined. The first
-    /// hop is the sender's cable.
+    /// From each node on the way to the next one: the nodes, and the wire and end that join them. The first hop is the
+    /// sender's cable.
     fn hops(
         &mut self,
         model: &model::Connection,
@@ -468,8 +466,7 @@ impl<'a> Builder<'a> {
         Ok(hops)
     }
 
-    /// From a time on, a node sends these packets that way. Where they have not come before, it can know so from the
-    /// beginning.
+    /// From `at_ns` on a node uses this route. A route for new packets can be set from the start.
     fn route(&mut self, node: usize, at_ns: u64, route: Route) {
         let Job { nodes, reroutes, .. } = &mut self.job;
         let routes = &mut nodes[node].routes;
@@ -484,32 +481,32 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// A trace is a rate that is constant for so long.
+/// Step in which a trace counts as a constant rate.
 const STEP_NS: u64 = 10_000_000;
 
-/// What a trace delivers in a step, bits per second of packets of 1500 bytes.
+/// Rate of a trace in a step, bits per second of packets of 1500 bytes.
 fn step_bps(trace: &Trace, step: u64) -> u64 {
     let until = |time: u64| time.checked_sub(1).map_or(0, |last| trace.until(last));
     let opportunities = until((step + 1) * STEP_NS) - until(step * STEP_NS);
     opportunities * u64::from(8 * (Trace::OPPORTUNITY - Trace::OVERHEAD)) * 1_000_000_000 / STEP_NS
 }
 
-/// When a step begins whose rate is not that of the one before.
+/// Start of each step whose rate differs from the previous one.
 fn steps(trace: &Trace, duration_ns: u64) -> impl Iterator<Item = u64> + '_ {
     let changes = |step: &u64| step_bps(trace, *step) != step_bps(trace, step - 1);
     (1..duration_ns.div_ceil(STEP_NS)).filter(changes).map(|step| step * STEP_NS)
 }
 
-/// A node, and an end of a wire that is there.
+/// A node, and an end of a wire on it.
 type Place = (usize, (usize, usize));
 
-/// How a node sends acknowledgements to a sender.
+/// The match of acknowledgements to a sender.
 fn acknowledgements(model: &model::Connection, sender: IpAddr, (node, by): Place, receiver: usize) -> Route {
     let quick_ack = node == receiver && !model.delayed_ack;
     Route { of: Match::To(sender), by, initial_window: None, quick_ack }
 }
 
-/// `10.0.0.0` or `fd00::`, and so many more.
+/// `10.0.0.0` or `fd00::`, plus this number.
 fn address(connection: &model::Connection, number: u32) -> IpAddr {
     if is_ipv6(connection) {
         Ipv6Addr::from(u128::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)) + u128::from(number)).into()

@@ -1,4 +1,4 @@
-//! Whether a guest's network was what the scenario says, by what was counted within it.
+//! Checks by the guest's counters whether its network was the scenario's.
 
 use braid_scenario::{
     model::{self, EcnThreshold, Scenario, Traffic},
@@ -13,33 +13,34 @@ use super::{
 };
 use crate::job::{Moment, QueueAt, Report, SubflowAt};
 
-/// Above this a guest is too busy for its clock to be that of a network.
+/// Load above which a guest's timing is not that of a network.
 const BUSIEST: f64 = 0.6;
-/// Half of the time between two looks.
+/// Half of the interval between samples.
 const LATEST_NS: u64 = 10_000_000;
-/// So long after it should have begun, a subflow has sent something, though its handshake was lost once.
+/// Time after its planned start by which a subflow has sent, even if its handshake was lost once.
 const SLOW_TO_JOIN_NS: u64 = 1_500_000_000;
-/// What rates, delays and limits may be off.
+/// Tolerance of rates, delays and limits.
 const TOLERANCE: f64 = 0.01;
-/// A rate is only judged by so many packets.
+/// Minimum of packets for a check of a rate.
 const ENOUGH_PACKETS: u64 = 1000;
-/// What the kernel itself takes for a round trip: some ten thousand instructions per hop.
+/// The kernel's own share of a round trip: some ten thousand instructions per hop.
 const KERNEL_NS: f64 = 150_000.0;
-/// Of the segments that open a connection, with their options.
+/// Size of handshake segments with their options.
 const HANDSHAKE_BYTES: u32 = 80;
-/// Random losses may be so many standard deviations off.
+/// Tolerance of random losses, standard deviations.
 const SIGMAS: f64 = 5.0;
-/// By so many drops a look has seen the queue full, if it lasts longer than two looks.
+/// Minimum of drops after which a sample must have seen the queue full, if the queue takes longer than two samples to
+/// empty.
 const ENOUGH_DROPS: u64 = 20;
 const LASTING_NS: f64 = 40e6;
 
-/// What makes a run doubtful, for people.
+/// Warnings about a run, as text.
 pub(crate) fn doubts(scenario: &Scenario, translated: &Translated, report: &Report) -> Vec<String> {
     let (Some(first), Some(last)) = (report.moments.first(), report.moments.last()) else {
         return vec!["the guest counted nothing".to_owned()];
     };
     let mut doubts = Vec::new();
-    // The kernel counts idle time in ticks: a little of one may be too much.
+    // The kernel counts idle time in ticks, so a small excess is possible.
     let busy =
         last.busy_ns.saturating_sub(first.busy_ns) as f64 / (last.time_ns - first.time_ns).max(1) as f64;
     if busy > BUSIEST {
@@ -79,7 +80,7 @@ pub(crate) fn doubts(scenario: &Scenario, translated: &Translated, report: &Repo
     doubts
 }
 
-/// Subflows that should have been there and were not.
+/// Subflows that should have joined and did not.
 fn absent(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
     for (model, own) in scenario.connections.iter().zip(&last.connections) {
         for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
@@ -87,9 +88,9 @@ fn absent(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
             let has_much = own.subflows.iter().map(|subflow| subflow.sent).sum::<u64>() >= ENOUGH_PACKETS;
             let needs_all = match model.traffic {
                 Traffic::Bulk => true,
-                // It may have been done by then.
+                // It may have been complete by then.
                 Traffic::Object { .. } | Traffic::Program(_) => has_much,
-                // One subflow may carry all that there is.
+                // One subflow may carry all the data.
                 Traffic::Poisson { .. }
                 | Traffic::OnOff { .. }
                 | Traffic::RequestResponse { .. }
@@ -104,11 +105,11 @@ fn absent(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
     }
 }
 
-/// Packets have the scenario's size, and each is one.
+/// Packets have the scenario's size, without offload.
 fn packets(scenario: &Scenario, translated: &Translated, last: &Moment, doubts: &mut Vec<String>) {
     for (model, own) in scenario.connections.iter().zip(&last.connections) {
         for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
-            // What the kernel calls MSS leaves no room for the options of MPTCP.
+            // The kernel's MSS includes no room for MPTCP's options.
             let whole = subflow.mss + headers(model);
             if subflow.sent > 0 && whole != model.mss + model.data_header {
                 doubts.push(format!(
@@ -120,7 +121,7 @@ fn packets(scenario: &Scenario, translated: &Translated, last: &Moment, doubts: 
             }
         }
     }
-    // A packet that is larger than the link allows is several that were not taken apart.
+    // A packet larger than the link's MTU is several unsegmented ones.
     let most = translated.job.wires.iter().map(|wire| wire.mtu).max().unwrap_or(0);
     let is_larger = |queue: &usize| {
         let QueueAt { packets, bytes, .. } = last.queues[*queue];
@@ -131,7 +132,7 @@ fn packets(scenario: &Scenario, translated: &Translated, last: &Moment, doubts: 
     }
 }
 
-/// The bytes that connections got over the last link of their routes are those that it carried.
+/// Bytes received by connections equal those carried by the last links of their routes.
 fn arrivals(scenario: &Scenario, translated: &Translated, last: &Moment, doubts: &mut Vec<String>) {
     for (number, link) in scenario.links.iter().enumerate() {
         let Some([forward, _]) = translated.queues[number] else { continue };
@@ -144,8 +145,8 @@ fn arrivals(scenario: &Scenario, translated: &Translated, last: &Moment, doubts:
                 let later = path.reroutes.iter().flat_map(|change| [&change.forward, &change.reverse]);
                 let comes_later = later.flatten().any(|route| route.contains(&number));
                 if queues.contains(&number) || comes_later {
-                    // What is under way when a subflow ends or moves is counted elsewhere, or nowhere.
-                    // Neither are handshakes and acknowledgements of requests.
+                    // Data in flight when a subflow ends or moves is counted elsewhere, or not at all, and so are
+                    // handshakes and acknowledgements of requests.
                     let is_one_way =
                         !matches!(model.traffic, Traffic::Poisson { .. } | Traffic::RequestResponse { .. });
                     let is_whole = model.stop_ns.is_none()
@@ -168,7 +169,7 @@ fn arrivals(scenario: &Scenario, translated: &Translated, last: &Moment, doubts:
     }
 }
 
-/// Whether all who send over a link have something to send from their beginning to their end.
+/// Whether all senders over a link always have data.
 fn all_send_on(scenario: &Scenario, link: usize) -> bool {
     scenario.connections.iter().filter(|own| sends_over(own, link)).all(|own| match own.traffic {
         Traffic::Bulk | Traffic::Object { .. } | Traffic::Program(_) => true,
@@ -179,12 +180,12 @@ fn all_send_on(scenario: &Scenario, link: usize) -> bool {
     })
 }
 
-/// Whether all who send over a link can be told by marks.
+/// Whether all senders over a link negotiate ECN.
 fn all_understand(scenario: &Scenario, link: usize) -> bool {
     scenario.connections.iter().filter(|own| sends_over(own, link)).all(|own| own.ecn)
 }
 
-/// Whether data of a connection ever take a link.
+/// Whether data of a connection ever uses a link.
 fn sends_over(connection: &model::Connection, link: usize) -> bool {
     connection.subflows.iter().any(|path| {
         let later = path.reroutes.iter().filter_map(|change| change.forward.as_ref());
@@ -192,13 +193,13 @@ fn sends_over(connection: &model::Connection, link: usize) -> bool {
     })
 }
 
-/// Marks are where they belong.
+/// Marks occur exactly where they should.
 fn marks(model: &model::Direction, counted: &QueueAt, forward: bool, all_understand: bool) -> Option<String> {
     let QueueAt { marked, most_queued, .. } = *counted;
     if marked > 0 && !is_managed(model, forward) {
         return Some(format!("it marked {marked} packets, and should mark none"));
     }
-    // Who comes after the longest queue that was seen, without it, has found the threshold at least.
+    // A packet that arrives after the longest sampled queue has found at least the threshold.
     let from = model.ecn_threshold.filter(|_| forward && all_understand && model.changes.is_empty());
     match from {
         Some(EcnThreshold::Packets(from)) if most_queued > from + 1 && marked == 0 => Some(format!(
@@ -208,13 +209,13 @@ fn marks(model: &model::Direction, counted: &QueueAt, forward: bool, all_underst
     }
 }
 
-/// Whether a direction is the same all the time.
+/// Whether a direction never changes.
 fn is_constant(model: &model::Direction) -> bool {
     model.changes.is_empty() && model.outages.is_empty() && model.trace.is_none()
 }
 
-/// Rate, limit and loss of one direction of a link. Rate and limit only `if_all_send_on`: of bursts the looks at the queue miss the top, and their packets are of
-/// all sizes.
+/// Checks rate, limit and loss of one direction of a link. Rate and limit only `if_all_send_on`: samples miss the peak
+/// of bursts, whose packets have various sizes.
 fn of_queue(model: &model::Direction, counted: &QueueAt, if_all_send_on: bool) -> Vec<String> {
     let mut doubts = Vec::new();
     let is_constant = is_constant(model);
@@ -227,7 +228,7 @@ fn of_queue(model: &model::Direction, counted: &QueueAt, if_all_send_on: bool) -
     }
     let (limit, most) = match model.queue {
         model::QueueLimit::Packets(limit) => (f64::from(limit), f64::from(limit)),
-        // Those that waited just then may be smaller than the mean.
+        // The waiting packets may be smaller than the mean.
         model::QueueLimit::Bytes(bytes) => {
             let packets = bytes as f64 / size.max(1.0);
             (packets, packets * (1.0 + TOLERANCE) + 2.0)
@@ -265,10 +266,10 @@ fn of_queue(model: &model::Direction, counted: &QueueAt, if_all_send_on: bool) -
     doubts
 }
 
-/// The lowest RTT that TCP has seen is that of the empty path. It cannot be less; it is not more on a path that was
-/// empty when the connection was opened.
+/// The lowest RTT of TCP is that of the empty path: never less, and not more on a path that was empty when the
+/// connection opened.
 fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
-    // Where starts are random the earliest one may be another's.
+    // With random starts the earliest connection is unknown.
     let earliest = scenario.connections.iter().map(|connection| connection.start_ns).min();
     let is_earliest = |connection: &model::Connection| {
         Some(connection.start_ns) == earliest
@@ -284,7 +285,7 @@ fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
             if subflow.min_rtt_us == 0 || !is_constant || !path.reroutes.is_empty() {
                 continue;
             }
-            // Of links that are only a delay and of those that mark, it holds the sending of a whole packet, too.
+            // For links that are only a delay and those that mark, it includes the transmission time of a full packet.
             let queues = queues_of(scenario, path, &path.route);
             let fixed: u64 = path
                 .route
@@ -321,7 +322,7 @@ fn delays(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
                 .sum();
             let most = (fixed + jitter + handshake) as f64 + slack + KERNEL_NS;
             let was_empty = index == 0 && is_earliest(model) && subflow.timeouts == 0;
-            // Of a packet that was sent twice it is known from timestamps only, which count milliseconds.
+            // For a packet sent twice only timestamps show it, which count milliseconds.
             let ticks = if subflow.min_rtt_us % 1000 == 0 { 1e6 } else { 0.0 };
             if measured < fixed as f64 - slack - ticks || (was_empty && measured > most) {
                 doubts.push(format!(
@@ -354,7 +355,7 @@ mod tests {
         braid_scenario::load(&source, &[]).expect("valid").cells.remove(0)
     }
 
-    /// A run as it should be: 8000 packets of 1500 bytes, of which 80 were lost, 30 dropped.
+    /// A correct run: 8000 packets of 1500 bytes, 80 lost, 30 dropped.
     fn report() -> Report {
         let forward = QueueAt {
             packets: 7920,
@@ -400,7 +401,7 @@ mod tests {
         report.moments.last_mut().expect("there are two")
     }
 
-    /// The change is the only thing that is doubted, and this is said of it.
+    /// The change causes exactly this warning.
     fn is_doubted(what: &str, change: impl FnOnce(&mut Report)) {
         let doubts = doubts_of(change);
         assert!(doubts.len() == 1 && doubts[0].contains(what), "{doubts:?}");
@@ -450,7 +451,7 @@ mod tests {
 
     #[test]
     fn what_arrives_is_what_the_link_carried_to_one_percent() {
-        // Packets of 1500 bytes each, where some were smaller.
+        // Claims packets of 1500 bytes where some were smaller.
         is_doubted("link b: it carried 11721600 bytes; 11880000, 101.4 % of them", |report| {
             last(report).queues[0].bytes = 7920 * 1480;
             last(report).queues[0].backlogged_bits = 4000 * 1480 * 8;

@@ -1,4 +1,4 @@
-//! Algorithms that do not come with Braid, as far as who loads them has to know them.
+//! A user's algorithms, for loading them elsewhere.
 
 use std::ffi::c_void;
 
@@ -29,7 +29,7 @@ struct Tunable {
 }
 
 impl Added {
-    /// The algorithm with its object; none without an object, or if it comes with Braid.
+    /// The algorithm with its object; `None` without an object, or if it is built in.
     pub(crate) fn of(algorithm: &Algorithm) -> Option<Self> {
         let object = braid_kernel::object(algorithm).filter(|_| algorithm.is_added())?;
         let tunable = |param: Param| Tunable {
@@ -49,10 +49,10 @@ impl Added {
         })
     }
 
-    /// Makes it known here, for the kernel only.
+    /// Registers it here, for the kernel only.
     ///
     /// # Errors
-    /// If it cannot have its name.
+    /// If its name is in use.
     pub(crate) fn make_known(&self) -> Result<(), String> {
         let param = |own: &Tunable| Param {
             name: own.name.clone().leak(),
@@ -81,5 +81,5 @@ fn made_known(definition: Definition) -> Result<&'static Algorithm, String> {
     unsafe { define(definition) }.map_err(|error| error.0)
 }
 
-/// Nobody runs it outside of the kernel.
+/// Not called: it runs in the kernel only.
 unsafe extern "C" fn never(_: *mut View, _: *mut c_void, _: *const c_void, _: *const Event) {}

@@ -1,41 +1,41 @@
-//! What the guest says, and how it and a job are written: `postcard`, with length and checksum.
+//! Messages of the guest, and their encoding: `postcard`, with length and checksum.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest as _, Sha256};
 
 use super::report::Report;
 
-/// What the guest says. A line of the console is not among it.
+/// A message of the guest. Console lines are separate.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Message {
-    /// It could not do the job.
+    /// The job failed.
     Failed(String),
-    /// Some of the packets that were taken down ([`Packet::write`]), before it says that it is done.
+    /// Some captured packets ([`Packet::write`]), before the end of the job.
     Packets(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// It has done the job.
+    /// The job is done.
     Done(Report),
 }
 
-/// A packet that a sender has sent or got.
+/// A packet that a sender has sent or received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Its connection, by its place in the scenario.
+    /// Index of its connection in the scenario.
     pub connection: usize,
-    /// The subflow, by its place in the connection.
+    /// Index of the subflow in the connection.
     pub subflow: usize,
     /// Since the start of the run.
     pub time_ns: u64,
-    /// How long it is, from its IP header on.
+    /// Its length from the IP header on.
     pub length: u32,
-    /// What was kept of it.
+    /// Its stored part.
     pub bytes: &'a [u8],
 }
 
-/// Of what is written before a packet's bytes.
+/// Size of the header before a packet's bytes.
 pub(crate) const PACKET_HEADER: usize = 2 + 2 + 8 + 4 + 4;
 
 impl<'a> Packet<'a> {
-    /// Adds it to others.
+    /// Appends it to others.
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         to.extend((self.connection as u16).to_le_bytes());
         to.extend((self.subflow as u16).to_le_bytes());
@@ -45,7 +45,7 @@ impl<'a> Packet<'a> {
         to.extend_from_slice(self.bytes);
     }
 
-    /// Takes the first one off.
+    /// Removes and returns the first packet.
     fn read(from: &mut &'a [u8]) -> Option<Self> {
         let (header, rest) = from.split_first_chunk::<PACKET_HEADER>()?;
         let short = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
@@ -57,18 +57,18 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Reads what comes from the guest, piece by piece.
+/// Decodes messages from the guest.
 #[derive(Default)]
 pub(crate) struct Inbox {
-    /// What was not understood yet.
+    /// Undecoded bytes.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Inbox {
-    /// How the job ended, if that is among it; `each` gets the packets that come before.
+    /// The outcome of the job, if it has arrived; `each` gets the packets before it.
     ///
     /// # Errors
-    /// If it makes no sense.
+    /// If it cannot be decoded.
     pub(crate) fn outcome(
         &mut self,
         each: &mut dyn FnMut(Packet<'_>),
@@ -96,7 +96,7 @@ impl Inbox {
 const MAGIC: [u8; 4] = *b"BRD\x01";
 const HEADER: usize = 4 + 4 + 8;
 
-/// A value with its length and checksum.
+/// A value with length and checksum.
 pub(crate) fn frame(value: &impl Serialize) -> Vec<u8> {
     let payload = postcard::to_stdvec(value).expect("plain data");
     let mut bytes = MAGIC.to_vec();
@@ -106,10 +106,10 @@ pub(crate) fn frame(value: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// The first value of `bytes` and how long it was there; `None` if it is not whole yet.
+/// The first value of `bytes` and its length; `None` if it is incomplete.
 ///
 /// # Errors
-/// If these bytes are no frame.
+/// If these bytes are not a frame.
 pub(crate) fn unframe<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<(T, usize)>, String> {
     let Some(header) = bytes.get(..HEADER) else { return Ok(None) };
     if header[..4] != MAGIC {

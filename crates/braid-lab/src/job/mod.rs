@@ -1,4 +1,4 @@
-//! What the driver tells the agent to do, and what the agent answers: plain data, which neither of them owns.
+//! Plain data between driver and agent: the job and its report.
 
 mod added;
 mod guest;
@@ -22,27 +22,27 @@ pub(crate) use traffic::*;
 pub(crate) struct Job {
     /// Length of the run.
     pub(crate) duration_ns: u64,
-    /// Times at which everything is counted, besides every 100 ms.
+    /// Times of samples, in addition to every 100 ms.
     pub(crate) moments: Vec<u64>,
     /// Network namespaces.
     pub(crate) nodes: Vec<Node>,
     /// Cables between them.
     pub(crate) wires: Vec<Wire>,
-    /// What to load: the name after `braid_`, and the spec.
+    /// Algorithms to load: the name after `braid_`, and the spec.
     pub(crate) algorithms: Vec<(String, String)>,
-    /// Those of them that do not come with Braid.
+    /// User algorithms among them.
     pub(crate) added: Vec<Added>,
-    /// Load the module with the packet schedulers, with these parameters.
+    /// Load the packet scheduler module with these parameters.
     pub(crate) schedulers: Option<String>,
-    /// Who sends.
+    /// Senders and receivers.
     pub(crate) connections: Vec<Connection>,
-    /// What changes during the run, ascending in time.
+    /// Changes of queues during the run, ascending in time.
     pub(crate) changes: Vec<Change>,
-    /// Routes that change during the run, ascending in time.
+    /// Changes of routes during the run, ascending in time.
     pub(crate) reroutes: Vec<Reroute>,
-    /// Take down every RTT sample.
+    /// Count every RTT sample.
     pub(crate) rtt_samples: bool,
-    /// Take down what senders send and get, at most this many bytes of each packet.
+    /// Capture the senders' packets, at most this many bytes of each.
     pub(crate) snap_length: Option<u32>,
 }
 
@@ -51,38 +51,38 @@ pub(crate) struct Job {
 pub(crate) struct Node {
     /// For messages.
     pub(crate) name: String,
-    /// Its own addresses, besides those of its interfaces.
+    /// Addresses in addition to those of its interfaces.
     pub(crate) addresses: Vec<IpAddr>,
-    /// What it does with packets, first match first.
+    /// Its routes; the first match counts.
     pub(crate) routes: Vec<Route>,
     /// `net.` settings, such as (`ipv4/tcp_ecn`, `1`).
     pub(crate) settings: Vec<(String, String)>,
 }
 
-/// Where packets go.
+/// A route.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Route {
-    /// Which packets.
+    /// Its packets.
     pub(crate) of: Match,
-    /// The wire they leave by, and its end on this node.
+    /// The outgoing wire, and its end on this node.
     pub(crate) by: (usize, usize),
-    /// First congestion window of connections that take it, packets.
+    /// Initial window of connections on this route, packets.
     pub(crate) initial_window: Option<u32>,
-    /// Acknowledges without delay.
+    /// No delayed acknowledgements.
     pub(crate) quick_ack: bool,
 }
 
-/// Packets by their addresses.
+/// Selects packets by address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Match {
-    /// All that no other route is for: of IPv6, or of IPv4.
+    /// All packets of one IP version without another route.
     All {
-        /// Which of the two.
+        /// IPv6, or else IPv4.
         ipv6: bool,
     },
-    /// By the sender's address.
+    /// By source address.
     From(IpAddr),
-    /// By the receiver's address.
+    /// By destination address.
     To(IpAddr),
 }
 
@@ -102,45 +102,46 @@ pub(crate) struct End {
     pub(crate) node: usize,
     /// Its address.
     pub(crate) address: Option<IpAddr>,
-    /// What happens to the packets that leave by it.
+    /// Queue of outgoing packets.
     pub(crate) queue: Option<Queue>,
 }
 
-/// A way to a queue, the queue, and what is lost after it. The delay comes first: netem counts what is delayed after it for the
-/// limit.
+/// A path to a queue, the queue, and losses after it. The delay comes first: netem counts packets delayed after the
+/// queue for its limit.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Queue {
-    /// The queue proper; without it packets go on at once.
+    /// The queue proper; without it packets continue at once.
     pub(crate) bottleneck: Option<Bottleneck>,
-    /// How long packets are on the way to it, and which are lost after it.
+    /// Delay before it, and losses after it.
     pub(crate) path: Path,
 }
 
-/// A queue that is served at a rate.
+/// A queue with a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Bottleneck {
     /// Bits per second, of IP packets.
     pub(crate) rate_bps: u64,
-    /// The packet being sent counts.
+    /// Includes the packet being sent.
     pub(crate) limit_packets: u32,
-    /// Nothing enters.
+    /// Arriving packets are dropped.
     pub(crate) down: bool,
-    /// Nothing leaves; only where another discipline than netem does it.
+    /// No packet leaves; only with disciplines other than netem.
     pub(crate) paused: bool,
-    /// Who does it instead of netem, if that cannot. Then the packet being sent does not count for the limit, and losses come before it.
+    /// The discipline that replaces netem. Then the packet being sent does not count for the limit, and losses come
+    /// before it.
     pub(crate) aqm: Option<Aqm>,
-    /// Of the largest packet, bytes.
+    /// Size of the largest packet, bytes.
     pub(crate) packet_bytes: u32,
     /// Seed of its random decisions.
     pub(crate) seed: u64,
 }
 
-/// A queue that marks or drops packets before it is full, or when its bytes are too many, or pauses, as one of the kernel's disciplines does it.
+/// A kernel discipline for a queue that marks or drops early, has a limit in bytes, or pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Aqm {
-    /// `pfifo`: drops only what does not fit.
+    /// `pfifo`: drop-tail.
     Packets,
-    /// `bfifo`: drops only what does not fit into so many bytes, the packet being sent not counted.
+    /// `bfifo`: drop-tail with a limit in bytes, without the packet being sent.
     Bytes(u32),
     /// `red`
     Red(Red),
@@ -148,44 +149,44 @@ pub(crate) enum Aqm {
     CoDel(CoDel),
     /// `fq_codel`
     FqCoDel {
-        /// Of each queue.
+        /// Parameters of each queue.
         codel: CoDel,
         /// Number of queues.
         flows: u32,
-        /// Bytes that a queue may send in a turn.
+        /// Bytes that a queue may send per round.
         quantum: u32,
     },
 }
 
-/// Parameters of `red`; bytes are those that wait, without the packet being sent.
+/// Parameters of `red`; bytes are those of waiting packets, without the one being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Red {
-    /// Mean from which packets are chosen at random.
+    /// Mean above which packets are chosen at random.
     pub(crate) min_bytes: u32,
-    /// Mean from which all are.
+    /// Mean above which all packets are chosen.
     pub(crate) max_bytes: u32,
-    /// Each packet's weight in the mean: one half to the power of this.
+    /// Weight of a packet in the mean: one half to the power of this.
     pub(crate) weight_log: u8,
-    /// Of being chosen, just below `max_bytes`, of `u32::MAX`.
+    /// Probability just below `max_bytes`, in units of 1/`u32::MAX`.
     pub(crate) probability: u32,
-    /// Marks what is chosen, if it can be marked.
+    /// Marks chosen packets if they are ECN-capable.
     pub(crate) ecn: bool,
-    /// Drops what is chosen and cannot be marked.
+    /// Drops chosen packets that cannot be marked.
     pub(crate) drops: bool,
-    /// Drops everything from `max_bytes` on.
+    /// Drops all packets above `max_bytes`.
     pub(crate) drops_above: bool,
 }
 
 /// Parameters of `codel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct CoDel {
-    /// Waiting time to keep to.
+    /// Target waiting time.
     pub(crate) target_us: u32,
-    /// How long it may be exceeded.
+    /// Time for which it may be exceeded.
     pub(crate) interval_us: u32,
     /// Marks instead of dropping.
     pub(crate) ecn: bool,
-    /// Marks all that has waited so long.
+    /// Marks all packets that have waited this long.
     pub(crate) threshold_us: Option<u32>,
 }
 
@@ -196,35 +197,34 @@ pub(crate) struct Path {
     pub(crate) delay_ns: u64,
     /// Random extra delay, uniform from 0 to this.
     pub(crate) jitter_ns: u64,
-    /// Whether jitter lets packets overtake each other.
+    /// Whether jitter may reorder packets.
     pub(crate) reordering: bool,
-    /// What is lost on it.
+    /// Losses on it.
     pub(crate) loss: Loss,
     /// Seed of its random decisions.
     pub(crate) seed: u64,
 }
 
 impl Path {
-    /// Whether it does nothing.
+    /// Whether it has no delay and no loss.
     pub(crate) fn is_nothing(&self) -> bool {
         self.delay_ns == 0 && self.jitter_ns == 0 && self.loss == Loss::None
     }
 }
 
-/// Which packets are lost.
+/// Lost packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Loss {
     /// None.
     #[default]
     None,
-    /// Of each packet by itself.
+    /// Independent, with this probability.
     Bernoulli(f64),
     /// Good to bad, bad to good, loss in the good and in the bad state.
     GilbertElliott([f64; 4]),
-    /// Every packet whose number is a multiple of the product: of the packets that one counter chooses, those that
-    /// the other does.
+    /// Every n-th packet, n being the product: of the packets that one counter selects, those that the other selects.
     Every([u16; 2]),
-    /// Everything.
+    /// All packets.
     All,
 }
 
@@ -235,32 +235,32 @@ pub(crate) struct Connection {
     pub(crate) name: String,
     /// MPTCP or TCP.
     pub(crate) multipath: bool,
-    /// Its congestion control, as the kernel calls it.
+    /// The kernel's name of its congestion control.
     pub(crate) cc: String,
-    /// Its packet scheduler, as the kernel calls it; `None`: the kernel's own.
+    /// The kernel's name of its packet scheduler; `None`: the kernel's own.
     pub(crate) scheduler: Option<String>,
     /// Namespaces of sender and receiver.
     pub(crate) nodes: [usize; 2],
-    /// The receiver.
+    /// Address of the receiver.
     pub(crate) server: IpAddr,
-    /// When it is opened.
+    /// Time of opening.
     pub(crate) start_ns: u64,
-    /// When it ends.
+    /// Time of its end.
     pub(crate) stop_ns: Option<u64>,
-    /// Receive buffer, bytes as the kernel charges for what is in it.
+    /// Receive buffer in the kernel's charged bytes.
     pub(crate) receive_memory: u64,
-    /// How long after it is established it sends its first data.
+    /// Delay of the first data after the connection is established.
     pub(crate) hold_ns: u64,
-    /// Slow start threshold that its subflows begin with, packets; `None`: none.
+    /// Initial slow start threshold of its subflows, packets; `None`: none.
     pub(crate) initial_ssthresh: Option<u32>,
     /// In order of creation.
     pub(crate) subflows: Vec<Subflow>,
-    /// What its application does.
+    /// Its application's traffic.
     pub(crate) traffic: Traffic,
 }
 
 impl Connection {
-    /// Whose traffic it is, if not our own.
+    /// Its programs, if they are the traffic.
     pub(crate) fn programs(&self) -> Option<&Programs> {
         match &self.traffic {
             Traffic::Programs(programs) => Some(programs),
@@ -272,38 +272,38 @@ impl Connection {
 /// A path of a connection.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Subflow {
-    /// The sender's address on it.
+    /// The sender's address.
     pub(crate) address: IpAddr,
-    /// The wire it begins with; the sender has its end 0.
+    /// Its first wire; the sender has end 0.
     pub(crate) wire: usize,
-    /// How long after the first is established it joins; `None`: one round trip of the first.
+    /// Delay of the join after the first subflow is established; `None`: one round trip of the first.
     pub(crate) join_delay_ns: Option<u64>,
-    /// When it exists: `[from, to)`; empty: always.
+    /// Intervals `[from, to)` in which it exists; empty: always.
     pub(crate) up: Vec<(u64, u64)>,
-    /// Used only when no other can be.
+    /// Used only if no other can be.
     pub(crate) backup: bool,
 }
 
-/// A queue from a certain time on.
+/// A queue's settings from a certain time on.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Change {
-    /// When.
+    /// Time of the change.
     pub(crate) at_ns: u64,
     /// The wire and its end.
     pub(crate) end: (usize, usize),
-    /// All of it.
+    /// All settings.
     pub(crate) queue: Queue,
 }
 
 /// A route from a certain time on.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Reroute {
-    /// When.
+    /// Time of the change.
     pub(crate) at_ns: u64,
     /// Index into [`Job::nodes`].
     pub(crate) node: usize,
     /// Index into [`Node::routes`].
     pub(crate) index: usize,
-    /// What takes its place, for the same packets.
+    /// The replacement, for the same packets.
     pub(crate) route: Route,
 }

@@ -1,32 +1,31 @@
-//! What was counted in a run.
+//! Counters of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// What was counted.
+/// Counters of a run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Report {
     /// The kernel's release.
     pub(crate) kernel: String,
-    /// How late the latest was of what was to be done at a certain time.
+    /// Maximum delay of a planned action.
     pub(crate) latest_ns: u64,
-    /// When that was to be done.
+    /// Planned time of that action.
     pub(crate) latest_at_ns: u64,
     /// Every 100 ms and at [`Job::moments`], from 0 to the end of the run.
     pub(crate) moments: Vec<Moment>,
-    /// What detectors of shared bottlenecks said, ascending in time for each subflow.
+    /// Labels of shared-bottleneck detectors, ascending in time for each subflow.
     pub(crate) verdicts: Vec<VerdictAt>,
-    /// Packets that something else than a queue or a link has dropped, or that no traffic has asked for: namespace, counter,
-    /// number.
+    /// Packets dropped outside of queues and links, or sent without traffic: namespace, counter, number.
     pub(crate) elsewhere: Vec<(String, String, u64)>,
-    /// Packets that should have been taken down and were not.
+    /// Packets missing from the capture.
     pub(crate) missed_packets: u64,
-    /// What applications of our own sent that they count, by connections and then by their beginnings.
+    /// Transfers of built-in applications, by connection and then by start.
     pub(crate) transfers: Vec<TransferAt>,
-    /// What came of the programs.
+    /// Results of the programs.
     pub(crate) programs: Vec<Ended>,
 }
 
-/// From a certain time on, a detector says this of a subflow.
+/// A detector's label of a subflow from a certain time on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct VerdictAt {
     /// Index into [`Job::connections`].
@@ -35,43 +34,43 @@ pub(crate) struct VerdictAt {
     pub(crate) subflow: usize,
     /// Since the start of the run.
     pub(crate) time_ns: u64,
-    /// 0: it shares its bottleneck with no other.
+    /// 0: shares its bottleneck with no other subflow.
     pub(crate) group: u16,
 }
 
-/// Everything at one moment. Counts are from the start of the run.
+/// A sample of everything. Counters are from the start of the run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Moment {
     /// Since the start of the run.
     pub(crate) time_ns: u64,
-    /// Whether it is one of those every 100 ms.
+    /// Whether it is one of the samples every 100 ms.
     pub(crate) regular: bool,
-    /// Time that the guest's processor was busy.
+    /// Busy time of the guest's processor.
     pub(crate) busy_ns: u64,
     /// One per connection.
     pub(crate) connections: Vec<ConnectionAt>,
-    /// One per end of every wire that has a queue, in order.
+    /// One per end of a wire with a queue, in order.
     pub(crate) queues: Vec<QueueAt>,
 }
 
-/// A connection at one moment.
+/// Sample of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct ConnectionAt {
-    /// Of programs: time that one of their sockets was connected.
+    /// Programs: time with a connected socket.
     pub(crate) active_ns: u64,
-    /// Payload that the receiving application has read.
+    /// Payload read by the receiving application.
     pub(crate) delivered_bytes: u64,
-    /// Payload sent again on another subflow.
+    /// Payload reinjected on another subflow.
     pub(crate) reinjected_bytes: u64,
-    /// Of TCP, and only at [`Job::moments`]: times it has begun to repair losses that later arrivals showed.
+    /// TCP only, and only at [`Job::moments`]: recoveries from losses detected by later arrivals.
     pub(crate) recoveries: u64,
-    /// Of TCP, and only at [`Job::moments`]: times it has taken back a reduction.
+    /// TCP only, and only at [`Job::moments`]: undone reductions.
     pub(crate) undos: u64,
     /// One per subflow of the job.
     pub(crate) subflows: Vec<SubflowAt>,
 }
 
-/// A subflow at one moment.
+/// Sample of a subflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct SubflowAt {
     /// Whether it exists.
@@ -82,46 +81,46 @@ pub(crate) struct SubflowAt {
     pub(crate) ssthresh: Option<u32>,
     /// 0 before the first sample.
     pub(crate) srtt_us: u32,
-    /// The lowest so far; 0 before the first sample.
+    /// Lowest RTT so far; 0 before the first sample.
     pub(crate) min_rtt_us: u32,
     /// Packets.
     pub(crate) in_flight: u32,
     /// Payload bytes per packet.
     pub(crate) mss: u32,
-    /// Data packets sent, again or not.
+    /// Data packets sent, including retransmissions.
     pub(crate) sent: u64,
     /// Their payload.
     pub(crate) sent_bytes: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub(crate) retransmissions: u64,
     /// Retransmission timeouts.
     pub(crate) timeouts: u64,
-    /// Data packets that have arrived, duplicates included.
+    /// Data packets received, including duplicates.
     pub(crate) received: u64,
-    /// Time that it existed.
+    /// Time of its existence.
     pub(crate) active_ns: u64,
     /// Integral of cwnd, packets x nanoseconds.
     pub(crate) cwnd_integral: u128,
     /// Sum over the packets delivered of the smoothed RTT at that time, microseconds.
     pub(crate) rtt_sum_us: u64,
-    /// These packets.
+    /// Number of these packets.
     pub(crate) rtt_samples: u64,
-    /// RTT samples, where they were taken down.
+    /// All RTT samples, if they were counted.
     pub(crate) single: RttSamples,
 }
 
-/// RTT samples, one for each ACK that something is delivered by.
+/// RTT samples, one for each ACK that delivers data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct RttSamples {
     /// How many.
     pub(crate) count: u64,
-    /// Sum of the differences between one and the next, microseconds.
+    /// Sum of the differences between successive samples, microseconds.
     pub(crate) steps_us: u64,
 }
 
 impl SubflowAt {
-    /// What the kernel says is the lowest RTT. It forgets after five minutes (`tcp_min_rtt_wlen`), and before the first
-    /// sample it has the highest number there is.
+    /// Updates the lowest RTT with the kernel's, which expires after five minutes (`tcp_min_rtt_wlen`) and is the
+    /// largest number before the first sample.
     pub(crate) fn see_min_rtt(&mut self, kernels_us: u32) {
         let is_lower = self.min_rtt_us == 0 || kernels_us < self.min_rtt_us;
         if is_lower && (1..u32::MAX).contains(&kernels_us) {
@@ -130,62 +129,62 @@ impl SubflowAt {
     }
 }
 
-/// A queue and the path to it at one moment.
+/// Sample of a queue and the path to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct QueueAt {
-    /// Packets that have come through.
+    /// Packets that have passed.
     pub(crate) packets: u64,
     /// Their IP bytes.
     pub(crate) bytes: u64,
-    /// Packets that the queue has sent.
+    /// Packets sent by the queue.
     pub(crate) served: u64,
     /// Packets in the queue.
     pub(crate) queued: u32,
-    /// Packets on the way to it.
+    /// Packets on the path to the queue.
     pub(crate) travelling: u32,
-    /// Packets that found the queue full.
+    /// Packets dropped by the full queue.
     pub(crate) dropped: u64,
-    /// Packets lost after it, or on the way to it.
+    /// Packets lost after the queue, or on the path to it.
     pub(crate) lost: u64,
-    /// Packets that got a congestion mark.
+    /// Packets marked.
     pub(crate) marked: u64,
     /// Integral of the packets in the queue, packets x nanoseconds.
     pub(crate) queue_integral: u128,
-    /// Most packets that were seen in the queue.
+    /// Largest sampled number of packets in the queue.
     pub(crate) most_queued: u32,
-    /// Packets sent while, by what was queued before, packets were waiting all the time.
+    /// Packets sent while the queue cannot have been empty, by its length at the previous sample.
     pub(crate) backlogged_packets: u64,
-    /// Bits that its rate has room for in that time.
+    /// Bits that the rate allows in that time.
     pub(crate) backlogged_bits: u64,
 }
 
-/// Something that an application of our own sent and waited for.
+/// A transfer of a built-in application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct TransferAt {
     /// Index into [`Job::connections`].
     pub(crate) connection: usize,
-    /// When it was written or asked for, since the start of the run.
+    /// When it was written or requested, since the start of the run.
     pub(crate) start_ns: u64,
-    /// When all of it had arrived.
+    /// When it was complete at the receiver.
     pub(crate) end_ns: Option<u64>,
     /// Its payload.
     pub(crate) bytes: u64,
 }
 
-/// What came of a program.
+/// Result of a program.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Ended {
     /// Index into [`Job::connections`].
     pub(crate) connection: usize,
     /// Index into [`Programs::commands`].
     pub(crate) which: usize,
-    /// When it began, since the start of the run; 0 for what began before.
+    /// Its start, since the start of the run; 0 if it started before.
     pub(crate) start_ns: u64,
     /// When it ended by itself, and its exit code.
     pub(crate) end: Option<(u64, i32)>,
-    /// The end of what it wrote to its standard output.
+    /// The end of its standard output.
     pub(crate) stdout: String,
-    /// And to its standard error.
+    /// The end of its standard error.
     pub(crate) stderr: String,
 }
 

@@ -1,26 +1,26 @@
-//! What applications do, with all that is random in it drawn already.
+//! Behaviour of applications, with all random values drawn.
 
 use serde::{Deserialize, Serialize};
 
-/// What the application of a connection sends, and when. Times are nanoseconds.
+/// Traffic of a connection. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Traffic {
-    /// More than the network takes.
+    /// Unlimited data.
     Bulk,
-    /// One object of so many bytes; when it has arrived, the connection ends.
+    /// One object of this many bytes; the connection ends when it has arrived.
     Object(u64),
     /// Short flows, each a connection of its own.
     Short {
-        /// When each arrives, since the start of the run, and its bytes.
+        /// Arrival of each since the start of the run, and its bytes.
         arrivals: Vec<(u64, u64)>,
-        /// So many at a time; one that arrives meanwhile waits.
+        /// Maximum at a time; further ones wait.
         at_once: usize,
     },
-    /// Sends and pauses by turns.
+    /// Sends and pauses alternately.
     OnOff {
-        /// How long it sends, and how long it pauses then.
+        /// Durations of sending and pausing.
         turns: Vec<(u64, u64)>,
-        /// What it writes while it sends; `None`: as much as the network takes.
+        /// Rate while it sends; `None`: unlimited.
         rate: Option<ConstantRate>,
     },
     /// The receiver requests, the sender responds.
@@ -30,13 +30,13 @@ pub(crate) enum Traffic {
         /// Bytes of each response, and the time from its arrival to the next request.
         responses: Vec<(u64, u64)>,
     },
-    /// Writes at regular times.
+    /// Writes at regular intervals.
     Steady(ConstantRate),
     /// Programs.
     Programs(Programs),
 }
 
-/// Writes of this many bytes at times that make this rate.
+/// Writes of this many bytes at intervals that give this rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct ConstantRate {
     /// Bits per second.
@@ -46,7 +46,7 @@ pub(crate) struct ConstantRate {
 }
 
 impl ConstantRate {
-    /// How long after the first write this one is due, counted from 0.
+    /// Time from the first write to this one, counted from 0.
     pub(crate) fn time_of(self, write: u64) -> u64 {
         let bits = u128::from(write) * u128::from(self.write) * 8_000_000_000;
         (bits / u128::from(self.rate_bps)) as u64
@@ -56,15 +56,15 @@ impl ConstantRate {
 /// A server and a client.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Programs {
-    /// That of the server, then that of the client; with addresses filled in.
+    /// Of the server, then of the client, with addresses filled in.
     pub(crate) commands: [Command; 2],
-    /// Whether the server is where the sender is; else the client.
+    /// Whether the server is at the sender; else the client is.
     pub(crate) server_sends: bool,
-    /// Where they begin.
+    /// Their working folder.
     pub(crate) folder: String,
-    /// Folders of shared libraries, as `LD_LIBRARY_PATH` has them, if they are not found without.
+    /// Folders of shared libraries (`LD_LIBRARY_PATH`), if they are not found otherwise.
     pub(crate) libraries: Option<String>,
-    /// A library that is loaded before all others.
+    /// A preloaded library.
     pub(crate) preload: Option<String>,
 }
 
@@ -73,6 +73,6 @@ pub(crate) struct Programs {
 pub(crate) struct Command {
     /// Its file.
     pub(crate) path: String,
-    /// Its name and its arguments.
+    /// Its name and arguments.
     pub(crate) words: Vec<String>,
 }

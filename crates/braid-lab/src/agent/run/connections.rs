@@ -22,7 +22,7 @@ use crate::{
     job::Traffic,
 };
 
-/// From one attempt to join to the next, where the first came too early.
+/// Interval between attempts of an early join.
 const JOIN_RETRY_NS: u64 = 1_000_000;
 
 impl Run<'_> {
@@ -44,7 +44,7 @@ impl Run<'_> {
         }
     }
 
-    /// Opens a connection of our own; returns the place of its pair.
+    /// Opens a built-in connection; returns its slot.
     pub(super) fn connect(&mut self, number: usize) -> Result<usize> {
         let connection = &self.job.connections[number];
         self.network.enter(connection.nodes[0])?;
@@ -56,7 +56,7 @@ impl Run<'_> {
             .map_err(failed("setting its congestion control"))?;
         socket.set_nonblocking(true).map_err(failed("socket"))?;
         if !matches!(connection.traffic, Traffic::Bulk | Traffic::Object(_)) {
-            // What is written is to be sent, though it fills no packet.
+            // Writes are sent at once, even if they fill no packet.
             socket.set_tcp_nodelay(true).map_err(failed("TCP_NODELAY"))?;
         }
         let local = SocketAddr::new(connection.subflows[0].address, 0);
@@ -79,7 +79,7 @@ impl Run<'_> {
         Ok(place)
     }
 
-    /// Every connection of the sender has all subflows from now on.
+    /// From now on every connection of the sender opens all subflows.
     fn open_paths(&mut self, number: usize) -> Result<()> {
         let connection = &self.job.connections[number];
         let now = now_ns() - self.start;
@@ -95,7 +95,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The client starts, and what it opens has all subflows.
+    /// Starts the client; its connections open all subflows.
     pub(super) fn open_program(&mut self, number: usize) -> Result<()> {
         self.open_paths(number)?;
         let connection = &self.job.connections[number];
@@ -135,7 +135,7 @@ impl Run<'_> {
             let local = sender.and_then(|sender| sender.local_addr().ok()?.as_socket());
             local.map(|address| address.port()) == peer
         };
-        // One that has been closed meanwhile has no receiver any more.
+        // A connection closed since then has no receiver any more.
         let Some(place) = flow.pairs.iter().position(is_its) else { return Ok(()) };
         let Some(pair) = &mut flow.pairs[place] else { return Ok(()) };
         epoll::add(&self.epoll, &socket, token_of(number, place, Role::Receiver), epoll::EventFlags::IN)
@@ -147,7 +147,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The sender's socket has room, or a request.
+    /// The sender's socket is writable, or has a request.
     pub(super) fn sender_is_ready(
         &mut self,
         number: usize,
@@ -170,7 +170,7 @@ impl Run<'_> {
         if !pair.is_established {
             match socket.take_error() {
                 Ok(Some(error)) | Err(error) => return failed("connect", error),
-                // It may be the place's next one, which has not come so far.
+                // The slot's next connection may not have been accepted yet.
                 Ok(None) if socket.peer_addr().is_err() => return Ok(()),
                 Ok(None) => {}
             }
@@ -194,7 +194,7 @@ impl Run<'_> {
         if data.is_empty() {
             return self.be_idle(number, place);
         }
-        // Once, and again when it is asked for again: to fill a send buffer takes long.
+        // Once, and again when polled: filling a send buffer takes long.
         match socket.send(data) {
             Ok(count) => {
                 pair.taken += count as u64;
@@ -205,7 +205,7 @@ impl Run<'_> {
         }
     }
 
-    /// There is nothing to send.
+    /// Nothing to send: stops polling for room.
     fn be_idle(&mut self, number: usize, place: usize) -> Result<()> {
         let Some(pair) = &mut self.flows[number].pairs[place] else { return Ok(()) };
         let Some(socket) = pair.sender.as_ref().filter(|_| !pair.is_idle) else { return Ok(()) };
@@ -219,7 +219,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// There is something to send, as soon as there is room.
+    /// Data to send: polls for room.
     pub(super) fn wait_for_room(&mut self, number: usize, place: usize) -> Result<()> {
         let Some(Some(pair)) = self.flows[number].pairs.get_mut(place) else { return Ok(()) };
         let Some(socket) = pair.sender.as_ref().filter(|_| pair.is_idle) else { return Ok(()) };
@@ -227,7 +227,7 @@ impl Run<'_> {
         let token = token_of(number, place, Role::Sender);
         let out = epoll::EventFlags::OUT;
         let done = match self.job.connections[number].traffic {
-            // Requests are waited for all the time.
+            // Always polls for requests.
             Traffic::Exchange { .. } => {
                 epoll::modify(&self.epoll, socket, token, out | epoll::EventFlags::IN)
             }
@@ -236,14 +236,14 @@ impl Run<'_> {
         done.map_err(|e| format!("epoll: {e}"))
     }
 
-    /// Plans when the other subflows come, and who goes.
+    /// Plans joins and removals of the other subflows.
     pub(super) fn established(&mut self, number: usize) -> Result<()> {
         let connection = &self.job.connections[number];
         if connection.subflows.iter().all(|subflow| subflow.up.is_empty()) && connection.subflows.len() == 1 {
             return Ok(());
         }
         let flow = &self.flows[number];
-        // Short flows have their subflows from the kernel.
+        // The kernel opens the subflows of short flows.
         let Some((_, socket)) = flow.established().filter(|_| flow.crowd.is_none()) else { return Ok(()) };
         let info = tcp_info::mptcp(socket).map_err(failed("MPTCP_FULL_INFO"))?;
         let rtt_ns = info.subflows.first().map_or(0, |(.., info)| u64::from(info.srtt_us) * 1000);
@@ -272,14 +272,14 @@ impl Run<'_> {
             let Some(sender) = sender else { return Ok(()) };
             let info = tcp_info::mptcp(sender).map_err(failed("MPTCP_FULL_INFO"))?;
             if join && info.bytes_acknowledged == 0 {
-                // Until the peer has acknowledged data it takes no joins (RFC 8684 sect. 3.1).
+                // The peer accepts joins once it has acknowledged data (RFC 8684 sect. 3.1).
                 let again = now_ns() - self.start + JOIN_RETRY_NS;
                 self.plan(again, Action::Join(number, index));
                 return Ok(());
             }
         }
         let endpoint = Endpoint {
-            // The first one is not an endpoint, at least at first; the kernel calls it 0.
+            // The first subflow is not an endpoint at first; the kernel's id for it is 0.
             id: index as u8,
             address: subflow.address,
             interface: interface(subflow.wire, 0),
@@ -295,7 +295,7 @@ impl Run<'_> {
 
     pub(super) fn receive(&mut self, number: usize, place: usize) -> Result<()> {
         let connection = &self.job.connections[number];
-        // Bytes that nobody looks at need not be copied. Schedulers of ours could do something to them.
+        // Unchecked bytes need not be copied. Our schedulers could corrupt data, so it is checked.
         let is_checked = connection.scheduler.is_some();
         loop {
             let flow = &mut self.flows[number];
@@ -347,10 +347,10 @@ impl Run<'_> {
     }
 }
 
-/// As many bytes as there are, or as there is room for; into the buffer only if somebody wants them.
+/// Reads up to the buffer's size; discards the data unless `wanted`.
 pub(super) fn read(socket: &Socket, buffer: &mut [u8], wanted: bool) -> io::Result<usize> {
     let discard = if wanted { 0 } else { libc::MSG_TRUNC };
-    // SAFETY: MSG_TRUNC on a stream discards; otherwise the buffer is as large as is said.
+    // SAFETY: MSG_TRUNC on a stream discards; otherwise the buffer has the given size.
     let count = unsafe {
         libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), discard | libc::MSG_DONTWAIT)
     };

@@ -1,4 +1,4 @@
-//! What happens during a run: connections open, send, receive, get and lose subflows, and are counted.
+//! A run: connections open, send, receive, get and lose subflows, and are sampled.
 
 mod connections;
 mod observe;
@@ -29,23 +29,23 @@ use super::{
 };
 use crate::job::{Job, QueueAt, Report};
 
-/// From the setup to the start of the run.
+/// Time from the setup to the start of the run.
 const LEAD_NS: u64 = 100_000_000;
-/// Something that happens at a certain time; those at one time in this order.
+/// A planned action; actions of one time happen in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
     Change(usize),
     Reroute(usize),
     Close(usize),
     Leave(usize, usize),
-    /// Counts.
+    /// Takes a sample.
     Look,
     Kill(usize),
     Open(usize),
-    /// A pair of it may send.
+    /// A delayed pair may send.
     Send(usize, usize),
     Join(usize, usize),
-    /// The application writes again in this turn, sends or pauses, or asks; a short flow arrives, or one has ended.
+    /// The application writes in this turn, toggles or requests; a short flow arrives, or one has ended.
     Write(usize, usize),
     Toggle(usize),
     Request(usize),
@@ -53,7 +53,7 @@ enum Action {
     Admit(usize),
 }
 
-/// Which socket an event is about.
+/// The socket of an event.
 #[derive(Clone, Copy)]
 enum Role {
     Timer,
@@ -68,7 +68,7 @@ fn token(flow: usize, role: Role) -> epoll::EventData {
     token_of(flow, 0, role)
 }
 
-/// Of the socket of a pair.
+/// Event token of a pair's socket.
 fn token_of(flow: usize, pair: usize, role: Role) -> epoll::EventData {
     epoll::EventData::new_u64(((pair as u64) << 32) | ((flow as u64) << 3) | role as u64)
 }
@@ -85,11 +85,11 @@ pub(super) struct Run<'a> {
     start: u64,
     last_look: u64,
     queues: Vec<QueueAt>,
-    /// Whether a queue was changed since the last look.
+    /// Whether a queue was changed since the last sample.
     has_changed: bool,
-    /// What is sent where nobody looks at it, and room for what is received.
+    /// Unchecked data to send, and the receive buffer.
     buffer: Vec<u8>,
-    /// What is sent otherwise.
+    /// Checked data to send.
     pattern: Pattern,
     processors: Processors,
     listener: Option<Listener>,
@@ -105,7 +105,7 @@ fn failed(what: &str) -> impl Fn(io::Error) -> String + '_ {
 }
 
 impl<'a> Run<'a> {
-    /// Builds the network and everything that listens.
+    /// Builds the network and all listeners.
     pub(super) fn prepare(job: &'a Job, processors: Processors) -> Result<Self> {
         let mut network = Network::build(job)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| format!("epoll: {e}"))?;
@@ -167,9 +167,9 @@ impl<'a> Run<'a> {
         self.event_queue.insert((time, action));
     }
 
-    /// Runs, with a `beat` every second.
+    /// Runs, calling `beat` every second.
     pub(super) fn run(mut self, beat: impl Fn()) -> Result<Done> {
-        // Not at an arbitrary place within a tick of the kernel's clock.
+        // Starts at a multiple of the kernel's tick.
         self.start = (now_ns() + LEAD_NS).next_multiple_of(LEAD_NS);
         self.plan(0, Action::Look);
         if let Some(capture) = &mut self.capture {

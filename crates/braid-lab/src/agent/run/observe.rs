@@ -1,4 +1,4 @@
-//! What is counted during a run, and when.
+//! Samples during a run.
 
 use std::net::IpAddr;
 
@@ -8,13 +8,13 @@ use crate::{
     job::{ConnectionAt, Moment, QueueAt, RttSamples},
 };
 
-/// Between two samples of everything; means over time are made of these.
+/// Interval of full samples, for means over time.
 const LOOK_NS: u64 = 20_000_000;
-/// Between two records.
+/// Interval of stored samples.
 const RECORD_NS: u64 = 100_000_000;
 
 impl Run<'_> {
-    /// Counts, and plans the next time.
+    /// Takes a sample, and plans the next one.
     pub(super) fn look(&mut self, time: u64) -> Result<()> {
         if let Some(capture) = &mut self.capture {
             capture.collect()?;
@@ -49,7 +49,7 @@ impl Run<'_> {
                 flow.reinjected_bytes += moved.again;
                 flow.received_bytes += moved.bytes;
                 if flow.programs.is_some() {
-                    // Nobody else knows what they have read.
+                    // The data read by programs is known only by the kernel's counters.
                     flow.delivered_bytes = flow.received_bytes.saturating_sub(flow.reinjected_bytes);
                 }
                 continue;
@@ -92,17 +92,17 @@ impl Run<'_> {
             let before = &mut self.queues[number];
             let mut now = QueueAt {
                 most_queued: before.most_queued.max(now.queued),
-                // One less than before is one that was dropped while the queue was read.
+                // A queue that lost one since: a packet was dropped while the queue was read.
                 dropped: before.dropped.max(now.dropped),
                 lost: before.lost.max(now.lost),
                 ..now
             };
-            // Between two looks the length is taken to change evenly.
+            // Assumes that the length changes evenly between two samples.
             now.queue_integral =
                 before.queue_integral + u128::from(before.queued + now.queued) * u128::from(elapsed) / 2;
             (now.backlogged_packets, now.backlogged_bits) =
                 (before.backlogged_packets, before.backlogged_bits);
-            // What was queued then alone has taken longer to send.
+            // If the packets queued at the last sample take longer than this interval, the queue was never empty.
             let bits = (u128::from(self.network.rate(number)) * u128::from(elapsed) / 1_000_000_000) as u64;
             let waiting = u64::from(before.queued) * 8 * before.bytes / before.packets.max(1);
             if bits > 0 && waiting >= bits && !self.has_changed {

@@ -1,4 +1,4 @@
-//! What applications of our own write and ask for, and when.
+//! Writes and requests of built-in applications.
 
 use std::io::ErrorKind;
 
@@ -8,7 +8,7 @@ use crate::{
     job::{ConstantRate, Traffic},
 };
 
-/// Written, so that there is always more.
+/// Offered bytes of a bulk sender.
 const ENDLESS: u64 = u64::MAX;
 
 impl Run<'_> {
@@ -37,7 +37,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The only connection of an application has more to send.
+    /// The single connection of an application has more to send.
     fn offer(&mut self, number: usize, bytes: u64) -> Result<()> {
         if let Some(Some(pair)) = self.flows[number].pairs.first_mut() {
             pair.offered += bytes;
@@ -49,7 +49,7 @@ impl Run<'_> {
         self.flows[number].pairs.first().and_then(Option::as_ref).map_or(0, |pair| pair.offered)
     }
 
-    /// Writes at a constant rate, and plans to do it again.
+    /// Writes at a constant rate, and plans the next write.
     pub(super) fn write(&mut self, number: usize, turn: usize) -> Result<()> {
         let offered = self.offered(number);
         let application = &mut self.flows[number].application;
@@ -62,7 +62,7 @@ impl Run<'_> {
         if application.is_over || is_past {
             return Ok(());
         }
-        // As it was due, not as late as we are.
+        // Starts at the due time, even if this action is late.
         let due = application.since_ns + rate.time_of(application.writes);
         if is_steady {
             let transfer = application.begin(due, rate.write);
@@ -74,7 +74,7 @@ impl Run<'_> {
         self.offer(number, rate.write)
     }
 
-    /// An on-off application begins to send, or to pause.
+    /// An on-off application begins to send or to pause.
     pub(super) fn toggle(&mut self, number: usize, time: u64) -> Result<()> {
         let Traffic::OnOff { turns, rate } = &self.job.connections[number].traffic else { return Ok(()) };
         let flow = &mut self.flows[number];
@@ -98,7 +98,7 @@ impl Run<'_> {
             return if rate.is_some() { self.write(number, turn) } else { self.wait_for_room(number, 0) };
         }
         if rate.is_none() {
-            // What the kernel has is still sent.
+            // Data accepted by the kernel is still sent.
             pair.offered = pair.taken;
         }
         let offered = pair.offered;
@@ -112,7 +112,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The receiver asks for the next response.
+    /// The receiver requests the next response.
     pub(super) fn request(&mut self, number: usize, time: u64) -> Result<()> {
         let connection = &self.job.connections[number];
         let Traffic::Exchange { request, responses } = &connection.traffic else { return Ok(()) };
@@ -136,7 +136,7 @@ impl Run<'_> {
         }
     }
 
-    /// The sender reads what has arrived of requests, and responds to those that have as a whole.
+    /// The sender reads requests, and responds to complete ones.
     pub(super) fn read_request(&mut self, number: usize, place: usize) -> Result<()> {
         let connection = &self.job.connections[number];
         let Traffic::Exchange { request, .. } = &connection.traffic else { return Ok(()) };
@@ -162,7 +162,7 @@ impl Run<'_> {
         if responses > 0 { self.offer(number, responses) } else { Ok(()) }
     }
 
-    /// So much of a connection has arrived that a transfer may be complete.
+    /// Data was delivered; a transfer may be complete.
     pub(super) fn delivered(&mut self, number: usize, place: usize) {
         let connection = &self.job.connections[number];
         let now = now_ns() - self.start;
@@ -172,7 +172,7 @@ impl Run<'_> {
             let transfer = &mut flow.application.transfers[pair.transfer];
             if pair.delivered == transfer.bytes {
                 transfer.end_ns = Some(now);
-                // Both ends close what has been sent and read: nothing is reset.
+                // Both ends close after all data has been sent and read, so nothing is reset.
                 flow.pairs[place] = None;
                 self.plan(now, Action::Admit(number));
             }
@@ -189,7 +189,7 @@ impl Run<'_> {
         }
     }
 
-    /// Plans when the next short flow arrives.
+    /// Plans the next short flow.
     pub(super) fn plan_arrival(&mut self, number: usize) {
         let Traffic::Short { arrivals, .. } = &self.job.connections[number].traffic else { return };
         if let Some(&(time, _)) = arrivals.get(self.flows[number].application.transfers.len()) {
@@ -197,7 +197,7 @@ impl Run<'_> {
         }
     }
 
-    /// A short flow arrives; it waits if there are as many as there may be.
+    /// A short flow arrives; it waits if the maximum is reached.
     pub(super) fn arrive(&mut self, number: usize, time: u64) -> Result<()> {
         let Traffic::Short { arrivals, .. } = &self.job.connections[number].traffic else { return Ok(()) };
         let application = &mut self.flows[number].application;
@@ -211,7 +211,7 @@ impl Run<'_> {
         self.admit(number)
     }
 
-    /// Opens connections for short flows that wait, as many as there may be.
+    /// Opens connections for waiting short flows, up to the maximum.
     pub(super) fn admit(&mut self, number: usize) -> Result<()> {
         let Traffic::Short { at_once, .. } = &self.job.connections[number].traffic else { return Ok(()) };
         loop {

@@ -1,5 +1,5 @@
-//! A log of what congestion control and the scheduler do: JSON text sequences (RFC 7464) in the shape of qlog
-//! (draft-ietf-quic-qlog-main-schema), one file per run. Its events are TCP's and MPTCP's, not QUIC's, and so named.
+//! A log of congestion control and scheduling: JSON text sequences (RFC 7464) in the form of qlog
+//! (draft-ietf-quic-qlog-main-schema), one file per run. Its events are TCP's and MPTCP's, not QUIC's.
 //!
 //! `docs/results.md` describes every event.
 
@@ -10,7 +10,7 @@ use braid_scenario::model::{Connection, Kind, Scenario, Traffic};
 use braid_sim::observe::{At, Event, LossCause, Metrics, Observer, ReductionCause, State};
 use serde::Serialize;
 
-/// What the events mean; qlog wants a URI for it.
+/// URI of the events' definition, required by qlog.
 pub const EVENT_SCHEMA: &str = "urn:braid:qlog:events:1";
 const RECORD_SEPARATOR: u8 = 0x1e;
 
@@ -98,7 +98,7 @@ enum Data {
     Metrics(Changed),
 }
 
-/// What has changed.
+/// Changed metrics.
 #[derive(Default, Serialize)]
 struct Changed {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,9 +121,9 @@ struct Changed {
 pub struct EventLog<W: Write> {
     sink: W,
     connections: Vec<Connection>,
-    /// Those that are open.
+    /// Open subflows.
     subflows: BTreeMap<(usize, u32, usize), Subflow>,
-    /// New data that the scheduler gave to a subflow, not yet written: it comes packet by packet.
+    /// New data assigned to a subflow and not yet written: it comes packet by packet.
     scheduled: Option<(At, u32, u32)>,
     failure: Option<io::Error>,
 }
@@ -156,7 +156,7 @@ impl<W: Write> EventLog<W> {
     /// Begins the log of a run of `scenario`; `about` is its title.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The sink's error.
     pub fn new(scenario: &Scenario, about: &str, sink: W) -> io::Result<Self> {
         let connections = scenario.connections.clone();
         let mut log = Self { sink, connections, subflows: BTreeMap::new(), scheduled: None, failure: None };
@@ -179,7 +179,7 @@ impl<W: Write> EventLog<W> {
     /// The sink, complete.
     ///
     /// # Errors
-    /// What the sink has said during the run.
+    /// An error of the sink during the run.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_scheduled();
         match self.failure {
@@ -220,7 +220,7 @@ impl<W: Write> EventLog<W> {
         }
     }
 
-    /// New data goes to a subflow: what follows on at the same instant is one decision.
+    /// New data is assigned to a subflow: consecutive data at the same time is one decision.
     fn schedule(&mut self, at: At, data: u32) {
         match &mut self.scheduled {
             Some((since, _, last)) if *since == at && *last + 1 == data => *last = data,

@@ -1,4 +1,4 @@
-//! Packets as they would stand on the wire: IP, TCP with its options, and MPTCP's (RFC 8684, version 1).
+//! Packets as on the wire: IP, TCP with its options, and MPTCP's (RFC 8684, version 1).
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ mod subtype {
     pub(super) const DSS: u8 = 0x20;
 }
 
-/// The protocol's version, and that it uses HMAC-SHA256.
+/// The protocol's version; uses HMAC-SHA256.
 const VERSION: u8 = 1;
 const USES_SHA256: u8 = 0x01;
 /// In a join: the subflow is a backup.
@@ -40,13 +40,13 @@ const TTL: u8 = 64;
 const ECT0: u8 = 0b10;
 const SERVER_PORT: u16 = 5001;
 const FIRST_CLIENT_PORT: u16 = 40_000;
-/// After so many they are used again.
+/// Number of client ports before they are reused.
 const CLIENT_PORTS: u32 = 25_536;
 const TCP_HEADER: u32 = 20;
 const UNSCALED_WINDOW: u16 = u16::MAX;
 static ZEROS: [u8; 9216] = [0; 9216];
 
-/// A packet: what it begins with, and its length on the wire.
+/// The beginning of a packet, and its length on the wire.
 pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     pub(crate) length: u32,
@@ -58,20 +58,20 @@ pub(crate) struct Ends {
     ipv6: bool,
     ecn: bool,
     mss: u32,
-    /// Bytes of options that the model counts in a data packet.
+    /// Bytes of options in the model's data packets.
     data_options: usize,
     window_scale: u8,
     client: Key,
     server: Key,
-    /// Bytes that the server knows to have arrived.
+    /// Bytes whose arrival the server knows.
     acknowledged: u64,
-    /// Bytes of requests that the client has got in order, and what it has beyond: begin and end.
+    /// Bytes of requests that the client has received in order, and ranges beyond: begin and end.
     requested: u64,
     requested_early: BTreeMap<u64, u64>,
     subflows: Vec<Pair>,
 }
 
-/// A key of MPTCP and what follows from it (RFC 8684 sect. 3.1, 3.2).
+/// An MPTCP key and derived values (RFC 8684 sect. 3.1, 3.2).
 #[derive(Clone, Copy)]
 struct Key {
     secret: [u8; 8],
@@ -93,18 +93,18 @@ struct Pair {
     client: End,
     server: End,
     backup: bool,
-    /// The client's latest timestamp in the handshake, and the latest one it got, microseconds.
+    /// The client's latest timestamp in the handshake, and the latest one received, microseconds.
     opened_us: u32,
     received_us: u32,
-    /// It opened the connection, and did not join it.
+    /// It opened the connection instead of joining.
     first: bool,
     id: u8,
     incarnation: u32,
-    /// Bytes that the server knows to have arrived, and the latest timestamp it echoed.
+    /// Bytes whose arrival the server knows, and the latest echoed timestamp.
     acknowledged: u64,
     echoed_us: u32,
-    /// Bytes of requests that came on this subflow, and where on it those of the latest one began, by their place
-    /// among all that is requested.
+    /// Bytes of requests received on this subflow, and the position of the latest request on it, by its position among
+    /// all requests.
     requested: u64,
     latest: BTreeMap<u64, u64>,
 }
@@ -144,7 +144,7 @@ impl Pair {
     }
 }
 
-/// What is random on the wire comes from the seed.
+/// Random values on the wire come from the seed.
 fn random(model: &Connection, number: usize, seed: u64, what: &str) -> [u8; 32] {
     Sha256::digest(format!("braid capture {seed} {number} {} {what}", model.name)).into()
 }
@@ -155,7 +155,7 @@ struct End {
     port: u16,
     isn: u32,
     nonce: [u8; 4],
-    /// Of the next IPv4 packet.
+    /// Identification of the next IPv4 packet.
     identification: u16,
 }
 
@@ -168,7 +168,7 @@ fn last<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 impl Ends {
-    /// Of a flow of connection `at.connection`.
+    /// For a flow of connection `at.connection`.
     pub(crate) fn new(model: &Connection, seed: u64, at: At) -> Self {
         let number = at.connection;
         let key = |side: &str| {
@@ -192,7 +192,7 @@ impl Ends {
         }
     }
 
-    /// The subflow may have gone and come back.
+    /// A subflow that comes back is reset.
     pub(crate) fn renew(&mut self, model: &Connection, seed: u64, at: At) {
         if self.subflows[at.subflow].incarnation != at.incarnation {
             self.subflows[at.subflow] = Pair::new(model, at.connection, seed, at);
@@ -231,7 +231,7 @@ impl Ends {
         frame(self.ipv6, &mut pair.client, pair.server.address, tcp, options, 0, false)
     }
 
-    /// The answer to it.
+    /// The answer to an opening packet.
     pub(crate) fn answer(&mut self, subflow: usize, step: u32, now_us: u32) -> Frame {
         let (client, server) = (self.client, self.server);
         let pair = &mut self.subflows[subflow];
@@ -263,7 +263,7 @@ impl Ends {
         frame(self.ipv6, &mut pair.server, pair.client.address, tcp, options, 0, false)
     }
 
-    /// A data packet. The first one of a connection is the third of its handshake, too.
+    /// A data packet. The first one of a connection is also the third of its handshake.
     pub(crate) fn data(&mut self, subflow: usize, sent: &Sent, now_us: u32) -> Frame {
         let (client, server) = (self.client, self.server);
         let pair = &mut self.subflows[subflow];
@@ -316,8 +316,8 @@ impl Ends {
         frame(self.ipv6, &mut pair.server, pair.client.address, tcp, options, 0, false)
     }
 
-    /// A packet of a request: data in the other direction. On the subflow it follows what came before; what was lost
-    /// on its way here nobody has seen.
+    /// A packet of a request: data in the return direction. On the subflow it follows earlier requests; lost ones are
+    /// invisible here.
     pub(crate) fn request(&mut self, subflow: usize, request: &Request, now_us: u32) -> Frame {
         let end = request.offset + u64::from(request.bytes);
         if request.offset >= self.requested {
@@ -390,7 +390,7 @@ fn data_ack(number: u64) -> Vec<u8> {
     options
 }
 
-/// Where data stands at the data level and on the subflow, with an acknowledgement.
+/// The position of data at the data level and on the subflow, with an acknowledgement.
 fn mapping(acknowledged: u64, number: u64, offset: u32, bytes: u32) -> Vec<u8> {
     let mut options = vec![option::MPTCP, 26, subtype::DSS, HAS_ACK | HAS_MAPPING];
     options.extend(acknowledged.to_be_bytes());
@@ -406,7 +406,7 @@ fn hmac(keys: [[u8; 8]; 2], nonces: [[u8; 4]; 2]) -> [u8; 32] {
     hmac.finalize().into_bytes().into()
 }
 
-/// Puts a packet together, with its checksums.
+/// Assembles a packet with its checksums.
 fn frame(
     ipv6: bool,
     from: &mut End,

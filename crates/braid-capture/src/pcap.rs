@@ -1,9 +1,9 @@
-//! Captures of the packets that the sending host of a connection sends and gets, as pcapng files: one per connection,
-//! in it one interface per subflow, raw IP, times in nanoseconds since the start of the run.
+//! Captures of packets at the sending host of a connection, as pcapng files: one per connection, with one interface per
+//! subflow, raw IP, times in nanoseconds since the start of the run.
 //!
-//! The model's packets have no payload, no addresses and no keys: those are made up, the keys, nonces and initial
-//! numbers from the seed, so that Wireshark can follow the MPTCP connection and check every checksum and HMAC. Packets of a
-//! real stack go into the same files as they are: [`Recording`].
+//! The model's packets have no payload, addresses and keys. These are made up, keys, nonces and initial numbers from
+//! the seed, so that Wireshark can follow the MPTCP connection and check every checksum and HMAC. Packets of a real
+//! stack are written unchanged: [`Recording`].
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use pcap_file::{DataLink, Endianness, PcapError};
 
 use crate::headers::{Ends, Frame};
 
-/// Times are in units of 10^-9 s.
+/// Unit of times: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
 /// The captures of a run.
@@ -31,23 +31,23 @@ pub struct Captures<W: Write> {
     connections: Vec<Capture<W>>,
     seed: u64,
     snap_length: u32,
-    /// The first thing that went wrong; nothing is written after it.
+    /// The first error; nothing is written after it.
     failure: Option<io::Error>,
 }
 
 struct Capture<W: Write> {
     model: Connection,
-    /// By flow; of short flows those that are open.
+    /// By flow; for short flows only open ones.
     ends: BTreeMap<u32, Ends>,
     file: PcapNgWriter<W>,
 }
 
 impl<W: Write> Captures<W> {
-    /// Begins a capture for each connection of `scenario` in the sinks given, in their order. Of each packet at most
-    /// `snap_length` bytes are kept. `about` is the comment that goes into each.
+    /// Begins a capture for each connection of `scenario` in the given sinks, in order. Stores at most `snap_length`
+    /// bytes of each packet. `about` is the comment in each file.
     ///
     /// # Errors
-    /// What the sinks say.
+    /// A sink's error.
     ///
     /// # Panics
     /// If there are fewer sinks than connections.
@@ -68,7 +68,7 @@ impl<W: Write> Captures<W> {
     /// The sinks, complete.
     ///
     /// # Errors
-    /// What a sink has said during the run.
+    /// An error of a sink during the run.
     pub fn finish(self) -> io::Result<Vec<W>> {
         match self.failure {
             Some(failure) => Err(failure),
@@ -83,10 +83,10 @@ impl<W: Write> Captures<W> {
     }
 }
 
-/// The captures of a run on a real stack: the same files, with packets that were there.
+/// Captures of a run on a real stack: the same files, with real packets.
 pub struct Recording<W: Write> {
     files: Vec<PcapNgWriter<W>>,
-    /// The first thing that went wrong; nothing is written after it.
+    /// The first error; nothing is written after it.
     failure: Option<io::Error>,
 }
 
@@ -94,7 +94,7 @@ impl<W: Write> Recording<W> {
     /// As [`Captures::new`].
     ///
     /// # Errors
-    /// What the sinks say.
+    /// A sink's error.
     ///
     /// # Panics
     /// If there are fewer sinks than connections.
@@ -107,8 +107,8 @@ impl<W: Write> Recording<W> {
         Ok(Self { files: files(scenario, snap_length, about, sinks)?, failure: None })
     }
 
-    /// Adds a packet of `length` bytes, of which `bytes` were kept, on a subflow of a connection, both by their place in the
-    /// scenario. The time is since the start of the run.
+    /// Adds a packet of `length` bytes, of which `bytes` were stored, on a subflow of a connection, by their indices in
+    /// the scenario. The time is since the start of the run.
     pub fn add(&mut self, connection: usize, subflow: usize, time_ns: u64, length: u32, bytes: &[u8]) {
         if self.failure.is_none() {
             self.failure = write(&mut self.files[connection], subflow, time_ns, length, bytes).err();
@@ -118,7 +118,7 @@ impl<W: Write> Recording<W> {
     /// The sinks, complete.
     ///
     /// # Errors
-    /// What a sink has said during the run.
+    /// An error of a sink during the run.
     pub fn finish(self) -> io::Result<Vec<W>> {
         match self.failure {
             Some(failure) => Err(failure),

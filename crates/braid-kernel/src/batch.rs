@@ -1,4 +1,4 @@
-//! A test program and the array of arguments it works on, shared with the kernel.
+//! A test program and its array of arguments, shared with the kernel.
 
 use std::{marker::PhantomData, os::fd::AsFd as _, os::fd::AsRawFd as _, slice};
 
@@ -13,7 +13,7 @@ use crate::Error;
 /// Every bit pattern must be valid, and the size a multiple of eight.
 pub(crate) unsafe trait Plain {}
 
-/// A loaded object with one memory-mapped array of `T`, on whose first entries its programs work.
+/// A loaded object with one memory-mapped array of `T`; its programs work on the first entries.
 pub(crate) struct Batch<T> {
     object: Object,
     memory: MmapMut,
@@ -35,7 +35,7 @@ impl<T: Plain> Batch<T> {
                 size_of::<T>()
             )));
         }
-        // SAFETY: the kernel writes this memory only while `run` is in its system call; nobody else has the map.
+        // SAFETY: the kernel writes this memory only while `run` is in its system call; no other code has the map.
         let memory =
             unsafe { MmapOptions::new().len(len * size_of::<T>()).map_mut(array.as_fd().as_raw_fd()) };
         let memory = memory.map_err(|error| failed(error.to_string()))?;

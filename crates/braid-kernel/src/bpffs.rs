@@ -1,4 +1,4 @@
-//! The BPF file system, where what is loaded stays when the tool ends.
+//! The BPF file system: pins survive the tool.
 
 use std::{
     fs::{self, File},
@@ -19,8 +19,8 @@ const BPFFS: &str = "/sys/fs/bpf";
 /// `BPF_FS_MAGIC`
 const MAGIC: i128 = 0xcafe_4a11;
 
-/// What all have in common, see [`hints`](crate::hints()), and one folder per loaded name, with the pins `link`, `spec`, those of the maps that a replacement goes on with, and the
-/// spec of each [`version`].
+/// Contains the shared maps, see [`hints`](crate::hints()), and one folder per loaded name: the pins `link` and `spec`,
+/// the maps that survive a replacement, and the spec of each [`version`].
 pub(crate) fn folder() -> PathBuf {
     Path::new(BPFFS).join("braid")
 }
@@ -29,7 +29,7 @@ pub(crate) fn is_mounted() -> bool {
     statfs(BPFFS).is_ok_and(|info| i128::from(info.f_type) == MAGIC)
 }
 
-/// Makes sure that there is a BPF file system, and [locks](lock) it.
+/// Ensures that there is a BPF file system, and [locks](lock) it.
 pub(crate) fn ensure() -> Result<Lock, Error> {
     if !is_mounted() {
         mount("bpf", BPFFS, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)
@@ -44,18 +44,17 @@ pub(crate) fn ensure() -> Result<Lock, Error> {
     })
 }
 
-/// What is pinned stays as it is, or as its owner makes it, until this is dropped.
+/// Keeps pins unchanged, except by the owner of the lock, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "closing it gives the lock back")] Option<File>);
 
-/// Waits until no other braid reads or changes what is pinned, and keeps the others out. What one makes sure of, such as the
-/// maps of the hints, another would otherwise remove as unused before it is used.
+/// Waits for the exclusive lock on pins. Without it another braid could remove new objects, such as the maps of hints,
+/// as unused.
 pub(crate) fn lock() -> Result<Lock, Error> {
     lock_as(FlockOperation::LockExclusive)
 }
 
-/// Waits until no other braid changes what is pinned, and keeps those that would out: half of what is loaded may be pinned
-/// meanwhile.
+/// Waits for a shared lock: a braid that changes pins may have done only half of it.
 pub(crate) fn lock_to_read() -> Result<Lock, Error> {
     lock_as(FlockOperation::LockShared)
 }
@@ -66,9 +65,9 @@ fn lock_as(operation: FlockOperation) -> Result<Lock, Error> {
         ErrorKind::PermissionDenied => Error::NotYours { pin: folder() },
         _ => Error::Kernel { doing: format!("locking {BPFFS}"), report: error.to_string() },
     };
-    // Not the folder: that comes and goes.
+    // Not the folder, which comes and goes.
     let file_system = match File::open(BPFFS) {
-        // Then nothing is pinned.
+        // Nothing is pinned.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Lock(None)),
         opened => opened.map_err(failed)?,
     };
@@ -76,7 +75,7 @@ fn lock_as(operation: FlockOperation) -> Result<Lock, Error> {
     Ok(Lock(Some(file_system)))
 }
 
-/// The names of the loaded, sorted.
+/// Loaded names, sorted.
 pub(crate) fn names() -> Result<Vec<String>, Error> {
     let entries = match fs::read_dir(folder()) {
         Ok(entries) => entries,
@@ -94,8 +93,8 @@ pub(crate) fn names() -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// The pin of a version's spec. A version is what was loaded under a name at some time; its number is that of the map that
-/// the kernel keeps its callbacks in.
+/// The pin of a version's spec. Each load under a name is a version; its number is that of the kernel's map with its
+/// callbacks.
 pub(crate) fn version(id: u32) -> String {
     format!("version_{id}")
 }
@@ -109,19 +108,19 @@ pub(crate) fn versions(pins: &Path) -> Vec<u32> {
     ids
 }
 
-/// Removes the versions that are not to be kept.
+/// Removes versions that are no longer in use.
 pub(crate) fn forget_versions(pins: &Path, is_kept: impl Fn(u32) -> bool) {
     for id in versions(pins).into_iter().filter(|&id| !is_kept(id)) {
         let _ = fs::remove_file(pins.join(version(id)));
     }
 }
 
-/// A map that is pinned there.
+/// Opens a pinned map.
 pub(crate) fn pinned_map(path: &Path) -> Result<MapHandle, Error> {
     MapHandle::from_pinned_path(path).map_err(|error| opening(path, &error))
 }
 
-/// What it means that something pinned cannot be opened.
+/// Explains why a pin cannot be opened.
 pub(crate) fn opening(pin: &Path, error: &libbpf_rs::Error) -> Error {
     match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => Error::NotYours { pin: pin.to_owned() },
@@ -129,9 +128,9 @@ pub(crate) fn opening(pin: &Path, error: &libbpf_rs::Error) -> Error {
     }
 }
 
-/// Removes a folder of pins, and the one above it if that was the last.
+/// Removes a folder of pins, and its parent if that is empty.
 pub(crate) fn remove(pins: &Path) {
-    // The link last: as long as it is there the rest belongs to something loaded.
+    // The link last: while it exists, the rest belongs to a loaded algorithm.
     forget_versions(pins, |_| false);
     let carried = CARRIED.iter().map(|(pin, ..)| *pin);
     for name in carried.chain(["spec", "link"]) {

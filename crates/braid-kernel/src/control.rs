@@ -20,59 +20,59 @@ use crate::{
     set_default, sockets,
 };
 
-/// The kernel has 15 characters for a name.
+/// The kernel limits names to 15 characters.
 const MAX_NAME: usize = 15 - PREFIX.len();
 
-/// An algorithm that the kernel has as a congestion control.
+/// A congestion control loaded into the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
     /// Its name; the kernel calls it `braid_NAME`.
     pub name: String,
-    /// The algorithm and its parameters, as [`Spec`] reads it. Parameters not named have their defaults.
+    /// The algorithm and its parameters, as parsed by [`Spec`]. Missing parameters have their defaults.
     pub spec: String,
-    /// What was loaded under this name and not unloaded since, the newest first: the present one, and those that it
-    /// replaced as long as connections may still run them. Empty if another version of braid loaded it.
+    /// Versions loaded under this name since the last unload, newest first: the present one, and replaced ones that
+    /// connections may still run. Empty if another version of braid loaded it.
     pub versions: Vec<Version>,
-    /// How many ACKs it has handled since it was loaded, by the number of usable subflows on this algorithm that the
-    /// connection had then: 0 before the first RTT sample, 1 for one path, 2 and more where it coupled.
+    /// ACKs handled since it was loaded, by the number of the connection's usable subflows on this algorithm: 0 before
+    /// the first RTT sample, 1 for one path, 2 and more where it coupled.
     pub acks: [u64; 9],
-    /// How many congestion events it has handled since, by [cause](braid_algorithms::layout::cause); 0 is not used.
+    /// Congestion events handled since it was loaded, by [cause](braid_algorithms::layout::cause); 0 is not used.
     pub losses: [u64; 4],
 }
 
-/// What was loaded under a name at some time.
+/// A load under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// By which [`Said::version`](crate::Said::version) names it.
+    /// Its number in [`Said::version`](crate::Said::version).
     pub id: u32,
     /// As [`Loaded::spec`].
     pub spec: String,
 }
 
-/// Who uses a congestion control in a network namespace.
+/// Users of a congestion control in a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
-    /// Where.
+    /// The namespace.
     pub namespace: Namespace,
-    /// New sockets there get it.
+    /// It is the default of new sockets there.
     pub is_default: bool,
-    /// The sockets that have it.
+    /// The sockets that use it.
     pub sockets: Vec<Socket>,
 }
 
-/// Registers the algorithm with the spec's parameters as the congestion control `braid_NAME`. It stays until [`unload`] or
-/// the next boot. Where this name is loaded already it is replaced: connections that exist keep what they have, new ones
-/// and new subflows get the new one, and the two still couple if the algorithm is the same. Returns the spec that was
-/// replaced.
+/// Registers the algorithm with the spec's parameters as the congestion control `braid_NAME`. It stays until [`unload`]
+/// or the next boot. If this name is loaded already it is replaced: existing connections keep the old one, new
+/// connections and subflows get the new one, and the two still couple if the algorithm is the same. Returns the
+/// replaced spec.
 ///
 /// # Errors
-/// If the machine cannot load programs, the name is too long or taken by another program, or the verifier refuses.
+/// If the machine cannot load programs, the name is too long or in use by another program, or the verifier refuses.
 pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     check_name(name)?;
     crate::object::check_kernel()?;
     let _lock = bpffs::ensure()?;
     hints::ensure()?;
-    // Where nothing came to be loaded, nothing is left.
+    // Cleans up after a failed load.
     register(spec, name).inspect_err(|_| hints::tidy())
 }
 
@@ -97,7 +97,7 @@ fn register(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
                 link => link?,
             };
             update(&link, &map(&mut object, ops)?).map_err(failed("replacing"))?;
-            // A default holds on to what it was set to.
+            // A default refers to the object that it was set to, so it is set again.
             for namespace in Namespace::all() {
                 let kernel_name = format!("{PREFIX}{name}");
                 if default(&namespace).is_ok_and(|default| default == kernel_name) {
@@ -110,7 +110,7 @@ fn register(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     };
     let id = map_id(&map(&mut object, ops)?)?;
     bpffs::forget_versions(&pins, is_map);
-    // Without it the version is not told from others: no reason not to load it.
+    // Without it versions cannot be distinguished; loading goes on.
     let _ = pin_again(&map(&mut object, ".rodata.spec")?, &pins.join(bpffs::version(id)));
     for (pin_name, source) in
         [("spec", ".rodata.spec")].into_iter().chain(CARRIED.map(|(pin, source, _)| (pin, source)))
@@ -142,18 +142,18 @@ fn failed(doing: &str, name: &str) -> impl Fn(libbpf_rs::Error) -> Error + use<>
     }
 }
 
-/// An algorithm that the kernel has as a congestion control as long as this exists.
+/// A congestion control that exists as long as this value.
 #[derive(Debug)]
 pub struct Held {
-    /// The kernel keeps it for this.
+    /// Keeps the registration alive.
     _link: Link,
 }
 
-/// Registers the algorithm as the congestion control `braid_NAME` for this process only: it goes when [`Held`] is dropped or
-/// the process ends, however it does. Connections that have it then keep it until they close.
+/// Registers the algorithm as the congestion control `braid_NAME` for this process: it is unregistered when [`Held`] is
+/// dropped or the process ends. Connections that use it then keep it until they close.
 ///
 /// # Errors
-/// As [`load`]; and if the name is taken.
+/// As [`load`]; and if the name is in use.
 pub fn hold(spec: &Spec, name: &str) -> Result<Held, Error> {
     check_name(name)?;
     let (mut object, _) = load_algorithm(spec, Some(name), None)?;
@@ -166,7 +166,7 @@ pub fn hold(spec: &Spec, name: &str) -> Result<Held, Error> {
     }
 }
 
-/// Pins a map in place of what may be there, at no moment leaving nothing.
+/// Pins a map in place of an existing pin, atomically.
 fn pin(map: &mut libbpf_rs::MapMut<'_>, path: &Path) -> Result<(), Error> {
     let failed = |report: String| Error::Kernel { doing: format!("pinning {}", path.display()), report };
     // The BPF file system has no names with dots.
@@ -176,17 +176,17 @@ fn pin(map: &mut libbpf_rs::MapMut<'_>, path: &Path) -> Result<(), Error> {
     fs::rename(&next, path).map_err(|error| failed(error.to_string()))
 }
 
-/// Puts another `tcp_congestion_ops` of the same name into a link. The map has been prepared for it by the attempt to
-/// attach it, which failed as the name is taken.
+/// Puts another `tcp_congestion_ops` of the same name into a link. The failed attempt to attach it has prepared the
+/// map.
 fn update(link: &Link, ops: &libbpf_rs::MapMut<'_>) -> libbpf_rs::Result<()> {
-    // SAFETY: both descriptors are open as long as their owners are borrowed; there are no options.
+    // SAFETY: both descriptors are open while their owners are borrowed; there are no options.
     let result = unsafe {
         libbpf_sys::bpf_link_update(link.as_fd().as_raw_fd(), ops.as_fd().as_raw_fd(), std::ptr::null())
     };
     if result < 0 { Err(io::Error::from_raw_os_error(-result).into()) } else { Ok(()) }
 }
 
-/// The number that the kernel gives a map.
+/// The kernel's number of a map.
 fn map_id(map: &libbpf_rs::MapMut<'_>) -> Result<u32, Error> {
     let info = map.info().map_err(|error| Error::Kernel {
         doing: "asking for a map's number".into(),
@@ -195,15 +195,15 @@ fn map_id(map: &libbpf_rs::MapMut<'_>) -> Result<u32, Error> {
     Ok(info.info.id)
 }
 
-/// Whether there is a map of that number; also where this process may not ask.
+/// Whether a map of that number exists, or this process may not know.
 fn is_map(id: u32) -> bool {
     MapHandle::from_map_id(id).map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true)
 }
 
-/// Pins a map at one more place.
+/// Pins a map at a further path.
 fn pin_again(map: &libbpf_rs::MapMut<'_>, path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_encoded_bytes())?;
-    // SAFETY: the descriptor is open as long as its owner is borrowed, the path ends with a zero.
+    // SAFETY: the descriptor is open while its owner is borrowed, and the path is null-terminated.
     let result = unsafe { libbpf_sys::bpf_obj_pin(map.as_fd().as_raw_fd(), path.as_ptr()) };
     if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
 }
@@ -212,7 +212,7 @@ fn pinning(pins: &Path, error: &io::Error) -> Error {
     Error::Kernel { doing: format!("creating {}", pins.display()), report: error.to_string() }
 }
 
-/// What is loaded, by name.
+/// Loaded algorithms, by name.
 ///
 /// # Errors
 /// If this process may not inspect it.
@@ -228,13 +228,13 @@ pub fn loaded() -> Result<Vec<Loaded>, Error> {
 }
 
 fn pinned_link(pins: &Path) -> Result<Link, Error> {
-    // Else libbpf prints what the error says.
+    // Otherwise libbpf prints what the error reports.
     set_print(None);
     let path = pins.join("link");
     Link::open(&path).map_err(|error| opening(&path, &error))
 }
 
-/// The map's only values, one per CPU or one in all.
+/// The map's only value, per CPU or single.
 fn values(path: &Path, per_cpu: bool) -> Result<Vec<Vec<u8>>, Error> {
     let map = pinned_map(path)?;
     let only = 0_u32.to_ne_bytes();
@@ -273,8 +273,7 @@ fn pinned_counts(pins: &Path) -> Result<Counts, Error> {
     Ok(sums)
 }
 
-/// Who uses a congestion control, by the name it has in the kernel, in every network namespace that this process can look
-/// into.
+/// Users of a congestion control, by its name in the kernel, in every network namespace that this process can inspect.
 pub fn uses(kernel_name: &str) -> Vec<Use> {
     let look = |namespace: Namespace| {
         let is_default = default(&namespace).is_ok_and(|default| default == kernel_name);
@@ -285,9 +284,9 @@ pub fn uses(kernel_name: &str) -> Vec<Use> {
     Namespace::all().into_iter().filter_map(look).collect()
 }
 
-/// Unregisters a congestion control. While somebody uses it only with `force`: namespaces whose default it is then get the
-/// kernel's own, connections keep it until they close, and subflows that such connections join later get their
-/// namespace's default. Returns who still uses it.
+/// Unregisters a congestion control; while it is in use only with `force`. Namespaces that have it as the default then
+/// get the kernel's own, connections keep it until they close, and later subflows of these get their namespace's
+/// default. Returns its remaining users.
 ///
 /// # Errors
 /// If it is not loaded, in use, or this process may not unload it.
@@ -308,7 +307,7 @@ pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
     }
     let pins = bpffs::folder().join(name);
     let link = pinned_link(&pins)?;
-    // Not every kernel can; then it goes with its last reference, the pin.
+    // Not every kernel can detach; then it ends with its last reference, the pin.
     let _ = link.detach();
     drop(link);
     bpffs::remove(&pins);

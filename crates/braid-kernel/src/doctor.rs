@@ -1,4 +1,4 @@
-//! What this machine has of what is needed, and how to get the rest.
+//! Requirements of this machine, and how to meet missing ones.
 
 use std::{fs, path::Path};
 
@@ -10,24 +10,24 @@ use crate::{
     sockets,
 };
 
-/// Something that Braid needs of a machine.
+/// A requirement of Braid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
-    /// What.
+    /// Its name.
     pub what: &'static str,
-    /// Whether it is there.
+    /// Whether it is met.
     pub is_met: bool,
-    /// Whether algorithms cannot be loaded without it.
+    /// Whether loading algorithms depends on it.
     pub is_essential: bool,
-    /// What was found.
+    /// The findings.
     pub found: String,
-    /// What it is for.
+    /// Its purpose.
     pub why: &'static str,
     /// How to get it.
     pub remedy: &'static str,
 }
 
-/// All requirements, those of loading an algorithm first.
+/// All requirements, those for loading an algorithm first.
 pub fn doctor() -> Vec<Requirement> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let release = read("/proc/sys/kernel/osrelease");
@@ -142,7 +142,7 @@ fn lists_of_sockets() -> Requirement {
     }
 }
 
-/// What the kernel module with the packet schedulers needs besides MPTCP and BTF.
+/// Requirements of the packet scheduler module besides MPTCP and BTF.
 fn schedulers(release: &str) -> [Requirement; 3] {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let names = read("/proc/sys/net/mptcp/available_schedulers");
@@ -188,7 +188,7 @@ fn schedulers(release: &str) -> [Requirement; 3] {
     ]
 }
 
-/// Why a kernel would not take the module, and what to do about it.
+/// Why a kernel would refuse the module, and the remedy.
 fn refusal(
     lockdown: &str,
     enforced: &str,
@@ -225,7 +225,7 @@ fn in_path(program: &str) -> bool {
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
-/// Whether the kernel's list of modules, loadable or built in, has it.
+/// Whether the kernel's list of modules, loadable or built in, contains it.
 fn module_exists(release: &str, module: &str) -> bool {
     ["modules.dep", "modules.builtin"].iter().any(|list| {
         fs::read_to_string(format!("/lib/modules/{release}/{list}"))
@@ -233,7 +233,7 @@ fn module_exists(release: &str, module: &str) -> bool {
     })
 }
 
-/// For kernels that come without such a list.
+/// For kernels without such a list.
 fn kallsyms_has(symbol: &str) -> bool {
     fs::read_to_string("/proc/kallsyms")
         .is_ok_and(|text| text.lines().any(|line| line.split_whitespace().nth(2) == Some(symbol)))

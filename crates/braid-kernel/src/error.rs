@@ -1,40 +1,40 @@
-//! What can go wrong on the way into the kernel, each with its remedy.
+//! Errors of the kernel side, with remedies.
 
 use std::{fmt, path::PathBuf};
 
-/// Why something could not be done in the kernel.
+/// An error of the kernel side.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The kernel is older than Linux 6.4.
     OldKernel {
-        /// What the running kernel calls itself.
+        /// The running kernel's release.
         release: String,
     },
     /// The kernel was built without BPF or its type information.
     NoBpf {
-        /// What is missing.
+        /// The missing part.
         missing: &'static str,
     },
     /// This process may not load BPF programs.
     NoPrivileges,
-    /// What is loaded belongs to another user.
+    /// A loaded algorithm belongs to another user.
     NotYours {
         /// The pin that cannot be opened.
         pin: PathBuf,
     },
     /// No object has that name.
     NoObject {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
     /// The kernel's verifier refused a program.
     Refused {
         /// Object and program.
         program: String,
-        /// What the verifier said, its last lines.
+        /// The last lines of the verifier's log.
         log: String,
-        /// It is not of an algorithm that comes with Braid.
+        /// It belongs to a user's algorithm.
         added: bool,
     },
     /// There is no BPF file system to pin to.
@@ -44,7 +44,7 @@ pub enum Error {
     },
     /// A congestion control cannot be called that.
     BadName {
-        /// The name asked for, without `braid_`.
+        /// The requested name, without `braid_`.
         name: String,
     },
     /// Another program has registered a congestion control of that name.
@@ -52,55 +52,55 @@ pub enum Error {
         /// The name in the kernel.
         name: String,
     },
-    /// It was loaded by a braid whose programs this one does not understand.
+    /// Another version of braid loaded it.
     OtherVersion {
-        /// The name asked for, without `braid_`.
+        /// The requested name, without `braid_`.
         name: String,
     },
     /// Nothing is loaded under that name.
     NotLoaded {
-        /// The name asked for, without `braid_`.
+        /// The requested name, without `braid_`.
         name: String,
-        /// What is loaded.
+        /// Loaded names.
         loaded: Vec<String>,
     },
-    /// It cannot go, as it is in use.
+    /// It is in use.
     InUse {
         /// The name in the kernel.
         name: String,
-        /// By whom, one line each.
+        /// Its users, one line each.
         users: Vec<String>,
     },
     /// The kernel has no congestion control of that name.
     NotAvailable {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The available names.
         available: String,
     },
-    /// There is no room for so many hints.
+    /// Too many hints.
     TooManyHints {
-        /// How many there can be.
+        /// The maximum.
         most: usize,
     },
     /// There is no such network namespace.
     NoNamespace {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// Why it could not be entered.
         report: String,
     },
-    /// Anything else that libbpf or the kernel reported.
+    /// Any other error of libbpf or the kernel.
     Kernel {
-        /// What was being done.
+        /// The failed action.
         doing: String,
-        /// What was reported.
+        /// The reported error.
         report: String,
     },
 }
 
 impl Error {
-    /// Whether the machine, not the program, is the reason: tests skip on it.
+    /// Whether the machine is the cause, not the program: tests are skipped then.
     pub fn is_machine(&self) -> bool {
         matches!(
             self,
@@ -196,9 +196,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What the verifier complains of, and the lines of the source that it saw last; without instructions and registers.
+/// The verifier's complaint and the last source lines, without instructions and registers.
 fn in_short(log: &str) -> String {
-    // Instructions, registers, and how the verifier came there.
+    // Instructions, registers, and the verifier's path.
     let begins =
         ["from ", "frame", "returning from ", "to caller ", "verification time", "stack depth", "processed "];
     let is_noise = |line: &str| {
@@ -211,7 +211,7 @@ fn in_short(log: &str) -> String {
     let mut sources: Vec<String> = Vec::new();
     for line in log.lines().map(str::trim) {
         if let Some((code, place)) = line.strip_prefix(';').and_then(|line| line.rsplit_once(" @ ")) {
-            // Of a macro there is no more than where it stands.
+            // For a macro only its position is known.
             if code.trim().is_empty() || code.contains("BRAID_ALGORITHM") {
                 continue;
             }

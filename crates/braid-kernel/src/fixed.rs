@@ -12,11 +12,11 @@ use crate::{
 pub struct FixedCall {
     /// First argument.
     pub a: u64,
-    /// Second argument, ignored where there is none.
+    /// Second argument, ignored if unused.
     pub b: u64,
-    /// Third argument, ignored where there is none.
+    /// Third argument, ignored if unused.
     pub c: u64,
-    /// What the function returned.
+    /// The function's result.
     pub result: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Hints of the operator: which local addresses and interfaces share a bottleneck (`kernel/hints.h`).
+//! Hints of the operator about shared bottlenecks, by local address or interface (`kernel/hints.h`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,23 +17,23 @@ use crate::{
     object::{SHARED, check_kernel},
 };
 
-/// What of a network namespace a subflow can have: an interface that it leaves by, or a local address.
+/// A property of a subflow in a network namespace: its outgoing interface or a local address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// By name, whether it is there or not.
+    /// By name, whether it exists or not.
     Interface(String),
-    /// IPv4 as such, not within IPv6.
+    /// IPv4 as such, not mapped into IPv6.
     Address(IpAddr),
 }
 
-/// That something shares a bottleneck with whatever has the same number.
+/// States that a place shares a bottleneck with all places of the same number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hint {
     /// Cookie of the network namespace, see [`Namespace::cookie`].
     pub namespace: u64,
-    /// From 1, different in all namespaces.
+    /// From 1, unique over all namespaces.
     pub bottleneck: u32,
-    /// What has it.
+    /// The place.
     pub place: Place,
 }
 
@@ -56,7 +56,7 @@ fn path(which: usize) -> PathBuf {
 }
 
 impl Place {
-    /// An address, or the name of an interface. Nothing if it can be neither.
+    /// Parses an address or the name of an interface. `None` if it is neither.
     pub fn parse(text: &str) -> Option<Self> {
         if let Ok(address) = text.parse::<IpAddr>() {
             return Some(Self::Address(address.to_canonical()));
@@ -108,7 +108,7 @@ fn failed(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> Error {
     }
 }
 
-/// Makes sure that the maps are pinned; the file system is locked. Returns whether they were not.
+/// Ensures that the maps are pinned; the file system is locked. Returns whether they were missing.
 pub(crate) fn ensure() -> Result<bool, Error> {
     let pins = bpffs::folder();
     fs::create_dir_all(&pins).map_err(|error| match error.kind() {
@@ -140,7 +140,7 @@ pub(crate) fn ensure() -> Result<bool, Error> {
     Ok(is_new)
 }
 
-/// Removes the maps where nothing is stated and nothing is loaded; the file system is locked.
+/// Removes the maps if there are no hints and no loaded algorithms; the file system is locked.
 pub(crate) fn tidy() {
     let is_unused =
         bpffs::names().is_ok_and(|names| names.is_empty()) && stated().is_ok_and(|hints| hints.is_empty());
@@ -191,7 +191,7 @@ pub fn hint_of(hints: &[Hint], namespace: u64, local: IpAddr, interface: Option<
     stated(&Place::Address(local.to_canonical())).or_else(by_interface)
 }
 
-/// Changes what is stated, and tells what is loaded; the file system is locked.
+/// Changes hints, and notifies loaded algorithms; the file system is locked.
 fn change<T>(change: impl FnOnce(&MapHandle, &[Hint]) -> Result<T, Error>) -> Result<T, Error> {
     let map = pinned_map(&path(0))?;
     let result = change(&map, &stated()?);
@@ -199,7 +199,7 @@ fn change<T>(change: impl FnOnce(&MapHandle, &[Hint]) -> Result<T, Error>) -> Re
     let only = 0_u32.to_ne_bytes();
     let value = generation.lookup(&only, MapFlags::ANY).map_err(failed("reading the hints' generation"))?;
     let before: u32 = value.map_or(0, |value| bytemuck::pod_read_unaligned(&value));
-    // 0: nobody has stated anything.
+    // 0 means: no hints.
     let next = before.wrapping_add(1).max(1);
     generation
         .update(&only, &next.to_ne_bytes(), MapFlags::ANY)
@@ -207,20 +207,19 @@ fn change<T>(change: impl FnOnce(&MapHandle, &[Hint]) -> Result<T, Error>) -> Re
     result
 }
 
-/// What became of [`state_hints`].
+/// Result of [`state_hints`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated {
     /// The number of each group.
     pub bottlenecks: Vec<u32>,
-    /// What is loaded was loaded by a braid that knew no hints.
+    /// The loaded algorithms come from a braid without hints.
     pub is_unheard: bool,
 }
 
-/// States that what is in a group shares a bottleneck, of each group another one. What was stated before of something that
-/// is in none of them remains.
+/// States that the places of a group share a bottleneck, each group another one. Hints about other places stay.
 ///
 /// # Errors
-/// If this process may not, or there is no room for so many.
+/// If this process may not, or there are too many.
 pub fn state_hints(namespace: &Namespace, groups: &[Vec<Place>]) -> Result<Stated, Error> {
     let netns = namespace.cookie()?;
     check_kernel()?;
@@ -250,7 +249,7 @@ pub fn state_hints(namespace: &Namespace, groups: &[Vec<Place>]) -> Result<State
     Ok(Stated { bottlenecks, is_unheard })
 }
 
-/// The number that has been stated of nothing else, or a free one: who states the same again changes nothing.
+/// A number used by this group only, or a free one: repeating a hint changes nothing.
 fn number_of(group: &[Place], netns: u64, now: &BTreeMap<(u64, Place), u32>) -> u32 {
     let is_outside = |(at, place): &(u64, Place)| *at != netns || !group.contains(place);
     let outside: BTreeSet<u32> =
@@ -262,7 +261,7 @@ fn number_of(group: &[Place], netns: u64, now: &BTreeMap<(u64, Place), u32>) -> 
         .unwrap_or_else(|| (1..u32::MAX).find(|number| !taken.contains(number)).expect("fewer are stated"))
 }
 
-/// Withdraws those hints.
+/// Removes these hints.
 ///
 /// # Errors
 /// If this process may not.

@@ -1,11 +1,10 @@
-//! The algorithms of `algorithms/` as eBPF programs: their objects, compiled at build time and embedded; the way
-//! through the kernel's verifier; loading, replacing and unloading them as congestion controls ([`load`], [`unload`]),
-//! hints for them of the operator ([`state_hints`]), who uses them ([`sockets`]) and by default ([`set_default`]); what a machine needs for that ([`doctor`]); and the
-//! means to run single transitions inside the kernel, on any input and without traffic, so that they can be compared
-//! with the native build.
+//! The algorithms of `algorithms/` as eBPF programs: embedded objects, compiled at build time; verification; loading,
+//! replacing and unloading as congestion controls ([`load`], [`unload`]); hints of the operator ([`state_hints`]);
+//! users ([`sockets`]) and defaults ([`set_default`]); requirements of a machine ([`doctor`]); and single transitions
+//! inside the kernel, on any input and without traffic, for comparison with the native build.
 //!
-//! Everything here needs Linux 6.4 and the right to load programs. Where that is missing the [`Error`] says what to do,
-//! and [`Error::is_machine`] is true.
+//! Everything here needs Linux 6.4 and the right to load programs. Otherwise the [`Error`] has the remedy, and
+//! [`Error::is_machine`] is true.
 
 mod batch;
 mod bpffs;

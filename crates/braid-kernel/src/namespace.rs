@@ -1,4 +1,4 @@
-//! Network namespaces, and the congestion control that each has by default.
+//! Network namespaces and their default congestion controls.
 
 use std::{
     fs::{self, File},
@@ -21,21 +21,21 @@ use crate::{Error, PREFIX};
 /// A network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
-    /// As people call it: its name of `ip netns`, or `of process N`; empty for the one of this process.
+    /// Its name in `ip netns`, or `of process N`; empty for this process's own.
     pub name: String,
     path: PathBuf,
 }
 
 impl Namespace {
-    /// The one this process is in.
+    /// The namespace of this process.
     pub fn own() -> Self {
         Self { name: String::new(), path: "/proc/self/ns/net".into() }
     }
 
-    /// One of `ip netns`, or a path to one such as `/proc/PID/ns/net`.
+    /// A namespace of `ip netns`, or of a path such as `/proc/PID/ns/net`.
     ///
     /// # Errors
-    /// If there is none of that name.
+    /// If it does not exist.
     pub fn named(name: &str) -> Result<Self, Error> {
         let path = if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) };
         match fs::metadata(&path) {
@@ -44,7 +44,7 @@ impl Namespace {
         }
     }
 
-    /// Every namespace that has a name or a process this one may inspect, its own first, each once.
+    /// Every namespace with a name or an inspectable process, this process's own first, each once.
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::own()];
         let mut named: Vec<PathBuf> = files("/run/netns");
@@ -73,13 +73,13 @@ impl Namespace {
         all
     }
 
-    /// Where the default is noted that one of braid's took the place of; gone with the next boot, as namespaces are. By the
-    /// namespace's cookie: its inode's number may be another's after it.
+    /// File with the default before braid's, until the next boot. Named by the namespace's cookie, since inode numbers
+    /// are reused.
     fn note(&self) -> Option<PathBuf> {
         Some(Path::new(NOTES).join(format!("default-{}", self.cookie().ok()?)))
     }
 
-    /// A number that this network namespace has, and no other until the next boot.
+    /// A number of this network namespace, unique until the next boot.
     ///
     /// # Errors
     /// If the namespace cannot be entered.
@@ -108,7 +108,7 @@ impl Namespace {
     }
 }
 
-/// Of the namespace that this thread is in.
+/// Cookie of the thread's namespace.
 fn cookie() -> Result<u64, Error> {
     let failed = |error: io::Error| Error::Kernel {
         doing: "asking for the namespace's cookie".into(),
@@ -140,7 +140,7 @@ const NOTES: &str = "/run/braid";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// The congestion control that new sockets of the namespace get.
+/// The congestion control of new sockets in the namespace.
 ///
 /// # Errors
 /// If the namespace cannot be entered.
@@ -151,7 +151,7 @@ pub fn default(namespace: &Namespace) -> Result<String, Error> {
 /// All congestion controls that the kernel has, its own and loaded ones.
 ///
 /// # Errors
-/// If it does not say.
+/// If the kernel does not list them.
 pub fn available() -> Result<Vec<String>, Error> {
     Ok(read(AVAILABLE)?.split_whitespace().map(str::to_owned).collect())
 }
@@ -163,12 +163,12 @@ pub(crate) fn read(path: &str) -> Result<String, Error> {
     }
 }
 
-/// Sets the congestion control that new sockets of the namespace get, also the subflows of MPTCP, by the name it has in
-/// the kernel. Without a name: what was set before the first of braid's, or where that is not known or gone, `cubic` or
-/// `reno`. Returns what is set now.
+/// Sets the congestion control of new sockets of the namespace, including MPTCP subflows, by its name in the kernel.
+/// Without a name: the default before braid's, or if that is unknown or gone, `cubic` or `reno`. Returns the new
+/// default.
 ///
 /// # Errors
-/// If there is none of that name, or this process may not set it.
+/// If the name does not exist, or this process may not set it.
 pub fn set_default(namespace: &Namespace, name: Option<&str>) -> Result<String, Error> {
     let available = available()?;
     let note = namespace.note();
@@ -194,8 +194,8 @@ pub fn set_default(namespace: &Namespace, name: Option<&str>) -> Result<String, 
     }))
 }
 
-/// Notes the default that one of braid's takes the place of; forgets it when another takes that of braid's. Without the
-/// note a reset sets the kernel's own, so it is no failure that it cannot be written.
+/// Stores the default that braid's replaces; removes the note when another default replaces braid's. Errors are
+/// ignored: without the note a reset sets the kernel's default.
 fn remember(note: &Path, before: &str, now: &str) {
     let folder = Path::new(NOTES);
     match (before.starts_with(PREFIX), now.starts_with(PREFIX)) {
@@ -211,7 +211,7 @@ fn remember(note: &Path, before: &str, now: &str) {
     }
 }
 
-/// What the namespace's default was before the first of braid's, if that is known.
+/// The namespace's default before braid's, if known.
 pub fn noted_default(namespace: &Namespace) -> Option<String> {
     let text = fs::read_to_string(namespace.note()?).ok()?;
     Some(text.trim().to_owned())

@@ -1,4 +1,4 @@
-//! Objects into the kernel.
+//! Loads BPF objects into the kernel.
 
 use std::{
     cell::RefCell,
@@ -20,24 +20,24 @@ use libbpf_rs::{
 
 use crate::{Error, objects};
 
-/// What the kernel's names of our congestion controls begin with.
+/// Prefix of our congestion controls in the kernel.
 pub const PREFIX: &str = "braid_";
 
-/// What the verifier says of a program that it accepted.
+/// The verifier's statistics about an accepted program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// Name of the program within its object.
     pub program: String,
-    /// Instructions processed over all paths; the verifier gives up at a million.
+    /// Instructions processed over all paths; the limit is a million.
     pub instructions: u64,
-    /// Machine states stored on the way.
+    /// Machine states stored.
     pub states: u64,
     /// Deepest stack in bytes, the frames of nested calls joined by `+`; 512 in all are allowed.
     pub stack: String,
 }
 
-/// Loads the algorithm with these parameters and unloads it again: whether the running kernel accepts each of its
-/// programs, and at what cost.
+/// Loads the algorithm with these parameters and unloads it: whether the running kernel accepts its programs, and at
+/// what cost.
 ///
 /// # Errors
 /// If the machine cannot load programs, or the verifier refuses one.
@@ -45,9 +45,9 @@ pub fn verify(spec: &Spec) -> Result<Vec<Verified>, Error> {
     Ok(load_programs(spec, Some(spec.algorithm().name()), None, true)?.1)
 }
 
-/// The algorithm's object with the spec's parameters, loaded, with a name ready to be registered as `braid_NAME`, without
-/// one only to run single transitions. With `pins` it goes on with those maps of [`CARRIED`] that are pinned there, and hears
-/// hints, which [`hints::ensure`](crate::hints::ensure) has made possible.
+/// Loads the algorithm's object with the spec's parameters. With a name it can be registered as `braid_NAME`; without,
+/// it runs single transitions only. With `pins` it continues with the maps of [`CARRIED`] pinned there, and uses hints,
+/// prepared by [`hints::ensure`](crate::hints::ensure).
 pub(crate) fn load_algorithm(
     spec: &Spec,
     name: Option<&str>,
@@ -56,7 +56,7 @@ pub(crate) fn load_algorithm(
     load_programs(spec, name, pins, name.is_none())
 }
 
-/// The same with or without what runs single transitions: what the verifier need not check costs no time.
+/// The same with or without the transitions' test program, which costs verification time.
 fn load_programs(
     spec: &Spec,
     name: Option<&str>,
@@ -75,7 +75,7 @@ fn load_programs(
         write(&mut open_map(open, ".rodata.spec")?, spec.text().as_bytes())?;
         for (pin, map, value_bytes) in CARRIED {
             let Some(path) = pins.map(|pins| pins.join(pin)).filter(|path| path.exists()) else { continue };
-            // Another braid may have pinned something else.
+            // Another braid may have pinned a different map.
             if MapHandle::from_pinned_path(&path)?.value_size() == value_bytes {
                 open_map(open, map)?.reuse_pinned_map(&path)?;
             }
@@ -88,7 +88,7 @@ fn load_programs(
         for mut program in open.progs_mut().filter(|program| program.name() == PARITY) {
             program.set_autoload(single_transitions);
         }
-        // The section is optional, but libbpf takes that for its first map only.
+        // The section is optional, but libbpf handles that for its first map only.
         for mut map in open.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
             let is_wanted = name.is_some() && map.name() == ops;
             map.set_autocreate(is_wanted)?;
@@ -106,10 +106,10 @@ fn load_programs(
     })
 }
 
-/// Objects of algorithms that do not come with Braid, with the hash of their source.
+/// Objects of user algorithms, with the hash of their source.
 static ADDED: RwLock<Vec<(u64, &'static [u8])>> = RwLock::new(Vec::new());
 
-/// Makes the object of an algorithm known that does not come with Braid.
+/// Registers the object of a user's algorithm.
 pub fn add_object(algorithm: &Algorithm, bytes: Vec<u8>) {
     if added(algorithm).is_none() {
         let mut objects = ADDED.write().unwrap_or_else(PoisonError::into_inner);
@@ -131,20 +131,20 @@ pub fn object(algorithm: &Algorithm) -> Option<&'static [u8]> {
 /// The program that runs single transitions, see kernel/host.h.
 pub(crate) const PARITY: &str = "braid_parity";
 
-/// The maps of the operator's hints, which all that is loaded has in common: their pins, beside the folders of what is loaded and of longer
-/// names than those can have, and their names in the objects.
+/// The maps of the operator's hints, shared by all loaded algorithms: their pins, whose names are too long for an
+/// algorithm, and their names in the objects.
 pub(crate) const SHARED: [(&str, &str); 2] =
     [("stated_hints", "braid_hints"), ("stated_generation", ".data.hints")];
 
-/// Maps that outlive a replacement, by the name of their pin: counters (`struct braid_counts`), the place for a trace's ring
-/// and the number of calls traced (`struct braid_trace_state`). The last is the size of a value in bytes.
+/// Maps that survive a replacement, by the name of their pin: counters (`struct braid_counts`), a trace's ring and the
+/// number of traced calls (`struct braid_trace_state`). The last value is the size in bytes.
 pub(crate) const CARRIED: [(&str, &str, u32); 3] = [
     ("counts", "braid_counts", 13 * 8),
     ("ring", "braid_trace_ring", 4),
     ("calls", "braid_trace_state", 2 * 8),
 ];
 
-/// The map that registers the congestion control: one per layout of `tcp_congestion_ops`, see kernel/compat.h.
+/// The map that registers the congestion control; one per layout of `tcp_congestion_ops`, see kernel/compat.h.
 pub(crate) fn ops_of_this_kernel() -> Result<&'static str, Error> {
     let btf = Btf::from_vmlinux().map_err(|error| Error::Kernel {
         doing: "reading the kernel's type information".into(),
@@ -175,7 +175,7 @@ fn open_map<'obj>(open: &'obj mut OpenObject, name: &str) -> libbpf_rs::Result<O
     open.maps_mut().find(|map| map.name() == name).ok_or_else(missing)
 }
 
-/// Text into the beginning of a map's initial value, which must keep a zero at its end.
+/// Writes text into a map's initial value, which must stay null-terminated.
 fn write(map: &mut OpenMapMut<'_>, text: &[u8]) -> libbpf_rs::Result<()> {
     match map.initial_value_mut() {
         Some(value) if value.len() > text.len() => {
@@ -204,7 +204,7 @@ pub(crate) fn load(
 ) -> Result<(Object, Vec<Verified>), Error> {
     check_kernel()?;
     let refused = match load_with_log(name, bytes, &prepare, LOG_STATISTICS) {
-        // The statistics' log has the complaint but not the way there.
+        // The statistics' log has the complaint but not the path to it.
         Err(Error::Refused { .. }) => load_with_log(name, bytes, &prepare, LOG_STATISTICS | LOG_INSTRUCTIONS),
         other => other,
     };
@@ -242,7 +242,7 @@ fn load_with_log(
 }
 
 thread_local! {
-    /// What libbpf printed since the last load began: its warnings, and the verifier's logs.
+    /// libbpf's messages since the last load began: warnings, and the verifier's logs.
     static MESSAGES: RefCell<Vec<(PrintLevel, String)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -275,14 +275,14 @@ fn statistics(message: &str) -> Option<Verified> {
 }
 
 fn failure(name: &str, error: &libbpf_rs::Error, messages: &[(PrintLevel, String)]) -> Error {
-    // The log of a program that was accepted is no warning.
+    // The log of an accepted program is not a warning.
     let warnings: Vec<&str> = messages
         .iter()
         .filter(|(level, _)| *level == PrintLevel::Warn)
         .map(|(_, text)| text.as_str())
         .collect();
     if let Some((program, log)) = warnings.iter().find_map(|warning| verifier_log(warning)) {
-        // Without CAP_PERFMON the verifier refuses what it would otherwise accept.
+        // Without CAP_PERFMON the verifier refuses otherwise valid programs.
         if log.contains("for !root") || log.contains("CAP_PERFMON") {
             return Error::NoPrivileges;
         }
@@ -301,7 +301,7 @@ fn failure(name: &str, error: &libbpf_rs::Error, messages: &[(PrintLevel, String
     }
 }
 
-/// What can be known about the kernel without asking it for anything.
+/// Checks of the kernel without privileges.
 pub(crate) fn check_kernel() -> Result<(), Error> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     check(release.trim(), Path::new("/sys/kernel/btf/vmlinux"))

@@ -1,4 +1,4 @@
-//! Transitions of an algorithm inside the kernel, on any input and without traffic.
+//! Transitions of an algorithm inside the kernel, on any input, without traffic.
 
 use braid_algorithms::{
     Spec,
@@ -14,11 +14,11 @@ use crate::{
 /// `BRAID_PRIVATE_BYTES` in words.
 const PRIVATE_WORDS: usize = 256;
 
-/// `struct braid_call` of `kernel/host.h`: the arguments of a transition, overwritten with what it left.
+/// `struct braid_call` of `kernel/host.h`: the arguments of a transition, overwritten by its results.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What happened; `kind` selects the transition.
+    /// The event; `kind` selects the transition.
     pub event: Event,
     /// The connection.
     pub view: View,
@@ -32,9 +32,9 @@ unsafe impl Plain for Call {}
 const _: () = assert!(size_of::<Call>() == 64 + 1552 + 2048);
 
 impl Call {
-    /// All of it as words, in the order of memory: event, view, private memory.
+    /// All words in memory order: event, view, private memory.
     pub fn words(&self) -> &[u64] {
-        // SAFETY: integers only, without padding (above), aligned as the words of the last field are.
+        // SAFETY: integers only, without padding (above), aligned as the words of the last field.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>() / 8) }
     }
 }
@@ -62,7 +62,7 @@ impl Parity {
     /// Runs the first `count` calls in place.
     ///
     /// # Errors
-    /// If there are not so many, or the kernel refuses the run.
+    /// If there are fewer, or the kernel refuses the run.
     pub fn run(&mut self, count: usize) -> Result<(), Error> {
         self.batch.run(PARITY, count)
     }

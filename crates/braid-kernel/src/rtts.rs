@@ -25,17 +25,17 @@ struct Counts {
 pub struct RttCounts {
     /// The socket, see [`Socket`](crate::Socket).
     pub cookie: u64,
-    /// Of an MPTCP subflow: its connection's token.
+    /// MPTCP subflow: its connection's token.
     pub token: Option<u32>,
-    /// Of an MPTCP subflow: its number within the connection, as `MPTCP_FULL_INFO` has it.
+    /// MPTCP subflow: its number within the connection, as in `MPTCP_FULL_INFO`.
     pub subflow_id: u32,
-    /// How many samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Sum of the differences between one and the next, microseconds.
+    /// Sum of the differences between successive samples, microseconds.
     pub steps_us: u64,
 }
 
-/// Counts the RTT samples of all TCP sockets, in all network namespaces, as long as it exists.
+/// Counts the RTT samples of all TCP sockets in all network namespaces while it exists.
 pub struct Rtts {
     _link: Link,
     object: Object,
@@ -54,7 +54,7 @@ impl Rtts {
         Ok(Self { _link: link, object })
     }
 
-    /// What was counted until now, of the last 16,384 sockets.
+    /// Counters until now, of the last 16,384 sockets.
     ///
     /// # Errors
     /// If the kernel does not answer.
@@ -63,7 +63,7 @@ impl Rtts {
         let mut all = Vec::new();
         for key in counted.keys() {
             let value = counted.lookup(&key, MapFlags::ANY).map_err(|error| failed(&error))?;
-            // It has made room meanwhile.
+            // The kernel has evicted it since.
             let Some(value) = value else { continue };
             let counts: Counts = bytemuck::pod_read_unaligned(&value);
             all.push(RttCounts {

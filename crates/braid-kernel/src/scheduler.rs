@@ -1,8 +1,8 @@
-//! The packet scheduler that each network namespace has for new MPTCP connections.
+//! The packet scheduler of new MPTCP connections in each network namespace.
 
 use crate::{Namespace, namespace::read};
 
-/// The one that new connections of the namespace get; `None` where the kernel has only one.
+/// The scheduler of new connections in the namespace; `None` if the kernel has only one.
 pub fn scheduler(namespace: &Namespace) -> Option<String> {
     namespace.within(|| read("/proc/sys/net/mptcp/scheduler")).ok()
 }

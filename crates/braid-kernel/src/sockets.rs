@@ -19,27 +19,27 @@ use crate::{Error, Namespace};
 /// A TCP socket or a subflow of MPTCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Socket {
-    /// Its congestion control, by the name it has in the kernel.
+    /// Its congestion control, by its name in the kernel.
     pub algorithm: String,
-    /// Its own address and port.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// Its peer's.
+    /// Remote address and port.
     pub remote: SocketAddr,
-    /// By which the kernel tells it from all others since it booted.
+    /// The kernel's unique number of it since boot.
     pub cookie: u64,
-    /// Whether it waits for connections.
+    /// Whether it is a listening socket.
     pub listens: bool,
-    /// Of an MPTCP subflow: the token that it shares with its connection's other subflows.
+    /// MPTCP subflow: the token of its connection.
     pub token: Option<u32>,
-    /// Of an MPTCP subflow: the identifiers of its addresses, own and peer's.
+    /// MPTCP subflow: identifiers of its local and remote address.
     pub ids: (u8, u8),
-    /// Of an MPTCP subflow: it is to be used only when no other can be.
+    /// MPTCP subflow: a backup.
     pub is_backup: bool,
-    /// What it does; of listening sockets nothing.
+    /// Its state; `None` for listening sockets.
     pub flow: Option<Flow>,
 }
 
-/// What a TCP socket does, from the kernel's `struct tcp_info`.
+/// State of a TCP socket, from the kernel's `struct tcp_info`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
     /// Congestion state, see [`ca_state`](braid_algorithms::layout::ca_state).
@@ -57,35 +57,35 @@ pub struct Flow {
     pub in_flight: u32,
     /// Payload bytes per packet.
     pub mss: u32,
-    /// The kernel's estimate of the latest rate of delivery, bytes per second.
+    /// The kernel's latest estimate of the delivery rate, bytes per second.
     pub delivery_rate: u64,
     /// Payload bytes acknowledged so far.
     pub bytes_acked: u64,
-    /// Payload bytes sent so far, again or not.
+    /// Payload bytes sent so far, including retransmissions.
     pub bytes_sent: u64,
-    /// Payload bytes sent again so far.
+    /// Payload bytes retransmitted so far.
     pub bytes_retransmitted: u64,
-    /// Packets delivered so far that were congestion-marked.
+    /// Packets delivered so far with a congestion mark.
     pub delivered_ce: u32,
     /// Payload bytes received so far.
     pub bytes_received: u64,
-    /// Payload bytes that the application has written and that were not sent yet.
+    /// Payload bytes written by the application and not sent yet.
     pub bytes_not_sent: u32,
-    /// The latest delivery was slowed by the application, not by the network.
+    /// The latest delivery was limited by the application, not by the network.
     pub is_app_limited: bool,
-    /// How long, so far, there was something to send or to be acknowledged.
+    /// Total time with data to send or to be acknowledged.
     pub busy_us: u64,
-    /// How much of that the receive window was the limit.
+    /// Part of it limited by the receive window.
     pub rwnd_limited_us: u64,
-    /// How much of that the send buffer was the limit.
+    /// Part of it limited by the send buffer.
     pub sndbuf_limited_us: u64,
-    /// How long ago payload was sent last.
+    /// Time since payload was last sent.
     pub last_sent_ms: u32,
-    /// How long ago payload was received last.
+    /// Time since payload was last received.
     pub last_received_ms: u32,
 }
 
-/// The sockets of a network namespace that have a congestion control, listening ones among them.
+/// The sockets of a network namespace that have a congestion control, including listening ones.
 ///
 /// # Errors
 /// If the namespace cannot be entered or the kernel does not answer.
@@ -100,7 +100,7 @@ pub fn sockets(namespace: &Namespace) -> Result<Vec<Socket>, Error> {
     })
 }
 
-/// Whether the kernel lists sockets at all, and what it says if it does not.
+/// Whether the kernel lists sockets at all, and its error if not.
 pub(crate) fn can_be_listed() -> Result<(), String> {
     dump(AF_INET, SocketId::new_v4(), &mut Vec::new())
 }
@@ -154,7 +154,7 @@ fn dump(family: u8, socket_id: SocketId, sockets: &mut Vec<Socket>) -> Result<()
     let request = InetRequest {
         family,
         protocol: IPPROTO_TCP,
-        // INFO brings the MPTCP part with it.
+        // INFO includes the MPTCP part.
         extensions: ExtensionFlags::CONG | ExtensionFlags::INFO,
         states: StateFlags::all().difference(StateFlags::TIME_WAIT),
         socket_id,
@@ -242,7 +242,7 @@ const ID_LOCAL: u16 = 10;
 /// `MPTCP_SUBFLOW_FLAG_BKUP_REM` and `MPTCP_SUBFLOW_FLAG_BKUP_LOC`
 const BACKUP: u32 = (1 << 4) | (1 << 5);
 
-/// What the kernel says of a subflow of MPTCP.
+/// The kernel's information about an MPTCP subflow.
 #[derive(Default)]
 struct Mptcp {
     token: Option<u32>,
@@ -250,7 +250,7 @@ struct Mptcp {
     flags: u32,
 }
 
-/// `INET_DIAG_ULP_INFO` holds `INET_ULP_INFO_MPTCP`, that holds the values.
+/// `INET_DIAG_ULP_INFO` contains `INET_ULP_INFO_MPTCP`, which contains the values.
 fn mptcp(nla: &Nla) -> Option<Mptcp> {
     const ULP_INFO: u16 = 19;
     const ULP_MPTCP: u16 = 3;

@@ -1,4 +1,4 @@
-//! Calls as they happen in the kernel, taken down word for word (`kernel/trace.h`).
+//! Records calls in the kernel, word for word (`kernel/trace.h`).
 
 use std::{
     cell::RefCell,
@@ -27,7 +27,7 @@ use crate::{
 /// `BRAID_LAYOUT_VERSION`
 const LAYOUT_VERSION: u64 = 1;
 
-/// `struct braid_record` of `kernel/hooks.h`, and the event behind it.
+/// `struct braid_record` of `kernel/hooks.h`, without the event after it.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct RecordHead {
@@ -43,7 +43,7 @@ struct RecordHead {
 
 const BEFORE: u32 = 0;
 
-/// The beginning of `struct braid_view`.
+/// Head of `struct braid_view`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct ViewHead {
@@ -52,24 +52,23 @@ struct ViewHead {
     self_index: u32,
 }
 
-/// What came of recording.
+/// Result of recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// Calls handed on.
+    /// Calls passed on.
     pub calls: u64,
-    /// Calls that were made but not taken down, or only in part, as the ring was full.
+    /// Calls that were not recorded, or only in part, because the ring was full.
     pub lost: u64,
-    /// Calls that were under way when recording ended.
+    /// Calls in progress when recording ended.
     pub cut: u64,
 }
 
-/// Records the calls of the loaded algorithms `names`, also of sockets that exist already and of what replaces them
-/// meanwhile, as long as `goes_on` says so; it is asked every few milliseconds. Each call goes to `sink`, which ends it
-/// all by returning false.
+/// Records the calls of the loaded algorithms `names`, including those of existing sockets and of replacements, while
+/// `goes_on` returns true; it is called every few milliseconds. Each call goes to `sink`, which ends the recording by
+/// returning false.
 ///
 /// # Errors
-/// If a name is not loaded, is being recorded by somebody else or was loaded by another version of braid, or the kernel
-/// refuses.
+/// If a name is not loaded, is being recorded already or was loaded by another version of braid, or the kernel refuses.
 pub fn record(
     names: &[String],
     ring_bytes: u32,
@@ -100,13 +99,13 @@ pub fn record(
     }
     let mut stopped = false;
     while !stopped && goes_on() {
-        // Bounded, as the kernel may write as fast as this reads.
+        // Bounded: the kernel may write as fast as this reads.
         match reader.consume_raw_n(1 << 14) {
             0 => thread::sleep(Duration::from_millis(2)),
             taken => stopped = taken < 0,
         }
     }
-    // Returns only when no program uses the ring any more.
+    // Returns once no program uses the ring any more.
     for traced in &traced {
         traced.take();
     }
@@ -122,12 +121,12 @@ pub fn record(
     Ok(Recorded {
         calls: assembly.calls,
         lost,
-        // Where the sink ended it the rest of the ring was not read.
+        // If the sink ended it, the rest of the ring was not read.
         cut: made.saturating_sub(assembly.calls + lost),
     })
 }
 
-/// What a callback returns to stop.
+/// Result of a callback that stops.
 const STOPPED: i32 = -125;
 
 fn failed(doing: &str, error: &libbpf_rs::Error) -> Error {
@@ -137,7 +136,7 @@ fn failed(doing: &str, error: &libbpf_rs::Error) -> Error {
     }
 }
 
-/// One recorder at a time; the kernel gives the lock back however it ends.
+/// One recorder at a time; the kernel releases the lock however it ends.
 fn lock() -> Result<File, Error> {
     let busy = |report: String| Error::Kernel { doing: "recording calls".into(), report };
     let Ok(folder) = File::open(bpffs::folder()) else {
@@ -219,7 +218,7 @@ fn sum(traced: &[Traced]) -> Result<State, Error> {
     Ok(sum)
 }
 
-/// Halves of calls, put together.
+/// Joins the two halves of calls.
 struct Assembly<F> {
     sink: F,
     /// First halves, by socket.
@@ -234,7 +233,7 @@ impl<F: FnMut(Call) -> bool> Assembly<F> {
         Self { sink, open: HashMap::new(), origins: HashMap::new(), calls: 0, failed: None }
     }
 
-    /// Takes a record; false ends the recording.
+    /// Handles a record; false ends the recording.
     fn record(&mut self, bytes: &[u8]) -> bool {
         match self.take(bytes) {
             Ok(None) => true,
@@ -298,7 +297,7 @@ impl<F: FnMut(Call) -> bool> Assembly<F> {
             View { connection: view.connection, n: view.n, self_index: view.self_index, ..View::default() };
         bytemuck::cast_slice_mut(&mut whole.subflow[..n]).copy_from_slice(&rest[..n * size_of::<Subflow>()]);
         let mut private: Vec<u64> = private.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
-        // An algorithm without any has one word natively.
+        // An algorithm without private memory has one word natively.
         private.resize(private.len().max(1), 0);
 
         let key = [bytemuck::bytes_of(&[head.identity, head.source]), params].concat();

@@ -1,5 +1,5 @@
-//! What the kernel's sockets publish (`kernel/published.bpf.c`): which loaded version of an algorithm they run, and what
-//! detectors of shared bottlenecks say of them.
+//! Published words of sockets (`kernel/published.bpf.c`): the loaded version that they run, and labels of
+//! shared-bottleneck detectors.
 
 use std::{collections::BTreeMap, io::Read as _};
 
@@ -25,31 +25,31 @@ struct Record {
     unused: u32,
 }
 
-/// What a socket on one of our algorithms publishes.
+/// Published words of a socket on one of our algorithms.
 #[derive(Clone, Copy)]
 pub struct Said {
     /// The socket, see [`Socket`](crate::Socket).
     pub cookie: u64,
-    /// Of an MPTCP subflow: its connection's token.
+    /// MPTCP subflow: its connection's token.
     pub token: Option<u32>,
-    /// Of an MPTCP subflow: its number within the connection, as `MPTCP_FULL_INFO` has it.
+    /// MPTCP subflow: its number within the connection, as in `MPTCP_FULL_INFO`.
     pub subflow_id: u32,
-    /// Which algorithm it runs, whatever it was loaded as.
+    /// The algorithm that it runs, under any loaded name.
     pub algorithm: &'static Algorithm,
-    /// Which version of what is loaded: the number of [`Loaded::versions`](crate::Loaded::versions); 0 if that is not known.
+    /// Its loaded version: a number of [`Loaded::versions`](crate::Loaded::versions); 0 if unknown.
     pub version: u32,
-    /// What its detector says, if it has one; times are of `CLOCK_MONOTONIC`.
+    /// Its detector's label, if any; times are of `CLOCK_MONOTONIC`.
     pub verdict: Option<Verdict>,
 }
 
-/// A way to ask the kernel for what all sockets publish.
+/// Reads the published words of all sockets.
 pub struct Verdicts {
     link: Link,
     _object: Object,
 }
 
 impl Verdicts {
-    /// Loads the program that finds them.
+    /// Loads the program that iterates over them.
     ///
     /// # Errors
     /// If the machine cannot load programs, or this process may not.
@@ -61,7 +61,7 @@ impl Verdicts {
         Ok(Self { link, _object: object })
     }
 
-    /// Those of the namespace's sockets that have one of our algorithms.
+    /// The namespace's sockets that run one of our algorithms.
     ///
     /// # Errors
     /// If the namespace cannot be entered, or the kernel does not answer.

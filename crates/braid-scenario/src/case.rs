@@ -1,13 +1,13 @@
-//! Random scenarios by number, with ground truth: what detectors and algorithms are tried on.
+//! Random scenarios by number, with ground truth, for trying detectors and algorithms.
 //!
-//! `case/17` is always the same file. The number chooses the kind, by turns, and seeds everything else. Each has an MPTCP
-//! connection `mp0` over bottlenecks `b1`, `b2`, ... that its subflows share or not, other flows beside it, and access links
-//! `a1`, `a2`, ... of its own. `case/17/tcp` is the same with one CUBIC flow for each bottleneck in the place of `mp0`: what a
-//! TCP there leaves to others.
+//! `case/17` is always the same file. The number chooses the kind in rotation, and seeds everything else. Each has an
+//! MPTCP connection `mp0` over bottlenecks `b1`, `b2`, ... that its subflows share or not, other flows beside it, and
+//! private access links `a1`, `a2`, ... `case/17/tcp` has one CUBIC flow per bottleneck in place of `mp0`, as a
+//! reference for the goodput of competitors.
 
 use std::fmt::Write as _;
 
-/// What is special about a case. The order is part of what a number means: only ever add at the end.
+/// Kinds of cases. The order is part of a number's meaning: only append.
 pub const KINDS: [&str; 20] = [
     "own, alone",
     "own, beside CUBIC",
@@ -36,7 +36,7 @@ pub fn kind(number: u64) -> &'static str {
     KINDS[(number % KINDS.len() as u64) as usize]
 }
 
-/// The text of a scenario of that name; `None` if it is not one of a case.
+/// The text of a case's scenario; `None` if the name is not a case.
 pub(crate) fn text(name: &str) -> Option<String> {
     let rest = name.strip_prefix("case/")?;
     let (number, tcp) = rest.strip_suffix("/tcp").map_or((rest, false), |number| (number, true));
@@ -61,7 +61,7 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    /// In `[low, high)`, its logarithm uniform.
+    /// In `[low, high)`, uniform on a logarithmic scale.
     fn between(&mut self, low: f64, high: f64) -> f64 {
         let uniform = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         low * (high / low).powf(uniform)
@@ -88,15 +88,15 @@ struct Case {
     bottlenecks: Vec<Bottleneck>,
     subflows: Vec<Subflow>,
     jitter_ms: f64,
-    /// Mbit/s that the application writes; 0: as much as the network takes.
+    /// Mbit/s that the application writes; 0: unlimited.
     limit: f64,
-    /// Seconds at which the last subflow changes to the first bottleneck and back.
+    /// Seconds at which the last subflow moves to the first bottleneck and back.
     changes: Vec<u32>,
 }
 
 const ANYTHING: [&[&str]; 5] = [&["cubic"], &["reno", "reno"], &["bbr"], &["cubic", "web"], &[]];
 const TRACES: [&str; 2] = ["wifi-walk", "lte-drive"];
-/// How long each of them lasts.
+/// Duration of each trace.
 const TRACES_MS: usize = 30_000;
 
 impl Case {
@@ -104,7 +104,7 @@ impl Case {
         let kind = kind(number);
         let mut random = Random(number);
         let is = |name: &str| kind == name;
-        // Which bottleneck each subflow has.
+        // Bottleneck of each subflow.
         let several = 3 + random.below(6);
         let layout = match kind {
             _ if kind.starts_with("own") => 0,
@@ -146,7 +146,7 @@ impl Case {
         let jitter_ms = if is("jitter on each path") { random.between(1.0, 5.0) } else { 0.1 };
         let limit = if is("application-limited") { random.between(0.5, 5.0) } else { 0.0 };
         if is("WiFi and LTE traces") {
-            // Two bottlenecks that play one trace in step could be told from one by nobody.
+            // Two bottlenecks with one trace in step are indistinguishable from a single one.
             for bottleneck in &mut bottlenecks {
                 let _ = write!(bottleneck.rate, "\ntrace-start = \"{}ms\"", random.below(TRACES_MS));
             }
@@ -273,7 +273,7 @@ impl Case {
         Ok(())
     }
 
-    /// The subflow of the smallest RTT at a bottleneck.
+    /// The subflow with the smallest RTT at a bottleneck.
     fn best(&self, bottleneck: usize) -> Option<usize> {
         let there = self.subflows.iter().enumerate().filter(|(_, subflow)| subflow.bottleneck == bottleneck);
         there.min_by(|one, other| one.1.rtt_ms.total_cmp(&other.1.rtt_ms)).map(|(place, _)| place)
@@ -291,7 +291,7 @@ impl Case {
         if self.changes.is_empty() {
             return Ok(());
         }
-        // To a bottleneck where it is not, that of the first subflow or another one.
+        // Moves to another bottleneck: the first subflow's or another one.
         let other = if home == 1 { 2 } else { 1 };
         let change = |(n, at): (usize, &u32)| {
             let b = if n % 2 == 0 { other } else { home };

@@ -1,12 +1,12 @@
-//! What the scenarios that come with Braid say about themselves.
+//! Descriptions of the built-in scenarios.
 
 use crate::Source;
 use crate::document::Document;
 
-/// What an embedded scenario says about itself.
+/// Description of an embedded scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// What to ask for it by, such as `d-olia/1`.
+    /// Its name, such as `d-olia/1`.
     pub name: &'static str,
     /// One line.
     pub title: String,

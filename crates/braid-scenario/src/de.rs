@@ -1,4 +1,4 @@
-//! Deserialises a [`Document`], keeping track of which value is being read.
+//! Deserialises a [`Document`], with the place of each value for error messages.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::document::{Document, Entry, Node, Path, Step, Table, Value};
 use crate::error::{MOST_PROBLEMS, Problem, quote, suggest};
 use crate::format;
 
-/// Reads a scenario, or says all it can about why not.
+/// Reads a scenario, or reports as many problems as it can.
 pub(crate) fn read(document: &Document) -> Result<format::Document, Vec<Problem>> {
     let mut rest = document.clone();
     let mut problems = Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn read(document: &Document) -> Result<format::Document, Vec<Problem>
             Err(fault) => fault,
         };
         let path = fault.path.unwrap_or_default();
-        // A key may be missing because it was taken out below.
+        // A key may be missing because it was removed below.
         if fault.missing.is_some() && path.0.is_empty() && !problems.is_empty() {
             return Err(problems);
         }
@@ -35,7 +35,7 @@ pub(crate) fn read(document: &Document) -> Result<format::Document, Vec<Problem>
         if problems.len() == MOST_PROBLEMS {
             return Err(problems);
         }
-        // What is left may have more to say: without an unknown key, or without the whole link or connection.
+        // The rest may have more problems: continues without an unknown key, or without the whole link or connection.
         let skip = if fault.about_key { path } else { Path(path.0.into_iter().take(2).collect()) };
         let parent = Path(skip.0.iter().take(1).cloned().collect());
         if !rest.remove(&skip) && !rest.remove(&parent) {
@@ -44,7 +44,7 @@ pub(crate) fn read(document: &Document) -> Result<format::Document, Vec<Problem>
     }
 }
 
-/// How to put right what has another meaning at another place.
+/// Remedy for a key that has another meaning elsewhere.
 fn remedy(document: &Document, path: &Path) -> Option<String> {
     let Some(Step::Key(key)) = path.0.last() else { return None };
     let value = |at: &[Step]| document.value(&Path(at.to_vec()));
@@ -72,11 +72,11 @@ fn remedy(document: &Document, path: &Path) -> Option<String> {
 /// Why a value could not be read.
 #[derive(Debug)]
 struct Fault {
-    /// Where; set by the innermost value around it.
+    /// Its path; set by the innermost enclosing value.
     path: Option<Path>,
     /// Whether the key is wrong, not the value.
     about_key: bool,
-    /// The key that is not there.
+    /// The missing key.
     missing: Option<&'static str>,
     message: String,
     hint: Option<String>,
@@ -102,7 +102,7 @@ impl fmt::Display for Fault {
 }
 
 impl de::Error for Fault {
-    /// The second line is the remedy: how [`crate::units::Invalid`] prints itself.
+    /// The second line is the remedy, as [`crate::units::Invalid`] prints itself.
     fn custom<T: fmt::Display>(text: T) -> Self {
         let text = text.to_string();
         match text.split_once('\n') {
@@ -161,7 +161,7 @@ fn choices(names: &[&str]) -> String {
     names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or ")
 }
 
-/// Keys that people coming from other tools write.
+/// Names of keys in other tools.
 fn synonym(wrong: &str, known: &[&'static str]) -> Option<&'static str> {
     let key = match wrong.to_lowercase().as_str() {
         "bandwidth" | "bw" | "capacity" | "speed" => "rate",
@@ -186,7 +186,7 @@ fn synonym(wrong: &str, known: &[&'static str]) -> Option<&'static str> {
     known.iter().copied().find(|known| *known == key)
 }
 
-/// How to write a key that must not be missing in the table at `path`.
+/// An example of a required key in the table at `path`.
 fn example(path: &Path, key: &str) -> Option<&'static str> {
     let inside = |name: &str| path.0.iter().any(|step| *step == Step::Key(name.to_owned()));
     let of_queue = path.0.last() == Some(&Step::Key("discipline".to_owned()));
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text of an argument, which may stand for anything.
+    /// The text of an argument, which may have any type.
     fn argument(&self) -> Option<&'a str> {
         match self.data {
             Data::Node(Node { value: Value::Argument(text), .. }) => Some(text),

@@ -1,4 +1,4 @@
-//! A TOML document in which every key and value knows where it was written: in the file or in a `--set`.
+//! A TOML document in which every key and value has its origin: the file or a `--set`.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(crate) struct Document {
     source: Source,
     /// The `--set` arguments.
     set: Vec<String>,
-    /// What each of them took the place of.
+    /// Values that they replaced.
     replaced: Vec<(usize, Node)>,
     pub(crate) root: Table,
 }
@@ -35,18 +35,18 @@ pub(crate) struct Entry {
 pub(crate) struct Node {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
-    /// The variable it is the value of.
+    /// The variable that provided the value.
     pub(crate) variable: Option<String>,
 }
 
-/// The types of TOML, and one more.
+/// The types of TOML, and arguments.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Text(String),
-    /// Text of a `--set`, which has the type that is asked for.
+    /// Text of a `--set`, whose type depends on its use.
     Argument(String),
     Integer(i64),
-    /// The value and how it was written.
+    /// The value and its spelling.
     Float(f64, String),
     Boolean(bool),
     Date,
@@ -54,7 +54,7 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-/// Where something was written.
+/// Origin of a key or value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Bytes of the file.
@@ -63,7 +63,7 @@ pub(crate) enum Origin {
     Set(usize),
 }
 
-/// Where something is in the document. Looks like `connection.mp0.route[1]`.
+/// Path in the document, such as `connection.mp0.route[1]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path(pub(crate) Vec<Step>);
 
@@ -116,7 +116,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Whether TOML lets a key stand without quotes (and it is short enough to show).
+/// Whether TOML allows the key without quotes, and it is short.
 fn is_bare(key: &str) -> bool {
     (1..=60).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
@@ -204,7 +204,7 @@ impl Document {
         }
     }
 
-    /// The `--set` that took the place of a value for which `was` holds.
+    /// The `--set` that replaced a value for which `was` is true.
     pub(crate) fn replaced(&self, was: impl Fn(&Node) -> bool) -> Option<&str> {
         self.replaced.iter().find(|(_, node)| was(node)).map(|(index, _)| self.set[*index].as_str())
     }
@@ -219,8 +219,7 @@ impl Document {
         matches!(self.find(path), Some((_, node)) if matches!(node.origin, Origin::Set(_)))
     }
 
-    /// A problem with what is at `path`, or with its key, or, where there is nothing, with the innermost table
-    /// around it.
+    /// A problem with the value or key at `path`, or, if it does not exist, with the innermost enclosing table.
     pub(crate) fn problem(&self, path: &Path, about_key: bool, message: impl Into<String>) -> Problem {
         let mut message = message.into();
         let mut existing = path.clone();
@@ -266,7 +265,7 @@ impl Document {
             found = match (step, &found.1.value) {
                 (Step::Key(key), Value::Table(table)) => table.get(key).map(|e| (&e.key, &e.node))?,
                 (Step::Index(index), Value::Array(array)) => array.get(*index).map(|n| (&n.origin, n))?,
-                // One argument stands for a whole list.
+                // One argument may be a whole list.
                 (Step::Index(_), Value::Argument(_)) => found,
                 _ => return None,
             };
@@ -274,7 +273,7 @@ impl Document {
         Some(found)
     }
 
-    /// Takes out what is at a path, so that the rest can be checked.
+    /// Removes the value at a path, so that the rest can be checked.
     pub(crate) fn remove(&mut self, path: &Path) -> bool {
         let Some((Step::Key(last), parents)) = path.0.split_last() else { return false };
         let Some((Step::Key(first), parents)) = parents.split_first() else {
@@ -300,7 +299,7 @@ impl Node {
         Self { value, origin, variable: None }
     }
 
-    /// `12mbit,24mbit` is a list of two values, anything else but a list is a list of one.
+    /// `12mbit,24mbit` is a list of two values; any other scalar is a list of one.
     fn into_axis(self, index: usize) -> Self {
         let origin = Origin::Set(index);
         let values = match self.value {
@@ -315,7 +314,7 @@ impl Node {
     }
 }
 
-/// Whether the keys of that table are names that only the file can introduce.
+/// Whether the keys of that table are names that only the file can define.
 fn is_named(place: &Path) -> bool {
     let keys: Vec<&str> =
         place.0.iter().filter_map(|s| if let Step::Key(k) = s { Some(&**k) } else { None }).collect();
@@ -345,14 +344,14 @@ fn unknown_name(
     fail(format!("there is no {place}.{}", Path(vec![Step::Key(name.to_owned())])), hint)
 }
 
-/// A problem with a `--set`, which is shown on one line and not too long.
+/// A problem with a `--set`, shown on one line and not too long.
 pub(crate) fn problem_of_set(argument: &str, message: impl Into<String>) -> Problem {
     let plain = argument.chars().count() <= 80 && !argument.contains(char::is_control);
     let shown = if plain { argument.to_owned() } else { quote(argument) };
     Problem::new(format!("--set {shown}"), message)
 }
 
-/// Lists, tables and quoted texts are TOML; anything else has the type that is asked for.
+/// Lists, tables and quoted texts are TOML; the type of other text depends on its use.
 fn argument_node(text: &str, index: usize) -> Result<Node, String> {
     if !text.starts_with(['[', '{', '"', '\'']) {
         return Ok(Node::new(Value::Argument(text.to_owned()), Origin::Set(index)));
@@ -362,7 +361,7 @@ fn argument_node(text: &str, index: usize) -> Result<Node, String> {
     node(&parsed, &origin).map_err(|(_, message)| message)
 }
 
-/// A message about a stretch of the text.
+/// A message about a part of the text.
 type Located = (Range<usize>, String);
 
 fn table(parsed: &DeTable<'_>, origin: &dyn Fn(Range<usize>) -> Origin) -> Result<Table, Located> {

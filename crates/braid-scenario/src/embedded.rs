@@ -1,4 +1,4 @@
-//! The texts of the scenarios and traces that come with Braid.
+//! The texts of the built-in scenarios and traces.
 
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 static TRACES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/traces.rs"));

@@ -1,33 +1,33 @@
-//! What is wrong, where, and how to put it right.
+//! Errors: problem, place and remedy.
 
 use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// More than this many problems at once help nobody.
+/// Maximum of problems shown at once.
 const SHOWN: usize = 10;
-/// More than this many are not even looked for: in a file with that many faults it would take long.
+/// Maximum of problems collected: a file with more would take long.
 pub(crate) const MOST_PROBLEMS: usize = 100;
 
-/// Everything found wrong with one scenario. Bad input in the sense of the command line: exit code 2.
+/// All problems of a scenario. Bad input in the sense of the command line: exit code 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     problems: Vec<Problem>,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where: `file.toml:12:8` (line and column from 1), `file.toml`, or `--set link.b1.rate=fast`.
+    /// Its place: `file.toml:12:8` (line and column from 1), `file.toml`, or `--set link.b1.rate=fast`.
     pub place: String,
-    /// The key it is about, such as `link.b1.rate`.
+    /// The affected key, such as `link.b1.rate`.
     pub key: Option<String>,
-    /// What was expected and what was found.
+    /// Expected and actual value.
     pub message: String,
     /// The remedy.
     pub hint: Option<String>,
-    /// The line with a mark under the culprit.
+    /// The line with a mark under the problem.
     snippet: Option<String>,
 }
 
@@ -45,13 +45,13 @@ impl Problem {
         Self { place: place.into(), key: None, message, hint: None, snippet: None }
     }
 
-    /// A problem at `span` (bytes) of `text`, which people know as `name`.
+    /// A problem at `span` (bytes) of `text`, named `name` in messages.
     pub(crate) fn in_text(name: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         let start = floor(text, span.start);
         let end = floor(text, span.end).max(start);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
-        // Carriage returns at the end are no part of the line, even if they are what is wrong.
+        // Trailing carriage returns are not part of the line, even if they are the problem.
         let line = text[line_start..line_end].trim_end_matches('\r');
         let within = |at: usize| (at - line_start).min(line.len());
         let number = text[..line_start].matches('\n').count() + 1;
@@ -119,7 +119,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Control characters of a text that nobody put in quotes must not reach the terminal either.
+/// Control characters of unquoted text must not reach the terminal either.
 fn visible(text: String) -> String {
     let hidden = |c: char| c.is_control() && c != '\n';
     if !text.contains(hidden) {
@@ -128,7 +128,7 @@ fn visible(text: String) -> String {
     text.chars().map(|c| if hidden(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
-/// A text of the user, safe to show: in quotes, control characters escaped, cut when long.
+/// A text of the user, safe to print: quoted, control characters escaped, truncated.
 pub(crate) fn quote(text: &str) -> String {
     const LONG: usize = 60;
     match text.char_indices().nth(LONG) {
@@ -137,7 +137,7 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
-/// `did you mean "b1"?`, or what there is to choose from, if it is not too much.
+/// `did you mean "b1"?`, or the list of choices if it is short.
 pub(crate) fn suggest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     const LISTED: usize = 40;
     let known: Vec<&str> = known.into_iter().collect();
@@ -153,7 +153,7 @@ pub(crate) fn suggest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>)
     }
 }
 
-/// The names that a misspelling resembles most, at most three.
+/// The up to three names most similar to a misspelling.
 fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Vec<&'a str> {
     let wrong = wrong.chars().take(100).collect::<String>().to_lowercase().replace('_', "-");
     let distance = |name: &str| strsim::damerau_levenshtein(&wrong, name);
@@ -163,10 +163,10 @@ fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn draw(line: &str, number: usize, span: Range<usize>) -> String {
-    // An empty stretch marks the character at its place.
+    // An empty span marks the character at its place.
     let least = span.start + line[span.start..].chars().next().map_or(0, char::len_utf8);
-    // The renderer shows ASCII's control characters harmlessly, but not those of ISO 6429, such as a one-character CSI.
-    // What takes their place is as long in UTF-8.
+    // The renderer escapes ASCII control characters, but not those of ISO 6429, such as a one-character CSI. Their
+    // replacement is as long in UTF-8.
     let line = line.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}");
     let source = Snippet::source(&line)
         .line_start(number)

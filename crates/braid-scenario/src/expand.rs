@@ -1,4 +1,4 @@
-//! One document with parameters becomes one document per combination of their values.
+//! Expands a document with parameters into one document per combination of their values.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::document::{Document, Entry, Node, Path, Table, Value, problem_of_set}
 use crate::error::{Error, MOST_PROBLEMS, Problem, quote, suggest};
 use crate::limits::{LONGEST_VALUE, NAME, is_name};
 
-/// More cells than this are a mistake rather than a plan.
+/// Maximum of cells; more are taken for a mistake.
 const MOST_CELLS: usize = 10_000;
 
 /// A document without variables.
@@ -19,7 +19,7 @@ pub(crate) struct Cell {
     pub(crate) document: Document,
 }
 
-/// What the variables of one axis are at one of its points.
+/// Values of the variables of one axis at one of its points.
 type Point<'a> = Vec<(&'a str, &'a Node)>;
 
 struct Axis<'a> {
@@ -32,7 +32,7 @@ struct Axis<'a> {
 }
 
 impl Axis<'_> {
-    /// Where that variable is first given a value.
+    /// Place of that variable's first value.
     fn place_of(&self, variable: &str) -> Path {
         if self.several { self.place.index(0).key(variable) } else { self.place.clone() }
     }
@@ -88,7 +88,7 @@ fn substitute(node: &mut Node, values: &IndexMap<&str, &Node>) {
     }
 }
 
-/// The part of a document in which variables may stand.
+/// The part of a document that may contain variables.
 fn body(root: &mut Table) -> impl Iterator<Item = (&String, &mut Entry)> {
     root.iter_mut().filter(|(key, _)| has_variables(key))
 }
@@ -178,7 +178,7 @@ fn check_point(document: &Document, place: &Path, first: &Point<'_>, point: &Poi
     bad.take(MOST_PROBLEMS).map(|(_, message)| document.problem(place, false, message)).collect()
 }
 
-/// A point that has the values of one before it: its runs would be the same runs again, under the same name.
+/// A point with the same values as an earlier one: its runs would be duplicates under the same name.
 fn repeated(document: &Document, axis: &Axis<'_>) -> Option<Problem> {
     let mut before = HashMap::new();
     for (i, point) in axis.points.iter().enumerate() {
@@ -197,7 +197,7 @@ fn repeated(document: &Document, axis: &Axis<'_>) -> Option<Problem> {
     None
 }
 
-/// A scalar as it was written.
+/// A scalar in its original spelling.
 fn written(node: &Node) -> Option<String> {
     match &node.value {
         Value::Text(text) | Value::Argument(text) | Value::Float(_, text) => Some(text.clone()),
@@ -207,7 +207,7 @@ fn written(node: &Node) -> Option<String> {
     }
 }
 
-/// Every variable that is used must be known, and the other way round.
+/// Every used variable must be defined, and every defined one used.
 fn check_use(document: &Document, axes: &[Axis<'_>]) -> Result<(), Error> {
     let mut uses = Vec::new();
     for (key, entry) in document.root.iter().filter(|(key, _)| has_variables(key)) {

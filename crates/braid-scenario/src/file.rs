@@ -1,4 +1,4 @@
-//! From text to cells.
+//! From a file's text to its cells.
 
 use crate::document::Document;
 use crate::error::Error;
@@ -16,7 +16,7 @@ pub struct File {
     pub story: String,
     /// The topology in characters; several lines, may be empty.
     pub picture: String,
-    /// The congestion controls to compare when the user names none; may be empty.
+    /// The congestion controls to compare by default; may be empty.
     pub cc: Vec<String>,
     /// One scenario for every combination of the parameters, the last parameter varying fastest; at least one.
     pub cells: Vec<Scenario>,
@@ -24,8 +24,8 @@ pub struct File {
 }
 
 impl File {
-    /// An error about the value of `key` (such as `connection.bg0.cc` or `cc[1]`), with the place where it was
-    /// given. For what this crate cannot know: which congestion controls there are.
+    /// An error about the value of `key` (such as `connection.bg0.cc` or `cc[1]`), with the place of that value. For
+    /// callers that know the available congestion controls.
     pub fn error(&self, key: &str, message: impl Into<String>, hint: Option<String>) -> Error {
         self.document.problem(&key.into(), false, message).hint(hint).into()
     }
@@ -38,8 +38,8 @@ impl File {
 ///
 /// # Errors
 ///
-/// If the text is not TOML, has unknown keys, wrong units or values out of range, or does not fit together, or if a trace
-/// that it names cannot be read.
+/// If the text is not TOML, has unknown keys, wrong units, values out of range or contradictions, or if a trace cannot
+/// be read.
 pub fn load(source: &Source, set: &[String]) -> Result<File, Error> {
     let mut document = Document::parse(source)?;
     document.set(set)?;

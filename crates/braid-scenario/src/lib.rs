@@ -1,9 +1,8 @@
-//! Scenario files: what is connected to what, how fast, and who sends.
+//! Scenario files: links, connections and their traffic.
 //!
-//! A scenario is a TOML file. [`Source::find`] gets its text by embedded name or path, [`load`] checks it and
-//! resolves it into one [`model::Scenario`] per combination of its parameters; [`mod@format`] says what may stand
-//! in a file. Everything wrong with a file is an [`Error`] that names the place, the key, what was expected and
-//! the remedy.
+//! A scenario is a TOML file. [`Source::find`] gets its text by embedded name or path, [`load`] checks it and resolves
+//! it into one [`model::Scenario`] per combination of its parameters; [`mod@format`] lists the keys of a file. An
+//! [`Error`] names the place, the key, the expected value and the remedy.
 //!
 //! ```
 //! let source = braid_scenario::Source::find("analysis/shared")?;

@@ -1,10 +1,10 @@
-//! What names may be like, and how much a file may hold.
+//! Limits of names and sizes.
 
 use crate::model::Direction;
 
-/// Of what is kept as text once for each combination, bytes.
+/// Maximum of a value whose text is stored once for each combination, bytes.
 pub(crate) const LONGEST_VALUE: usize = 1000;
-/// Links, private copies, outages and changes together: keeps a small file from filling the memory.
+/// Maximum of links, private copies, outages and changes together: keeps a small file from filling the memory.
 pub(crate) const MOST_PARTS: usize = 1_000_000;
 
 pub(crate) const NAME: &str = "expected a name of at most 32 characters a-z, 0-9 and -, the first not -";
@@ -15,7 +15,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
-/// How much a link adds to what has to be kept.
+/// Number of parts of a link.
 pub(crate) fn parts(forward: &Direction, reverse: &Direction) -> usize {
     let of = |way: &Direction| way.outages.len() + way.changes.len();
     1 + of(forward) + of(reverse)

@@ -1,4 +1,4 @@
-//! A scenario with every unit converted and every name resolved to an index: what a backend runs.
+//! A scenario with converted units and resolved names, as input of backends.
 //!
 //! Times are integer nanoseconds from the start of the run, rates bits per second, sizes bytes.
 
@@ -9,26 +9,26 @@ use indexmap::IndexMap;
 
 use crate::trace::Trace;
 
-/// One cell of a scenario file: all its parameters have one value each.
+/// One cell of a scenario file: each parameter has one value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// The name it was asked for by, such as `d-olia/1`, or the file's path as given.
+    /// Its requested name, such as `d-olia/1`, or the file's path as given.
     pub name: String,
-    /// One line for people.
+    /// One-line description.
     pub title: String,
     /// The file's parameters and the value each has in this cell, in the file's order.
     pub parameters: IndexMap<String, String>,
     /// Length of the run.
     pub duration_ns: u64,
-    /// Measurements begin here.
+    /// Start of the measured time.
     pub warmup_ns: u64,
-    /// Measurements end this long before the end of the run.
+    /// Length of the time after the measured time.
     pub cooldown_ns: u64,
-    /// Stretches of the run with results of their own: `[from, to)`.
+    /// Intervals of the run with results of their own: `[from, to)`.
     pub periods: Vec<(u64, u64)>,
-    /// A real kernel takes down every RTT sample.
+    /// A real kernel counts every RTT sample.
     pub rtt_samples: bool,
-    /// All links, private copies included, in an order that depends on the file alone.
+    /// All links, including private copies, in an order that depends on the file alone.
     pub links: Vec<Link>,
     /// All connections in the file's order.
     pub connections: Vec<Connection>,
@@ -38,13 +38,13 @@ impl Scenario {
     /// The slowest link of a route.
     ///
     /// # Panics
-    /// If the route is empty, which no route of a scenario is.
+    /// If the route is empty, which does not occur in a scenario.
     pub fn bottleneck(&self, route: &[usize]) -> usize {
         let rate = |&&link: &&usize| self.links[link].forward.rate_bps;
         *route.iter().min_by_key(rate).expect("routes are not empty")
     }
 
-    /// The links that are the bottleneck of a subflow of a connection of several, at some time.
+    /// Links that are at some time the bottleneck of a subflow of a connection with several.
     pub fn bottlenecks_of_several(&self) -> impl Iterator<Item = usize> {
         let several = self.connections.iter().filter(|connection| connection.subflows.len() > 1);
         several.flat_map(|connection| &connection.subflows).flat_map(|subflow| {
@@ -53,7 +53,7 @@ impl Scenario {
         })
     }
 
-    /// Who has this number in common waits in one queue: that of the slowest link of its route. 0: a queue of its own.
+    /// Number of the queue of the route's slowest link: equal numbers share a queue. 0: a queue of its own.
     pub fn bottleneck_queue(&self, route: &[usize]) -> u32 {
         let bottleneck = self.bottleneck(route);
         let shares = self.links[bottleneck].forward.has_one_queue();
@@ -66,7 +66,7 @@ impl Scenario {
 pub struct Link {
     /// Its key in the file; a private copy is `key@connection.subflow.hop`.
     pub name: String,
-    /// Whether it is a copy that one route has for itself.
+    /// Whether it is a private copy of one route.
     pub private: bool,
     /// From sender to receiver: carries data.
     pub forward: Direction,
@@ -79,7 +79,7 @@ pub struct Link {
 pub struct Direction {
     /// Serialisation rate in bits per second; with a trace its mean.
     pub rate_bps: u64,
-    /// Opportunities to deliver, instead of a rate.
+    /// Delivery opportunities, instead of a rate.
     pub trace: Option<Arc<Trace>>,
     /// Propagation delay.
     pub delay_ns: u64,
@@ -87,46 +87,46 @@ pub struct Direction {
     pub jitter_ns: u64,
     /// Random delay of packets before the queue, uniform in `[0, noise_ns)` and in order, by the scenario's `noise`.
     pub noise_ns: u64,
-    /// Whether packets overtake each other by jitter or a shorter delay.
+    /// Whether jitter or a shorter delay may reorder packets.
     pub reordering: bool,
-    /// Where the queue overflows; the packet being sent counts.
+    /// Capacity of the queue, including the packet being sent.
     pub queue: QueueLimit,
     /// Loss on the wire, after the queue.
     pub loss: Loss,
-    /// Packets that may carry a congestion mark get one from here on.
+    /// Threshold from which ECN-capable packets are marked.
     pub ecn_threshold: Option<EcnThreshold>,
-    /// Times at which the link is down: `[from, to)`, ascending and disjoint. Packets that come to it or would leave
-    /// it meanwhile are lost; what is on the wire still arrives.
+    /// Times at which the link is down: `[from, to)`, ascending and disjoint. Packets that arrive or would leave during
+    /// an outage are lost; packets on the wire still arrive.
     pub outages: Vec<(u64, u64)>,
-    /// Who leaves the queue next, and who is dropped before it overflows.
+    /// Service order and early drops.
     pub discipline: Discipline,
-    /// What changes during the run, ascending in time.
+    /// Changes during the run, ascending in time.
     pub changes: Vec<Change>,
-    /// Whether the queue outlives the time that changes keep the link down, and goes on filling; else it is emptied, and
-    /// what comes is dropped.
+    /// Whether the queue persists and fills while changes keep the link down; else it is emptied, and arriving packets
+    /// are dropped.
     pub keeps_queue: bool,
 }
 
 impl Direction {
-    /// What jitter and noise delay a packet at most where both act after the queue: the larger of the two.
+    /// Upper limit of jitter and noise if both act after the queue: the larger of the two.
     pub fn random_delay_ns(&self) -> u64 {
         self.jitter_ns.max(self.noise_ns)
     }
 
-    /// Whether all flows wait in one queue, so that those that meet in it share a bottleneck.
+    /// Whether all flows share one queue, and so a bottleneck.
     pub fn has_one_queue(&self) -> bool {
         !matches!(self.discipline, Discipline::FqCoDel(_))
     }
 }
 
-/// From where on a queue marks packets.
+/// Threshold for marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnThreshold {
-    /// Those that find this many packets.
+    /// Marks packets that find this many packets.
     Packets(u32),
-    /// Those that find this many bytes.
+    /// Marks packets that find this many bytes.
     Bytes(u64),
-    /// Those that have waited this long when their transmission begins, nanoseconds.
+    /// Marks packets that have waited this long when their transmission begins, nanoseconds.
     Wait(u64),
 }
 
@@ -137,16 +137,16 @@ pub enum Discipline {
     DropTail,
     /// First in, first out; dropped at random by the mean length of the queue (Floyd and Jacobson 1993).
     Red(Red),
-    /// First in, first out; drops what has waited too long (RFC 8289).
+    /// First in, first out; drops packets that have waited too long (RFC 8289).
     CoDel(CoDel),
-    /// A `CoDel` queue for each flow, served in turn (RFC 8290).
+    /// A `CoDel` queue for each flow, served in rounds (RFC 8290).
     FqCoDel(FqCoDel),
 }
 
 /// Parameters of RED. Lengths count the packet being sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Red {
-    /// Mean length in packets from which packets are dropped at random.
+    /// Mean length in packets above which packets are dropped at random.
     pub min: u32,
     /// Mean length at which they are dropped with `probability`; above `min`.
     pub max: u32,
@@ -154,52 +154,52 @@ pub struct Red {
     pub probability: f64,
     /// Weight of each arriving packet in the mean, above 0, at most 1.
     pub weight: f64,
-    /// Whether the probability grows on to 1 at twice `max`; else it is 1 above `max`.
+    /// Whether the probability grows to 1 at twice `max`; else it is 1 above `max`.
     pub gentle: bool,
-    /// Marks packets that allow it, instead of dropping them, while the probability is below 1.
+    /// Marks ECN-capable packets instead of dropping them, while the probability is below 1.
     pub ecn: bool,
 }
 
 /// Parameters of `CoDel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDel {
-    /// Waiting time to keep to; RFC 8289: 5 ms.
+    /// Target waiting time; RFC 8289: 5 ms.
     pub target_ns: u64,
-    /// How long it may be exceeded; RFC 8289: 100 ms.
+    /// Time for which it may be exceeded; RFC 8289: 100 ms.
     pub interval_ns: u64,
-    /// Marks packets that allow it, instead of dropping them.
+    /// Marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
 /// Parameters of `FQ-CoDel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCoDel {
-    /// Of each queue.
+    /// Parameters of each queue.
     pub codel: CoDel,
-    /// Queues that flows are hashed to; RFC 8290: 1024.
+    /// Number of queues that flows are hashed to; RFC 8290: 1024.
     pub flows: u32,
-    /// Bytes a queue may send in a turn; RFC 8290: 1514.
+    /// Bytes that a queue may send per round; RFC 8290: 1514.
     pub quantum: u32,
 }
 
-/// New values from a certain time on; `None`: as before.
+/// New values from a certain time on; `None`: unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at_ns: u64,
-    /// See [`Direction::rate_bps`]. What is being sent is finished at the old rate.
+    /// See [`Direction::rate_bps`]. The packet being sent is finished at the old rate.
     pub rate_bps: Option<u64>,
-    /// See [`Direction::delay_ns`]. Applies to what leaves from then on.
+    /// See [`Direction::delay_ns`]. Applies to packets that leave afterwards.
     pub delay_ns: Option<u64>,
     /// See [`Direction::loss`].
     pub loss: Option<Loss>,
-    /// See [`Direction::queue`]. What waits stays, even if it is more.
+    /// See [`Direction::queue`]. Waiting packets stay, even if the queue is too long.
     pub queue: Option<QueueLimit>,
-    /// See [`Direction::discipline`]; of the same kind, and with as many queues.
+    /// See [`Direction::discipline`]; of the same kind, with the same number of queues.
     pub discipline: Option<Discipline>,
     /// See [`Direction::ecn_threshold`].
     pub ecn_threshold: Option<EcnThreshold>,
-    /// Whether it sends. What is being sent is finished.
+    /// Whether it sends. The packet being sent is finished.
     pub up: Option<bool>,
 }
 
@@ -210,18 +210,18 @@ impl Change {
     }
 }
 
-/// Another route from a certain time on; `None`: as before. Indices into [`Scenario::links`], from sender to receiver.
+/// Another route from a certain time on; `None`: unchanged. Indices into [`Scenario::links`], from sender to receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reroute {
-    /// When.
+    /// Time of the change.
     pub at_ns: u64,
-    /// The links that data takes.
+    /// The links of data.
     pub forward: Option<Vec<usize>>,
-    /// The links that acknowledgements take.
+    /// The links of acknowledgements.
     pub reverse: Option<Vec<usize>>,
 }
 
-/// Capacity of a drop-tail queue.
+/// Capacity of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// In packets of any size.
@@ -230,7 +230,7 @@ pub enum QueueLimit {
     Bytes(u64),
 }
 
-/// Loss that has nothing to do with the queue.
+/// Loss that does not depend on the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
     /// None.
@@ -239,12 +239,12 @@ pub enum Loss {
     Bernoulli(f64),
     /// Every n-th packet, n >= 2, counted from the start of the run.
     Periodic(u32),
-    /// A good and a bad state that follow each other at random (Gilbert 1960, Elliott 1963).
+    /// Alternating good and bad states (Gilbert 1960, Elliott 1963).
     GilbertElliott(GilbertElliott),
 }
 
-/// The chain moves before each packet, which is then lost with the probability of the state it meets. It starts in the
-/// good state. Runs of the bad state have `1 / to_good` packets on average.
+/// The chain moves before each packet, which is then lost with the probability of the new state. It starts in the good
+/// state. Runs of the bad state have `1 / to_good` packets on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
     /// Probability of moving from good to bad, above 0.
@@ -272,41 +272,41 @@ pub struct Connection {
     pub name: String,
     /// Plain or multipath TCP.
     pub kind: Kind,
-    /// The congestion control it always uses; `None`: the one the run is about (`--cc`).
+    /// Its fixed congestion control; `None`: that of the run (`--cc`).
     pub cc: Option<String>,
-    /// The packet scheduler it always uses, MPTCP only; `None`: the one the run is about (`--scheduler`).
+    /// Its fixed packet scheduler, MPTCP only; `None`: that of the run (`--scheduler`).
     pub scheduler: Option<String>,
-    /// What its application sends and when.
+    /// Data of its application over time.
     pub traffic: Traffic,
-    /// When it is opened, at the earliest.
+    /// Earliest time of opening.
     pub start_ns: u64,
-    /// By how much it may open later, drawn for each seed: uniform in `[0, start_noise_ns)`.
+    /// Random delay of opening, drawn for each seed: uniform in `[0, start_noise_ns)`.
     pub start_noise_ns: u64,
-    /// When its application stops writing and the connection is closed at once; `None`: at the end of the run.
+    /// Time at which its application stops writing and the connection is closed; `None`: at the end of the run.
     pub stop_ns: Option<u64>,
     /// Payload bytes per packet.
     pub mss: u32,
     /// Bytes of an IP header: 20, or 40 with IPv6.
     pub ip_header: u32,
-    /// Header bytes on the wire of a data packet, that of IP included.
+    /// Header bytes on the wire of a data packet, including IP's.
     pub data_header: u32,
     /// Bytes on the wire of an acknowledgement without selective acknowledgements.
     pub ack_size: u32,
-    /// What takes longer than this to arrive of what its application counts is late; `None`: nothing is.
+    /// Transfers that take longer are late; `None`: no deadline.
     pub deadline_ns: Option<u64>,
-    /// The receive buffer that all its subflows share, bytes of payload.
+    /// The receive buffer of all its subflows, bytes of payload.
     pub receive_buffer: u64,
-    /// Whether it grows to that size with what the application reads; else all of it is there from the start.
+    /// Whether it grows to that size with the data read; else it is fully offered from the start.
     pub autotuning: bool,
-    /// Bytes that the application can have written and that are not acknowledged; `None`: as many as it likes.
+    /// Maximum of written bytes that are not acknowledged; `None`: unlimited.
     pub send_buffer: Option<u64>,
-    /// First congestion window, packets.
+    /// Initial congestion window, packets.
     pub initial_window: u32,
-    /// First slow-start threshold, packets; `None`: slow start lasts until the first reduction.
+    /// Initial slow-start threshold, packets; `None`: slow start lasts until the first reduction.
     pub initial_ssthresh: Option<u32>,
     /// Whether both ends negotiate ECN.
     pub ecn: bool,
-    /// Whether the receiver echoes each mark for itself, as RFC 8257 has it.
+    /// Whether the receiver echoes each mark (RFC 8257).
     pub accurate_ecn: bool,
     /// Whether the receiver may delay acknowledgements.
     pub delayed_ack: bool,
@@ -314,10 +314,10 @@ pub struct Connection {
     pub subflows: Vec<Subflow>,
 }
 
-/// What an application sends and when.
+/// Data of an application over time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Traffic {
-    /// Always more than the network takes.
+    /// Unlimited data.
     Bulk,
     /// One object of this many bytes; the connection ends when all of it has arrived.
     Object {
@@ -330,16 +330,16 @@ pub enum Traffic {
         every_ns: u64,
         /// Bytes.
         size: Spread,
-        /// Most flows at a time; one that arrives meanwhile waits.
+        /// Maximum of flows at a time; further ones wait.
         at_once: u32,
     },
-    /// Sends and pauses by turns.
+    /// Sends and pauses alternately.
     OnOff {
         /// How long it sends, nanoseconds.
         on: Spread,
         /// How long it pauses, nanoseconds.
         off: Spread,
-        /// What it writes while it sends; `None`: as much as the network takes.
+        /// Rate while it sends; `None`: unlimited.
         rate: Option<ConstantRate>,
     },
     /// The receiver requests, the sender responds, the receiver thinks, and so on.
@@ -351,13 +351,13 @@ pub enum Traffic {
         /// Time from a response to the next request, nanoseconds.
         think: Spread,
     },
-    /// Writes at regular times.
+    /// Writes at regular intervals.
     Cbr(ConstantRate),
     /// Programs of this machine, on a real kernel.
     Program(Arc<Programs>),
 }
 
-/// Two programs that talk to each other. In their arguments `{server}` and `{client}` stand for addresses.
+/// Two communicating programs. In their arguments `{server}` and `{client}` are replaced by addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs {
     /// The program that listens, and its arguments.
@@ -366,7 +366,7 @@ pub struct Programs {
     pub client: Vec<String>,
     /// Whether the server is at the sender's end of the routes; else the client is.
     pub server_sends: bool,
-    /// Files that both need: by which name, and where they are on this machine.
+    /// Files of both: name, and path on this machine.
     pub files: Vec<(String, PathBuf)>,
 }
 
@@ -385,7 +385,7 @@ impl Traffic {
     }
 }
 
-/// Writes of this many bytes at times that make this rate.
+/// Writes of this many bytes at intervals that give this rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConstantRate {
     /// Bits per second.
@@ -399,19 +399,19 @@ pub struct ConstantRate {
 pub enum Spread {
     /// Always this.
     Fixed(u64),
-    /// Without memory.
+    /// Exponential distribution.
     Exponential {
         /// Its mean.
         mean: f64,
     },
-    /// Its logarithm is normal.
+    /// Lognormal distribution.
     Lognormal {
         /// Its median.
         median: f64,
         /// Standard deviation of its natural logarithm.
         sigma: f64,
     },
-    /// Bounded Pareto.
+    /// Bounded Pareto distribution.
     Pareto {
         /// Exponent of the tail.
         shape: f64,
@@ -436,22 +436,21 @@ pub enum Kind {
 pub struct Subflow {
     /// Its key in the file; `sf1` for TCP.
     pub name: String,
-    /// Indices into [`Scenario::links`], from sender to receiver. Acknowledgements travel back the same way.
+    /// Indices into [`Scenario::links`], from sender to receiver. Acknowledgements take the same route back.
     pub route: Vec<usize>,
-    /// For a joining subflow: how long after the first one is established the join starts; `None`: one round
-    /// trip of the first path.
+    /// Delay of the join after the first subflow is established; `None`: one round trip of the first path.
     pub join_delay_ns: Option<u64>,
     /// Times at which it exists, `[from, to)`, ascending and disjoint: it joins at the beginning of each and is removed
     /// at the end. Empty: always.
     pub up: Vec<(u64, u64)>,
-    /// Used only when no other subflow can be.
+    /// Used only if no other subflow can be.
     pub backup: bool,
     /// Other routes during the run, ascending in time.
     pub reroutes: Vec<Reroute>,
 }
 
 impl Subflow {
-    /// The links that data takes at that time, from sender to receiver.
+    /// The links of data at that time, from sender to receiver.
     pub fn route_at(&self, time_ns: u64) -> &[usize] {
         let past = self.reroutes.iter().take_while(|reroute| reroute.at_ns <= time_ns);
         past.filter_map(|reroute| reroute.forward.as_deref()).last().unwrap_or(&self.route)

@@ -1,4 +1,4 @@
-//! Checks what serde cannot and turns names into indices.
+//! Checks beyond serde's, and turns names into indices.
 
 mod amount;
 mod change;
@@ -27,7 +27,7 @@ use crate::model::{Connection, Link, Scenario};
 use crate::trace::Traces;
 use crate::{Source, de};
 
-/// A cell in the simulator's terms and in the file's.
+/// A cell in the model's and in the file's terms.
 pub(crate) struct Resolved {
     pub(crate) scenario: Scenario,
     pub(crate) file: Document,

@@ -13,11 +13,11 @@ use crate::units::{Chance, Duration, Number, Packets, Probability, Queue, Rate, 
 
 /// The JSON schema (draft 7) of a scenario file, made from [`crate::format`]; ends with a line break.
 ///
-/// It knows keys, types and units. What takes more than one value to judge, such as a route through a link that is
-/// not there, only [`crate::load`] finds.
+/// It knows keys, types and units. Only [`crate::load`] finds errors across values, such as a route with a missing
+/// link.
 ///
 /// # Panics
-/// Never: a schema is always JSON.
+/// Never: a schema is always valid JSON.
 pub fn schema() -> String {
     let settings = SchemaSettings::draft07().with_transform(Toml);
     let mut schema = settings.into_generator().into_root_schema_for::<Document>();
@@ -27,7 +27,7 @@ pub fn schema() -> String {
     text
 }
 
-/// What a scenario in TOML has and a Rust type has not: variables instead of values, and no null.
+/// Differences between TOML and Rust types: variables instead of values, and no null.
 #[derive(Clone, Debug)]
 struct Toml;
 
@@ -46,7 +46,7 @@ impl Transform for Toml {
     }
 }
 
-/// A key that may be absent is no key that may be null.
+/// An optional key is absent, not null.
 fn without_null(object: &mut Map<String, Value>) {
     if object.get("default").is_some_and(Value::is_null) {
         object.remove("default");
@@ -64,14 +64,14 @@ fn without_null(object: &mut Map<String, Value>) {
             let only = only.clone();
             object.remove("anyOf");
             for (key, value) in only {
-                // What is said of the key goes before what is said of its type.
+                // The key's description takes precedence over its type's.
                 object.entry(key).or_insert(value);
             }
         }
     }
 }
 
-/// Moves what a value must be into one of two choices, the other of which is a variable.
+/// Turns a value's conditions into one of two choices; the other is a variable.
 fn or_variable(object: &mut Map<String, Value>) {
     let kept = ["description", "default"].map(|key| (key, object.remove(key)));
     let value = Value::Object(std::mem::take(object));
@@ -83,7 +83,7 @@ fn variable() -> Value {
     json!({ "type": "string", "pattern": format!("^{VARIABLE}$") })
 }
 
-/// A comment for `rustdoc` as a text for everyone: line breaks and links removed, keys as the file spells them.
+/// Turns a `rustdoc` comment into plain text: no line breaks and links, keys as in the file.
 fn plain(comment: &str) -> String {
     let joined = comment.replace("\n\n", "\u{0}").replace('\n', " ").replace('\u{0}', "\n\n");
     let mut parts = joined.split("[`");
@@ -113,7 +113,7 @@ fn quantity(description: &str, pattern: &str, examples: &[&str]) -> Schema {
     })
 }
 
-/// A number below or up to 1, or a percentage, or a variable.
+/// A number below or up to `upper`, or a percentage, or a variable.
 fn share(description: &str, upper: &str) -> Schema {
     json_schema!({
         "description": description,

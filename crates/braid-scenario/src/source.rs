@@ -1,4 +1,4 @@
-//! The text of a scenario and the name people know it by.
+//! The text of a scenario and its name in messages.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -7,20 +7,20 @@ use std::path::Path;
 use crate::error::{Error, Problem, quote, suggest};
 use crate::{case, embedded};
 
-/// No scenario is longer than this many bytes; a device or a disk image given by mistake is.
+/// Maximum of a scenario's bytes, in case a device or disk image is given by mistake.
 const LONGEST: u64 = 1 << 20;
 
 /// The text of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The embedded name such as `d-olia/1`, or the path as given; what messages say.
+    /// The embedded name such as `d-olia/1`, or the path as given, for messages.
     pub name: String,
     /// TOML.
     pub text: String,
 }
 
 impl Source {
-    /// The scenario of that name that comes with Braid, or a random one ([`mod@case`]).
+    /// The built-in scenario of that name, or a random one ([`mod@case`]).
     pub fn embedded(name: &str) -> Option<Self> {
         let text = embedded::text(name).map(str::to_owned).or_else(|| case::text(name))?;
         Some(Self { name: name.to_owned(), text })

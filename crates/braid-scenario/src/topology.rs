@@ -1,7 +1,7 @@
-//! What follows from a scenario's topology alone: bottlenecks, base round-trip times, fair shares.
+//! Properties of a scenario's topology: bottlenecks, base round-trip times, fair shares.
 //!
-//! All of it holds at the start of the run: changes of rate and delay during it do not count, so neither do they
-//! for the metrics that rest on a fair share.
+//! All apply to the start of the run: later changes of rate and delay do not count, and so not for metrics based on a
+//! fair share.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +15,9 @@ pub struct Path {
     /// Round-trip time with empty queues: propagation both ways, and one full data packet and one
     /// acknowledgement serialised on every link.
     pub base_rtt_ns: u64,
-    /// The subflow's fair share of its bottleneck in bits per second on the wire: rate / ((1 + other connections
-    /// that cross the link) * subflows of this connection that cross it). Start and stop times do not count, nor do
-    /// other connections that do not always have something to send.
+    /// The subflow's fair share of its bottleneck in bits per second on the wire: rate / ((1 + other connections that
+    /// cross the link) * subflows of this connection that cross it). Start and stop times and connections without
+    /// unlimited data do not count.
     pub available_bps: f64,
 }
 
@@ -37,20 +37,20 @@ pub fn paths(scenario: &Scenario) -> Vec<Vec<Path>> {
     scenario.connections.iter().map(of_connection).collect()
 }
 
-/// Of a route: the link with the lowest forward rate; the first of equals.
+/// The bottleneck of a route: the link with the lowest forward rate; the first of equals.
 ///
 /// # Panics
 ///
-/// If the route is empty, which none of a [`Scenario`] that was loaded is.
+/// If the route is empty, which does not occur in a loaded [`Scenario`].
 pub fn bottleneck(scenario: &Scenario, route: &[usize]) -> usize {
     *route.iter().min_by_key(|&&link| scenario.links[link].forward.rate_bps).expect("routes are not empty")
 }
 
-/// Time to put that many bytes on a link, rounded up.
+/// Transmission time of that many bytes on a link, rounded up.
 ///
 /// # Panics
 ///
-/// If the rate is zero, which no [`Scenario`] that was loaded has.
+/// If the rate is zero, which does not occur in a loaded [`Scenario`].
 pub fn serialisation_ns(bytes: u32, rate_bps: u64) -> u64 {
     (u64::from(bytes) * 8 * 1_000_000_000).div_ceil(rate_bps)
 }
@@ -59,7 +59,7 @@ fn is_bulk(connection: &Connection) -> bool {
     connection.traffic == Traffic::Bulk
 }
 
-/// `bulk` is how many connections that always have something to send cross each link.
+/// `bulk` is the number of connections with unlimited data across each link.
 fn path(scenario: &Scenario, connection: &Connection, route: &[usize], bulk: &[usize]) -> Path {
     let links = &scenario.links;
     let bottleneck = bottleneck(scenario, route);

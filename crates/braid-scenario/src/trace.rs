@@ -1,10 +1,9 @@
 //! Rate traces in the format of mahimahi's `mm-link` (Netravali et al., USENIX ATC 2015), read unchanged.
 //!
-//! Every line is a time in whole milliseconds, the times never going back. Each is an opportunity to deliver 1504 bytes:
-//! a packet of 1500 bytes and the 4 bytes that the TUN device puts before every packet. Several opportunities in one
-//! millisecond are several lines. What an opportunity leaves of a packet waits for the next, what a packet leaves of an
-//! opportunity goes to the next packet that waits then, and what nobody waits for is lost. After the last line the trace
-//! begins again, its last time being the new zero.
+//! Each line is a time in whole milliseconds, in ascending order: an opportunity to deliver 1504 bytes, a packet of
+//! 1500 bytes and the 4 bytes that the TUN device adds. Several opportunities in one millisecond are several lines. A
+//! packet may need several opportunities, and one opportunity may carry several packets. Unused opportunities are lost.
+//! After the last line the trace restarts at that time.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,32 +14,32 @@ use std::sync::Arc;
 use crate::error::{Problem, quote, suggest};
 use crate::{Source, embedded};
 
-/// No trace is longer than this many bytes; a device or a disk image given by mistake is.
+/// Maximum of a trace's bytes, in case a device or disk image is given by mistake.
 const LONGEST: u64 = 64 << 20;
 const MS: u64 = 1_000_000;
 
-/// When a link may deliver how much.
+/// Delivery opportunities of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// What the scenario calls it.
+    /// Its name in the scenario.
     pub name: String,
-    /// Milliseconds, never going back; not empty.
+    /// Milliseconds, ascending; not empty.
     times: Vec<u32>,
-    /// Milliseconds until it repeats, above zero; none of the times is later.
+    /// Milliseconds until it repeats, above zero; at least as late as all times.
     period: u32,
 }
 
 impl Trace {
-    /// Bytes that an opportunity delivers.
+    /// Bytes of an opportunity.
     pub const OPPORTUNITY: u32 = 1504;
-    /// Bytes that every packet needs beyond its own.
+    /// Bytes that a packet needs in addition to its own.
     pub const OVERHEAD: u32 = 4;
 
-    /// The trace in a text that messages call `name`.
+    /// Parses a trace; messages call it `name`.
     ///
     /// # Errors
     ///
-    /// If a line is anything but a number, times go back, or they never leave zero.
+    /// If a line is not a number, times descend, or all are zero.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
         let remedy = "a trace has a time in whole milliseconds on each line, as mahimahi's mm-link takes it";
         let mut times: Vec<u32> = Vec::with_capacity(text.len() / 6);
@@ -79,7 +78,7 @@ impl Trace {
         }
     }
 
-    /// The same trace begun at `start` milliseconds, which is below its period.
+    /// The same trace, started at `start` milliseconds, which is below its period.
     #[must_use]
     pub fn begun_at(&self, start: u32) -> Self {
         let first = self.times.partition_point(|&ms| ms < start);
@@ -94,29 +93,29 @@ impl Trace {
         self.times.len() as u64
     }
 
-    /// How long it is, nanoseconds.
+    /// Its length, nanoseconds.
     pub fn period_ns(&self) -> u64 {
         u64::from(self.period) * MS
     }
 
-    /// When the opportunity of that number comes, nanoseconds from the start of the run; the first has number 0.
+    /// Time of the opportunity with that number, nanoseconds from the start of the run; the first has number 0.
     pub fn time_ns(&self, number: u64) -> u64 {
         let n = self.opportunities();
         (number / n) * self.period_ns() + u64::from(self.times[(number % n) as usize]) * MS
     }
 
-    /// How many opportunities have come at that time, or before; also the number of the first one after it.
+    /// Number of opportunities at that time or before; also the number of the next one.
     pub fn until(&self, time_ns: u64) -> u64 {
         let (cycles, rest) = (time_ns / self.period_ns(), time_ns % self.period_ns());
         cycles * self.opportunities() + self.times.partition_point(|&ms| u64::from(ms) * MS <= rest) as u64
     }
 
-    /// The rate at which packets of 1500 bytes pass, bits per second on average; at least 1.
+    /// The mean rate for packets of 1500 bytes, bits per second; at least 1.
     pub fn mean_bps(&self) -> u64 {
         rate(self.opportunities(), self.period_ns())
     }
 
-    /// The same over its best second, or all of it if it is shorter.
+    /// The mean rate over its best second, or over all of it if it is shorter.
     pub fn peak_bps(&self) -> u64 {
         const SECOND: u32 = 1000;
         if self.period_ns() <= u64::from(SECOND) * MS {
@@ -139,21 +138,21 @@ fn rate(opportunities: u64, ns: u64) -> u64 {
     u64::try_from(bits * 1_000_000_000 / u128::from(ns)).unwrap_or(u64::MAX).max(1)
 }
 
-/// Traces that have been read, so that each is read once for all combinations of a scenario.
+/// Traces that have been read, so that each is read once per scenario.
 #[derive(Default)]
 pub(crate) struct Traces(BTreeMap<String, Result<Arc<Trace>, NotRead>>);
 
-/// Why there is no trace.
+/// Why a trace could not be read.
 #[derive(Clone)]
 pub(crate) enum NotRead {
-    /// Something is wrong in the trace itself.
+    /// An error within the trace.
     Inside(Problem),
-    /// There is nothing to read: the message and the remedy.
+    /// Nothing to read: message and remedy.
     Outside(String, Option<String>),
 }
 
 impl Traces {
-    /// The trace that comes with Braid under that name, or else the file at that path from where the scenario is.
+    /// The built-in trace of that name, or else the file at that path relative to the scenario.
     pub(crate) fn get(&mut self, source: &Source, name: &str) -> Result<Arc<Trace>, NotRead> {
         let read = || read(source, name).map(Arc::new);
         self.0.entry(name.to_owned()).or_insert_with(read).clone()
@@ -218,7 +217,7 @@ mod tests {
         Trace::parse("x.trace", text).unwrap_or_else(|problem| panic!("{problem}"))
     }
 
-    /// Worked out by hand after mahimahi's rule: when the last line is used, its time is added to all that follow.
+    /// Computed by hand by mahimahi's rule: after the last line its time is added to all following ones.
     #[test]
     fn a_trace_begins_again_at_its_last_time() {
         let trace = trace("0\n2\n2\n5\n");
@@ -240,7 +239,7 @@ mod tests {
 
     #[test]
     fn rates_are_those_of_full_packets() {
-        // One opportunity each millisecond is what mahimahi calls 12 Mbit/s.
+        // mahimahi calls one opportunity per millisecond 12 Mbit/s.
         let lines = |times: Vec<u32>| times.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         let even = lines((1..=3000).collect());
         assert_eq!((trace(&even).mean_bps(), trace(&even).peak_bps()), (12_000_000, 12_000_000));
@@ -257,7 +256,7 @@ mod tests {
                 let later = whole.begun_at(start);
                 assert_eq!((later.period_ns(), later.mean_bps()), (whole.period_ns(), whole.mean_bps()));
                 let shift = u64::from(start) * MS;
-                // What comes at the very beginning has come before.
+                // Opportunities at the very start have passed.
                 let gone = if start == 0 { 0 } else { whole.until(shift - 1) };
                 for ms in 0..4 * u64::from(period) {
                     let here = whole.until(shift + ms * MS) - gone;

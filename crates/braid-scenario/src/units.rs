@@ -1,4 +1,4 @@
-//! Quantities with their units, as text in a scenario: exact or an error.
+//! Quantities with units as text in a scenario; parsed exactly or refused.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,10 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::error::quote;
 
-/// Why a text is no such quantity, and what to write instead. `Display` gives the reason, and the remedy after a
-/// line break.
+/// Why a text is not such a quantity, and the remedy. `Display` prints the reason, and the remedy after a line break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// What was expected and what was found.
+    /// Expected and actual text.
     pub message: String,
     /// The remedy.
     pub hint: Option<String>,
@@ -51,7 +50,7 @@ pub enum Queue {
     Bytes(Size),
 }
 
-/// A length of a queue from which something happens: [`Packets`], a [`Size`], or the [`Duration`] that a packet waits.
+/// A threshold of a queue: [`Packets`], a [`Size`], or the [`Duration`] that a packet waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     /// Packets of any size, or bytes on the wire.
@@ -72,22 +71,22 @@ pub struct Chance(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Number(pub f64);
 
-/// A stretch of time from the start of the run, `"60s..90s"`, its end excluded and after its start.
+/// An interval from the start of the run, `"60s..90s"`, its end excluded and after its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// First instant inside.
+    /// First time inside.
     pub from: Duration,
-    /// First instant after.
+    /// First time after.
     pub to: Duration,
 }
 
-/// How a family of units is written, smallest unit first.
+/// Spelling of a family of units, smallest unit first.
 struct Units {
     /// `a rate such as "10mbit"`.
     expected: &'static str,
     /// Name and size of each unit.
     sizes: &'static [(&'static str, u64)],
-    /// What to write for a unit that is not one of them, if that can be guessed.
+    /// A suggestion for an unknown unit, if possible.
     remedy: fn(number: &str, unit: &str) -> Option<String>,
 }
 
@@ -205,7 +204,7 @@ impl Units {
         }
     }
 
-    /// In the largest unit that gives a whole number; minutes are seconds, as in the messages of other tools.
+    /// In the largest unit that gives a whole number; minutes as seconds, as in messages of other tools.
     fn write(&self, f: &mut fmt::Formatter<'_>, value: u64) -> fmt::Result {
         let exact = |(unit, scale): &&(&str, u64)| value > 0 && value % scale == 0 && *unit != "min";
         let (unit, scale) =
@@ -214,7 +213,7 @@ impl Units {
     }
 }
 
-/// The digits and decimal points at the beginning, and the rest.
+/// Leading digits and decimal points, and the rest.
 fn split(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()))
 }
@@ -229,7 +228,7 @@ fn decimal(number: &str) -> Option<(u128, u32)> {
     Some((digits, fraction.len() as u32))
 }
 
-/// A number as a user wrote it, quoted unless it is one.
+/// A number in the user's spelling, quoted unless it is one.
 fn bare(number: &str) -> String {
     if number.len() <= 30 { number.to_owned() } else { quote(number) }
 }
@@ -406,7 +405,7 @@ fn fraction(text: &str) -> Result<f64, Invalid> {
         )
     };
     let value = if let Some(percent) = text.strip_suffix('%') {
-        // Shifting the decimal point before converting keeps "0.1%" exactly the same number as 0.001.
+        // Shifting the decimal point before the conversion makes "0.1%" exactly equal to 0.001.
         let (digits, decimals) = decimal(percent).ok_or_else(invalid)?;
         format!("{digits}e-{}", decimals + 2).parse()
     } else {
@@ -512,15 +511,15 @@ impl fmt::Display for Number {
     }
 }
 
-/// What deserialisation needs beyond [`FromStr`].
+/// Deserialisation beyond [`FromStr`].
 pub trait Quantity: FromStr<Err = Invalid> {
     /// `a rate such as "10mbit"`.
     fn expected() -> &'static str;
 
-    /// From a TOML number, whose text is given too.
+    /// From a TOML number, with its text.
     ///
     /// # Errors
-    /// As [`FromStr`]; what needs a unit is never a number.
+    /// As [`FromStr`]; a quantity with a unit is never a number.
     fn from_number(_value: f64, text: &str) -> Result<Self, Invalid> {
         Self::from_str(text)
     }

@@ -1,14 +1,14 @@
-//! Links in words: rates, delays, queues and losses as people read them.
+//! Links as text: rates, delays, queues and losses for people.
 
 use crate::model::{Direction, Discipline, Link, Loss, QueueLimit};
 
-/// What is said of both directions of a link, once if it is the same.
+/// Text of both directions of a link, once if they are equal.
 pub fn both(link: &Link, show: &dyn Fn(&Direction) -> String) -> String {
     let (forward, reverse) = (show(&link.forward), show(&link.reverse));
     if forward == reverse { forward } else { format!("{forward} / {reverse}") }
 }
 
-/// Where a queue overflows.
+/// Capacity of a queue.
 pub fn limit(limit: QueueLimit) -> String {
     match limit {
         QueueLimit::Packets(n) => format!("{n} packets"),
@@ -16,7 +16,7 @@ pub fn limit(limit: QueueLimit) -> String {
     }
 }
 
-/// Where a queue overflows, and its discipline unless that is drop-tail.
+/// Capacity of a queue, and its discipline unless that is drop-tail.
 pub fn queue(direction: &Direction) -> String {
     let limit = limit(direction.queue);
     match direction.discipline {
@@ -38,7 +38,7 @@ pub fn loss(loss: &Loss) -> String {
     }
 }
 
-/// Bits per second with the unit that leaves fewest zeros.
+/// Bits per second in the most readable unit.
 pub fn rate(bps: f64) -> String {
     let (scaled, unit) = match bps {
         1e9.. => (bps / 1e9, "Gbit/s"),

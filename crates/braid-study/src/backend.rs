@@ -1,4 +1,4 @@
-//! What runs scenarios: the simulator, or a kernel of some kind.
+//! Backends execute scenarios: the simulator, or a kernel.
 
 #[cfg(unix)]
 use braid_algorithms::Algorithm;
@@ -10,45 +10,46 @@ use braid_scenario::model::Scenario;
 
 use crate::{Cancel, Error, Group};
 
-/// Runs scenarios. What only a backend knows stays in its crate; the rest, from planning to results, is the same for all.
+/// Executes scenarios. Backend-specific knowledge stays in its crate; planning, storage and results are common.
 pub trait Backend: Send + Sync {
-    /// As results call it: `sim`, `lab`, `host`.
+    /// Its name in results: `sim`, `lab`, `host`.
     fn name(&self) -> &'static str;
 
-    /// The scheduler of that name in normal form; with `None` the usual one.
+    /// The scheduler of that name in normal form; `None`: the default.
     ///
     /// # Errors
-    /// If there is none of that name here.
+    /// If it does not exist here.
     fn scheduler(&self, name: Option<&str>) -> Result<String, Error>;
 
-    /// Refuses what it cannot run, best by [`File::error`] where it stands in the file. Before anything runs.
+    /// Refuses scenarios that it cannot run, preferably by [`File::error`] with the place in the file. Called before
+    /// anything runs.
     ///
     /// # Errors
     /// If it cannot run this cell of the file.
     fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error>;
 
-    /// Changes what it runs otherwise than the file says; nothing, unless a backend has its own reasons.
+    /// Adapts a cell before it runs; does nothing by default.
     fn adapt(&self, cell: &mut Scenario) {
         let _ = cell;
     }
 
-    /// What the results of these runs depend on besides scenario, congestion control, scheduler and seed: the sources of a
-    /// simulator, or kernel and programs. Part of a [`Key`](crate::Key); need not be short. Asked once
-    /// [`Backend::prepare`] is done.
+    /// Further inputs of these runs' results besides scenario, congestion control, scheduler and seed: the sources of a
+    /// simulator, or kernel and programs. Part of a [`Key`](crate::Key); may be long. Called after
+    /// [`Backend::prepare`].
     ///
     /// # Errors
-    /// If it cannot be found out.
+    /// If it cannot be determined.
     fn identity(&self, group: &Group) -> Result<String, Error>;
 
-    /// The kernel and machine that it runs on, for people; `None` of the simulator.
+    /// Kernel and machine as text; `None` for the simulator.
     fn machine(&self) -> Option<String> {
         None
     }
 
-    /// Gets everything ready for these scenarios; nothing, if that is done. What takes long is told to `say`.
+    /// Prepares these scenarios, unless done already. `say` reports slow steps.
     ///
     /// # Errors
-    /// If something is missing, or it was cancelled.
+    /// If a requirement is missing, or it was cancelled.
     fn prepare(
         &self,
         scenarios: &[&Scenario],
@@ -59,16 +60,16 @@ pub trait Backend: Send + Sync {
         Ok(())
     }
 
-    /// How many runs at the same time are best; `None`: as many as there are processors.
+    /// Best number of parallel runs; `None`: the number of processors.
     fn jobs(&self) -> Option<usize> {
         None
     }
 
-    /// Whether a run is nothing but computation in this process. One with a user's algorithm then happens in a copy of it, which
-    /// may crash; else the algorithm runs elsewhere, as in a kernel.
+    /// Whether a run is only computation in this process. A run with a user's algorithm then happens in a forked
+    /// process, which may crash; else the algorithm runs elsewhere, as in a kernel.
     fn computes(&self) -> bool;
 
-    /// Does a run.
+    /// Executes a run.
     ///
     /// # Errors
     /// If the run fails, is cancelled, or shows that no run can succeed.
@@ -78,9 +79,9 @@ pub trait Backend: Send + Sync {
 /// One run of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// What is run.
+    /// The scenario.
     pub scenario: &'a Scenario,
-    /// The congestion control that the run is about.
+    /// The congestion control of the run.
     pub spec: &'a Spec,
     /// The MPTCP packet scheduler, in normal form.
     pub scheduler: &'a str,
@@ -91,7 +92,7 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// The algorithms that take part and were added while the program runs: code of a user.
+    /// User algorithms that take part.
     #[cfg(unix)]
     pub(crate) fn added(&self) -> Vec<&'static str> {
         let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
@@ -110,13 +111,13 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A run to be done.
+/// A requested run.
 pub struct Request<'a> {
-    /// Its place in the plan.
+    /// Its number in the plan.
     pub number: usize,
-    /// Which one.
+    /// The run.
     pub case: Case<'a>,
-    /// Whether [`Measurements`] are to hold samples.
+    /// Whether [`Measurements`] include samples.
     pub samples: bool,
     /// Ends the run early.
     pub cancel: &'a Cancel,
@@ -125,20 +126,20 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// To be called now and then: so much of the run's time is over.
+    /// Reports progress: this much of the run's time is over.
     pub fn progress(&self, time_ns: u64) {
         (self.tell)(time_ns);
     }
 }
 
-/// What came of a run that succeeded.
+/// Outcome of a successful run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// What was measured.
+    /// The measurements.
     pub measurements: Measurements,
-    /// Versions of a real kernel and its machine; `None` of the simulator.
+    /// Versions of a real kernel and its machine; `None` for the simulator.
     pub environment: Option<String>,
-    /// What makes the result doubtful; for people.
+    /// Warnings about the result, as text.
     pub doubts: Vec<String>,
 }
 

@@ -1,9 +1,9 @@
-//! Ending a study early.
+//! Cancels a study early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends a study from another thread, or from a signal handler. Clones are one and the same.
+/// Cancels a study from another thread or a signal handler. Clones are equivalent.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
@@ -13,7 +13,8 @@ impl Cancel {
         Self::default()
     }
 
-    /// Ends the study: no run begins any more, and those in progress are given up. Says whether that is new.
+    /// Cancels the study: no further run begins, and those in progress are abandoned. Returns whether it was not
+    /// cancelled before.
     pub fn cancel(&self) -> bool {
         !self.0.swap(true, Ordering::Relaxed)
     }

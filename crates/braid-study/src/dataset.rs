@@ -1,4 +1,4 @@
-//! Runs as Parquet files, partitioned by scenario and algorithm as other programs expect it:
+//! Runs as Parquet files, partitioned by scenario and algorithm in the usual layout:
 //! `flows/scenario=everyday%2Fshared/algorithm=lia/data.parquet`.
 
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use tempfile::NamedTempFile;
 use crate::Error;
 use crate::files::{part, publish};
 
-/// The file of each partition.
+/// The file name in each partition.
 pub(crate) const FILE: &str = "data.parquet";
-/// Runs go to a file in portions of this many.
+/// Runs per write.
 const PORTION: usize = 500;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A dataset on its way to the disk: its files get their names together, at the end.
+/// A dataset being written: all files are renamed at the end.
 pub struct Dataset {
     folder: PathBuf,
     parameters: Vec<(String, Kind)>,
@@ -36,7 +36,7 @@ struct Part {
     files: BTreeMap<&'static str, Open>,
 }
 
-/// A file that has no name yet.
+/// A temporary file.
 struct Open {
     file: NamedTempFile,
     writer: Writer<File>,
@@ -44,7 +44,7 @@ struct Open {
 }
 
 impl Dataset {
-    /// In a folder, with a column for each of these parameters (and whether they are numbers).
+    /// Creates a dataset in a folder, with a column for each of these parameters (and whether they are numbers).
     pub fn new(folder: &Path, parameters: &[(String, bool)]) -> Self {
         let kind = |is_number| if is_number { Kind::Real } else { Kind::Text };
         let parameters =
@@ -52,7 +52,7 @@ impl Dataset {
         Self { folder: folder.to_owned(), parameters, tables: BTreeMap::new(), parts: BTreeMap::new() }
     }
 
-    /// Adds a run; in the order of the plan, since equal sweeps are to give equal bytes.
+    /// Adds a run, in the order of the plan: equal sweeps must give equal bytes.
     ///
     /// # Errors
     /// If something cannot be written.
@@ -89,7 +89,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Writes the rest, and gives all files their names.
+    /// Writes the rest, and renames all files.
     ///
     /// # Errors
     /// If something cannot be written.
@@ -113,7 +113,7 @@ impl Open {
         let path = folder.join(FILE);
         let begin = || {
             fs::create_dir_all(folder)?;
-            // What a killed sweep has left.
+            // Left-overs of a killed sweep.
             for entry in fs::read_dir(folder)? {
                 fs::remove_file(entry?.path())?;
             }
@@ -126,7 +126,7 @@ impl Open {
     }
 }
 
-/// As programs that read such folders decode it.
+/// The encoding that readers of such folders expect.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     text.bytes()

@@ -1,39 +1,39 @@
-//! Why a study cannot be done.
+//! Errors of studies.
 
 use std::fmt;
 
-/// What kind of error it is: who can put it right, and how.
+/// Category of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Something asked for is wrong.
+    /// Wrong input.
     Input,
-    /// An algorithm or its parameters are not there.
+    /// An algorithm or its parameters do not exist.
     Algorithm,
-    /// Neither the study nor the scenario says which algorithms to run.
+    /// Neither the study nor the scenario names algorithms.
     NoAlgorithm,
     /// More runs than fit into memory.
     TooMany,
-    /// The machine lacks something, or something failed that every run needs.
+    /// A missing requirement, or a failure that affects every run.
     Failed,
     /// It was cancelled.
     Cancelled,
     /// A file or folder cannot be written.
     Writing(std::io::ErrorKind),
-    /// A folder holds something else; nothing was overwritten.
+    /// A folder has other content; nothing was overwritten.
     Taken,
     /// Another program writes to the same folder.
     Busy,
 }
 
-/// Why a study cannot be done, in a sentence, and a remedy if there is one.
+/// An error of a study, with a remedy if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What kind of error it is.
+    /// Its category.
     pub kind: Kind,
-    /// What is wrong.
+    /// The description.
     pub message: String,
-    /// How to put it right.
+    /// The remedy.
     pub hint: Option<String>,
 }
 
@@ -45,13 +45,13 @@ impl Error {
 
     /// A file or folder could not be written.
     pub fn writing(path: &std::path::Path, error: &std::io::Error) -> Self {
-        // Of a temporary file, whose name says nothing, only what is the matter.
+        // For a temporary file, whose name is meaningless, only the cause.
         let text = error.to_string();
         let text = text.split(" at path ").next().unwrap_or_default();
         Self::new(Kind::Writing(error.kind()), format!("cannot write {}: {text}", path.display()))
     }
 
-    /// The same with a remedy.
+    /// Adds a remedy.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }

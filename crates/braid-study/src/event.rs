@@ -1,45 +1,44 @@
-//! What a study tells while it runs.
+//! Events of a running study.
 
 use braid_results::Run;
 use braid_results::measure::Measurements;
 
-/// What happens in an [`Execution`](crate::Execution).
+/// An event of an [`Execution`](crate::Execution).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The backend does something that takes a while before the first run, such as fetching a kernel; for people.
+    /// A slow preparation of the backend, such as fetching a kernel, as text.
     Preparing(&'a str),
-    /// How far it is; several times a second.
+    /// Progress, several times a second.
     Progress {
-        /// Runs that are done.
+        /// Finished runs.
         done: usize,
-        /// Runs that there are.
+        /// All runs.
         total: usize,
-        /// How much of everything is done, 0 to 1, runs in progress included.
+        /// Share of the work, 0 to 1, including runs in progress.
         share: f64,
     },
-    /// A run is done. They come in the order of the plan.
+    /// A finished run, in the order of the plan.
     Finished(Box<Finished>),
 }
 
-/// A run and what came of it.
+/// A finished run.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// Its place in the plan.
+    /// Its number in the plan.
     pub number: usize,
-    /// What was asked for and what came of it; a failure is in its status.
+    /// The run and its result; its status has a failure.
     pub run: Run,
-    /// What was measured, samples among it if they were asked for; `None` if the run failed, or was done already and kept
-    /// without samples.
+    /// The measurements, with samples if requested; `None` if the run failed, or was stored without samples.
     pub measurements: Option<Measurements>,
-    /// Whether it was done already.
+    /// Whether it was stored before.
     pub reused: bool,
 }
 
-/// A run that was done before.
+/// A stored run.
 pub(crate) struct Kept {
     pub(crate) run: Run,
     pub(crate) measurements: Option<Measurements>,
-    /// Whether they hold samples.
+    /// Whether they include samples.
     pub(crate) sampled: bool,
 }

@@ -1,4 +1,4 @@
-//! Doing the runs of a plan.
+//! Executes the runs of a plan.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -22,13 +22,13 @@ use crate::{Cancel, Error, Event, Finished, Kind, Plan, Results, Stop};
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 impl Plan {
-    /// How it is to be run: everything in parallel, and nothing kept, unless it is said otherwise.
+    /// An execution with defaults: in parallel, without a store.
     pub fn execution(&self) -> Execution<'_> {
         Execution::new(self)
     }
 }
 
-/// How the runs of a [`Plan`] are to be done.
+/// Options for executing a [`Plan`].
 pub struct Execution<'a> {
     plan: &'a Plan,
     jobs: Option<NonZeroUsize>,
@@ -41,12 +41,12 @@ pub struct Execution<'a> {
     store: Option<Mutex<&'a mut Store>>,
 }
 
-/// What came of an execution.
+/// Result of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Runs that are done.
+    /// Finished runs.
     pub runs: usize,
-    /// How many of them were done already.
+    /// Number of them from the store.
     pub reused: usize,
 }
 
@@ -65,61 +65,60 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// So many runs at the same time; results do not depend on it. Else: one for each processor, or what the backend
-    /// finds best.
+    /// Number of parallel runs; results do not depend on it. Default: one per processor, or the backend's choice.
     #[must_use]
     pub fn jobs(self, jobs: NonZeroUsize) -> Self {
         Self { jobs: Some(jobs), ..self }
     }
 
-    /// Every run keeps samples: window, RTT, bytes and queues every 100 ms.
+    /// Stores samples of every run: window, RTT, bytes and queues every 100 ms.
     #[must_use]
     pub fn samples(self) -> Self {
         self.samples_of(|_| true)
     }
 
-    /// The runs with these numbers keep samples.
+    /// Stores samples of the runs with these numbers.
     #[must_use]
     pub fn samples_of(self, wanted: impl Fn(usize) -> bool + Sync + 'a) -> Self {
         Self { samples: Box::new(wanted), ..self }
     }
 
-    /// Keeps every run in a store as soon as it is done, and does none again that is there.
+    /// Stores every run as soon as it is done, and skips stored runs.
     #[cfg(feature = "store")]
     #[must_use]
     pub fn store(self, store: &'a mut Store) -> Self {
         Self { store: Some(Mutex::new(store)), ..self }
     }
 
-    /// The store keeps what was measured in every run, not only in those that keep samples.
+    /// Stores the measurements of every run, not only of those with samples.
     #[must_use]
     pub fn measurements(self) -> Self {
         Self { measurements: true, ..self }
     }
 
-    /// The runs with these numbers are done even if they are in the store, unless they have failed.
+    /// Repeats the runs with these numbers even if they are stored; failed ones stay.
     #[must_use]
     pub fn again(self, wanted: impl Fn(usize) -> bool + Sync + 'a) -> Self {
         Self { again: Box::new(wanted), ..self }
     }
 
-    /// A run with a user's algorithm fails when it makes no progress for this long; 30 s unless it is said otherwise.
+    /// A run with a user's algorithm fails after this time without progress; default 30 s.
     #[must_use]
     pub fn time_limit(self, time_limit: Duration) -> Self {
         Self { time_limit, ..self }
     }
 
-    /// Can be ended early by this.
+    /// Cancels the execution early.
     #[must_use]
     pub fn cancel(self, cancel: &Cancel) -> Self {
         Self { cancel: cancel.clone(), ..self }
     }
 
-    /// Gets the backend ready, does all runs, and tells `each` what happens, on the thread of the caller. A run that
-    /// fails says so in its status. Whoever breaks has seen enough: that is no error.
+    /// Prepares the backend, executes all runs, and reports events to `each` on the caller's thread. A failed run has a
+    /// status. A break of `each` ends the execution without an error.
     ///
     /// # Errors
-    /// If something fails that every run needs, or the study is cancelled.
+    /// If every run would fail, or the study is cancelled.
     pub fn run(&self, mut each: impl FnMut(Event) -> ControlFlow<()>) -> Result<Done, Error> {
         let plan = self.plan;
         let mut enough = false;
@@ -156,7 +155,7 @@ impl<'a> Execution<'a> {
         Ok(done)
     }
 
-    /// Does all runs and keeps their results in memory.
+    /// Executes all runs and collects their results in memory.
     ///
     /// # Errors
     /// As [`Execution::run`].
@@ -164,7 +163,7 @@ impl<'a> Execution<'a> {
         self.collect_with(|_| ())
     }
 
-    /// As [`Execution::collect`], telling `each` what happens.
+    /// As [`Execution::collect`], reporting events to `each`.
     ///
     /// # Errors
     /// As [`Execution::run`].
@@ -181,13 +180,13 @@ impl<'a> Execution<'a> {
         Ok(Results::new(self.plan, finished))
     }
 
-    /// Does only the runs with these numbers, one after the other; the backend has to be prepared.
+    /// Executes only the runs with these numbers, one after the other; the backend must be prepared.
     ///
     /// # Errors
-    /// If something fails that every run needs, or the study is cancelled.
+    /// If every run would fail, or the study is cancelled.
     ///
     /// # Panics
-    /// If there is no run with such a number.
+    /// If a number does not exist.
     pub fn only(&self, numbers: &[usize]) -> Result<Vec<Finished>, Error> {
         let share = AtomicU32::new(0);
         let mut worker = self.worker(&share);
@@ -252,7 +251,7 @@ impl Execution<'_> {
     }
 }
 
-/// Without.
+/// Without a store.
 #[cfg(not(feature = "store"))]
 #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with a store")]
 impl Execution<'_> {
@@ -269,13 +268,13 @@ impl Execution<'_> {
     }
 }
 
-/// Turns what the pool tells into events.
+/// Turns reports of the pool into events.
 struct Teller<'a, 'p, F> {
     execution: &'a Execution<'p>,
     each: F,
-    /// Of each worker, how much of its run is done, in millionths.
+    /// For each worker, the finished share of its run in millionths.
     shares: &'a [AtomicU32],
-    /// Runs that are done, whether or not those before them are.
+    /// Finished runs, in any order.
     finished: usize,
     done: Done,
     error: Option<Error>,

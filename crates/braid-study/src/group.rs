@@ -1,4 +1,4 @@
-//! Runs that belong together.
+//! Runs that differ only in their seed.
 
 use braid_algorithms::{Algorithm, Spec};
 use braid_scenario::model::Scenario;
@@ -6,13 +6,13 @@ use braid_scenario::model::Scenario;
 /// Runs that differ only in their seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
-    /// Place of its file in [`Plan::files`].
+    /// Index of its file in [`Plan::files`].
     pub file: usize,
-    /// Place of its scenario among the cells of the file.
+    /// Index of its scenario among the cells of the file.
     pub cell: usize,
-    /// What is run.
+    /// The scenario.
     pub scenario: &'a Scenario,
-    /// The congestion control that the runs are about.
+    /// The congestion control of the runs.
     pub spec: &'a Spec,
     /// The packet scheduler.
     pub scheduler: &'a str,

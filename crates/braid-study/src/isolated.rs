@@ -1,9 +1,8 @@
-//! A process for runs whose code may crash or never return, so that they take nothing else with them.
+//! A separate process for runs whose code may crash or never return.
 //!
-//! It is a copy of this one (`fork`), and so has everything that it can be asked for. It is asked for one run after the other by
-//! number, writes what came of each into a pipe, and is killed when nobody wants it any more. How far a run is stands in memory
-//! that both processes have, which costs nothing. Of all threads it has only its own, so it may only compute: no locks that
-//! others may hold.
+//! It is a fork of this process, so it has all inputs. It executes runs by number, writes each outcome into a pipe, and
+//! is killed when it is no longer needed. Progress is in shared memory, which costs nothing. A fork has only one
+//! thread, so it may only compute: no locks that other threads may hold.
 
 #![allow(unsafe_code, reason = "fork, waitpid and the like")]
 
@@ -20,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use crate::panics::caught;
 use crate::{Kind, Outcome, Request, Stop};
 
-/// Between two checks for cancellation.
+/// Interval of checks for cancellation.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What is asked for: the number of a run, and whether it keeps samples.
+/// A request: the number of a run, and whether to include samples.
 type Question = [u8; 9];
 
-/// What came of a run, as the process says it: behind the length of this in 8 bytes.
+/// Outcome of a run, preceded by its length in 8 bytes.
 #[derive(Deserialize, Serialize)]
 enum Answer {
     Done(braid_results::measure::Measurements, Vec<String>),
@@ -35,31 +34,32 @@ enum Answer {
     All(bool, String, Option<String>),
 }
 
-/// The process, seen from this one. It is gone when this is.
+/// The process, seen from its parent. It is killed on drop.
 pub(crate) struct Isolated {
     id: libc::pid_t,
-    /// How it ended, once that is known.
+    /// Its exit status, once known.
     status: Cell<Option<i32>>,
     questions: File,
     answers: File,
     reached: Reached,
-    /// Whether it has answered before.
+    /// Whether it has executed a run before.
     used: bool,
 }
 
 impl Isolated {
-    /// `work` does the run with a number, with samples or without, and tells how far it is. It ends with this thread at the latest.
+    /// `work` executes the run with a number, with samples or without, and reports progress. The process ends with this
+    /// thread at the latest.
     ///
     /// # Errors
-    /// If the system has no process for it.
+    /// If the system cannot create a process.
     pub(crate) fn new(work: impl Fn(usize, bool, &dyn Fn(u64)) -> Result<Outcome, Stop>) -> io::Result<Self> {
         let (asked, questions) = pipe()?;
         let (answers, told) = pipe()?;
         let reached = Reached::new()?;
-        // SAFETY: it has no memory.
+        // SAFETY: no memory is involved.
         let parent = unsafe { libc::getpid() };
-        // SAFETY: what the child does until it ends is below, in `child`: memory of its own, the pipes, and runs, which take no
-        // lock but the allocator's, which fork leaves in order.
+        // SAFETY: the child only runs `child` below: its own memory, the pipes, and runs, which take no lock but the
+        // allocator's, which fork keeps consistent.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
@@ -71,15 +71,15 @@ impl Isolated {
         }
     }
 
-    /// Whether it has done runs before: then these may be to blame for what becomes of others.
+    /// Whether it has executed runs before, which may be the cause of later failures.
     pub(crate) fn is_used(&self) -> bool {
         self.used
     }
 
-    /// Does a run. It may take `time_limit` without progress.
+    /// Executes a run. It may take `time_limit` without progress.
     ///
     /// # Errors
-    /// If there is no answer, and will be none to any other question: the process crashed, was given up, or was cancelled.
+    /// If it gives no answer, now or later: the process crashed, was given up, or was cancelled.
     pub(crate) fn run(
         &mut self,
         request: &Request,
@@ -97,8 +97,8 @@ impl Isolated {
         let mut time_ns = 0;
         let mut latest = Instant::now();
         loop {
-            // Asked for before the pipe: what was written before the end is there then. The pipe's end alone does not tell, as
-            // a copy that was made at the same time may have it open.
+            // Checked before the pipe, so that data written before the end is seen. End of file alone is no proof: a
+            // copy made at the same time may have the pipe open.
             let ended = self.has_ended();
             let ready = self.is_ready(if ended { Duration::ZERO } else { POLL });
             if request.cancel.is_cancelled() {
@@ -142,7 +142,7 @@ impl Isolated {
     fn is_ready(&self, wait: Duration) -> bool {
         let fd = self.answers.as_fd().as_raw_fd();
         let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one structure, which lives as long as the call.
+        // SAFETY: one structure that outlives the call.
         unsafe { libc::poll(&raw mut poll, 1, wait.as_millis() as i32) > 0 }
     }
 
@@ -151,11 +151,11 @@ impl Isolated {
         self.status.get().is_some()
     }
 
-    /// Waits for the end of the process, or only looks whether it has ended.
+    /// Waits for the end of the process, or only checks for it.
     fn wait(&self, options: i32) {
         let mut status = 0;
         while self.status.get().is_none() {
-            // SAFETY: the process is a child that has not been waited for, so the number is its own.
+            // SAFETY: a child that has not been waited for, so its id is valid.
             match unsafe { libc::waitpid(self.id, &raw mut status, options) } {
                 0 => return,
                 -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
@@ -164,7 +164,7 @@ impl Isolated {
         }
     }
 
-    /// The process has ended, or has closed its pipe, which nothing but its end does.
+    /// The process has ended, or has closed its pipe, which happens only at its end.
     fn crashed(&self, time_ns: u64) -> Stop {
         self.wait(0);
         let status = self.status.get().unwrap_or_default();
@@ -201,12 +201,12 @@ fn read(answer: &[u8]) -> Result<Outcome, Stop> {
 
 fn pipe() -> io::Result<(File, File)> {
     let mut ends = [0; 2];
-    // SAFETY: it fills in two descriptors, which belong to nobody else.
+    // SAFETY: fills in two new descriptors.
     unsafe {
         if libc::pipe(ends.as_mut_ptr()) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // Not for programs that other threads start.
+        // Not inherited by programs that other threads start.
         for end in ends {
             libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC);
         }
@@ -214,7 +214,7 @@ fn pipe() -> io::Result<(File, File)> {
     }
 }
 
-/// How far the run is, in nanoseconds: memory that both processes have.
+/// Progress of the run in nanoseconds, in shared memory.
 struct Reached(NonNull<AtomicU64>);
 
 // SAFETY: a counter that any thread may use.
@@ -222,7 +222,7 @@ unsafe impl Send for Reached {}
 
 impl Reached {
     fn new() -> io::Result<Self> {
-        // SAFETY: a new page of the kernel's choice, all zero, which is a valid counter.
+        // SAFETY: a new zeroed page at the kernel's choice, which is a valid counter.
         let page = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -240,19 +240,19 @@ impl Reached {
     }
 
     fn time_ns(&self) -> &AtomicU64 {
-        // SAFETY: it is there as long as this is.
+        // SAFETY: mapped as long as this value exists.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl Drop for Reached {
     fn drop(&mut self) {
-        // SAFETY: nobody in this process has it any more.
+        // SAFETY: no references remain in this process.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<AtomicU64>()) };
     }
 }
 
-/// The process, seen from inside: it answers until nobody asks any more.
+/// The child process: answers requests until the pipe is closed.
 fn child(
     parent: libc::pid_t,
     mut asked: File,
@@ -262,15 +262,15 @@ fn child(
 ) {
     // SAFETY: system calls without memory.
     unsafe {
-        // The terminal's Ctrl-C is for the other process, which ends this one.
+        // The terminal's Ctrl-C is for the parent, which kills this process.
         libc::setpgid(0, 0);
         #[cfg(target_os = "linux")]
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // It may have gone before that.
+        // The parent may have ended before that.
         if libc::getppid() != parent {
             return;
         }
-        // A crash of the run is no crash of the program, whose handlers would tell of one (Python's prints its stack).
+        // A crash of a run is not one of the program, whose handlers would report it (Python's prints its stack).
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
             libc::signal(signal, libc::SIG_DFL);
         }
@@ -294,7 +294,7 @@ fn child(
     }
 }
 
-/// Ends the process without what others have registered for its end.
+/// Ends the process without exit handlers.
 fn exit(code: i32) -> ! {
     // SAFETY: it does not return.
     unsafe { libc::_exit(code) }

@@ -1,4 +1,4 @@
-//! What tells runs apart.
+//! Keys of runs.
 
 use std::fmt::{self, Write as _};
 
@@ -7,30 +7,30 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Group;
 
-/// The identity of a run: hash of the resolved scenario, congestion control, scheduler, seed, and of what else its
-/// backend says that results depend on. Runs with the same key have the same results.
+/// Key of a run: hash of the resolved scenario, congestion control, scheduler, seed, and further inputs of its backend.
+/// Runs with equal keys have equal results.
 ///
-/// Name and title of a scenario do not count, nor do comments or the order in which values were set.
+/// Name and title of a scenario, comments and the order of settings do not count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "store", derive(serde::Deserialize, serde::Serialize))]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// What the runs of a group have in common.
+    /// The common part of a group's runs.
     pub(crate) fn new(group: &Group, backend: &str, identity: &str) -> Self {
         let Group { scenario, spec, scheduler, .. } = group;
-        // Of everything in it that can matter.
+        // Everything that can matter.
         let scenario = Scenario { name: String::new(), title: String::new(), ..(*scenario).clone() };
         let own = (spec.text(), scheduler, backend, identity, braid_results::SOURCE_HASH);
         Self(hash(&(scenario, own)))
     }
 
-    /// One of them.
+    /// The key of one run.
     pub(crate) fn with_seed(self, seed: u64) -> Self {
         Self(hash(&(self.0, seed)))
     }
 
-    /// Of something else.
+    /// The key of any value.
     #[cfg(feature = "store")]
     pub(crate) fn of(value: &impl fmt::Debug) -> Self {
         Self(hash(value))
@@ -49,9 +49,9 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Of all that a value says of itself.
+/// Hash of a value's debug output.
 fn hash(value: &impl fmt::Debug) -> [u8; 32] {
-    /// What is written goes into the hash at once: a scenario may hold long traces.
+    /// Hashed while it is written: a scenario may contain long traces.
     struct Hashing(Sha256);
 
     impl fmt::Write for Hashing {

@@ -1,8 +1,8 @@
-//! Experiments: what is to be run, checked before anything starts, run in parallel, and handed out as tables.
+//! Experiments: checked before anything starts, run in parallel, and returned as tables.
 //!
-//! A [`Study`] is scenarios × parameters × algorithms × schedulers × seeds on a [`Backend`], which is the simulator
-//! unless another is given. [`Study::check`] reads and checks everything and makes a [`Plan`] of it; [`Plan::execution`]
-//! says how it is to be run; its results come one by one and in a fixed order, or all together as [`Results`].
+//! A [`Study`] is scenarios × parameters × algorithms × schedulers × seeds on a [`Backend`], by default the simulator.
+//! [`Study::check`] reads and checks everything and returns a [`Plan`]; [`Plan::execution`] sets options; results come
+//! one by one in a fixed order, or all together as [`Results`].
 //!
 //! ```
 //! use braid_study::Study;
@@ -23,9 +23,9 @@
 //! # Ok::<(), braid_study::Error>(())
 //! ```
 //!
-//! There is no terminal in here: whoever calls gets [`Event`]s while it runs, and may [`Cancel`] it at any time. A run
-//! that fails, even by a panic, says why in its status, and the others go on. A [`Key`] tells whether two runs are the
-//! same; a `Store` is a folder that keeps runs by their keys, so that what was interrupted goes on where it was.
+//! No terminal is involved: the caller gets [`Event`]s while it runs, and may [`Cancel`] it at any time. A run that
+//! fails, even by a panic, has a status, and the others go on. A [`Key`] identifies a run; a `Store` is a folder of
+//! runs by key, with which an interrupted study continues.
 
 mod backend;
 mod cancel;

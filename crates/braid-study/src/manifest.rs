@@ -1,14 +1,14 @@
-//! Which runs a folder is about.
+//! The manifest of a store.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Key, Plan};
 
-/// Raised when a field changes or goes.
+/// Raised when a field changes or is removed.
 const SCHEMA_VERSION: u32 = 2;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Everything that determines the results of a folder; the same for equal runs.
+/// Everything that determines the results of a folder; equal for equal runs.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Manifest {
     schema_version: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
     schedulers: Vec<String>,
-    /// First and last.
+    /// First and last seed.
     seeds: [u64; 2],
     scenarios: Vec<Entry>,
 }
@@ -26,25 +26,25 @@ pub(crate) struct Manifest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 struct Entry {
     name: String,
-    /// Of what the file says once it is resolved, with what was set and its parameters; comments do not count.
+    /// Hash of the resolved file with settings and parameters; comments do not count.
     sha256: String,
     cc: Vec<String>,
-    /// Of the keys of its runs, which tell also what else they depend on.
+    /// Hash of the keys of its runs, which include further inputs.
     key: String,
 }
 
-/// Enough of a manifest to tell whether Braid wrote it, and which.
+/// Enough of a manifest to recognise Braid's, and its version.
 #[derive(Deserialize)]
 struct Head {
     schema_version: u32,
     braid_version: String,
 }
 
-/// What a manifest says that is there.
+/// An existing manifest.
 pub(crate) enum There {
-    /// Nothing of Braid.
+    /// Not Braid's.
     Foreign,
-    /// Another version of Braid wrote it.
+    /// Of another version of Braid.
     Other(String),
     Known(Manifest),
 }
@@ -75,12 +75,12 @@ impl Manifest {
         })
     }
 
-    /// As a file.
+    /// As the text of a file.
     pub(crate) fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("plain data with string keys") + "\n"
     }
 
-    /// From a file of some version of the program.
+    /// Parses a file of any version.
     pub(crate) fn parse(bytes: &[u8]) -> There {
         match (serde_json::from_slice(bytes), serde_json::from_slice::<Head>(bytes)) {
             (Ok(manifest), _) => There::Known(manifest),
@@ -93,7 +93,7 @@ impl Manifest {
         }
     }
 
-    /// How what is `there` differs, if it does; for people.
+    /// The difference to an existing manifest, if any, as text.
     pub(crate) fn difference(&self, there: &Self) -> Option<String> {
         let names = |manifest: &Self| -> Vec<String> {
             manifest.scenarios.iter().map(|entry| entry.name.clone()).collect()

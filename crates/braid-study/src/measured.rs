@@ -1,4 +1,4 @@
-//! What a complete sweep has measured, read from its dataset.
+//! Measurements of a complete sweep, read from its dataset.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use indexmap::IndexMap;
 use crate::dataset::FILE;
 use crate::{Error, Grid, Kind};
 
-/// Columns that say what a row is about; those of its values follow.
+/// Columns that identify a row; those of its values follow.
 const WHICH: [&str; 11] = [
     "run",
     "scenario",
@@ -29,12 +29,12 @@ const WHICH: [&str; 11] = [
     "private",
 ];
 
-/// What differs between runs but the seed: scenario, congestion control, parameters as JSON, scheduler.
+/// Common properties of runs that differ in their seed: scenario, congestion control, parameters as JSON, scheduler.
 type Setting = [String; 4];
 
 /// The runs of one setting.
 struct Seeds {
-    /// Number of the first.
+    /// Number of the first run.
     first: i64,
     values: BTreeMap<Figure, Vec<f64>>,
 }
@@ -93,13 +93,13 @@ fn files(table: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Takes the values of a file.
+/// Reads the values of a file.
 fn take(file: File, of_links: bool, all: &mut BTreeMap<Setting, Seeds>) -> io::Result<()> {
     let kinds = FIGURES.iter().enumerate().filter(|(_, kind)| (kind.of == Of::Link) == of_links);
     let kinds: Vec<usize> = kinds.map(|(number, _)| number).collect();
     let columns: Vec<&str> =
         WHICH.into_iter().chain(kinds.iter().map(|&kind| FIGURES[kind].column)).collect();
-    // Of a connection the row of its first subflow counts.
+    // For a connection the row of its first subflow counts.
     let mut latest = (None, String::new());
     read(file, &columns, |row| {
         let text = |place: usize| match &row[place] {
@@ -111,7 +111,7 @@ fn take(file: File, of_links: bool, all: &mut BTreeMap<Setting, Seeds>) -> io::R
         let seeds = all.entry(setting).or_insert_with(|| Seeds { first: run, values: BTreeMap::new() });
         seeds.first = seeds.first.min(run);
         let (connection, subflow, link) = (text(5), text(6), text(8));
-        // A private link carries one flow, which has a row of its own.
+        // A private link carries one flow, which has its own row.
         if text(9) == "reverse" || row[10] == Value::Bool(true) {
             return;
         }

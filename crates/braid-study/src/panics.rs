@@ -5,11 +5,11 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 thread_local! {
-    /// `Some` while [`caught`] is at work on this thread: the message of the last panic.
+    /// `Some` while [`caught`] is active on this thread: the message of the last panic.
     static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// The value, or the message and the place of the panic, which is not printed. Panics elsewhere are handled as before.
+/// The value, or the message and place of the panic, which is not printed. Panics elsewhere are handled as usual.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

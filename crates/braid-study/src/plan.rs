@@ -1,4 +1,4 @@
-//! A list of runs, all of which have been checked.
+//! A list of checked runs.
 
 use std::sync::OnceLock;
 
@@ -8,10 +8,10 @@ use braid_scenario::File;
 
 use crate::{Backend, Cancel, Case, Error, Group, Key, Kind, Seeds};
 
-/// More runs than this at once would not fit into memory.
+/// Maximum of runs that fit into memory.
 const MOST_RUNS: usize = 1_000_000;
 
-/// Everything that is to be run: by file, cell, congestion control, scheduler and seed, the last varying fastest.
+/// All runs: by file, cell, congestion control, scheduler and seed, the last varying fastest.
 pub struct Plan {
     files: Vec<Planned>,
     schedulers: Vec<String>,
@@ -23,10 +23,10 @@ pub struct Plan {
     len: usize,
 }
 
-/// A scenario file and the congestion controls to run it with.
+/// A scenario file and its congestion controls.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// What it says, with what was set.
+    /// The file, with settings applied.
     pub file: File,
     /// At least one.
     pub specs: Vec<Spec>,
@@ -69,10 +69,10 @@ impl Plan {
         Ok(Self { files, schedulers, seeds, backend, groups, keys: OnceLock::new(), len })
     }
 
-    /// Keeps only these groups.
+    /// Restricts the plan to these groups.
     ///
     /// # Panics
-    /// If none is left.
+    /// If no group is left.
     #[must_use]
     pub fn only(self, wanted: impl Fn(Group) -> bool) -> Self {
         let groups: Vec<Place> =
@@ -87,12 +87,12 @@ impl Plan {
         self.len
     }
 
-    /// The files, in the order asked for.
+    /// The files, in the requested order.
     pub fn files(&self) -> &[Planned] {
         &self.files
     }
 
-    /// The packet schedulers, in the order asked for.
+    /// The packet schedulers, in the requested order.
     pub fn schedulers(&self) -> &[String] {
         &self.schedulers
     }
@@ -102,7 +102,7 @@ impl Plan {
         self.seeds
     }
 
-    /// Runs that differ only in their seed follow each other, so many at a time.
+    /// Number of consecutive runs that differ only in their seed.
     pub fn seeds_of_each(&self) -> usize {
         self.len / self.groups.len()
     }
@@ -126,7 +126,7 @@ impl Plan {
     /// The run with this number.
     ///
     /// # Panics
-    /// If there is none.
+    /// If it does not exist.
     pub fn case(&self, number: usize) -> Case<'_> {
         let seeds = self.seeds_of_each();
         let Group { scenario, spec, scheduler, .. } = self.group(self.groups[number / seeds]);
@@ -134,27 +134,27 @@ impl Plan {
         Case { scenario, spec, scheduler, seed, backend: self.backend.name() }
     }
 
-    /// Gets the backend ready; nothing, if that is done.
+    /// Prepares the backend, unless done already.
     ///
     /// # Errors
-    /// If something is missing, or it was cancelled.
+    /// If a requirement is missing, or it was cancelled.
     pub fn prepare(&self, cancel: &Cancel, mut say: impl FnMut(&str)) -> Result<(), Error> {
         let scenarios: Vec<_> = self.groups().map(|group| group.scenario).collect();
         self.backend.prepare(&scenarios, cancel, &mut say)
     }
 
-    /// What tells a run from all others. The backend has to be prepared.
+    /// The key of a run. The backend must be prepared.
     ///
     /// # Errors
-    /// If the backend cannot find out what its results depend on.
+    /// If the backend cannot determine its inputs.
     ///
     /// # Panics
-    /// If there is no run with this number.
+    /// If the number does not exist.
     pub fn key(&self, number: usize) -> Result<Key, Error> {
         Ok(self.group_keys()?[number / self.seeds_of_each()].with_seed(self.case(number).seed))
     }
 
-    /// Of each group, what all its runs have in common.
+    /// For each group, the common part of its runs' keys.
     pub(crate) fn group_keys(&self) -> Result<&[Key], Error> {
         if self.keys.get().is_none() {
             let key =
@@ -165,12 +165,12 @@ impl Plan {
         Ok(self.keys.get().expect("they were set"))
     }
 
-    /// Where it is run.
+    /// The backend.
     pub fn backend(&self) -> &dyn Backend {
         &*self.backend
     }
 
-    /// A summary of each group, from all runs of the plan in its order, with what theory says.
+    /// A summary of each group from all runs of the plan in order, with theoretical values.
     pub fn summarize(&self, runs: &[Run]) -> Vec<Summary> {
         let of_groups = runs.chunks(self.seeds_of_each()).zip(self.groups());
         of_groups

@@ -1,4 +1,4 @@
-//! Independent pieces of work on several threads, their results in order.
+//! Executes independent work on several threads, with ordered results.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -9,24 +9,24 @@ use std::time::Duration;
 
 use crate::Cancel;
 
-/// Between two ticks.
+/// Interval of ticks.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What the caller's thread does meanwhile.
+/// Callbacks on the caller's thread.
 pub(crate) trait Caller<T> {
-    /// Gets a result as soon as it is there, in any order, with its number.
+    /// Called with a result as soon as it exists, in any order, with its number.
     fn ready(&mut self, number: usize, result: &T);
-    /// Gets the results one after the other in order.
+    /// Called with the results in order.
     fn each(&mut self, result: T) -> ControlFlow<()>;
-    /// Called ten times a second and after each result, with the number of results that are there.
+    /// Called ten times a second and after each result, with the number of results.
     fn tick(&mut self, done: usize) -> ControlFlow<()>;
 }
 
-/// Does `work(own, 0)`, ... `work(own, count - 1)` on `jobs` threads; `own` is what `begin` gives each for itself, on that thread,
-/// from its number.
+/// Calls `work(own, 0)`, ... `work(own, count - 1)` on `jobs` threads; `begin` creates `own` for each thread, from its
+/// number.
 ///
-/// Ends early once it is cancelled or the caller breaks: nothing new is begun, and what has begun is waited for. After a
-/// break the caller gets nothing more; after a cancellation it gets what continues the order without a gap.
+/// Ends early once it is cancelled or the caller breaks: no new work begins, and work in progress is awaited. After a
+/// break the caller gets no more results; after a cancellation it gets those that continue the order without a gap.
 pub(crate) fn in_order<W, T: Send>(
     count: usize,
     jobs: usize,
@@ -60,8 +60,8 @@ pub(crate) fn in_order<W, T: Send>(
         }
         drop(sender);
 
-        // Owned here: gone at the end of this closure, before the workers are waited for. Without a receiver no worker
-        // takes up anything new.
+        // Owned here: dropped at the end of this closure, before the workers are joined. Without a receiver no worker
+        // starts new work.
         let results = results;
         let mut early = BTreeMap::new();
         let mut delivered = 0;
@@ -87,7 +87,7 @@ pub(crate) fn in_order<W, T: Send>(
     });
 }
 
-/// Where there are neither threads nor clocks.
+/// For platforms without threads and clocks.
 fn one_by_one<W, T>(
     count: usize,
     cancel: &Cancel,
@@ -109,7 +109,7 @@ fn one_by_one<W, T>(
 mod tests {
     use super::*;
 
-    /// Has enough after so many results.
+    /// Breaks after this many results.
     struct Collector {
         results: Vec<usize>,
         enough: usize,

@@ -1,4 +1,4 @@
-//! All results of a study together.
+//! The collected results of a study.
 
 use braid_results::measure::Measurements;
 use braid_results::{Run, Summary};
@@ -27,7 +27,7 @@ impl Results {
         Self { runs, measurements, summary }
     }
 
-    /// Of runs that were done elsewhere, in the order that they have there.
+    /// From runs that were executed elsewhere, in the given order.
     pub fn of_runs(runs: Vec<Run>) -> Self {
         let summary = braid_results::summary::summarize(&runs);
         Self { measurements: vec![None; runs.len()], runs, summary }
@@ -38,18 +38,18 @@ impl Results {
         &self.runs
     }
 
-    /// What was measured in each of them; `None` of those that failed or were asked for without samples.
+    /// The measurements of each run; `None` if it failed or was run without samples.
     pub fn measurements(&self) -> &[Option<Measurements>] {
         &self.measurements
     }
 
-    /// Statistics over the runs that differ only in their seed, one for each group.
+    /// Statistics over runs that differ only in their seed, one per group.
     pub fn summary(&self) -> &[Summary] {
         &self.summary
     }
 }
 
-/// As Arrow record batches. `docs/results.md` explains every column; each field says its unit and meaning.
+/// As Arrow record batches. `docs/results.md` explains every column; each field has its unit and meaning.
 #[cfg(feature = "arrow")]
 impl Results {
     /// One row for each run.
@@ -72,22 +72,22 @@ impl Results {
         batch(&table::PERIODS, &table::periods(&self.runs))
     }
 
-    /// One row for each subflow with a detector of shared bottlenecks and stretch of time.
+    /// One row for each subflow with a shared-bottleneck detector and time interval.
     pub fn detections(&self) -> RecordBatch {
         batch(&table::DETECTIONS, &table::detections(&self.runs))
     }
 
-    /// One row for each subflow and 100 ms of the runs that keep samples.
+    /// One row for each subflow and 100 ms of runs with samples.
     pub fn samples(&self) -> RecordBatch {
         self.sampled(&table::SAMPLES, table::samples)
     }
 
-    /// One row for each shared link and 100 ms of the runs that keep samples.
+    /// One row for each shared link and 100 ms of runs with samples.
     pub fn queues(&self) -> RecordBatch {
         self.sampled(&table::QUEUES, table::queues)
     }
 
-    /// One row for each object, short flow, burst, response or write of the runs that keep samples.
+    /// One row for each object, short flow, burst, response or write of runs with samples.
     pub fn transfers(&self) -> RecordBatch {
         self.sampled(&table::TRANSFERS, table::transfers)
     }

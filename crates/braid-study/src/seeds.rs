@@ -1,4 +1,4 @@
-//! Which seeds a study repeats its runs with.
+//! Seeds of a study's repetitions.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// From `first` to `last`, both included; `None` if there is no such seed.
+    /// From `first` to `last`, both included; `None` if the range is empty.
     pub fn new(first: u64, last: u64) -> Option<Self> {
         (first <= last).then_some(Self { first, last })
     }
@@ -26,7 +26,7 @@ impl Seeds {
         self.last
     }
 
-    /// How many there are; `None` if more than fit into memory.
+    /// Number of seeds; `None` if more than fit into memory.
     pub(crate) fn count(self) -> Option<usize> {
         usize::try_from(self.last - self.first).ok()?.checked_add(1)
     }
@@ -39,7 +39,7 @@ impl Default for Seeds {
     }
 }
 
-/// A number of seeds: those from 1 on.
+/// A number of seeds: from 1 on.
 ///
 /// # Panics
 /// For 0.

@@ -1,7 +1,7 @@
-//! A folder that keeps runs, so that an interruption loses little.
+//! A folder of runs, so that an interruption loses little.
 //!
-//! Finished runs go to the disk together, a few times a second, as a file that is whole or not there, each under its
-//! [`Key`]. What is missing or cannot be read is run again, which gives the same.
+//! Finished runs are written together a few times a second, to files that are complete or absent, each run under its
+//! [`Key`]. Missing or unreadable runs are executed again, with the same results.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -21,47 +21,47 @@ use crate::{Error, Key, Kind, Plan};
 
 const MANIFEST: &str = "manifest.json";
 const RUNS: &str = "unfinished";
-/// This much work may be lost: often enough for people, rarely enough for the disk.
+/// Interval of writes: the amount of work that may be lost.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// A folder that can be written to and holds nothing of other runs. No other program writes to it meanwhile.
+/// A writable, locked folder without runs of other plans.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     index: HashMap<Key, Place>,
-    /// The file that the runs waiting will go to.
+    /// Number of the next file of runs.
     next: usize,
     waiting: Vec<(Key, Vec<u8>)>,
     since: Instant,
-    /// Everything is there already: what is run again is not kept.
+    /// Everything is stored already: repeated runs are not.
     complete: bool,
     _lock: Lock,
 }
 
-/// Where a run is.
+/// Location of a run.
 #[derive(Debug)]
 enum Place {
     Memory(Box<Run>),
-    /// The part of a file of runs.
+    /// A part of a file of runs.
     File(PathBuf, Range<usize>),
 }
 
-/// A run as it is kept.
+/// A stored run.
 #[derive(Deserialize, Serialize)]
 struct Record {
-    /// JSON: some of its types need a format that describes itself.
+    /// As JSON: some of its types need a self-describing format.
     run: String,
     measurements: Option<Measurements>,
-    /// Whether they hold samples.
+    /// Whether they include samples.
     sampled: bool,
 }
 
 impl Store {
-    /// Opens a folder for the runs of a plan whose backend is prepared, and creates it if need be. `results` are the names
-    /// of files that its user writes besides.
+    /// Opens a folder for the runs of a plan whose backend is prepared; creates it if necessary. `results` are the
+    /// names of further files that the caller writes.
     ///
     /// # Errors
-    /// If it cannot be written to, holds something else, or is in use. Nothing was changed then.
+    /// If it cannot be written to, has other content, or is in use. Nothing was changed then.
     pub fn open(path: &Path, plan: &Plan, results: &[String]) -> Result<Self, Error> {
         let writing = |error| Error::writing(path, &error);
         let manifest = Manifest::of(plan)?;
@@ -105,12 +105,12 @@ impl Store {
         &self.path
     }
 
-    /// A file of it.
+    /// The path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The content of a file of it, if it is there.
+    /// The content of a file in it, if it exists.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -126,7 +126,7 @@ impl Store {
         }
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes a file completely or not at all.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -135,18 +135,18 @@ impl Store {
         whole(&path, bytes).map_err(|error| Error::writing(&path, &error))
     }
 
-    /// That the folder holds something else.
+    /// The error that the folder has other content.
     pub fn taken(&self, holds: &str) -> Error {
         let message = format!("{} holds {holds}; nothing was overwritten", self.path.display());
         Error::new(Kind::Taken, message).hint("name another folder, or remove this one")
     }
 
-    /// Whether runs are kept here, other than in results.
+    /// Whether it has stored runs besides results.
     pub fn has_runs(&self) -> bool {
         self.file(RUNS).exists()
     }
 
-    /// The results are there already, and hold these runs of the plan, in its order: what is run again is not kept.
+    /// The results exist already and contain these runs of the plan, in its order: repeated runs are not stored.
     ///
     /// # Errors
     /// [`Plan::key`]
@@ -163,7 +163,7 @@ impl Store {
         self.complete
     }
 
-    /// The run with this key, if it is kept.
+    /// The run with this key, if it is stored.
     pub(crate) fn get(&self, key: &Key) -> Option<Kept> {
         match self.index.get(key)? {
             Place::Memory(run) => Some(Kept { run: (**run).clone(), measurements: None, sampled: false }),
@@ -179,13 +179,13 @@ impl Store {
         }
     }
 
-    /// Whether a run is kept.
+    /// Whether a run is stored.
     #[cfg(feature = "parquet")]
     pub(crate) fn has(&self, key: &Key) -> bool {
         self.index.contains_key(key)
     }
 
-    /// Keeps a run.
+    /// Stores a run.
     pub(crate) fn keep(
         &mut self,
         key: Key,
@@ -204,7 +204,7 @@ impl Store {
         if self.since.elapsed() >= EVERY { self.settle() } else { Ok(()) }
     }
 
-    /// All runs kept go to the disk.
+    /// Writes all stored runs to the disk.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -227,7 +227,7 @@ impl Store {
         Ok(())
     }
 
-    /// The results are on the disk: the runs by themselves are not needed any more.
+    /// Removes the stored runs, once the results are on the disk.
     ///
     /// # Errors
     /// If they cannot be removed.
@@ -260,7 +260,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes which runs a file holds, and where.
+    /// Records the runs of a file and their positions.
     fn index(&mut self, path: &Path, bytes: &[u8]) {
         let Ok(records) = postcard::from_bytes::<Vec<(Key, &[u8])>>(bytes) else { return };
         for (key, record) in records {
@@ -269,7 +269,7 @@ impl Store {
         }
     }
 
-    /// What programs that were killed have left behind.
+    /// Removes left-overs of killed programs.
     fn remove_parts(&self, results: &[String]) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -284,7 +284,7 @@ impl Store {
     }
 }
 
-/// Held as long as the program writes to a folder; the system lets go of it when the program ends, however it does.
+/// Held while the program writes to a folder; the system releases it when the program ends.
 #[cfg(unix)]
 type Lock = File;
 

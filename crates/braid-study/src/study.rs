@@ -1,4 +1,4 @@
-//! What a study asks for.
+//! Definition of a study.
 
 use braid_algorithms::Spec;
 use braid_scenario::{File, Source};
@@ -35,7 +35,7 @@ impl Origin {
 }
 
 impl Study {
-    /// Of scenarios by embedded name or path; one seed, in the simulator.
+    /// A study of scenarios by embedded name or path, with one seed, in the simulator.
     pub fn new<S: Into<String>>(scenarios: impl IntoIterator<Item = S>) -> Self {
         Self {
             scenarios: scenarios.into_iter().map(|name| Origin::Name(name.into())).collect(),
@@ -47,57 +47,57 @@ impl Study {
         }
     }
 
-    /// Adds a scenario whose text is there already.
+    /// Adds a scenario with a given text.
     #[must_use]
     pub fn source(mut self, source: Source) -> Self {
         self.scenarios.push(Origin::Source(source));
         self
     }
 
-    /// Adds a scenario that was read and checked, with congestion controls of its own; nothing is set in it.
+    /// Adds a loaded scenario with its congestion controls; settings do not apply to it.
     #[must_use]
     pub fn planned(mut self, planned: Planned) -> Self {
         self.scenarios.push(Origin::Planned(Box::new(planned)));
         self
     }
 
-    /// Changes a value of every scenario: `link.b1.rate=20mbit`. `parameters.bandwidth=12mbit,24mbit` gives a parameter
-    /// its values.
+    /// Changes a value of every scenario: `link.b1.rate=20mbit`. `parameters.bandwidth=12mbit,24mbit` sets the values
+    /// of a parameter.
     #[must_use]
     pub fn set(mut self, assignment: impl Into<String>) -> Self {
         self.set.push(assignment.into());
         self
     }
 
-    /// The congestion controls to compare, each `NAME[:key=value]...`; without any, those that the scenarios name.
+    /// The congestion controls to compare, each `NAME[:key=value]...`; by default those of the scenarios.
     #[must_use]
     pub fn algorithms<S: Into<String>>(mut self, specs: impl IntoIterator<Item = S>) -> Self {
         self.algorithms.extend(specs.into_iter().map(Into::into));
         self
     }
 
-    /// The packet schedulers of MPTCP connections to compare; without any, the backend's usual one.
+    /// The packet schedulers of MPTCP connections to compare; by default the backend's.
     #[must_use]
     pub fn schedulers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.schedulers.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Repeats every run with these seeds: `10` means 1 to 10, and there are ranges (`3..=7`).
+    /// Repeats every run with these seeds: `10` means 1 to 10; also ranges (`3..=7`).
     #[must_use]
     pub fn seeds(mut self, seeds: impl Into<Seeds>) -> Self {
         self.seeds = seeds.into();
         self
     }
 
-    /// Where to run.
+    /// Sets the backend.
     #[must_use]
     pub fn backend(mut self, backend: impl Backend + 'static) -> Self {
         self.backend = Box::new(backend);
         self
     }
 
-    /// Reads and checks everything that is asked for; what occurs twice counts once.
+    /// Reads and checks everything; duplicates count once.
     ///
     /// # Errors
     /// If anything is wrong, before anything runs.
@@ -135,16 +135,16 @@ impl Study {
     /// Checks, runs and collects: for studies whose results fit into memory.
     ///
     /// # Errors
-    /// If anything is wrong; a run that fails is no error, its status says why.
+    /// If anything is wrong; a failed run is no error and has a status.
     pub fn run(self) -> Result<Results, Error> {
         self.check()?.execution().collect()
     }
 }
 
-/// Reads and checks a scenario, the congestion controls that it names included.
+/// Reads and checks a scenario, including its congestion controls.
 ///
 /// # Errors
-/// If anything is wrong with it.
+/// If it is invalid.
 pub fn load(source: &Source, set: &[String]) -> Result<File, braid_scenario::Error> {
     let file = braid_scenario::load(source, set)?;
     for text in &file.cc {
@@ -177,7 +177,7 @@ fn schedulers(backend: &dyn Backend, names: &[String]) -> Result<Vec<String>, Er
     Ok(schedulers)
 }
 
-/// Parses specs and drops those that mean the same as one before.
+/// Parses specs, without duplicates.
 pub(crate) fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
     let mut specs: Vec<Spec> = Vec::new();
     for text in texts {
@@ -190,11 +190,11 @@ pub(crate) fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
     Ok(specs)
 }
 
-/// The congestion controls to run a file with: those asked for, or else those it names itself.
+/// The congestion controls of a file: the requested ones, or else its own.
 pub(crate) fn choose(file: &File, name: &str, asked: &[Spec]) -> Result<Vec<Spec>, Error> {
     let mut connections = file.cells.iter().flat_map(|cell| &cell.connections);
     if connections.all(|connection| connection.cc.is_some()) {
-        // Nothing is left to choose; the runs go by the name of the first connection's.
+        // All connections have fixed ones; the runs are named by the first connection's.
         let first = file.cells[0].connections[0].cc.clone();
         return specs(&first.into_iter().collect::<Vec<_>>());
     }

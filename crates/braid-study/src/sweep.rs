@@ -1,4 +1,4 @@
-//! A sweep on its way from a grid to a dataset: runs done here or elsewhere, in any order, interrupted or not.
+//! A sweep from grid to dataset: runs executed here or elsewhere, in any order, with interruptions.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,32 +7,32 @@ use braid_results::{OK, Run};
 
 use crate::{Dataset, Error, Event, Execution, Finished, Grid, Kind, Plan, Store};
 
-/// The runs of a [`Grid`] and the folder of their results. The bytes of the dataset depend on the grid only: not on where the
-/// runs were done, on how often that was interrupted, or on which came first.
+/// The runs of a [`Grid`] and the folder of their results. The bytes of the dataset depend on the grid only: not on
+/// machines, interruptions or order.
 pub struct Sweep {
     plan: Plan,
     parameters: Vec<(String, bool)>,
     store: Store,
 }
 
-/// What came of a sweep.
+/// Result of a sweep.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Swept {
-    /// For people.
+    /// Summary, as text.
     pub summary: String,
-    /// How many runs failed.
+    /// Number of failed runs.
     pub failed: usize,
-    /// The first of them.
+    /// The first failure.
     pub first: Option<String>,
 }
 
 impl Sweep {
-    /// The file that is there when a sweep is complete: what came of it.
+    /// File of a complete sweep, with its summary.
     pub const SUMMARY: &'static str = "sweep.txt";
     /// Folders of the dataset.
     pub const TABLES: [&'static str; 4] = ["runs", "flows", "links", "periods"];
 
-    /// Opens a folder for the runs of a grid; `plan` is that of its study, and its backend is prepared.
+    /// Opens a folder for the runs of a grid; `plan` is its study's, and its backend is prepared.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -43,12 +43,12 @@ impl Sweep {
         Ok(Self { plan, parameters: grid.parameters(), store })
     }
 
-    /// What it runs.
+    /// Its plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// What came of it, if it is complete already.
+    /// Its summary, if it is complete already.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -57,7 +57,7 @@ impl Sweep {
         Ok(summary.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// The numbers of the runs that are still to be done.
+    /// The numbers of runs still to be executed.
     ///
     /// # Errors
     /// [`Plan::key`]
@@ -71,7 +71,7 @@ impl Sweep {
         Ok(missing)
     }
 
-    /// Keeps a run that was done elsewhere, by the same build.
+    /// Stores a run executed elsewhere by the same build.
     ///
     /// # Errors
     /// If it is another run, or cannot be written.
@@ -88,7 +88,7 @@ impl Sweep {
         self.store.keep(self.plan.key(number)?, run, None, false)
     }
 
-    /// Everything kept goes to the disk.
+    /// Writes all stored runs to the disk.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -96,7 +96,7 @@ impl Sweep {
         self.store.settle()
     }
 
-    /// Does here what is still to be done, as `how` says, and writes the dataset. `each` may end it early.
+    /// Executes missing runs here with the options `how`, and writes the dataset. `each` may end it early.
     ///
     /// # Errors
     /// As [`Execution::run`], or if something cannot be written.

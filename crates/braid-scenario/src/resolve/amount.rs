@@ -1,4 +1,4 @@
-//! How much a scenario can carry at most: what bounds its length, and how large receive buffers are.
+//! Upper limits of a scenario's traffic, for its length and for receive buffers.
 
 use super::connection::LARGEST_WINDOW;
 use crate::error::Error;
@@ -6,10 +6,10 @@ use crate::expand::Cell;
 use crate::model::{Direction, Link, QueueLimit, Scenario, Subflow};
 use crate::topology::serialisation_ns;
 
-/// What Linux lets a receive buffer grow to when nobody tunes it.
+/// Linux's default maximum of a receive buffer.
 const USUAL_BUFFER: u64 = 6 << 20;
 
-/// What is payload of it: Linux reckons with 79 of 128 of its memory for packets of 1500 bytes (`tcp_scaling_ratio`).
+/// Its payload: Linux assumes 79/128 of the memory for packets of 1500 bytes (`tcp_scaling_ratio`).
 const AUTOTUNED: u64 = USUAL_BUFFER * 79 / 128;
 
 /// Backends count the packets of a subflow in 32 bits.
@@ -36,8 +36,7 @@ pub(super) fn check_length(scenario: &Scenario, cell: &Cell) -> Result<(), Error
     Ok(())
 }
 
-/// Gives every connection without a receive buffer one that does not limit it, whatever changes during the run; or the one that
-/// Linux lets it have.
+/// Sets missing receive buffers so that they never limit, or to Linux's maximum with autotuning.
 pub(super) fn default_buffers(scenario: &mut Scenario) {
     let Scenario { links, connections, .. } = scenario;
     for connection in connections.iter_mut().filter(|connection| connection.receive_buffer == 0) {
@@ -71,7 +70,7 @@ pub(super) fn default_buffers(scenario: &mut Scenario) {
     }
 }
 
-/// The most that a subflow ever carries, and the link that limits it on that route; the first of equals.
+/// The maximum rate of a subflow over time, and the link that limits it on that route; the first of equals.
 fn most_bps<'a>(links: &'a [Link], subflow: &Subflow) -> (u64, &'a Link) {
     let narrowest = |route: &[usize]| {
         let rates = route.iter().map(|&link| (highest_bps(&links[link].forward), &links[link]));
@@ -80,23 +79,23 @@ fn most_bps<'a>(links: &'a [Link], subflow: &Subflow) -> (u64, &'a Link) {
     forward_routes(subflow).map(narrowest).max_by_key(|(rate, _)| *rate).expect("there is a first route")
 }
 
-/// The highest rate that a direction ever has.
+/// The highest rate of a direction over time.
 fn highest_bps(direction: &Direction) -> u64 {
     let start = direction.trace.as_ref().map_or(direction.rate_bps, |trace| trace.peak_bps());
     direction.changes.iter().filter_map(|change| change.rate_bps).fold(start, u64::max)
 }
 
-/// The lowest rate that a direction ever has.
+/// The lowest rate of a direction over time.
 fn lowest_bps(direction: &Direction) -> u64 {
     direction.changes.iter().filter_map(|change| change.rate_bps).fold(direction.rate_bps, u64::min)
 }
 
-/// The longest delay that a direction ever has.
+/// The longest delay of a direction over time.
 fn longest_ns(direction: &Direction) -> u64 {
     direction.changes.iter().filter_map(|change| change.delay_ns).fold(direction.delay_ns, u64::max)
 }
 
-/// How long the longest full queue takes to empty at the lowest rate.
+/// Time to empty the longest full queue at the lowest rate.
 fn drain_ns(direction: &Direction, packet: u32) -> u64 {
     let rate_bps = lowest_bps(direction);
     let drain = |limit| match limit {
@@ -110,13 +109,13 @@ fn drain_ns(direction: &Direction, packet: u32) -> u64 {
     changed.chain([direction.queue]).map(drain).max().unwrap_or(0)
 }
 
-/// The routes that data of a subflow ever takes.
+/// All routes of a subflow's data over time.
 fn forward_routes(subflow: &Subflow) -> impl Iterator<Item = &[usize]> {
     let later = subflow.reroutes.iter().filter_map(|reroute| reroute.forward.as_deref());
     later.chain([subflow.route.as_slice()])
 }
 
-/// The routes that its acknowledgements ever take.
+/// All routes of its acknowledgements over time.
 fn reverse_routes(subflow: &Subflow) -> impl Iterator<Item = &[usize]> {
     let later = subflow.reroutes.iter().filter_map(|reroute| reroute.reverse.as_deref());
     later.chain([subflow.route.as_slice()])

@@ -1,4 +1,4 @@
-//! What changes about a link during the run.
+//! Changes of a link during the run.
 
 use super::queue::{ecn_threshold, queue_limit};
 use super::resolver::{LONGEST_DELAY, Resolver};
@@ -8,7 +8,7 @@ use crate::model::{Change, Direction};
 use crate::units::Duration;
 
 impl Resolver<'_> {
-    /// The changes of a direction, which is given as it is at the start.
+    /// The changes of a direction with these initial values.
     pub(super) fn changes(
         &mut self,
         place: &Path,
@@ -69,7 +69,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The changes of the way there, except of what the way back has a value of its own for.
+/// The changes of the forward direction, except of keys that the return direction sets.
 pub(super) fn changes_but(forward: &[Change], reverse: &format::Reverse) -> Vec<Change> {
     let own_rate = reverse.rate.is_some() || reverse.trace.is_some();
     let own_loss = reverse.loss.is_some() || reverse.drop_every.is_some();

@@ -1,4 +1,4 @@
-//! A connection: its packets, its times, and room for them in the queues it meets.
+//! A connection: its packets, times, and room in the queues on its routes.
 
 use super::resolver::{PACKET, Resolver};
 use super::route::Known;
@@ -35,7 +35,7 @@ impl Resolver<'_> {
                 20
             }
         };
-        // What TCP and its usual options take of a data packet and of an acknowledgement.
+        // Bytes of TCP and its usual options in a data packet and in an acknowledgement.
         let (kind, header, ack) = match given.kind {
             format::Kind::Tcp => (Kind::Tcp, 32, 32),
             format::Kind::Mptcp => (Kind::Mptcp, 60, 44),
@@ -118,7 +118,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Every queue in bytes that a full packet meets must have room for it, also if it is a jumbo packet.
+    /// Every queue in bytes on the routes must have room for a full packet, even a jumbo packet.
     fn room(&mut self, connection: &str, packet: u32, route: &[usize]) {
         if packet <= PACKET {
             return;

@@ -1,4 +1,4 @@
-//! What holds for a whole scenario: title, times, periods, congestion controls.
+//! Keys of a whole scenario: title, times, periods, congestion controls.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ impl Resolver<'_> {
                 "a warm-up of {} and a cool-down of {} leave nothing of {} to measure",
                 file.warmup, file.cooldown, file.duration
             );
-            // Blame what the user has just changed.
+            // Blames the key that the user has just changed.
             let place = ["warmup", "cooldown"]
                 .map(Path::from)
                 .into_iter()

@@ -1,4 +1,4 @@
-//! A link: both of its directions.
+//! A link with both directions.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::model::{Direction, Discipline, Loss};
 use crate::trace::{NotRead, Trace};
 use crate::units::{Duration, Queue, Rate, Threshold, Window};
 
-/// One direction as the file gives it.
+/// Keys of one direction in the file.
 struct Keys<'a> {
     rate_bps: u64,
     trace: Option<Arc<Trace>>,
@@ -88,7 +88,7 @@ impl Resolver<'_> {
         (forward, reverse)
     }
 
-    /// The rate, and the trace it is the mean of. A missing key is for the caller to complain about.
+    /// The rate, or a trace with its mean rate. The caller reports missing keys.
     fn rate(&mut self, place: &Path, rate: Option<Rate>, trace: Option<&str>) -> (u64, Option<Arc<Trace>>) {
         let Some(name) = trace else { return (rate.map_or(1, |rate| rate.0), None) };
         if rate.is_some() {
@@ -110,7 +110,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The trace from where it begins.
+    /// The trace from its start.
     fn begun(
         &mut self,
         place: &Path,

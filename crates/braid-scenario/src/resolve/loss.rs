@@ -1,4 +1,4 @@
-//! Packets that a link loses.
+//! Losses of a link.
 
 use super::resolver::Resolver;
 use crate::document::Path;

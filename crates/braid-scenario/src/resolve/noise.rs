@@ -1,11 +1,11 @@
-//! The random delays of `noise = "random"`, sized by the network.
+//! The random delays of `noise = "random"`, in proportion to the network.
 
 use crate::model::{Connection, Link, Scenario};
 use crate::topology::serialisation_ns;
 
-/// No packet is delayed by more; the time of a full packet at 2.4 Mbit/s.
+/// Upper limit of a packet's delay: the time of a full packet at 2.4 Mbit/s.
 const LONGEST_DELAY_NS: u64 = 5_000_000;
-/// Connections of one scenario start within this time.
+/// Upper limit of random starts.
 const LATEST_START_NS: u64 = 100_000_000;
 const FULL_PACKET: u32 = 1500;
 
@@ -19,7 +19,7 @@ pub(super) fn add(scenario: &mut Scenario) {
     let Scenario { duration_ns, links, connections, .. } = scenario;
     for link in bottlenecks {
         let forward = &mut links[link].forward;
-        // A link that reorders has a jitter, which is noise enough.
+        // A link that reorders has jitter, which is enough noise.
         if !forward.reordering {
             forward.noise_ns = serialisation_ns(FULL_PACKET, forward.rate_bps).min(LONGEST_DELAY_NS);
         }
@@ -31,7 +31,7 @@ pub(super) fn add(scenario: &mut Scenario) {
     }
 }
 
-/// Propagation on the route of the first subflow, there and back.
+/// Round-trip propagation delay of the first subflow's route.
 fn base_rtt_ns(links: &[Link], connection: &Connection) -> u64 {
     let route = connection.subflows[0].route.iter().map(|&link| &links[link]);
     route.map(|link| link.forward.delay_ns + link.reverse.delay_ns).sum()

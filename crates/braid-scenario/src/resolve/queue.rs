@@ -1,4 +1,4 @@
-//! Queues: their length, from where they mark, and what manages them.
+//! Queues: length, marking threshold and discipline.
 
 use super::resolver::{LONGEST_DELAY, PACKET, Resolver};
 use crate::document::Path;
@@ -110,7 +110,7 @@ impl Resolver<'_> {
         let probability = keys.probability.map_or(0.1, |chance| chance.0);
         let weight = keys.weight.map_or(0.002, |chance| chance.0);
         for (key, value) in [("probability", probability), ("weight", weight)] {
-            // In the simulator's fixed point, less is nothing.
+            // Smaller values are 0 in the simulator's fixed point.
             if value < 1e-9 {
                 self.fail(&place.key(key), format!("expected a number above 0, found {value}"), None);
             }

@@ -1,4 +1,4 @@
-//! What all checks share: the file, what was found wrong with it, and the links so far.
+//! Shared state of all checks: the file, its problems, and the links so far.
 
 use crate::Source;
 use crate::document::Path;
@@ -12,7 +12,7 @@ use crate::units::{Duration, Window};
 
 pub(super) const LONGEST_RUN: Duration = Duration(24 * 3600 * 1_000_000_000);
 pub(super) const LONGEST_DELAY: Duration = Duration(60 * 1_000_000_000);
-/// What an IPv4 packet on Ethernet may have.
+/// Maximum of an IPv4 packet on Ethernet.
 pub(super) const PACKET: u32 = 1500;
 
 pub(super) struct Resolver<'a> {
@@ -25,7 +25,7 @@ pub(super) struct Resolver<'a> {
     pub(super) links: Vec<Link>,
     /// Private copies, in the order of connections, subflows and hops. Their indices follow those of `links`.
     pub(super) private: Vec<Link>,
-    /// Of the private copies.
+    /// Number of parts of private copies.
     pub(super) parts: usize,
 }
 
@@ -53,7 +53,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Two keys that exclude each other; the one the user has just set is the culprit.
+    /// Two keys that exclude each other; blames the one that the user has just set.
     pub(super) fn both(&mut self, a: &Path, b: &Path) {
         let (culprit, other) = if self.cell.document.is_set(b) { (b, a) } else { (a, b) };
         let message = format!("excludes {other}, which is given too");
@@ -67,7 +67,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The time of a change, after the one before.
+    /// The time of a change, which must be after the previous one.
     pub(super) fn at(&mut self, place: &Path, at: Duration, before: Duration, start: &str) {
         if at == Duration(0) {
             self.fail(&place.key("at"), "expected a time after the start", Some(start.to_owned()));
@@ -78,7 +78,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Stretches of time that must follow each other.
+    /// Time intervals that must be ascending.
     pub(super) fn ordered(&mut self, place: &Path, windows: &[Window]) {
         for (i, pair) in windows.windows(2).enumerate() {
             if pair[1].from < pair[0].to {
@@ -96,7 +96,7 @@ impl Resolver<'_> {
         value
     }
 
-    /// The end of the run; a length of zero is another problem, and one is enough.
+    /// The end of the run; a length of zero is reported elsewhere.
     pub(super) fn end(&self) -> Duration {
         match self.file.duration {
             Duration(0) => LONGEST_RUN,

@@ -1,4 +1,4 @@
-//! The links that a subflow goes over, with its own copies of the private ones.
+//! The links of a subflow's route, with its copies of private ones.
 
 use indexmap::IndexMap;
 
@@ -29,7 +29,7 @@ impl Resolver<'_> {
         self.route_with(place, names, owner, known, &mut Vec::new())
     }
 
-    /// A route that uses the private copies `own`, each once, before it makes new ones and adds them.
+    /// A route that first uses the private copies `own`, each once, and then adds new ones.
     pub(super) fn route_with(
         &mut self,
         place: &Path,

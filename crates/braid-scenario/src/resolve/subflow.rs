@@ -1,4 +1,4 @@
-//! The subflows of a connection, and how their routes change.
+//! The subflows of a connection, and changes of their routes.
 
 use super::resolver::Resolver;
 use super::route::Known;
@@ -118,7 +118,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The later routes of a subflow whose first one is given.
+    /// The later routes of a subflow with this first route.
     fn reroutes(
         &mut self,
         place: &Path,
@@ -129,7 +129,7 @@ impl Resolver<'_> {
     ) -> Vec<Reroute> {
         let mut before = Duration(0);
         let mut reroutes = Vec::with_capacity(given.len());
-        // Every private link that the subflow has a copy of, in the order in which it came to them.
+        // The subflow's copies of private links, in order of creation.
         let mut own: Vec<usize> = first.iter().copied().filter(|&link| link >= self.links.len()).collect();
         for (i, change) in given.iter().enumerate() {
             let place = place.index(i);

@@ -1,4 +1,4 @@
-//! Checks `traffic`: which keys a pattern has, and their ranges.
+//! Checks `traffic`: the keys of each pattern, and their ranges.
 
 use std::path::{self, Component};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::units::{Duration, Number, Rate, Size};
 
 /// The largest object.
 const LARGEST: Size = Size(1_000_000_000_000);
-/// Linux' initial window: congestion control has no part in a request of at most this.
+/// Linux's initial window: a larger request would need congestion control.
 const REQUEST_PACKETS: u32 = 10;
 const USUAL_REQUEST: Size = Size(500);
 const USUAL_FLOWS: u32 = 100;
 const MOST_FLOWS: u32 = 10_000;
-/// More arrivals, pauses or writes than this are a mistake rather than a plan.
+/// Maximum of arrivals, pauses or writes; more are taken for a mistake.
 const MOST_EVENTS: u64 = 100_000_000;
 const STEEPEST: f64 = 10.0;
 const FLATTEST: f64 = 0.1;
 const WIDEST: f64 = 5.0;
 
-/// The key, whether it is given, and whose it is.
+/// A key, whether it is given, and its patterns.
 type Use<'a> = (&'a str, bool, &'a [Pattern]);
 
 impl Resolver<'_> {
@@ -118,7 +118,7 @@ impl Resolver<'_> {
         words.clone()
     }
 
-    /// Files by the names that the programs know them by.
+    /// Files by their names in the programs' folder.
     fn files(&mut self, place: &Path, names: &[String]) -> Vec<(String, path::PathBuf)> {
         let folder = path::Path::new(&self.source.name).parent().unwrap_or(path::Path::new(""));
         let files: Vec<_> = names.iter().map(|name| (name.clone(), folder.join(name))).collect();
@@ -315,7 +315,7 @@ impl Pattern {
     }
 }
 
-/// An amount that half of those drawn do not exceed, or about half.
+/// About the median of an amount.
 fn typical(spread: Spread) -> u64 {
     match spread {
         Spread::Fixed(amount) => amount,

@@ -1,4 +1,4 @@
-//! What the application of a connection of the scenario does, and what it has got.
+//! The application of a connection of the scenario, and its progress.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use braid_scenario::model::{Connection as Model, ConstantRate, Traffic};
 
 use crate::flow::Flow;
 
-/// Packets that an application with pauses has written beyond the windows, so that the network never waits for it.
+/// Packets that an application with pauses writes beyond the windows, so that the network never waits for it.
 const AHEAD: u64 = 16;
 
-/// Of one connection of the scenario.
+/// Application of one connection of the scenario.
 pub(crate) struct Application<'a> {
-    /// Which of the scenario's.
+    /// Its index in the scenario.
     pub(crate) number: usize,
     pub(crate) model: &'a Model,
     /// Its flows among those of the run: one, or as many short flows as there may be at a time.
@@ -23,15 +23,15 @@ pub(crate) struct Application<'a> {
     pub(crate) waiting: VecDeque<usize>,
     started: Option<u64>,
     ended: Option<u64>,
-    /// Transfers that end when the receiver has read so many bytes.
+    /// Transfers that end at this number of bytes read by the receiver.
     marks: VecDeque<(u64, usize)>,
-    /// An on-off application sends, since when, and how much was written by then.
+    /// On-off: whether it sends, since when, and bytes written before.
     sends: bool,
     since_ns: u64,
     written: u64,
-    /// Writes at a constant rate, since then.
+    /// Number of writes at a constant rate since then.
     writes: u64,
-    /// Of flows that are over and gone.
+    /// Bytes of finished flows.
     retired_bytes: u64,
     retired_packets: u64,
     retired: Vec<SubflowCounts>,
@@ -88,7 +88,7 @@ impl<'a> Application<'a> {
         self.transfers.len() - 1
     }
 
-    /// A transfer has arrived: the given one, or the first that has not.
+    /// A transfer has arrived: the given one, or the first incomplete one.
     pub(crate) fn arrived(&mut self, now_ns: u64, transfer: Option<usize>) {
         let first = || self.transfers.iter().position(|transfer| transfer.end_ns.is_none());
         if let Some(number) = transfer.or_else(first) {
@@ -96,7 +96,7 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// The receiver has read so many bytes.
+    /// The receiver's total of bytes read.
     pub(crate) fn has_read(&mut self, now_ns: u64, bytes: u64) {
         while let Some(&(end, transfer)) = self.marks.front()
             && end <= bytes
@@ -106,10 +106,10 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// The most bytes that it has written and the receiver has not read.
+    /// Maximum of bytes written and not yet read by the receiver.
     pub(crate) fn most_unread(&self, flow: &Flow) -> u64 {
         match self.model.traffic {
-            // What is written when it pauses is still sent.
+            // Data written before a pause is still sent.
             Traffic::OnOff { rate: None, .. } => {
                 flow.paths.window_bytes() + AHEAD * u64::from(self.model.mss)
             }
@@ -117,7 +117,7 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// An on-off application begins to send, or to pause: whether it sends now.
+    /// An on-off application begins to send or to pause; returns whether it sends.
     pub(crate) fn toggle(&mut self, now_ns: u64, flow: &mut Flow) -> bool {
         self.sends = !self.sends;
         if self.sends {
@@ -138,12 +138,12 @@ impl<'a> Application<'a> {
         (self.since_ns, self.writes) = (now_ns, 0);
     }
 
-    /// Which turn of an on-off application this is.
+    /// Number of the on-off application's present turn.
     pub(crate) fn turn(&self) -> usize {
         self.transfers.len()
     }
 
-    /// A write at a constant rate, if it is still the same turn: when the next is due.
+    /// Writes at a constant rate if the turn is still the same; returns the time of the next write.
     pub(crate) fn write(&mut self, now_ns: u64, turn: usize, flow: &mut Flow) -> Option<u64> {
         let (rate, is_steady) = match self.model.traffic {
             Traffic::Cbr(rate) => (rate, true),
@@ -160,7 +160,7 @@ impl<'a> Application<'a> {
         Some(self.since_ns + time_of(rate, self.writes))
     }
 
-    /// A flow is over and gives its place to another.
+    /// A flow ends and frees its slot.
     pub(crate) fn retire(&mut self, flow: &Flow, now_ns: u64) {
         self.retired_bytes += flow.streams.read;
         self.retired_packets += flow.paths.packets_delivered;
@@ -169,7 +169,7 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Everything counted so far.
+    /// Counters until now.
     pub(crate) fn totals<'f>(
         &self,
         flows: impl Iterator<Item = &'f Flow<'f>>,
@@ -191,13 +191,13 @@ impl<'a> Application<'a> {
         counts
     }
 
-    /// Datagrams that have reached the receiver in flows that are gone.
+    /// Datagrams received by finished flows.
     pub(crate) fn retired_packets(&self) -> u64 {
         self.retired_packets
     }
 }
 
-/// When so many writes have been made, nanoseconds since the first.
+/// Time of this number of writes, nanoseconds since the first.
 fn time_of(rate: ConstantRate, writes: u64) -> u64 {
     let bits = u128::from(writes) * u128::from(rate.write) * 8_000_000_000;
     (bits / u128::from(rate.rate_bps)) as u64

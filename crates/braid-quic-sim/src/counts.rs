@@ -1,8 +1,8 @@
-//! Differences of what is counted of the QUIC connections.
+//! Differences of QUIC connections' counters.
 
 use braid_results::measure::ConnectionCounts;
 
-/// What was counted between two looks at a connection.
+/// Counters between two snapshots of a connection.
 pub(crate) fn difference(mut end: ConnectionCounts, start: &ConnectionCounts) -> ConnectionCounts {
     end.active_ns -= start.active_ns;
     end.goodput_bytes -= start.goodput_bytes;

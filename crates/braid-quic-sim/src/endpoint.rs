@@ -1,4 +1,4 @@
-//! The two ends of a connection: configurations that make runs repeatable, and addresses.
+//! The two ends of a connection: configurations for repeatable runs, and addresses.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::qlog::ToFile;
 use crate::session::crypto;
 
 const SERVER_PORT: u16 = 4_433;
-/// Bytes that the sender may have written and not yet heard of.
+/// Maximum of bytes that the sender may have unacknowledged.
 const SEND_WINDOW: u64 = 16 << 20;
 
 /// Connection ids in a fixed order.
@@ -45,7 +45,7 @@ impl ConnectionIdGenerator for Ids {
     }
 }
 
-/// A clock that stands still: tokens do not expire within a run.
+/// A stopped clock: tokens do not expire within a run.
 struct Still;
 
 impl TimeSource for Still {
@@ -54,14 +54,14 @@ impl TimeSource for Still {
     }
 }
 
-/// What makes the controllers of a sender's paths.
+/// Factory of the controllers of a sender's paths.
 pub(crate) type Controllers = Arc<dyn ControllerFactory + Send + Sync>;
 
 /// One side of the connection.
 pub(crate) struct Side {
     endpoint: Endpoint,
     pub(crate) connection: Option<(ConnectionHandle, Connection)>,
-    /// The sender's datagrams go to the receiver.
+    /// Whether its datagrams go to the receiver: it is the sender.
     pub(crate) to_receiver: bool,
     /// The server's configuration, used once.
     accepts: Option<Arc<ServerConfig>>,
@@ -105,7 +105,7 @@ impl Side {
         self.connection.as_mut().map(|(_, connection)| connection)
     }
 
-    /// The client connects; `flow` tells its first id from those of others.
+    /// The client connects; `flow` distinguishes its first id from others.
     pub(crate) fn connect(&mut self, now: Instant, model: &Model, flow: u32) -> Result<(), ConnectError> {
         let mut config = ClientConfig::new(crypto());
         config.transport_config(Arc::new(transport(model)));
@@ -115,7 +115,7 @@ impl Side {
         Ok(())
     }
 
-    /// A datagram has arrived; why it ends the connection, if it does.
+    /// A datagram has arrived; returns why it ends the connection, if it does.
     pub(crate) fn receive(
         &mut self,
         now: Instant,
@@ -138,13 +138,13 @@ impl Side {
                 let accepted = self.endpoint.accept(incoming, now, &mut self.buffer, config);
                 self.connection = Some(accepted.map_err(|error| error.cause.to_string())?);
             }
-            // A stateless reset: the other side is gone, as the run is about to be.
+            // A stateless reset: the other side has ended, as the run soon will.
             Some(DatagramEvent::Response(_)) | None => {}
         }
         Ok(())
     }
 
-    /// Lets the connection and its endpoint tell each other of ids.
+    /// Exchanges events between the connection and its endpoint.
     pub(crate) fn exchange(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {
@@ -173,7 +173,7 @@ impl Side {
     }
 }
 
-/// Bytes of a full datagram, UDP and IP headers excluded: the IP packet is as large as one of the scenario's TCP.
+/// Bytes of a full datagram, without UDP and IP headers: the IP packet is as large as the scenario's TCP packets.
 pub(crate) fn datagram(model: &Model) -> u32 {
     (model.mss + model.data_header).saturating_sub(model.ip_header + 8)
 }
@@ -196,17 +196,17 @@ fn transport(model: &Model) -> TransportConfig {
     transport
 }
 
-/// On the network of a subflow.
+/// Address on the network of a subflow.
 pub(crate) fn client_ip(subflow: usize) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, subflow as u8, 1))
 }
 
-/// On the network of a subflow.
+/// Address on the network of a subflow.
 pub(crate) fn server_address(subflow: usize) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, subflow as u8, 2)), SERVER_PORT)
 }
 
-/// Whose network an address belongs to.
+/// The subflow of an address.
 pub(crate) fn subflow_of(address: IpAddr) -> Option<usize> {
     match address {
         IpAddr::V4(address) => Some(usize::from(address.octets()[2])),

@@ -1,4 +1,4 @@
-//! One QUIC connection: two ends, and the paths between them.
+//! One QUIC connection: two ends and the paths between them.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -17,12 +17,12 @@ use crate::paths::Paths;
 use crate::qlog::ToFile;
 use crate::streams::Streams;
 
-/// What has happened that applications wait for.
+/// Events that applications wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     /// The receiver is connected: further paths may be opened.
     Connected,
-    /// The sender is: it may write.
+    /// The sender is connected: it may write.
     MayWrite,
     /// The receiver has read a stream to its end.
     Finished,
@@ -30,32 +30,32 @@ pub(crate) enum News {
 
 /// One connection.
 pub(crate) struct Flow<'a> {
-    /// Which of the scenario's.
+    /// Index of its connection in the scenario.
     pub(crate) number: usize,
-    /// Which datagrams are its own.
+    /// Number of its datagrams.
     pub(crate) id: u32,
     model: &'a Model,
     client: Side,
     server: Side,
     /// By subflow: the client's port, which changes with the route.
     ports: Vec<u16>,
-    /// By subflow: whether datagrams get through.
+    /// By subflow: whether datagrams are forwarded.
     up: Vec<bool>,
-    /// By subflow: its present path, on the client.
+    /// By subflow: its present path at the client.
     path_ids: Vec<Option<PathId>>,
     pub(crate) paths: Paths,
     pub(crate) streams: Streams,
     established: bool,
     pub(crate) is_closed: bool,
-    /// Of a short flow: which of its application's transfers it is.
+    /// Short flow: its transfer in the application.
     pub(crate) transfer: Option<usize>,
     pub(crate) news: Vec<News>,
-    /// Why the stack gave the connection up.
+    /// Why the stack ended the connection.
     pub(crate) lost: Option<String>,
     buffer: Vec<u8>,
 }
 
-/// How a flow is made.
+/// Configuration of a flow.
 pub(crate) struct Setup<'a, 's> {
     pub(crate) number: usize,
     pub(crate) id: u32,
@@ -109,7 +109,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The client opens the path of a subflow. False if it has to be tried again.
+    /// The client opens the path of a subflow. False if it must be retried.
     pub(crate) fn join(&mut self, now: Instant, subflow: usize) -> bool {
         self.up[subflow] = true;
         if self.is_closed || self.path_ids[subflow].is_some() {
@@ -123,12 +123,12 @@ impl<'a> Flow<'a> {
         self.path_ids[subflow].is_some()
     }
 
-    /// The path of a subflow is removed; what is under way on it is lost.
+    /// Removes the path of a subflow; data in flight on it is lost.
     pub(crate) fn leave(&mut self, now: Instant, now_ns: u64, subflow: usize) {
         self.look(now_ns);
         self.paths.deactivate(subflow, now_ns);
         self.up[subflow] = false;
-        // The stack keeps its last path: its datagrams are lost until the subflow is there again.
+        // The stack keeps its last path, whose datagrams are lost until the subflow returns.
         if let (Some(id), Some(connection)) = (self.path_ids[subflow], self.client.connection())
             && connection.close_path(now, id, VarInt::from_u32(0)).is_ok()
         {
@@ -136,7 +136,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The route of a subflow changes, and with it the address that the server sees: the path migrates.
+    /// The route of a subflow changes, and with it the address seen by the server: the path migrates.
     pub(crate) fn rebind(&mut self, subflow: usize) {
         self.ports[subflow] = self.ports[subflow].wrapping_add(1).max(1_024);
     }
@@ -179,7 +179,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// When a timer is due.
+    /// Time of the next timer.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         [self.client.next_timeout(), self.server.next_timeout()].into_iter().flatten().min()
     }
@@ -189,8 +189,8 @@ impl<'a> Flow<'a> {
         self.server.handle_timeout(now);
     }
 
-    /// Everything that follows from what has happened: `send` gets the datagrams. The sender writes no more than `most` bytes
-    /// that the receiver has not read.
+    /// Handles all pending events; `send` gets the datagrams. The sender writes at most `most` bytes that the receiver
+    /// has not read.
     pub(crate) fn work(&mut self, now: Instant, now_ns: u64, most: u64, mut send: impl FnMut(Datagram)) {
         self.follow_events();
         if let Some(connection) = self.server.connection() {
@@ -221,7 +221,7 @@ impl<'a> Flow<'a> {
                 });
             }
         }
-        // Sending may need ids or give some back.
+        // Sending may need ids or return some.
         self.follow_events();
         self.look(now_ns);
     }
@@ -286,19 +286,20 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Whether a subflow's datagrams get through.
+    /// Whether a subflow's datagrams are forwarded.
     pub(crate) fn is_up(&self, subflow: usize) -> bool {
         self.up[subflow]
     }
 
-    /// The stack's own CUBIC in place of the coupling: tells what is the stack's doing. Before the connection is opened.
+    /// Uses the stack's own CUBIC instead of the coupling, to isolate the stack's behaviour. Before the connection is
+    /// opened.
     #[cfg(test)]
     pub(crate) fn use_the_stacks_own_controller(&mut self) {
         let cubic = Arc::new(noq_proto::congestion::CubicConfig::default());
         self.server = Side::server(self.model, 1, cubic, None);
     }
 
-    /// How far the sender's validation of addresses is.
+    /// State of the sender's address validation.
     #[cfg(test)]
     pub(crate) fn validation(&mut self) -> Validation {
         let connection = self.server.connection().expect("the first packets get through");
@@ -307,7 +308,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Of a sender: whether its handshake is not over, challenges sent, datagrams received.
+/// For a sender: whether its handshake is incomplete, challenges sent, datagrams received.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Validation {

@@ -1,8 +1,8 @@
-//! `--backend quic`: the real multipath QUIC stack, `noq-proto`, over the simulator's links in virtual time.
+//! `--backend quic`: the multipath QUIC stack `noq-proto` over the simulator's links in virtual time.
 //!
-//! MPTCP connections of a scenario become multipath QUIC connections with Braid's congestion control; plain TCP connections are
-//! the simulator's own, as ever. A connection's receiver is the QUIC client, which opens the paths; its sender is the
-//! server. What differs from the simulator's MPTCP is in `docs/quic.md`.
+//! MPTCP connections of a scenario become multipath QUIC connections with Braid's congestion control; plain TCP
+//! connections stay the simulator's. A connection's receiver is the QUIC client, which opens the paths; its sender is
+//! the server. `docs/quic.md` lists the differences from the simulator's MPTCP.
 
 mod application;
 mod counts;
@@ -24,13 +24,13 @@ use crate::endpoint::datagram;
 
 /// The scheduler of the stack: data goes to the open path with the lowest id that has room.
 const SCHEDULER: &str = "lowest";
-/// Smallest datagram that QUIC sends (RFC 9000 sect. 14).
+/// Smallest datagram of QUIC (RFC 9000 sect. 14).
 const LEAST_DATAGRAM: u32 = 1_200;
 
 /// Multipath QUIC over simulated links.
 #[derive(Clone, Debug, Default)]
 pub struct Quic {
-    /// Each connection's events go to a file in this folder, as qlog of its sender.
+    /// Folder of the qlog files, one for each connection's sender.
     pub qlog: Option<PathBuf>,
 }
 
@@ -94,7 +94,7 @@ impl Backend for Quic {
     }
 }
 
-/// The stack and its version, as it was built.
+/// The stack and its version in this build.
 pub fn stack() -> String {
     let lock = include_str!("../../../Cargo.lock");
     let version = lock.split("name = \"noq-proto\"\nversion = \"").nth(1);

@@ -1,4 +1,4 @@
-//! What is known and counted of a connection's paths, by the scenario's subflows.
+//! State and counters of a connection's paths, by the scenario's subflows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use noq_proto::{Connection, PathId, PathStatus};
 
 use crate::endpoint::subflow_of;
 
-/// One path's latest state, and which subflow of the scenario it is.
+/// One path's latest state, and its subflow in the scenario.
 struct Counted {
     subflow: usize,
     state: PathState,
-    /// The latest time by which its window is in `cwnd_integral`.
+    /// Time up to which its window is in `cwnd_integral`.
     since_ns: u64,
     cwnd_integral: u128,
     /// It exists.
@@ -22,7 +22,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Its part of the subflow's counts; the window up to now.
+    /// Its part of the subflow's counters, including the window until now.
     fn counts(&self, now_ns: u64) -> SubflowCounts {
         let state = &self.state;
         let since = if self.open { u128::from(now_ns - self.since_ns) } else { 0 };
@@ -45,7 +45,7 @@ pub(crate) struct Paths {
     pub(crate) coupling: Arc<Coupling>,
     /// By the coupling's id.
     counted: BTreeMap<u32, Counted>,
-    /// Those of the stack that are in `counted`; empty: to be looked for.
+    /// Paths of the stack in `counted`; empty: to be refreshed.
     known: Vec<PathId>,
     /// By subflow.
     subflows: Vec<SubflowCounts>,
@@ -67,29 +67,29 @@ impl Paths {
         }
     }
 
-    /// A datagram of the sender's.
+    /// The sender sent a datagram.
     pub(crate) fn sent(&mut self, subflow: usize) {
         self.subflows[subflow].packets_sent += 1;
     }
 
-    /// A datagram for the receiver.
+    /// The receiver got a datagram.
     pub(crate) fn received(&mut self, subflow: usize, ip_bytes: u64) {
         self.subflows[subflow].received_bytes += ip_bytes;
         self.packets_delivered += 1;
     }
 
-    /// There are others than before, or fewer.
+    /// The set of paths has changed.
     pub(crate) fn have_changed(&mut self) {
         self.known.clear();
     }
 
-    /// Bytes in the windows of all of them.
+    /// Sum of all windows, bytes.
     pub(crate) fn window_bytes(&self) -> u64 {
         let open = self.counted.values().filter(|counted| counted.open);
         open.map(|counted| u64::from(counted.state.cwnd) * u64::from(counted.state.mss)).sum()
     }
 
-    /// Brings what is known of them up to date.
+    /// Updates the paths' states.
     pub(crate) fn look(&mut self, connection: &mut Connection, model: &Model, now_ns: u64) {
         if self.known.is_empty() {
             self.known = connection.paths();
@@ -113,7 +113,7 @@ impl Paths {
         }
     }
 
-    /// Counts a path of the stack from now on.
+    /// Adds a path of the stack.
     fn count(&mut self, connection: &mut Connection, model: &Model, id: PathId, now_ns: u64) {
         let Some(state) = connection.congestion_state(id) else { return };
         let Ok(controller) = state.clone_box().into_any().downcast::<PathController>() else { return };
@@ -132,14 +132,14 @@ impl Paths {
         }
     }
 
-    /// A subflow is no longer there.
+    /// A subflow has been removed.
     pub(crate) fn deactivate(&mut self, subflow: usize, now_ns: u64) {
         if let Some(since) = self.active_since[subflow].take() {
             self.subflows[subflow].active_ns += now_ns - since;
         }
     }
 
-    /// Everything counted so far, by subflow.
+    /// Counters until now, by subflow.
     pub(crate) fn totals(&self, now_ns: u64) -> Vec<SubflowCounts> {
         let mut subflows = self.subflows.clone();
         for (counts, since) in subflows.iter_mut().zip(&self.active_since) {

@@ -1,6 +1,6 @@
-//! Each connection's events as qlog, in the version that viewers read: 0.3. The stack writes a newer draft
-//! (draft-ietf-quic-qlog-main-schema-13), whose header qvis refuses and whose events have other names; their data have the
-//! same form.
+//! Each connection's events as qlog 0.3, which viewers read. The stack writes a newer draft
+//! (draft-ietf-quic-qlog-main-schema-13), whose header qvis refuses and whose events have other names; their data have
+//! the same form.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -25,7 +25,7 @@ impl QlogFactory for ToFile {
         _initial: ConnectionId,
         _now: Instant,
     ) -> Option<QlogConfig> {
-        // A file that cannot be written was refused before the run began.
+        // The file was checked before the run began.
         let file = File::create(&self.path).ok()?;
         let mut config = QlogConfig::new(Box::new(Older { inner: BufWriter::new(file), record: Vec::new() }));
         config.title(Some(self.title.clone())).start_time(self.start);
@@ -33,14 +33,14 @@ impl QlogFactory for ToFile {
     }
 }
 
-/// Header fields of the newer draft, and what version 0.3 has in their place. Times are from the start of the run.
+/// Header fields of the newer draft, and their replacements in version 0.3. Times are from the start of the run.
 const HEADER: [(&str, &str, &str); 3] = [
     ("\"file_schema\":\"", "\"", "\"qlog_version\":\"0.3\""),
     ("\"serialization_format\":\"", "\"", "\"qlog_format\":\"JSON-SEQ\""),
     ("\"reference_time\":{", "}", "\"time_format\":\"relative\",\"reference_time\":0"),
 ];
 
-/// Events that are not of the category `transport`, or have another name, in version 0.3.
+/// Events that have another category than `transport` or another name in version 0.3.
 const EVENTS: [(&str, &str); 16] = [
     ("server_listening", "connectivity:server_listening"),
     ("connection_started", "connectivity:connection_started"),
@@ -60,10 +60,10 @@ const EVENTS: [(&str, &str); 16] = [
     ("marked_for_retransmit", "recovery:marked_for_retransmit"),
 ];
 
-/// Puts records of the newer draft into version 0.3.
+/// Converts records of the newer draft to version 0.3.
 struct Older<W> {
     inner: W,
-    /// What came of the present record.
+    /// Converted part of the present record.
     record: Vec<u8>,
 }
 
@@ -80,7 +80,7 @@ impl<W: Write> Older<W> {
 impl<W: Write> Write for Older<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.record.extend_from_slice(bytes);
-        // Within a record there is none.
+        // A record contains no newline.
         if bytes.ends_with(b"\n") {
             self.finish()?;
         }

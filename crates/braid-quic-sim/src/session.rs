@@ -1,8 +1,8 @@
-//! A handshake and packet protection of the usual sizes without any secrets: for the simulator only.
+//! A handshake and packet protection of realistic sizes without secrets: for the simulator only.
 //!
-//! Nothing of it is visible outside this crate, which has no sockets. Messages have about the length that they have with TLS 1.3,
-//! one certificate and an elliptic curve; a packet grows by the 16 bytes of a tag, which holds what a real one depends on: which
-//! keys, which path, which packet.
+//! Private to this crate, which has no sockets. Messages have about the length of TLS 1.3's with one certificate and an
+//! elliptic curve. A packet grows by a tag of 16 bytes, which depends on the same inputs as a real one: keys, path,
+//! packet.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const SERVER_HELLO: usize = 90;
 const CERTIFICATE: usize = 900;
 const FINISHED: usize = 36;
 
-/// Which keys: those of the Initial and Handshake packets, then one more for each key update.
+/// Number of the keys: Initial and Handshake packets, then one for each key update.
 const INITIAL: u32 = 0;
 const HANDSHAKE: u32 = 1;
 const ONE_RTT: u32 = 2;
@@ -94,18 +94,18 @@ fn keys(which: u32) -> Keys {
     Keys { header: KeyPair { local: Box::new(Header), remote: Box::new(Header) }, packet: packet_keys(which) }
 }
 
-/// How far a side is.
+/// Handshake step of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// The client has not begun, or the server waits for it.
     Begin,
-    /// Client: waits for the server's hello. Server: has to send it.
+    /// Client: waits for the server's hello. Server: must send it.
     Hello,
     /// Client: has the hello and no keys yet.
     Keys,
-    /// Client: waits for the certificate. Server: has to send it.
+    /// Client: waits for the certificate. Server: must send it.
     Certificate,
-    /// Client: has to send its last message. Server: waits for that.
+    /// Client: must send its last message. Server: waits for it.
     Finish,
     Done,
 }
@@ -136,7 +136,7 @@ impl Plain {
         buffer.resize(buffer.len() + length - 4 - params.len(), 0);
     }
 
-    /// The parameters of the next message, if it is there as a whole.
+    /// The parameters of the next message, if it is complete.
     fn read(&mut self) -> Option<Vec<u8>> {
         let number = |at: usize| {
             let bytes = self.received.get(at..at + 2)?;
@@ -249,7 +249,7 @@ impl Session for Plain {
     }
 }
 
-/// Makes the sessions of both sides, and the keys of an endpoint.
+/// Creates the sessions of both sides, and the keys of an endpoint.
 pub(crate) struct Crypto;
 
 impl ClientConfig for Crypto {
@@ -279,7 +279,7 @@ impl ServerConfig for Crypto {
 
 impl HmacKey for Crypto {
     fn sign(&self, data: &[u8], signature: &mut [u8]) {
-        // FNV-1a, continued for each byte that is wanted: different data, different signature.
+        // FNV-1a, continued for each requested byte: different data, different signature.
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let mut hash = data.iter().copied().fold(0xcbf2_9ce4_8422_2325, step);
         for (n, byte) in signature.iter_mut().enumerate() {
@@ -311,7 +311,7 @@ impl HandshakeTokenKey for Crypto {
     }
 }
 
-/// For configurations, which share it.
+/// Shared by configurations.
 pub(crate) fn crypto() -> Arc<Crypto> {
     Arc::new(Crypto)
 }

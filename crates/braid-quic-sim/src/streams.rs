@@ -1,21 +1,21 @@
-//! What the applications of both ends write and read.
+//! Writes and reads of both ends' applications.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use noq_proto::{Connection, Dir, ReadError, StreamId, WriteError};
 
-/// What applications write, over and over.
+/// Repeated payload of applications.
 static PAYLOAD: [u8; 1 << 16] = [0; 1 << 16];
-/// As many bytes as the network takes.
+/// Unlimited data.
 pub(crate) const ENDLESS: u64 = u64::MAX;
 
 /// A stream that the sender writes.
 struct Writing {
     id: StreamId,
-    /// Bytes still to be written; [`ENDLESS`]
+    /// Bytes still to be written; or [`ENDLESS`].
     left: u64,
-    /// The stream ends when they are.
+    /// Whether the stream ends after them.
     ends: bool,
 }
 
@@ -23,47 +23,47 @@ struct Writing {
 #[derive(Default)]
 pub(crate) struct Streams {
     writes: Vec<Writing>,
-    /// Bytes that the sender's stack has taken.
+    /// Bytes accepted by the sender's stack.
     written: u64,
-    /// Bytes that the receiver has read.
+    /// Bytes read by the receiver.
     pub(crate) read: u64,
     /// Sizes of responses in the order of their requests.
     responses: VecDeque<u64>,
-    /// Streams that the receiver reads.
+    /// Streams to be read by the receiver.
     reads: Vec<StreamId>,
-    /// Requests that the sender reads.
+    /// Requests to be read by the sender.
     requests: Vec<StreamId>,
 }
 
 impl Streams {
-    /// The sender opens a stream of so many bytes; it ends with them, or goes on with what is added.
+    /// The sender opens a stream with these bytes; it ends after them, or continues with added ones.
     pub(crate) fn open(&mut self, connection: &mut Connection, bytes: u64, ends: bool) {
         if let Some(id) = connection.streams().open(Dir::Uni) {
             self.writes.push(Writing { id, left: bytes, ends });
         }
     }
 
-    /// So many bytes more on the sender's stream.
+    /// Adds bytes to the sender's stream.
     pub(crate) fn add(&mut self, bytes: u64) {
         for writing in &mut self.writes {
             writing.left = writing.left.saturating_add(bytes);
         }
     }
 
-    /// The sender writes no more than the stack has taken, if it wrote endlessly.
+    /// The sender stops an endless write at the accepted bytes.
     pub(crate) fn pause(&mut self) {
         for writing in self.writes.iter_mut().filter(|writing| writing.left == ENDLESS) {
             writing.left = 0;
         }
     }
 
-    /// Bytes that the sender's application has written, those included that wait for the stack.
+    /// Bytes written by the sender's application, including those that wait for the stack.
     pub(crate) fn total(&self) -> u64 {
         let waiting = self.writes.iter().map(|writing| writing.left).filter(|&left| left != ENDLESS);
         self.written + waiting.sum::<u64>()
     }
 
-    /// As much as there is to be written and the stack takes, but no more than `most` bytes that are not read.
+    /// Writes as much as available and accepted, with at most `most` unread bytes.
     pub(crate) fn write(&mut self, connection: &mut Connection, most: u64) {
         let Self { writes, written, read, .. } = self;
         writes.retain_mut(|Writing { id, left, ends }| {
@@ -91,7 +91,7 @@ impl Streams {
         });
     }
 
-    /// The receiver makes a request of so many bytes, for so many.
+    /// The receiver sends a request of `request` bytes for a response of `response` bytes.
     pub(crate) fn request(&mut self, connection: &mut Connection, request: u32, response: u64) {
         let Some(id) = connection.streams().open(Dir::Bi) else { return };
         let mut stream = connection.send_stream(id);
@@ -102,21 +102,21 @@ impl Streams {
         self.reads.push(id);
     }
 
-    /// The receiver's end of streams that the sender has opened.
+    /// The receiver accepts streams opened by the sender.
     pub(crate) fn accept_reads(&mut self, connection: &mut Connection, dir: Dir) -> Vec<StreamId> {
         let new = accept(connection, dir);
         self.reads.extend(&new);
         new
     }
 
-    /// The sender's end of streams that the receiver has opened.
+    /// The sender accepts streams opened by the receiver.
     pub(crate) fn accept_requests(&mut self, connection: &mut Connection, dir: Dir) -> Vec<StreamId> {
         let new = accept(connection, dir);
         self.requests.extend(&new);
         new
     }
 
-    /// The receiver reads what is there of a stream; whether that was its end.
+    /// The receiver reads available data of a stream; returns whether it has ended.
     pub(crate) fn read(&mut self, connection: &mut Connection, id: StreamId) -> bool {
         let Some(place) = self.reads.iter().position(|read| *read == id) else { return false };
         let (bytes, is_over) = drain(connection, id);
@@ -127,7 +127,7 @@ impl Streams {
         is_over
     }
 
-    /// The sender reads what is there of a request, and responds when it is complete.
+    /// The sender reads available data of a request, and responds when it is complete.
     pub(crate) fn answer(&mut self, connection: &mut Connection, id: StreamId) {
         let Some(place) = self.requests.iter().position(|request| *request == id) else { return };
         if drain(connection, id).1 {
@@ -143,7 +143,7 @@ fn accept(connection: &mut Connection, dir: Dir) -> Vec<StreamId> {
     std::iter::from_fn(|| connection.streams().accept(dir)).collect()
 }
 
-/// Reads and forgets what is there: how many bytes, and whether that was all.
+/// Reads and discards available data; returns the bytes, and whether the stream has ended.
 fn drain(connection: &mut Connection, id: StreamId) -> (u64, bool) {
     let mut bytes = 0;
     let mut stream = connection.recv_stream(id);

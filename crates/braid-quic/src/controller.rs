@@ -1,4 +1,4 @@
-//! What the stack holds of a path.
+//! The stack's handle of a path's congestion control.
 
 use std::any::Any;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::published::Published;
 
 /// The controller of one path, made by a [`Coupling`](crate::Coupling).
 ///
-/// Its copies stand for the same path. What `Connection::congestion_state` returns is such a copy:
+/// Clones refer to the same path. `Connection::congestion_state` returns such a clone:
 ///
 /// ```
 /// # use braid_quic::PathController;
@@ -28,7 +28,7 @@ use crate::published::Published;
 /// # }
 /// ```
 ///
-/// Do not keep copies for longer than the path: it is in the sums of the others until the last is gone.
+/// Do not keep clones for longer than the path: it counts for its siblings until the last is dropped.
 pub struct PathController {
     shared: Arc<Shared>,
     published: Arc<Published>,
@@ -36,14 +36,14 @@ pub struct PathController {
     id: u32,
     initial_window: u64,
     wants_rate: bool,
-    /// What came of the present ACK frame so far.
+    /// Packets acknowledged by the present ACK frame so far.
     batch: Acknowledged,
-    /// When the first and the last of its packets were sent, if it has any.
+    /// Sending times of its first and last packet, if any.
     sent: (Instant, Instant),
-    /// When the present or latest episode began: packets sent by then belong to it.
+    /// Start of the present or latest episode: packets sent by then belong to it.
     episode: Option<Instant>,
     last_sent: Option<Instant>,
-    /// When the window was last full.
+    /// Time at which the window was last full.
     full: Option<Instant>,
 }
 
@@ -68,7 +68,7 @@ impl PathController {
     #[inline]
     pub(crate) fn acked(&mut self, sent: Instant, bytes: u64, number: u64) {
         let batch = &mut self.batch;
-        // Mostly they come in order.
+        // Usually they come in order.
         if batch.packets == 0 {
             self.sent = (sent, sent);
         } else if sent >= self.sent.1 {
@@ -98,12 +98,13 @@ impl PathController {
         self.id
     }
 
-    /// What is known of the path.
+    /// State of the path.
     pub fn state(&self) -> PathState {
         self.shared.lock().state(self.id).unwrap_or_default()
     }
 
-    /// Whether the path is used only when no other can be. Tell the stack as well: `Path::set_status`.
+    /// Sets whether the path is a backup, used only if no other can be. Set it in the stack as well:
+    /// `Path::set_status`.
     pub fn set_backup(&self, backup: bool) {
         if let Some(subflow) = self.shared.lock().subflow(&self.published) {
             subflow.flags &= !subflow_flags::BACKUP;

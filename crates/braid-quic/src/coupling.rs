@@ -12,12 +12,12 @@ use crate::controller::PathController;
 use crate::group::Shared;
 use crate::path::PathState;
 
-/// Congestion windows begin with this many packets (RFC 9002 sect. 7.2).
+/// Initial window in packets (RFC 9002 sect. 7.2).
 const INITIAL_WINDOW: u32 = 10;
 
-/// The congestion control of one connection: makes the controllers of its paths, which know of each other.
+/// The congestion control of one connection: creates the coupled controllers of its paths.
 ///
-/// Paths that were made by the same coupling are coupled: give each connection one of its own.
+/// All paths of one coupling are coupled: create one coupling per connection.
 pub struct Coupling {
     spec: Spec,
     initial_window: u32,
@@ -31,7 +31,7 @@ impl Coupling {
         Arc::new(Self::with_initial(spec, INITIAL_WINDOW, None))
     }
 
-    /// As [`Coupling::new`], with another initial window, in packets, and perhaps a slow-start threshold, too.
+    /// As [`Coupling::new`], with another initial window in packets and an optional slow-start threshold.
     pub fn with_initial(spec: &Spec, window: u32, ssthresh: Option<u32>) -> Self {
         Self {
             spec: spec.clone(),
@@ -41,29 +41,29 @@ impl Coupling {
         }
     }
 
-    /// Whether anything still holds the state of the paths.
+    /// Whether the state of the paths is still referenced.
     #[cfg(test)]
     pub(crate) fn downgrade(&self) -> std::sync::Weak<Shared> {
         Arc::downgrade(&self.shared)
     }
 
-    /// The first path as algorithms saw it at the latest event.
+    /// The first path in the view of the latest event.
     #[cfg(test)]
     pub(crate) fn first(&self) -> Subflow {
         self.shared.lock().first()
     }
 
-    /// What the paths do, by name and parameters.
+    /// The algorithm and its parameters.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// The paths there are, in the order in which they were opened.
+    /// The present paths, in order of opening.
     pub fn paths(&self) -> Vec<PathState> {
         self.shared.lock().states()
     }
 
-    /// As [`Coupling::paths`] of one path: by [`PathState::id`].
+    /// One of [`Coupling::paths`], by [`PathState::id`].
     pub fn path(&self, id: u32) -> Option<PathState> {
         self.shared.lock().state(id)
     }
@@ -88,7 +88,7 @@ impl ControllerFactory for Coupling {
         let (shared, opened) = if let Some(opened) = self.shared.open(&self.spec, now, subflow) {
             (Arc::clone(&self.shared), opened)
         } else {
-            // More paths than a view has room for: this one is alone.
+            // The view has no room for this path: it is alone.
             let alone = Arc::new(Shared::new());
             let opened = alone.open(&self.spec, now, subflow).expect("the first path has room");
             (alone, opened)

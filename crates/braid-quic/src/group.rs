@@ -1,4 +1,4 @@
-//! What the controllers of a connection share: its paths, and the view of them that algorithms get.
+//! State shared by the controllers of a connection: its paths, and the algorithms' view of them.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,23 +11,23 @@ use crate::clock::Clock;
 use crate::path::{Path, PathState};
 use crate::published::Published;
 
-/// What the controllers of a connection share.
+/// State shared by the controllers of a connection.
 pub(crate) struct Shared(Mutex<Group>);
 
-/// The paths that are there, closed up: `view.subflow[i]` belongs to `paths[i]`.
+/// The present paths, without gaps: `view.subflow[i]` belongs to `paths[i]`.
 pub(crate) struct Group {
     /// Begins with the first path.
     clock: Option<Clock>,
-    /// The latest time seen: it never goes back.
+    /// The latest time seen: time never goes back.
     now_us: u64,
     view: View,
     paths: Vec<Path>,
-    /// Whether algorithms read of siblings what changes without an event.
+    /// Whether algorithms read values of siblings that change without an event.
     reads_flights: bool,
     last_id: u32,
 }
 
-/// What a controller needs of its path that it may use without the lock.
+/// Parts of a path that a controller may use without the lock.
 pub(crate) struct Opened {
     pub(crate) id: u32,
     pub(crate) clock: Clock,
@@ -36,7 +36,7 @@ pub(crate) struct Opened {
 
 impl Shared {
     pub(crate) fn new() -> Self {
-        // Nothing else knows the view: any number identifies the connection.
+        // The view is private: any number identifies the connection.
         let view = View { connection: 1, ..View::default() };
         Self(Mutex::new(Group {
             clock: None,
@@ -49,11 +49,11 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Group> {
-        // Nothing in here panics; and a window that is a little old is better than none.
+        // Nothing in here panics; and a slightly old window is better than none.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A path more, unless there are as many as a view has room for.
+    /// Adds a path, unless the view is full.
     pub(crate) fn open(&self, spec: &Spec, now: Instant, subflow: Subflow) -> Option<Opened> {
         let mut group = self.lock();
         let index = group.paths.len();
@@ -73,7 +73,7 @@ impl Shared {
 }
 
 impl Group {
-    /// That time, or the latest seen if it is later.
+    /// `now_us`, or the latest time seen if that is later.
     pub(crate) fn time(&mut self, now_us: u64) -> u64 {
         self.now_us = self.now_us.max(now_us);
         self.now_us
@@ -100,7 +100,7 @@ impl Group {
         Some(work(self.paths.get_mut(index as usize)?, &mut self.view))
     }
 
-    /// As [`Group::on`], for what is an event of the algorithm.
+    /// As [`Group::on`], for an event of the algorithm.
     pub(crate) fn event<T>(
         &mut self,
         published: &Published,
@@ -115,7 +115,7 @@ impl Group {
         self.on(published, work)
     }
 
-    /// What siblings see of a path.
+    /// Siblings' view of a path.
     pub(crate) fn subflow(&mut self, published: &Published) -> Option<&mut Subflow> {
         self.view.subflow.get_mut(published.index.load(Relaxed) as usize)
     }
@@ -125,18 +125,18 @@ impl Group {
         self.view.subflow[0]
     }
 
-    /// What is known of each path, in the order in which they were opened.
+    /// State of each path, in order of opening.
     pub(crate) fn states(&self) -> Vec<PathState> {
         self.paths.iter().zip(&self.view.subflow).map(|(path, subflow)| path.state(subflow)).collect()
     }
 
-    /// What is known of a path.
+    /// State of a path.
     pub(crate) fn state(&self, id: u32) -> Option<PathState> {
         let index = self.find(id)?;
         Some(self.paths.get(index)?.state(self.view.subflow.get(index)?))
     }
 
-    /// One of its controllers is gone; with the last of them the path is.
+    /// One of its controllers is dropped; the path is removed with the last one.
     pub(crate) fn drop_handle(&mut self, published: &Published) {
         let left = self.on(published, |path, _| {
             path.handles = path.handles.saturating_sub(1);

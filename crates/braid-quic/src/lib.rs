@@ -1,8 +1,8 @@
 //! Coupled congestion control for multipath QUIC.
 //!
-//! A [`Coupling`] is the congestion control of one connection: it makes a controller for each path, and the controllers
-//! know of each other. The algorithms are Braid's, the same C files that run in the Linux kernel, by the same names:
-//! `olia`, `lia:rounding=usec`, `split:sbd=ba:in=mpcubic:out=cubic`.
+//! A [`Coupling`] is the congestion control of one connection: it creates a coupled controller for each path. The
+//! algorithms are Braid's, the same C files that run in the Linux kernel, by the same names: `olia`,
+//! `lia:rounding=usec`, `split:sbd=ba:in=mpcubic:out=cubic`.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -16,8 +16,8 @@
 //! # Ok::<(), braid_quic::SpecError>(())
 //! ```
 //!
-//! A client makes a `TransportConfig` for each connection; a server clones its own for each that comes in and passes it to
-//! `Incoming::accept_with`. The guide `docs/guides/quic.md` adds this to an existing program.
+//! A client creates a `TransportConfig` for each connection; a server clones its own for each incoming one and passes
+//! it to `Incoming::accept_with`. The guide `docs/guides/quic.md` adds this to an existing program.
 //!
 //! # How the stack's events become the algorithms'
 //!
@@ -44,9 +44,9 @@
 //!
 //! # What is guaranteed
 //!
-//! The lock of a coupling is held for one event of the algorithm and never while the stack is called. A packet that is sent or
-//! acknowledged, and the window, need none. Nothing is allocated per ACK.
-//! No input makes the code panic, and a window is never under two packets; `tests/` has 100,000 random sequences of events.
+//! The lock of a coupling is held for one event of the algorithm and never while the stack is called. Sending or
+//! acknowledging a packet, and reading the window, need no lock. ACKs allocate nothing. No input makes the code panic,
+//! and a window is at least two packets; `tests/` has 100,000 random sequences of events.
 
 mod clock;
 mod controller;
@@ -62,6 +62,6 @@ mod tests;
 pub use braid_algorithms::{Spec, SpecError};
 pub use controller::PathController;
 pub use coupling::Coupling;
-/// Flag of algorithms that tell shared bottlenecks: [`PathState::verdict`] is what they say.
+/// Flag of algorithms with a shared-bottleneck detector: [`PathState::verdict`] is its label.
 pub const DETECTS: u32 = braid_algorithms::Algorithm::DETECTS;
 pub use path::PathState;

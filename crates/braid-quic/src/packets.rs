@@ -1,8 +1,8 @@
-//! What rate samples need to know of packets under way (draft-cheng-iccrg-delivery-rate-estimation).
+//! State of packets in flight for rate samples (draft-cheng-iccrg-delivery-rate-estimation).
 
 use std::collections::VecDeque;
 
-/// Packets remembered at most; those sent beyond give no sample.
+/// Maximum of remembered packets; further ones give no sample.
 const MOST: usize = 1 << 16;
 
 /// State of the path when a packet was sent.
@@ -16,7 +16,7 @@ pub(crate) struct Sent {
     pub(crate) app_limited: bool,
 }
 
-/// Packets by number. Those of different packet number spaces follow each other during the handshake: only the latest are kept.
+/// Packets by number. Packet number spaces succeed each other during the handshake: only the latest is stored.
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
     first: u64,
@@ -40,12 +40,12 @@ impl Packets {
         }
     }
 
-    /// Takes what was noted of a packet, if it was sent at that time.
+    /// Takes the state of a packet, if it was sent at that time.
     pub(crate) fn take(&mut self, number: u64, sent_us: u64) -> Option<Sent> {
         self.remove_if(number, |packet| packet.sent_us == sent_us)
     }
 
-    /// Forgets the packet of that number.
+    /// Removes the packet of that number.
     pub(crate) fn remove(&mut self, number: u64) {
         self.remove_if(number, |_| true);
     }

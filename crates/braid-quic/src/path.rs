@@ -1,4 +1,4 @@
-//! One path: what its controller knows, and its events in the contract's terms.
+//! One path: its state, and its events in the contract's terms.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::packets::{Packets, Sent};
 use crate::published::{LEAST_WINDOW, Published};
 use crate::rtt::Rtt;
 
-/// What is known of a path.
+/// State of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathState {
-    /// From 1 in the order in which the connection's paths were opened; not the stack's path id.
+    /// From 1 in order of opening; not the stack's path id.
     pub id: u32,
     /// Congestion window, packets of `mss` bytes.
     pub cwnd: u32,
-    /// Slow-start threshold, packets; none before the first reduction.
+    /// Slow-start threshold, packets; `None` before the first reduction.
     pub ssthresh: Option<u32>,
     /// Bytes of a datagram.
     pub mss: u32,
@@ -26,7 +26,7 @@ pub struct PathState {
     pub in_flight: u32,
     /// Smoothed RTT, microseconds; 0 before the first sample.
     pub srtt_us: u32,
-    /// Smallest RTT of late, microseconds; 0 before the first sample.
+    /// Minimum RTT, microseconds; 0 before the first sample.
     pub min_rtt_us: u32,
     /// RTT samples taken, and their sum in microseconds.
     pub rtt_samples: u64,
@@ -36,21 +36,21 @@ pub struct PathState {
     pub delivered: u64,
     /// Packets lost.
     pub lost: u64,
-    /// Congestion episodes that began by a loss found by later arrivals.
+    /// Congestion episodes caused by losses detected by later arrivals.
     pub loss_episodes: u64,
     /// Episodes of persistent congestion.
     pub persistent_episodes: u64,
-    /// Episodes that began by a congestion mark.
+    /// Episodes caused by a congestion mark.
     pub ecn_episodes: u64,
     /// Episodes undone because the loss was spurious.
     pub undos: u64,
-    /// The algorithm's pacing rate, bytes per second; none: the stack's own.
+    /// The algorithm's pacing rate, bytes per second; `None`: the stack's own.
     pub pacing_rate: Option<u64>,
-    /// What a detector says; group 0, if the algorithm has none or the path shares no bottleneck.
+    /// The detector's label; group 0 without a detector or a shared bottleneck.
     pub verdict: Verdict,
 }
 
-/// What an ACK frame acknowledges.
+/// Packets acknowledged by an ACK frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acknowledged {
     pub(crate) packets: u32,
@@ -64,7 +64,7 @@ pub(crate) struct Acknowledged {
     pub(crate) in_flight: u64,
     /// Whether the application was the limit.
     pub(crate) app_limited: bool,
-    /// Time since the window was last full; looked at only if the application was the limit.
+    /// Time since the window was last full; used only if the application was the limit.
     pub(crate) since_full_us: Option<u64>,
     pub(crate) rate: Option<Sent>,
 }
@@ -72,15 +72,15 @@ pub(crate) struct Acknowledged {
 /// The congestion control of one path.
 pub(crate) struct Path {
     controller: Controller,
-    /// Controllers of the stack that stand for it: more than one around a migration.
+    /// Number of the stack's controllers for it: more than one around a migration.
     pub(crate) handles: u32,
     pub(crate) published: Arc<Published>,
     rtt: Rtt,
     /// Window and ssthresh before the episode, while it can be undone.
     before: Option<(u32, u32)>,
-    /// Bytes acknowledged that do not make a packet.
+    /// Acknowledged bytes that do not fill a packet.
     carry: u64,
-    /// When the present or latest episode began; 0: never. Packets sent by then belong to it.
+    /// Start of the present or latest episode; 0: never. Packets sent by then belong to it.
     episode_us: u64,
     /// Bytes acknowledged.
     acked_bytes: u64,
@@ -117,7 +117,7 @@ impl Path {
         self.controller.flags() & flag != 0
     }
 
-    /// Hands an event to the algorithm.
+    /// Delivers an event to the algorithm.
     fn deliver(&mut self, view: &mut View, event: &Event) {
         self.show_flight(own(view));
         self.controller.deliver(view, event);
@@ -134,8 +134,8 @@ impl Path {
         self.deliver(view, &Event { now_us, kind: event_type::RELEASE, ..Event::default() });
     }
 
-    /// A packet that wants to be acknowledged is sent: with nothing in flight, or by an algorithm that wants rates. Others
-    /// need not be told. `idle_us`: since the last one was.
+    /// An ack-eliciting packet is sent with nothing in flight, or by an algorithm that uses rates. Others need not call
+    /// this. `idle_us`: time since the last one.
     pub(crate) fn sent(&mut self, view: &mut View, now_us: u64, idle_us: Option<u64>, number: u64) {
         if self.published.in_flight() == 0 {
             if let Some(idle_us) = idle_us
@@ -164,7 +164,7 @@ impl Path {
         }
     }
 
-    /// What was noted of a packet that was acknowledged.
+    /// The state of an acknowledged packet.
     pub(crate) fn sample(&mut self, number: u64, sent_us: u64) -> Option<Sent> {
         self.packets.take(number, sent_us)
     }
@@ -233,7 +233,7 @@ impl Path {
         self.deliver(view, &event);
     }
 
-    /// Packets were lost, or one was marked; `sent_us`: the latest of them. Whether an episode begins.
+    /// Packets were lost, or one was marked; `sent_us`: sending time of the latest. Returns whether an episode begins.
     pub(crate) fn congestion(
         &mut self,
         view: &mut View,
@@ -283,7 +283,7 @@ impl Path {
         true
     }
 
-    /// What seemed lost in the latest episode has arrived. Whether the episode is undone.
+    /// Packets taken for lost in the latest episode have arrived. Returns whether the episode is undone.
     pub(crate) fn spurious(&mut self, view: &mut View, now_us: u64) -> bool {
         let Some((cwnd, ssthresh)) = self.before.take() else { return false };
         self.counts.undos += 1;
@@ -310,7 +310,7 @@ impl Path {
         }
     }
 
-    /// Datagrams have another size: windows keep their bytes, as those of Linux do after a probe for a larger MTU.
+    /// The size of datagrams changes: windows keep their bytes, as Linux's do after a probe for a larger MTU.
     pub(crate) fn mss(&mut self, view: &mut View, mss: u32) {
         let subflow = own(view);
         let scale = |packets: u32| {
@@ -326,11 +326,11 @@ impl Path {
         self.published.show(subflow);
     }
 
-    /// What is in flight, as the algorithm sees it.
+    /// Data in flight, as the algorithm sees it.
     pub(crate) fn show_flight(&self, subflow: &mut Subflow) {
         let bytes = self.published.in_flight();
         subflow.in_flight = u32::try_from(bytes.div_ceil(u64::from(subflow.mss))).unwrap_or(u32::MAX);
-        // As in TCP, where what is lost is sent again under its numbers.
+        // As in TCP, which retransmits data under its sequence numbers.
         subflow.snd_una = self.acked_bytes;
         subflow.snd_nxt = self.acked_bytes.saturating_add(bytes);
     }

@@ -1,4 +1,4 @@
-//! What a path's controller may read without the lock.
+//! Values that a path's controller may read without the lock.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -8,13 +8,13 @@ use braid_algorithms::layout::Subflow;
 /// Smallest window, packets (RFC 9002 sect. 7.2).
 pub(crate) const LEAST_WINDOW: u32 = 2;
 
-/// Written at the path's own events only, which the stack delivers one after the other: no other path's event changes what is
-/// in here but the place.
+/// Written at the path's own events only, which the stack delivers in sequence; another path's event changes only the
+/// index.
 #[derive(Debug)]
 pub(crate) struct Published {
-    /// The path's place in its group.
+    /// The path's index in its group.
     pub(crate) index: AtomicU32,
-    /// Bytes in flight. The controller adds what it sends without the lock.
+    /// Bytes in flight. The controller adds sent bytes without the lock.
     in_flight: AtomicU64,
     /// Bytes.
     window: AtomicU64,

@@ -1,22 +1,22 @@
-//! Round-trip time of a path as the contract has it, and TCP: smoothed of the first packet of each ACK, so that the wait for
-//! an ACK counts and window by RTT is the rate; smallest of the last one. The stack's own estimator takes the last packet's
-//! only, without the wait (RFC 9002 sect. 5.3), and is one ACK behind when controllers see it.
+//! RTT of a path as in the contract and in TCP: smoothed over the first packet of each ACK, so that it includes the
+//! delay of the ACK and window / RTT is the rate; the minimum over the last packet. The stack's own estimator uses the
+//! last packet without the delay (RFC 9002 sect. 5.3), and is one ACK behind when controllers see it.
 
-/// The minimum is taken over at least this long, at most twice as long, microseconds.
+/// Window of the minimum, at least this long and at most twice, microseconds.
 const WINDOW_US: u64 = 150_000_000;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rtt {
     /// Eight times the smoothed RTT (RFC 6298); 0 before the first sample.
     srtt8: u64,
-    /// When the present half of the minimum's window began.
+    /// Start of the present half of the minimum's window.
     since_us: u64,
     minimum: u32,
     minimum_before: u32,
 }
 
 impl Rtt {
-    /// Time since the first and since the last packet was sent of those that an ACK acknowledges.
+    /// Time since the first and since the last packet of an ACK was sent.
     pub(crate) fn sample(&mut self, now_us: u64, first_us: u32, last_us: u32) {
         let (rtt, rtt_us) = (u64::from(first_us), last_us);
         self.srtt8 = if self.srtt8 == 0 { 8 * rtt } else { self.srtt8 - self.srtt8 / 8 + rtt };

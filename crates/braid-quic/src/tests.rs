@@ -1,4 +1,4 @@
-//! The adapter driven as the stack drives it, without a stack.
+//! The adapter, driven as by the stack, without a stack.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -18,16 +18,16 @@ thread_local! {
 /// Counts what each thread allocates.
 struct Counting;
 
-// SAFETY: all is done by the system's allocator.
+// SAFETY: delegates to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
+        // SAFETY: as promised by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: as promised by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A path on which every round a window of full packets is sent and acknowledged.
+/// A path that sends and acknowledges a window of full packets in each round.
 struct Flow {
     controller: Box<PathController>,
     number: u64,
@@ -376,7 +376,7 @@ fn own(controller: Box<dyn Controller>) -> PathController {
     *controller.into_any().downcast().expect("of this crate")
 }
 
-/// One random event; times and sizes are mostly those of a network and sometimes anything.
+/// One random event; times and sizes are usually realistic and sometimes arbitrary.
 fn disturb(
     random: &mut Random,
     now: &mut Instant,
@@ -470,12 +470,12 @@ fn a_thousand_connections_whose_paths_come_and_go_end_with_all_of_them_working()
         let mut flows: Vec<Flow> = vec![Flow::new(&coupling, now)];
         for _ in 0..200 {
             let chosen = random.below(flows.len() as u64) as usize;
-            // A network has an end: a large window loses a packet.
+            // Capacity is limited: a large window loses a packet.
             match if flows[chosen].cwnd() > 60 { 3 } else { random.below(10) } {
                 0 if flows.len() < 8 => flows.push(Flow::new(&coupling, now)),
                 1 if flows.len() > 1 => drop(flows.swap_remove(chosen)),
                 2 => {
-                    // Migrates: the old controller is kept until the new address is validated, or comes back.
+                    // Migrates: the old controller stays until the new address is validated, or comes back.
                     let copy = flows[chosen].controller.clone_box().into_any().downcast().unwrap();
                     let old = std::mem::replace(&mut flows[chosen].controller, copy);
                     if random.below(2) == 0 {

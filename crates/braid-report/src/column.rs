@@ -1,4 +1,4 @@
-//! Which figures of a scenario become columns, and how their numbers are written.
+//! Columns of a scenario's table, and the format of their numbers.
 
 use braid_results::theory::{Fluid, Theory};
 use braid_results::{Statistics, Summary};
@@ -7,18 +7,18 @@ use braid_scenario::model::Scenario;
 use crate::Table;
 use crate::figure::{APART, Figure, figures, number};
 
-/// The rank of predictions: they go first where there is no room.
+/// Rank of predictions: they are dropped first.
 const FLUID: u8 = 7;
 
 /// One column: three lines of heading and one text per row.
 pub(crate) struct Column {
-    /// Whom or what it is about, what it shows, its unit.
+    /// Subject, quantity, unit.
     pub(crate) heading: [String; 3],
     /// One per row.
     pub(crate) cells: Vec<String>,
-    /// 0 stays in any case; of the others, the highest are left out first.
+    /// 0 always stays; others are dropped from the highest on.
     pub(crate) rank: u8,
-    /// Texts stand left, numbers right.
+    /// Text is aligned left, numbers right.
     pub(crate) number: bool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn columns(table: &Table) -> Vec<Column> {
     columns
 }
 
-/// What the columns that are not `shown` show, each once: `RTT`, `Jain`.
+/// Quantities of columns that are not `shown`, each once: `RTT`, `Jain`.
 pub(crate) fn left_out<'a>(columns: &'a [Column], shown: &[&Column]) -> Vec<&'a str> {
     let mut titles: Vec<&str> = Vec::new();
     for column in columns.iter().filter(|column| !shown.iter().any(|shown| shown.rank == column.rank)) {
@@ -49,7 +49,7 @@ pub(crate) fn left_out<'a>(columns: &'a [Column], shown: &[&Column]) -> Vec<&'a 
     titles
 }
 
-/// A column for each parameter that has several values; a value stands only where it begins.
+/// A column for each parameter with several values; repeated values are blank.
 fn parameters(table: &Table) -> Vec<Column> {
     let first = table.cells[0].scenario;
     let varying = first.parameters.iter().filter(|(name, value)| {
@@ -71,7 +71,7 @@ fn parameters(table: &Table) -> Vec<Column> {
         .collect()
 }
 
-/// What a fluid model predicts: a column for each connection, if they are few and it says anything at all.
+/// Predictions of a fluid model: a column for each connection, if there are few and any prediction exists.
 fn predictions(rows: &[&Summary], scenario: &Scenario) -> Vec<Column> {
     let fluids: Vec<Option<&Fluid>> = rows
         .iter()

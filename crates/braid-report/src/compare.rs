@@ -11,7 +11,7 @@ use crate::column::Column;
 use crate::figure::number;
 use crate::{Style, layout};
 
-/// With one backend beside the simulator all differences are shown; with two, the three of each.
+/// With one backend beside the simulator all differences are shown; with two, three for each.
 fn headings(others: &[Other]) -> Vec<[&'static str; 3]> {
     let mut all = vec![["", "", "cc"], ["", "", "flow, link"]];
     let groups =
@@ -114,7 +114,7 @@ fn others(comparisons: &[Comparison]) -> Vec<Other> {
     all
 }
 
-/// Whom a line is about.
+/// Subject of a line.
 fn subject(cell: &[Comparison], comparison: &Comparison) -> String {
     match others(cell)[..] {
         [_] => comparison.cc.clone(),
@@ -225,7 +225,7 @@ fn parts(comparison: &Comparison) -> String {
     }
 }
 
-/// How many figures are within their targets.
+/// Number of figures within their targets.
 fn score(comparisons: &[Comparison]) -> String {
     let count = |what: Quantity| {
         let own = || comparisons.iter().flat_map(|c| &c.differences).filter(|own| own.what == what);

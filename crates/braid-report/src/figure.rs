@@ -1,13 +1,13 @@
-//! The figures of a scenario that are worth a column or a chart.
+//! The figures of a scenario for columns and charts.
 
 use braid_results::{Statistics, Summary};
 use braid_scenario::model::{Connection, Kind, Scenario, Subflow, Traffic};
 use braid_scenario::topology;
 
-/// More connections of one kind than this share a figure with their mean.
+/// Above this number, connections of one kind share a figure with their mean.
 pub(crate) const APART: usize = 4;
 
-/// What there is to know about a figure before its values are looked up.
+/// Description of a figure, without values.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     /// The flow or link it is about.
@@ -16,15 +16,15 @@ pub(crate) struct Figure {
     pub(crate) unit: &'static str,
     /// Paths in [`Summary::statistics`]; several are averaged.
     paths: Vec<String>,
-    /// The path of what the value is a share of.
+    /// Path of the whole of which the value is a share.
     whole: Option<String>,
     /// Divides the value.
     scale: f64,
-    /// Decimals of a value below 1000; one fewer from there, two fewer from 10 000.
+    /// Decimals of a value below 1000; one less from there, two less from 10 000.
     decimals: usize,
-    /// Whether there is room for its confidence interval even in a narrow table.
+    /// Whether its confidence interval fits even into a narrow table.
     pub(crate) interval: bool,
-    /// 0 stays in any case; of the others, the highest are left out first.
+    /// 0 always stays; others are dropped from the highest on.
     pub(crate) rank: u8,
 }
 
@@ -55,18 +55,18 @@ impl Figure {
         Self { interval: true, ..self }
     }
 
-    /// In percent of another figure: of the means.
+    /// As a percentage of another figure's mean.
     fn percent_of(self, whole: String) -> Self {
         Self { whole: Some(whole), scale: 0.01, ..self }
     }
 
-    /// Whether it is one figure of a run; if not, it is the mean over several flows, or a share of means, and its spread means
-    /// nothing.
+    /// Whether it is one figure of a run; else it is the mean over several flows, or a share of means, and its spread
+    /// is meaningless.
     pub(crate) fn is_single(&self) -> bool {
         self.paths.len() == 1 && self.whole.is_none()
     }
 
-    /// Its statistics in the unit it is shown in; of several paths only their common mean.
+    /// Its statistics in the displayed unit; for several paths only their common mean.
     pub(crate) fn statistics(&self, row: &Summary) -> Option<Statistics> {
         let scaled = |s: &Statistics| Statistics {
             mean: s.mean / self.scale,
@@ -103,7 +103,7 @@ impl Figure {
     }
 }
 
-/// The number with so many decimals, and no negative zero.
+/// The number with this many decimals, without a negative zero.
 pub(crate) fn number(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {
@@ -112,7 +112,7 @@ pub(crate) fn number(value: f64, decimals: usize) -> String {
     }
 }
 
-/// What people ask for first: goodput, benefit, rates, fairness, losses and RTT of the flows.
+/// In the order of interest: goodput, benefit, rates, fairness, losses and RTT of the flows.
 pub(crate) fn figures(scenario: &Scenario) -> Vec<Figure> {
     let all = &scenario.connections;
     let about = |connection: &&Connection| {
@@ -183,7 +183,7 @@ fn goodput(figures: &mut Vec<Figure>, connections: &[&Connection], rank: u8) {
     }
 }
 
-/// What packet schedulers are judged by: how MPTCP connections use their paths, and what that does to data.
+/// Figures for packet schedulers: MPTCP connections' use of their paths, and its effect on data.
 pub(crate) fn of_data_level(scenario: &Scenario) -> Vec<Figure> {
     let mut figures = Vec::new();
     let several = |connection: &&Connection| connection.kind == Kind::Mptcp && connection.subflows.len() > 1;
@@ -211,7 +211,7 @@ pub(crate) fn of_data_level(scenario: &Scenario) -> Vec<Figure> {
     figures
 }
 
-/// How full the links were that are someone's bottleneck: utilisation, queue, drops.
+/// Utilisation, queue and drops of links that are a bottleneck.
 pub(crate) fn of_links(scenario: &Scenario) -> Vec<Figure> {
     let mut figures = Vec::new();
     for link in bottlenecks(scenario) {
@@ -225,7 +225,7 @@ pub(crate) fn of_links(scenario: &Scenario) -> Vec<Figure> {
     figures
 }
 
-/// Throughput of each connection, with all its subflows, unless they are many.
+/// Throughput of each connection, with all its subflows if there are few.
 pub(crate) fn throughputs(scenario: &Scenario) -> Vec<Figure> {
     let of = |connection: &Connection| {
         let path = format!("connections.{}.throughput_bps", connection.name);
@@ -234,13 +234,13 @@ pub(crate) fn throughputs(scenario: &Scenario) -> Vec<Figure> {
     scenario.connections.iter().take(APART).map(of).collect()
 }
 
-/// Goodput of a connection in the stretch of a run with this id.
+/// Goodput of a connection in the period with this id.
 pub(crate) fn in_period(connection: &Connection, period: &str) -> Figure {
     let path = format!("periods.{period}.connections.{}.goodput_bps", connection.name);
     Figure::new(0, period, "goodput", "Mbit/s", path).mbit()
 }
 
-/// The shared links that are someone's bottleneck, ascending.
+/// The shared links that are a bottleneck, ascending.
 pub(crate) fn bottlenecks(scenario: &Scenario) -> Vec<usize> {
     let mut links: Vec<usize> = topology::paths(scenario).iter().flatten().map(|p| p.bottleneck).collect();
     links.retain(|&link| !scenario.links[link].private);
@@ -249,7 +249,7 @@ pub(crate) fn bottlenecks(scenario: &Scenario) -> Vec<usize> {
     links
 }
 
-/// Whether a subflow comes to the link or leaves it during the run: rates of whole runs then do not describe that link.
+/// Whether a subflow joins or leaves the link during the run: then rates of whole runs do not describe the link.
 pub(crate) fn somebody_moves(scenario: &Scenario, link: usize) -> bool {
     let moves = |subflow: &Subflow| {
         let mut later = subflow.reroutes.iter().filter_map(|reroute| reroute.forward.as_ref());
@@ -258,7 +258,7 @@ pub(crate) fn somebody_moves(scenario: &Scenario, link: usize) -> bool {
     scenario.connections.iter().flat_map(|connection| &connection.subflows).any(moves)
 }
 
-/// Jain's index at the links that are someone's bottleneck and that several flows cross.
+/// Jain's index at bottleneck links with several flows.
 fn fairness(figures: &mut Vec<Figure>, scenario: &Scenario) {
     for index in bottlenecks(scenario).into_iter().filter(|&link| !somebody_moves(scenario, link)) {
         let link = &scenario.links[index];

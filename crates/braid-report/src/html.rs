@@ -1,8 +1,8 @@
-//! The HTML report: one file that needs nothing else, with a table, findings and charts.
+//! The HTML report: one self-contained file with a table, findings and charts.
 //!
-//! The page is a list of sections, each a function from [`Report`] or [`Part`] to markup. What the charts show is in
-//! one block of JSON; `assets/report.js` draws it with the charting library beside it, and everything that matters is
-//! readable without script. That of a sweep ([`sweep()`]) is a page of its own.
+//! The page is a list of sections, each a function from [`Report`] or [`Part`] to markup. The charts' data is in one
+//! block of JSON; `assets/report.js` draws it with the charting library beside it, and the rest is readable without
+//! script. A sweep ([`sweep()`]) has a page of its own.
 
 mod curves;
 mod data;

@@ -5,17 +5,17 @@ use comfy_table::{CellAlignment, ContentArrangement, TableComponent, presets};
 use crate::Style;
 use crate::column::Column;
 
-/// Lines of a heading, the rule below it included.
+/// Lines of a heading, including the rule below it.
 const HEADING: usize = 4;
 
-/// Lines of a table, the first its headings; the first `left` columns are texts, the others numbers.
+/// Lines of a table, headings first; the first `left` columns are text, the others numbers.
 pub(crate) struct Grid {
     pub(crate) heads: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
     pub(crate) left: usize,
 }
 
-/// The columns to show within `width`: by importance, each rank as a whole if it still fits.
+/// The columns to show within `width`: by importance, whole ranks while they fit.
 pub(crate) fn fitting(columns: &[Column], width: Option<usize>) -> Vec<&Column> {
     let Some(width) = width else { return columns.iter().collect() };
     let mut ranks = vec![0];

@@ -1,5 +1,5 @@
-//! Results for people: tables for a terminal, one per scenario with one row per congestion control, and the HTML report
-//! ([`html`]) with charts.
+//! Reports: tables for a terminal, one per scenario with one row per congestion control, and the HTML report ([`html`])
+//! with charts.
 
 mod column;
 pub mod compare;

@@ -1,13 +1,13 @@
-//! Time series of two runs over each other, as one SVG.
+//! Time series of two runs in one chart, as SVG.
 
 use std::fmt::Write as _;
 
 /// A quantity over time.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// Whose, which, in what unit.
+    /// Subject, quantity and unit.
     pub title: String,
-    /// Each with its label and its points (seconds, value), ascending in time; the first is drawn below the others.
+    /// Lines with labels and points (seconds, value), ascending in time; the first is drawn below the others.
     pub lines: Vec<(String, Vec<(f64, f64)>)>,
 }
 
@@ -17,10 +17,10 @@ const LEFT: f64 = 56.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 26.0;
-/// Blue and orange of Okabe and Ito, which colour-blind people tell apart; readable on white and on black.
+/// Blue and orange of Okabe and Ito, distinguishable by colour-blind people; readable on white and on black.
 const COLOURS: [&str; 2] = ["#0072b2", "#e69f00"];
 
-/// The panels below each other.
+/// The panels, one below the other.
 pub fn svg(title: &str, panels: &[Panel]) -> String {
     let height = 24.0 + HEIGHT * panels.len() as f64;
     let mut out = format!(
@@ -96,7 +96,7 @@ fn draw(out: &mut String, panel: &Panel, top: f64) {
     }
 }
 
-/// A round distance between four or so ticks.
+/// A round interval for about four ticks.
 fn step(most: f64) -> f64 {
     let decade = 10_f64.powf((most / 4.0).log10().floor());
     let factor = most / 4.0 / decade;

@@ -1,5 +1,5 @@
-//! The papers' report: one file that needs nothing else and has no script, with a scoreboard, the drawn experiments, published
-//! beside measured, and every claim with its verdict, its command and the cause that was found.
+//! The papers' report: one self-contained file without script, with a scoreboard, drawn experiments, published and
+//! measured figures, and every claim with its verdict, command and cause.
 
 mod claim;
 mod experiment;
@@ -18,15 +18,15 @@ use crate::html::MARK;
 
 const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/papers.css");
-/// Nothing is loaded, nothing runs.
+/// Forbids loads and scripts.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// Everything on the page. Equal papers give equal pages.
 #[derive(Debug)]
 pub struct Papers<'a> {
-    /// Of the program.
+    /// Version of the program.
     pub version: &'a str,
-    /// What to type to get this page again.
+    /// The command that makes this page.
     pub command: &'a str,
     /// At least one.
     pub pages: Vec<Page<'a>>,
@@ -80,7 +80,7 @@ pub fn html(papers: &Papers) -> String {
     page.into_string()
 }
 
-/// Which claims are shown: without script, by the state of the boxes alone.
+/// Filter of claims: without script, by the state of checkboxes.
 fn filter() -> Markup {
     html! {
         fieldset.filter {

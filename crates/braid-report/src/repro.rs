@@ -1,4 +1,4 @@
-//! Published figures beside measured ones, and what became of the papers' claims: for terminals and for Markdown.
+//! Published and measured figures and verdicts on claims, for terminals and Markdown.
 
 use std::fmt::Write as _;
 
@@ -18,20 +18,20 @@ use crate::search;
 pub enum Part {
     /// Published beside measured, cell by cell.
     Cells,
-    /// The same in whole numbers, for a front page; Markdown only.
+    /// The same in whole numbers, for an overview; Markdown only.
     Glance,
-    /// Every claim with its verdict and the figures that decide it.
+    /// Every claim with its verdict and the deciding figures.
     Claims,
-    /// How many claims have each verdict.
+    /// Number of claims by verdict.
     Scoreboard,
     /// The same with other assumptions.
     Sensitivity,
-    /// What the search for the paper's test bed found.
+    /// Result of the search for the paper's test bed.
     Search,
 }
 
 impl Part {
-    /// What is shown unless something else is asked for, in the order of the report.
+    /// The default parts, in the order of the report.
     pub const DEFAULT: [Self; 5] =
         [Self::Cells, Self::Claims, Self::Scoreboard, Self::Sensitivity, Self::Search];
     /// All of them.
@@ -56,7 +56,7 @@ impl Part {
     }
 }
 
-/// For people at a terminal, with a newline after every line.
+/// For a terminal, with a newline after every line.
 pub fn text(document: &Document, parts: &[Part], style: Style) -> String {
     let mut out = String::new();
     for part in parts {
@@ -150,7 +150,7 @@ pub fn markdown(document: &Document, parts: &[Part]) -> String {
     sections.join("\n")
 }
 
-/// A line that sums up the tables of shares, and each of them in whole numbers, all but the first folded.
+/// A summary line, and each table of shares in whole numbers, all but the first folded.
 fn glance(document: &Document) -> Vec<String> {
     let shares = || tables(document).filter(|(_, table)| table.metric == Metric::Share);
     let differences: Vec<f64> = shares()
@@ -262,7 +262,7 @@ fn doubts(table: &TableResult) -> Vec<String> {
     doubts
 }
 
-/// The figures that decide a claim: all of them if they are few, else how many there are and those that decide.
+/// The figures that decide a claim: all of them if there are few, else their number and the deciding ones.
 fn decided(claim: &ClaimResult) -> String {
     if let Some(reason) = &claim.reason {
         return reason.clone();
@@ -319,7 +319,7 @@ fn scoreboard(document: &Document) -> Grid {
     }
 }
 
-/// What the verdicts rest on.
+/// Basis of the verdicts.
 fn basis(document: &Document) -> String {
     let [first, last] = document.seeds;
     let mut text = format!("Seeds {first} to {last} of every run.");
@@ -371,7 +371,7 @@ fn varied_row(paper: &str, what: &str, counts: Counts, changed: String) -> Vec<S
     row
 }
 
-/// A verdict that stands out unless it is the expected one.
+/// A verdict, highlighted unless it is the expected one.
 fn mark(verdict: Verdict) -> String {
     match verdict {
         Verdict::Fails => format!("**{}**", verdict.text()),

@@ -1,4 +1,4 @@
-//! What the search for a paper's test bed found, for terminals and for Markdown.
+//! Result of the search for a paper's test bed, for terminals and Markdown.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use braid_results::claims::{self, Document, Fate, Search};
 use crate::Style;
 use crate::layout::{Grid, bold, wrap};
 
-/// For people at a terminal, without a newline after the last line.
+/// For a terminal, without a newline after the last line.
 pub(crate) fn text(document: &Document, search: &Search, style: Style) -> String {
     const LABEL: usize = 18;
     let [first, last] = search.seeds;
@@ -67,7 +67,7 @@ pub(crate) fn beds(document: &Document) -> Grid {
     }
 }
 
-/// What became of the claims of each paper.
+/// Fates of the claims of each paper.
 pub(crate) fn fates(document: &Document) -> Grid {
     let row = |search: &Search| {
         let found = of_claims(document, search);
@@ -86,7 +86,7 @@ fn tried(search: &Search) -> String {
     format!("{} of {}", search.settings.len(), search.possible + 1)
 }
 
-/// How many claims hold in the most plausible test bed, and as assumed.
+/// Claims that hold in the most plausible test bed, and as assumed.
 fn holds(search: &Search) -> [usize; 2] {
     [search.best, 0].map(|place| search.settings[place].counts.holds)
 }
@@ -102,7 +102,7 @@ fn other_half(search: &Search) -> String {
     )
 }
 
-/// The claims that came to each end, without ends that none came to.
+/// Claims by fate, without empty fates.
 fn of_claims(document: &Document, search: &Search) -> Vec<(Fate, Vec<String>)> {
     let Some(result) = document.papers.iter().find(|paper| paper.paper == search.paper) else {
         return Vec::new();

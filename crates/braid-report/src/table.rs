@@ -1,16 +1,16 @@
-//! What a table is made of, and how it is to look.
+//! Content and style of tables.
 
 use braid_results::Summary;
 use braid_scenario::model::Scenario;
 
-/// One scenario with everything that was run in it.
+/// One scenario with its runs.
 #[derive(Clone, Debug)]
 pub struct Table<'a> {
     /// One line for people.
     pub title: &'a str,
     /// At least one; all with the same links and connections.
     pub cells: Vec<Cell<'a>>,
-    /// What the rows of each cell are called.
+    /// Names of the rows of each cell.
     pub(crate) names: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Table<'a> {
         Self { title, names: rows.iter().map(name).collect(), cells }
     }
 
-    /// What these names are.
+    /// Kind of these names.
     pub(crate) fn naming(&self) -> &'static str {
         if several_schedulers(self.cells[0].summaries) { "cc, scheduler" } else { "cc" }
     }
@@ -50,11 +50,11 @@ pub struct Cell<'a> {
     pub summaries: &'a [Summary],
 }
 
-/// How tables look.
+/// Style of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Widest line allowed, in characters; columns that do not fit are left out, least important first, and named
-    /// below the table. `None`: no limit.
+    /// Maximum line width in characters; columns that do not fit are dropped, least important first, and named below
+    /// the table. `None`: no limit.
     pub width: Option<usize>,
     /// Whether to use colours and bold type (ANSI escapes).
     pub colour: bool,

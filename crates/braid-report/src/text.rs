@@ -8,7 +8,7 @@ use braid_results::theory::Theory;
 
 use crate::{Style, Table, column, layout};
 
-/// The tables as text, with a legend at the end, and a newline after every line.
+/// The tables as text, with a legend at the end and a newline after every line.
 pub fn tables(tables: &[Table], style: Style) -> String {
     let mut out = String::new();
     for table in tables {
@@ -38,7 +38,7 @@ fn one(out: &mut String, table: &Table, style: Style) {
     }
 }
 
-/// What holds for every row: time, seeds, parameters with a single value.
+/// Common properties of all rows: time, seeds, parameters with a single value.
 pub(crate) fn circumstances(table: &Table) -> String {
     let scenario = table.cells[0].scenario;
     let mut parts = vec![format!("{} s", scenario.duration_ns as f64 / 1e9)];
@@ -64,7 +64,7 @@ fn legend(out: &mut String, tables: &[Table], style: Style) {
     let _ = writeln!(out, "{}", layout::dim(&layout::wrap(&notes, style.width), style));
 }
 
-/// What the columns mean.
+/// Meanings of the columns.
 pub(crate) fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
     let cells = || tables.iter().flat_map(|table| &table.cells);
     let summaries = || cells().flat_map(|cell| cell.summaries);

@@ -1,4 +1,4 @@
-//! Tables as Arrow record batches: numbers go from what was measured into the columns, never through text.
+//! Tables as Arrow record batches: numbers go from measurements into columns, never through text.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::SCHEMA_VERSION;
 use crate::table::{Column, Kind, Row, Table, Value};
 
-/// The columns of a table. Each field says its `unit`, if it has one, and its `meaning`.
+/// The columns of a table. Each field has its `unit`, if any, and its `meaning`.
 pub fn schema(table: &Table) -> SchemaRef {
     let fields: Vec<Field> = table.columns().map(field).collect();
     let version = ("braid.schema_version".to_owned(), SCHEMA_VERSION.to_string());
@@ -31,10 +31,10 @@ fn field(column: &Column) -> Field {
         .with_metadata(facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect())
 }
 
-/// These rows of a table.
+/// A record batch of these rows.
 ///
 /// # Panics
-/// If the rows are not of this table.
+/// If the rows are of another table.
 pub fn batch(table: &Table, rows: &[Row]) -> RecordBatch {
     let columns: Vec<ArrayRef> = table.columns().map(|column| array(column, rows)).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
@@ -45,7 +45,7 @@ pub fn batch(table: &Table, rows: &[Row]) -> RecordBatch {
 fn array(column: &Column, rows: &[Row]) -> ArrayRef {
     let values = rows.iter().map(|row| column.value(row));
     match column.kind {
-        // Text is borrowed from the run where it can be.
+        // Text is borrowed from the run where possible.
         Kind::Text => Arc::new(
             values
                 .map(|value| match value {

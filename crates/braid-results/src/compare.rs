@@ -1,4 +1,4 @@
-//! The same runs on two backends: what differs, whether by more than chance, and when it begins.
+//! Compares the same runs on two backends: differences beyond chance, and the first divergence.
 
 use braid_scenario::model::{Kind, Scenario};
 use indexmap::IndexMap;
@@ -8,23 +8,23 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::measure::{Measurements, SAMPLE_INTERVAL_NS, SubflowSample};
 use crate::{Statistics, Summary};
 
-/// Throughput may differ by so much of the rate of the slowest link of the route, or by what chance explains.
+/// Target of throughput: a share of the rate of the route's slowest link, or within chance.
 pub const THROUGHPUT_TARGET: f64 = 0.10;
-/// Mean smoothed RTT may differ by so much of the lab's.
+/// Target of the mean smoothed RTT, relative to the lab's.
 pub const RTT_TARGET: f64 = 0.15;
-/// Jain's index may differ by so much.
+/// Target of Jain's index.
 pub const JAIN_TARGET: f64 = 0.05;
 
-/// How far outside of all runs of the simulator a value of the lab has to be to count as another one: a share of it, and
-/// so many of its unit (packets, milliseconds, Mbit/s) that small values do not count.
+/// Distance from all runs of the simulator at which a value of the lab counts as different: a share of it, and this
+/// many of its unit (packets, milliseconds, Mbit/s).
 const APART_SHARE: f64 = 0.10;
 const APART_LEAST: f64 = 2.0;
-/// For how many samples at a stretch.
+/// Minimum of consecutive samples.
 const APART_SAMPLES: usize = 10;
 /// Rates are means over this many samples.
 const RATE_SAMPLES: usize = 10;
 
-/// What the simulator is compared with.
+/// The backend compared with the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Other {
@@ -35,7 +35,7 @@ pub enum Other {
 }
 
 impl Other {
-    /// As results and `--backends` call it.
+    /// Its name in results and `--backends`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lab => "lab",
@@ -43,7 +43,7 @@ impl Other {
         }
     }
 
-    /// In a sentence.
+    /// Its name in sentences.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Lab => "the lab",
@@ -52,10 +52,10 @@ impl Other {
     }
 }
 
-/// A value of that backend: in JSON its key is the backend's.
+/// A value whose JSON key is the backend's name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Keyed<T> {
-    /// Of the JSON object that it is part of.
+    /// Key in the JSON object.
     pub key: &'static str,
     /// The value.
     pub value: T,
@@ -78,31 +78,31 @@ pub struct Comparison {
     pub cc: String,
     /// As in [`crate::Run`].
     pub params: IndexMap<String, String>,
-    /// What the simulator is compared with.
+    /// The backend compared with the simulator.
     pub backend: Other,
     /// Length of the whole run, seconds.
     pub duration_s: f64,
-    /// The part that is measured, seconds since the start of the run.
+    /// The measured part, seconds since the start of the run.
     pub measured_s: [f64; 2],
     /// Number of runs in the simulator.
     pub sim_runs: usize,
-    /// Number of runs in the other: `lab_runs` or `quic_runs`.
+    /// Number of runs in the other backend: `lab_runs` or `quic_runs`.
     #[serde(flatten)]
     pub other_runs: Keyed<usize>,
-    /// Of the other's runs, each once, with what makes it doubtful.
+    /// Warnings about the other's runs, each once.
     pub doubts: Vec<String>,
     /// Each figure.
     pub differences: Vec<Difference>,
-    /// Where the two part first; absent if they do not.
+    /// The first divergence; absent if there is none.
     pub parting: Option<Parting>,
 }
 
 /// One figure of both backends, over their seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Path in [`Summary::statistics`]; that of an RTT ends with `srtt_ms` and is not in there.
+    /// Path in [`Summary::statistics`]; an RTT's ends with `srtt_ms` and is not in there.
     pub figure: String,
-    /// Of what: connection, or connection and subflow, or link.
+    /// Connection, or connection and subflow, or link.
     pub who: String,
     /// `throughput`, `rtt`, `retransmissions` or `jain`.
     pub what: Quantity,
@@ -116,20 +116,20 @@ pub struct Difference {
     /// Half the 95 % confidence interval of the difference, by Student's t with a common variance; absent if there are
     /// fewer than three runs.
     pub interval: Option<f64>,
-    /// What it may be; absent if there is no target.
+    /// Its target; absent if there is none.
     pub allowed: Option<f64>,
     /// Whether it is within the target; true if there is none.
     pub within: bool,
 }
 
-/// What is compared.
+/// A compared quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Quantity {
     /// Of a subflow, bit/s.
     Throughput,
-    /// Mean of a subflow's smoothed RTT, milliseconds: a packet counts with what it was 100 ms later at most. A kernel tells no
-    /// other, and it is longer than what algorithms get by what receivers wait before they acknowledge.
+    /// Mean of a subflow's smoothed RTT, milliseconds: a packet counts with the value of at most 100 ms later. A kernel
+    /// reports no other RTT. It is longer than the algorithms' RTT by delayed acknowledgements.
     Rtt,
     /// Of a subflow, packets.
     Retransmissions,
@@ -142,7 +142,7 @@ pub enum Quantity {
 pub struct Side<'a> {
     /// Over all of them.
     pub summary: &'a Summary,
-    /// Of each that was measured, with samples.
+    /// Of each measured run, with samples.
     pub counts: &'a [&'a Measurements],
 }
 
@@ -204,7 +204,7 @@ pub fn differences(scenario: &Scenario, sim: Side<'_>, backend: Other, other: Si
     found
 }
 
-/// Mean in the measured time, weighted by what arrived between one sample and the next.
+/// Mean over the measured time, weighted by data delivered between samples.
 fn smoothed_rtt_ms(scenario: &Scenario, samples: &[SubflowSample]) -> Option<f64> {
     let end_ns = scenario.duration_ns - scenario.cooldown_ns;
     let is_measured =
@@ -220,7 +220,7 @@ fn smoothed_rtt_ms(scenario: &Scenario, samples: &[SubflowSample]) -> Option<f64
 }
 
 /// Half the 95 % confidence interval of the difference of two means. With a common variance, one run on one side is
-/// enough, if there are several on the other.
+/// enough if there are several on the other.
 fn interval(a: &Statistics, b: &Statistics) -> Option<f64> {
     let freedom = (a.n + b.n) as f64 - 2.0;
     if freedom < 1.0 {
@@ -232,7 +232,7 @@ fn interval(a: &Statistics, b: &Statistics) -> Option<f64> {
     Some(t * (variance * (1.0 / a.n as f64 + 1.0 / b.n as f64)).sqrt())
 }
 
-/// Where a run of the other leaves the runs of the simulator.
+/// The point at which a run of the other backend leaves the simulator's runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parting {
     /// Since the start of the run, seconds.
@@ -252,7 +252,7 @@ pub struct Parting {
     pub sim_high: f64,
 }
 
-/// The rule by which [`parting`] finds its point, for people.
+/// The rule of [`parting`], as text.
 pub fn parting_rule() -> String {
     format!(
         "a value of the other is outside of those of all runs of the simulator at that time, by more than {:.0} % and \
@@ -265,8 +265,8 @@ pub fn parting_rule() -> String {
 /// A quantity over time: value `i` is that at `i` times [`SAMPLE_INTERVAL_NS`].
 pub type Curve = Vec<Option<f64>>;
 
-/// The time series of a run that was measured with samples: whose, which quantity, values. Packets (`cwnd`, `queue`),
-/// milliseconds (`rtt`) and Mbit/s (`rate`).
+/// The time series of a run with samples: subject, quantity, values. Packets (`cwnd`, `queue`), milliseconds (`rtt`)
+/// and Mbit/s (`rate`).
 pub fn curves(scenario: &Scenario, counts: &Measurements) -> Vec<(String, &'static str, Curve)> {
     let length = (scenario.duration_ns / SAMPLE_INTERVAL_NS) as usize + 1;
     let place = |time_ns: u64| (time_ns / SAMPLE_INTERVAL_NS) as usize;
@@ -306,7 +306,7 @@ pub fn curves(scenario: &Scenario, counts: &Measurements) -> Vec<(String, &'stat
     curves
 }
 
-/// The first point where one of the other's runs, each with its seed, leaves those of the simulator, if there is one.
+/// The first point at which one of the other's runs, each with its seed, leaves those of the simulator, if any.
 ///
 /// # Panics
 /// If the measurements are not of this scenario.
@@ -416,7 +416,7 @@ mod tests {
     fn runs_part_where_a_window_leaves_the_range_for_good() {
         let sim = [with_window(|_| 20), with_window(|_| 30)];
         let sim: Vec<&Measurements> = sim.iter().collect();
-        // A second short of a sample is not enough; later it stays away.
+        // A second minus a sample is not enough; later it stays different.
         let lab = with_window(|at| if (20..29).contains(&at) || at >= 50 { 40 } else { 25 });
         let found = parting(&scenario(), &sim, Other::Lab, &[(7, &lab)]).expect("it leaves");
         assert_eq!((found.time_s, found.seed, found.who.as_str(), found.what), (5.0, 7, "t", "cwnd"));

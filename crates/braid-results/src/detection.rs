@@ -1,23 +1,23 @@
-//! What detectors of shared bottlenecks said, beside what was so.
+//! Labels of shared-bottleneck detectors, compared with the truth.
 //!
-//! The truth is the scenario's: at any moment the bottleneck of a subflow is the slowest link of its route of that
-//! moment, and it is shared if it is the bottleneck of another established subflow of the connection as well, unless
-//! each flow has a queue of its own there (`fq_codel`).
+//! The truth is the scenario's: the bottleneck of a subflow is the slowest link of its present route. It is shared if
+//! another established subflow of the connection has the same bottleneck, unless each flow has its own queue there
+//! (`fq_codel`).
 
 use braid_scenario::model::{self, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::{ConnectionCounts, LinkCounts, LinkLook, SubflowCounts};
 
-/// A queue stands where packets wait longer than this, on average over the [`SECOND`] before.
+/// A queue persists where packets wait longer than this, on average over the previous [`SECOND`].
 const STANDING_NS: f64 = 3e6;
-/// And longer than so many times what delays vary by themselves.
+/// And longer than this many times the delays' own variation.
 const JITTERS: f64 = 3.0;
 const SECOND: u64 = 1_000_000_000;
-/// When it is written down whether a label is right, nanoseconds after its situation has begun.
+/// Times at which labels are checked, nanoseconds after their interval has begun.
 const LOOKS_NS: [u64; 6] = [500_000_000, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 20 * SECOND];
 
-/// What a detector said of one subflow during a time in which the truth about that did not change.
+/// Labels of one subflow during an interval in which the truth did not change.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Detection {
     /// The connection's key in the scenario.
@@ -26,30 +26,30 @@ pub struct Detection {
     pub subflow: String,
     /// Id of the link that was its bottleneck.
     pub bottleneck: String,
-    /// The truth: whether that was the bottleneck of another subflow, too.
+    /// The truth: whether another subflow had the same bottleneck.
     pub shared: bool,
-    /// Since when, seconds from the start of the run.
+    /// Start, seconds from the start of the run.
     pub from_s: f64,
-    /// Until when, seconds from the start of the run.
+    /// End, seconds from the start of the run.
     pub to_s: f64,
     /// Percent of that time in which the subflow's label, shared or not, was right.
     pub accuracy_percent: f64,
-    /// Percent of that time in which its group was right: just the subflows with that bottleneck.
+    /// Percent of that time in which its group was right: exactly the subflows with that bottleneck.
     pub group_accuracy_percent: f64,
-    /// How often the label changed.
+    /// Number of changes of the label.
     pub changes: usize,
-    /// How often it changed to the right one.
+    /// Number of changes to the right label.
     pub right_changes: usize,
-    /// Time until the label was right for the first time, milliseconds; absent if it never was.
+    /// Time to the first right label, milliseconds; absent if it was never right.
     pub first_right_ms: Option<f64>,
-    /// Time from which on it was right to the end, milliseconds; absent if it was wrong at the end.
+    /// Time from which the label was right to the end, milliseconds; absent if it was wrong at the end.
     pub settled_ms: Option<f64>,
-    /// Whether the label was right so many seconds after the beginning: at 0.5, 1, 2, 5, 10 and 20, as far as it lasts.
+    /// Whether the label was right 0.5, 1, 2, 5, 10 and 20 seconds after the beginning, as far as the interval lasts.
     #[serde(default)]
     pub right_at: Vec<(f64, bool)>,
-    /// Of the time from one second after the beginning on, the seconds in which a queue stood at the bottleneck: in the second
-    /// before, packets had to wait 3 ms on average, and three times the largest jitter of a link of the subflow's route.
-    /// Absent where queues are not looked at: on real kernels.
+    /// Seconds, from one second after the beginning on, with a persistent queue at the bottleneck: in the second
+    /// before, packets waited 3 ms on average, and three times the largest jitter of the subflow's route. Absent where
+    /// queues are not sampled: on real kernels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing_s: Option<f64>,
     /// Percent of those seconds in which the label was right; absent if there are none.
@@ -58,20 +58,20 @@ pub struct Detection {
 }
 
 impl Detection {
-    /// Seconds that it is about.
+    /// Length in seconds.
     pub fn lasts_s(&self) -> f64 {
         self.to_s - self.from_s
     }
 }
 
-/// Percent of all time of all subflows in which the label was right; `None` without a detector.
+/// Percent of the time of all subflows in which the label was right; `None` without a detector.
 pub fn accuracy_percent(detections: &[Detection]) -> Option<f64> {
     let time: f64 = detections.iter().map(Detection::lasts_s).sum();
     let right = detections.iter().map(|detection| detection.accuracy_percent * detection.lasts_s());
     (time > 0.0).then(|| right.sum::<f64>() / time)
 }
 
-/// What was said of every subflow with a detector until `end`, nanoseconds from the start of the run.
+/// Labels of every subflow with a detector until `end`, nanoseconds from the start of the run.
 pub(crate) fn detections(
     scenario: &Scenario,
     counts: &[ConnectionCounts],
@@ -102,7 +102,7 @@ fn of_connection(
 
     let mut detections = Vec::new();
     for (own, subflow) in subflows.iter().enumerate() {
-        // Stretches between changes of the truth about anybody, joined where it is the same for this one.
+        // Intervals between changes of any subflow's truth, joined where this subflow's is equal.
         let mut stretches: Vec<(Truth, u64, u64)> = Vec::new();
         for stretch in times.windows(2) {
             let Some(truth) = Truth::of(scenario, &subflows, own, stretch[0]) else { continue };
@@ -125,13 +125,13 @@ fn of_connection(
     detections
 }
 
-/// A subflow: where it went, when it was there, what was said of it.
+/// A subflow over time: routes, existence and labels.
 struct Observed<'a> {
     model: &'a model::Subflow,
     counts: &'a SubflowCounts,
     /// Its bottleneck from each time on.
     bottlenecks: Vec<(u64, usize)>,
-    /// When it was established: `[from, to)`.
+    /// Intervals in which it was established: `[from, to)`.
     lives: Vec<(u64, u64)>,
 }
 
@@ -172,11 +172,11 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// Which subflows of a connection have the bottleneck of one of them.
+/// Subflows of a connection that share the bottleneck of one of them.
 #[derive(PartialEq)]
 struct Truth {
     bottleneck: usize,
-    /// By their numbers, without the one itself.
+    /// Their numbers, without the subflow itself.
     others: Vec<usize>,
 }
 
@@ -193,7 +193,7 @@ impl Truth {
     }
 }
 
-/// The times in which a queue stood at the bottleneck: `[from, to)`.
+/// Intervals with a persistent queue at the bottleneck: `[from, to)`.
 fn standing(scenario: &Scenario, subflow: &Observed, truth: &Truth, looks: &[LinkLook]) -> Vec<(u64, u64)> {
     let model = subflow.model;
     let routes = model.reroutes.iter().filter_map(|reroute| reroute.forward.as_ref());
@@ -214,8 +214,8 @@ fn standing(scenario: &Scenario, subflow: &Observed, truth: &Truth, looks: &[Lin
     times
 }
 
-/// How long a packet that came between two looks had to wait, mean over that time: packets that waited there, the one being
-/// sent excepted, times what one of them takes.
+/// Mean waiting time of a packet that arrived between two samples: packets that waited, without the one being sent,
+/// times the transmission time.
 fn wait_ns(link: &model::Direction, first: &LinkLook, last: &LinkLook) -> f64 {
     let (before, after) = (&first.counts, &last.counts);
     let packets = after.packets - before.packets;
@@ -230,7 +230,7 @@ fn wait_ns(link: &model::Direction, first: &LinkLook, last: &LinkLook) -> f64 {
     waited / (last.time_ns - first.time_ns) as f64 * one_ns
 }
 
-/// `stood`: when a queue stood at the bottleneck.
+/// `stood`: intervals with a persistent queue at the bottleneck.
 fn judge(
     subflows: &[Observed],
     own: usize,
@@ -258,7 +258,7 @@ fn judge(
         ((time - from) as f64 / 1e9, right)
     });
     let right_at = right_at.collect();
-    // Within the times in which a queue stood, from a second after the beginning on.
+    // Within intervals with a persistent queue, from a second after the beginning on.
     let of_standing = |(begin, end): (u64, u64)| -> u64 {
         let begin = begin.max(from + SECOND);
         let parts = stood.unwrap_or_default().iter();

@@ -1,8 +1,8 @@
-//! What a run measures: raw counts, the metrics derived from them, statistics over seeds and the JSON document.
+//! Results of runs: raw counters, derived metrics, statistics over seeds and the JSON document.
 //!
-//! A backend fills [`measure::Measurements`]; [`Setup::measured`] makes a [`Run`] of it; [`summary::summarize`] turns
-//! the runs that differ only in their seed into means and confidence intervals; [`Document`] is all of it. The same
-//! figures as plain tables are in [`mod@table`]. [`mod@claims`] holds them against what papers have published.
+//! A backend fills [`measure::Measurements`]; [`Setup::measured`] turns it into a [`Run`]; [`summary::summarize`]
+//! computes means and confidence intervals over runs that differ only in their seed; [`Document`] contains all.
+//! [`mod@table`] has the same figures as plain tables. [`mod@claims`] compares them with published ones.
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
@@ -30,22 +30,22 @@ pub use run::{
 pub use statistics::Statistics;
 pub use summary::Summary;
 
-/// Version of the document's meaning; raised when a field changes or goes, not when one is added.
+/// Version of the document's meaning; raised when a field changes or is removed, not when one is added.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Tells these sources, and so what they make of measurements, from those of another version.
+/// Hash of these sources, and so of the derived figures.
 pub const SOURCE_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/source-hash"));
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 ///
-/// It holds nothing that differs between equal runs: same scenario, seed and program, same bytes.
+/// Equal runs give equal documents: same scenario, seed and program, same bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Version of the program.
     pub braid_version: &'a str,
-    /// By scenario, cell, congestion control and seed, as asked for.
+    /// By scenario, cell, congestion control and seed, in the requested order.
     pub runs: &'a [Run],
     /// One per group of runs that differ only in their seed.
     pub summary: &'a [Summary],
@@ -57,8 +57,7 @@ impl<'a> Document<'a> {
         Self { schema_version: SCHEMA_VERSION, braid_version, runs, summary }
     }
 
-    /// The document as text, one run a line so that a difference between two documents is easy to see, with a newline
-    /// at the end.
+    /// The document as text, one run per line for readable differences, with a newline at the end.
     pub fn to_json(&self) -> String {
         let lines = |out: &mut String, values: Vec<String>| {
             out.push_str(if values.is_empty() { "[" } else { "[\n" });
@@ -81,7 +80,7 @@ impl<'a> Document<'a> {
 /// One value on one line, without a newline at the end.
 ///
 /// # Panics
-/// Never for the types of this crate: their keys are strings and none of their fields fails.
+/// Never for the types of this crate: their keys are strings and their fields always serialise.
 pub fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain data with string keys")
 }

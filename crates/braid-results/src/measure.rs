@@ -1,7 +1,7 @@
-//! What a backend counts during one run, before any metric is derived from it.
+//! Raw counters of a run by a backend.
 //!
-//! Everything is counted over the measured part of the run, from the end of the warm-up to the start of the cool-down,
-//! and once more over each of the scenario's periods. Only samples, which show how it came about, begin with the run.
+//! Counters cover the measured part of the run, from the end of the warm-up to the start of the cool-down, and again
+//! each of the scenario's periods. Only samples begin with the run.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,12 +17,11 @@ pub struct Measurements {
     pub connections: Vec<ConnectionCounts>,
     /// One per link of the scenario, in its order.
     pub links: Vec<LinkCounts>,
-    /// One per period of the scenario, in its order: the same counts over that stretch of the run. Without samples and
-    /// periods of their own.
+    /// One per period of the scenario, in its order: the same counters over that interval. Without samples and periods.
     pub periods: Vec<Measurements>,
-    /// Whole run: events the engine handled.
+    /// Whole run: events handled by the engine.
     pub events: u64,
-    /// Whole run: data packets that reached their receiver.
+    /// Whole run: data packets received.
     pub packets_delivered: u64,
 }
 
@@ -31,41 +30,41 @@ pub struct Measurements {
 pub struct ConnectionCounts {
     /// Part of the measured time during which it was open, nanoseconds.
     pub active_ns: u64,
-    /// Payload bytes handed to the application in order.
+    /// Payload bytes delivered to the application in order.
     pub goodput_bytes: u64,
-    /// Packets of the data level sent once more on another subflow.
+    /// Packets of the data level reinjected on another subflow.
     pub reinjections: u64,
-    /// What its data level did; `None` of plain TCP, and where a kernel does not tell.
+    /// Counters of its data level; `None` for plain TCP, and where a kernel does not report them.
     pub data_level: Option<DataLevelCounts>,
     /// One per subflow, in the scenario's order.
     pub subflows: Vec<SubflowCounts>,
-    /// Of the whole run, in the order of their beginnings; none of a bulk transfer, and none in periods.
+    /// Of the whole run, in order of their start; none for a bulk transfer, and none in periods.
     pub transfers: Vec<Transfer>,
-    /// The programs whose traffic it was, the server first; none in periods.
+    /// Its programs, the server first; none in periods.
     pub programs: Vec<Program>,
 }
 
-/// What the data level of an MPTCP connection did besides sending everything once.
+/// Counters of an MPTCP connection's data level.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct DataLevelCounts {
-    /// Payload bytes sent on a further subflow: reinjected, sent again because the window was full, or copies.
+    /// Payload bytes sent on a further subflow: reinjections, opportunistic retransmissions and copies.
     pub repeated_bytes: u64,
-    /// Packets that the scheduler had sent as copies.
+    /// Copies requested by the scheduler.
     pub copies: u64,
-    /// Packets sent again because the receive window was full.
+    /// Packets retransmitted because the receive window was full.
     pub opportunistic: u64,
-    /// Congestion windows that the scheduler halved for the same reason.
+    /// Congestion windows halved by the scheduler for the same reason.
     pub penalties: u64,
-    /// How long the receive window kept data back while a subflow had room, nanoseconds.
+    /// Time in which the receive window blocked data while a subflow had room, nanoseconds.
     pub window_limited_ns: u64,
-    /// Packets handed to the application.
+    /// Packets delivered to the application.
     pub packets: u64,
-    /// How long those that came out of order waited at the receiver.
+    /// Waiting times of out-of-order packets at the receiver.
     pub delays: Delays,
 }
 
 impl DataLevelCounts {
-    /// Adds what another connection, or another time, had.
+    /// Adds another connection's or interval's counters.
     pub fn add(&mut self, other: &Self) {
         self.repeated_bytes += other.repeated_bytes;
         self.copies += other.copies;
@@ -76,7 +75,7 @@ impl DataLevelCounts {
         self.delays.merge(&other.delays, |own, other| own + other);
     }
 
-    /// Removes what was there before.
+    /// Subtracts earlier counters.
     pub fn subtract(&mut self, start: &Self) {
         self.repeated_bytes -= start.repeated_bytes;
         self.copies -= start.copies;
@@ -87,12 +86,12 @@ impl DataLevelCounts {
         self.delays.merge(&start.delays, |own, start| own - start);
     }
 
-    /// Mean time that a packet waited for earlier ones at the receiver, milliseconds; those in order did not.
+    /// Mean time that a packet waited for earlier ones at the receiver, milliseconds; 0 for packets in order.
     pub fn mean_delay_ms(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.delays.sum_ns as f64 / self.packets as f64 / 1e6)
     }
 
-    /// The same, not exceeded by so many of 100 packets; an upper bound, 12 % too large at most.
+    /// A quantile of the same in percent; an upper bound, at most 12 % too large.
     pub fn delay_quantile_ms(&self, percent: u64) -> Option<f64> {
         let rank = self.packets - self.packets * percent / 100;
         let mut above = 0;
@@ -106,12 +105,12 @@ impl DataLevelCounts {
     }
 }
 
-/// Times, by size: eight classes from each power of two of a microsecond to the next.
+/// A histogram of times: eight classes per power of two of a microsecond.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Delays {
     /// Their sum, nanoseconds.
     pub sum_ns: u64,
-    /// How many there are in each class, as far as there are any.
+    /// Number in each class, up to the last non-empty one.
     pub buckets: Vec<u64>,
 }
 
@@ -129,14 +128,14 @@ impl Delays {
         }
     }
 
-    /// The first one of a class that has no place yet.
+    /// Appends classes up to this one.
     #[cold]
     fn begin(&mut self, bucket: usize) {
         self.buckets.resize(bucket + 1, 0);
         self.buckets[bucket] = 1;
     }
 
-    /// The end of a class, microseconds.
+    /// Upper end of a class, microseconds.
     fn end_us(bucket: usize) -> u64 {
         let next = bucket as u64 + 1;
         if next <= 8 { next } else { (8 + next % 8) << (next / 8 - 1) }
@@ -153,27 +152,27 @@ impl Delays {
     }
 }
 
-/// A program and what came of it.
+/// A program and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Program {
     /// `server` or `client`.
     pub role: String,
     /// Its name and arguments, with addresses in place of `{server}` and `{client}`.
     pub command: Vec<String>,
-    /// `None`: it had not ended by itself when the connection, or the run, was over.
+    /// `None`: it still ran when the connection or the run was over.
     pub exit_code: Option<i32>,
-    /// What it wrote, the last mebibyte of it.
+    /// The last mebibyte of its standard output.
     pub stdout: String,
-    /// What it wrote for people, the last mebibyte of it.
+    /// The last mebibyte of its standard error.
     pub stderr: String,
 }
 
-/// What an application counts: an object, a response, a burst or a write of a constant rate.
+/// A transfer of an application: an object, a response, a burst or a write at a constant rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Transfer {
     /// When it arrived at the application, was requested, or was written; nanoseconds since the start of the run.
     pub start_ns: u64,
-    /// When its last byte was handed to the receiving application in order; `None`: not in this run.
+    /// When its last byte was delivered to the receiving application in order; `None`: not in this run.
     pub end_ns: Option<u64>,
     /// Payload bytes.
     pub bytes: u64,
@@ -186,11 +185,12 @@ pub struct SubflowCounts {
     pub active_ns: u64,
     /// IP bytes of its data packets that reached the receiver.
     pub received_bytes: u64,
-    /// Data packets sent, retransmissions included.
+    /// Data packets sent, including retransmissions.
     pub packets_sent: u64,
     /// Of those, retransmissions.
     pub retransmissions: u64,
-    /// The backend does not know what reduced the window: `fast_retransmits`, `ecn_reductions` and `undos` say nothing.
+    /// The backend does not know the causes of window reductions: `fast_retransmits`, `ecn_reductions` and `undos` are
+    /// meaningless.
     #[serde(default)]
     pub causes_unknown: bool,
     /// Congestion episodes entered by fast retransmit.
@@ -209,15 +209,15 @@ pub struct SubflowCounts {
     pub cwnd_integral: u128,
     /// cwnd in packets every 100 ms while the subflow was established.
     pub cwnd_samples: Vec<u32>,
-    /// Every 100 ms of the whole run while the subflow was established; empty unless asked for.
+    /// Every 100 ms of the whole run while the subflow was established; empty unless requested.
     pub samples: Vec<SubflowSample>,
-    /// Whole run: what the algorithm said of shared bottlenecks, from each time the subflow was established; empty if it
-    /// says nothing of them.
+    /// Whole run: the algorithm's labels of shared bottlenecks, from each time the subflow was established; empty
+    /// without a detector.
     pub verdicts: Vec<VerdictChange>,
 }
 
 impl SubflowCounts {
-    /// Adds what was counted of the same subflow elsewhere; samples and verdicts stay as they are.
+    /// Adds counters of the same subflow; samples and labels stay.
     pub fn add(&mut self, counts: &Self) {
         self.active_ns += counts.active_ns;
         self.received_bytes += counts.received_bytes;
@@ -233,40 +233,40 @@ impl SubflowCounts {
     }
 }
 
-/// From a certain time on, a detector says this of a subflow.
+/// A detector's label of a subflow from a certain time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct VerdictChange {
     /// Since the start of the run, nanoseconds.
     pub time_ns: u64,
-    /// Subflows of a connection that have the same group share a bottleneck; 0: it shares none.
+    /// Subflows of a connection with the same group share a bottleneck; 0: it shares none.
     pub group: u16,
 }
 
-/// A subflow at one moment. Counts are from the start of the run, warm-up included.
+/// Sample of a subflow. Counters are from the start of the run, including the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SubflowSample {
     /// Since the start of the run, nanoseconds.
     pub time_ns: u64,
     /// Packets.
     pub cwnd: u32,
-    /// Packets; none before the first reduction.
+    /// Packets; `None` before the first reduction.
     pub ssthresh: Option<u32>,
-    /// Smoothed RTT, microseconds; none before the first RTT sample.
+    /// Smoothed RTT, microseconds; `None` before the first RTT sample.
     pub srtt_us: Option<u32>,
-    /// The lowest RTT since it was established, microseconds, as the sender knows it; none before the first RTT sample.
+    /// The sender's minimum RTT since it was established, microseconds; `None` before the first RTT sample.
     #[serde(default)]
     pub min_rtt_us: Option<u32>,
     /// Packets believed to be in the network.
     pub in_flight: u32,
     /// IP bytes of data packets that have reached the receiver.
     pub received_bytes: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmissions: u64,
     /// Number of RTT samples since it was established.
     pub rtt_samples: u64,
-    /// Sum of the differences between each of them and the one before, microseconds.
+    /// Sum of the differences between successive samples, microseconds.
     pub rtt_steps_us: u64,
-    /// Group of subflows that share a bottleneck, 0 for none; `None` if the algorithm does not detect any.
+    /// Group of subflows that share a bottleneck, 0 for none; `None` without a detector.
     pub group: Option<u16>,
 }
 
@@ -277,15 +277,15 @@ pub struct LinkCounts {
     pub forward: DirectionCounts,
     /// From receiver to sender.
     pub reverse: DirectionCounts,
-    /// The forward direction every 100 ms of the whole run; empty unless asked for, and for private links.
+    /// The forward direction every 100 ms of the whole run; empty unless requested, and for private links.
     pub samples: Vec<LinkSample>,
-    /// What the forward direction had counted at times of the whole run, from its start, every 100 ms; empty where nobody
-    /// looked, where no algorithm detects bottlenecks, and for links at which no subflow of several waits longest.
+    /// Counters of the forward direction from the start of the whole run, every 100 ms; empty where no algorithm
+    /// detects bottlenecks, and for links that are not the bottleneck of a subflow with siblings.
     #[serde(default)]
     pub looks: Vec<LinkLook>,
 }
 
-/// What a direction of a link had counted by then.
+/// Counters of a direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct LinkLook {
     /// Since the start of the run, nanoseconds.
@@ -294,12 +294,12 @@ pub struct LinkLook {
     pub counts: DirectionCounts,
 }
 
-/// A direction of a link at one moment.
+/// Sample of a direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LinkSample {
     /// Since the start of the run, nanoseconds.
     pub time_ns: u64,
-    /// Packets in the queue, the one being sent included.
+    /// Packets in the queue, including the one being sent.
     pub queue_packets: u32,
     /// Packets that the queue has dropped since the start of the run.
     pub drops_queue: u64,
@@ -318,9 +318,9 @@ pub struct DirectionCounts {
     pub drops_queue: u64,
     /// Packets lost on the wire.
     pub drops_wire: u64,
-    /// Packets that got a congestion mark.
+    /// Packets marked.
     pub marks: u64,
-    /// Integral of the queue length over time, packets x nanoseconds; the packet being sent counts.
+    /// Integral of the queue length over time, packets x nanoseconds; includes the packet being sent.
     pub queue_integral: u128,
 }
 

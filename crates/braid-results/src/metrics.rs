@@ -1,4 +1,4 @@
-//! What the literature derives from rates: aggregate benefit, Jain's index, share of the expected rate.
+//! Metrics derived from rates: aggregate benefit, Jain's index, share of the expected rate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -6,11 +6,11 @@ use std::iter;
 use braid_scenario::model::{Connection, Loss, Scenario, Subflow, Traffic};
 use braid_scenario::topology::{self, bottleneck};
 
-/// Aggregate benefit of a multipath connection with goodput `goodput`, where `available[x]` is what subflow x could
-/// get, in the same unit.
+/// Aggregate benefit of a multipath connection with goodput `goodput`, where `available[x]` is the rate available to
+/// subflow x, in the same unit.
 ///
-/// 0: as good as the best single path; 1: all that is available; below 0: worse than the best single path. Not
-/// clamped: it can pass 1 by what a competitor leaves. With one subflow it is `goodput / available - 1`.
+/// 0: as good as the best single path; 1: all available capacity; below 0: worse than the best single path. Not
+/// clamped: it exceeds 1 if a competitor leaves capacity. With one subflow it is `goodput / available - 1`.
 ///
 /// `None` if nothing is available.
 pub fn aggregate_benefit(goodput: f64, available: &[f64]) -> Option<f64> {
@@ -34,14 +34,14 @@ pub fn jain(rates: &[f64]) -> f64 {
     if squares == 0.0 { 1.0 } else { sum * sum / (rates.len() as f64 * squares) }
 }
 
-/// What a connection could get while it was open during the measured time, bits per second of payload.
+/// Capacity available to a connection while it was open during the measured time, bits per second of payload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Available {
     /// For each subflow, its mean over time.
     pub subflows: Vec<f64>,
-    /// The best subflow of each moment, its mean over time.
+    /// The best subflow at each time, mean over time.
     pub best: f64,
-    /// Of all subflows.
+    /// Sum over all subflows.
     pub total: f64,
 }
 
@@ -52,15 +52,14 @@ impl Available {
     }
 }
 
-/// The fair share of every connection: at each bottleneck every open connection gets the same, and divides it evenly
-/// between its subflows there. Capacity is what remains for payload after headers and loss on the wire. Connections that
-/// do not always have something to send are left out: they have no share, and take none away. Routes that change count
-/// with the time that they last.
+/// The fair share of every connection: at each bottleneck all open connections get the same, and divide it evenly among
+/// their subflows there. Capacity is payload after headers and loss on the wire. Only bulk transfers count. Changing
+/// routes count in proportion to their time.
 pub fn fair_shares(scenario: &Scenario) -> Vec<Available> {
     fair_shares_within(scenario, measured(scenario))
 }
 
-/// [`fair_shares`] in a stretch `[from, to)` of the run, nanoseconds.
+/// [`fair_shares`] in an interval `[from, to)` of the run, nanoseconds.
 pub fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Available> {
     let mut open = BTreeMap::new();
     let mut bottlenecks = Vec::new();
@@ -102,7 +101,7 @@ pub fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Avail
     scenario.connections.iter().enumerate().map(fair_share).collect()
 }
 
-/// The stretch, cut at those times that lie within.
+/// The interval, cut at the given times within it.
 fn intervals((from, to): (u64, u64), times: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut times: Vec<u64> = times.filter(|time| (from..to).contains(time)).chain([from, to]).collect();
     times.sort_unstable();
@@ -110,23 +109,23 @@ fn intervals((from, to): (u64, u64), times: impl Iterator<Item = u64>) -> Vec<(u
     times.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// When data takes another route.
+/// Times at which data takes another route.
 fn reroutes(connection: &Connection) -> impl Iterator<Item = u64> {
     let all = connection.subflows.iter().flat_map(|subflow| &subflow.reroutes);
     all.filter(|reroute| reroute.forward.is_some()).map(|reroute| reroute.at_ns)
 }
 
-/// The part of a run that is measured.
+/// The measured part of a run.
 pub(crate) fn measured(scenario: &Scenario) -> (u64, u64) {
     (scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns)
 }
 
-/// The part of a stretch in which a connection is open: `[from, to)`, or `from >= to` if there is none.
+/// The part of an interval in which a connection is open: `[from, to)`; empty if `from >= to`.
 fn open_within(connection: &Connection, (from, to): (u64, u64)) -> (u64, u64) {
     (connection.start_ns.max(from), connection.stop_ns.unwrap_or(to).min(to))
 }
 
-/// How many connections with a path over the link are open in that stretch, from each time on.
+/// Number of open connections with a path over the link in that interval, from each time on.
 fn open_connections(scenario: &Scenario, link: usize, stretch: (u64, u64)) -> Vec<(u64, usize)> {
     let mut changes = BTreeMap::new();
     for connection in scenario.connections.iter().filter(|connection| connection.traffic == Traffic::Bulk) {
@@ -148,12 +147,12 @@ fn open_connections(scenario: &Scenario, link: usize, stretch: (u64, u64)) -> Ve
     steps.collect()
 }
 
-/// How many subflows of the connection cross the link at that time.
+/// Number of the connection's subflows that cross the link at that time.
 fn crossings(connection: &Connection, link: usize, time_ns: u64) -> usize {
     connection.subflows.iter().filter(|subflow| subflow.route_at(time_ns).contains(&link)).count()
 }
 
-/// Whether the subflow crosses the link in that stretch; `None`: in a part of it only.
+/// Whether the subflow crosses the link in that interval; `None`: in a part of it.
 pub(crate) fn crosses(subflow: &Subflow, link: usize, (from, to): (u64, u64)) -> Option<bool> {
     let first = subflow.route_at(from).contains(&link);
     let later = subflow.reroutes.iter().map(|reroute| reroute.at_ns).filter(|time| (from..to).contains(time));
@@ -161,7 +160,7 @@ pub(crate) fn crosses(subflow: &Subflow, link: usize, (from, to): (u64, u64)) ->
     later.all(|now| now == first).then_some(first)
 }
 
-/// Capacity of each subflow's bottleneck, whoever else uses it, bits per second of payload.
+/// Capacity of each subflow's bottleneck without competitors, bits per second of payload.
 pub fn path_capacity(scenario: &Scenario, connection: usize) -> Available {
     let subflows: Vec<f64> = topology::paths(scenario)[connection]
         .iter()
@@ -172,7 +171,7 @@ pub fn path_capacity(scenario: &Scenario, connection: usize) -> Available {
     Available { subflows, best, total }
 }
 
-/// Payload bits per second that a link delivers when a connection's packets fill it.
+/// Payload bits per second of a link filled by a connection's packets.
 fn payload_capacity(scenario: &Scenario, connection: usize, link: usize) -> f64 {
     let connection = &scenario.connections[connection];
     let link = &scenario.links[link].forward;

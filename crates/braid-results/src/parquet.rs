@@ -27,7 +27,7 @@ impl<W: Write + Send> Writer<W> {
     /// Begins the file.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The sink's error.
     pub fn new(sink: W, table: &'static Table, braid_version: &str) -> io::Result<Self> {
         let version = KeyValue::new("braid.schema_version".to_owned(), SCHEMA_VERSION.to_string());
         let properties = WriterProperties::builder()
@@ -39,10 +39,10 @@ impl<W: Write + Send> Writer<W> {
         Ok(Self { table, file: file.map_err(cause)? })
     }
 
-    /// Adds rows as a row group of their own; best tens of thousands at once.
+    /// Adds rows as a row group; preferably tens of thousands at once.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The sink's error.
     pub fn write(&mut self, rows: &[Row]) -> io::Result<()> {
         let values = |_, column: &Column| rows.iter().map(|row| column.value(row)).collect();
         if rows.is_empty() { Ok(()) } else { self.write_group(values).map_err(cause) }
@@ -51,7 +51,7 @@ impl<W: Write + Send> Writer<W> {
     /// The same for a table that is not about runs: each row has the values of its columns.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The sink's error.
     pub fn write_given(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
         let values = |place: usize, _: &Column| rows.iter().map(|row| row[place].clone()).collect();
         if rows.is_empty() { Ok(()) } else { self.write_group(values).map_err(cause) }
@@ -78,7 +78,7 @@ impl<W: Write + Send> Writer<W> {
                     Value::Integer(value) => Some(value),
                     _ => None,
                 }),
-                // Parquet keeps the bits and says that they have no sign.
+                // Parquet stores the bits and marks them as unsigned.
                 Kind::Unsigned => put::<Int64Type>(writer, column, values, |value| match value {
                     Value::Unsigned(value) => Some(value as i64),
                     _ => None,
@@ -92,16 +92,16 @@ impl<W: Write + Send> Writer<W> {
         group.close().map(drop)
     }
 
-    /// Ends the file; without this it is none.
+    /// Completes the file, which is invalid without this.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The sink's error.
     pub fn finish(self) -> io::Result<()> {
         self.file.close().map(drop).map_err(cause)
     }
 }
 
-/// Writes a column; `get` takes a value of its kind out of its wrapping.
+/// Writes a column; `get` unwraps a value of its kind.
 fn put<'a, T: DataType>(
     mut writer: SerializedColumnWriter,
     column: &Column,
@@ -141,10 +141,10 @@ fn schema(table: &Table) -> Result<TypePtr, ParquetError> {
     Type::group_type_builder(table.name).with_fields(fields).build().map(Arc::new)
 }
 
-/// Reads columns of a file that a [`Writer`] has written, row by row, with [`Value::Null`] for what the file does not have.
+/// Reads columns of a file written by a [`Writer`], row by row, with [`Value::Null`] for missing columns.
 ///
 /// # Errors
-/// If it cannot be read, or is no such file.
+/// If it cannot be read or is not such a file.
 pub fn read(file: File, columns: &[&str], mut each: impl FnMut(Vec<Value<'static>>)) -> io::Result<()> {
     let reader = SerializedFileReader::new(file).map_err(cause)?;
     let schema = reader.metadata().file_metadata().schema();
@@ -169,7 +169,7 @@ pub fn read(file: File, columns: &[&str], mut each: impl FnMut(Vec<Value<'static
     Ok(())
 }
 
-/// The sink's own error where there is one, so that a full disk can be told from others.
+/// The sink's own error if there is one, so that a full disk can be recognised.
 fn cause(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => {

@@ -1,4 +1,4 @@
-//! One run as the JSON document shows it. The order of the fields here is their order in the document.
+//! One run in the JSON document. The order of the fields here is their order in the document.
 
 use braid_scenario::model::{self, Kind, Scenario, Traffic};
 use braid_scenario::units::{Duration, Window};
@@ -15,14 +15,14 @@ use crate::metrics::{crosses, fair_shares_within, jain, measured, path_capacity,
 /// [`Run::status`] of a run that succeeded.
 pub const OK: &str = "ok";
 
-/// Everything that determines a run's result, the program apart.
+/// Everything that determines a run's result, except the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
-    /// What is run.
+    /// The scenario.
     pub scenario: &'a Scenario,
     /// `sim`, `lab` or `host`.
     pub backend: &'a str,
-    /// The spec of the congestion control that the run is about, as written.
+    /// The spec of the run's congestion control, as written.
     pub cc: &'a str,
     /// The MPTCP packet scheduler.
     pub scheduler: &'a str,
@@ -30,14 +30,14 @@ pub struct Setup<'a> {
     pub seed: u64,
 }
 
-/// One run: what was asked for and what came of it.
+/// One run: request and result.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Run {
     /// Embedded name, or path of the file as given.
     pub scenario: String,
     /// `sim`, `lab` or `host`.
     pub backend: String,
-    /// The congestion control that the run is about: used by every connection that names none itself.
+    /// The run's congestion control: that of every connection without its own.
     pub cc: String,
     /// The scenario's parameters and their values in this cell.
     pub params: IndexMap<String, String>,
@@ -47,30 +47,30 @@ pub struct Run {
     pub seed: u64,
     /// Length of the whole run, seconds.
     pub duration_s: f64,
-    /// Length of the part everything is measured over, seconds: without warm-up and cool-down.
+    /// Length of the measured part, seconds: without warm-up and cool-down.
     pub measured_s: f64,
-    /// [`OK`], or why there is no result; then the lists are empty.
+    /// [`OK`], or the reason of failure; then the lists are empty.
     pub status: String,
     /// In the scenario's order.
     pub connections: Vec<Connection>,
-    /// In the scenario's order, private copies included.
+    /// In the scenario's order, including private copies.
     pub links: Vec<Link>,
-    /// What follows from the rates.
+    /// Derived metrics.
     pub metrics: Metrics,
-    /// What detectors of shared bottlenecks said of each subflow, whole run; empty without a detector.
+    /// Labels of shared-bottleneck detectors for each subflow, whole run; empty without a detector.
     pub detections: Vec<Detection>,
-    /// What the result depends on besides program, scenario and seed: versions of a real kernel and its machine; absent
-    /// in the simulator.
+    /// Further inputs besides program, scenario and seed: versions of a real kernel and its machine; absent in the
+    /// simulator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
-    /// What makes the result doubtful, such as a guest that was too busy; absent if there is nothing.
+    /// Warnings of the run's checks, such as a guest that was too busy; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
-    /// The same figures over stretches of the run, in the scenario's order.
+    /// The same figures over intervals of the run, in the scenario's order.
     pub periods: Vec<Period>,
 }
 
-/// A stretch of a run with results of its own.
+/// An interval of a run with results of its own.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Period {
     /// As the scenario gives it, such as `20s..40s`.
@@ -83,7 +83,7 @@ pub struct Period {
     pub connections: Vec<Connection>,
     /// As in [`Run`].
     pub links: Vec<Link>,
-    /// As in [`Run`], with the fair shares of this stretch.
+    /// As in [`Run`], with the fair shares of this interval.
     pub metrics: Metrics,
 }
 
@@ -96,53 +96,53 @@ pub struct Connection {
     pub kind: String,
     /// The spec of its congestion control.
     pub cc: String,
-    /// Payload handed to the application in order, bits per second.
+    /// Payload delivered to the application in order, bits per second.
     pub goodput_bps: f64,
-    /// IP bits per second that arrived, duplicates included, over all subflows.
+    /// IP bits per second that arrived, including duplicates, over all subflows.
     pub throughput_bps: f64,
-    /// Data packets sent again on the same subflow, all subflows.
+    /// Data packets retransmitted on the same subflow, all subflows.
     pub retransmissions: u64,
-    /// Packets sent once more on another subflow.
+    /// Packets reinjected on another subflow.
     pub reinjections: u64,
-    /// What its data level did; absent of plain TCP, and where a kernel does not tell.
+    /// Counters of its data level; absent for plain TCP, and where a kernel does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_level: Option<DataLevel>,
     /// Retransmission timeouts, all subflows.
     pub timeouts: u64,
-    /// What its application saw; absent for a bulk transfer.
+    /// Results of its application; absent for a bulk transfer.
     pub application: Option<Application>,
-    /// The programs whose traffic it was, and what they wrote; absent if there are none, and in periods.
+    /// Its programs and their output; absent if there are none, and in periods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
     /// In order of creation.
     pub subflows: Vec<Subflow>,
 }
 
-/// What the data level of an MPTCP connection did besides sending everything once.
+/// Counters of an MPTCP connection's data level.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct DataLevel {
     /// Payload bytes sent on a further subflow.
     pub repeated_bytes: u64,
-    /// Packets that the scheduler had sent as copies.
+    /// Copies requested by the scheduler.
     pub copies: u64,
-    /// Packets sent again because the receive window was full.
+    /// Packets retransmitted because the receive window was full.
     pub opportunistic_retransmissions: u64,
-    /// Congestion windows that the scheduler halved for the same reason.
+    /// Congestion windows halved by the scheduler for the same reason.
     pub penalties: u64,
-    /// Share of the time during which the receive window kept data back while a subflow had room, 0 to 1.
+    /// Share of the time in which the receive window blocked data while a subflow had room, 0 to 1.
     pub window_limited: f64,
-    /// How long packets waited for earlier ones at the receiver; absent if none arrived.
+    /// Waiting time of packets for earlier ones at the receiver; absent if none arrived.
     pub out_of_order_delay_ms: Option<Delay>,
 }
 
 /// A delay of packets, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Delay {
-    /// Of all packets.
+    /// Mean of all packets.
     pub mean: f64,
-    /// Not exceeded by 95 % of them.
+    /// 95 % quantile.
     pub p95: f64,
-    /// Not exceeded by 99 % of them.
+    /// 99 % quantile.
     pub p99: f64,
 }
 
@@ -163,36 +163,36 @@ impl DataLevel {
     }
 }
 
-/// What an application counts: objects, short flows, bursts, responses, or writes at a constant rate.
+/// Transfers of an application: objects, short flows, bursts, responses, or writes at a constant rate.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Application {
     /// Its pattern in the scenario, such as `poisson`.
     pub traffic: String,
-    /// How many began in the measured time.
+    /// Number that began in the measured time.
     pub transfers: usize,
-    /// How many of these were not complete at the end of the run.
+    /// Number of these that were incomplete at the end of the run.
     pub unfinished: usize,
-    /// How long the others took; absent if there is none.
+    /// Durations of the others; absent if there are none.
     pub time_ms: Option<Times>,
-    /// How many were late; absent without a deadline.
+    /// Late transfers; absent without a deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
 }
 
-/// Transfers that began in the measured time and whose deadline was in the run, or that were complete.
+/// Transfers that began in the measured time, and were complete or had their deadline within the run.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Deadline {
-    /// How many there are.
+    /// Number of them.
     pub transfers: usize,
-    /// How many of them were not complete at their deadline.
+    /// Number of them that were incomplete at their deadline.
     pub missed: usize,
-    /// The same in percent; absent if there is none.
+    /// The same in percent; absent if there are none.
     pub missed_percent: Option<f64>,
 }
 
 impl Deadline {
     fn of(transfers: &[Transfer], deadline_ns: u64, end_ns: u64) -> Self {
-        // `None`: nobody can tell.
+        // `None`: unknown.
         let is_late = |transfer: &Transfer| match transfer.end_ns {
             Some(end) => Some(end - transfer.start_ns > deadline_ns),
             None => (transfer.start_ns + deadline_ns <= end_ns).then_some(true),
@@ -205,23 +205,23 @@ impl Deadline {
 }
 
 /// From the arrival of an object or a short flow, the beginning of a burst, a request or a write, until the last byte
-/// was handed to the receiving application in order; milliseconds (quantiles: nearest rank).
+/// was delivered to the receiving application in order; milliseconds (quantiles: nearest rank).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Times {
     /// Mean.
     pub mean: f64,
     /// Median.
     pub p50: f64,
-    /// 95 % did not take longer.
+    /// 95 % quantile.
     pub p95: f64,
-    /// 99 % did not take longer.
+    /// 99 % quantile.
     pub p99: f64,
     /// The longest.
     pub max: f64,
 }
 
 impl Application {
-    /// What began in that time; the run, or the connection, was over at `end_ns`.
+    /// Transfers that began in that interval; the run or the connection ended at `end_ns`.
     fn of(
         model: &model::Connection,
         transfers: &[Transfer],
@@ -248,7 +248,7 @@ impl Application {
 }
 
 impl Times {
-    /// Of ascending times in nanoseconds.
+    /// From ascending times in nanoseconds.
     fn of(sorted: &[u64]) -> Option<Self> {
         let milliseconds = |ns: u64| ns as f64 / 1e6;
         let rank = |percent| nearest_rank(sorted, percent).map(milliseconds);
@@ -263,7 +263,7 @@ impl Times {
     }
 }
 
-/// Of ascending values: that which so many percent of them do not exceed.
+/// Quantile of ascending values in percent.
 fn nearest_rank<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
     sorted.get((sorted.len() * percent).div_ceil(100).max(1) - 1).copied()
 }
@@ -283,27 +283,27 @@ pub struct Subflow {
     pub mean_cwnd: Option<f64>,
     /// Of samples every 100 ms, packets; absent if it was never established.
     pub cwnd_quantiles: Option<CwndQuantiles>,
-    /// Data packets sent, retransmissions included.
+    /// Data packets sent, including retransmissions.
     pub packets_sent: u64,
     /// Retransmissions among them.
     pub retransmissions: u64,
-    /// Times it reduced its window: fast retransmits, timeouts and ECN echoes, undone ones included; null where the
-    /// backend cannot tell, as the lab of MPTCP subflows.
+    /// Window reductions: fast retransmits, timeouts and ECN echoes, including undone ones; null where the backend
+    /// cannot distinguish, as the lab for MPTCP subflows.
     pub loss_episodes: Option<u64>,
-    /// Episodes that began with a fast retransmit; null where the backend cannot tell.
+    /// Episodes that began with a fast retransmit; null where the backend cannot distinguish.
     pub fast_retransmits: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Episodes that began with an ECN echo; null where the backend cannot tell.
+    /// Episodes that began with an ECN echo; null where the backend cannot distinguish.
     pub ecn_reductions: Option<u64>,
-    /// Episodes undone because the loss was spurious; null where the backend cannot tell.
+    /// Episodes undone because the loss was spurious; null where the backend cannot distinguish.
     pub undos: Option<u64>,
 }
 
 /// Quantiles of cwnd over time, packets (nearest rank).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CwndQuantiles {
-    /// 5 % of the samples are not above it.
+    /// 5 % quantile.
     pub p5: u32,
     /// Lower quartile.
     pub p25: u32,
@@ -311,7 +311,7 @@ pub struct CwndQuantiles {
     pub p50: u32,
     /// Upper quartile.
     pub p75: u32,
-    /// 95 % of the samples are not above it.
+    /// 95 % quantile.
     pub p95: u32,
 }
 
@@ -329,7 +329,7 @@ impl CwndQuantiles {
 pub struct Link {
     /// Its key in the scenario; a private copy is `key@connection.subflow.hop`.
     pub id: String,
-    /// Whether one route has it for itself.
+    /// Whether it is a copy of one route.
     pub private: bool,
     /// From sender to receiver.
     #[serde(flatten)]
@@ -343,7 +343,7 @@ pub struct Link {
 pub struct LinkDirection {
     /// Serialisation rate, bits per second.
     pub rate_bps: u64,
-    /// Share of the time that the transmitter was busy, 0 to 1.
+    /// Share of the time in which the transmitter was busy, 0 to 1.
     pub utilization: f64,
     /// Packets that entered the queue.
     pub packets: u64,
@@ -351,26 +351,26 @@ pub struct LinkDirection {
     pub drops_packets: u64,
     /// Packets lost on the wire, after the queue.
     pub lost_packets: u64,
-    /// Packets that got a congestion mark.
+    /// Packets marked.
     pub marked_packets: u64,
-    /// Mean over time, the packet being sent included.
+    /// Mean over time, including the packet being sent.
     pub mean_queue_packets: f64,
 }
 
-/// What follows from the rates; see [`crate::metrics`] for the definitions.
+/// Metrics derived from rates; [`crate::metrics`] has the definitions.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Metrics {
-    /// Of the first MPTCP connection, against its fair share of each path; absent if there is none.
+    /// Of the first MPTCP connection, relative to its fair share of each path; absent if there is none.
     pub aggregate_benefit: Option<f64>,
-    /// Of the first MPTCP connection, against the full capacity of each path.
+    /// Of the first MPTCP connection, relative to the full capacity of each path.
     pub aggregate_benefit_raw: Option<f64>,
-    /// For each MPTCP connection, against its fair share of each path.
+    /// For each MPTCP connection, relative to its fair share of each path.
     pub aggregate_benefits: IndexMap<String, Option<f64>>,
     /// Jain's index over the connections that cross a shared link; the subflows of one count as one flow.
     pub jain_connections: IndexMap<String, f64>,
     /// Jain's index over the flows that cross a shared link: each subflow and each TCP connection is one.
     pub jain_subflows: IndexMap<String, f64>,
-    /// Jain's index over the MPTCP subflows that cross a shared link, TCP left out.
+    /// Jain's index over the MPTCP subflows that cross a shared link, without TCP.
     pub jain_mptcp_subflows: IndexMap<String, f64>,
     /// For each connection and, as `connection.subflow`, each subflow of MPTCP: throughput in percent of the fair share.
     pub share_of_expected_percent: IndexMap<String, Option<f64>>,
@@ -384,7 +384,7 @@ pub struct Metrics {
 }
 
 impl Setup<'_> {
-    /// The result of a run that was measured.
+    /// The result of a measured run.
     ///
     /// # Panics
     /// If the measurements are not of this scenario.
@@ -423,7 +423,7 @@ impl Setup<'_> {
         }
     }
 
-    /// What was measured in a stretch of the run: `counts`, and what began there of the transfers of the whole `run`.
+    /// Results of an interval of the run: `counts`, and transfers of the whole `run` that began there.
     fn stretch(
         &self,
         counts: &Measurements,
@@ -575,11 +575,11 @@ fn derive(scenario: &Scenario, connections: &[Connection], stretch: (u64, u64)) 
 
     for (index, link) in scenario.links.iter().enumerate().filter(|(_, link)| !link.private) {
         let bulk = || scenario.connections.iter().filter(|model| model.traffic == Traffic::Bulk);
-        // Rates over the whole stretch say nothing about a link where somebody was for a part of it.
+        // Rates over the whole interval do not describe a link that a subflow used for a part of it.
         if bulk().flat_map(|model| &model.subflows).any(|model| crosses(model, index, stretch).is_none()) {
             continue;
         }
-        // One list of rates for each connection that crosses the link and always has something to send.
+        // One list of rates for each bulk transfer that crosses the link.
         let rates: Vec<(Kind, Vec<f64>)> = scenario
             .connections
             .iter()

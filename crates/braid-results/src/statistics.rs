@@ -3,7 +3,7 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// What a sample says about a figure. Everything is in the figure's own unit.
+/// Statistics of a sample, in the figure's own unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Statistics {
     /// Number of values, at least 1.
@@ -27,13 +27,13 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// [`Self::ci95`] for people; `None` if all values are equal. Then the seeds decided nothing, and zero would promise a
-    /// certainty that they do not show.
+    /// [`Self::ci95`] for display; `None` if all values are equal: then the seeds had no effect, and zero would suggest
+    /// certainty.
     pub fn interval(&self) -> Option<f64> {
         self.ci95.filter(|_| self.min < self.max)
     }
 
-    /// The statistics of `values`; `None` if there is none, or if one is not finite.
+    /// The statistics of `values`; `None` if it is empty or has a value that is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
             return None;

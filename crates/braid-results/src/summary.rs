@@ -22,13 +22,14 @@ pub struct Summary {
     pub scheduler: String,
     /// Number of runs.
     pub runs: usize,
-    /// How many of them failed; they are not in the statistics.
+    /// Number of failed ones, which are not in the statistics.
     pub failed: usize,
-    /// By the figure's path in a run, ids in place of list positions: `connections.mp0.subflows.sf1.mean_rtt_ms`,
-    /// `links.b1.utilization`, `metrics.jain_subflows.b1`; those of a period begin with it:
-    /// `periods.20s..40s.connections.mp0.goodput_bps`. Private links are left out. A figure that a run lacks does not count in its `n`.
+    /// By the figure's path in a run, with ids in place of list positions: `connections.mp0.subflows.sf1.mean_rtt_ms`,
+    /// `links.b1.utilization`, `metrics.jain_subflows.b1`; a period's begin with it:
+    /// `periods.20s..40s.connections.mp0.goodput_bps`. Without private links. A figure missing in a run does not count
+    /// in its `n`.
     pub statistics: IndexMap<String, Statistics>,
-    /// What a fluid model predicts; absent if it was not asked.
+    /// Prediction of a fluid model; absent if it was not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theory: Option<Theory>,
 }
@@ -53,7 +54,7 @@ fn same_but_seed(a: &Run, b: &Run) -> bool {
 /// The summary of runs that differ only in their seed.
 ///
 /// # Panics
-/// If there is none.
+/// If there are no runs.
 pub fn of_group(runs: &[Run]) -> Summary {
     let mut figures: IndexMap<String, Vec<f64>> = IndexMap::new();
     for run in runs.iter().filter(|run| run.status == OK) {
@@ -80,7 +81,7 @@ pub fn of_group(runs: &[Run]) -> Summary {
     }
 }
 
-/// Every figure of a run, or of a period at that place in it.
+/// Every figure of a run, or of its period with that index.
 fn stretch(
     place: &str,
     connections: &[Connection],

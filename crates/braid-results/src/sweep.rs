@@ -1,4 +1,4 @@
-//! What a sweep has measured, over the seeds: what pictures of it are made of.
+//! Measurements of a sweep over the seeds, for plots.
 
 use indexmap::IndexMap;
 
@@ -9,9 +9,9 @@ use crate::Statistics;
 pub struct Axis {
     /// Its name.
     pub name: String,
-    /// What it changes in the scenarios; none if it is of algorithms only.
+    /// The key that it changes in the scenarios; `None` for algorithm parameters.
     pub sets: Option<String>,
-    /// Its values have equal ratios rather than equal steps.
+    /// Its values have equal ratios instead of equal steps.
     pub log: bool,
     /// As they were given, in this order.
     pub values: Vec<String>,
@@ -22,28 +22,28 @@ pub struct Axis {
 pub struct Point {
     /// As in [`Run`](crate::Run).
     pub scenario: String,
-    /// The algorithm as the sweep names it, `cubic:beta=$beta`: one line in a picture.
+    /// The algorithm as named in the sweep, `cubic:beta=$beta`: one line in a plot.
     pub line: String,
     /// As in [`Run`](crate::Run).
     pub scheduler: String,
-    /// A value for each axis; none of what the algorithm does not use.
+    /// A value for each axis; `None` for axes that the algorithm does not use.
     pub values: Vec<Option<String>>,
-    /// Those that there are, in the order of [`FIGURES`].
+    /// Existing figures, in the order of [`FIGURES`].
     pub figures: IndexMap<Figure, Statistics>,
 }
 
 /// A complete sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// The first is the one to look at first.
+    /// The first is the default of plots.
     pub axes: Vec<Axis>,
-    /// A sample of the combinations, which has no lines through it.
+    /// A sample of the combinations, drawn without lines.
     pub is_sample: bool,
     /// In the order of the runs.
     pub points: Vec<Point>,
 }
 
-/// Something measured of somebody.
+/// A figure of a connection, subflow or link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Figure {
     /// Place in [`FIGURES`].
@@ -52,25 +52,25 @@ pub struct Figure {
     pub who: String,
 }
 
-/// A column of a table that is worth a picture.
+/// A table column worth plotting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FigureKind {
-    /// Of the table.
+    /// Column of the table.
     pub column: &'static str,
-    /// Which table.
+    /// Its table.
     pub of: Of,
-    /// In a few words.
+    /// Short description.
     pub what: &'static str,
-    /// As shown.
+    /// Unit as displayed.
     pub unit: &'static str,
     /// Divides the value.
     pub scale: f64,
 }
 
-/// What a row's value is of.
+/// Subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// A whole connection: the same in the rows of all its subflows.
+    /// A whole connection: equal in the rows of all its subflows.
     Connection,
     /// A subflow.
     Subflow,
@@ -79,7 +79,7 @@ pub enum Of {
 }
 
 impl Figure {
-    /// What it is.
+    /// Its kind.
     pub fn kind(&self) -> &'static FigureKind {
         &FIGURES[self.kind]
     }
@@ -95,7 +95,7 @@ const fn kind(
     FigureKind { column, of, what, unit, scale }
 }
 
-/// What people ask for first comes first.
+/// In the order of interest.
 pub const FIGURES: [FigureKind; 11] = [
     kind("goodput_bps", Of::Connection, "goodput", "Mbit/s", 1e6),
     kind("connection_benefit", Of::Connection, "aggregate benefit", "", 1.0),

@@ -1,28 +1,27 @@
-//! What a fluid model predicts, to be shown beside what was measured.
+//! Predictions of a fluid model, displayed beside measurements.
 //!
-//! Each window is a number at which the increase of its congestion control, weighed by the packets that arrive, balances
-//! its decrease, weighed by those that are lost (`increase (1 - p) = decrease p`). Each link has a price: its queue
-//! grows until what comes in is what it carries, and a full queue loses as many packets of every flow as it takes. The
-//! model assumes that
+//! In equilibrium each window's increase, weighted by delivered packets, balances its decrease, weighted by lost ones
+//! (`increase (1 - p) = decrease p`). Each link has a price: its queue grows until arrivals match its capacity, and a
+//! full queue loses the same share of every flow. The model assumes:
 //!
-//! - flows last for ever, windows do not fluctuate, losses are independent and cost one reduction each: there is no slow
-//!   start, no recovery, no timeout;
-//! - a queue that overflows is full all the time, and loses the same share of every flow;
-//! - CUBIC is its response function (RFC 8312), whoever it shares a queue with.
+//! - flows last forever, windows do not fluctuate, losses are independent and cost one reduction each: no slow start,
+//!   no recovery, no timeout;
+//! - an overflowing queue is always full, and loses the same share of every flow;
+//! - CUBIC is its response function (RFC 8312), whatever its competitors.
 //!
-//! So it is an orientation, not a bound: under random loss rates are up to a fifth lower than predicted, and drop-tail
-//! queues that empty after each loss are further off. The windows for given losses are those of
+//! So it is a rough guide, not a bound: under random loss rates are up to a fifth lower than predicted, and drop-tail
+//! queues that empty after each loss are further off. The windows for given losses equal those of
 //! `bench/oracle/formulas.py`.
 
 use braid_scenario::model::{Connection, Direction, Discipline, Loss, QueueLimit, Scenario, Traffic};
 use indexmap::IndexMap;
 use serde::Serialize;
 
-/// What the model says about a scenario with one congestion control.
+/// Prediction for a scenario with one congestion control.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Theory {
-    /// There is no prediction, and why.
+    /// No prediction, and why.
     None(String),
     /// The equilibrium.
     Fluid(Fluid),
@@ -33,7 +32,7 @@ pub enum Theory {
 pub struct Fluid {
     /// By connection.
     pub connections: IndexMap<String, FluidConnection>,
-    /// Shared links whose queue grows; the others have an empty one.
+    /// Shared links with a growing queue; other queues are empty.
     pub links: IndexMap<String, FluidLink>,
 }
 
@@ -53,16 +52,16 @@ pub struct FluidSubflow {
     pub throughput_bps: f64,
     /// Packets.
     pub cwnd: f64,
-    /// With the queues on its path.
+    /// Including the queues on its path.
     pub rtt_ms: f64,
 }
 
 /// A link in equilibrium.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FluidLink {
-    /// How full its queue is, 0 to 1.
+    /// Fill level of its queue, 0 to 1.
     pub queue: f64,
-    /// Share of packets that it loses because its queue is full.
+    /// Share of packets lost by its full queue.
     pub loss: f64,
 }
 
@@ -102,7 +101,7 @@ struct Flow {
     route: Vec<usize>,
     /// Round trip with empty queues, seconds.
     base_rtt: f64,
-    /// Chance that a packet arrives if no queue overflows.
+    /// Probability that a packet arrives if no queue overflows.
     survives: f64,
     /// Bits per packet on the wire.
     bits: f64,
@@ -113,17 +112,17 @@ struct Flow {
 struct Pipe {
     /// Bits per second.
     rate: f64,
-    /// Bits that wait when the queue is full.
+    /// Bits in a full queue.
     queue: f64,
-    /// 0 to 1: how full the queue is; above: how much it loses.
+    /// 0 to 1: fill level of the queue; above: loss.
     price: f64,
 }
 
 /// Loss at a price of 2.
 const LOSS: f64 = 0.01;
-/// A window does not fall below this many packets.
+/// Smallest window, packets.
 const FLOOR: f64 = 1.0;
-/// More would take longer than the runs.
+/// Maximum of flows: more would take longer than the runs.
 const MOST_FLOWS: usize = 32;
 
 /// The equilibrium of a scenario whose open connections use `cc`.
@@ -213,11 +212,11 @@ fn steady(direction: &Direction) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Moves windows and prices until nothing moves any more.
+/// Moves windows and prices until they converge.
 fn settle(scenario: &Scenario, mut flows: Vec<Flow>, mut pipes: Vec<Pipe>) -> Result<Fluid, String> {
     const STEPS: usize = 400_000;
     for step in 0..STEPS {
-        // Large steps first, so that it does not take long; small ones then, so that it comes to rest.
+        // Large steps first for speed, then small ones for convergence.
         let pace = 1.0 / (1.0 + step as f64 / 4000.0);
         let paths: Vec<(f64, f64)> = flows.iter().map(|flow| path(flow, &pipes)).collect();
         let mut moved: f64 = 0.0;
@@ -267,7 +266,7 @@ fn balance(flows: &[Flow], paths: &[(f64, f64)], index: usize) -> f64 {
     let total: f64 = siblings().map(rate).sum();
     let (increase, decrease) = match flows[index].law {
         Law::Reno => (1.0 / window, window / 2.0),
-        // Where the window is what the response function says, a cut of 0.3 balances this increase.
+        // At the window of the response function a cut of 0.3 balances this increase.
         Law::Cubic => {
             let target = (0.4 * 3.7 / 1.2_f64).powf(0.25) * (rtt / p).powf(0.75);
             let target = target.max(1.2 / p.sqrt());
@@ -313,7 +312,7 @@ mod tests {
     use super::*;
     use braid_scenario::{Source, load};
 
-    /// Paths of their own that never fill: loss and round trip in milliseconds.
+    /// Separate paths that never fill: loss and round trip in milliseconds.
     fn paths(paths: &[(&str, u32)]) -> Scenario {
         let links = paths.iter().enumerate().map(|(index, (loss, rtt))| {
             format!(
@@ -395,9 +394,9 @@ mod tests {
 
     #[test]
     fn two_paths_have_the_windows_of_the_oracle() {
-        // bench/oracle/formulas.py, equilibrium(), for the paths that compare.py uses.
+        // bench/oracle/formulas.py, equilibrium(), for the paths of compare.py.
         for (cc, first, second, expected) in ORACLE {
-            // The oracle's OLIA does not count the one packet on the path it does not use.
+            // The oracle's OLIA does not count the one packet on its unused path.
             let tolerance = if cc == "olia" { 0.03 } else { 1e-3 };
             close(&windows(cc, &paths(&[first, second])), &expected, tolerance);
         }

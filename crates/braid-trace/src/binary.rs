@@ -1,7 +1,7 @@
 //! The binary form: a header, then entries, each preceded by its kind and length.
 //!
-//! Everything is in the byte order of the machine that recorded it; the version tells (it reads `0x0100_0000` on a
-//! machine of the other order). docs/traces.md describes it byte by byte.
+//! The byte order is that of the recording machine; the version shows it (it reads `0x0100_0000` in the other order).
+//! docs/traces.md describes the format byte by byte.
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const ORIGIN: u32 = 1;
 const CALL: u32 = 2;
 const END: u32 = 3;
 
-/// No entry is longer: a call of eight subflows with all the private memory there can be has under 6 KB.
+/// Maximum of an entry: a call of eight subflows with the maximum of private memory has under 6 KB.
 const LONGEST: u32 = 1 << 16;
 
 #[repr(C)]
@@ -37,7 +37,7 @@ struct Head {
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Entry {
     kind: u32,
-    /// Of what follows, a multiple of eight.
+    /// Bytes of the rest, a multiple of eight.
     bytes: u32,
 }
 
@@ -70,15 +70,15 @@ struct CallHead {
     public_words: [u64; PUBLIC_WORDS],
 }
 
-/// How a trace ended.
+/// The end of a trace.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct End {
     /// Calls in the file.
     pub calls: u64,
-    /// Calls that were made but are not in the file, as there was no room to take them down.
+    /// Calls missing in the file because the ring was full.
     pub lost: u64,
-    /// Calls that a filter left out.
+    /// Calls excluded by a filter.
     pub filtered: u64,
 }
 
@@ -121,7 +121,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Number of the origin; one not met before is written first.
+    /// Number of the origin; writes a new one first.
     fn origin(&mut self, origin: &Arc<Origin>) -> Result<u32, Error> {
         let known = self.origins.iter().position(|known| Arc::ptr_eq(known, origin) || known == origin);
         if let Some(known) = known {
@@ -171,7 +171,7 @@ impl<W: Write> Writer<W> {
         self.calls
     }
 
-    /// Writes the end and hands back what was written to.
+    /// Writes the end and returns the sink.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -198,7 +198,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// If this is no trace, or one of another version, layout or byte order.
+    /// If it is not a trace, or has another version, layout or byte order.
     pub fn new(mut from: R) -> Result<Self, Error> {
         let mut head = Head::zeroed();
         let short = |_| Error::new("the file ends within its header: record it again");
@@ -242,17 +242,17 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// The release of the kernel that it was recorded on.
+    /// The release of the kernel on which it was recorded.
     pub fn kernel(&self) -> &str {
         &self.kernel
     }
 
-    /// How the trace ended, once its end has been read.
+    /// The end of the trace, once it has been read.
     pub fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// The next entry into `bytes`; nothing at the end of the file.
+    /// The next entry into `bytes`; `None` at the end of the file.
     fn entry(&mut self) -> Result<Option<u32>, Error> {
         let mut entry = Entry::zeroed();
         match self.from.read_exact(bytemuck::bytes_of_mut(&mut entry)) {

@@ -1,16 +1,16 @@
-//! A call of an algorithm, and all that it depends on.
+//! A call of an algorithm with all its inputs.
 
 use std::sync::Arc;
 
 use braid_algorithms::Spec;
 use braid_algorithms::layout::{Event, PUBLIC_WORDS, View};
 
-/// Which algorithm a call was made to.
+/// The algorithm of a call.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// The algorithm and its parameters.
     pub spec: Spec,
-    /// [Hash of the source](braid_algorithms::Algorithm::source_hash) that it was compiled from.
+    /// [Hash of the source](braid_algorithms::Algorithm::source_hash) of that build.
     pub source_hash: u64,
 }
 
@@ -31,27 +31,27 @@ impl PartialEq for Origin {
 /// One call of a transition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// Of what.
+    /// Its algorithm.
     pub origin: Arc<Origin>,
-    /// Number of the call among all that were made while the trace was recorded; numbers that are missing were lost.
+    /// Number of the call among all during the recording; missing numbers were lost.
     pub sequence: u64,
     /// The processor that made it.
     pub cpu: u32,
-    /// When it was made: nanoseconds of the kernel's monotonic clock.
+    /// Time of the call: nanoseconds of the kernel's monotonic clock.
     pub time_ns: u64,
-    /// The same for all calls of one subflow's memory, different for others.
+    /// Equal for all calls with one subflow's memory, different for others.
     pub socket: u64,
     /// The event.
     pub event: Event,
-    /// The connection before the call, public words included.
+    /// The connection before the call, including public words.
     pub view: View,
     /// The subflow's private memory before the call.
     pub private: Vec<u64>,
-    /// What the call left.
+    /// Result of the call.
     pub outputs: Outputs,
 }
 
-/// All that a transition may write.
+/// Everything that a transition may write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outputs {
     /// Congestion window, packets.
@@ -60,14 +60,14 @@ pub struct Outputs {
     pub ssthresh: u32,
     /// Bytes per second; 0: the host decides.
     pub pacing_rate: u64,
-    /// What siblings see.
+    /// Public words.
     pub public_words: [u64; PUBLIC_WORDS],
     /// The private memory.
     pub private: Vec<u64>,
 }
 
 impl Outputs {
-    /// Those of a view and a private memory that a transition has worked on.
+    /// The outputs in a view and a private memory after a transition.
     pub fn of(view: &View, private: &[u64]) -> Self {
         let subflow = &view.subflow[view.self_index as usize];
         Self {
@@ -81,7 +81,7 @@ impl Outputs {
 }
 
 impl Call {
-    /// The view that the call left: nothing but the outputs differs from [`Self::view`].
+    /// The view after the call: only the outputs differ from [`Self::view`].
     pub fn view_after(&self) -> View {
         let mut view = self.view.clone();
         let subflow = &mut view.subflow[view.self_index as usize];

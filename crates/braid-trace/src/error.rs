@@ -1,8 +1,8 @@
-//! Why calls could not be read or written.
+//! Errors of reading and writing calls.
 
 use std::fmt;
 
-/// Why calls could not be read or written: one sentence with place and remedy.
+/// An error of reading or writing calls: one sentence with place and remedy.
 #[derive(Debug)]
 pub struct Error(String);
 

@@ -4,7 +4,7 @@ use braid_algorithms::layout::{Event, Subflow};
 
 use crate::Error;
 
-/// How wide a field is, and whether it has a sign.
+/// Width and sign of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     U32,
@@ -83,7 +83,7 @@ row!(Subflow:
 
 const EVENTS: [&str; 6] = ["init", "release", "on_loss", "on_recovered", "on_ack", "on_idle_restart"];
 
-/// What the contract calls an event of this [type](braid_algorithms::layout::event_type).
+/// The contract's name of an event of this [type](braid_algorithms::layout::event_type).
 pub fn event_name(kind: u32) -> &'static str {
     EVENTS.get(kind as usize).copied().unwrap_or("unknown")
 }

@@ -9,9 +9,9 @@ use crate::binary::{End, MAGIC, Reader};
 use crate::call::Call;
 use crate::{Error, json, tsv};
 
-/// Calls on their way out of a file.
+/// Calls of a file.
 pub enum Calls {
-    /// A binary trace, which is read as it goes.
+    /// A binary trace, read incrementally.
     Trace(Box<Reader<BufReader<File>>>),
     /// Text or JSON.
     Listed(std::vec::IntoIter<Call>),
@@ -20,7 +20,7 @@ pub enum Calls {
 /// Opens a file of calls in any of the three forms.
 ///
 /// # Errors
-/// If it cannot be read or is none of them.
+/// If it cannot be read or has none of the forms.
 pub fn read(path: &Path) -> Result<Calls, Error> {
     let at = |error: &dyn fmt::Display| Error::new(format!("{}: {error}", path.display()));
     let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(|error| at(&error))?);
@@ -43,7 +43,7 @@ pub fn read(path: &Path) -> Result<Calls, Error> {
 }
 
 impl Calls {
-    /// How the trace ended, once all calls have been read; nothing if it was cut off or is no trace.
+    /// The end of the trace, once all calls have been read; `None` if it was cut off or is not a trace.
     pub fn end(&self) -> Option<End> {
         match self {
             Self::Trace(reader) => reader.end(),
@@ -51,7 +51,7 @@ impl Calls {
         }
     }
 
-    /// The kernel that a trace was recorded on.
+    /// The kernel on which a trace was recorded.
     pub fn kernel(&self) -> Option<&str> {
         match self {
             Self::Trace(reader) => Some(reader.kernel()),

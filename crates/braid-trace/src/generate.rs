@@ -1,4 +1,4 @@
-//! Calls that never happened: sequences of events for connections of one to eight subflows.
+//! Synthetic calls: sequences of events for connections of one to eight subflows.
 
 use std::sync::Arc;
 
@@ -10,12 +10,11 @@ use braid_algorithms::layout::{
 
 use crate::{Call, Origin, Outputs};
 
-/// Numbers that look random, from a seed (`SplitMix64`: Steele, Lea, Flood 2014) or, so that a fuzzer can choose them one
-/// by one, from bytes.
+/// Pseudo-random numbers from a seed (`SplitMix64`: Steele, Lea, Flood 2014), or from bytes chosen by a fuzzer.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
-    /// Bytes not used yet, the next one last.
+    /// Unused bytes, the next one last.
     tape: Option<Vec<u8>>,
 }
 
@@ -25,17 +24,17 @@ impl Random {
         Self { state: seed, tape: None }
     }
 
-    /// Numbers made of these bytes; zeros when they are used up.
+    /// Numbers from these bytes; zeros once they are used up.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self { state: 0, tape: Some(bytes.iter().rev().copied().collect()) }
     }
 
-    /// Whether the bytes are used up; never, of a seed.
+    /// Whether the bytes are used up; never with a seed.
     pub fn is_over(&self) -> bool {
         self.tape.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// A number of so many bytes, if from bytes.
+    /// A number of this many bytes, if from bytes.
     fn draw(&mut self, bytes: usize) -> u64 {
         if let Some(tape) = &mut self.tape {
             return (0..bytes).fold(0, |number, _| (number << 8) | u64::from(tape.pop().unwrap_or(0)));
@@ -58,7 +57,7 @@ impl Random {
         low + (self.draw(bytes as usize) % (u64::from(high - low) + 1)) as u32
     }
 
-    /// True once in so many times.
+    /// True with probability 1/n.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.between(1, n) == 1
     }
@@ -68,7 +67,7 @@ impl Random {
         flags.iter().filter(|(_, percent)| self.between(1, 100) <= *percent).map(|(flag, _)| flag).sum()
     }
 
-    /// Any size of number equally likely, and the ends of the range often.
+    /// Uniform over bit lengths, and often an end of the range.
     fn any64(&mut self) -> u64 {
         const ENDS: [u64; 8] = [0, 1, 2, 0x7fff_ffff, 0xffff_ffff, 1 << 32, i64::MAX as u64, u64::MAX];
         if self.one_in(4) { ENDS[self.between(0, 7) as usize] } else { self.any() >> self.between(0, 63) }
@@ -79,23 +78,23 @@ impl Random {
     }
 }
 
-/// A connection as a host would show it, with one native controller per subflow.
+/// A connection as shown by a host, with one native controller per subflow.
 pub struct Connection {
     origin: Arc<Origin>,
     view: View,
     controllers: Vec<Controller>,
     base_rtt_us: [u32; MAX_SUBFLOWS],
     now_us: u64,
-    /// Whether the algorithm has been given the subflow.
+    /// Whether the algorithm has been initialised for the subflow.
     running: [bool; MAX_SUBFLOWS],
-    /// Whether anything at all may stand in the memory that the host fills in.
+    /// Whether the host's memory may contain arbitrary values.
     wild: bool,
     sequence: u64,
 }
 
 impl Connection {
-    /// One with so many subflows, 1 to 8; others may join. Where it is wild, any values at all may stand in the memory
-    /// that the host fills in.
+    /// Creates a connection of 1 to 8 subflows; others may join. If it is wild, the host's memory may contain arbitrary
+    /// values.
     pub fn new(origin: &Arc<Origin>, subflows: u32, wild: bool, random: &mut Random) -> Self {
         let mut view = View { connection: random.any(), n: subflows, ..View::default() };
         for (subflow, id) in view.subflow.iter_mut().zip(1..) {
@@ -113,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// The next call, made natively.
+    /// The next call, executed natively.
     pub fn next(&mut self, random: &mut Random) -> Call {
         let event = self.prepare(random);
         let i = self.view.self_index as usize;
@@ -137,8 +136,8 @@ impl Connection {
         }
     }
 
-    /// The same without a record of it: `check` gets the event and the view before and after the call. `scratch` is
-    /// overwritten; its content does not matter.
+    /// The same without a record: `check` gets the event and the view before and after the call. `scratch` is
+    /// overwritten.
     pub fn step(
         &mut self,
         random: &mut Random,
@@ -152,7 +151,7 @@ impl Connection {
         self.settle(&event);
     }
 
-    /// The next event, and the view as the host would show it with that.
+    /// The next event, and the host's view at that event.
     fn prepare(&mut self, random: &mut Random) -> Event {
         if random.one_in(100) && self.view.n < 8 {
             self.view.n += 1;
@@ -273,7 +272,7 @@ impl Connection {
         }
     }
 
-    /// What the host does to the subflow after a call.
+    /// The host's changes of the subflow after a call.
     fn settle(&mut self, event: &Event) {
         let subflow = &mut self.view.subflow[self.view.self_index as usize];
         if event.kind == event_type::ON_LOSS {
@@ -285,7 +284,7 @@ impl Connection {
         }
     }
 
-    /// Puts anything at all into a few of the words that the host fills in, and into siblings' public ones.
+    /// Puts arbitrary values into some of the host's words and into siblings' public words.
     fn disturb(&mut self, random: &mut Random, event: &mut Event) {
         for _ in 0..random.between(1, 4) {
             let i = if random.one_in(2) { self.view.self_index } else { random.between(0, 7) } as usize;
@@ -322,8 +321,8 @@ impl Connection {
     }
 }
 
-/// Test vectors of an algorithm: connections of one, two, three and eight subflows, each with so many calls, the last with
-/// extreme values in the memory that the host fills in. The same on every machine.
+/// Test vectors of an algorithm: connections of one, two, three and eight subflows with this many calls each, the last
+/// with extreme values from the host. Equal on every machine.
 pub fn vectors(origin: &Arc<Origin>, calls: usize) -> Vec<Call> {
     let mut random = Random::new(1);
     let mut all = Vec::new();

@@ -1,7 +1,7 @@
 //! Calls as JSON: test vectors for other implementers.
 //!
-//! Fields of 32 bits are numbers. Those of 64 bits are strings, `0x` and hexadecimal digits, since JSON's numbers are
-//! exact only to 53 bits in many languages.
+//! 32-bit fields are numbers. 64-bit fields are strings, `0x` and hexadecimal digits, since JSON's numbers are exact
+//! only to 53 bits in many languages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,9 +46,9 @@ struct Document {
 struct JsonOrigin {
     spec: String,
     algorithm: String,
-    /// As people write them.
+    /// In people's notation.
     params: BTreeMap<String, String>,
-    /// As the algorithm gets them.
+    /// In the algorithm's units.
     raw_params: BTreeMap<String, u32>,
     source_hash: Word,
 }
@@ -131,7 +131,7 @@ fn origin(origin: &Origin) -> JsonOrigin {
 /// Writes calls as one document.
 ///
 /// # Panics
-/// Never: there is nothing in it that JSON lacks.
+/// Never: JSON can represent everything in it.
 pub fn write(calls: impl IntoIterator<Item = Call>) -> String {
     let mut origins: Vec<Arc<Origin>> = Vec::new();
     let calls = calls.into_iter().map(|call| {
@@ -180,10 +180,10 @@ pub fn write(calls: impl IntoIterator<Item = Call>) -> String {
     serde_json::to_string_pretty(&document).expect("text and numbers only") + "\n"
 }
 
-/// Reads what [`write`] wrote.
+/// Parses the output of [`write`].
 ///
 /// # Errors
-/// At the first call that does not fit, which is named.
+/// At the first invalid call, which is named.
 pub fn parse(text: &str) -> Result<Vec<Call>, Error> {
     let document: Document = serde_json::from_str(text).map_err(|error| Error::new(error.to_string()))?;
     if document.schema_version != SCHEMA_VERSION {

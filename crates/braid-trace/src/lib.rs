@@ -1,9 +1,8 @@
-//! Calls of algorithms as they were made somewhere, each with everything that it depends on: arguments, view and private
-//! memory before it, and what it left. So a call recorded in the kernel can be made again natively, and must leave the
-//! same words ([`Replay`]).
+//! Recorded calls of algorithms with all inputs (arguments, view and private memory) and outputs. A call recorded in
+//! the kernel can be repeated natively, and must give the same words ([`Replay`]).
 //!
 //! The same calls have three forms: a binary trace ([`Writer`], [`Reader`]), text to review ([`tsv`]) and JSON for
-//! implementers in other languages ([`json`]). [`read`] takes any of them. [`generate`] makes calls up.
+//! implementers in other languages ([`json`]). [`read`] reads any of them. [`generate`] creates synthetic calls.
 
 mod binary;
 mod call;

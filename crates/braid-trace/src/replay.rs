@@ -1,4 +1,4 @@
-//! Calls made again natively.
+//! Repeats calls natively.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -8,7 +8,7 @@ use braid_algorithms::layout::event_type;
 
 use crate::{Call, Outputs, event_name};
 
-/// A word that the native build computed differently.
+/// A word with a different native result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Number of the call.
@@ -17,29 +17,29 @@ pub struct Difference {
     pub spec: String,
     /// The event.
     pub event: &'static str,
-    /// Which word.
+    /// The word.
     pub word: String,
-    /// What was recorded.
+    /// The recorded value.
     pub recorded: u64,
-    /// What the native build computed.
+    /// The native value.
     pub replayed: u64,
 }
 
-/// What came of replaying calls.
+/// Result of a replay.
 #[derive(Default)]
 pub struct Replay {
     /// Calls by spec and event.
     pub calls: BTreeMap<(String, &'static str), u64>,
-    /// Calls with a view of several subflows.
+    /// Calls whose view has several subflows.
     pub with_siblings: u64,
     /// Words compared.
     pub words: u64,
     /// Words that differ.
     pub differing: u64,
-    /// Calls that found another memory, private or public, than the call before had left to the same subflow. Lost calls
-    /// make such gaps; without them there is no reason for any.
+    /// Calls that found memory, private or public, other than the subflow's previous call had left. Only lost calls
+    /// explain such gaps.
     pub gaps: u64,
-    /// Specs recorded with other sources than this build's.
+    /// Specs recorded with sources other than this build's.
     pub other_sources: Vec<String>,
     /// The first of the differing words.
     pub first: Vec<Difference>,
@@ -47,11 +47,11 @@ pub struct Replay {
     left: HashMap<u64, (u64, Outputs)>,
 }
 
-/// How many differences are kept.
+/// Maximum of stored differences.
 const KEPT: usize = 20;
 
 impl Replay {
-    /// Nothing replayed yet.
+    /// An empty replay.
     pub fn new() -> Self {
         Self::default()
     }
@@ -61,7 +61,7 @@ impl Replay {
         self.calls.values().sum()
     }
 
-    /// Makes a call again and compares every word that it left.
+    /// Repeats a call and compares every word of its outputs.
     pub fn call(&mut self, call: &Call) {
         let text = call.origin.spec.text();
         if call.origin.source_hash != call.origin.spec.algorithm().source_hash()
@@ -96,7 +96,7 @@ impl Replay {
         }
     }
 
-    /// Whether the subflow's memory is as it was left.
+    /// Whether the subflow's memory is as its last call left it.
     fn remember(&mut self, call: &Call) {
         if call.event.kind != event_type::INIT {
             if let Some((sequence, left)) = self.left.get(&call.socket) {
@@ -115,7 +115,7 @@ impl Replay {
     }
 }
 
-/// Every word of the outputs, with what it is part of and its place there.
+/// Every word of the outputs with its part and index.
 fn words(outputs: &Outputs) -> impl Iterator<Item = (Word, u64)> {
     let Outputs { cwnd, ssthresh, pacing_rate, public_words, private } = outputs;
     let narrow =
@@ -128,7 +128,7 @@ fn each(part: &'static str, words: &[u64]) -> impl Iterator<Item = (Word, u64)> 
     words.iter().enumerate().map(move |(place, &value)| (Word { part, place: Some(place) }, value))
 }
 
-/// Which word it is. Millions are compared, of which hardly one is named.
+/// Name of a word. Millions are compared, but few are named.
 struct Word {
     part: &'static str,
     place: Option<usize>,

@@ -1,6 +1,6 @@
 //! Calls as text to review, one row per part, columns separated by tabs.
 //!
-//! The lines at the top that begin with `#` name the columns. Narrow fields are decimal, 64-bit ones hexadecimal.
+//! Leading lines that begin with `#` name the columns. Narrow fields are decimal, 64-bit ones hexadecimal.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn words(words: &[u64]) -> String {
     tabbed(words.iter().map(|&word| hex(word)))
 }
 
-/// The public words, those at the end that are zero left out.
+/// The public words without trailing zeros.
 fn public(words: &[u64; PUBLIC_WORDS]) -> &[u64] {
     let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
     &words[..used]
@@ -83,10 +83,10 @@ pub fn write(calls: impl IntoIterator<Item = Call>) -> String {
     text
 }
 
-/// Reads what [`write`] wrote.
+/// Parses the output of [`write`].
 ///
 /// # Errors
-/// At the first line that does not fit, which is named.
+/// At the first invalid line, which is named.
 pub fn parse(text: &str) -> Result<Vec<Call>, Error> {
     let mut parser = Parser::default();
     for (line, number) in text.lines().zip(1..) {
@@ -190,7 +190,7 @@ impl Parser {
     }
 }
 
-/// A call that can be replayed.
+/// A replayable call.
 pub(crate) fn checked(call: Call) -> Result<Call, Error> {
     let words = braid_algorithms::Controller::new(&call.origin.spec).private().len();
     if call.view.n == 0 || call.view.n as usize > MAX_SUBFLOWS || call.view.self_index >= call.view.n {

@@ -1,4 +1,4 @@
-//! What is measured.
+//! Measurements.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ impl Run<'_> {
                     if now_ns >= self.scenario.warmup_ns {
                         samples.cwnd[subflow].push(sample.cwnd);
                     }
-                    // Of short flows there may be many at a time: they are left out.
+                    // Without short flows, which may be many.
                     if self.with_samples && application.is_single() {
                         samples.all[subflow].push(sample);
                     }
@@ -28,13 +28,13 @@ impl Run<'_> {
         }
     }
 
-    /// Everything counted so far, by application.
+    /// Counters until now, by application.
     pub(super) fn totals(&self, now_ns: u64) -> Vec<ConnectionCounts> {
         let flows = |places: &Range<usize>| self.flows[places.clone()].iter().flatten();
         self.applications.iter().map(|own| own.totals(flows(&own.places), now_ns)).collect()
     }
 
-    /// What was measured, and what makes it doubtful.
+    /// The measurements and warnings.
     pub(crate) fn finish(mut self) -> (Measurements, Vec<String>) {
         let totals = self.totals(self.end_ns);
         self.marks.insert(self.end_ns, totals);

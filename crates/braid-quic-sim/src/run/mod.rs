@@ -22,9 +22,9 @@ use self::state::{Plan, Samples};
 use crate::application::Application;
 use crate::flow::{Flow, News};
 
-/// A piece of a run, after which its caller may stop it.
+/// Interval after which the caller may stop a run.
 const PIECE_NS: u64 = 100_000_000;
-/// A path that cannot be opened yet is tried again after this time.
+/// Delay before a failed path opening is repeated.
 const RETRY_NS: u64 = 10_000_000;
 
 impl<'a> Run<'a> {
@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    /// A connection of the scenario, with all that it plans.
+    /// Adds a connection of the scenario with its planned events.
     fn add(&mut self, number: usize, model: &'a Connection) -> Result<(), String> {
         let index = self.applications.len();
         let application = Application::new(number, model, self.flows.len());
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A piece of the run; `None` at its end.
+    /// Advances by one interval; `None` at the end.
     pub(crate) fn advance(&mut self) -> Option<u64> {
         loop {
             let plan = self.plans.peek().map(|Reverse((time, _))| *time);
@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
     fn receive(&mut self, datagram: &Datagram) {
         let Some(index) = self.application_of[datagram.place.connection] else { return };
         let is_its = |flow: &&mut Flow| flow.id == datagram.flow;
-        // Of a short flow that is gone nobody waits for anything.
+        // Finished short flows need no timers.
         for place in self.applications[index].places.clone() {
             let now = self.now();
             if let Some(flow) = self.flows[place].as_mut().filter(is_its) {
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Lets a flow do what it has to, and its application what follows.
+    /// Handles a flow's pending events, and its application's reactions.
     pub(super) fn work(&mut self, place: usize) {
         let (index, now_ns, now) = (self.owner[place], self.simulation.now_ns(), self.now());
         loop {

@@ -14,7 +14,7 @@ use crate::application::Application;
 use crate::flow::{Flow, Setup};
 use crate::qlog::ToFile;
 
-/// What is planned for a certain time: by the application's number, or by the flow's place and id.
+/// A planned event: by the application's number, or by the flow's slot and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Plan {
     Mark,
@@ -28,11 +28,11 @@ pub(super) enum Plan {
     Toggle(usize),
     Write(usize, usize),
     Sample,
-    /// Ends a piece.
+    /// Ends an interval.
     Pause,
 }
 
-/// What is sampled of an application, by subflow.
+/// Samples of an application, by subflow.
 pub(super) struct Samples {
     pub(super) cwnd: Vec<Vec<u32>>,
     pub(super) all: Vec<Vec<SubflowSample>>,
@@ -48,9 +48,9 @@ pub(crate) struct Run<'a> {
     pub(super) samples: Vec<Samples>,
     /// By number of the connection.
     pub(super) application_of: Vec<Option<usize>>,
-    /// By place: what an application has there now.
+    /// By slot: the application's present flow.
     pub(super) flows: Vec<Option<Flow<'a>>>,
-    /// By place: whose it is, and when a timer of its flow is due.
+    /// By slot: its application, and the next timer of its flow.
     pub(super) owner: Vec<usize>,
     pub(super) due: Vec<Option<u64>>,
     pub(super) last_id: u32,

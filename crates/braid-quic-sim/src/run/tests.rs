@@ -12,7 +12,7 @@ const CONNECTIONS: u64 = 1_000;
 const SPECS: [&str; 6] = ["lia", "olia", "balia", "cubic", "weave", "split:sbd=ba:in=mpcubic:out=cubic"];
 const SECOND: u64 = 1_000_000_000;
 
-/// Numbers that look random (splitmix64).
+/// Pseudo-random numbers (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// Five seconds of a connection with three subflows: the first is always there, but may move; the others come and go.
+/// Five seconds of a connection with three subflows: the first always exists, but may move; the others come and go.
 fn scenario(random: &mut Random) -> String {
     let mut text = String::from("title = \"t\"\nduration = \"5s\"\nnoise = \"none\"\n");
     for link in ["a", "b", "c"] {
@@ -80,7 +80,7 @@ fn a_thousand_connections_with_random_paths_leave_nothing_and_stop_only_by_two_c
         let (measured, doubts) = run.finish();
         let what = || format!("connection {number}, {name}:\n{text}");
         assert!(doubts.is_empty(), "{doubts:?}: {}", what());
-        // Those that were opened and closed are gone with their controllers; then those of the connection are.
+        // Controllers of closed paths are gone; afterwards those of the connection.
         assert!(coupling.paths().is_empty() && Arc::strong_count(&coupling) == 1, "leaked: {}", what());
 
         let subflows = &measured.connections[0].subflows;
@@ -95,16 +95,16 @@ fn a_thousand_connections_with_random_paths_leave_nothing_and_stop_only_by_two_c
             };
             subflows.iter().map(|subflow| last(&subflow.samples)).sum()
         };
-        // Nothing changes after 3 s, and probe timeouts that have doubled a few times may last longer than two seconds.
+        // Nothing changes after 3 s, and probe timeouts that have doubled a few times may exceed two seconds.
         let goes_on = received(5 * SECOND) > received(3 * SECOND)
             || goes_on_late(&text.replace("\"5s\"", "\"60s\""), &spec, number);
         assert!(goes_on || text.contains("change ="), "a stall: {}", what());
     }
 }
 
-/// Whether a connection goes on after 5 s. If not, then only for one of two causes, both the stack's: it gave a path up (the
-/// test below), so a receiver still asks and its sender challenges no address any more; or the path moved before the sender's
-/// handshake was complete, whose packets from another address it drops (RFC 9000 sect. 9).
+/// Whether a connection continues after 5 s. Otherwise one of two causes must apply, both the stack's: it gave a path
+/// up (the test below), so a receiver still sends and its sender challenges no address any more; or the path moved
+/// before the sender's handshake was complete, and the sender drops packets from another address (RFC 9000 sect. 9).
 fn goes_on_late(text: &str, spec: &Spec, number: u64) -> bool {
     let source = Source { name: "t".into(), text: text.to_owned() };
     let cell = braid_scenario::load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells.remove(0);
@@ -128,8 +128,8 @@ fn goes_on_late(text: &str, spec: &Spec, number: u64) -> bool {
     goes_on
 }
 
-/// Bytes that the receiver reads in the last second of six, after an outage from 2.008 s to 4 s; perhaps its path moves just
-/// before.
+/// Bytes that the receiver reads in the last second of six, after an outage from 2.008 s to 4 s, with or without a move
+/// just before.
 fn after_an_outage(moves: bool, own_controller: bool) -> u64 {
     let change = if moves { "change = [{ at = \"2s\", route = [\"a\"] }]" } else { "" };
     let text = format!(
@@ -155,10 +155,10 @@ fn after_an_outage(moves: bool, own_controller: bool) -> u64 {
     flow.streams.read - read
 }
 
-/// `noq-proto` 1.4.0 keeps the path that was before a migration only if it was *not* validated (`Connection::migrate`; its
-/// comment says the contrary). If the new address is not validated within three probe timeouts, it has nothing to go back to,
-/// and sends no challenge any more, and nothing else. RFC 9000 sect. 9.3.2 goes back to the last validated address, from which
-/// the next packet begins the validation again. When this test fails, the stack is mended: then allow no stall above.
+/// `noq-proto` 1.4.0 keeps the path before a migration only if it was *not* validated (`Connection::migrate`; its
+/// comment says the contrary). If the new address is not validated within three probe timeouts, there is no path to
+/// return to, and the stack sends nothing more. By RFC 9000 sect. 9.3.2 it would return to the last validated address
+/// and validate again at the next packet. When this test fails, the stack is fixed: then allow no stall above.
 #[test]
 fn a_path_that_moves_into_an_outage_stops_for_good_with_the_stacks_own_controller_too() {
     for own_controller in [true, false] {

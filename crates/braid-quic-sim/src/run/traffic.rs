@@ -1,4 +1,4 @@
-//! What applications do, and when.
+//! Behaviour of applications over time.
 
 use braid_scenario::model::{Spread, Traffic};
 
@@ -25,7 +25,7 @@ impl Run<'_> {
         self.work(place);
     }
 
-    /// An application ends, with all its flows.
+    /// An application and all its flows end.
     pub(super) fn close(&mut self, now_ns: u64, index: usize) {
         let application = &mut self.applications[index];
         if application.end(now_ns) {
@@ -45,7 +45,7 @@ impl Run<'_> {
         }
     }
 
-    /// A short flow arrives; it waits if there are as many as there may be.
+    /// A short flow arrives; it waits if the maximum is reached.
     pub(super) fn arrive(&mut self, now_ns: u64, index: usize) {
         let application = &mut self.applications[index];
         let Traffic::Poisson { size, .. } = application.model.traffic else { return };
@@ -59,7 +59,7 @@ impl Run<'_> {
         self.plan_arrival(now_ns, index);
     }
 
-    /// Opens a connection for a short flow that waits, if a place is free.
+    /// Opens a connection for a waiting short flow, if a slot is free.
     pub(super) fn admit(&mut self, now_ns: u64, index: usize) {
         let is_free = |flow: &Option<Flow>| flow.as_ref().is_none_or(|flow| flow.is_closed);
         let place = self.applications[index].places.clone().find(|&place| is_free(&self.flows[place]));
@@ -93,7 +93,7 @@ impl Run<'_> {
         self.work(place);
     }
 
-    /// An on-off application begins to send, or to pause.
+    /// An on-off application begins to send or to pause.
     pub(super) fn toggle(&mut self, now_ns: u64, index: usize) {
         let application = &mut self.applications[index];
         let Traffic::OnOff { on, off, rate } = application.model.traffic else { return };
@@ -113,7 +113,7 @@ impl Run<'_> {
         }
     }
 
-    /// Writes at a constant rate, and plans to do it again.
+    /// Writes at a constant rate, and plans the next write.
     pub(super) fn write(&mut self, now_ns: u64, index: usize, turn: usize) {
         let application = &mut self.applications[index];
         let place = application.places.start;
@@ -124,13 +124,13 @@ impl Run<'_> {
         }
     }
 
-    /// The receiver of a flow is connected: plans when other paths are opened, and which are closed.
+    /// The receiver of a flow is connected: plans when other paths are opened and closed.
     pub(super) fn connected(&mut self, now_ns: u64, place: usize, id: u32) {
         let index = self.owner[place];
         let model = self.applications[index].model;
         for (subflow, of) in model.subflows.iter().enumerate() {
             if of.up.is_empty() && subflow > 0 {
-                // The handshake has taken a round trip, which is when others join with TCP, too.
+                // The handshake has taken a round trip, after which others join with TCP, too.
                 let wait = of.join_delay_ns.unwrap_or(0);
                 self.plan(now_ns + wait, Plan::Join(place, id, subflow));
             }

@@ -1,25 +1,25 @@
-//! The time series of a run, made small enough for a page.
+//! The time series of a run, reduced for a page.
 
 use braid_results::measure::{Measurements, SAMPLE_INTERVAL_NS, SubflowSample};
 use braid_scenario::model::Scenario;
 use serde::{Serialize, Serializer};
 
-/// Values on a page: about 3 MB of text.
+/// Maximum of values on a page: about 3 MB of text.
 const BUDGET: usize = 500_000;
-/// More in a series than a chart has pixels would not be seen.
+/// Maximum of points per series: more than a chart has pixels.
 const MOST_POINTS: usize = 1600;
-/// Fewer would hide what happened.
+/// Minimum of points per series, to show events.
 const FEWEST_POINTS: usize = 200;
-/// Nobody tells more lines than these apart.
+/// Maximum of distinguishable lines.
 pub(super) const MOST_SUBFLOWS: usize = 16;
 pub(super) const MOST_LINKS: usize = 16;
-/// Of the same scenario and congestion control.
+/// Maximum of runs of one scenario and congestion control.
 const MOST_SEEDS: usize = 3;
 /// Rates are means over this many samples, unless the run is short.
 const RATE_WINDOW: usize = 10;
 const SHORT: usize = 200;
 
-/// Which runs' time series go onto the page, and how finely, so that it stays small whatever is run.
+/// Runs whose time series are on the page, and their resolution, so that the page stays small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
     groups: usize,
@@ -28,7 +28,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// For runs that come in groups, one of `seeds` runs for each of these scenarios and congestion controls.
+    /// For grouped runs, with `seeds` runs for each of these scenarios and congestion controls.
     pub fn new<'a>(groups: impl Iterator<Item = &'a Scenario>, seeds: usize) -> Self {
         let lines: Vec<usize> = groups.map(lines).collect();
         let all: usize = lines.iter().sum();
@@ -40,17 +40,17 @@ impl Selection {
             room = left.unwrap_or(0);
             left.is_some()
         };
-        // The first one in any case: a page without any series would be of no use.
+        // At least the first one: a page without series would be useless.
         let groups = lines.iter().take_while(fits).count().max(1);
         Self { groups, seeds, points }
     }
 
-    /// Whether it takes that of a group's `nth` seed, counted from 0.
+    /// Whether it includes a group's `nth` seed, counted from 0.
     pub fn takes(&self, group: usize, nth: usize) -> bool {
         group < self.groups && nth < self.seeds
     }
 
-    /// The time series of a run that was measured with samples.
+    /// The time series of a run with samples.
     pub fn curves(&self, scenario: &Scenario, counts: &Measurements) -> Curves {
         let length = (scenario.duration_ns / SAMPLE_INTERVAL_NS) as usize + 1;
         let window = if length < SHORT { 1 } else { RATE_WINDOW.max(length.div_ceil(self.points)) };
@@ -91,7 +91,7 @@ impl Selection {
     }
 }
 
-/// Time series that a run of the scenario has.
+/// Number of time series of a run.
 fn lines(scenario: &Scenario) -> usize {
     let subflows: usize = scenario.connections.iter().map(|connection| connection.subflows.len()).sum();
     let links = scenario.links.iter().filter(|link| !link.private).count();
@@ -101,10 +101,10 @@ fn lines(scenario: &Scenario) -> usize {
 /// The time series of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Curves {
-    /// Samples in a bucket. 1: value i of a level is sample i. More: values 2i and 2i + 1 are the smallest and the
-    /// largest of bucket i, in the order in which they came.
+    /// Samples per bucket. 1: value i of a level is sample i. More: values 2i and 2i + 1 are the smallest and the
+    /// largest of bucket i, in order of time.
     per_bucket: usize,
-    /// Samples that a rate is the mean over; value i begins at sample i times this.
+    /// Samples per mean rate; value i begins at sample i times this.
     window: usize,
     /// Packets, of each subflow.
     cwnd: Vec<Vec<Value>>,
@@ -112,7 +112,7 @@ pub struct Curves {
     rtt: Vec<Vec<Value>>,
     /// IP bytes that arrived, Mbit/s, of each subflow.
     rate: Vec<Vec<Value>>,
-    /// What its detector of shared bottlenecks says of each subflow: a group, 0 for none; empty if there is no detector.
+    /// Group label of each subflow, 0 for none; empty without a detector.
     group: Vec<Vec<Value>>,
     /// Packets, of each shared link, forward.
     queue: Vec<Vec<Value>>,
@@ -132,7 +132,7 @@ impl Serialize for Value {
     }
 }
 
-/// The smallest and the largest of each bucket, in the order in which they came.
+/// The smallest and the largest of each bucket, in order of time.
 fn extremes(values: &[Option<f64>], per_bucket: usize) -> Vec<Value> {
     if per_bucket == 1 {
         return values.iter().copied().map(Value).collect();
@@ -156,7 +156,7 @@ fn rates(grid: &[Option<&SubflowSample>], window: usize) -> Vec<Value> {
     let mut before = 0;
     let rate = |pair: &[Option<&SubflowSample>]| {
         let bytes = pair[1]?.received_bytes;
-        // Nothing had arrived before it was established.
+        // Nothing has arrived before it is established.
         let news = bytes - pair[0].map_or(before, |from| from.received_bytes);
         before = bytes;
         Some(news as f64 * 8e3 / (window as u64 * SAMPLE_INTERVAL_NS) as f64)

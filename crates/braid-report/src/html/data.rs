@@ -1,4 +1,4 @@
-//! What the charts show, as JSON inside the page.
+//! The charts' data, as JSON inside the page.
 
 use braid_results::detection::Detection;
 use braid_results::measure::SAMPLE_INTERVAL_NS;
@@ -14,7 +14,7 @@ use crate::figure::{self, Figure};
 pub(super) fn json(report: &Report) -> String {
     let data =
         Data { interval_s: seconds(SAMPLE_INTERVAL_NS), parts: report.parts.iter().map(part).collect() };
-    // Only strings can hold a `<`, and there this is the same character.
+    // `<` occurs in strings only, and this is the same character.
     braid_results::json(&data).replace('<', "\\u003c")
 }
 
@@ -30,7 +30,7 @@ struct PartData<'a> {
     name: &'a str,
     ccs: Vec<&'a str>,
     cells: Vec<CellData<'a>>,
-    /// Those whose series are kept; those left out are counted.
+    /// Subflows with series; others are counted.
     subflows: Vec<String>,
     subflows_left_out: usize,
     links: Vec<&'a str>,
@@ -41,10 +41,10 @@ struct PartData<'a> {
 
 #[derive(Serialize)]
 struct CellData<'a> {
-    /// The parameters that distinguish it; empty if it is the only one.
+    /// Its distinguishing parameters; empty if it is the only one.
     label: String,
     duration_s: f64,
-    /// The part that is measured.
+    /// The measured part.
     measured_s: [f64; 2],
     events: Vec<EventData<'a>>,
 }
@@ -82,7 +82,7 @@ struct RunData<'a> {
     seed: u64,
     #[serde(flatten)]
     curves: &'a Curves,
-    /// When a subflow of a connection with a detector did share its bottleneck: its number, from, to.
+    /// Intervals in which a subflow with a detector shared its bottleneck: its number, from, to.
     shared: Vec<(usize, f64, f64)>,
 }
 
@@ -143,7 +143,7 @@ fn part<'a>(part: &'a Part<'a>) -> PartData<'a> {
     }
 }
 
-/// The truth about the subflows of which a detector says something.
+/// The truth about subflows with a detector.
 fn shared(subflows: &[String], detections: &[Detection]) -> Vec<(usize, f64, f64)> {
     let number = |detection: &Detection| {
         let name = format!("{} {}", detection.connection, detection.subflow);
@@ -167,7 +167,7 @@ fn subflow_names(scenario: &Scenario) -> Vec<String> {
     names
 }
 
-/// The parameters that distinguish a cell.
+/// Distinguishing parameters of a cell.
 pub(super) fn label(part: &Part, scenario: &Scenario) -> String {
     let value = |name: &str| scenario.parameters.get(name).map(|value| format!("{name} {value}"));
     part.varying().into_iter().filter_map(value).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! What detectors of shared bottlenecks said, beside the truth.
+//! Labels of shared-bottleneck detectors, compared with the truth.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::report::Part;
 use crate::figure::number;
 
-/// What was said of the subflows at one bottleneck while it was shared, or while it was not; all runs of one cell and
+/// Labels of the subflows at one bottleneck while it was shared, or while it was not; all runs of one cell and
 /// congestion control.
 #[derive(Default)]
 struct Tally {
@@ -44,7 +44,7 @@ impl Tally {
     }
 }
 
-/// A table, or nothing where nobody detects anything.
+/// A table, or nothing without detectors.
 pub(super) fn table(part: &Part) -> Markup {
     let parameters = part.varying();
     let mut tallies: BTreeMap<(usize, usize, &str, bool), Tally> = BTreeMap::new();

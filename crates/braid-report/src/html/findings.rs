@@ -1,4 +1,4 @@
-//! What the numbers say in words. Nothing here knows what to expect.
+//! Findings from the numbers, in words, without prior expectations.
 
 use braid_results::{OK, Run, Statistics};
 use braid_scenario::model::{Connection, Kind, Scenario};
@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::report::{Group, Part};
 use crate::figure::{self, bottlenecks, somebody_moves};
 
-/// A bottleneck that is busy for less than this is called idle at times.
+/// Utilisation below which a bottleneck is called idle at times.
 const BUSY: f64 = 0.9;
 
 /// One sentence or short list each.
@@ -41,7 +41,7 @@ fn few_seeds(groups: &[Group]) -> Option<Markup> {
     })
 }
 
-/// Who got most and least with which algorithm.
+/// Most and least goodput by algorithm.
 fn goodput(part: &Part, groups: &[Group]) -> Option<Markup> {
     let scenario = part.first();
     let connection = of_interest(scenario)?;
@@ -88,7 +88,7 @@ fn goodput(part: &Part, groups: &[Group]) -> Option<Markup> {
     })
 }
 
-/// At a link that MPTCP shares with TCP: how often one TCP's rate a multipath connection took there.
+/// At a link shared by MPTCP and TCP: the connection's rate there as a multiple of a TCP flow's.
 fn share(part: &Part, groups: &[Group], link: usize) -> Option<Markup> {
     let scenario = part.first();
     let crossing = |kind: Kind| -> Vec<&str> {
@@ -122,8 +122,8 @@ fn share(part: &Part, groups: &[Group], link: usize) -> Option<Markup> {
     })
 }
 
-/// Whether several paths were of use. Fair shares are those of the links as at the start, so there is none to compare
-/// with where links change.
+/// Whether several paths helped. Fair shares are of the links at the start, so there is no comparison where links
+/// change.
 fn benefit(part: &Part, groups: &[Group]) -> Option<Markup> {
     if part.events.iter().any(|events| !events.is_empty()) {
         return None;
@@ -182,7 +182,7 @@ fn utilisation(part: &Part, groups: &[Group]) -> Option<Markup> {
     })
 }
 
-/// How much of the RTT was queueing.
+/// Share of queueing in the RTT.
 fn delay(part: &Part, groups: &[Group]) -> Option<Markup> {
     let scenario = part.first();
     let connection = of_interest(scenario)?;
@@ -216,7 +216,7 @@ fn delay(part: &Part, groups: &[Group]) -> Option<Markup> {
     })
 }
 
-/// The connection that the run is about: the first multipath one, or else the first one.
+/// The main connection: the first multipath one, or else the first one.
 pub(super) fn of_interest(scenario: &Scenario) -> Option<&Connection> {
     let all = &scenario.connections;
     all.iter().find(|c| c.kind == Kind::Mptcp).or_else(|| all.iter().find(|c| c.cc.is_none())).or(all.first())
@@ -238,11 +238,11 @@ fn over_seeds(group: &Group, figure: impl Fn(&Run) -> Option<f64>) -> Option<Sta
     Statistics::of(&values)
 }
 
-/// A figure beside a reference: above if its whole 95 % confidence interval is, below likewise, else neither.
+/// A figure compared with a reference: above if its whole 95 % confidence interval is, below likewise, else neither.
 struct Compared<'a> {
     decimals: usize,
     cells: usize,
-    /// For each congestion control, what its cells are: above, below, neither, and those of one seed.
+    /// For each congestion control its cells: above, below, neither, and those of one seed.
     ccs: Vec<(&'a str, [Vec<Statistics>; 4])>,
 }
 
@@ -270,7 +270,7 @@ fn compare<'a>(
 }
 
 impl Compared<'_> {
-    /// One item for each class that is not empty, named by these words; the last class names itself.
+    /// One item for each non-empty class, named by these words; the last class names itself.
     fn list(&self, words: [&str; 3]) -> Markup {
         let of_class = |class: usize| {
             let members = self.ccs.iter().filter(move |(_, classes)| !classes[class].is_empty());
@@ -324,7 +324,7 @@ fn plain(s: &Statistics, decimals: usize) -> String {
     }
 }
 
-/// With a minus sign that is one.
+/// With a real minus sign.
 pub(super) fn number(value: f64, decimals: usize) -> String {
     figure::number(value, decimals).replace('-', "\u{2212}")
 }

@@ -15,7 +15,7 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 pub(super) const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
 const ECHARTS_NOTICE: &str = include_str!("../../assets/echarts/NOTICE");
 const D3_LICENCE: &str = include_str!("../../assets/echarts/LICENSE-d3");
-/// The page asks nobody for anything, whatever is in it.
+/// The page loads nothing, whatever its content.
 pub(super) const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
@@ -56,7 +56,7 @@ fn title(report: &Report) -> String {
     }
 }
 
-/// What was run, and how to run it again.
+/// What was run, and the command to repeat it.
 fn head(report: &Report) -> Markup {
     let first = &report.parts[0];
     let mut seeds: Vec<u64> = first.runs.iter().map(|run| run.seed).collect();
@@ -128,10 +128,10 @@ fn flows(part: &Part) -> Markup {
     table::table(part, "Flows: means over the seeds", &columns)
 }
 
-/// What packet schedulers are judged by.
+/// Figures for packet schedulers.
 fn data_level(part: &Part) -> Markup {
     let mut figures = figure::of_data_level(part.first());
-    // A kernel does not tell everything.
+    // A kernel does not report everything.
     figures.retain(|figure| part.table.rows().any(|(_, row)| figure.statistics(row).is_some()));
     let columns = table::measured(part, &figures);
     html! {
@@ -155,7 +155,7 @@ fn links(part: &Part) -> Markup {
     }
 }
 
-/// How the connection that the run is about fared in each of the stretches that the scenario names.
+/// Results of the main connection in each period of the scenario.
 fn periods(part: &Part) -> Markup {
     let periods = part.runs.iter().find(|run| !run.periods.is_empty()).map_or(&[][..], |run| &run.periods);
     let connection = findings::of_interest(part.first());
@@ -168,7 +168,7 @@ fn periods(part: &Part) -> Markup {
     }
 }
 
-/// What a fluid model predicts, and of whom it does not.
+/// Predictions of a fluid model, and flows without one.
 fn theory(part: &Part) -> Markup {
     let columns = table::predicted(part);
     let mut without: Vec<(&str, &str)> = Vec::new();
@@ -230,7 +230,7 @@ fn flowing(paragraph: &str) -> String {
     text
 }
 
-/// What the script fills; nothing of it is needed to read the figures.
+/// Content filled by the script; the figures are readable without it.
 fn charts() -> Markup {
     let time_series = [
         ("cwnd", "Congestion window", "packets"),

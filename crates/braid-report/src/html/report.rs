@@ -1,4 +1,4 @@
-//! What a page is made of.
+//! Content of a page.
 
 use braid_results::{Run, Summary};
 use braid_scenario::model::Scenario;
@@ -6,15 +6,15 @@ use braid_scenario::model::Scenario;
 use super::curves::Curves;
 use crate::{Cell, Table};
 
-/// What a report says it is in its second line; by this it is known again.
+/// The generator mark in the second line of a report, by which it is recognised.
 pub const MARK: &str = "<meta name=\"generator\" content=\"Braid report\">";
 
 /// Everything on the page. Equal reports give equal pages.
 #[derive(Debug)]
 pub struct Report<'a> {
-    /// Of the program.
+    /// Version of the program.
     pub version: &'a str,
-    /// What to type to get this page again.
+    /// The command that makes this page.
     pub command: &'a str,
     /// The specs that were compared, each with one line about it.
     pub algorithms: Vec<(String, String)>,
@@ -22,16 +22,16 @@ pub struct Report<'a> {
     pub parts: Vec<Part<'a>>,
 }
 
-/// One scenario file and everything that was run of it.
+/// One scenario file and its runs.
 #[derive(Debug)]
 pub struct Part<'a> {
     /// Its title and cells.
     pub table: Table<'a>,
-    /// What it shows and what to expect; several lines, may be empty.
+    /// Its purpose and expected results; several lines, may be empty.
     pub story: &'a str,
     /// The links and flows of the first cell as text.
     pub numbers: String,
-    /// What happens to links during a run, for each cell.
+    /// Changes of links during a run, for each cell.
     pub events: Vec<Vec<Event>>,
     /// By cell, congestion control and seed.
     pub runs: &'a [Run],
@@ -39,23 +39,23 @@ pub struct Part<'a> {
     pub series: Vec<Series<'a>>,
 }
 
-/// Something that happens to a link.
+/// A change of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Since the start of the run.
     pub from_ns: u64,
-    /// If it is over again at a certain time.
+    /// End, if it has one.
     pub to_ns: Option<u64>,
-    /// Link and what happens, in a few words.
+    /// Link and change, in a few words.
     pub what: String,
 }
 
 /// The time series of one run.
 #[derive(Debug)]
 pub struct Series<'a> {
-    /// Its place in [`Part::runs`].
+    /// Index in [`Part::runs`].
     pub run: usize,
-    /// What was kept of it.
+    /// Its stored series.
     pub curves: &'a Curves,
 }
 
@@ -63,7 +63,7 @@ pub struct Series<'a> {
 pub(super) struct Group<'a> {
     pub(super) cell: usize,
     pub(super) row: usize,
-    /// Of the row.
+    /// Name of the row.
     pub(super) name: &'a str,
     pub(super) summary: &'a Summary,
     pub(super) runs: &'a [Run],
@@ -78,7 +78,7 @@ impl<'a> Part<'a> {
         &self.table.cells
     }
 
-    /// The names of the rows, the same in every cell: the congestion controls, with the scheduler if there are several.
+    /// The names of the rows, equal in all cells: the congestion controls, with the scheduler if there are several.
     pub(super) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.table.names.iter().map(String::as_str)
     }
@@ -96,7 +96,7 @@ impl<'a> Part<'a> {
         groups
     }
 
-    /// The parameters that differ between cells.
+    /// Parameters that differ between cells.
     pub(super) fn varying(&self) -> Vec<&'a str> {
         let parameters = &self.first().parameters;
         let differs = |name: &str, value: &str| {

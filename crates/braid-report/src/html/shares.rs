@@ -1,4 +1,4 @@
-//! The picture that a report opens with: who gets how much, one bar for each cell and congestion control.
+//! The first picture of a report: shares of all connections, one bar for each cell and congestion control.
 
 use braid_results::Summary;
 use braid_scenario::model::Scenario;
@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use super::Part;
 use super::findings::number;
 
-/// More cells than this are in the tables and charts only.
+/// Maximum of cells; further ones are in the tables and charts only.
 const CELLS: usize = 6;
-/// More connections than this are one piece for all that are alike.
+/// Above this number, connections of one kind are one piece.
 const APART: usize = 6;
 const COLOURS: usize = 6;
 
@@ -68,7 +68,7 @@ pub(super) fn shares(part: &Part) -> Markup {
     }
 }
 
-/// The pieces of a bar; what was not measured is none.
+/// The pieces of a bar, without unmeasured ones.
 fn pieces(scenario: &Scenario, summary: &Summary) -> Vec<Piece> {
     let all = &scenario.connections;
     let mut colour = 0;

@@ -1,4 +1,4 @@
-//! The page of a sweep: it opens with the swept parameter, a line and its confidence band for each algorithm.
+//! The page of a sweep: the swept parameter on the x axis, with a line and its confidence band for each algorithm.
 
 use braid_results::sweep::{Axis, Figure, Of, Point, Sweep};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -9,25 +9,25 @@ use super::report::MARK;
 use crate::figure::number;
 
 const SCRIPT: &str = include_str!("../../assets/sweep.js");
-/// From this ratio of the largest value to the smallest on, equal ratios are equally far apart.
+/// Ratio of the largest value to the smallest from which the scale is logarithmic.
 const WIDE: f64 = 30.0;
 
-/// Everything on the page. Equal ones give equal pages.
+/// Everything on the page. Equal content gives equal pages.
 #[derive(Debug)]
 pub struct SweepReport<'a> {
-    /// Of the program.
+    /// Version of the program.
     pub version: &'a str,
-    /// What to type to get this page again.
+    /// The command that makes this page.
     pub command: &'a str,
-    /// What came of the runs, in a line.
+    /// Summary of the runs, in a line.
     pub summary: &'a str,
     /// The specs that were compared, each with one line about it.
     pub algorithms: Vec<(String, String)>,
     /// Name and title of each scenario.
     pub scenarios: Vec<(String, String)>,
-    /// How many seeds each point has.
+    /// Seeds per point.
     pub seeds: usize,
-    /// What was measured.
+    /// The measurements.
     pub sweep: &'a Sweep,
 }
 
@@ -91,7 +91,7 @@ fn title(report: &SweepReport) -> String {
     }
 }
 
-/// What was run, and how to run it again.
+/// What was run, and the command to repeat it.
 fn what(report: &SweepReport) -> Markup {
     html! {
         section {
@@ -118,7 +118,7 @@ fn sets(axis: &Axis) -> &str {
     axis.sets.as_deref().unwrap_or("a parameter of algorithms")
 }
 
-/// All of them if they are few.
+/// All values if there are few.
 fn values(axis: &Axis) -> String {
     match &axis.values[..] {
         few if few.len() <= 12 => few.join(", "),
@@ -150,7 +150,7 @@ fn method(report: &SweepReport) -> Markup {
     }
 }
 
-/// What the chart shows at first, as the script fills the table for what is chosen.
+/// The chart's initial content; the script fills the table for other choices.
 fn numbers(report: &SweepReport) -> Markup {
     let Some(first) = report.sweep.points.first() else { return html! {} };
     let Some(figure) = figures(report, &first.scenario).first().copied() else { return html! {} };
@@ -188,13 +188,13 @@ fn name_of(figure: &Figure) -> String {
     format!("{}: {}{unit}", figure.who, kind.what)
 }
 
-/// What was measured in a scenario: connections first, and MPTCP's before others, as the tables have them.
+/// Figures of a scenario: connections first, MPTCP's before others, as in the tables.
 fn figures<'a>(report: &SweepReport<'a>, scenario: &str) -> Vec<&'a Figure> {
     let of = report.sweep.points.iter().filter(|point| point.scenario == scenario);
     let mut all: Vec<&Figure> = of.flat_map(|point| point.figures.keys()).collect();
     all.sort();
     all.dedup();
-    // What has a benefit is an MPTCP connection: it is what a sweep is about.
+    // MPTCP connections have a benefit; they are the main subject.
     let benefits: Vec<&str> = all
         .iter()
         .filter(|figure| figure.kind().column == "connection_benefit")
@@ -221,7 +221,7 @@ struct AxisData<'a> {
     sets: &'a str,
     is_of_algorithms: bool,
     values: &'a [String],
-    /// The same as numbers, if they are some of one unit.
+    /// The same as numbers, if they have one unit.
     numbers: Option<Vec<f64>>,
     unit: &'a str,
     log: bool,
@@ -238,9 +238,9 @@ struct ScenarioData<'a> {
 struct PointData {
     line: usize,
     scheduler: usize,
-    /// Place of the value of each axis.
+    /// Index of the value on each axis.
     at: Vec<Option<usize>>,
-    /// Of each figure: mean, and half of the confidence interval.
+    /// For each figure: mean, and half of the confidence interval.
     means: Vec<Option<(f64, Option<f64>)>>,
 }
 
@@ -281,7 +281,7 @@ fn json(report: &SweepReport) -> String {
         lines,
         schedulers,
     };
-    // Only strings can hold a `<`, and there this is the same character.
+    // `<` occurs in strings only, and this is the same character.
     braid_results::json(&data).replace('<', "\\u003c")
 }
 

@@ -60,7 +60,7 @@ fn rows<'a>(part: &Part<'a>) -> impl Iterator<Item = &'a Summary> {
     part.table.cells.iter().flat_map(|cell| cell.summaries)
 }
 
-/// The mean of each figure, with half of its 95 % confidence interval where there are several seeds.
+/// The mean of each figure, with half of its 95 % confidence interval if there are several seeds.
 pub(super) fn measured(part: &Part, figures: &[Figure]) -> Vec<Column> {
     let column = |figure: &Figure| {
         let values: Vec<Option<Statistics>> = rows(part).map(|row| figure.statistics(row)).collect();
@@ -73,7 +73,7 @@ pub(super) fn measured(part: &Part, figures: &[Figure]) -> Vec<Column> {
     figures.iter().map(column).collect()
 }
 
-/// The throughput of each connection and, after it, what a fluid model predicts; nothing if it predicts nothing.
+/// The throughput of each connection, followed by a fluid model's prediction; empty without predictions.
 pub(super) fn predicted(part: &Part) -> Vec<Column> {
     if !rows(part).any(|row| matches!(row.theory, Some(Theory::Fluid(_)))) {
         return Vec::new();

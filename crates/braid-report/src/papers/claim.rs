@@ -1,4 +1,4 @@
-//! A claim: verdict, numbers, the command that shows it, and why it fails.
+//! A claim: verdict, numbers, command, and cause of failure.
 
 use braid_results::claims::{Cause, ClaimResult, Condition, Estimate, Fate, Strength, Verdict};
 use maud::{Markup, html};
@@ -8,7 +8,7 @@ use super::page::Page;
 use super::plot;
 use crate::repro::short;
 
-/// More comparisons than this are counted, not shown.
+/// Maximum of comparisons shown; further ones are counted.
 const SHOWN: usize = 16;
 
 pub(super) fn section(page: &Page, claim: &ClaimResult, fate: Option<Fate>) -> Markup {
@@ -26,7 +26,7 @@ pub(super) fn section(page: &Page, claim: &ClaimResult, fate: Option<Fate>) -> M
                     }
                 }
             }
-            // Whoever comes by a link finds it open: the place is inside.
+            // A link's target opens it: the anchor is inside.
             p.note.place id={ (key) "-" (claim.id) } {
                 (claim.source) ", " (strength(claim.strength)) "."
                 @if let Some(fate) = fate { " Outcome: " b { (fate.text()) } "." }
@@ -76,7 +76,7 @@ fn conditions(claim: &ClaimResult) -> Markup {
     }
 }
 
-/// A cause that was put to the test. One that explains several claims stands with the first, the others lead there.
+/// A tested cause. One that explains several claims is at the first; the others link to it.
 fn why(page: &Page, cause: &Cause) -> Markup {
     html! {
         div.cause {
@@ -96,7 +96,7 @@ fn why(page: &Page, cause: &Cause) -> Markup {
     }
 }
 
-/// What people found that is about experiments, not single claims.
+/// Causes about experiments instead of single claims.
 pub(super) fn other_causes(page: &Page) -> Markup {
     html! { @for cause in page.causes.iter().filter(|cause| cause.claims.is_empty()) { (why(page, cause)) } }
 }

@@ -1,4 +1,4 @@
-//! An experiment: its topology, what was run, published beside measured.
+//! An experiment: topology, runs, published and measured figures.
 
 use braid_results::claims::{ExperimentResult, TableResult};
 use maud::{Markup, PreEscaped, html};
@@ -16,7 +16,7 @@ pub(super) fn section(page: &Page, experiment: &ExperimentResult) -> Markup {
         .iter()
         .filter(|table| match &table.experiment {
             Some(id) => *id == experiment.id,
-            // A table about several stands with the first of them.
+            // A table about several experiments is at the first of them.
             None => table.cells.first().and_then(|cell| cell.at.get("experiment")) == Some(&experiment.id),
         })
         .collect();
@@ -60,7 +60,7 @@ fn claims_of<'a>(page: &'a Page, experiment: &str) -> Vec<(&'a str, braid_result
     own.map(|claim| (claim.id.as_str(), claim.verdict)).collect()
 }
 
-/// A plot first, the numbers folded below it.
+/// A plot, with the numbers folded below it.
 fn published(page: &Page, table: &TableResult) -> Markup {
     let metric = table.metric;
     let agree = table.cells.iter().filter(|cell| cell.agrees(metric) == Some(true)).count();

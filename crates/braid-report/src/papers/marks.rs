@@ -3,7 +3,7 @@
 use braid_results::claims::Verdict;
 use maud::{Markup, PreEscaped, html};
 
-/// As class and as part of ids.
+/// As a class and as part of ids.
 pub(super) fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "holds",
@@ -13,7 +13,7 @@ pub(super) fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Tells verdicts apart without colour.
+/// Distinguishes verdicts without colour.
 pub(super) fn mark(verdict: Verdict) -> Markup {
     let sign = match verdict {
         Verdict::Holds => "\u{2713}",
@@ -24,7 +24,7 @@ pub(super) fn mark(verdict: Verdict) -> Markup {
     html! { span.mark.(class(verdict)) aria-hidden="true" { (sign) } }
 }
 
-/// What people wrote, as markup.
+/// Prose as markup.
 pub(super) fn prose(text: &str) -> PreEscaped<String> {
     use pulldown_cmark::{Options, Parser, html as markup};
     let mut out = String::new();

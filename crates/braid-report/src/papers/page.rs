@@ -1,12 +1,12 @@
-//! A paper and everything that was measured for it.
+//! A paper and its measurements.
 
 use braid_results::claims::{self, Cause, Fate, Paper, Reproduction, Search, Varied, Verdict};
 use indexmap::IndexMap;
 
-/// A paper and what was measured for it.
+/// A paper and its measurements.
 #[derive(Debug)]
 pub struct Page<'a> {
-    /// Its file; without, there are no assumptions and anomalies to show.
+    /// Its file; without it, assumptions and anomalies are missing.
     pub paper: Option<&'a Paper>,
     /// In the simulator.
     pub result: &'a Reproduction,
@@ -14,31 +14,31 @@ pub struct Page<'a> {
     pub seeds: [u64; 2],
     /// On a real kernel.
     pub kernel: Option<&'a Reproduction>,
-    /// In the simulator, with other algorithms or another packet scheduler in place of the paper's.
+    /// In the simulator, with other algorithms or another packet scheduler.
     pub stand_ins: Vec<StandIn<'a>>,
-    /// The test bed that was looked for.
+    /// The search for its test bed.
     pub search: Option<&'a Search>,
     /// With other assumptions.
     pub varied: Vec<&'a Varied>,
-    /// By people.
+    /// Causes.
     pub causes: Vec<Cause>,
     /// The topology of each experiment, as SVG.
     pub drawings: IndexMap<String, String>,
 }
 
-/// The paper with other algorithms, or another packet scheduler, in the place of its own: a column beside it, never instead.
+/// The paper with other algorithms or another packet scheduler: an additional column.
 #[derive(Debug)]
 pub struct StandIn<'a> {
-    /// What stands for which algorithm of the paper.
+    /// Replacements of the paper's algorithms.
     pub cc: &'a IndexMap<String, String>,
     /// The packet scheduler, if it is another.
     pub scheduler: Option<&'a str>,
-    /// What came of it.
+    /// The result.
     pub result: &'a Reproduction,
 }
 
 impl StandIn<'_> {
-    /// For people.
+    /// Its name.
     pub(super) fn name(&self) -> String {
         let algorithms = self.cc.iter().map(|(name, spec)| format!("{spec} for {name}"));
         let scheduler = self.scheduler.map(|scheduler| format!("scheduler {scheduler}"));
@@ -64,7 +64,7 @@ impl Page<'_> {
         self.causes.iter().filter(move |cause| cause.claims.iter().any(|id| id == claim))
     }
 
-    /// What became of each claim in everything that was tried, if something was.
+    /// Fate of each claim over all settings, if there was a search.
     pub(super) fn fates(&self) -> Option<IndexMap<String, Fate>> {
         Some(Fate::of(self.result, self.search?, &claims::excluded(&self.causes)))
     }

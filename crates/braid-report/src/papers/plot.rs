@@ -1,4 +1,4 @@
-//! Dots, diamonds and scatters as SVG, drawn here: no script is needed to read them.
+//! Dots, diamonds and scatters as SVG, readable without script.
 
 use braid_results::claims::{Condition, Estimate, Metric, TableResult};
 use maud::{Markup, html};
@@ -90,7 +90,7 @@ fn ends(rows: &[Row]) -> (f64, f64) {
     if high <= low { (low - 0.5, low + 0.5) } else { (low, high + 0.03 * (high - low)) }
 }
 
-/// Round values, about five of them.
+/// About five round values.
 pub(super) fn ticks(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
@@ -170,7 +170,7 @@ fn diamond(x: f64, y: f64) -> String {
     format!("M{:.1} {y:.1}L{x:.1} {:.1}L{:.1} {y:.1}L{x:.1} {:.1}Z", x - 5.0, y - 5.0, x + 5.0, y + 5.0)
 }
 
-/// A label that fits beside the chart; the table below has all of it.
+/// A label that fits beside the chart; the table below has the full one.
 fn cut(label: &str) -> String {
     const MOST: usize = 40;
     if label.chars().count() <= MOST {
@@ -179,7 +179,7 @@ fn cut(label: &str) -> String {
     label.chars().take(MOST - 1).chain(['\u{2026}']).collect()
 }
 
-/// All printed cells of the paper against what was measured, a square for each metric.
+/// All printed cells of the paper against measurements, a square plot for each metric.
 pub(super) fn scatters(page: &Page) -> Markup {
     let mut metrics: Vec<Metric> = Vec::new();
     for table in &page.result.tables {

@@ -1,4 +1,4 @@
-//! Scoreboards: how many claims hold, in the simulator, on a kernel, and in the most plausible test bed.
+//! Scoreboards: claims that hold in the simulator, on a kernel, and in the most plausible test bed.
 
 use braid_results::claims::{Counts, Fate, Reproduction, Verdict};
 use maud::{Markup, html};
@@ -66,7 +66,7 @@ fn bar(name: &str, counts: Option<Counts>, without: &str) -> Markup {
     }
 }
 
-/// What was run, and what the search found.
+/// Runs of a paper, and the search's result.
 pub(super) fn of_paper(page: &Page) -> Markup {
     let [first, last] = page.seeds;
     html! {
@@ -99,7 +99,7 @@ pub(super) fn of_paper(page: &Page) -> Markup {
     }
 }
 
-/// Verdicts of the simulator against those of another column, undecided as a row of its own.
+/// Verdicts of the simulator against another column's, with undecided as a row.
 fn verdicts(page: &Page, name: &str, column: &Reproduction) -> Markup {
     let pairs: Vec<(Verdict, Verdict)> = page
         .result

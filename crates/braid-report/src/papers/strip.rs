@@ -1,4 +1,4 @@
-//! Labels of shared bottlenecks under throughput, second by second, beside the truth.
+//! Labels of shared bottlenecks below throughput, second by second, with the truth.
 
 use std::fmt::Write as _;
 
@@ -9,14 +9,14 @@ use super::page::Page;
 use super::plot::{LABEL, RIGHT, WIDTH, ticks};
 use crate::figure::number;
 
-/// Heights of what a subflow has, and the room below it.
+/// Heights of a subflow's parts, and the space below it.
 const LINE: f64 = 42.0;
 const BAND: f64 = 12.0;
 const GAP: f64 = 14.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 40.0;
 
-/// Of the experiment's first seed; nothing where it is not about detection.
+/// For the experiment's first seed; nothing for experiments without detection.
 pub(super) fn section(page: &Page, experiment: &ExperimentResult) -> Markup {
     let strips: Vec<&Strip> =
         page.result.strips.iter().filter(|strip| strip.experiment == experiment.id).collect();
@@ -95,12 +95,12 @@ fn drawing(strip: &Strip) -> Markup {
     }
 }
 
-/// What lasted for a moment only is still seen.
+/// Short labels stay visible.
 fn opacity(percent: u8) -> f64 {
     0.2 + 0.8 * f64::from(percent) / 100.0
 }
 
-/// A line through the middles of the seconds.
+/// A line through the centres of the seconds.
 fn rate(mbps: &[f64], x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) -> String {
     let mut path = String::new();
     for (second, &mbps) in mbps.iter().enumerate() {
@@ -110,7 +110,7 @@ fn rate(mbps: &[f64], x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) -> String 
     path
 }
 
-/// Seconds in which the label was "shared", from, to and percent; equal ones together.
+/// Seconds with the label "shared": from, to and percent; equal ones joined.
 fn said_of(subflow: &StripSubflow) -> Vec<(usize, usize, u8)> {
     let mut times: Vec<(usize, usize, u8)> = Vec::new();
     for (second, &percent) in subflow.said_percent.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Why claims fail: what people found and wrote down, one small file each in `papers/causes/PAPER/`.
+//! Causes of failed claims, one small file each in `papers/causes/PAPER/`.
 //!
-//! A file begins with what it is about as TOML between two lines of `+++`, then a heading and text in Markdown.
+//! A file begins with TOML between two lines of `+++`; a heading and text in Markdown follow.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -10,22 +10,22 @@ use super::paper::Error;
 static EMBEDDED: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/causes.rs"));
 const FENCE: &str = "+++\n";
 
-/// A cause that was put to the test.
+/// A tested cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// The file's name without its ending.
     pub id: String,
     /// The claims it explains; empty if it is about experiments.
     pub claims: Vec<String>,
-    /// The experiments it is about, if not about claims.
+    /// The experiments it is about, if there are no claims.
     pub experiments: Vec<String>,
-    /// Claims of the same paper that cannot be true together with these.
+    /// Claims of the same paper that contradict these.
     pub excluded_by: Vec<String>,
-    /// What shows it, by what is different: command lines to run in the folder of the repository.
+    /// Commands that show it, by what differs; to be run in the folder of the repository.
     pub commands: IndexMap<String, String>,
     /// One line.
     pub title: String,
-    /// In Markdown.
+    /// Explanation in Markdown.
     pub text: String,
 }
 
@@ -42,10 +42,10 @@ struct Head {
 }
 
 impl Cause {
-    /// Reads the text of a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// If it has not the form that this module states.
+    /// If it does not have the form described in this module.
     pub fn parse(id: &str, text: &str) -> Result<Self, Error> {
         let wrong = |what: &str| Error(format!("{id}.md: {what}"));
         let rest = text.strip_prefix(FENCE).ok_or_else(|| wrong("it does not begin with +++"))?;
@@ -72,16 +72,16 @@ impl Cause {
     }
 }
 
-/// The causes that come with Braid for that paper, in the order of their names.
+/// The built-in causes of that paper, by name.
 ///
 /// # Errors
-/// If one is wrong, which a test excludes.
+/// If one is invalid, which a test excludes.
 pub fn causes(paper: &str) -> Result<Vec<Cause>, Error> {
     let own = EMBEDDED.iter().filter(|(of, ..)| *of == paper);
     own.map(|(_, id, text)| Cause::parse(id, text)).collect()
 }
 
-/// The claims that other statements of the paper exclude, by its causes.
+/// The claims that other statements of the paper contradict, by its causes.
 pub fn excluded(causes: &[Cause]) -> Vec<String> {
     let contradicted = causes.iter().filter(|cause| !cause.excluded_by.is_empty());
     contradicted.flat_map(|cause| cause.claims.clone()).collect()

@@ -1,4 +1,4 @@
-//! Published figures, claims, verdicts and what was measured as Parquet files with a dictionary, for the tools of others.
+//! Published figures, claims, verdicts and measurements as Parquet files with a dictionary, for other tools.
 
 use std::io;
 
@@ -118,10 +118,10 @@ fn sides<'a>(estimate: Option<Estimate>) -> [Value<'a>; 2] {
     [estimate.map(|own| own.mean).into(), estimate.and_then(|own| own.ci95).into()]
 }
 
-/// The files of the data set, by name: Parquet, and the dictionary as CSV.
+/// The files of the data set by name: Parquet, and the dictionary as CSV.
 ///
 /// # Errors
-/// None that memory does not give.
+/// Only errors of memory, which do not occur.
 pub fn files(documents: &[Document], braid_version: &str) -> io::Result<Vec<(String, Vec<u8>)>> {
     let (mut cells, mut claims, mut comparisons, mut settings) =
         (Rows::new(), Rows::new(), Rows::new(), Rows::new());
@@ -213,7 +213,7 @@ fn add_paper(
     }
 }
 
-/// What each column means: table, what a row is, column, kind, unit, meaning.
+/// Meaning of each column: table, row, column, kind, unit, meaning.
 fn dictionary() -> String {
     let mut csv = csv::Writer::from_writer(Vec::new());
     let mut line = |fields: [&str; 6]| csv.write_record(fields).expect("memory takes every line");

@@ -1,4 +1,4 @@
-//! What `braid repro --format json` prints.
+//! The output of `braid repro --format json`.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -7,36 +7,36 @@ use serde_json::Value;
 use super::{Counts, Estimate, Reproduction, Search, Verdict};
 use crate::SCHEMA_VERSION;
 
-/// Papers beside what was measured. Nothing in it differs between equal runs.
+/// Papers beside measurements. Equal runs give equal documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Version of the program.
     pub braid_version: String,
-    /// What ran: `sim`, or `lab`, a real kernel.
+    /// `sim`, or `lab`, a real kernel.
     #[serde(skip_serializing_if = "is_sim", default = "sim")]
     pub backend: String,
     /// The first and the last seed, both included.
     pub seeds: [u64; 2],
-    /// Changes to the scenarios that were asked for.
+    /// Requested changes to the scenarios.
     pub set: Vec<String>,
-    /// What was asked to stand for an algorithm of the papers.
+    /// Requested replacements of the papers' algorithms.
     pub cc: IndexMap<String, String>,
-    /// The packet scheduler that was asked for; none where it is the backend's usual one.
+    /// The requested packet scheduler; `None`: the backend's default.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub scheduler: Option<String>,
-    /// In the order asked for.
+    /// In the requested order.
     pub papers: Vec<Reproduction>,
-    /// The same with other assumptions; empty unless asked for.
+    /// The same with other assumptions; empty unless requested.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sensitivity: Vec<Varied>,
-    /// Searches for the test beds behind the papers; empty unless asked for.
+    /// Searches for the papers' test beds; empty unless requested.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub search: Vec<Search>,
 }
 
-/// Longest JSON value that stays on one line: a claim with all that it compares, or a setting of a search.
+/// Longest JSON value on one line: a claim with all its comparisons, or a setting of a search.
 const RECORD_BYTES: usize = 1500;
 
 /// Formats a value on one line if it fits into a record or is a list of plain values, else one line per item.
@@ -65,15 +65,15 @@ pub struct Varied {
     pub paper: String,
     /// Key of the variation.
     pub id: String,
-    /// What is different.
+    /// The difference.
     pub what: String,
     /// Changes to the scenarios.
     pub set: Vec<String>,
-    /// What stood for an algorithm of the paper.
+    /// Replacements of the paper's algorithms.
     pub cc: IndexMap<String, String>,
-    /// Of the claims.
+    /// Counts of claims.
     pub counts: Counts,
-    /// The claims whose verdict is another one.
+    /// Claims with another verdict.
     pub changed: IndexMap<String, Verdict>,
 }
 
@@ -86,7 +86,7 @@ fn is_sim(backend: &String) -> bool {
 }
 
 impl Varied {
-    /// What a variation changes, compared with `base`.
+    /// Differences of a variation from `base`.
     pub fn of(base: &Reproduction, varied: &Reproduction) -> (Counts, IndexMap<String, Verdict>) {
         let pairs =
             base.claims.iter().zip(&varied.claims).filter(|(base, varied)| base.verdict != varied.verdict);
@@ -106,7 +106,7 @@ impl Reproduction {
         self.tables.extend(other.tables);
         self.strips.extend(other.strips);
         self.claims.extend(other.claims);
-        // c99 is before c100.
+        // Sorts c99 before c100.
         self.claims.sort_by(|one, next| (one.id.len(), &one.id).cmp(&(next.id.len(), &next.id)));
         self.counts = Counts::of(self.claims.iter().map(|claim| claim.verdict));
         Ok(())
@@ -130,11 +130,11 @@ impl Document {
         }
     }
 
-    /// Adds another document's papers. Other experiments of a paper that is there go to it: parts of one paper that were run
-    /// apart become one. Claims that compare experiments of two documents are in neither, and so not in both together.
+    /// Adds another document's papers. Experiments of a paper that exists are added to it, so parts that were run
+    /// separately become one. Claims that compare experiments of both documents are missing.
     ///
     /// # Errors
-    /// If the documents are about other seeds, changes, schedulers or backends, or have an experiment in common.
+    /// If the documents have other seeds, changes, schedulers or backends, or an experiment in common.
     pub fn join(&mut self, other: Self) -> Result<(), String> {
         if (other.seeds, &other.set, &other.cc, &other.scheduler, &other.backend)
             != (self.seeds, &self.set, &self.cc, &self.scheduler, &self.backend)
@@ -152,7 +152,7 @@ impl Document {
         Ok(())
     }
 
-    /// Writes JSON with one record per line, so that a difference between two documents is one line per record.
+    /// Writes JSON with one record per line, so that differences between documents are readable.
     ///
     /// # Panics
     /// Never: its keys are strings.
@@ -163,12 +163,12 @@ impl Document {
     /// Reads what [`Self::to_json`] wrote.
     ///
     /// # Errors
-    /// If the text is something else.
+    /// If the text is not such a document.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// One line for each published cell and each comparison that a claim makes.
+    /// One line for each published cell and each comparison of a claim.
     ///
     /// # Panics
     /// Never: it is written to memory.

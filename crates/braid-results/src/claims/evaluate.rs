@@ -1,4 +1,4 @@
-//! From what was measured to cells beside cells and a verdict for each claim.
+//! From measurements to cells and a verdict for each claim.
 
 use std::fmt::Write as _;
 
@@ -19,18 +19,18 @@ pub struct Cell {
     pub algorithm: String,
     /// The scenario's parameters and their values.
     pub parameters: Coordinates,
-    /// One value for each seed, the same seeds in all cells; a figure that a run lacks is not a number.
+    /// One value for each seed, the same seeds in all cells; NaN for a missing figure.
     pub values: IndexMap<Figure, Vec<f64>>,
 }
 
-/// A paper beside what was measured.
+/// A paper beside measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reproduction {
     /// Key of the paper.
     pub paper: String,
     /// As printed.
     pub title: String,
-    /// What was run.
+    /// The experiments.
     pub experiments: Vec<ExperimentResult>,
     /// Published beside measured.
     pub tables: Vec<TableResult>,
@@ -38,12 +38,12 @@ pub struct Reproduction {
     pub claims: Vec<ClaimResult>,
     /// Of the claims.
     pub counts: Counts,
-    /// The first seed of experiments that are about detection, second by second.
+    /// Labels over time of the first seed of experiments about detection.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub strips: Vec<Strip>,
 }
 
-/// What was run.
+/// An experiment that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentResult {
     /// Key of the experiment.
@@ -52,11 +52,11 @@ pub struct ExperimentResult {
     pub title: String,
     /// Where in the paper.
     pub source: String,
-    /// What it was run in.
+    /// Its scenario.
     pub scenario: String,
     /// Changes to the scenario.
     pub set: Vec<String>,
-    /// What stood for each algorithm of the paper.
+    /// The replacement of each algorithm of the paper.
     pub algorithms: IndexMap<String, String>,
 }
 
@@ -67,14 +67,14 @@ pub struct TableResult {
     pub id: String,
     /// Where in the paper.
     pub source: String,
-    /// What was run for it; none if that is one of its axes.
+    /// Its experiment; `None` if that is one of its axes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub experiment: Option<String>,
-    /// What its figures are.
+    /// Metric of its figures.
     pub metric: Metric,
-    /// Axes that tell the rows apart.
+    /// Axes that distinguish rows.
     pub row_axes: Vec<String>,
-    /// Axes that tell the columns apart.
+    /// Axes that distinguish columns.
     pub column_axes: Vec<String>,
     /// Row by row.
     pub cells: Vec<TableCell>,
@@ -83,13 +83,13 @@ pub struct TableResult {
 /// A cell of a printed table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TableCell {
-    /// Its values on the axes of rows and columns, and what all cells have in common.
+    /// Its values on the axes of rows and columns, and the common coordinates.
     pub at: Coordinates,
     /// As printed.
     pub published: f64,
-    /// What we measured; none if there is nothing.
+    /// Our measurement; `None` if there is none.
     pub measured: Option<Estimate>,
-    /// Why not to trust what was printed.
+    /// Why the printed figure is doubtful.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub doubt: Option<String>,
 }
@@ -101,46 +101,46 @@ pub struct Estimate {
     pub n: usize,
     /// Their mean, in the metric's unit; the pooled standard deviation where spreads are compared.
     pub mean: f64,
-    /// Half the width of its 95 % confidence interval; none for one repetition.
+    /// Half the width of its 95 % confidence interval; `None` for one repetition.
     pub ci95: Option<f64>,
 }
 
-/// A claim and what became of it.
+/// A claim and its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimResult {
     /// Key of the claim.
     pub id: String,
     /// Where in the paper.
     pub source: String,
-    /// How clearly the paper says it.
+    /// Strength of the paper's statement.
     pub strength: Strength,
-    /// What it says.
+    /// The statement.
     pub statement: String,
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// Why it cannot be checked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
-    /// What the paper's own table says about it.
+    /// Whether the paper's own table supports it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub table_check: Option<String>,
-    /// Anything else to know.
+    /// Further notes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
     /// What it is compared with, in words, if that is a number.
     pub conditions: Vec<Condition>,
 }
 
-/// One comparison that a claim makes.
+/// One comparison of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// Where it is made, or with whom.
+    /// Coordinates of the comparison, or its other side.
     pub what: String,
     /// Left side.
     pub a: Option<Estimate>,
     /// Right side; without an interval if it is a number of the claim.
     pub b: Option<Estimate>,
-    /// Of this comparison alone.
+    /// Verdict of this comparison alone.
     pub verdict: Verdict,
 }
 
@@ -150,7 +150,7 @@ impl Estimate {
     }
 }
 
-/// What has to be measured in that experiment, each figure once.
+/// Figures to measure in that experiment, each once.
 pub fn figures(paper: &Paper, names: &Names, experiment: &str) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut add = |figure: Option<Figure>| {
@@ -174,7 +174,7 @@ pub fn figures(paper: &Paper, names: &Names, experiment: &str) -> Vec<Figure> {
     figures
 }
 
-/// Compares a paper with what was measured. What was not run is not checkable.
+/// Compares a paper with measurements. Claims about experiments that were not run are not checkable.
 pub fn evaluate(paper: &Paper, names: &Names, cells: &[Cell]) -> Reproduction {
     let tables = paper.table.iter().map(|table| TableResult {
         id: table.id.clone(),
@@ -209,7 +209,7 @@ pub fn evaluate(paper: &Paper, names: &Names, cells: &[Cell]) -> Reproduction {
     }
 }
 
-/// Axes that say what is measured in a cell, not which cell it is.
+/// Axes of a figure within a cell, not of cells.
 const OF_FIGURE: [&str; 3] = ["flow", "link", "period"];
 
 impl Cell {
@@ -248,7 +248,7 @@ fn with(side: &Coordinates, step: &Coordinates) -> Coordinates {
     side.iter().chain(step).map(|(axis, value)| (axis.clone(), value.clone())).collect()
 }
 
-/// The points at which the claim is made, and the value it names there.
+/// The points of the claim, and the values it names there.
 fn steps(claim: &Claim) -> Vec<(Option<f64>, Coordinates)> {
     let value = |index: usize| match &claim.value {
         Values::None => None,
@@ -338,7 +338,7 @@ impl Comparison<'_> {
         Ok(cells)
     }
 
-    /// The values of each cell, or of their mean; `same` are axes on which sides do not differ.
+    /// The values of each cell, or of their mean; sides do not differ on the axes `same`.
     fn samples(&self, cells: &[&Cell], at: &Coordinates, same: &[&str]) -> Result<Vec<Sample>, String> {
         let metric = self.claim.metric.ok_or("nothing is measured")?;
         let figure = figure(metric, at, self.names).ok_or("no flow or link is named")?;
@@ -575,8 +575,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Axes on which neither side is fixed: there a cell is compared with the one at the same place. The experiment is one
-/// of them if both sides come from the same experiments.
+/// Axes that neither side fixes: a cell is compared with the one at the same coordinates. The experiment is one of them
+/// if both sides come from the same experiments.
 fn free_axes<'a>(a: &[&'a Cell], b: &[&'a Cell], at_a: &Coordinates, at_b: &Coordinates) -> Vec<&'a str> {
     let experiments = |cells: &[&'a Cell]| {
         let mut ids: Vec<&str> = cells.iter().map(|cell| cell.experiment.as_str()).collect();
@@ -594,13 +594,13 @@ fn free_axes<'a>(a: &[&'a Cell], b: &[&'a Cell], at_a: &Coordinates, at_b: &Coor
             }
         }
     }
-    // Sides that have no value of an axis in common are meant to differ in it.
+    // Sides without a common value on an axis are meant to differ in it.
     let common = |axis: &str| a.iter().any(|a| b.iter().any(|b| a.coordinate(axis) == b.coordinate(axis)));
     axes.retain(|&axis| !at_a.contains_key(axis) && !at_b.contains_key(axis) && common(axis));
     axes
 }
 
-/// What tells a cell from the others of its side.
+/// Distinguishes a cell from others of its side.
 fn label(cell: &Cell, cells: &[&Cell], at: &Coordinates, same: &[&str]) -> String {
     let varies = |axis: &str| cells.iter().any(|other| other.coordinate(axis) != cell.coordinate(axis));
     let axes = ["experiment", "algorithm"].into_iter().chain(cell.parameters.keys().map(String::as_str));
@@ -612,7 +612,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// What a claim says, from its comparison.
+/// The statement of a claim, from its comparison.
 fn statement(claim: &Claim) -> String {
     let metric = claim.metric.map_or("", Metric::text);
     let list = |side: &Coordinates| side.values().cloned().collect::<Vec<_>>().join(", ");

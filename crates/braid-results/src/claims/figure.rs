@@ -7,7 +7,7 @@ use crate::detection::Detection;
 use crate::measure::{Measurements, SubflowCounts, SubflowSample};
 use crate::run::{Connection, Period, Run, Subflow};
 
-/// What papers measure.
+/// Metrics of papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
@@ -23,23 +23,23 @@ pub enum Metric {
     Cwnd,
     /// Congestion window at its largest, packets; of a connection the sum of its subflows'.
     CwndMax,
-    /// When the congestion window is at its largest for the first time, seconds; of a subflow.
+    /// Time of the largest congestion window, the first of equals, seconds; of a subflow.
     PeakTime,
-    /// What a reduction leaves of the congestion window, 0 to 1, mean over the reductions; of a subflow.
+    /// Share of the congestion window that a reduction keeps, 0 to 1, mean over the reductions; of a subflow.
     Kept,
     /// The subflow's part of the connection's congestion window, mean over time.
     CwndShare,
     /// Packets per second by which the congestion window grows between two reductions, outside slow start.
     Growth,
-    /// How well straight lines fit the congestion window between two reductions, as a coefficient of determination; of a
+    /// Fit of straight lines to the congestion window between two reductions, as a coefficient of determination; of a
     /// subflow.
     Straight,
-    /// How well cubic curves do.
+    /// Fit of cubic curves.
     CubicCurve,
-    /// Correlation of the congestion windows of two flows over time, given as `A, B`.
+    /// Correlation of the congestion windows of two flows `A, B` over time.
     CwndCorrelation,
-    /// Share of the seconds in which the RTTs of flows, given as `A, B`, move alike: the mean difference between one RTT
-    /// sample and the next of each is within 20 % of each other's.
+    /// Share of the seconds in which the RTTs of flows `A, B` move alike: their mean differences between successive RTT
+    /// samples are within 20 % of each other.
     RttAlike,
     /// Data packets sent again; of a connection or subflow.
     Retransmissions,
@@ -51,16 +51,15 @@ pub enum Metric {
     JainConnections,
     /// Share of the time that a link is busy, 0 to 1.
     Utilization,
-    /// Percent of the time in which a detector of shared bottlenecks was right about the subflows whose bottleneck the
-    /// link was.
+    /// Percent of the time in which a detector labelled the subflows at that bottleneck correctly.
     DetectionAccuracy,
-    /// Time until it was right for the first time, from their beginning or from when the link became their bottleneck, or
-    /// became shared or was not any longer; milliseconds, the mean. Where it never was, as long as that lasted.
+    /// Time to the first correct label, since the subflow began or its bottleneck changed or became shared or unshared;
+    /// milliseconds, mean. If it was never correct, the whole interval.
     DetectionTime,
 }
 
 impl Metric {
-    /// Whether it is a link's, not a flow's.
+    /// Whether it is a metric of links, not of flows.
     pub fn of_link(self) -> bool {
         matches!(
             self,
@@ -72,7 +71,7 @@ impl Metric {
         )
     }
 
-    /// As people read it.
+    /// Its name in reports.
     pub fn text(self) -> &'static str {
         match self {
             Self::Goodput => "goodput",
@@ -121,7 +120,7 @@ impl Metric {
         }
     }
 
-    /// Digits after the point that people want to see.
+    /// Digits after the decimal point in reports.
     pub fn decimals(self) -> usize {
         match self {
             Self::Goodput | Self::Throughput | Self::Growth | Self::PeakTime => 2,
@@ -144,23 +143,23 @@ impl Metric {
 /// A figure of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Figure {
-    /// What.
+    /// The metric.
     pub metric: Metric,
-    /// Of whom: links or flows by their keys in the scenario (`b1`, `tcp0`, `mp0.sf1`), several of them with ` + ` and
-    /// ` - ` between, or in `mean(A, B)`, `min(A, B)` or `max(A, B)`, which count those that were there.
+    /// Links or flows by their keys in the scenario (`b1`, `tcp0`, `mp0.sf1`), several with ` + ` and ` - ` between, or
+    /// in `mean(A, B)`, `min(A, B)` or `max(A, B)`, which ignore absent flows.
     pub of: String,
-    /// When, if not during all of the measured time: stretches of the run with ` + ` between, or `each` for all of the
+    /// Time, if not all of the measured time: intervals of the run with ` + ` between, or `each` for all of the
     /// scenario's periods; the mean over them.
     pub during: Option<String>,
 }
 
 impl Figure {
-    /// Whether it is about what a detector of shared bottlenecks says.
+    /// Whether it is about labels of a detector.
     pub fn of_detection(&self) -> bool {
         matches!(self.metric, Metric::DetectionAccuracy | Metric::DetectionTime)
     }
 
-    /// Whether it takes samples over time to measure it.
+    /// Whether it needs samples over time.
     pub fn needs_samples(&self) -> bool {
         match self.metric {
             Metric::CwndShare
@@ -172,13 +171,13 @@ impl Figure {
             | Metric::CubicCurve
             | Metric::CwndCorrelation
             | Metric::RttAlike => true,
-            // Known for the scenario's own periods only.
+            // Only known for the scenario's own periods.
             metric if metric.of_link() || metric == Metric::Benefit => false,
             _ => self.during.is_some(),
         }
     }
 
-    /// Its value in a run; `None` if there is none, because something is not in the scenario or was never open.
+    /// Its value in a run; `None` if something is missing in the scenario or was never open.
     pub fn value(&self, run: &Run, counts: &Measurements) -> Option<f64> {
         let windows: Vec<Option<Window>> = match self.during.as_deref() {
             None => vec![None],
@@ -242,7 +241,7 @@ fn period(run: &Run, window: Window) -> Option<&Period> {
     run.periods.iter().find(|period| period.id == id)
 }
 
-/// What a detector said of subflows while that link was their bottleneck.
+/// Labels of subflows while that link was their bottleneck.
 fn detected(metric: Metric, detections: &[Detection], id: &str) -> Option<f64> {
     let found: Vec<&Detection> = detections.iter().filter(|found| found.bottleneck == id).collect();
     if metric == Metric::DetectionAccuracy {
@@ -275,7 +274,7 @@ struct Flow<'a> {
     run: &'a Run,
     id: &'a str,
     connection: &'a Connection,
-    /// Those of the flow, and all of the connection's.
+    /// Subflows of the flow, and all of the connection.
     subflows: Vec<(&'a Subflow, &'a SubflowCounts)>,
     siblings: Vec<&'a SubflowCounts>,
     whole: bool,
@@ -351,13 +350,13 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The part of the run that is measured, as far as it is known here: the whole run.
+    /// The measured part of the run, as far as known here: the whole run.
     fn measured(&self) -> Window {
         use braid_scenario::units::Duration;
         Window { from: Duration(0), to: Duration((self.run.duration_s * 1e9) as u64) }
     }
 
-    /// Bits per second that arrived in that time; none if it was not open.
+    /// Bits per second that arrived in that time; `None` if it was not open.
     fn rate(&self, window: Window) -> Option<f64> {
         let (from, to) = (window.from.0, window.to.0);
         let open = |counts: &SubflowCounts| {
@@ -375,7 +374,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// IP bytes that had reached the receiver by then.
+/// IP bytes received by then.
 pub(super) fn received(samples: &[SubflowSample], time_ns: u64) -> u64 {
     let until = samples.partition_point(|sample| sample.time_ns <= time_ns);
     until.checked_sub(1).map_or(0, |last| samples[last].received_bytes)
@@ -396,7 +395,7 @@ fn peak(samples: &[SubflowSample], window: Window) -> Option<&SubflowSample> {
     within(samples, window).iter().reduce(|peak, sample| if sample.cwnd > peak.cwnd { sample } else { peak })
 }
 
-/// Of the whole seconds in which all of the flows have RTT samples.
+/// Over whole seconds in which all flows have RTT samples.
 fn alike(flows: &[&[SubflowSample]], window: Window) -> Option<f64> {
     const SECOND: u64 = 1_000_000_000;
     let steps = |samples: &[SubflowSample], second: u64| {
@@ -421,7 +420,7 @@ fn alike(flows: &[&[SubflowSample]], window: Window) -> Option<f64> {
     (!verdicts.is_empty()).then(|| mean(&verdicts))
 }
 
-/// Mean over the reductions of the new threshold over the window in the sample before.
+/// Mean over the reductions: the new threshold over the window in the previous sample.
 fn kept(samples: &[SubflowSample], window: Window) -> Option<f64> {
     let pairs = within(samples, window).windows(2).filter_map(|pair| {
         let (before, after) = (pair[0], pair[1].ssthresh?);
@@ -432,8 +431,8 @@ fn kept(samples: &[SubflowSample], window: Window) -> Option<f64> {
     (!parts.is_empty()).then(|| mean(&parts))
 }
 
-/// Stretches of congestion avoidance: between two reductions, from where the window has come down to the slow-start
-/// threshold, so that recovery does not count.
+/// Intervals of congestion avoidance: between two reductions, from the time when the window has decreased to the
+/// slow-start threshold, so that recovery does not count.
 fn stretches(samples: &[SubflowSample], window: Window) -> Vec<&[SubflowSample]> {
     let samples = within(samples, window);
     let uninterrupted = |a: &SubflowSample, b: &SubflowSample| {
@@ -458,8 +457,8 @@ fn growth(samples: &[SubflowSample], window: Window) -> Option<f64> {
     (time > 0.0).then(|| gained / time)
 }
 
-/// Mean coefficient of determination of polynomials of that degree fitted to stretches of congestion avoidance of at
-/// least a second in which the window moves.
+/// Mean coefficient of determination of polynomials of that degree, fitted to intervals of congestion avoidance of at
+/// least a second in which the window changes.
 fn fit(samples: &[SubflowSample], window: Window, degree: usize) -> Option<f64> {
     let fits = stretches(samples, window).into_iter().filter(|run| run.len() > 10).filter_map(|run| {
         let windows: Vec<f64> = run.iter().map(|sample| f64::from(sample.cwnd)).collect();
@@ -474,8 +473,8 @@ fn fit(samples: &[SubflowSample], window: Window, degree: usize) -> Option<f64> 
     (!fits.is_empty()).then(|| mean(&fits))
 }
 
-/// Coefficients, the constant first, of the polynomial with the least sum of squares: Gauss's elimination of the normal
-/// equations, which are positive definite.
+/// Coefficients, the constant first, of the least-squares polynomial: Gaussian elimination of the normal equations,
+/// which are positive definite.
 fn polynomial(x: &[f64], y: &[f64], degree: usize) -> Vec<f64> {
     let sum = |power: usize| x.iter().map(|x| x.powi(power as i32)).sum::<f64>();
     let right = |power: usize| x.iter().zip(y).map(|(x, y)| x.powi(power as i32) * y).sum::<f64>();
@@ -493,7 +492,7 @@ fn polynomial(x: &[f64], y: &[f64], degree: usize) -> Vec<f64> {
     rows.iter().map(|row| row[degree + 1]).collect()
 }
 
-/// Of the windows of two subflows at the times at which both have one.
+/// Over the windows of two subflows at times at which both have one.
 fn correlation(flows: &[&[SubflowSample]], window: Window) -> Option<f64> {
     let [a, b] = flows else { return None };
     let at =
@@ -597,7 +596,7 @@ mod tests {
             sample(4, 20, Some(20), 1),
             sample(5, 21, Some(20), 1),
             sample(6, 22, Some(20), 1),
-            // The next one, and half a packet per sample.
+            // The next reduction, and half a packet per sample.
             sample(7, 20, Some(11), 2),
             sample(8, 11, Some(11), 2),
             sample(9, 11, Some(11), 2),

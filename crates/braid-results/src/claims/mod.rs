@@ -1,6 +1,6 @@
-//! Published experiments, what was measured in ours, and which of the papers' claims hold.
+//! Published experiments, our measurements, and verdicts on the papers' claims.
 //!
-//! [`Paper::parse`] reads the file of a paper; [`figures`] says what has to be measured in each of its experiments;
+//! [`Paper::parse`] reads the file of a paper; [`figures`] lists the figures to measure in each experiment;
 //! [`evaluate`] compares. The rules are in `papers/README.md` and, for single comparisons, in [`mod@verdict`].
 
 mod causes;
@@ -32,12 +32,12 @@ pub use verdict::Verdict;
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 const NAMES: &str = "names";
 
-/// The keys of the papers that come with Braid.
+/// The keys of the built-in papers.
 pub fn embedded() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(key, _)| *key).filter(|key| *key != NAMES)
 }
 
-/// The paper of that key that comes with Braid.
+/// The built-in paper of that key.
 pub fn find(key: &str) -> Option<Result<Paper, Error>> {
     let text = embedded_text(key).filter(|_| key != NAMES)?;
     Some(Paper::parse(key, &format!("papers/{key}.toml"), text))
@@ -46,7 +46,7 @@ pub fn find(key: &str) -> Option<Result<Paper, Error>> {
 /// The table that maps the papers' names to ours.
 ///
 /// # Errors
-/// If it is wrong, which a test excludes.
+/// If it is invalid, which a test excludes.
 pub fn names() -> Result<Names, Error> {
     let text = embedded_text(NAMES).unwrap_or_default();
     toml::from_str(text).map_err(|error| Error(format!("papers/{NAMES}.toml: {error}")))

@@ -1,4 +1,4 @@
-//! The file of a paper: what was done in it, what it printed, what it says.
+//! The file of a paper: experiments, printed figures and claims.
 
 use std::fmt;
 
@@ -11,47 +11,47 @@ use super::verdict::Verdict;
 /// Values by axis: `algorithm`, `experiment`, `flow` or `link`, `period`, or a parameter of the scenario.
 pub type Coordinates = IndexMap<String, String>;
 
-/// A published paper. See `papers/README.md` for what its parts mean.
+/// A published paper. `papers/README.md` explains its parts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Paper {
-    /// What it is asked for by.
+    /// Its key on the command line.
     #[serde(skip)]
     pub key: String,
     /// As printed.
     pub title: String,
     /// As printed.
     pub authors: Vec<String>,
-    /// Of publication.
+    /// Year of publication.
     pub year: u16,
     /// Where it was published.
     pub venue: String,
     /// Digital object identifier.
     pub doi: String,
-    /// What its figures were measured with.
+    /// Platform of its measurements.
     pub platform: String,
-    /// What it leaves open and we assume; the reasons are in the scenarios.
+    /// Our assumptions where it leaves choices open; the reasons are in the scenarios.
     #[serde(default)]
     pub assumptions: Vec<String>,
     /// By name.
     pub experiment: IndexMap<String, Experiment>,
-    /// What it printed.
+    /// Printed tables.
     #[serde(default)]
     pub table: Vec<Table>,
-    /// What it says.
+    /// Claims.
     #[serde(default)]
     pub claim: Vec<Claim>,
-    /// What else could have been assumed.
+    /// Alternative assumptions.
     #[serde(default)]
     pub variation: Vec<Variation>,
-    /// What is run of its experiments on a real kernel, where they do not say so themselves.
+    /// Plan for a real kernel, unless an experiment has its own.
     pub lab: Option<LabPlan>,
-    /// Where it contradicts itself.
+    /// Contradictions within the paper.
     #[serde(default)]
     pub anomaly: Vec<Anomaly>,
 }
 
-/// Something that can be run again.
+/// A repeatable experiment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Experiment {
@@ -64,30 +64,30 @@ pub struct Experiment {
     /// Changes to the scenario, as `--set` takes them.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Which of the scenario's cells belong to it: parameters and their values; the others may have any.
+    /// Its cells of the scenario: parameters and their values; other parameters may have any.
     #[serde(default, rename = "where")]
     pub only: Coordinates,
     /// By their names in the paper.
     pub algorithms: Vec<String>,
-    /// What is run of it on a real kernel, instead of what the paper's file says for all.
+    /// Its plan for a real kernel, replacing the paper's.
     pub lab: Option<LabPlan>,
 }
 
-/// What a real kernel in the lab can afford of an experiment. Made before anything was run there.
+/// An experiment's plan for a real kernel in the lab. Written before the first run there.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LabPlan {
-    /// Most seeds; as many as asked for, if there is nothing.
+    /// Maximum of seeds; default as requested.
     pub seeds: Option<u32>,
     /// Changes to the scenario, as `--set` takes them.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Which of the experiment's cells are run: parameters and their values; the others may have any.
+    /// Cells to run: parameters and their values; other parameters may have any.
     #[serde(default, rename = "where")]
     pub only: Coordinates,
-    /// Why so.
+    /// Reason for the plan.
     pub reason: Option<String>,
-    /// Why it is left out.
+    /// Reason for leaving it out.
     pub skip: Option<String>,
 }
 
@@ -99,22 +99,22 @@ pub struct Table {
     pub id: String,
     /// Where in the paper.
     pub source: String,
-    /// What was run for it; none if `experiment` is one of its axes.
+    /// Its experiment; `None` if `experiment` is one of its axes.
     pub experiment: Option<String>,
-    /// What its figures are.
+    /// Metric of its figures.
     pub metric: Metric,
-    /// Coordinates that all its cells have in common.
+    /// Common coordinates of all its cells.
     #[serde(default)]
     pub at: Coordinates,
-    /// Axes that the keys of rows have values on.
+    /// Axes of the rows' keys.
     pub row_axes: Vec<String>,
-    /// Axes that the heads of columns have values on.
+    /// Axes of the columns' heads.
     pub column_axes: Vec<String>,
     /// Head of each column.
     pub columns: Vec<Vec<String>>,
     /// The rows.
     pub rows: Vec<TableRow>,
-    /// Cells not to be taken at face value, by row and column from 1, and why.
+    /// Doubtful cells by row and column from 1, and why.
     #[serde(default)]
     pub doubt: Vec<Doubt>,
 }
@@ -149,51 +149,51 @@ pub struct Claim {
     pub id: String,
     /// Where in the paper.
     pub source: String,
-    /// How clearly the paper says it.
+    /// Strength of the paper's statement.
     pub strength: Strength,
-    /// In words, where the comparison does not speak for itself.
+    /// In words, if the comparison is not self-explanatory.
     pub statement: Option<String>,
-    /// Why it cannot be checked; then nothing of the comparison is given.
+    /// Why it cannot be checked; then it has no comparison.
     pub not_checkable: Option<String>,
     /// The experiments it is about.
     #[serde(default, rename = "experiment")]
     pub experiments: Vec<String>,
-    /// What is compared.
+    /// Compared metric.
     pub metric: Option<Metric>,
-    /// Of the repetitions.
+    /// Statistic over the repetitions.
     #[serde(default)]
     pub statistic: Statistic,
     /// The left side.
     #[serde(default)]
     pub a: Coordinates,
-    /// How it compares.
+    /// Relation of the sides.
     pub rel: Option<Relation>,
     /// The right side, unless it is a value.
     pub b: Option<Coordinates>,
-    /// The right side as numbers: one, two for `between`, the place for `rank`; with `over` one for each of its values.
+    /// The right side as numbers: one, two for `between`, the rank for `rank`; with `over` one for each of its values.
     #[serde(default)]
     pub value: Values,
-    /// Allowed difference, in the metric's unit or, for `ratio`, without one.
+    /// Tolerance in the metric's unit or, for `ratio`, without unit.
     pub tol_abs: Option<f64>,
-    /// Allowed difference relative to the right side.
+    /// Tolerance relative to the right side.
     pub tol_rel: Option<f64>,
     /// The left side is at least this times the right one.
     pub min_ratio: Option<f64>,
     /// The left side is at most this times the right one.
     pub max_ratio: Option<f64>,
-    /// The algorithms among which `max`, `min` and `rank` count.
+    /// Algorithms for `max`, `min` and `rank`.
     #[serde(default)]
     pub among: Vec<String>,
     /// One axis and its values: the claim is made for each; `trend` goes along it.
     #[serde(default)]
     pub over: IndexMap<String, Vec<String>>,
-    /// Of `trend`.
+    /// Direction of a `trend`.
     pub direction: Option<Direction>,
-    /// Each side is one value of all the cells it matches, not each of them.
+    /// Each side is one value of all matching cells, instead of each of them.
     pub pool: Option<Pool>,
-    /// What the paper's own table says about its own words.
+    /// Whether the paper's own table supports its text.
     pub table_check: Option<String>,
-    /// Anything else to know.
+    /// Further notes.
     pub note: Option<String>,
 }
 
@@ -201,7 +201,7 @@ pub struct Claim {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(untagged)]
 pub enum Values {
-    /// None is given.
+    /// None.
     #[default]
     None,
     /// One.
@@ -210,7 +210,7 @@ pub enum Values {
     Several(Vec<f64>),
 }
 
-/// What of the repetitions is compared.
+/// Compared statistic of the repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
@@ -221,17 +221,17 @@ pub enum Statistic {
     Sd,
 }
 
-/// How cells become one value.
+/// Pooling of cells into one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pool {
     /// Their mean.
     Mean,
-    /// That with the lowest mean of the repetitions.
+    /// The cell with the lowest mean of the repetitions.
     Lowest,
 }
 
-/// How clearly a paper says something.
+/// Strength of a paper's statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {
@@ -241,7 +241,7 @@ pub enum Strength {
     Approximate,
     /// In words only.
     Qualitative,
-    /// Not said, but read off a table.
+    /// Not stated, but in a table.
     Table,
     /// Expected by the authors, not measured.
     Prediction,
@@ -249,7 +249,7 @@ pub enum Strength {
     Secondary,
 }
 
-/// How two sides compare.
+/// Relation of two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relation {
@@ -277,49 +277,49 @@ pub enum Relation {
     Trend,
 }
 
-/// Of a trend.
+/// Direction of a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Every value is above the one before.
+    /// Every value is above the previous one.
     Up,
-    /// Every value is below the one before.
+    /// Every value is below the previous one.
     Down,
 }
 
-/// Another choice of what the paper leaves open.
+/// An alternative assumption.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Variation {
     /// Unique within the paper.
     pub id: String,
-    /// What is different.
+    /// The difference.
     pub what: String,
-    /// The experiments that it concerns; all of them if none is named.
+    /// Affected experiments; all if none is named.
     #[serde(default, rename = "experiment")]
     pub experiments: Vec<String>,
     /// As `--set`: changes to every scenario that has the table.
     #[serde(default)]
     pub set: Vec<String>,
-    /// As `--cc`: what stands for an algorithm of the paper.
+    /// As `--cc`: replacements of the paper's algorithms.
     #[serde(default)]
     pub cc: IndexMap<String, String>,
 }
 
-/// A place where the paper contradicts itself.
+/// A contradiction within the paper.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Anomaly {
-    /// In the paper.
+    /// Place in the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// What is wrong.
+    /// The contradiction.
     pub what: String,
-    /// What we do about it.
+    /// Our treatment of it.
     pub effect: String,
 }
 
-/// The names that papers use, and ours.
+/// The papers' names and ours.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Names {
@@ -329,7 +329,7 @@ pub struct Names {
     pub flow: IndexMap<String, String>,
 }
 
-/// What is wrong with the file of a paper.
+/// An error in the file of a paper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(pub String);
 
@@ -342,10 +342,10 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Paper {
-    /// Reads and checks the file of a paper that people know as `name`.
+    /// Parses and checks the file of a paper; `name` is its name in messages.
     ///
     /// # Errors
-    /// If the text is not TOML, has unknown keys or lacks some, or does not fit together.
+    /// If the text is not TOML, has unknown or missing keys, or contradictions.
     pub fn parse(key: &str, name: &str, text: &str) -> Result<Self, Error> {
         let mut paper: Self = toml::from_str(text)
             .map_err(|error| Error(format!("{name}: {}", error.to_string().trim_end())))?;
@@ -411,7 +411,7 @@ impl Table {
         self.cells().filter_map(|(at, ..)| self.experiment.clone().or(at.get("experiment").cloned()))
     }
 
-    /// Every cell: its coordinates, [`Table::experiment`] apart, what was printed, and why not to trust it.
+    /// Every cell: its coordinates without [`Table::experiment`], the printed figure, and why it is doubtful.
     pub fn cells(&self) -> impl Iterator<Item = (Coordinates, f64, Option<&str>)> {
         self.rows.iter().enumerate().flat_map(move |(r, row)| {
             self.columns.iter().zip(&row.values).enumerate().map(move |(c, (column, &value))| {
@@ -480,7 +480,7 @@ impl Claim {
     }
 }
 
-/// How many claims have each verdict.
+/// Number of claims by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// [`Verdict::Holds`].

@@ -1,9 +1,9 @@
-//! Under which of several settings a paper and our figures agree best, and whether that is more than chance.
+//! Finds the setting in which a paper and our figures agree best, and whether that is more than chance.
 //!
-//! What is scored is an experiment: half by the claims that are about it alone, half by its printed cells. Cells of one table
-//! are not independent, so a setting is chosen on half of the experiments and scored on the other half, over many splits.
-//! Experiments that share runs are never separated. The baseline: the same with the settings of each experiment shuffled,
-//! so that what is good in one says nothing of another.
+//! The score of an experiment is half its own claims, half its printed cells. Cells of one table are not independent,
+//! so a setting is chosen on half of the experiments and scored on the other half, over many splits. Experiments that
+//! share runs stay together. The baseline shuffles the settings of each experiment, so that a good setting in one is
+//! unrelated to others.
 
 use fastrand::Rng;
 use indexmap::IndexMap;
@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 use super::paper::Coordinates;
 use super::{Cell, Claim, Counts, Metric, Names, Paper, Reproduction, TableCell, Verdict, evaluate};
 
-/// Random splits, where not all can be looked at.
+/// Random splits, if there are too many to try all.
 const SPLITS: usize = 500;
 /// Shuffles of the baseline.
 const SHUFFLES: usize = 1000;
-/// Of splits and shuffles, so that equal scores give equal results.
+/// Seed of splits and shuffles, so that equal scores give equal results.
 const SEED: u64 = 1;
 
-/// How far a figure may be from what was printed: the interval counts, too.
+/// Tolerance between figure and print, in addition to the interval.
 impl Metric {
-    /// The difference that counts as agreement with this printed figure: ten points of a share, 0.05 of a fraction or an index,
-    /// 10 % of everything else.
+    /// The difference that counts as agreement with this printed figure: ten points of a share, 0.05 of a fraction or
+    /// an index, 10 % of everything else.
     pub fn tolerance(self, published: f64) -> f64 {
         match self {
             Self::Share | Self::DetectionAccuracy => 10.0,
@@ -41,8 +41,8 @@ impl Metric {
 }
 
 impl TableCell {
-    /// Whether what was measured is what was printed, within [`Metric::tolerance`] and the confidence interval; none
-    /// if nothing was measured or the print is in doubt.
+    /// Whether the measurement agrees with the print within [`Metric::tolerance`] and the confidence interval; `None`
+    /// without measurement or if the print is doubtful.
     pub fn agrees(&self, metric: Metric) -> Option<bool> {
         let measured = self.measured.filter(|_| self.doubt.is_none())?;
         let by = metric.tolerance(self.published) + measured.ci95.unwrap_or(0.0);
@@ -50,21 +50,21 @@ impl TableCell {
     }
 }
 
-/// How well an experiment agrees with what the paper says of it.
+/// Agreement of an experiment with the paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Claims about it alone that hold; one that is undecided is half a claim.
+    /// Its own claims that hold; an undecided one counts half.
     pub claims: f64,
-    /// How many there are.
+    /// Number of these claims.
     pub of_claims: usize,
-    /// Printed cells that agree.
+    /// Agreeing printed cells.
     pub cells: usize,
-    /// How many there are, without those in doubt.
+    /// Number of these cells, without doubtful ones.
     pub of_cells: usize,
 }
 
 impl Score {
-    /// From 0 to 1; none if the paper says nothing that can be checked.
+    /// From 0 to 1; `None` without checkable statements.
     pub fn value(&self) -> Option<f64> {
         let claims = (self.of_claims > 0).then(|| self.claims / self.of_claims as f64);
         let cells = (self.of_cells > 0).then(|| self.cells as f64 / self.of_cells as f64);
@@ -106,7 +106,7 @@ pub fn scores(paper: &Paper, names: &Names, cells: &[Cell]) -> IndexMap<String, 
     scores
 }
 
-/// The paper with each claim once for each of its experiments, as `claim@experiment`; without those that compare experiments.
+/// The paper with each claim once per experiment, as `claim@experiment`; without claims that compare experiments.
 fn apart(paper: &Paper) -> Paper {
     let compares = |claim: &Claim| {
         let sides = [Some(&claim.a), claim.b.as_ref()].into_iter().flatten();
@@ -125,18 +125,18 @@ fn apart(paper: &Paper) -> Paper {
     }
 }
 
-/// A setting that was tried.
+/// A tried setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
-    /// The variations of the paper's file that it is made of; none of them: as assumed.
+    /// The variations of the paper's file that it combines; empty: as assumed.
     pub variations: Vec<String>,
-    /// What is different, in words.
+    /// Differences, in words.
     pub what: String,
     /// Changes to the scenarios.
     pub set: Vec<String>,
-    /// What stood for an algorithm of the paper.
+    /// Replacements of the paper's algorithms.
     pub cc: IndexMap<String, String>,
-    /// Of all claims, not only those that are scored.
+    /// Over all claims, not only scored ones.
     pub counts: Counts,
     /// The claims that hold.
     pub holds: Vec<String>,
@@ -144,49 +144,49 @@ pub struct Setting {
     pub scores: IndexMap<String, Score>,
 }
 
-/// What choosing on one half and scoring on the other found.
+/// Result of choosing on one half and scoring on the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Splits {
     /// Groups of experiments that share no runs.
     pub groups: usize,
-    /// How many splits.
+    /// Number of splits.
     pub count: usize,
-    /// Whether these are all that there are.
+    /// Whether these are all splits.
     pub all: bool,
-    /// Score as assumed on the half that was not chosen on, mean over the splits.
+    /// Mean score as assumed on the other half.
     pub as_assumed: f64,
-    /// Score of the chosen setting there.
+    /// Mean score of the chosen setting there.
     pub chosen: f64,
-    /// Splits in which the chosen setting was better there than as assumed, as a share.
+    /// Share of splits in which the chosen setting was better there.
     pub better: f64,
-    /// Gain with shuffled settings: mean, and what 95 % of the shuffles stay below.
+    /// Gain with shuffled settings: mean, and 95 % quantile.
     pub baseline: [f64; 2],
-    /// Shuffles that gain as much, as a share.
+    /// Share of shuffles that gain as much.
     pub p: f64,
-    /// How often each setting was chosen, by its place among them; those that never were are left out.
+    /// How often each setting was chosen, by its index; without those never chosen.
     pub choices: IndexMap<String, usize>,
 }
 
-/// A search for the test bed behind a paper.
+/// A search for a paper's test bed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Search {
     /// Key of the paper.
     pub paper: String,
     /// The first and the last seed of every run.
     pub seeds: [u64; 2],
-    /// How many settings the paper's file makes possible by one variation, or by two that go together.
+    /// Number of settings of the paper's file: one variation, or two compatible ones.
     pub possible: usize,
-    /// Those that were tried; the first is as assumed.
+    /// Tried settings; the first is as assumed.
     pub settings: Vec<Setting>,
-    /// The place among them of the one with the best score over all experiments.
+    /// Index of the one with the best score over all experiments.
     pub best: usize,
-    /// None if the experiments cannot be split.
+    /// `None` if the experiments cannot be split.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub splits: Option<Splits>,
 }
 
 impl Search {
-    /// Judges settings that were tried, as assumed first; `groups` are experiments that share runs.
+    /// Evaluates tried settings, as assumed first; `groups` are experiments that share runs.
     pub fn new(
         paper: &str,
         seeds: [u64; 2],
@@ -207,32 +207,32 @@ impl Search {
         scores.iter().sum::<f64>() / scores.len().max(1) as f64
     }
 
-    /// Whether what was chosen on one half is better on the other beyond what shuffles explain.
+    /// Whether the choice on one half is better on the other beyond chance.
     pub fn is_evidence(&self) -> bool {
         self.splits.as_ref().is_some_and(|splits| splits.p < 0.05 && splits.chosen > splits.as_assumed)
     }
 }
 
-/// What became of a claim in everything that was tried.
+/// Fate of a claim over all settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// As the paper's file assumes.
+    /// Holds as assumed.
     HoldsAsAssumed,
-    /// Not so, but in the most plausible test bed.
+    /// Holds only in the most plausible test bed.
     HoldsInTestBed,
-    /// In neither, but in another setting that was tried.
+    /// Holds only in another setting.
     HoldsElsewhere,
-    /// The paper's own statements exclude it.
+    /// Contradicted by the paper's own statements.
     ContradictsPaper,
-    /// In no setting that was tried.
+    /// Holds in no setting.
     HoldsNowhere,
-    /// Nothing was measured that could decide it.
+    /// No measurement could decide it.
     NotCheckable,
 }
 
 impl Fate {
-    /// All, in the order in which people want them.
+    /// All, in the order of reports.
     pub const ALL: [Self; 6] = [
         Self::HoldsAsAssumed,
         Self::HoldsInTestBed,
@@ -242,7 +242,7 @@ impl Fate {
         Self::NotCheckable,
     ];
 
-    /// As people read it.
+    /// Its name in reports.
     pub fn text(self) -> &'static str {
         match self {
             Self::HoldsAsAssumed => "holds as assumed",
@@ -254,7 +254,7 @@ impl Fate {
         }
     }
 
-    /// Of each claim of the paper; `excluded` are those that other statements of the paper exclude.
+    /// For each claim of the paper; `excluded` are claims that other statements of the paper contradict.
     pub fn of(result: &Reproduction, search: &Search, excluded: &[String]) -> IndexMap<String, Self> {
         let holds = |setting: &Setting, id: &String| setting.holds.contains(id);
         let fate = |id: &String, verdict: Verdict| match verdict {
@@ -269,7 +269,7 @@ impl Fate {
     }
 }
 
-/// By setting and group; the group's mean. A group that the paper says nothing checkable about is left out.
+/// Mean score by setting and group, without groups that have no checkable statements.
 fn matrix(settings: &[Setting], groups: &[Vec<String>]) -> Vec<Vec<f64>> {
     let of_group = |setting: &Setting, group: &[String]| {
         let scores: Vec<f64> =
@@ -288,7 +288,7 @@ fn mean_of(row: &[f64], half: &[usize]) -> f64 {
     half.iter().map(|&group| row[group]).sum::<f64>() / half.len().max(1) as f64
 }
 
-/// The first of the best: as assumed, if nothing is better.
+/// The first of the best: as assumed, if no other is better.
 fn best(matrix: &[Vec<f64>], half: &[usize]) -> usize {
     let mut best = 0;
     for setting in 1..matrix.len() {
@@ -299,7 +299,7 @@ fn best(matrix: &[Vec<f64>], half: &[usize]) -> usize {
     best
 }
 
-/// Halves of the groups: all of them if they are few.
+/// Halves of the groups: all of them if there are few.
 fn halves(groups: usize) -> (Vec<[Vec<usize>; 2]>, bool) {
     let small = groups / 2;
     let split = |chosen: &[usize]| {
@@ -310,7 +310,7 @@ fn halves(groups: usize) -> (Vec<[Vec<usize>; 2]>, bool) {
         let chosen = (0_u32..1 << groups).filter(|bits| bits.count_ones() as usize == small);
         let list = |bits: u32| (0..groups).filter(|group| (bits >> group) & 1 == 1).collect::<Vec<_>>();
         let both = |[a, b]: [Vec<usize>; 2]| [[a.clone(), b.clone()], [b, a]];
-        // With halves of equal size the complement comes by itself.
+        // With halves of equal size the complement is included.
         let all = chosen.map(|bits| split(&list(bits)));
         let all: Vec<_> = if groups % 2 == 0 { all.collect() } else { all.flat_map(both).collect() };
         return (all, true);
@@ -368,7 +368,7 @@ fn splits(matrix: &[Vec<f64>]) -> Option<Splits> {
     })
 }
 
-/// The settings of each group in an order of its own.
+/// Shuffles the settings of each group independently.
 fn shuffle(matrix: &[Vec<f64>], rng: &mut Rng) -> Vec<Vec<f64>> {
     let mut shuffled = matrix.to_vec();
     for group in 0..matrix[0].len() {

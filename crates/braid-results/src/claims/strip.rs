@@ -1,4 +1,4 @@
-//! A run second by second: what a detector of shared bottlenecks said, what was so, and what was carried.
+//! A run second by second: labels of a detector, the truth, and throughput.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::measure::{Measurements, SubflowCounts};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// One run of an experiment that is about detection.
+/// One run of an experiment about detection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Strip {
     /// Key of the experiment.
@@ -20,7 +20,7 @@ pub struct Strip {
     pub parameters: Coordinates,
     /// The seed.
     pub seed: u64,
-    /// Those with a detector.
+    /// Subflows with a detector.
     pub subflows: Vec<StripSubflow>,
 }
 
@@ -29,27 +29,27 @@ pub struct Strip {
 pub struct StripSubflow {
     /// Keys in the scenario: `connection.subflow`.
     pub subflow: String,
-    /// While it was established, in order.
+    /// Truth while it was established, in order.
     pub truth: Vec<Stretch>,
-    /// Percent of each second of the run in which its label was "shared", from the first second on.
+    /// Percent of each second of the run in which its label was "shared".
     pub said_percent: Vec<u8>,
     /// IP bytes that arrived in each second, Mbit/s.
     pub throughput_mbps: Vec<f64>,
 }
 
-/// A time in which the truth about a subflow did not change.
+/// An interval in which the truth about a subflow did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stretch {
     /// Since the start of the run, seconds.
     pub from_s: f64,
-    /// Likewise.
+    /// End, seconds.
     pub to_s: f64,
-    /// Whether its bottleneck was that of another subflow, too.
+    /// Whether another subflow had the same bottleneck.
     pub shared: bool,
 }
 
 impl StripSubflow {
-    /// Of all subflows with a detector in a run that was measured with samples.
+    /// For all subflows with a detector in a run with samples.
     pub fn of(run: &Run, counts: &Measurements) -> Vec<Self> {
         let seconds = run.duration_s.ceil() as u64;
         let mut all = Vec::new();
@@ -73,7 +73,7 @@ impl StripSubflow {
                     subflow: format!("{}.{}", connection.id, subflow.id),
                     truth,
                     said_percent: (0..seconds).map(|second| said_percent(counts, second)).collect(),
-                    // As exact as anybody can see.
+                    // At visible precision.
                     throughput_mbps: (0..seconds)
                         .map(|second| (bytes(second) as f64 * 8.0 / 1e4).round() / 100.0)
                         .collect(),

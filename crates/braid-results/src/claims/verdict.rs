@@ -1,32 +1,32 @@
-//! The rules by which repetitions decide a comparison.
+//! Rules for verdicts from repetitions.
 //!
-//! Every comparison is one or more margins: a figure of each repetition that is above zero where the comparison is
-//! true of it, such as a - b for "a > b", or 1.15 b - a for "at most 1.15 times b". A margin holds if the 95 %
-//! confidence interval of its mean (Student's t over the repetitions) lies above zero, fails if it lies below, and is
-//! undecided if it straddles zero. Since both sides of a margin come from the repetition with the same seed, what they
-//! have in common does not widen the interval.
+//! Every comparison is one or more margins: a value per repetition that is above zero where the comparison is true,
+//! such as a - b for "a > b", or 1.15 b - a for "at most 1.15 times b". A margin holds if the 95 % confidence interval
+//! of its mean (Student's t over the repetitions) lies above zero, fails if it lies below, and is undecided if it
+//! straddles zero. Both sides of a margin come from the repetition with the same seed, so common effects do not widen
+//! the interval.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::Statistics;
 
-/// What the repetitions say about a claim.
+/// Verdict of the repetitions on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// True, beyond what chance explains.
+    /// True, beyond chance.
     Holds,
-    /// False, beyond what chance explains.
+    /// False, beyond chance.
     Fails,
     /// The confidence interval straddles the boundary, or there is only one repetition.
     Undecided,
-    /// Nothing was measured that could decide it.
+    /// No measurement could decide it.
     NotCheckable,
 }
 
 impl Verdict {
-    /// As people read it.
+    /// Its name in reports.
     pub fn text(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -36,7 +36,7 @@ impl Verdict {
         }
     }
 
-    /// Of a claim that says all of these: one that fails is enough to make it fail.
+    /// Verdict on the conjunction: one failed part is enough to fail.
     pub fn all(verdicts: impl IntoIterator<Item = Self>) -> Self {
         let mut all = None;
         for verdict in verdicts {
@@ -60,7 +60,7 @@ pub(super) enum Bound {
     Inclusive,
 }
 
-/// What the margins of all repetitions say.
+/// Verdict from the margins of all repetitions.
 pub(super) fn margin(values: &[f64], bound: Bound) -> Verdict {
     let Some(statistics) = Statistics::of(values) else { return Verdict::NotCheckable };
     let Some(half) = statistics.ci95 else { return Verdict::Undecided };
@@ -74,7 +74,7 @@ pub(super) fn margin(values: &[f64], bound: Bound) -> Verdict {
     }
 }
 
-/// The place of `a` among itself and `others`, 1 being the largest: it is `place` if so many others are above it.
+/// Verdict on the rank of `a` among itself and `others`, 1 being the largest.
 pub(super) fn rank(a: &[f64], others: &[Vec<f64>], place: usize) -> Verdict {
     let against: Vec<Verdict> =
         others.iter().map(|other| margin(&combine(other, a, |other, a| other - a), Bound::Strict)).collect();
@@ -92,7 +92,7 @@ pub(super) fn rank(a: &[f64], others: &[Vec<f64>], place: usize) -> Verdict {
     }
 }
 
-/// Whether groups of repetitions spread more than others do: the 95 % confidence interval of the ratio of the pooled
+/// Whether groups of repetitions spread more than others: the 95 % confidence interval of the ratio of the pooled
 /// variances, by the F distribution.
 pub(super) fn spreads_more(a: &[Vec<f64>], b: &[Vec<f64>]) -> Verdict {
     let (Some((variance_a, degrees_a)), Some((variance_b, degrees_b))) = (pooled(a), pooled(b)) else {
@@ -112,7 +112,7 @@ pub(super) fn spreads_more(a: &[Vec<f64>], b: &[Vec<f64>]) -> Verdict {
     }
 }
 
-/// Variance within the groups and its degrees of freedom; none if a group has fewer than two values.
+/// Variance within the groups and its degrees of freedom; `None` if a group has fewer than two values.
 fn pooled(groups: &[Vec<f64>]) -> Option<(f64, f64)> {
     let (mut squares, mut degrees) = (0.0, 0.0);
     for group in groups {
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(spreads_more(&[group(3.0)], &[group(1.0)]), Undecided);
         assert_eq!(spreads_more(&[group(1.0)], &[group(3.2)]), Fails);
         assert_eq!(spreads_more(&[vec![1.0]], &[group(1.0)]), NotCheckable);
-        // Where a group has its mean does not matter.
+        // The mean of a group has no effect.
         let moved = |by: f64| group(1.0).iter().map(|value| value + by).collect();
         assert_eq!(spreads_more(&[group(1.0), moved(50.0)], &[group(1.0)]), Undecided);
     }

@@ -1,4 +1,4 @@
-//! One column: its meaning, and how to get its value.
+//! One column: its meaning and its value.
 
 use super::row::Row;
 use super::value::{Kind, Value};
@@ -8,24 +8,24 @@ use super::value::{Kind, Value};
 pub struct Column {
     /// Its heading.
     pub name: &'static str,
-    /// What its values are.
+    /// Kind of its values.
     pub kind: Kind,
     /// Whether a value may be missing.
     pub nullable: bool,
-    /// Unit of the values; empty for what has none.
+    /// Unit of the values; empty if there is none.
     pub unit: &'static str,
-    /// What it says, in a few words.
+    /// Short description.
     pub meaning: &'static str,
     pub(super) value: Get,
 }
 
-/// How a column gets its value.
+/// Source of a column's value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Get {
     Field(for<'a> fn(&Row<'a>) -> Value<'a>),
     /// The parameter of that name, which not every run has.
     Parameter(&'static str),
-    /// Rows that are not about runs bring their values themselves.
+    /// Rows that are not about runs contain their values.
     #[cfg(feature = "parquet")]
     Given,
 }

@@ -1,4 +1,4 @@
-//! All tables, and all their columns.
+//! All tables and columns.
 
 use super::column::{Column, always, column};
 use super::layout::Table;
@@ -574,7 +574,7 @@ const DETECTION: &[Column] = &[
     ),
 ];
 
-/// A subflow's share; of a TCP connection, that of the connection.
+/// A subflow's share; for a TCP connection, that of the connection.
 fn share_of_expected(row: &Row) -> Option<f64> {
     let shares = &row.metrics().share_of_expected_percent;
     let (connection, subflow) = (row.connection?, row.subflow?);

@@ -1,15 +1,15 @@
-//! One kind of table: its columns, and rows of it as CSV.
+//! A table: its columns, and rows as CSV.
 
 use super::column::{Column, Get};
 use super::row::Row;
 use super::value::{Kind, Value};
 
-/// One kind of table.
+/// A table.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// Its name, which is that of the Parquet file without the ending.
+    /// Its name, as in the Parquet file.
     pub name: &'static str,
-    /// What a row is.
+    /// Meaning of a row.
     pub row: &'static str,
     pub(super) parts: &'static [&'static [Column]],
 }
@@ -24,11 +24,11 @@ impl Table {
         Self { name, row, parts }
     }
 
-    /// The same with a column for each of these parameters of runs, text or [`Kind::Real`], after what tells the runs apart.
-    /// It stays for the rest of the program.
+    /// The same table with a column for each of these parameters of runs, text or [`Kind::Real`], after the columns
+    /// that identify runs. Leaked for the rest of the program.
     ///
     /// # Panics
-    /// For a kind that is neither.
+    /// For any other kind.
     pub fn with_parameters(&self, parameters: &[(String, Kind)]) -> &'static Self {
         let column = |(name, kind): &(String, Kind)| {
             assert!(matches!(kind, Kind::Text | Kind::Real), "a parameter is text or a number");
@@ -47,10 +47,10 @@ impl Table {
         self.parts.iter().copied().flatten()
     }
 
-    /// The rows as CSV (RFC 4180) with a line of headings; a missing value is an empty field.
+    /// The rows as CSV (RFC 4180) with a header line; a missing value is an empty field.
     ///
     /// # Panics
-    /// Never: memory takes everything, and every row has every column.
+    /// Never: memory accepts everything, and every row has every column.
     pub fn to_csv(&self, rows: &[Row]) -> String {
         let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
         let mut write = || -> csv::Result<()> {

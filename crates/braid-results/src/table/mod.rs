@@ -1,7 +1,7 @@
-//! Results as plain tables: what `--format csv` prints and the Parquet files of `--out` hold.
+//! Results as plain tables: the output of `--format csv` and the Parquet files of `--out`.
 //!
-//! A table is a list of [`Column`]s, each with its meaning and how to get its value, and of [`Row`]s. The same flow has
-//! the same columns in CSV and in Parquet. `docs/results.md` lists all of them.
+//! A table is a list of [`Column`]s with meaning and value, and of [`Row`]s. The same flow has the same columns in CSV
+//! and in Parquet. `docs/results.md` lists all of them.
 
 mod column;
 mod columns;
@@ -19,7 +19,7 @@ pub use value::{Kind, Value};
 
 use crate::Run;
 
-/// The rows of a run with this number among others: of [`RUNS`], [`FLOWS`], [`PERIODS`] and [`LINKS`].
+/// The rows of the run with this number: of [`RUNS`], [`FLOWS`], [`PERIODS`] and [`LINKS`].
 pub fn of_run(number: u64, run: &Run) -> [(&'static Table, Vec<Row<'_>>); 4] {
     fn own(number: u64, rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
         rows.into_iter().map(|row| Row { number, ..row }).collect()

@@ -1,4 +1,4 @@
-//! What a row is about, and which rows runs give.
+//! Subjects of rows, and the rows of runs.
 
 use crate::detection::Detection;
 use crate::measure::{LinkSample, Measurements, SubflowSample, Transfer};
@@ -10,7 +10,7 @@ use crate::{
 const FORWARD: &str = "forward";
 const REVERSE: &str = "reverse";
 
-/// What a row is about; which parts are there depends on the table.
+/// Subject of a row; the parts depend on the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     pub(super) number: u64,
@@ -41,7 +41,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Those of the stretch of time that it is about.
+    /// Metrics of its interval.
     pub(super) fn metrics(&self) -> &'a Metrics {
         self.period.map_or(&self.run.metrics, |period| &period.metrics)
     }
@@ -67,7 +67,7 @@ impl<'a> Row<'a> {
         Some(if direction == FORWARD { &link.forward } else { &link.reverse })
     }
 
-    /// The forward direction's link: what is said of links as a whole is said there.
+    /// The forward direction's link: values of whole links are in its row.
     pub(super) fn forward(&self) -> Option<&'a Link> {
         self.link.filter(|(_, direction)| *direction == FORWARD).map(|(link, _)| link)
     }
@@ -78,7 +78,7 @@ pub fn runs(runs: &[Run]) -> Vec<Row<'_>> {
     numbered(runs).map(|(number, run)| Row::of(number, run)).collect()
 }
 
-/// One row per subflow; a TCP connection has one. A run that failed has one row that says so.
+/// One row per subflow; a TCP connection has one. A failed run has one row with its status.
 pub fn flows(runs: &[Run]) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     for (number, run) in numbered(runs) {
@@ -120,7 +120,7 @@ pub fn links(runs: &[Run]) -> Vec<Row<'_>> {
     rows
 }
 
-/// One row per stretch of time and subflow of which a detector of shared bottlenecks said something.
+/// One row per interval and subflow with a shared-bottleneck detector.
 pub fn detections(runs: &[Run]) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     for (number, run) in numbered(runs) {
@@ -133,7 +133,7 @@ pub fn detections(runs: &[Run]) -> Vec<Row<'_>> {
 /// One row per sample of each subflow of a run, in the order of [`flows`].
 ///
 /// # Panics
-/// If `counts` are not those of the run.
+/// If `counts` are of another run.
 pub fn samples<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Row<'a>> {
     assert_eq!(run.connections.len(), counts.connections.len(), "the measurements of this run");
     let mut rows = Vec::new();
@@ -149,7 +149,7 @@ pub fn samples<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<R
 /// One row per sample of each shared link of a run, forward direction.
 ///
 /// # Panics
-/// If `counts` are not those of the run.
+/// If `counts` are of another run.
 pub fn queues<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Row<'a>> {
     assert_eq!(run.links.len(), counts.links.len(), "the measurements of this run");
     let mut rows = Vec::new();
@@ -160,10 +160,10 @@ pub fn queues<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Ro
     rows
 }
 
-/// One row per transfer of each connection of a run that has some.
+/// One row per transfer of each connection of a run.
 ///
 /// # Panics
-/// If `counts` are not those of the run.
+/// If `counts` are of another run.
 pub fn transfers<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Row<'a>> {
     assert_eq!(run.connections.len(), counts.connections.len(), "the measurements of this run");
     let mut rows = Vec::new();

@@ -2,25 +2,25 @@
 
 use std::borrow::Cow;
 
-/// What the values of a column are.
+/// Kind of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// UTF-8.
     Text,
     /// True or false.
     Bool,
-    /// A signed number of 64 bits: differences of counts need no care.
+    /// A signed 64-bit number: differences of counters are safe.
     Integer,
-    /// An unsigned number of 64 bits.
+    /// An unsigned 64-bit number.
     Unsigned,
-    /// A floating-point number of 64 bits.
+    /// A 64-bit floating-point number.
     Real,
 }
 
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// There is none.
+    /// Missing.
     Null,
     /// See [`Kind::Text`].
     Text(Cow<'a, str>),

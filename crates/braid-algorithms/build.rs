@@ -7,12 +7,12 @@ use std::{env, fmt::Write as _, fs, path::Path, path::PathBuf};
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    // A link to the repository's folder, which `cargo package` follows; where links are not to be had, that folder.
+    // A link to the repository's folder, which `cargo package` follows; without links, that folder.
     let inside = manifest.join("algorithms").is_dir();
     let folder = if inside { "algorithms" } else { "../../algorithms" };
     let algorithms = manifest.join(folder);
     let native = manifest.join("native");
-    // Relative, so that a build folder that was copied watches the files beside it.
+    // Relative, so that a copied build folder watches the files beside it.
     for watched in [folder, "native"] {
         println!("cargo::rerun-if-changed={watched}");
     }
@@ -48,7 +48,7 @@ fn main() {
         writeln!(list, "algorithm! {{ {name}, braid_algorithm_{name}, {page:?}, {hash} }},")
             .expect("writing to a string");
     }
-    // To the build scripts of crates that use this one.
+    // For build scripts of dependent crates.
     println!("cargo::metadata=hashes={hashes}");
     list.push_str("]\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
@@ -60,7 +60,7 @@ fn page(algorithms: &Path, name: &str) -> String {
     fs::read_to_string(algorithms.join(format!("{name}.md"))).unwrap_or_default()
 }
 
-/// All headers, one after the other: any of them may be part of any algorithm.
+/// All headers, concatenated: any of them may be part of any algorithm.
 fn headers(algorithms: &Path) -> Vec<u8> {
     let files = |folder: PathBuf| {
         let entries = fs::read_dir(folder).expect("algorithms/ is part of the repository");

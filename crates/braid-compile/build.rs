@@ -1,4 +1,4 @@
-//! Embeds the headers that algorithms include, so that a file can be compiled where the repository is not.
+//! Embeds the headers for algorithms, so that a file can be compiled without the repository.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -14,12 +14,12 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// The algorithm that does what the agent says.
+/// The algorithm controlled by the agent.
 const NAME: &str = "agent";
 const FIRST_WINDOW: f64 = 10.0;
 const SMALLEST: f64 = 2.0;
 
-/// What the agent has said, and what it will be told.
+/// Commands of the agent, and its next observation.
 #[derive(Clone, Copy, Default)]
 struct State {
     windows: [f64; MAX_SUBFLOWS],
@@ -34,7 +34,7 @@ unsafe extern "C" fn take(
     _params: *const c_void,
     event: *const layout::Event,
 ) {
-    // SAFETY: the contract.
+    // SAFETY: guaranteed by the contract.
     let (view, event) = unsafe { (&mut *view, &*event) };
     let own = &mut view.subflow[view.self_index as usize];
     STATE.with_borrow_mut(|state| {
@@ -72,10 +72,10 @@ fn known() {
 pub(crate) struct Agent {
     /// Before the scenario, which it borrows.
     simulation: Option<Simulation<'static>>,
-    /// Never moved nor changed.
+    /// Neither moved nor changed.
     _scenario: Box<Scenario>,
     state: State,
-    /// Place of the connection, and its subflows.
+    /// Index of the connection, and its subflows.
     connection: usize,
     subflows: usize,
     delivered: u64,
@@ -101,7 +101,7 @@ impl Agent {
         let scenario = Box::new(file.cells.remove(0));
         let spec = Spec::parse(cc).map_err(error::plain)?;
         let scheduler = Some(braid_schedulers::Spec::parse(scheduler).map_err(error::plain)?);
-        // SAFETY: the box is kept as long as the simulation, which is dropped first, and nobody changes what is in it.
+        // SAFETY: the box lives longer than the simulation, which is dropped first, and its content does not change.
         let lasting: &'static Scenario = unsafe { &*std::ptr::from_ref(&*scenario) };
         let options = Options { samples: false, scheduler };
         let place = lasting.connections.iter().position(|own| own.name == connection);
@@ -130,16 +130,16 @@ impl Agent {
         self.rates.clone()
     }
 
-    /// Multiplies the windows, lets so much time pass, and tells of each subflow `cwnd`, `srtt_us`, `min_rtt_us`, `in_flight`,
-    /// `delivered` and `lost` (both since the start, wrapping at 2^32); then bytes delivered to the application in this step,
-    /// the time in seconds, and whether the run is over.
+    /// Multiplies the windows, advances by `step_ns`, and returns for each subflow `cwnd`, `srtt_us`, `min_rtt_us`,
+    /// `in_flight`, `delivered` and `lost` (both since the start, wrapping at 2^32); then bytes delivered to the
+    /// application in this step, the time in seconds, and whether the run is over.
     #[allow(clippy::type_complexity, reason = "unpacked at once")]
     fn step(&mut self, factors: Vec<f64>, step_ns: u64) -> (Vec<[u32; 6]>, u64, f64, bool) {
         let simulation = self.simulation.as_mut().expect("it is there until the end");
         for (window, factor) in self.state.windows.iter_mut().zip(&factors) {
             *window = (*window * factor).clamp(SMALLEST, 1e6);
         }
-        // Its events are taken on this thread.
+        // Its events are handled on this thread.
         let before = STATE.replace(self.state);
         simulation.advance_until(simulation.now_ns() + step_ns);
         self.state = STATE.replace(before);

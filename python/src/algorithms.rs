@@ -1,4 +1,4 @@
-//! Algorithms: those that come with Braid, and C files of users.
+//! Algorithms: built-in ones, and C files of users.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// Name, title and page of all that are known.
+/// Name, title and page of all known algorithms.
 #[pyfunction]
 pub(crate) fn list() -> Vec<(&'static str, &'static str, &'static str)> {
     let all = braid_algorithms::all().iter().chain(braid_algorithms::added());

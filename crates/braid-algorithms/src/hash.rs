@@ -1,4 +1,4 @@
-//! FNV-1a with 64 bits (draft-eastlake-fnv): tells versions of sources and layouts apart, nothing more.
+//! 64-bit FNV-1a (draft-eastlake-fnv): distinguishes versions of sources and layouts.
 
 /// Hash of a byte string.
 pub(crate) fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {

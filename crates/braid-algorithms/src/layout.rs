@@ -1,7 +1,7 @@
 //! The contract's plain memory, field for field as `algorithms/braid.h` declares it.
 //!
 //! Windows are in packets, times in microseconds, rates in bytes per second. `tests/layout.rs` compares sizes and
-//! offsets with what the C compiler made of the header.
+//! offsets with the C compiler's.
 
 use std::ffi::{CStr, c_char};
 
@@ -9,22 +9,22 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::hash::fnv1a;
 
-/// `BRAID_LAYOUT_VERSION`: what an algorithm must have been compiled for.
+/// `BRAID_LAYOUT_VERSION`: the layout that an algorithm must have been compiled for.
 pub const VERSION: u32 = 1;
-/// Most subflows a connection can have.
+/// Maximum of subflows per connection.
 pub const MAX_SUBFLOWS: usize = 8;
-/// Words of state that a subflow shows its siblings.
+/// Words of state that siblings can read.
 pub const PUBLIC_WORDS: usize = 12;
-/// The word in which an algorithm that detects shared bottlenecks shows its verdict.
+/// The word with the label of a shared-bottleneck detector.
 pub const VERDICT_WORD: usize = 4;
 /// `ssthresh` before the first loss.
 pub const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
 
 /// Congestion state, numbered as the kernel's `TCP_CA_*`.
 pub mod ca_state {
-    /// Nothing is lost, nothing arrived out of order.
+    /// Nothing is lost or out of order.
     pub const OPEN: u32 = 0;
-    /// Something was selectively acknowledged or retransmitted, nothing is marked lost.
+    /// Some packets were selectively acknowledged or retransmitted, none is marked lost.
     pub const DISORDER: u32 = 1;
     /// Reducing after an ECN echo.
     pub const CWR: u32 = 2;
@@ -40,13 +40,13 @@ pub mod subflow_flags {
     pub const ELIGIBLE: u32 = 1;
     /// Its public words have the layout of self's.
     pub const SAME_ALGORITHM: u32 = 2;
-    /// Used only when no other subflow can be.
+    /// Used only if no other subflow can be.
     pub const BACKUP: u32 = 4;
 }
 
 /// Values of [`Event::kind`].
 pub mod event_type {
-    /// The algorithm takes over a subflow.
+    /// The algorithm starts on a subflow.
     pub const INIT: u32 = 0;
     /// The subflow closes or changes its algorithm.
     pub const RELEASE: u32 = 1;
@@ -62,7 +62,7 @@ pub mod event_type {
 
 /// Values of [`Event::cause`].
 pub mod cause {
-    /// Loss found by selective acknowledgements.
+    /// Loss detected by selective acknowledgements.
     pub const FAST_RETRANSMIT: u32 = 1;
     /// Retransmission timeout.
     pub const RTO: u32 = 2;
@@ -82,7 +82,7 @@ pub mod event_flags {
     pub const CWND_LIMITED: u32 = 2;
     /// `owd_us` is valid.
     pub const HAS_OWD: u32 = 4;
-    /// The rate sample was limited by the application; of an idle restart: what is sent is.
+    /// The rate sample was limited by the application; at an idle restart: the data to send is.
     pub const APP_LIMITED: u32 = 8;
     /// Idle for longer than the RTO: the host has reduced cwnd.
     pub const IDLE_DECAYED: u32 = 16;
@@ -110,19 +110,19 @@ pub struct Subflow {
     pub mss: u32,
     /// Packets believed to be in the network.
     pub in_flight: u32,
-    /// cwnd when the present or latest reduction began.
+    /// cwnd at the start of the present or latest reduction.
     pub prior_cwnd: u32,
     /// Upper bound of cwnd.
     pub cwnd_clamp: u32,
     /// Packets delivered so far; wraps.
     pub delivered: u32,
-    /// Those of them that were congestion-marked; wraps.
+    /// Delivered packets with a congestion mark; wraps.
     pub delivered_ce: u32,
     /// Packets marked lost so far; wraps.
     pub lost: u32,
     /// Stable within the connection, from 1.
     pub id: u32,
-    /// What the host says: subflows of one number, not 0, share a bottleneck; 0: it says nothing.
+    /// Hint of the host: subflows with the same number, not 0, share a bottleneck; 0: no hint.
     pub hint: u32,
     /// Bytes acknowledged from the start of the subflow.
     pub snd_una: u64,
@@ -132,34 +132,34 @@ pub struct Subflow {
     pub last_ack_us: u64,
     /// Payload bytes per second; 0: the host decides.
     pub pacing_rate: u64,
-    /// State the algorithm shows the connection's other subflows.
+    /// State that siblings can read.
     pub public_words: [u64; PUBLIC_WORDS],
 }
 
-/// What a detector says of a subflow.
+/// A detector's label of a subflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Subflows of one connection with the same group share a bottleneck; 0: it shares none.
     pub group: u16,
-    /// When it became so; 0: it never was anything else.
+    /// Time of the latest change; 0: never changed.
     pub since_us: u64,
 }
 
 impl Verdict {
-    /// From the word in which it is published.
+    /// Decodes the word in which it is published.
     pub fn from_word(word: u64) -> Self {
         Self { group: word as u16, since_us: word >> u16::BITS }
     }
 }
 
 impl Subflow {
-    /// What the detector says; only of algorithms with the flag [`DETECTS`](crate::Algorithm::DETECTS).
+    /// The detector's label; only for algorithms with the flag [`DETECTS`](crate::Algorithm::DETECTS).
     pub fn verdict(&self) -> Verdict {
         Verdict::from_word(self.public_words[VERDICT_WORD])
     }
 }
 
-/// `struct braid_view`: a connection and which of its subflows the event happened to.
+/// `struct braid_view`: a connection, and the subflow of the event.
 #[repr(C)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
@@ -167,7 +167,7 @@ pub struct View {
     pub connection: u64,
     /// Number of subflows, 1 to [`MAX_SUBFLOWS`].
     pub n: u32,
-    /// Index of the subflow the event happened to.
+    /// Index of the event's subflow.
     pub self_index: u32,
     /// In order of creation.
     pub subflow: [Subflow; MAX_SUBFLOWS],
@@ -187,7 +187,7 @@ pub struct Event {
     pub flags: u32,
     /// Packets newly delivered by this ACK.
     pub acked: u32,
-    /// How many of them may grow the window.
+    /// Number of them that may grow the window.
     pub grow: u32,
     /// Bytes by which `snd_una` advanced.
     pub acked_bytes: u32,
@@ -217,15 +217,15 @@ struct Field {
     size: u64,
 }
 
-/// Hash of the name, offset and size of every field, as the C compiler laid them out: files that hold these structures
-/// are read by builds with the same one.
+/// Hash of the name, offset and size of every field, as the C compiler laid them out: files with these structures can
+/// be read only by builds with the same hash.
 pub fn hash() -> u64 {
     unsafe extern "C" {
         static braid_probe_fields: Field;
     }
     let mut text = Vec::new();
     let mut field = &raw const braid_probe_fields;
-    // SAFETY: native/probe.c ends the table with a row that has no name.
+    // SAFETY: native/probe.c ends the table with a nameless row.
     unsafe {
         while !(*field).name.is_null() {
             text.extend(CStr::from_ptr((*field).name).to_bytes());

@@ -1,7 +1,7 @@
-//! Safe Rust face of the congestion control algorithms in `algorithms/`, compiled natively.
+//! Safe Rust interface of the congestion control algorithms in `algorithms/`, compiled natively.
 //!
-//! An [`Algorithm`] is what a C file defines; a [`Spec`] is an algorithm with its parameters set, as a person writes
-//! it (`cubic:beta=0.8`); a [`Controller`] is a spec at work on one subflow of a [`layout::View`].
+//! An [`Algorithm`] is a C file; a [`Spec`] is an algorithm with parameters, in text form (`cubic:beta=0.8`); a
+//! [`Controller`] runs a spec on one subflow of a [`layout::View`].
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::{PoisonError, RwLock};
@@ -25,7 +25,7 @@ struct RawParam {
     help: *const c_char,
 }
 
-/// `braid_transition`: a function that takes an event.
+/// `braid_transition`: a function that handles an event.
 pub type Transition = unsafe extern "C" fn(*mut View, *mut c_void, *const c_void, *const Event);
 
 /// `struct braid_algorithm`.
@@ -53,18 +53,18 @@ pub struct Algorithm {
     added: bool,
 }
 
-/// Where an algorithm comes from.
+/// Facts about an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// What it is with a single subflow.
+    /// Its behaviour with a single subflow.
     pub base: &'static str,
-    /// What tells it of congestion.
+    /// Its congestion signals.
     pub signal: &'static str,
     /// Year of the publication.
     pub year: &'static str,
     /// The publication.
     pub source: &'static str,
-    /// How sure it is that this is the published algorithm.
+    /// How closely it follows the publication.
     pub confidence: &'static str,
 }
 
@@ -79,11 +79,11 @@ pub struct Param {
     pub low: u32,
     /// Largest value allowed, in units of 1/`scale`.
     pub high: u32,
-    /// What 1 is multiplied with; 1 for whole numbers and choices.
+    /// Denominator; 1 for whole numbers and choices.
     pub scale: u32,
     /// Unit, or the names of a choice separated by `|`.
     pub unit: &'static str,
-    /// What it does and why the default is what it is.
+    /// Its effect, and the reason for the default.
     pub help: &'static str,
 }
 
@@ -94,7 +94,7 @@ macro_rules! algorithm {
                 unsafe extern "C" {
                     static $symbol: RawAlgorithm;
                 }
-                // SAFETY: the C file of that name defines it, never to be changed.
+                // SAFETY: the C file of that name defines it as a constant.
                 unsafe { &$symbol }
             },
             page: $page,
@@ -110,10 +110,10 @@ pub fn all() -> &'static [Algorithm] {
     ALL
 }
 
-/// Those that were added while the program runs, the latest last.
+/// Algorithms added at run time, the latest last.
 static ADDED: RwLock<Vec<&'static Algorithm>> = RwLock::new(Vec::new());
 
-/// Those that were added while the program runs, in the order of their adding.
+/// Algorithms added at run time, in order.
 pub fn added() -> Vec<&'static Algorithm> {
     ADDED.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -124,21 +124,21 @@ pub fn find(name: &str) -> Option<&'static Algorithm> {
     known.or_else(|| added().into_iter().rfind(|algorithm| algorithm.name() == name))
 }
 
-/// Adds an algorithm that does not come with Braid, for the rest of the program. One of the same name that was added before
-/// is no longer found, unless it has the same source.
+/// Adds a user's algorithm for the rest of the program. It replaces an added one of the same name, unless that has the
+/// same source.
 ///
 /// # Errors
-/// If it is of another version of `braid.h`, or one that comes with Braid has its name.
+/// If it is for another version of `braid.h`, or has the name of a built-in one.
 ///
 /// # Safety
-/// `descriptor` must be a `struct braid_algorithm` as `BRAID_ALGORITHM` with `native/host.h` makes it; it and all it points to
-/// must stay as long as the program.
+/// `descriptor` must be a `struct braid_algorithm` as made by `BRAID_ALGORITHM` with `native/host.h`; it and everything
+/// it points to must live as long as the program.
 pub unsafe fn add(
     descriptor: *const c_void,
     page: String,
     source_hash: u64,
 ) -> Result<&'static Algorithm, SpecError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: as promised by the caller.
     let raw: &'static RawAlgorithm = unsafe { &*descriptor.cast() };
     if raw.layout_version != layout::VERSION {
         let (own, its) = (layout::VERSION, raw.layout_version);
@@ -157,7 +157,7 @@ pub unsafe fn add(
     Ok(algorithm)
 }
 
-/// An algorithm that a program brings with it instead of a C file.
+/// An algorithm defined by the program instead of a C file.
 pub struct Definition {
     /// Its name.
     pub name: String,
@@ -167,24 +167,23 @@ pub struct Definition {
     pub flags: u32,
     /// Its tunables.
     pub params: Vec<Param>,
-    /// Tells it from others.
+    /// Identifies its version.
     pub source_hash: u64,
-    /// Takes every event. Its private memory is 8 bytes, zero before [`layout::event_type::INIT`], its public memory all
-    /// the [`layout::PUBLIC_WORDS`].
+    /// Handles every event. Its private memory is 8 bytes, zero before [`layout::event_type::INIT`]; its public memory
+    /// is all [`layout::PUBLIC_WORDS`].
     pub transition: Transition,
 }
 
-/// Adds an algorithm of the program itself; the latest of a name counts. It runs where the program runs, not in a process of
-/// its own.
+/// Adds an algorithm of the program itself; the latest of a name counts. It runs in this process.
 ///
 /// # Errors
-/// If one that comes with Braid has its name, or none can.
+/// If the name is invalid or that of a built-in one.
 ///
 /// # Safety
-/// The transition must do to its arguments only what the contract allows.
+/// The transition must change its arguments only as the contract allows.
 ///
 /// # Panics
-/// If texts hold a zero byte.
+/// If a text contains a zero byte.
 pub unsafe fn define(definition: Definition) -> Result<&'static Algorithm, SpecError> {
     let Definition { name, page, flags, params, source_hash, transition } = definition;
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -232,46 +231,46 @@ fn taken(name: &str) -> SpecError {
 /// # Safety
 /// `text` must point to a constant C string.
 unsafe fn constant(text: *const c_char) -> &'static str {
-    // SAFETY: the caller's promise.
+    // SAFETY: as promised by the caller.
     unsafe { CStr::from_ptr(text) }.to_str().expect("the C files are ASCII")
 }
 
 impl Algorithm {
     /// Fill in the rate sample of every ACK.
     pub const WANTS_RATE: u32 = 1;
-    /// cwnd is the algorithm's in every state.
+    /// The algorithm sets cwnd in every state.
     pub const OWNS_CWND: u32 = 2;
-    /// It reads no subflow but self.
+    /// It does not read siblings.
     pub const UNCOUPLED: u32 = 4;
-    /// It tells shared bottlenecks: [`layout::Subflow::verdict`] is what it says.
+    /// It detects shared bottlenecks: [`layout::Subflow::verdict`] is its label.
     pub const DETECTS: u32 = 8;
-    /// Fill in `owd_us` of every ACK where the host can.
+    /// Fill in `owd_us` of every ACK if the host can.
     pub const WANTS_OWD: u32 = 16;
-    /// Of siblings it looks only at id, cwnd, ssthresh, `ca_state`, `srtt_us`, mss, `snd_una`, the public words and whether
-    /// they are eligible and on the same algorithm.
+    /// It reads only these values of siblings: id, cwnd, ssthresh, `ca_state`, `srtt_us`, mss, `snd_una`, the public
+    /// words, and whether they are eligible and run the same algorithm.
     pub const RATES_OF_SIBLINGS: u32 = 32;
-    /// It does nothing at an ACK that lets nothing grow, and reads of others only the time, `grow` and whether the window
-    /// was the limit.
+    /// It ignores ACKs that let no window grow, and reads of others only the time, `grow` and whether the window was
+    /// the limit.
     pub const GROWTH_ONLY: u32 = 64;
-    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it looks at `min_rtt_us`, `last_ack_us` and `hint` of them, too.
+    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it also reads their `min_rtt_us`, `last_ack_us` and `hint`.
     pub const PATHS_OF_SIBLINGS: u32 = 128;
-    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it does not look at their id.
+    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it does not read their id.
     pub const NO_ID_OF_SIBLINGS: u32 = 256;
-    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it does not look at their mss.
+    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it does not read their mss.
     pub const NO_MSS_OF_SIBLINGS: u32 = 512;
-    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it does not look at their `snd_una`.
+    /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it does not read their `snd_una`.
     pub const NO_BYTES_OF_SIBLINGS: u32 = 1024;
-    /// Of its own subflow it looks only at cwnd, ssthresh, `ca_state`, `srtt_us`, mss, `snd_una`, `cwnd_clamp`, the public
-    /// words and whether it is eligible; and not at the view's connection.
+    /// It reads only these values of its own subflow: cwnd, ssthresh, `ca_state`, `srtt_us`, mss, `snd_una`,
+    /// `cwnd_clamp`, the public words and eligibility; and not the view's connection.
     pub const RATES_OF_SELF: u32 = 2048;
     /// Its public words below [`layout::VERDICT_WORD`] are neither read nor written.
     pub const NO_LOW_WORDS: u32 = 4096;
-    /// When it restarts after an idle time it reads and writes nothing of the view.
+    /// At a restart after idle it neither reads nor writes the view.
     pub const RESTARTS_UNSEEN: u32 = 8192;
 
     /// Its name, at most nine characters of `[a-z0-9]`.
     pub fn name(&self) -> &'static str {
-        // SAFETY: BRAID_ALGORITHM fills it with a string literal.
+        // SAFETY: BRAID_ALGORITHM sets it to a string literal.
         unsafe { constant(self.raw.name) }
     }
 
@@ -280,13 +279,13 @@ impl Algorithm {
         self.page
     }
 
-    /// What it is, in one line: the page's heading without the name.
+    /// One-line description: the page's heading without the name.
     pub fn title(&self) -> &'static str {
         let heading = self.page.lines().next().unwrap_or_default();
         heading.split_once(": ").map_or("", |(_, title)| title)
     }
 
-    /// What the table at the top of its page says.
+    /// Facts from the table at the top of its page.
     pub fn facts(&self) -> Facts {
         let fact = |key: &str| {
             let rows = self.page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
@@ -306,22 +305,22 @@ impl Algorithm {
         self.raw.flags
     }
 
-    /// Hash of its source, headers included: builds with the same one compute the same.
+    /// Hash of its source including headers: equal hashes compute the same.
     pub fn source_hash(&self) -> u64 {
         self.source_hash
     }
 
-    /// Whether it was added by [`add`] while the program runs: its code is a user's, and may crash.
+    /// Whether it was added by [`add`]: a user's code, which may crash.
     pub fn is_added(&self) -> bool {
         self.added
     }
 
-    /// Bytes of state that siblings see.
+    /// Bytes of public state.
     pub fn public_bytes(&self) -> usize {
         self.raw.public_bytes as usize
     }
 
-    /// Bytes of state that only the subflow itself sees.
+    /// Bytes of private state.
     pub fn private_bytes(&self) -> usize {
         self.raw.private_bytes as usize
     }
@@ -332,16 +331,16 @@ impl Algorithm {
             // SAFETY: BRAID_ALGORITHM counts the constant rows it points to.
             unsafe { std::slice::from_raw_parts(self.raw.params, self.raw.n_params as usize) };
         rows.iter().map(|row| {
-            // SAFETY: the rows hold string literals.
+            // SAFETY: the rows contain string literals.
             let (name, unit, help) = unsafe { (constant(row.name), constant(row.unit), constant(row.help)) };
             Param { name, initial: row.initial, low: row.low, high: row.high, scale: row.scale, unit, help }
         })
     }
 }
 
-/// An algorithm at work on one subflow: its parameters and its private memory.
+/// An algorithm on one subflow: parameters and private memory.
 ///
-/// The public memory is in the view, where siblings see it.
+/// The public memory is in the view.
 pub struct Controller {
     on_event: &'static [Transition; 6],
     params: Box<[u32]>,
@@ -367,12 +366,12 @@ impl Controller {
         self.flags
     }
 
-    /// The private memory, to compare it with another build's.
+    /// The private memory, for comparison with another build's.
     pub fn private(&self) -> &[u64] {
         &self.private
     }
 
-    /// Puts back a private memory of before, as [`Self::private`] returned it.
+    /// Restores a private memory returned by [`Self::private`].
     ///
     /// # Panics
     /// If it is of another length.
@@ -380,17 +379,17 @@ impl Controller {
         self.private.copy_from_slice(private);
     }
 
-    /// Delivers an event to the subflow that `view.self_index` names.
+    /// Delivers an event to the subflow `view.self_index`.
     ///
     /// # Panics
-    /// If the event's type is none of [`layout::event_type`].
+    /// If the event's type is not in [`layout::event_type`].
     #[inline]
     pub fn deliver(&mut self, view: &mut View, event: &Event) {
         debug_assert!(view.n as usize <= layout::MAX_SUBFLOWS && view.self_index < view.n);
         let transition = self.on_event[event.kind as usize];
-        // SAFETY: the four pointers are to live memory of the layout the transition was compiled for (`Spec` checks
-        // the number of parameters, `new` the size of the private memory, tests/layout.rs the rest), and a transition
-        // masks `self_index` before it indexes with it.
+        // SAFETY: the four pointers refer to live memory of the layout that the transition was compiled for (`Spec`
+        // checks the number of parameters, `new` the size of the private memory, tests/layout.rs the rest), and a
+        // transition masks `self_index` before it is used as an index.
         unsafe {
             transition(view, self.private.as_mut_ptr().cast(), self.params.as_ptr().cast(), event);
         }

@@ -1,4 +1,4 @@
-//! `NAME[:key=value]...`: an algorithm and its parameters as a person writes them.
+//! `NAME[:key=value]...`: an algorithm and its parameters as text.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct Spec {
     text: String,
 }
 
-/// Why a spec is wrong: one sentence that names the remedy.
+/// Why a spec is wrong: one sentence with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError(pub String);
 
@@ -37,7 +37,7 @@ impl fmt::Display for SpecError {
 impl std::error::Error for SpecError {}
 
 impl Spec {
-    /// Reads `NAME[:key=value]...`.
+    /// Parses `NAME[:key=value]...`.
     ///
     /// # Errors
     /// If the name, a key or a value is wrong.
@@ -63,8 +63,8 @@ impl Spec {
         &self.values
     }
 
-    /// The spec in normal form: of the parameters those that differ from their defaults, in the algorithm's order, each
-    /// value as short as possible. So specs that mean the same have the same text.
+    /// The spec in normal form: parameters that differ from their defaults, in the algorithm's order, each value as
+    /// short as possible. Equivalent specs have the same text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -82,12 +82,12 @@ impl fmt::Debug for Spec {
     }
 }
 
-/// That nothing of a `kind` has this name, and what there is.
+/// An error that no `kind` has this name, with the known names.
 pub fn unknown(kind: &str, name: &str, names: impl Iterator<Item = &'static str> + Clone) -> SpecError {
     SpecError(format!("no {kind} is called `{name}`: {}", remedy(name, names, "there are")))
 }
 
-/// The values of these parameters in `NAME[:key=value]...`: those given, or else their defaults.
+/// The values of these parameters in `NAME[:key=value]...`, or else their defaults.
 ///
 /// # Errors
 /// If a key or a value is wrong.
@@ -129,7 +129,7 @@ pub fn read_values(text: &str, params: &[Param]) -> Result<Vec<u32>, SpecError> 
     Ok(params.iter().zip(given).map(|(param, value)| value.unwrap_or(param.initial)).collect())
 }
 
-/// A name and those of its parameters that differ from their defaults.
+/// A name with the parameters that differ from their defaults.
 pub fn normal_form(name: &str, params: &[Param], values: &[u32]) -> String {
     let mut text = name.to_owned();
     for (param, &value) in params.iter().zip(values) {
@@ -147,11 +147,10 @@ impl Param {
         names.split('|').filter(|name| !name.is_empty())
     }
 
-    /// Reads a value as a person writes it: a choice's name, or a decimal number, which is rounded to the nearest
-    /// 1/[`scale`](Self::scale).
+    /// Parses a value: a choice's name, or a decimal number, rounded to the nearest 1/[`scale`](Self::scale).
     ///
     /// # Errors
-    /// If it is not one of the choices, not a number or out of range; the sentence says what is possible.
+    /// If it is not one of the choices, not a number or out of range; the sentence lists valid values.
     pub fn parse(&self, text: &str) -> Result<u32, SpecError> {
         if self.choices().next().is_some() {
             return self
@@ -171,7 +170,7 @@ impl Param {
             .ok_or_else(|| SpecError(format!("it is {kind} from {low} to {high}{unit}")))
     }
 
-    /// A value as a person writes it: a choice's name, or the shortest decimal number that reads back as the same value.
+    /// Formats a value: a choice's name, or the shortest decimal number that parses to the same value.
     pub fn show(&self, value: u32) -> String {
         if let Some(name) = self.choices().nth(value as usize) {
             return name.to_owned();
@@ -202,14 +201,14 @@ fn decimal(text: &str) -> Option<(u128, u128)> {
     Some((whole.parse::<u128>().ok()? * tenths + part.parse::<u128>().ok()?, tenths))
 }
 
-/// The name that a misspelling is nearest to, if it is near.
+/// The most similar name to a misspelling, if it is similar enough.
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &str| strsim::damerau_levenshtein(&wrong.to_lowercase(), name);
     let near = names.min_by_key(|name| distance(name));
     near.filter(|name| distance(name) <= 1.max(name.len() / 3) && distance(name) < name.len())
 }
 
-/// What to write instead: the name that is nearly the same, or all there are.
+/// A suggestion: the most similar name, or all names.
 fn remedy(wrong: &str, names: impl Iterator<Item = &'static str> + Clone, all: &str) -> String {
     match nearest(wrong, names.clone()) {
         Some(name) => format!("did you mean `{name}`?"),

@@ -25,7 +25,7 @@ pub(crate) enum Calls {
         (init, release, on_loss, on_recovered, on_ack, on_idle_restart). Of several with the same key one must fit, of \
         different keys each. `braid replay` makes the calls again natively.")]
     Trace(TraceArgs),
-    /// Make recorded calls again natively and compare every word.
+    /// Repeat recorded calls natively and compare every word.
     #[command(after_help = "Exit code: 0 every word is equal, 1 some differ, 2 wrong usage or input.")]
     Replay {
         /// A trace, or test vectors.
@@ -35,7 +35,7 @@ pub(crate) enum Calls {
         #[arg(long)]
         json: bool,
     },
-    /// Print test vectors of an algorithm, or recorded calls as such: arguments and every word that must come out.
+    /// Print test vectors of an algorithm, or recorded calls as such: arguments and every word of the result.
     #[command(after_help = "Examples:\n  \
         braid vectors lia > lia.json\n  \
         braid vectors run.trace --format tsv | less")]
@@ -46,7 +46,7 @@ pub(crate) enum Calls {
         /// JSON for programs, or tab-separated text to review.
         #[arg(long, value_enum, default_value = "json")]
         format: Format,
-        /// Of an algorithm: calls per connection, of which there are four, with 1, 2, 3 and 8 subflows.
+        /// For an algorithm: calls per connection; there are four connections, with 1, 2, 3 and 8 subflows.
         #[arg(long, value_name = "N", default_value = "100")]
         calls: usize,
     },
@@ -55,16 +55,16 @@ pub(crate) enum Calls {
 #[cfg(target_os = "linux")]
 #[derive(Debug, clap::Args)]
 pub(crate) struct TraceArgs {
-    /// Where to write; a file that exists is not overwritten.
+    /// Output file; an existing file is not overwritten.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// How long, such as 10s or 2min. Default: until Ctrl-C.
+    /// Duration, such as 10s or 2min. Default: until Ctrl-C.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     duration: Option<std::time::Duration>,
     /// Keep only these calls, KEY=VALUE; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     filter: Vec<String>,
-    /// Memory between kernel and tool in MiB, a power of two: what does not fit is lost, and counted.
+    /// Memory between kernel and tool in MiB, a power of two: calls that do not fit are lost, and counted.
     #[arg(long, value_name = "MIB", default_value = "64")]
     buffer: u32,
 }
@@ -108,7 +108,7 @@ mod live {
     use crate::failure::FAILED;
     use crate::names::short;
 
-    /// Which calls are kept; an empty list keeps all.
+    /// Selection of calls; an empty list selects all.
     #[derive(Default)]
     struct Filter {
         names: Vec<String>,
@@ -182,7 +182,7 @@ mod live {
         })?;
         let result = record(args, &filter, &names, file);
         if result.is_err() {
-            // What is in it ends anywhere; only what could not be begun is removed.
+            // A partial file is valid; only an empty one is removed.
             if fs::metadata(path).is_ok_and(|data| data.len() == 0) {
                 let _ = fs::remove_file(path);
             }
@@ -217,7 +217,7 @@ mod live {
         ctrlc::set_handler(move || stopping.store(true, Ordering::Relaxed))
             .map_err(|error| Failure::new(FAILED, format!("cannot catch Ctrl-C: {error}")))?;
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        // The header waits in the buffer until the first call, so that a failure to begin leaves the file empty.
+        // The header stays in the buffer until the first call, so that a failed start leaves the file empty.
         let mut writer = Writer::new(BufWriter::with_capacity(1 << 20, file), kernel.trim())?;
         let (mut filtered, mut failed) = (0, None);
         let mut began = None;
@@ -225,7 +225,7 @@ mod live {
             names,
             args.buffer << 20,
             || {
-                // Asked for the first time when calls are being recorded.
+                // Called for the first time when recording has begun.
                 let began = began.get_or_insert_with(|| {
                     let end = if args.duration.is_some() { "" } else { "; Ctrl-C ends it" };
                     eprintln!("Recording {}{end}.", names.join(", "));
@@ -284,7 +284,7 @@ fn replay(file: &Path, as_json: bool) -> Result<(), Failure> {
             "warning: {spec} was recorded with other sources than those of this braid; it may well differ"
         );
     }
-    // What a filter or a full ring left out may have changed the memory in between; vectors may be of anything.
+    // Calls that are missing because of a filter or a full ring may have changed the memory; vectors may be arbitrary.
     let is_whole = calls.end().is_some_and(|end| end.lost == 0 && end.filtered == 0);
     let gaps = if is_whole { replay.gaps } else { 0 };
     let text = if as_json {

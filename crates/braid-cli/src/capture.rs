@@ -1,4 +1,4 @@
-//! The files of `--pcap` and `--events`: one or several per run, named after it, each whole or not there.
+//! The files of `--pcap` and `--events`: one or several per run, named after it, each complete or absent.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -18,10 +18,10 @@ use crate::Failure;
 use crate::args::RunArgs;
 use crate::failure::FOLDER;
 
-/// In the folder of `--out`.
+/// Folder within that of `--out`.
 const EVENTS: &str = "events";
 
-/// Where the captures and logs of runs go.
+/// Folders of captures and logs.
 pub(crate) struct Captures {
     pcap: Option<PathBuf>,
     snap_length: u32,
@@ -29,14 +29,14 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    /// Those asked for, if any.
+    /// The requested ones, if any.
     pub(crate) fn of(args: &RunArgs) -> Option<Self> {
         let events = args.out.as_ref().filter(|_| args.events).map(|out| out.join(EVENTS));
         let wanted = args.pcap.is_some() || events.is_some();
         wanted.then(|| Self { pcap: args.pcap.clone(), snap_length: args.snaplen, events })
     }
 
-    /// Creates the folders if they are needed, and checks that they can be written to.
+    /// Creates the folders if necessary, and checks that they are writable.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         for (option, folder) in [("--pcap", &self.pcap), ("--out", &self.events)] {
             let Some(folder) = folder else { continue };
@@ -49,12 +49,12 @@ impl Captures {
         Ok(())
     }
 
-    /// Whether all files of a run are there.
+    /// Whether all files of a run exist.
     pub(crate) fn has(&self, run: usize, case: &Case) -> bool {
         self.files(run, case).iter().all(|path| path.exists())
     }
 
-    /// Does a run in the simulator, and writes its files unless it fails.
+    /// Executes a run in the simulator, and writes its files unless it fails.
     fn simulate(&self, request: &Request) -> Result<Outcome, Stop> {
         let mut recorder = self.recorder(request).map_err(all)?;
         let outcome = Sim.run_observed(request, &mut recorder)?;
@@ -62,7 +62,8 @@ impl Captures {
         Ok(outcome)
     }
 
-    /// Does a run that is not simulated, and writes its packets unless it fails. `work` does it and hands them over.
+    /// Executes a run on a real stack, and writes its packets unless it fails. `work` executes it and delivers the
+    /// packets.
     #[cfg(target_os = "linux")]
     pub(crate) fn record(
         &self,
@@ -103,7 +104,7 @@ impl Captures {
         pcap.chain(events).collect()
     }
 
-    /// The files of a run, empty, and the names that they are to get.
+    /// Empty files of a run, and their final names.
     fn begin(&self, request: &Request) -> Result<Vec<(NamedTempFile, PathBuf)>, Failure> {
         let begin = |path: PathBuf| {
             let file = part(&path).map_err(|error| writing(&path, &error))?;
@@ -167,11 +168,11 @@ impl Backend for Captured {
     }
 }
 
-/// The files of a run that is going on.
+/// The files of a run in progress.
 struct Recorder {
     pcap: Option<pcap::Captures<BufWriter<File>>>,
     events: Option<EventLog<BufWriter<File>>>,
-    /// In the order of the sinks, that of the events last.
+    /// In the order of the sinks, the event log last.
     files: Vec<(NamedTempFile, PathBuf)>,
 }
 
@@ -188,12 +189,12 @@ impl Recorder {
     }
 }
 
-/// What a capture says it is of.
+/// Comment in a capture.
 fn about(case: &Case) -> String {
     format!("{} --cc {} --seeds {seed}..{seed}", case.scenario.name, case.spec.text(), seed = case.seed)
 }
 
-/// What concerns one file concerns all that follow.
+/// An error of one file ends the study: the following ones would fail, too.
 fn all(failure: Failure) -> Stop {
     Stop::All(failure.into())
 }
@@ -202,7 +203,7 @@ fn sink(file: &NamedTempFile) -> io::Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(1 << 16, file.as_file().try_clone()?))
 }
 
-/// Everything is written: the files get their names.
+/// Everything is written: renames the files.
 fn finish(sinks: Vec<BufWriter<File>>, files: Vec<(NamedTempFile, PathBuf)>) -> Result<(), Failure> {
     for (mut sink, (_, path)) in sinks.into_iter().zip(&files) {
         sink.flush().map_err(|error| writing(path, &error))?;
@@ -221,7 +222,7 @@ impl Observer for Recorder {
     }
 }
 
-/// A file may take the place of nothing but the same.
+/// A file may replace only an identical one.
 fn publish_same(file: NamedTempFile, path: &Path) -> Result<(), Failure> {
     let same = || io::Result::Ok(fs::read(path)? == fs::read(file.path())?);
     if path.exists() {

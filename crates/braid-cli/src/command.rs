@@ -1,8 +1,8 @@
-//! This program, and the words that it was called with.
+//! This program, and its command line.
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A command as a shell reads it.
+/// A command in shell syntax.
 pub(crate) fn line(words: impl IntoIterator<Item = String>) -> String {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }

@@ -53,7 +53,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let plans = others.iter().map(plan_of).collect::<Result<Vec<Plan>, _>>()?;
     let in_sim = study(args, args.sim_seeds);
     let in_sim = if beside_lab {
-        // Both have this scheduler.
+        // The scheduler of both.
         in_sim.schedulers([braid_lab::SCHEDULER]).backend(AsInTheLab(Sim)).check()?
     } else {
         in_sim.check()?
@@ -152,7 +152,7 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// The backends beside the simulator, in the order in which they stand.
+/// The backends beside the simulator, in order.
 fn others(args: &CompareArgs) -> Result<Vec<Other>, Failure> {
     let mut others = Vec::new();
     for backend in &args.backends {
@@ -186,7 +186,7 @@ fn on_quic(_study: Study, _beside_lab: bool) -> Result<Plan, Failure> {
     Err(without_quic())
 }
 
-/// One cell and congestion control in the simulator and elsewhere.
+/// One cell and congestion control in the simulator and on another backend.
 fn comparison(scenario: &Scenario, sim: &[Finished], other: Other, finished: &[Finished]) -> Comparison {
     let runs = |finished: &[Finished]| -> Vec<Run> { finished.iter().map(|(run, _)| run.clone()).collect() };
     let (of_other, of_sim) = (summarize(&runs(finished)).remove(0), summarize(&runs(sim)).remove(0));
@@ -219,7 +219,7 @@ fn comparison(scenario: &Scenario, sim: &[Finished], other: Other, finished: &[F
     }
 }
 
-/// A page where each congestion control stands once for each backend.
+/// A page with each congestion control once per backend.
 fn write_report(
     args: &CompareArgs,
     file: &ReportFile,
@@ -273,7 +273,7 @@ fn write_report(
     file.save(&Report { version: VERSION, command: &command, algorithms: report::algorithms(plan), parts })
 }
 
-/// The command that gives the same page.
+/// The command that makes the same page.
 fn command_of(args: &CompareArgs) -> String {
     let mut words = vec!["braid".to_owned(), "compare".to_owned()];
     words.extend(args.scenarios.iter().cloned());
@@ -340,17 +340,17 @@ fn write_overlays(folder: &Path, plan: &Plan, stacks: &[Stacks]) -> Result<(), F
     Ok(())
 }
 
-/// What `--format json` prints.
+/// The output of `--format json`.
 #[derive(Serialize)]
 struct Document<'a> {
     schema_version: u32,
     braid_version: &'a str,
     comparisons: &'a [Comparison],
-    /// The others', then the simulator's.
+    /// The other backends' runs, then the simulator's.
     runs: Vec<&'a Run>,
 }
 
-/// What is asked for of each backend.
+/// The study of each backend.
 fn study(args: &CompareArgs, seeds: Seeds) -> Study {
     let study = set(args).into_iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
     study.algorithms(&args.cc).seeds(seeds)
@@ -361,7 +361,7 @@ fn set(args: &CompareArgs) -> Vec<String> {
     args.set.iter().cloned().chain(duration).collect()
 }
 
-/// Of each group of runs.
+/// Scenario of each group of runs.
 fn scenarios(plan: &Plan) -> impl Iterator<Item = &Scenario> {
     plan.groups().map(|group| group.scenario)
 }
@@ -394,7 +394,7 @@ fn run_all(args: &CompareArgs, plan: &Plan, cancel: &Cancel, of: &str) -> Result
     }
 }
 
-/// Another backend, with the kernel's own algorithms where the lab has them.
+/// A backend with the kernel's own algorithms where the lab has them.
 struct AsInTheLab<B>(B);
 
 impl<B: Backend> Backend for AsInTheLab<B> {
@@ -431,11 +431,11 @@ impl<B: Backend> Backend for AsInTheLab<B> {
     }
 }
 
-/// The lab, whose runs are kept: they take long.
+/// The lab with stored runs, since they take long.
 struct Keeping {
     lab: Kernel,
     kept: Option<Arc<Kept>>,
-    /// Whether any run is missing; else the lab need not even be prepared.
+    /// Whether any run is missing; else the lab need not be prepared.
     needed: Arc<OnceLock<bool>>,
 }
 
@@ -482,14 +482,14 @@ impl Backend for Keeping {
     }
 }
 
-/// The folder of `--out`: a file for each run of the lab, named after all that it was asked for.
+/// The folder of `--out`: a file for each run of the lab, named by all its inputs.
 struct Kept {
     path: PathBuf,
     /// [`braid_lab::kernel_identity`]
     kernel: String,
 }
 
-/// What such a file holds: JSON, so that it can still be read when a field is added.
+/// Content of such a file: JSON, so that it stays readable when a field is added.
 #[derive(Deserialize, Serialize)]
 struct Record {
     run: Run,
@@ -504,7 +504,7 @@ impl Kept {
         Ok(Some(Self { path, kernel }))
     }
 
-    /// Creates the folder if needed, and checks that it can be written to.
+    /// Creates the folder if necessary, and checks that it is writable.
     fn prepare(&self) -> Result<(), Failure> {
         let writing = |error| Failure::writing(&self.path, &error);
         fs::create_dir_all(&self.path).map_err(writing)?;

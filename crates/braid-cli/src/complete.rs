@@ -1,10 +1,10 @@
-//! What a shell offers where an algorithm, a scenario or a loaded name is to be typed.
+//! Shell completions of algorithms, schedulers and loaded names.
 
 use std::ffi::OsStr;
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter as _};
 
-/// Algorithms, and after `NAME:` its parameters; of a list separated by commas the last.
+/// Algorithms, and after `NAME:` its parameters; in a list separated by commas for the last item.
 pub(crate) fn specs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
     let (before, last) =
@@ -28,7 +28,7 @@ pub(crate) fn specs(typed: &OsStr) -> Vec<CompletionCandidate> {
     }
 }
 
-/// Scenarios that come with Braid, and files.
+/// Built-in scenarios, and files.
 pub(crate) fn scenarios(typed: &OsStr) -> Vec<CompletionCandidate> {
     let mut all: Vec<CompletionCandidate> = braid_scenario::embedded()
         .filter(|scenario| typed.to_str().is_some_and(|typed| scenario.name.starts_with(typed)))
@@ -38,7 +38,7 @@ pub(crate) fn scenarios(typed: &OsStr) -> Vec<CompletionCandidate> {
     all
 }
 
-/// What is loaded.
+/// Loaded algorithms.
 #[cfg(target_os = "linux")]
 pub(crate) fn loaded() -> Vec<CompletionCandidate> {
     let available = braid_kernel::available().unwrap_or_default();
@@ -49,7 +49,7 @@ pub(crate) fn loaded() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// What can be the default: what is loaded, and the kernel's own.
+/// Possible defaults: loaded algorithms, and the kernel's own.
 #[cfg(target_os = "linux")]
 pub(crate) fn available() -> Vec<CompletionCandidate> {
     let available = braid_kernel::available().unwrap_or_default();
@@ -57,7 +57,7 @@ pub(crate) fn available() -> Vec<CompletionCandidate> {
     short.map(CompletionCandidate::new).collect()
 }
 
-/// What a hint can be about: interfaces and their addresses.
+/// Possible places of a hint: interfaces and their addresses.
 #[cfg(target_os = "linux")]
 pub(crate) fn places() -> Vec<CompletionCandidate> {
     let own = braid_kernel::Namespace::own();

@@ -1,4 +1,4 @@
-//! `braid enable` and `disable`: what the systemd units do, in one word.
+//! `braid enable` and `disable`: manage the systemd units.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -14,10 +14,10 @@ use crate::{hint, own, peer};
 
 const CONFIGURATION: &str = "/etc/braid";
 const UNITS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
-/// The links that enabling makes.
+/// Links of enabled units.
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants";
 
-/// Hints are those of this machine, so the peer gets none.
+/// Hints concern this machine, so the peer gets none.
 pub(crate) fn enable(
     text: &str,
     name: Option<&str>,
@@ -42,13 +42,13 @@ pub(crate) fn enable(
         eprintln!("Enabled on {host}.");
     }
     let path = configure(name, &spec.to_string(), spec.algorithm().name(), hints)?;
-    // Before the other: a unit that stops takes the default back.
+    // Before the other: a stopping unit resets the default.
     let others: Vec<String> = enabled().into_iter().filter(|other| other != name).collect();
     for other in &others {
         systemctl(&["disable", "--now", &default_unit(other)])?;
     }
     systemctl(&["enable", &default_unit(name)])?;
-    // One that runs already takes up its parameters.
+    // A running unit reloads its parameters.
     systemctl(&["reload-or-restart", &load_unit(name)])?;
     systemctl(&["restart", &default_unit(name)])?;
     let instead =
@@ -127,8 +127,7 @@ fn systemd(otherwise: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the file that the unit reads, or removes it where it would say what holds without it. Returns its path if it is
-/// there.
+/// Writes the unit's configuration, or removes it if it equals the defaults. Returns its path if it exists.
 fn configure(name: &str, spec: &str, algorithm: &str, hints: &[String]) -> Result<Option<PathBuf>, Failure> {
     let path = Path::new(CONFIGURATION).join(format!("{name}.conf"));
     let failed = |error: &io::Error| {
@@ -162,13 +161,13 @@ fn configure(name: &str, spec: &str, algorithm: &str, hints: &[String]) -> Resul
     Ok(Some(path))
 }
 
-/// The line of the file that states hints, if there is one.
+/// The file's line with hints, if any.
 fn stated(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().rev().find(|line| line.starts_with("HINT=")).map(str::to_owned)
 }
 
-/// What is enabled as the default, sorted.
+/// Names enabled as the default, sorted.
 fn enabled() -> Vec<String> {
     let Ok(entries) = fs::read_dir(ENABLED) else { return Vec::new() };
     let name = |entry: fs::DirEntry| {

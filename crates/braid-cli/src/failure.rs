@@ -1,20 +1,20 @@
-//! Why a command ends early: one message, perhaps a remedy, and the exit code.
+//! Failure of a command: one message, perhaps a remedy, and the exit code.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Ran, but something failed.
+/// It ran, but something failed.
 pub(crate) const FAILED: u8 = 1;
 /// Usage or bad input.
 pub(crate) const BAD_INPUT: u8 = 2;
-/// Ended by a signal, as shells count it for Ctrl-C.
+/// Ended by Ctrl-C, as shells report it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// What an option takes that names one.
+/// Description of an option's folder argument.
 pub(crate) const FOLDER: &str = "the name of a folder, which is created if it is missing";
 
-/// What `main` prints before it ends with a code other than 0.
+/// Printed by `main` before it ends with a code other than 0.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: u8,
@@ -23,7 +23,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The user can put it right by asking otherwise.
+    /// An error in the request.
     pub(crate) fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { code: BAD_INPUT, message: message.into(), hint: Some(hint.into()) }
     }
@@ -32,13 +32,13 @@ impl Failure {
         Self { code, message: message.into(), hint: None }
     }
 
-    /// The same, and what follows from it.
+    /// Adds a consequence.
     pub(crate) fn and(mut self, then: &str) -> Self {
         self.message += then;
         self
     }
 
-    /// Several, each with its own "error:".
+    /// Several failures, each with its own "error:".
     pub(crate) fn several(code: u8, messages: &[Self]) -> Self {
         let messages: Vec<String> = messages.iter().map(ToString::to_string).collect();
         let text = messages.join("\n");
@@ -51,14 +51,14 @@ impl Failure {
         Self::writing_to("--out", FOLDER, path, error)
     }
 
-    /// As [`Failure::writing`], for what the user named with `option`, which takes `what`.
+    /// As [`Failure::writing`], for a path given by `option`, which takes `what`.
     pub(crate) fn writing_to(option: &str, what: &str, path: &Path, error: &io::Error) -> Self {
         let (code, hint) = remedy(error.kind(), option, what);
         let message = braid_study::Error::writing(path, error).message;
         Self { code, message, hint }
     }
 
-    /// The same with a remedy.
+    /// Adds a remedy.
     pub(crate) fn hint(self, hint: String) -> Self {
         Self { hint: Some(hint), ..self }
     }
@@ -68,7 +68,7 @@ impl Failure {
     }
 }
 
-/// What to do about a file that cannot be written, which the user named with `option`.
+/// Remedy for an unwritable path given by `option`.
 fn remedy(kind: io::ErrorKind, option: &str, what: &str) -> (u8, Option<String>) {
     use io::ErrorKind::{
         AlreadyExists, FileTooLarge, IsADirectory, NotADirectory, NotFound, PermissionDenied, QuotaExceeded,
@@ -91,7 +91,7 @@ fn remedy(kind: io::ErrorKind, option: &str, what: &str) -> (u8, Option<String>)
     }
 }
 
-/// Why a study cannot be done, in the words of the command line.
+/// A study's error, in the words of the command line.
 impl From<braid_study::Error> for Failure {
     fn from(error: braid_study::Error) -> Self {
         use braid_study::Kind;
@@ -119,7 +119,7 @@ impl From<braid_study::Error> for Failure {
     }
 }
 
-/// A failure in the midst of a study, which ends it.
+/// A failure during a study, which ends it.
 impl From<Failure> for braid_study::Error {
     fn from(Failure { code, message, hint }: Failure) -> Self {
         use braid_study::Kind;

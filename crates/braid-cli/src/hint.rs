@@ -1,4 +1,4 @@
-//! `braid hint`: what the operator says about which subflows share a bottleneck.
+//! `braid hint`: the operator's hints about shared bottlenecks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{Failure, complete, terminal};
 
-/// What the help says beside the options.
+/// Additional help text.
 pub(crate) const MORE: &str = "Examples:\n  \
     braid hint eth0,eth1                 what leaves by eth0 and what leaves by eth1 share one bottleneck\n  \
     braid hint 10.0.0.2,wwan0 wlan0      two bottlenecks; wlan0's is shared by all subflows that leave by it\n  \
@@ -21,23 +21,23 @@ pub(crate) const MORE: &str = "Examples:\n  \
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HintArgs {
-    /// Interfaces and local addresses that share a bottleneck, joined by commas; a word for each bottleneck. Default: show
-    /// what is stated.
+    /// Interfaces and local addresses that share a bottleneck, joined by commas; a word for each bottleneck. Default:
+    /// show the hints.
     #[arg(value_name = "WHAT,WHAT", add = ArgValueCandidates::new(complete::places))]
     groups: Vec<String>,
-    /// State nothing any more about those that are named.
+    /// Remove the hints about these interfaces and addresses.
     #[arg(long, requires = "groups")]
     remove: bool,
-    /// State nothing any more, in no network namespace or not in that of --netns.
+    /// Remove all hints: in all network namespaces, or in that of --netns.
     #[arg(long, conflicts_with_all = ["groups", "remove", "early"])]
     clear: bool,
-    /// As at boot: interfaces may come later, and where nothing is named nothing is done.
+    /// As at boot: interfaces may appear later, and an empty list does nothing.
     #[arg(long, conflicts_with = "remove")]
     early: bool,
     /// Network namespace of the interfaces and addresses, as `ip netns` lists it or a path. Default: the one braid runs in.
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
-    /// One JSON document instead of text, of what is stated afterwards (docs/hint.schema.json).
+    /// Print the resulting hints as one JSON document instead of text (docs/hint.schema.json).
     #[arg(long)]
     json: bool,
 }
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &HintArgs) -> Result<(), Failure> {
     if args.json { show(&braid_kernel::hints()?, true) } else { Ok(()) }
 }
 
-/// No place is in two of them.
+/// No place is in two groups.
 pub(crate) fn groups(words: &[String]) -> Result<Vec<Vec<Place>>, Failure> {
     let mut groups: Vec<Vec<Place>> = Vec::new();
     for word in words {
@@ -139,7 +139,7 @@ fn state(namespace: &Namespace, groups: &[Vec<Place>], early: bool) -> Result<()
     Ok(())
 }
 
-/// It has a detector that may be `hint` and is; or it is somebody's own, of which nothing is known.
+/// Its detector is `hint`; or it is a user's algorithm, whose detector is unknown.
 fn hears(loaded: &Loaded) -> bool {
     let Ok(spec) = braid_algorithms::Spec::parse(&loaded.spec) else { return true };
     let mut params = spec.algorithm().params().zip(spec.values());
@@ -172,7 +172,7 @@ fn counted(hints: usize) -> String {
     }
 }
 
-/// Namespace as people call it, and the hints of each of its bottlenecks.
+/// Name of the namespace, and the hints of each of its bottlenecks.
 fn by_bottleneck(hints: &[Hint]) -> Vec<(Option<String>, u32, Vec<Place>)> {
     let names: BTreeMap<u64, String> = Namespace::all()
         .into_iter()

@@ -1,4 +1,4 @@
-//! The algorithms in the kernel of this machine: `load`, `unload`, `enable`, `disable`, `default`, `hint`, `doctor`.
+//! Commands for the running kernel: `load`, `unload`, `enable`, `disable`, `default`, `hint`, `doctor`.
 
 use std::fmt::Write as _;
 
@@ -26,20 +26,22 @@ pub(crate) enum Kernel {
         they have, new ones get the new one. Select it with `braid default`, with the socket option TCP_CONGESTION, \
         or per route (`ip route ... congctl braid_NAME`).")]
     Load {
-        /// Algorithms with their parameters, NAME[:key=value]... (`braid algorithms` lists them); or one of your own, FILE.c[:key=value]..., which is compiled with clang.
+        /// Algorithms with their parameters, NAME[:key=value]... (`braid algorithms` lists them); or your own,
+        /// FILE.c[:key=value]..., compiled with clang.
         #[arg(required = true, value_name = "SPEC", add = ArgValueCompleter::new(complete::specs))]
         specs: Vec<String>,
-        /// What to call it (of one algorithm only), at most 9 characters; the kernel's name is braid_NAME. Default: the algorithm's name.
+        /// Its name (for one algorithm only), at most 9 characters; the kernel's name is braid_NAME. Default: the
+        /// algorithm's name.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
     },
     /// Remove an algorithm from the kernel.
     Unload {
-        /// What it was loaded as, with or without braid_.
+        /// Its loaded name, with or without braid_.
         #[arg(add = ArgValueCandidates::new(complete::loaded))]
         name: String,
-        /// Even while somebody uses it: connections keep it until they close, subflows that they join later get the
-        /// namespace's default, and a namespace whose default it is gets the kernel's.
+        /// Even while it is in use: connections keep it until they close, their later subflows get the namespace's
+        /// default, and namespaces that have it as default get the kernel's.
         #[arg(long)]
         force: bool,
     },
@@ -54,24 +56,24 @@ pub(crate) enum Kernel {
         /// The algorithm and its parameters, NAME[:key=value]... (`braid algorithms` lists them).
         #[arg(add = ArgValueCompleter::new(complete::specs))]
         spec: String,
-        /// What to call it, at most 9 characters; the kernel's name is braid_NAME. Default: the algorithm's name.
+        /// Its name, at most 9 characters; the kernel's name is braid_NAME. Default: the algorithm's name.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
-        /// The other end of the connections, as ssh knows it: enable it there first, then here. What is sent from there
-        /// obeys the congestion control of there.
+        /// The other end of the connections, an ssh destination: enable it there first, then here. Data sent from there
+        /// obeys the congestion control there.
         #[arg(long, value_name = "HOST")]
         peer: Option<String>,
-        /// Interfaces and local addresses that share a bottleneck, joined by commas, stated at every boot (`braid hint`); once
-        /// for each bottleneck. Default: what the configuration states already.
+        /// Interfaces and local addresses that share a bottleneck, joined by commas, stated at every boot (`braid
+        /// hint`); once for each bottleneck. Default: the configured hints.
         #[arg(long, value_name = "WHAT,WHAT")]
         hint: Vec<String>,
     },
-    /// Take back what enable did: unload, and have the default of before again, now and after every boot.
+    /// Undo enable: unload, and restore the previous default, now and after every boot.
     Disable {
-        /// What was enabled, with or without braid_. Default: all.
+        /// The enabled name, with or without braid_. Default: all.
         #[arg(add = ArgValueCandidates::new(complete::loaded))]
         name: Option<String>,
-        /// Also on this host, as ssh knows it.
+        /// Also on this host, an ssh destination.
         #[arg(long, value_name = "HOST")]
         peer: Option<String>,
     },
@@ -80,17 +82,17 @@ pub(crate) enum Kernel {
         /// A loaded algorithm, or one of the kernel's own such as cubic.
         #[arg(conflicts_with = "reset", add = ArgValueCandidates::new(complete::available))]
         name: Option<String>,
-        /// Go back to what was set before the first of Braid's; where that is not known, to cubic or reno.
+        /// Restore the default before Braid's; if it is unknown, cubic or reno.
         #[arg(long)]
         reset: bool,
         /// The network namespace, as `ip netns` lists it or a path. Default: the one braid runs in.
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
     },
-    /// Say which interfaces and local addresses share a bottleneck, for split:sbd=hint; or show what was said.
+    /// State which interfaces and local addresses share a bottleneck, for split:sbd=hint; or show the hints.
     #[command(after_help = crate::hint::MORE)]
     Hint(crate::hint::HintArgs),
-    /// Show what is loaded, with its parameters, who uses it and whether it couples; and warn of what is not as it should be.
+    /// Show loaded algorithms with parameters, their sockets and whether they couple; and print warnings.
     #[command(after_help = "Of each loaded algorithm:\n\n  \
         parameters  each with its value\n  \
         sockets     those that have it, of all versions; then how many still run a version that was replaced\n  \
@@ -99,16 +101,16 @@ pub(crate) enum Kernel {
         reductions  of the window, by cause\n\n\
         Then the hints that are stated (`braid hint`). Warnings are on standard error, each with a remedy.")]
     Status(status::StatusArgs),
-    /// Watch connections and their subflows live: path, rate, RTT, window, loss, what limits each; and what is wrong.
+    /// Watch connections and their subflows live: path, rate, RTT, window, loss, limit; and warnings.
     #[command(after_help = crate::top::KEYS)]
     Top(crate::top::TopArgs),
-    /// Print what `top` and `status` show as OpenMetrics, or serve it for Prometheus.
+    /// Print the values of `top` and `status` as OpenMetrics, or serve them for Prometheus.
     #[command(after_help = "Examples:\n  \
         braid metrics >/var/lib/prometheus/node-exporter/braid.prom\n  \
         braid metrics --listen 127.0.0.1:9724\n\n\
         Printed once there are gauges, and the counters that the kernel keeps; bytes are counted while it listens.")]
     Metrics(crate::metrics::MetricsArgs),
-    /// Check what this machine has of what the kernel side needs, and say how to get the rest.
+    /// Check this machine's requirements of the kernel side, and print how to meet missing ones.
     Doctor,
 }
 
@@ -197,7 +199,7 @@ fn default(name: Option<&str>, reset: bool, netns: Option<&str>) -> Result<(), F
     terminal::print(format!("{now}\n").as_bytes())
 }
 
-/// Says so where the default of before is not known.
+/// Reports an unknown previous default.
 fn reset_default(namespace: &Namespace) -> Result<String, Failure> {
     let before = braid_kernel::default(namespace)?;
     let noted = braid_kernel::noted_default(namespace);

@@ -1,4 +1,4 @@
-//! Kernels whose packets are taken: `--pcap` with `--backend lab` and `--backend host`.
+//! Kernels with captured packets: `--pcap` with `--backend lab` and `--backend host`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use braid_study::{Backend, Cancel, Error, Group, Outcome, Request, Stop};
 
 use crate::capture::Captures;
 
-/// A kernel, whose runs are recorded.
+/// A kernel whose runs are captured.
 pub(crate) struct Captured {
     pub(crate) kernel: Kernel,
     pub(crate) captures: Arc<Captures>,
@@ -33,7 +33,7 @@ impl Backend for Captured {
     }
 
     fn machine(&self) -> Option<String> {
-        // Taking packets takes some of a kernel's time.
+        // A capture takes some of a kernel's time.
         Some(self.kernel.machine()? + ", with packets taken (--pcap)")
     }
 

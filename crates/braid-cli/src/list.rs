@@ -1,4 +1,4 @@
-//! `braid algorithms`, `braid scenarios`, `braid check`: what there is.
+//! `braid algorithms`, `braid scenarios`, `braid check`.
 
 use std::fmt::Write as _;
 
@@ -74,18 +74,18 @@ pub(crate) fn schedulers(name: Option<&str>) -> Result<(), Failure> {
     terminal::print(text.as_bytes())
 }
 
-/// Bytes of memory on each subflow, those that siblings see included.
+/// Bytes of memory per subflow, including public words.
 fn state_bytes(algorithm: &Algorithm) -> usize {
     algorithm.public_bytes() + algorithm.private_bytes()
 }
 
-/// Native nanoseconds per ACK on two subflows, as the committed measurement has it.
+/// Native nanoseconds per ACK on two subflows, from the committed measurement.
 fn cost(algorithm: &Algorithm) -> Option<&'static str> {
     let mut rows = include_str!("../../../algorithms/costs.tsv").lines().map(|line| line.split('\t'));
     rows.find_map(|mut row| (row.next()? == algorithm.name()).then(|| row.nth(1))?)
 }
 
-/// What a fact on a page says before its qualifications.
+/// A fact of a page without its qualifications.
 fn in_short(fact: &str) -> &str {
     fact.split([';', ',', ':', '(']).next().unwrap_or_default().trim_end()
 }
@@ -222,7 +222,7 @@ pub(crate) fn numbers(scenario: &Scenario) -> String {
     format!("{text}\n{}", aligned(&flows))
 }
 
-/// What happens to the links during a run, in the order of links and times. Of private copies, which are alike, once.
+/// Changes of the links during a run, by link and time. Private copies are alike and listed once.
 pub(crate) fn events(scenario: &Scenario) -> Vec<LinkEvent> {
     let mut events = Vec::new();
     for (key, link) in by_key(scenario) {
@@ -242,17 +242,17 @@ pub(crate) fn events(scenario: &Scenario) -> Vec<LinkEvent> {
     events
 }
 
-/// Something that happens to a link.
+/// A change of a link.
 pub(crate) struct LinkEvent {
     /// Its key, and the direction if it is not both.
     pub(crate) link: String,
     pub(crate) from_ns: u64,
-    /// If it is over again at a certain time.
+    /// Its end, if it has one.
     pub(crate) to_ns: Option<u64>,
     pub(crate) what: String,
 }
 
-/// The links by their keys in the file: private copies are alike, and one stands for all of them.
+/// The links by their keys in the file: one of several private copies represents all.
 fn by_key(scenario: &Scenario) -> Vec<(&str, &Link)> {
     let mut links: Vec<(&str, &Link)> = Vec::new();
     for link in &scenario.links {
@@ -264,7 +264,7 @@ fn by_key(scenario: &Scenario) -> Vec<(&str, &Link)> {
     links
 }
 
-/// When, until when, and what; in the order of time.
+/// Start, end and description, in order of time.
 fn changes(direction: &Direction) -> Vec<(u64, Option<u64>, String)> {
     let mut changes: Vec<(u64, Option<u64>, String)> =
         direction.outages.iter().map(|&(from, to)| (from, Some(to), "down".to_owned())).collect();
@@ -289,7 +289,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// Checks files and says about each that is right how many cells it has.
+/// Checks files, and prints the number of cells of each valid one.
 pub(crate) fn check(files: &[String]) -> Result<(), Failure> {
     let mut wrong = Vec::new();
     for name in files {

@@ -1,7 +1,7 @@
-//! `braid metrics`: the same as `top` and `status`, in the format `OpenMetrics`.
+//! `braid metrics`: the values of `top` and `status` as `OpenMetrics`.
 //!
-//! Labels are what the machine's configuration names: namespace, algorithm, interface. A connection is no label, so the
-//! number of series does not grow with traffic; [`MOST_GROUPS`] bounds it whatever the configuration is.
+//! Labels are names of the machine's configuration: namespace, algorithm, interface. Connections are not labels, so the
+//! number of series does not grow with traffic; [`MOST_GROUPS`] limits it for any configuration.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -18,13 +18,13 @@ use crate::failure::FAILED;
 use crate::live::{Connection, Kind, Limit, Sampler, Subflow, warnings};
 use crate::{Failure, terminal};
 
-/// More combinations of labels than that are one, called `other`.
+/// Maximum of label combinations; the rest is `other`.
 const MOST_GROUPS: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct MetricsArgs {
-    /// Serve them over HTTP at ADDRESS, path /metrics, until this is ended, instead of printing them once. ADDRESS is IP:PORT, or a
-    /// port of this machine's loopback interface.
+    /// Serve them over HTTP at ADDRESS, path /metrics, until interrupted, instead of printing them once. ADDRESS is
+    /// IP:PORT, or a port of this machine's loopback interface.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
 }
@@ -39,7 +39,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 pub(crate) fn run(args: &MetricsArgs) -> Result<(), Failure> {
     let mut exporter = Exporter::new();
     let Some(address) = args.listen else {
-        // What is printed once has no past to count from.
+        // A single print has no previous counters.
         return terminal::print(exporter.look(false).as_bytes());
     };
     let server = Server::http(address).map_err(|error| {
@@ -79,11 +79,11 @@ fn answer(request: Request, exporter: &mut Exporter) {
         }
         _ => typed("Only GET.\n".into(), "text/plain; charset=utf-8").with_status_code(405),
     };
-    // Whoever went away asks again.
+    // A client that went away asks again.
     let _ = request.respond(response);
 }
 
-/// Labels of what subflows do.
+/// Labels of subflows.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct Group {
     namespace: String,
@@ -139,25 +139,25 @@ struct Bytes {
     retransmitted: u64,
 }
 
-/// What a group's subflows do at a look.
+/// Sums over the subflows of a group at one sample.
 #[derive(Clone, Copy, Debug, Default)]
 struct Now {
     subflows: i64,
     cwnd: i64,
-    /// Of those that sent within the last ten seconds.
+    /// Subflows that sent within the last ten seconds.
     active: u32,
     srtt_us: f64,
     min_rtt_us: f64,
     longest_queue_us: u32,
 }
 
-/// A counter of bytes: its name, what it is, and where it stands.
+/// A byte counter: name, description, and value.
 type Total = (&'static str, &'static str, fn(&Bytes) -> u64);
 
 struct Exporter {
     sampler: Sampler,
     is_first: bool,
-    /// By the socket's cookie: its group, and what it had counted at the last look.
+    /// By the socket's cookie: its group, and its last counters.
     last: HashMap<u64, (Group, Flow)>,
     totals: BTreeMap<Group, Bytes>,
     sees_loaded: bool,
@@ -174,7 +174,7 @@ impl Exporter {
         }
     }
 
-    /// What this process may not see, for people.
+    /// Missing privileges, as text.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.sees_loaded {
@@ -195,7 +195,7 @@ impl Exporter {
         notes
     }
 
-    /// Looks, and says what it saw. Of bytes only where they are `counted` from one look to the next.
+    /// Takes a sample and formats it. Byte counters only if they are `counted` between samples.
     fn look(&mut self, counted: bool) -> String {
         let (_, connections) = self.sampler.take();
         let mut now: BTreeMap<Group, Now> = BTreeMap::new();
@@ -219,7 +219,7 @@ impl Exporter {
         out
     }
 
-    /// That of an earlier look if there was one: what a subflow has counted stays where it was counted.
+    /// The group of an earlier sample if there was one: a subflow stays in its group.
     fn group(&self, connection: &Connection, subflow: &Subflow) -> Group {
         if let Some((group, _)) =
             self.last.get(&subflow.cookie).filter(|(group, _)| group.algorithm == subflow.algorithm)
@@ -240,7 +240,7 @@ impl Exporter {
     fn count(&mut self, group: &Group, subflow: &Subflow) {
         let before = match self.last.get(&subflow.cookie) {
             Some((_, flow)) => *flow,
-            // What was there before the exporter does not count; what came since does, as a whole.
+            // Bytes before the exporter's start do not count; those of later sockets do.
             None if self.is_first => subflow.flow,
             None => Flow::default(),
         };
@@ -260,7 +260,7 @@ impl Exporter {
             }
             family
         };
-        // Seconds, of the groups with a subflow that sends.
+        // Seconds, for groups with a sending subflow.
         let seconds = |value: fn(&Now) -> f64| {
             let family = Family::<Group, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
             for (group, now) in now.iter().filter(|(_, now)| now.active > 0) {
@@ -306,7 +306,7 @@ impl Exporter {
         }
     }
 
-    /// What is loaded and what is the default; and what of this is not seen.
+    /// Loaded and default algorithms, and missing privileges.
     fn register_loaded(&mut self, registry: &mut Registry) {
         let loaded = braid_kernel::loaded();
         self.sees_loaded = loaded.is_ok();
@@ -364,7 +364,7 @@ impl Now {
     }
 }
 
-/// Namespaces without a name come and go with their processes: they are one.
+/// Unnamed namespaces come and go with their processes: they count as one.
 fn bounded(namespace: &str) -> &str {
     if namespace.starts_with("of process ") { "unnamed" } else { namespace }
 }

@@ -1,4 +1,4 @@
-//! Algorithms of the kernel as people name them.
+//! Names of loaded algorithms.
 
 use braid_algorithms::Spec;
 use braid_kernel::PREFIX;
@@ -6,7 +6,7 @@ use braid_kernel::PREFIX;
 use crate::Failure;
 use crate::failure::BAD_INPUT;
 
-/// What it was loaded as, with or without `braid_`.
+/// The loaded name without `braid_`.
 pub(crate) fn short(name: &str) -> &str {
     name.strip_prefix(PREFIX).unwrap_or(name)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{Failure, terminal};
 
-/// Writes the files of a new algorithm, unless one of them is there.
+/// Writes the files of a new algorithm, unless one of them exists.
 pub(crate) fn algorithm(name: &str, folder: &Path) -> Result<(), Failure> {
     let files = braid_compile::template(name)?;
     if let Some(there) = files.iter().map(|file| folder.join(&file.name)).find(|path| path.exists()) {

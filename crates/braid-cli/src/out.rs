@@ -1,4 +1,4 @@
-//! The folder of `--out`: results that are either whole and of these very runs, or not there.
+//! The folder of `--out`: results that are complete and of these runs, or absent.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -19,16 +19,16 @@ use crate::command::VERSION;
 const RESULTS: &str = "results.json";
 const TABLE: &str = "table.txt";
 const LOG: &str = "log.txt";
-/// Samples go to the disk in portions of this many: few enough for the memory, enough to compress well.
+/// Samples per write: few enough for the memory, enough to compress well.
 const PORTION: usize = 1 << 16;
 
-/// The results of a plan on their way into a folder.
+/// The results of a plan, being written to a folder.
 pub(crate) struct Folder {
     store: Store,
 }
 
 impl Folder {
-    /// Creates the folder if needed, and checks everything before any time is spent on running.
+    /// Creates the folder if necessary, and checks everything before running.
     pub(crate) fn open(path: &Path, plan: &Plan) -> Result<Self, Failure> {
         let mut store = Store::open(path, plan, &of_results())?;
         if !store.has_runs() && store.file(RESULTS).exists() {
@@ -39,18 +39,18 @@ impl Folder {
         Ok(Self { store })
     }
 
-    /// Where runs are kept while others are not done.
+    /// Store of runs until all are done.
     pub(crate) fn store(&mut self) -> &mut Store {
         &mut self.store
     }
 
-    /// Whether the samples of all runs are there.
+    /// Whether the samples of all runs are stored.
     pub(crate) fn has_samples(&self) -> bool {
         let mut samples = [&SAMPLES, &QUEUES, &TRANSFERS].into_iter();
         self.store.is_complete() && samples.all(|table| self.store.file(&file_of(table)).exists())
     }
 
-    /// Begins the files of samples. They have no names before [`Folder::write`].
+    /// Begins the sample files. They are renamed by [`Folder::write`].
     pub(crate) fn samples(&self) -> Result<Samples, Failure> {
         Ok(Samples {
             subflows: self.begin(&SAMPLES)?,
@@ -73,7 +73,7 @@ impl Folder {
         Ok(Part { file, writer, path })
     }
 
-    /// Writes the results, the tables and the samples if there are some, and adds to the log.
+    /// Writes the results, the tables and the samples if any, and appends to the log.
     pub(crate) fn write(
         &mut self,
         runs: &[Run],
@@ -115,7 +115,7 @@ impl Folder {
         file.write_all(log.as_bytes()).map_err(|error| Failure::writing(&path, &error))
     }
 
-    /// What was written, for people.
+    /// Describes the written files.
     pub(crate) fn written(&self, samples: bool) -> String {
         let with_samples = if samples { ", those of the samples" } else { "" };
         format!(
@@ -139,7 +139,7 @@ fn file_of(table: &Table) -> String {
     format!("{}.parquet", table.name)
 }
 
-/// The files that mean nothing without the manifest.
+/// Files that depend on the manifest.
 fn of_results() -> Vec<String> {
     [RESULTS, TABLE, LOG]
         .into_iter()
@@ -148,7 +148,7 @@ fn of_results() -> Vec<String> {
         .collect()
 }
 
-/// The samples of all runs, on their way to the disk.
+/// The samples of all runs, being written.
 pub(crate) struct Samples {
     subflows: Part,
     links: Part,
@@ -157,7 +157,7 @@ pub(crate) struct Samples {
     rows_waiting: usize,
 }
 
-/// A file that has no name yet.
+/// A temporary file.
 struct Part {
     file: NamedTempFile,
     writer: Writer<File>,
@@ -180,7 +180,7 @@ impl Part {
 }
 
 impl Samples {
-    /// Takes those of the run with this number; runs come in order.
+    /// Adds the samples of the run with this number; runs come in order.
     pub(crate) fn add(&mut self, number: u64, run: &Run, counts: Measurements) -> Result<(), Failure> {
         let subflows = counts.connections.iter().flat_map(|connection| &connection.subflows);
         self.rows_waiting += subflows.map(|subflow| subflow.samples.len()).sum::<usize>();
@@ -213,7 +213,7 @@ impl Samples {
     }
 }
 
-/// What is needed of a results file.
+/// The needed parts of a results file.
 #[derive(Deserialize)]
 struct Results {
     runs: Vec<Run>,

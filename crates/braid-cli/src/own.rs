@@ -1,4 +1,4 @@
-//! Algorithms of the user's own.
+//! User algorithms.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::Failure;
 #[cfg(target_os = "linux")]
 use crate::names;
 
-/// Compiles a file and makes it known, for kernels, too, if it is to run in one.
+/// Compiles and registers a file, also for kernels if it is to run in one.
 pub(crate) fn add(file: &Path, in_kernel: bool) -> Result<&'static Algorithm, Failure> {
     let algorithm = braid_compile::algorithm(file)?;
     if in_kernel {
@@ -20,7 +20,7 @@ pub(crate) fn add(file: &Path, in_kernel: bool) -> Result<&'static Algorithm, Fa
     Ok(algorithm)
 }
 
-/// What is to be loaded into a kernel: `NAME[:key=value]...`, or `FILE.c[:key=value]...`.
+/// An algorithm for the kernel: `NAME[:key=value]...`, or `FILE.c[:key=value]...`.
 #[cfg(target_os = "linux")]
 pub(crate) fn parse(text: &str) -> Result<Spec, Failure> {
     match file(text) {

@@ -1,4 +1,4 @@
-//! The other end of connections, over ssh: congestion control acts where data are sent, so what a router downloads obeys the
+//! The other end of connections, over ssh: congestion control acts at the sender, so a router's downloads obey the
 //! machine at the other end.
 
 use std::process::{Command, Stdio};
@@ -9,15 +9,15 @@ use crate::Failure;
 use crate::command::line;
 use crate::failure::FAILED;
 
-/// What ssh ends with when it fails itself.
+/// ssh's exit code for its own failures.
 const SSH_FAILED: i32 = 255;
-/// What a shell ends with when it does not find a command.
+/// A shell's exit code for an unknown command.
 const NOT_FOUND: i32 = 127;
 
-/// Runs braid on the host and returns what it prints; what it says on standard error goes to ours. It asks for nothing: who
-/// has no key there, or is not root, is told so.
+/// Runs braid on the host and returns its output; its standard error goes to ours. Never interactive: a missing key or
+/// missing rights are an error.
 pub(crate) fn braid(host: &str, arguments: &[&str]) -> Result<String, Failure> {
-    // One that begins with a dash would be an option.
+    // A host that begins with a dash would be an option.
     if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
         return Err(Failure::bad_input(
             format!("`{host}` cannot be a host"),
@@ -54,7 +54,7 @@ pub(crate) fn braid(host: &str, arguments: &[&str]) -> Result<String, Failure> {
     }
 }
 
-/// What it printed, as JSON.
+/// Its output as JSON.
 pub(crate) fn document(host: &str, text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text)
         .map_err(|error| failed(host, &format!("its answer cannot be read: {error}"), ""))

@@ -1,4 +1,4 @@
-//! The file of `--report`: written whole, and over nothing but an earlier report.
+//! The file of `--report`: written completely, and only over an earlier report.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,10 +16,10 @@ use crate::args::{Backend, RunArgs};
 use crate::command::{self, VERSION};
 use crate::{Failure, list};
 
-/// Longer than what stands before the mark in any report.
+/// More than any report has before its mark.
 const HEAD: u64 = 1024;
 
-/// A file that can be written and is not something else, and the time series on their way into it.
+/// A writable place for a report, and its time series so far.
 pub(crate) struct ReportFile {
     path: PathBuf,
     selection: Selection,
@@ -27,14 +27,14 @@ pub(crate) struct ReportFile {
     curves: Vec<(usize, Curves)>,
 }
 
-/// Whether the time series of a run go into the report.
+/// Whether the report includes the time series of a run.
 pub(crate) fn takes(selection: Selection, plan: &Plan, run: usize) -> bool {
     let seeds = plan.seeds_of_each();
     selection.takes(run / seeds, run % seeds)
 }
 
 impl ReportFile {
-    /// Checks the place before any time is spent on running.
+    /// Checks the place before running.
     pub(crate) fn prepare(path: &Path, plan: &Plan) -> Result<Self, Failure> {
         free(path)?;
         files::part(path).map_err(|error| failure(path, &error))?;
@@ -46,7 +46,7 @@ impl ReportFile {
         self.selection
     }
 
-    /// Keeps what the page shows of a run that was measured with samples.
+    /// Stores the page's time series of a run with samples.
     pub(crate) fn add(&mut self, plan: &Plan, run: usize, counts: &Measurements) {
         if takes(self.selection, plan, run) {
             let scenario = plan.case(run).scenario;
@@ -93,13 +93,13 @@ impl ReportFile {
         save(&self.path, &html::html(report))
     }
 
-    /// What was written, for people.
+    /// Describes the written file.
     pub(crate) fn written(&self) -> String {
         format!("Wrote the report {}; open it in a browser.", self.path.display())
     }
 }
 
-/// Refuses a file that is something else than a report.
+/// Refuses a file that is not a report.
 pub(crate) fn free(path: &Path) -> Result<(), Failure> {
     if is_free(path).map_err(|error| failure(path, &error))? {
         return Ok(());
@@ -110,9 +110,9 @@ pub(crate) fn free(path: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Writes a page whole, and over nothing but an earlier report.
+/// Writes a page completely, and only over an earlier report.
 pub(crate) fn save(path: &Path, page: &str) -> Result<(), Failure> {
-    // The file may have come while the runs went on.
+    // The file may have been created during the runs.
     match is_free(path) {
         Ok(true) => files::whole(path, page.as_bytes()),
         Ok(false) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -121,7 +121,7 @@ pub(crate) fn save(path: &Path, page: &str) -> Result<(), Failure> {
     .map_err(|error| failure(path, &error))
 }
 
-/// Whether nothing is there but perhaps a report.
+/// Whether the path is free or a report.
 fn is_free(path: &Path) -> io::Result<bool> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -144,7 +144,7 @@ pub(crate) fn event(event: &list::LinkEvent) -> Event {
     Event { from_ns: event.from_ns, to_ns: event.to_ns, what: format!("{} {}", event.link, event.what) }
 }
 
-/// Each spec once, with what its algorithm is; and each scheduler, if there are several.
+/// Each spec once with its description; and each scheduler, if there are several.
 pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
     let mut specs: Vec<&Spec> = Vec::new();
     for spec in plan.files().iter().flat_map(|planned| &planned.specs) {
@@ -161,7 +161,7 @@ pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
     specs.chain(schedulers).collect()
 }
 
-/// The command that gives the same page; without what does not matter to it.
+/// The command that makes the same page, without irrelevant options.
 fn command_of(args: &RunArgs) -> String {
     let mut words = vec!["braid".to_owned(), "run".to_owned()];
     words.extend(args.scenarios.iter().cloned());

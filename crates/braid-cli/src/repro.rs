@@ -1,4 +1,4 @@
-//! `braid repro`: published experiments run again.
+//! `braid repro`: repeats published experiments.
 
 mod asked;
 mod files;
@@ -20,7 +20,7 @@ use crate::command::VERSION;
 use crate::failure::{BAD_INPUT, FAILED};
 use crate::terminal;
 
-/// Runs what was asked for, or reads what was run, and prints it.
+/// Runs the requested experiments, or reads stored results, and prints them.
 pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
     check(args)?;
     if let Some(path) = &args.report {
@@ -75,8 +75,7 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs what was asked for, with the store that keeps the runs until the results are written; nothing if it was only asked what
-/// that would be.
+/// Runs the requested experiments, with the store of runs until the results are written; `None` for a dry run.
 fn measured(args: &ReproArgs) -> Result<Option<(Document, Option<Store>)>, Failure> {
     let names = claims::names().map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
     let papers = papers(&args.what, &args.claim)?;
@@ -100,7 +99,7 @@ fn measured(args: &ReproArgs) -> Result<Option<(Document, Option<Store>)>, Failu
         terminal::print(text.as_bytes())?;
         return Ok(None);
     }
-    // What is as assumed is among the settings of a search: its runs are not done twice.
+    // A search includes the setting as assumed: its runs are not repeated.
     if !args.search {
         let (measured, store) = work.measure(args)?;
         return Ok(Some((work.document(args, &papers, &names, &measured), store)));
@@ -122,7 +121,7 @@ fn measured(args: &ReproArgs) -> Result<Option<(Document, Option<Store>)>, Failu
     Ok(Some((document, store)))
 }
 
-/// What does not go together.
+/// Options that exclude each other.
 fn check(args: &ReproArgs) -> Result<(), Failure> {
     match args.backend {
         Backend::Host => Err(Failure::bad_input(
@@ -141,7 +140,7 @@ fn check(args: &ReproArgs) -> Result<(), Failure> {
     }
 }
 
-/// Whether results that are there only go into a page or a data set, which take any.
+/// Whether stored results only go into a page or a data set, which accept any.
 fn side_by_side(args: &ReproArgs) -> bool {
     !args.from.is_empty() && args.show.is_empty() && (args.report.is_some() || args.dataset.is_some())
 }

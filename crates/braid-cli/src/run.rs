@@ -100,16 +100,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// Whether something is made of all runs together.
+/// Whether the output needs all runs together.
 fn keeps_runs(args: &RunArgs) -> bool {
     args.out.is_some() || args.report.is_some() || args.format != Format::Jsonl
 }
 
-/// What came of the runs.
+/// The outcome of the runs.
 struct Outcome {
-    /// In the plan's order; empty if nobody needs them any more.
+    /// In the plan's order; empty if they are no longer needed.
     runs: Vec<Run>,
-    /// How many of them were done already.
+    /// Number of stored runs.
     before: usize,
     failed: usize,
     first_failure: Option<Run>,
@@ -197,7 +197,7 @@ fn execute(
     Ok(outcome)
 }
 
-/// One table per scenario file, in the order asked for.
+/// One table per scenario file, in the requested order.
 fn by_file<'a>(plan: &'a Plan, mut summaries: &'a [Summary]) -> Vec<Table<'a>> {
     let mut tables = Vec::new();
     for planned in plan.files() {
@@ -212,7 +212,7 @@ fn by_file<'a>(plan: &'a Plan, mut summaries: &'a [Summary]) -> Vec<Table<'a>> {
     tables
 }
 
-/// What differs between equal runs and so is not among the results.
+/// Values that differ between equal runs, and so are not results.
 fn log(runs: usize, before: usize, seconds: f64) -> String {
     let noun = if runs == 1 { "run" } else { "runs" };
     let before = if before > 0 { format!(" ({before} done before)") } else { String::new() };

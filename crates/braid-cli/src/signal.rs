@@ -5,7 +5,7 @@ use braid_study::Cancel;
 use crate::Failure;
 use crate::failure::{FAILED, INTERRUPTED};
 
-/// Cancelled by the first signal, which ends the work in good order; a second one ends it at once.
+/// Cancelled by the first signal, which ends the work in an orderly way; a second signal ends it at once.
 pub(crate) fn cancel() -> Result<Cancel, Failure> {
     let cancel = Cancel::new();
     let signalled = cancel.clone();

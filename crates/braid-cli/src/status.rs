@@ -1,4 +1,4 @@
-//! `braid status`: what is loaded, which sockets run which version of it, and what is not as it should be.
+//! `braid status`: loaded algorithms, the version of each socket, and warnings.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ pub(crate) struct StatusArgs {
     /// One JSON document instead of text (docs/status.schema.json).
     #[arg(long)]
     json: bool,
-    /// Also that of the other end of the connections, as ssh knows it.
+    /// Also for the other end of the connections, an ssh destination.
     #[arg(long, value_name = "HOST")]
     peer: Option<String>,
 }
@@ -35,16 +35,16 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), Failure> {
     }
     let Some(host) = &args.peer else { return terminal::print(status.text().as_bytes()) };
     terminal::print(format!("Here:\n{}", status.text()).as_bytes())?;
-    // What it warns of comes on its standard error, which is ours.
+    // Its warnings are on its standard error, which is ours.
     let text = peer::braid(host, &["status"])?;
     terminal::print(format!("\n{host}:\n{text}").as_bytes())
 }
 
-/// What is true of one moment, in every network namespace in sight.
+/// A snapshot of every visible network namespace.
 struct Status {
     loaded: Vec<Loaded>,
     namespaces: Vec<(Namespace, String, Vec<Socket>)>,
-    /// Which version a socket runs, by its cookie.
+    /// Version of each socket, by cookie.
     versions: HashMap<u64, u32>,
     hints: Vec<Hint>,
     warnings: Vec<Warning>,
@@ -85,7 +85,7 @@ impl Status {
         self.sockets().filter(move |socket| socket.algorithm == kernel_name)
     }
 
-    /// The spec that the socket runs, if that can be known.
+    /// The spec of the socket, if known.
     fn spec_of<'a>(&self, socket: &Socket, loaded: &'a Loaded) -> Option<&'a str> {
         match (&loaded.versions[..], self.versions.get(&socket.cookie)) {
             ([only], _) => Some(&only.spec),
@@ -94,7 +94,7 @@ impl Status {
         }
     }
 
-    /// What was replaced and still runs, the newest first, with the sockets that run it.
+    /// Replaced versions that still run, the newest first, with their sockets.
     fn replaced<'a>(&'a self, loaded: &'a Loaded) -> Vec<(&'a str, Vec<&'a Socket>)> {
         let kernel_name = format!("{PREFIX}{}", loaded.name);
         let old = loaded.versions.iter().skip(1).map(|version| {
@@ -106,7 +106,7 @@ impl Status {
         old.filter(|(_, sockets)| !sockets.is_empty()).collect()
     }
 
-    /// Names that are not loaded any more and that sockets still run.
+    /// Unloaded names that sockets still run.
     fn unloaded(&self) -> BTreeMap<&str, Vec<&Socket>> {
         let mut unloaded: BTreeMap<&str, Vec<&Socket>> = BTreeMap::new();
         for socket in self.sockets() {
@@ -118,7 +118,7 @@ impl Status {
         unloaded
     }
 
-    /// Where it is the default, as people call the namespaces.
+    /// Names of the namespaces that have it as default.
     fn defaults_of(&self, kernel_name: &str) -> Vec<&str> {
         let is_default = self.namespaces.iter().filter(|(_, default, _)| default == kernel_name);
         is_default.map(|(namespace, _, _)| shown(namespace)).collect()
@@ -254,7 +254,7 @@ fn shown(namespace: &Namespace) -> &str {
     if namespace.name.is_empty() { "this namespace" } else { &namespace.name }
 }
 
-/// Every parameter with its value, if this build knows the algorithm that is loaded.
+/// Every parameter with its value, if this build knows the loaded algorithm.
 fn params(spec: &str) -> Option<Vec<(&'static str, String)>> {
     let spec = Spec::parse(spec).ok()?;
     let params = spec.algorithm().params().zip(spec.values());

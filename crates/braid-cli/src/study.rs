@@ -1,4 +1,4 @@
-//! From arguments to a study, with everything checked.
+//! From arguments to a checked study.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::capture::{Captured, Captures};
 use crate::lab;
 use crate::own;
 
-/// Reads and checks everything that `args` name.
+/// Reads and checks everything named in `args`.
 pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<Plan, Failure> {
     check_backend(args)?;
     let in_kernel = matches!(args.backend, Backend::Lab | Backend::Host);
@@ -52,7 +52,7 @@ fn on_kernel(study: Study, kernel: Kernel, captures: Option<&Arc<Captures>>) -> 
     }
 }
 
-/// Whether the backend is there and can do what else is asked for.
+/// Whether the backend is available and supports the other options.
 fn check_backend(args: &RunArgs) -> Result<(), Failure> {
     let wrong = |message: &str, hint: &str| Err(Failure::bad_input(message, hint));
     match args.backend {
@@ -78,7 +78,7 @@ fn check_backend(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// This program cannot do it.
+/// This program was built without QUIC.
 pub(crate) fn without_quic() -> Failure {
     Failure::bad_input(
         "this braid was built without the backend quic, which needs Rust 1.88",
@@ -86,7 +86,7 @@ pub(crate) fn without_quic() -> Failure {
     )
 }
 
-/// What `--dry-run` prints.
+/// The output of `--dry-run`.
 pub(crate) fn intention(plan: &Plan) -> String {
     let mut text = String::new();
     for planned in plan.files() {

@@ -74,7 +74,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     }
 }
 
-/// The grid, with the algorithms of its own made known.
+/// The grid, with its user algorithms registered.
 fn read(args: &SweepArgs) -> Result<Grid, Failure> {
     let name = args.grid.display().to_string();
     let text = fs::read_to_string(&args.grid).map_err(|error| {
@@ -90,7 +90,7 @@ fn read(args: &SweepArgs) -> Result<Grid, Failure> {
     Ok(grid)
 }
 
-/// The page of `--report`, if it is wanted, from the folder of a complete sweep.
+/// Writes the requested page of `--report` from the folder of a complete sweep.
 fn write_report(args: &SweepArgs, grid: &Grid) -> Result<(), Failure> {
     let Some(path) = &args.report else { return Ok(()) };
     let plan = grid.study()?.check()?;
@@ -126,13 +126,13 @@ fn write_report(args: &SweepArgs, grid: &Grid) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Dask speaks Python: the package does the same, with the same library.
+/// Dask needs Python: the package does the same, with the same library.
 fn on_dask(args: &SweepArgs, address: &str) -> Result<(), Failure> {
     let python = env::var_os("BRAID_PYTHON").unwrap_or_else(|| "python3".into());
     let name = python.to_string_lossy().into_owned();
     let remedy = "install Braid's Python package with Dask (docs/python.md), or name the Python that has it in the variable \
                   BRAID_PYTHON";
-    // Else a missing package would be a traceback.
+    // Otherwise a missing package would be a traceback.
     let there = Command::new(&python).args(["-c", "import braid, distributed"]).output();
     if !there.as_ref().is_ok_and(|output| output.status.success()) {
         return Err(Failure::bad_input(
@@ -155,7 +155,7 @@ fn on_dask(args: &SweepArgs, address: &str) -> Result<(), Failure> {
         command.status().map_err(|error| Failure::bad_input(format!("--dask: {name}: {error}"), remedy))?;
     match status.code() {
         Some(0) => Ok(()),
-        // It has said what is wrong.
+        // It has printed the error.
         code => process::exit(code.unwrap_or(FAILED.into())),
     }
 }

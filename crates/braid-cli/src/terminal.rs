@@ -1,4 +1,4 @@
-//! Standard output: data only, written whole, and quiet when nobody reads on.
+//! Standard output: data only, written completely, and silent once the reader is gone.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,12 +6,12 @@ use braid_report::Style;
 
 use crate::Failure;
 
-/// Writes to standard output. Whoever closed the pipe has seen enough: that is no error.
+/// Writes to standard output. A closed pipe is not an error.
 pub(crate) fn print(data: &[u8]) -> Result<(), Failure> {
     still_read(data).map(drop)
 }
 
-/// As [`print`]; `false` if nobody reads any more.
+/// As [`print`]; `false` if the reader is gone.
 pub(crate) fn still_read(data: &[u8]) -> Result<bool, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(data).and_then(|()| stdout.flush()) {
@@ -21,7 +21,7 @@ pub(crate) fn still_read(data: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// How tables on standard output look.
+/// Style of tables on standard output.
 pub(crate) fn style() -> Style {
     if !io::stdout().is_terminal() {
         return Style::default();

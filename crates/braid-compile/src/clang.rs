@@ -1,11 +1,11 @@
-//! clang, which compiles for BPF. The build of `braid-kernel` takes this file, too, so that a user's file gets what those of the
-//! tree get.
+//! clang for BPF. The build of `braid-kernel` includes this file, so that a user's file is compiled as those of the
+//! tree.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the verifier and our C accept; tried in this order after `$BRAID_CLANG`.
+/// Versions that work with the verifier and our C; tried in this order after `$BRAID_CLANG`.
 const NAMES: [&str; 9] =
     ["clang-19", "clang-20", "clang-21", "clang-22", "clang-18", "clang-17", "clang-16", "clang-15", "clang"];
 const OLDEST: u32 = 15;
@@ -13,7 +13,7 @@ const OLDEST: u32 = 15;
 pub(crate) const REMEDY: &str = "install one with `apt-get install clang` (Debian 13, Ubuntu 24.04) or `apt-get install clang-19` \
                           (Debian 12), or name one in the variable BRAID_CLANG";
 
-/// v3: the newest instruction set that Linux 6.4, our floor, knows. -g: BTF.
+/// v3: the newest instruction set of Linux 6.4, our minimum. -g: BTF.
 pub(crate) const FLAGS: [&str; 13] = [
     "-target",
     "bpf",
@@ -30,7 +30,7 @@ pub(crate) const FLAGS: [&str; 13] = [
     "-c",
 ];
 
-/// The first that is there and new enough; else what is wrong, without the remedy.
+/// The first suitable one; else the problem, without the remedy.
 pub(crate) fn find() -> Result<PathBuf, String> {
     if let Some(clang) = env::var_os("BRAID_CLANG").map(PathBuf::from) {
         return match major_version(&clang) {

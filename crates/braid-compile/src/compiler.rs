@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use crate::{Error, clang};
 
-/// As the algorithms of the tree are compiled (`crates/braid-algorithms/build.rs`).
+/// The same options as for the algorithms of the tree (`crates/braid-algorithms/build.rs`).
 const CONTRACT: [&str; 8] = [
     "-std=gnu11",
     "-O2",
@@ -27,13 +27,13 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// The source after the preprocessor, which says with each piece what file and line it is from.
+    /// The preprocessed source, with the file and line of each part.
     pub(crate) fn expand(&self) -> Result<String, Error> {
         let output = self.run(&["-E".as_ref()])?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// A shared library of it alone, at `to`.
+    /// A shared library of this file alone, at `to`.
     pub(crate) fn build(&self, to: &Path) -> Result<PathBuf, Error> {
         let flags = ["-shared", "-fPIC", "-nostdlib", "-fvisibility=default", "-o"];
         let mut words: Vec<&Path> = flags.iter().map(Path::new).collect();
@@ -44,14 +44,14 @@ impl Compiler<'_> {
         Ok(to.to_owned())
     }
 
-    /// The object of it for BPF.
+    /// The BPF object of this file.
     pub(crate) fn build_for_kernel(&self, source_hash: u64, to: &Path) -> Result<Vec<u8>, Error> {
         let clang = clang::find()
             .map_err(|wrong| Error::new(format!("{}: {wrong}", self.source.display())).hint(clang::REMEDY))?;
         let mut command = Command::new(&clang);
         command.env("LC_ALL", "C").args(clang::FLAGS).arg(format!("-DBRAID_SOURCE_HASH={source_hash:#x}ull"));
         command.arg("-I").arg(self.headers).arg("-I").arg(self.headers.join("kernel"));
-        // What is loaded does not depend on where it was compiled, and has the lines of the source, for the verifier to name.
+        // The object must not depend on its path, and has the source lines for the verifier's messages.
         let folder = self.source.parent().filter(|folder| !folder.as_os_str().is_empty());
         command.current_dir(folder.unwrap_or(Path::new(".")));
         command
@@ -73,7 +73,7 @@ impl Compiler<'_> {
         let program = named.clone().unwrap_or_else(|| "cc".into());
         let run = |program: &OsStr| {
             let mut command = Command::new(program);
-            // Messages are for programs to look at, too.
+            // Messages are parsed by programs, too.
             command.env("LC_ALL", "C").args(CONTRACT).arg("-I").arg(self.headers);
             command.arg("-I").arg(self.headers.join("native")).args(words).arg(self.source).output()
         };
@@ -106,6 +106,6 @@ impl Compiler<'_> {
     }
 }
 
-/// What a native compiler takes and that for BPF does not.
+/// Differences between native compilers and clang for BPF.
 const IN_KERNEL: &str =
     "a kernel has no signed division, no 128 bits and a stack of 512 bytes; fixed.h has the arithmetic";

@@ -1,13 +1,13 @@
-//! Why a file is no algorithm.
+//! Errors of user algorithms.
 
 use std::fmt;
 
-/// What is wrong and where, and a remedy if there is one.
+/// The problem and its place, and a remedy if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong, `FILE:LINE: ...` where it has a place.
+    /// The problem, `FILE:LINE: ...` if it has a place.
     pub message: String,
-    /// How to put it right.
+    /// The remedy.
     pub hint: Option<String>,
 }
 

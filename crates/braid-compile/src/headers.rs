@@ -1,4 +1,4 @@
-//! The headers that an algorithm may include; they travel with the program.
+//! The headers that an algorithm may include; they are embedded in the program.
 
 use std::fs;
 use std::io;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::Error;
 
-/// All of them: path and text. Those of the hosts, native and kernel, are in folders of their own.
+/// All headers: path and text. Those of the hosts, native and kernel, are in separate folders.
 fn headers() -> &'static [(&'static str, &'static str)] {
     include!(concat!(env!("OUT_DIR"), "/headers.rs"))
 }
 
-/// Writes all of them into a folder.
+/// Writes all headers into a folder.
 pub(crate) fn write(folder: &Path) -> Result<(), Error> {
     let write = || -> io::Result<()> {
         for (name, text) in headers() {

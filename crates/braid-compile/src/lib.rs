@@ -1,8 +1,8 @@
-//! Algorithms from outside the tree: one C file against `algorithms/braid.h`, compiled with the user's C compiler, held
-//! against the contract, and loaded, so that [`braid_algorithms::Spec::parse`] knows it beside those that come with Braid.
+//! User algorithms: one C file using `algorithms/braid.h`, compiled with the user's C compiler, checked against the
+//! contract, and loaded, so that [`braid_algorithms::Spec::parse`] knows it beside the built-in ones.
 //!
-//! The code of such a file is the user's: it may crash or never return. What runs it (`braid-study`) gives each run a process
-//! of its own. [`object`] compiles the same file for a kernel, whose verifier proves that it neither crashes nor loops.
+//! Such code may crash or never return, so its runner (`braid-study`) uses separate processes. [`object`] compiles the
+//! same file for a kernel, whose verifier proves that it neither crashes nor loops.
 
 mod clang;
 mod compiler;
@@ -20,11 +20,11 @@ use braid_algorithms::Algorithm;
 pub use error::Error;
 pub use template::{File, template};
 
-/// Compiles, checks and loads an algorithm, for the rest of the program. One of the same name that was loaded before is no
-/// longer found, unless it is the same.
+/// Compiles, checks and loads an algorithm for the rest of the program. It replaces one of the same name, unless that
+/// is the same.
 ///
 /// # Errors
-/// If there is no compiler, the file does not compile, or it breaks the contract; the message says where.
+/// If there is no compiler, the file does not compile, or it breaks the contract; the message has the place.
 pub fn algorithm(path: &Path) -> Result<&'static Algorithm, Error> {
     let text = source::read(path)?;
     let declared = source::declaration(path, &text)?;
@@ -39,11 +39,11 @@ pub fn algorithm(path: &Path) -> Result<&'static Algorithm, Error> {
     load::load(&library, path, &tokens, &declared)
 }
 
-/// Compiles what [`algorithm`] has taken for a kernel, as the algorithms of the tree are. Needs clang. The same file gives the
-/// same bytes, wherever it is.
+/// Compiles a file that [`algorithm`] has accepted for a kernel, as the algorithms of the tree. Needs clang. The same
+/// file gives the same bytes, wherever it is.
 ///
 /// # Errors
-/// If there is no clang, or the file does not compile for BPF; the message says where.
+/// If there is no clang, or the file does not compile for BPF; the message has the place.
 pub fn object(path: &Path, algorithm: &Algorithm) -> Result<Vec<u8>, Error> {
     let folder = tempfile::tempdir().map_err(|error| Error::new(format!("no temporary folder: {error}")))?;
     headers::write(folder.path())?;

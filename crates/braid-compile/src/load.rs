@@ -1,4 +1,4 @@
-//! A compiled algorithm beside those that come with Braid.
+//! Loads a compiled algorithm beside the built-in ones.
 
 use std::ffi::c_void;
 use std::fs;
@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::Error;
 use crate::source::{Declaration, Token};
 
-/// Loads a library for the rest of the program. `tokens` are all that was compiled.
+/// Loads a library for the rest of the program. `tokens` are its whole source.
 pub(crate) fn load(
     library: &Path,
     source: &Path,
@@ -22,12 +22,12 @@ pub(crate) fn load(
     let Declaration { name, place } = declared;
     let failed =
         |error: libloading::Error| Error::new(format!("{}: cannot load it: {error}", source.display()));
-    // SAFETY: its checks have shown that it has no code but functions of an algorithm, none of which runs now.
+    // SAFETY: checks have shown that it has only the functions of an algorithm, none of which runs at load time.
     let library = unsafe { Library::new(library) }.map_err(failed)?;
     let symbol = format!("braid_algorithm_{name}");
-    // SAFETY: BRAID_ALGORITHM of the header that it was compiled with makes a symbol of that name, of that type.
+    // SAFETY: BRAID_ALGORITHM of our header defines a symbol of that name and type.
     let descriptor: Symbol<*const c_void> = unsafe { library.get(symbol.as_bytes()) }.map_err(failed)?;
-    // SAFETY: the address of the symbol itself is the descriptor; it stays, since the library is never closed.
+    // SAFETY: the address of the symbol itself is the descriptor; it stays valid, since the library is never closed.
     let descriptor = unsafe { descriptor.into_raw().as_raw_ptr() }.cast_const();
     mem::forget(library);
     let page = fs::read_to_string(source.with_extension("md"))
@@ -35,7 +35,7 @@ pub(crate) fn load(
     let code: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
     let hash = Sha256::digest(code.join(" "));
     let hash = u64::from_be_bytes(hash[..8].try_into().expect("8 bytes"));
-    // SAFETY: it is of the header's layout, and stays.
+    // SAFETY: it has the header's layout, and stays valid.
     unsafe { braid_algorithms::add(descriptor, page, hash) }
         .map_err(|error| Error::new(format!("{place}: {error}")))
 }

@@ -1,11 +1,11 @@
-//! What can be told from the source: the declaration at its end, and what the contract forbids.
+//! Checks of the source: the declaration at its end, and violations of the contract.
 
 use std::fs;
 use std::path::Path;
 
 use crate::Error;
 
-/// The macro that makes an algorithm known.
+/// The macro that declares an algorithm.
 const MACRO: &str = "BRAID_ALGORITHM";
 /// Its arguments.
 const ARGUMENTS: [&str; 9] = [
@@ -20,7 +20,7 @@ const ARGUMENTS: [&str; 9] = [
     "on_idle_restart",
 ];
 
-/// What a file says of itself in its declaration.
+/// Declaration of an algorithm in its file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Declaration {
     pub(crate) name: String,
@@ -28,11 +28,11 @@ pub(crate) struct Declaration {
     pub(crate) place: String,
 }
 
-/// A piece of the source: a name, a number or a sign.
+/// A token of the source: a name, a number or a sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) text: String,
-    /// `FILE:LINE`; none of what is in Braid's own headers or the system's.
+    /// `FILE:LINE`; `None` for Braid's own headers and the system's.
     pub(crate) place: Option<String>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
     })
 }
 
-/// The declaration, if it is whole and takes care of what it must.
+/// The declaration, if it is complete and valid.
 pub(crate) fn declaration(path: &Path, text: &str) -> Result<Declaration, Error> {
     let tokens = scan(&without_comments(text), |line| Some(format!("{}:{line}", path.display())));
     let Some(at) = tokens.iter().position(|token| token.text == MACRO) else {
@@ -94,7 +94,7 @@ pub(crate) fn declaration(path: &Path, text: &str) -> Result<Declaration, Error>
     Ok(Declaration { name, place })
 }
 
-/// What the preprocessor has made of a file, piece by piece; `headers` are Braid's own.
+/// The tokens of a preprocessed file; `headers` are Braid's own.
 pub(crate) fn tokens(expanded: &str, headers: &Path) -> Vec<Token> {
     let headers = headers.display().to_string();
     let mut tokens = Vec::new();
@@ -116,7 +116,7 @@ pub(crate) fn tokens(expanded: &str, headers: &Path) -> Vec<Token> {
     tokens
 }
 
-/// Refuses what the contract forbids and the source shows.
+/// Refuses violations of the contract that are visible in the source.
 pub(crate) fn check(tokens: &[Token]) -> Result<(), Error> {
     for (at, token) in tokens.iter().enumerate() {
         let Some(place) = &token.place else { continue };
@@ -160,7 +160,7 @@ fn is_float(text: &str) -> bool {
     text.contains('.') || (hex && text.contains(['p', 'P'])) || (!hex && text.contains(['e', 'E']))
 }
 
-/// The names, numbers and signs of a text without comments; `place` of the number of a line, from 1.
+/// The names, numbers and signs of a text without comments; `place` maps a line number from 1.
 fn scan(text: &str, place: impl Fn(usize) -> Option<String>) -> Vec<Token> {
     let mut tokens = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -197,7 +197,7 @@ fn scan(text: &str, place: impl Fn(usize) -> Option<String>) -> Vec<Token> {
     tokens
 }
 
-/// Length of a text in quotes.
+/// Length of a quoted text.
 fn literal(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -211,7 +211,7 @@ fn literal(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// With blanks in place of comments, lines as they were.
+/// Replaces comments by blanks, keeping lines.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

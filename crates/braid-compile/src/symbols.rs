@@ -1,4 +1,4 @@
-//! What can be told from the compiled file: memory that stays, and functions that are not there.
+//! Checks of the compiled file: static memory, and missing functions.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 use crate::Error;
 use crate::source::{Declaration, Token};
 
-/// What a compiler may call by itself.
+/// Functions that a compiler may call by itself.
 const OF_THE_COMPILER: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
 
-/// Refuses globals and calls of what is not in the file.
+/// Refuses globals and calls of functions outside of the file.
 pub(crate) fn check(library: &Path, tokens: &[Token], declared: &Declaration) -> Result<(), Error> {
     let unreadable = |error: String| Error::new(format!("cannot read the compiled file: {error}"));
     let bytes = fs::read(library).map_err(|error| unreadable(error.to_string()))?;
@@ -20,7 +20,7 @@ pub(crate) fn check(library: &Path, tokens: &[Token], declared: &Declaration) ->
         let Ok(name) = symbol.name() else { continue };
         // `static` within a function: NAME.NUMBER.
         let name = name.split('.').next().unwrap_or_default();
-        // Names of the compiler and the linker (_DYNAMIC, __dso_handle, completed.0) are not in the source.
+        // Names of compiler and linker (_DYNAMIC, __dso_handle, completed.0) are not in the source.
         let Some(place) = place(tokens, name) else { continue };
         if symbol.is_undefined() && !OF_THE_COMPILER.contains(&name) {
             let message = format!(
@@ -48,7 +48,7 @@ pub(crate) fn check(library: &Path, tokens: &[Token], declared: &Declaration) ->
     Ok(())
 }
 
-/// Where a name first stands in the user's source.
+/// First occurrence of a name in the user's source.
 fn place<'a>(tokens: &'a [Token], name: &str) -> Option<&'a str> {
     let token = tokens.iter().find(|token| token.text == name && token.place.is_some())?;
     token.place.as_deref()

@@ -1,4 +1,4 @@
-//! What a new algorithm begins with.
+//! Files of a new algorithm.
 
 use crate::Error;
 
@@ -11,10 +11,10 @@ pub struct File {
     pub text: String,
 }
 
-/// An algorithm of this name that works, its page, a scenario and a test.
+/// A working algorithm of this name, its page, a scenario and a test.
 ///
 /// # Errors
-/// If none can have this name.
+/// If the name is invalid.
 pub fn template(name: &str) -> Result<Vec<File>, Error> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if name.is_empty()

@@ -1,4 +1,4 @@
-//! A user's file is compiled and runs, or is refused with a message that says where it breaks the contract.
+//! A user's file is compiled and runs, or is refused with the place of the violation.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ fn the_template_compiles_and_is_known_by_its_name() {
     let first = algorithm(&path).unwrap();
     assert!(first.is_added());
     assert_eq!(Spec::parse("fresh:gain=1.5").unwrap().values(), [1536]);
-    // The same again is the same; another text is another algorithm, and the one that is found.
+    // The same file again is the same algorithm; another text is another one, which is then found.
     assert!(std::ptr::eq(algorithm(&path).unwrap(), first));
     write(&folder, "fresh.c", &good("fresh").replace("1024, 64, 8192", "2048, 64, 8192"));
     let second = algorithm(&path).unwrap();
@@ -34,7 +34,7 @@ fn the_template_compiles_and_is_known_by_its_name() {
     assert_eq!(Spec::parse("fresh").unwrap().values(), [2048]);
 }
 
-/// Replaces a part of the good file, and gives the message, with `FILE` for the file.
+/// Replaces a part of the good file, and returns the message, with `FILE` for the file.
 fn refused(from: &str, to: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let text = good("bad");

@@ -1,4 +1,5 @@
-//! Writes a page with the drawings of all scenarios that come with Braid: `cargo run -p braid-draw --example topologies > page.html`.
+//! Writes a page with the drawings of all built-in scenarios: `cargo run -p braid-draw --example topologies >
+//! page.html`.
 
 use std::io::{self, Write};
 

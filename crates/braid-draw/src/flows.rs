@@ -1,24 +1,24 @@
-//! Who sends: connections that are alike as one.
+//! Flows of a drawing: equal connections are joined.
 
 use braid_scenario::model::{Connection, Kind, Scenario};
 use braid_scenario::{topology, words};
 
-/// One connection, or several that are alike and follow each other.
+/// One connection, or several equal consecutive ones.
 pub(crate) struct Flow {
     /// `mp0`, or `tcp0 to tcp4`.
     pub(crate) name: String,
-    /// Congestion control and whatever else is out of the ordinary.
+    /// Congestion control and unusual settings.
     pub(crate) about: String,
     pub(crate) lanes: Vec<Lane>,
 }
 
-/// A line of the drawing: a subflow, or one of each of several connections.
+/// A line of the drawing: a subflow, or one subflow of each of several connections.
 pub(crate) struct Lane {
-    /// Its place among all subflows, which pages colour by; of several the first.
+    /// Its index among all subflows, for colours; for several the first.
     pub(crate) number: usize,
     /// Name and base round-trip time.
     pub(crate) label: String,
-    /// The links that are drawn, from sender to receiver.
+    /// The drawn links, from sender to receiver.
     pub(crate) route: Vec<usize>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn flows(scenario: &Scenario) -> Vec<Flow> {
     flows
 }
 
-/// To a tenth of a millisecond: what serialisation adds is not worth more digits.
+/// To a tenth of a millisecond: serialisation needs no more digits.
 fn round(ns: u64) -> u64 {
     (ns + 50_000) / 100_000 * 100_000
 }

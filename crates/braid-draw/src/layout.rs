@@ -1,4 +1,4 @@
-//! Where everything stands: links in columns, lines through them without crossing a bar that is not theirs.
+//! Layout: links in columns; lines pass only the bars of their route.
 
 use std::fmt::Write as _;
 
@@ -6,25 +6,25 @@ use braid_scenario::model::Scenario;
 
 use crate::flows::Flow;
 
-/// Of a bar, and between columns.
+/// Width of a bar, and space between columns.
 pub(crate) const WIDE: usize = 196;
 pub(crate) const GAP: usize = 44;
-/// Of the column of senders and of that of receivers.
+/// Width of the columns of senders and receivers.
 const LEFT: usize = 148;
 pub(crate) const RIGHT: usize = 132;
-/// Between two lines in a bar, the room of a bar beside its lines, of the name above and of the words below it.
+/// Space between two lines in a bar, of a bar beside its lines, of the name above it and of the text below it.
 pub(crate) const LANE: usize = 9;
 pub(crate) const BAR: usize = 9;
 pub(crate) const NAME: usize = 18;
 const WORDS: usize = 34;
 const APART: usize = 10;
-/// Of one line of a host.
+/// Height of a host's line.
 const HOST: usize = 17;
 
-/// Nodes as column and place in it, in the order in which a line passes them.
+/// Nodes as column and index in it, in the order of a line.
 type Stops = Vec<(usize, usize)>;
 
-/// A bar, or the room that lines keep beside the bars of a column.
+/// A bar, or space for lines beside the bars of a column.
 struct Node {
     link: Option<usize>,
     lanes: Vec<usize>,
@@ -46,7 +46,7 @@ impl Node {
     }
 }
 
-/// A bar and its place.
+/// A bar and its position.
 pub(crate) struct Place {
     pub(crate) x: usize,
     pub(crate) y: usize,
@@ -55,9 +55,9 @@ pub(crate) struct Place {
 
 pub(crate) struct Layout {
     columns: Vec<Vec<Node>>,
-    /// Flow and place in it of each line.
+    /// Flow of each line, and index in it.
     owners: Vec<(usize, usize)>,
-    /// Of each line.
+    /// Nodes of each line.
     stops: Vec<Stops>,
     hosts: Vec<usize>,
     pub(crate) width: usize,
@@ -107,17 +107,17 @@ impl Layout {
         self.owners[lane]
     }
 
-    /// The line on which the name of each flow stands.
+    /// The line with the name of each flow.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = usize> {
         self.hosts.iter().copied()
     }
 
-    /// Where each line ends.
+    /// End of each line.
     pub(crate) fn ends(&self) -> impl Iterator<Item = usize> {
         (0..self.owners.len()).map(|lane| self.beside_host(lane, HOST))
     }
 
-    /// The lines of a flow stand around the middle of its host.
+    /// The lines of a flow are centred on its host.
     fn beside_host(&self, lane: usize, apart: usize) -> usize {
         let (flow, place) = self.owners[lane];
         let count = self.owners.iter().filter(|(own, _)| *own == flow).count();
@@ -152,8 +152,7 @@ fn x_of(column: usize) -> usize {
     LEFT + GAP + column * (WIDE + GAP)
 }
 
-/// The column of each link that is drawn: behind all that come before it on a route. Where routes run in a ring, what
-/// would close it does not count.
+/// The column of each drawn link: after all previous ones on its routes. Edges that would close a ring are ignored.
 fn columns_of(scenario: &Scenario, routes: &[&[usize]]) -> Vec<Option<usize>> {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); scenario.links.len()];
     for (from, to) in routes.iter().flat_map(|route| route.windows(2)).map(|pair| (pair[0], pair[1])) {
@@ -175,12 +174,12 @@ fn columns_of(scenario: &Scenario, routes: &[&[usize]]) -> Vec<Option<usize>> {
     columns
 }
 
-/// Whether `to` stands before `from` already.
+/// Whether `to` is before `from` already.
 fn leads(before: &[Vec<usize>], from: usize, to: usize) -> bool {
     before[from].iter().any(|&earlier| earlier == to || leads(before, earlier, to))
 }
 
-/// Bars, and room for the lines that pass a column without one.
+/// Bars, and space for lines that pass a column without a bar.
 fn nodes(column_of: &[Option<usize>], routes: &[&[usize]]) -> (Vec<Vec<Node>>, Vec<Stops>) {
     let count = column_of.iter().flatten().max().map_or(0, |last| last + 1);
     let mut columns: Vec<Vec<Node>> = (0..count).map(|_| Vec::new()).collect();
@@ -214,7 +213,7 @@ fn nodes(column_of: &[Option<usize>], routes: &[&[usize]]) -> (Vec<Vec<Node>>, V
     (columns, stops)
 }
 
-/// Each node at the height of the lines that pass it, on average.
+/// Orders nodes by the mean height of their lines.
 fn order(columns: &mut [Vec<Node>], stops: &mut [Stops]) {
     for (index, column) in columns.iter_mut().enumerate() {
         let mean = |node: &Node| node.lanes.iter().sum::<usize>() as f64 / node.lanes.len().max(1) as f64;

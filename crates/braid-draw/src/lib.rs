@@ -1,8 +1,8 @@
-//! Topologies drawn as SVG: what is connected to what, how fast, and who shares which link.
+//! Topologies as SVG: links, rates, and shared links.
 //!
-//! [`topology`] is the only drawing of a network in Braid: the reports embed it, and the playground gets it from the same
-//! code as WebAssembly. Senders stand on the left, receivers on the right, links are bars in columns between them. Each
-//! subflow is a line through the bars of its route, with its name at its end: colours only help.
+//! [`topology`] is the only drawing of a network in Braid: the reports embed it, and the playground gets it from the
+//! same code as WebAssembly. Senders are on the left, receivers on the right, links are bars in columns between them.
+//! Each subflow is a line through the bars of its route, with its name at its end, so that colours are not essential.
 //!
 //! ```
 //! let source = braid_scenario::Source::find("d-olia/1")?;
@@ -23,12 +23,12 @@ use maud::{Markup, PreEscaped, html};
 use flows::{Flow, flows};
 use layout::{BAR, LANE, Layout, NAME, WIDE};
 
-/// How many colours lines have; after that they begin again. A page sets `--line-0` to `--line-5` as it likes.
+/// Colours of lines; further lines repeat them. A page may set `--line-0` to `--line-5`.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#b0569a", "#8a6d00", "#59636e"];
-/// Patterns of dashes go with the colours, so that lines differ in print, too.
+/// Dash patterns in addition to colours, for print.
 const DASHES: [&str; 4] = ["none", "9 3", "3 3", "9 3 3 3"];
 
-/// Rules that a drawing brings along: it looks the same alone and in any page.
+/// Style rules of a drawing, so that it looks the same alone and in any page.
 const STYLE: &str = "\
 .topology{font:12px system-ui,sans-serif;color:inherit;display:block;height:auto}\
 .topology text{fill:currentColor}\
@@ -38,10 +38,11 @@ const STYLE: &str = "\
 .topology .shared{stroke-opacity:1;stroke-width:2;fill-opacity:.13}\
 .topology .way{fill:none;stroke-width:2.2;stroke-linejoin:round}";
 
-/// The drawing as an `<svg>` element that a page can embed, with its description in words as its label.
+/// The drawing as an embeddable `<svg>` element, with its description as a label.
 ///
-/// Connections that are alike (same kind, congestion control, routes and times) are one line that says how many they are. Private access
-/// links are not drawn; the round-trip time at the end of a line has their delay. All is as at the start of the run.
+/// Equal connections (same kind, congestion control, routes and times) are one line with their number. Private access
+/// links are not drawn; the round-trip time at the end of a line includes their delay. The state is that at the start
+/// of the run.
 pub fn topology(scenario: &Scenario) -> String {
     let flows = flows(scenario);
     let layout = Layout::new(scenario, &flows);
@@ -116,7 +117,7 @@ fn sharing(scenario: &Scenario, link: usize) -> Vec<&str> {
     crosses.map(|connection| connection.name.as_str()).collect()
 }
 
-/// The drawing in words, for those who do not see it.
+/// The drawing in words, as an alternative text.
 pub fn description(scenario: &Scenario) -> String {
     let mut text = String::from("Network.");
     for flow in flows(scenario) {

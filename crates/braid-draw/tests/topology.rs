@@ -1,4 +1,4 @@
-//! What is in a drawing. How it looks is checked in a browser (`crates/braid-cli/tests/browser.py`).
+//! Content of a drawing. Its appearance is checked in a browser (`crates/braid-cli/tests/browser.py`).
 
 use braid_scenario::{Source, embedded, load};
 
@@ -75,7 +75,7 @@ fn a_line_that_skips_a_column_passes_beside_the_bars_there() {
            [connection.tcp1]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"a\", \"c\"]\n";
     let drawing = braid_draw::topology(&scenario(&text).cells[0]);
     let [_, around] = ways(&drawing)[..] else { panic!("{drawing}") };
-    // It ends three bars: two of its own and the room beside b, at a height outside of b.
+    // It is at the edges of three bars: two of its own, and the space beside b, at a height outside of b.
     let heights: Vec<f64> = around
         .split(['C', 'H'])
         .filter_map(|part| part.split_once(' ').map(|_| part.rsplit(' ').next().unwrap().parse().unwrap()))

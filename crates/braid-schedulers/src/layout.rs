@@ -1,8 +1,8 @@
-//! The memory of the contract, as `schedulers/scheduler.h` lays it out.
+//! The contract's memory, as laid out by `schedulers/scheduler.h`.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Most paths of a connection.
+/// Maximum of paths per connection.
 pub const MAX_PATHS: usize = 8;
 /// `ssthresh` before the first loss.
 pub const NO_SSTHRESH: u32 = 0x7fff_ffff;
@@ -11,55 +11,55 @@ pub const NO_SSTHRESH: u32 = 0x7fff_ffff;
 pub mod path_flags {
     /// Established at both levels, and has not failed.
     pub const USABLE: u32 = 1;
-    /// For use only when no other is usable.
+    /// Used only if no other is usable.
     pub const BACKUP: u32 = 2;
-    /// Another packet can be sent now.
+    /// It can send another packet now.
     pub const ROOM: u32 = 4;
-    /// Its send buffer takes more.
+    /// Its send buffer has room.
     pub const MEMORY: u32 = 8;
-    /// Repairs what a retransmission timeout has shown.
+    /// Recovering from a retransmission timeout.
     pub const LOSS: u32 = 16;
-    /// Neither reduces its window nor repairs anything.
+    /// Neither reducing its window nor recovering.
     pub const OPEN: u32 = 32;
-    /// Timed out again and again.
+    /// Repeatedly timed out.
     pub const STALE: u32 = 64;
-    /// Established at both levels, whether it has failed or not.
+    /// Established at both levels, failed or not.
     pub const ESTABLISHED: u32 = 128;
 }
 
 /// [`Paths::flags`]
 pub mod flags {
-    /// The segment in question is new, and the receive window takes it.
+    /// The segment is new, and fits the receive window.
     pub const NEW_DATA: u32 = 1;
-    /// It was sent before, on a path that has failed or gone.
+    /// The segment was sent before, on a path that has failed or gone.
     pub const REINJECTION: u32 = 2;
-    /// Blocked: new data do not fit the receive window.
+    /// Blocked: new data does not fit the receive window.
     pub const WINDOW_BLOCKED: u32 = 4;
     /// Blocked: the application waits for room in the send buffer.
     pub const MEMORY_BLOCKED: u32 = 8;
-    /// Blocked: of which there is some.
+    /// Blocked: the send buffer has some room.
     pub const MEMORY_LEFT: u32 = 16;
 }
 
 /// [`Choice::flags`]
 pub mod choice_flags {
-    /// Not the segment in question but the oldest that the path is behind with.
+    /// Instead of the segment, send the oldest segment that the path has not sent.
     pub const COPY: u32 = 1;
-    /// The paths may be given more than they can send now.
+    /// The paths may get more than they can send now.
     pub const QUEUE: u32 = 2;
-    /// The segment counts as carried by none.
+    /// Mark the segment as sent by no path.
     pub const FORGET: u32 = 4;
-    /// Take back what is queued and not sent, and ask again.
+    /// Take back queued segments, and call again.
     pub const RECALL: u32 = 8;
     /// Blocked: send the oldest unacknowledged segment on path self.
     pub const RESEND_HEAD: u32 = 16;
-    /// Blocked: it is not to be asked again before something in particular has happened.
+    /// Blocked: the decision is valid until a certain event.
     pub const ONCE_PER_RTT: u32 = 64;
-    /// Blocked: nothing is ever done about it.
+    /// Blocked: no remedy at any time.
     pub const NO_REMEDY: u32 = 32;
 }
 
-/// `struct braid_path`: a subflow as its scheduler sees it.
+/// `struct braid_path`: a subflow's state for schedulers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[allow(missing_docs, reason = "the header explains them")]
@@ -98,7 +98,7 @@ pub struct Paths {
     pub path: [Path; MAX_PATHS],
 }
 
-/// `struct braid_choice`: what is to be done.
+/// `struct braid_choice`: a decision.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[allow(missing_docs, reason = "the header explains them")]
@@ -113,7 +113,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The only path, if there is one and not several.
+    /// The single path, if there is exactly one.
     pub fn path(&self) -> Option<usize> {
         self.paths.is_power_of_two().then(|| self.paths.trailing_zeros() as usize)
     }

@@ -1,7 +1,7 @@
-//! Safe Rust face of the packet schedulers in `schedulers/`, compiled natively.
+//! Safe Rust interface of the packet schedulers in `schedulers/`, compiled natively.
 //!
-//! A [`Scheduler`] is what a C file defines; a [`Spec`] is a scheduler with its parameters set, as a person writes it
-//! (`ecf:beta=0.5`); a [`Chooser`] is a spec at work on one connection.
+//! A [`Scheduler`] is a C file; a [`Spec`] is a scheduler with parameters, in text form (`ecf:beta=0.5`); a [`Chooser`]
+//! runs a spec on one connection.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
@@ -53,7 +53,7 @@ macro_rules! scheduler {
                 unsafe extern "C" {
                     static $symbol: RawScheduler;
                 }
-                // SAFETY: the C file of that name defines it, never to be changed.
+                // SAFETY: the C file of that name defines it as a constant.
                 unsafe { &$symbol }
             },
             page: $page,
@@ -76,25 +76,25 @@ pub fn find(name: &str) -> Option<&'static Scheduler> {
 /// # Safety
 /// `text` must point to a constant C string.
 unsafe fn constant(text: *const c_char) -> &'static str {
-    // SAFETY: the caller's promise.
+    // SAFETY: as promised by the caller.
     unsafe { CStr::from_ptr(text) }.to_str().expect("the C files are ASCII")
 }
 
 impl Scheduler {
-    /// Gives paths more than they can send at once.
+    /// Assigns paths more than they can send at once.
     pub const QUEUES: u32 = 1;
     /// Sends segments on several paths.
     pub const COPIES: u32 = 2;
-    /// Its choice is among ready paths, and depends on srtt, flags and carriers only: it stands while these do. It need not be
-    /// asked about new data where no backup is ready, which go to the ready path with the smallest srtt, nor about a full window where nobody but the path
-    /// that has room has carried the oldest segment.
+    /// Stateless: depends only on srtt, flags and paths that have sent the segment. The host may cache the result, and
+    /// need not call it for new data without a ready backup (they go to the ready path with the smallest srtt), nor for
+    /// a full window if only the path with room has sent the oldest segment.
     pub const BY_SRTT: u32 = 4;
-    /// Works on the data level of unmodified Linux.
+    /// Works on unmodified Linux's data level.
     pub const MAINLINE: u32 = 8;
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        // SAFETY: BRAID_SCHEDULER fills it with a string literal.
+        // SAFETY: BRAID_SCHEDULER sets it to a string literal.
         unsafe { constant(self.raw.name) }
     }
 
@@ -103,13 +103,13 @@ impl Scheduler {
         self.page
     }
 
-    /// What it is, in one line: the page's heading without the name.
+    /// One-line description: the page's heading without the name.
     pub fn title(&self) -> &'static str {
         let heading = self.page.lines().next().unwrap_or_default();
         heading.split_once(": ").map_or("", |(_, title)| title)
     }
 
-    /// What the table at the top of its page says of a key, such as `year`.
+    /// A fact from the table at the top of its page, such as `year`.
     pub fn fact(&self, key: &str) -> &'static str {
         let rows = self.page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
         rows.filter_map(|row| row.split_once(" | ")).find(|row| row.0 == key).map_or("", |row| row.1)
@@ -120,12 +120,12 @@ impl Scheduler {
         self.raw.flags
     }
 
-    /// Hash of its source, headers included: builds with the same one choose the same.
+    /// Hash of its source including headers: equal hashes decide the same.
     pub fn source_hash(&self) -> u64 {
         self.source_hash
     }
 
-    /// Bytes of its state, one per connection.
+    /// Bytes of state per connection.
     pub fn private_bytes(&self) -> usize {
         self.raw.private_bytes as usize
     }
@@ -136,7 +136,7 @@ impl Scheduler {
             // SAFETY: BRAID_SCHEDULER counts the constant rows it points to.
             unsafe { std::slice::from_raw_parts(self.raw.params, self.raw.n_params as usize) };
         rows.iter().map(|row| {
-            // SAFETY: the rows hold string literals.
+            // SAFETY: the rows contain string literals.
             let (name, unit, help) = unsafe { (constant(row.name), constant(row.unit), constant(row.help)) };
             Param { name, initial: row.initial, low: row.low, high: row.high, scale: row.scale, unit, help }
         })
@@ -164,7 +164,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Reads `NAME[:key=value]...`.
+    /// Parses `NAME[:key=value]...`.
     ///
     /// # Errors
     /// If the name, a key or a value is wrong; the sentence names the remedy.
@@ -188,7 +188,7 @@ impl Spec {
         &self.values
     }
 
-    /// The spec in normal form: specs that mean the same have the same text.
+    /// The spec in normal form: equivalent specs have the same text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -214,21 +214,21 @@ impl fmt::Debug for Spec {
     }
 }
 
-/// Something that schedulers are told.
+/// An event of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Event {
-    /// Which path is to carry the segment in question?
+    /// Choose a path for the segment.
     Choose = 0,
-    /// Path self is a new one.
+    /// Path self has joined.
     Join = 1,
     /// The srtt of path self has been updated.
     Rtt = 2,
-    /// Path self has room, and new data cannot be sent.
+    /// Path self has room, but new data cannot be sent.
     Blocked = 3,
 }
 
-/// A scheduler at work on one connection: its parameters and its private memory.
+/// A scheduler on one connection: parameters and private memory.
 pub struct Chooser {
     on_event: &'static [Option<Transition>; 4],
     params: Box<[u32]>,
@@ -254,23 +254,23 @@ impl Chooser {
         self.flags
     }
 
-    /// The private memory, to compare it with another build's.
+    /// The private memory, for comparison with another build's.
     pub fn private(&self) -> &[u64] {
         &self.private
     }
 
-    /// Whether the scheduler does anything on an event.
+    /// Whether the scheduler handles an event.
     #[inline]
     pub fn wants(&self, event: Event) -> bool {
         self.on_event[event as usize].is_some()
     }
 
-    /// What the scheduler answers to an event.
+    /// Delivers an event; returns the decision.
     #[inline]
     pub fn deliver(&mut self, event: Event, view: &Paths) -> Choice {
         let mut choice = Choice::default();
         let Some(transition) = self.on_event[event as usize] else { return choice };
-        // SAFETY: the pointers are to memory of the sizes that the C file was compiled for; it keeps none of them.
+        // SAFETY: the pointers refer to memory of the sizes that the C file was compiled for; it keeps none of them.
         unsafe {
             transition(view, self.private.as_mut_ptr().cast(), self.params.as_ptr().cast(), &raw mut choice);
         }

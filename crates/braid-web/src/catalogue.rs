@@ -1,4 +1,4 @@
-//! What there is to choose from.
+//! Algorithms and scenarios to choose from.
 
 use braid_algorithms::Algorithm;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn algorithm(algorithm: &Algorithm) -> Value {
     })
 }
 
-/// What its page says of its formula, as Markdown.
+/// The formula section of its page, as Markdown.
 fn formula(page: &str) -> &str {
     let after = page.split_once("**Formula.**").map_or("", |(_, after)| after);
     after.split_once("\n**").map_or(after, |(formula, _)| formula).trim_matches('\n')

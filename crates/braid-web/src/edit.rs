@@ -1,4 +1,4 @@
-//! A scenario's text with some values changed.
+//! Edits values in a scenario's text.
 
 use braid_scenario::Source;
 use indexmap::IndexMap;
@@ -7,7 +7,7 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 /// `toml` with the assignments of `set`, such as `link.b1.rate=20mbit`; comments and order stay.
 ///
 /// # Errors
-/// If the text is not TOML, or an assignment has no `=` or goes through something that is no table.
+/// If the text is not TOML, or an assignment has no `=` or a path through a scalar.
 pub fn edit(toml: &str, set: &[String]) -> Result<String, String> {
     let mut document: DocumentMut = toml.parse().map_err(|error| format!("{error}"))?;
     for assignment in set {
@@ -28,8 +28,8 @@ pub fn edit(toml: &str, set: &[String]) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// The scenario of the first combination of parameters alone, with its values in place of the variables, so that any of them can be
-/// set by itself; the same text if there are no parameters, or if it is wrong.
+/// The scenario of the first combination of parameters, with values in place of variables, so that each can be changed
+/// separately; the same text if there are no parameters, or if it is invalid.
 pub(crate) fn flat(source: &Source) -> String {
     let cells = braid_scenario::load(source, &[]).map(|file| file.cells).unwrap_or_default();
     match (cells.first(), source.text.parse::<DocumentMut>()) {
@@ -42,7 +42,7 @@ pub(crate) fn flat(source: &Source) -> String {
     }
 }
 
-/// Puts values in place of variables such as `$rate`.
+/// Replaces variables such as `$rate` by values.
 fn put(item: &mut Item, values: &IndexMap<String, String>) {
     if let Item::Value(value) = item {
         put_value(value, values);
@@ -66,12 +66,12 @@ fn put_value(value: &mut Value, values: &IndexMap<String, String>) {
     }
 }
 
-/// A number, a truth value or a list as such, all else as text.
+/// A number, a boolean or a list as such, all else as text.
 fn parsed(text: &str) -> Value {
     text.parse().unwrap_or_else(|_| text.into())
 }
 
-/// Whether the delay of that link is given as its round-trip time.
+/// Whether the link's delay is given as a round-trip time.
 pub(crate) fn has_rtt(toml: &str, link: &str) -> bool {
     let document: Result<DocumentMut, _> = toml.parse();
     document

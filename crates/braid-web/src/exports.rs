@@ -1,4 +1,4 @@
-//! The functions that a page calls. There is one thread in a WebAssembly module, and each worker has its own module.
+//! The functions that a page calls. A WebAssembly module has one thread, and each worker its own module.
 
 use std::cell::RefCell;
 
@@ -20,7 +20,7 @@ fn with<T>(f: impl FnOnce(&mut State) -> T) -> T {
     STATE.with_borrow_mut(f)
 }
 
-/// Room for a request of that many bytes.
+/// Allocates a request of that many bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn braid_room(bytes: usize) -> *mut u8 {
     with(|state| {
@@ -30,7 +30,7 @@ pub extern "C" fn braid_room(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request that was put there; the length of the answer.
+/// Answers the stored request; returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn braid_call() -> usize {
     with(|state| {
@@ -40,13 +40,13 @@ pub extern "C" fn braid_call() -> usize {
     })
 }
 
-/// Where the answer is.
+/// Address of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn braid_answer() -> *const u8 {
     with(|state| state.answer.as_ptr())
 }
 
-/// [`crate::Live::advance`]; how many numbers there are then.
+/// [`crate::Live::advance`]; returns the number of values.
 #[unsafe(no_mangle)]
 pub extern "C" fn braid_advance(slot: usize, until_s: f64, every_s: f64) -> usize {
     with(|state| {
@@ -58,7 +58,7 @@ pub extern "C" fn braid_advance(slot: usize, until_s: f64, every_s: f64) -> usiz
     })
 }
 
-/// [`crate::Live::ack`]; how many numbers there are then, 0 at the end of the run.
+/// [`crate::Live::ack`]; returns the number of values, 0 at the end of the run.
 #[unsafe(no_mangle)]
 pub extern "C" fn braid_ack(slot: usize) -> usize {
     with(|state| {
@@ -70,7 +70,7 @@ pub extern "C" fn braid_ack(slot: usize) -> usize {
     })
 }
 
-/// Where these numbers are.
+/// Address of these values.
 #[unsafe(no_mangle)]
 pub extern "C" fn braid_rows() -> *const f64 {
     with(|state| state.rows.as_ptr())

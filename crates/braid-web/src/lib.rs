@@ -1,8 +1,8 @@
 //! The simulator and all algorithms for a web page: requests and answers as JSON, samples as an array of numbers.
 //!
-//! A page loads the WebAssembly of this crate, which imports nothing, and talks to it by the functions of `exports`:
-//! `braid_call` takes a [`Request`] and leaves an answer, `braid_advance` and `braid_ack` move a run on and leave rows of numbers.
-//! The same functions on a desk computer give the same numbers to the last bit (`tests/same_numbers.mjs`).
+//! A page loads the WebAssembly of this crate, which has no imports, and calls the functions of `exports`: `braid_call`
+//! takes a [`Request`] and leaves an answer; `braid_advance` and `braid_ack` advance a run and leave rows of numbers. A
+//! native build gives the same numbers to the last bit (`tests/same_numbers.mjs`).
 
 mod catalogue;
 mod edit;

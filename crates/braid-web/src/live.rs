@@ -1,4 +1,4 @@
-//! A run that a page shows while it goes on.
+//! A live run of a page.
 
 use braid_algorithms::Spec;
 use braid_results::Setup;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::edit::has_rtt;
 
-/// None once it is finished.
+/// `None` once it is finished.
 struct Running<'a>(Option<Simulation<'a>>);
 
 self_cell!(
@@ -28,22 +28,22 @@ pub struct Live {
     seed: u64,
     text: String,
     now_ns: u64,
-    /// `[connection][subflow]`: where its numbers are among those of all subflows.
+    /// `[connection][subflow]`: index among all subflows.
     offsets: Vec<usize>,
     n_subflows: usize,
     n_links: usize,
 }
 
-/// Numbers of one subflow in a row.
+/// Values per subflow in a row.
 const PER_SUBFLOW: usize = 7;
-/// Numbers of one link in a row.
+/// Values per link in a row.
 const PER_LINK: usize = 2;
 
 impl Live {
-    /// A run before its first event. Of a scenario with parameters it is the first combination.
+    /// A run before its first event; for a scenario with parameters, of the first combination.
     ///
     /// # Errors
-    /// What is wrong with the scenario, an assignment of `set` or the algorithm, as text for people.
+    /// The error in the scenario, an assignment of `set` or the algorithm, as text.
     pub fn open(source: &Source, set: &[String], cc: &str, seed: u64) -> Result<Self, String> {
         let mut file = braid_scenario::load(source, set).map_err(|error| error.to_string())?;
         let scenario = file.cells.swap_remove(0);
@@ -62,7 +62,7 @@ impl Live {
         Ok(Self { cell, cc, seed, text: source.text.clone(), now_ns: 0, offsets, n_subflows, n_links })
     }
 
-    /// What is connected to what, and how fast: for a drawing.
+    /// Topology and rates, for a drawing.
     pub fn describe(&self) -> Value {
         let scenario = self.cell.borrow_owner();
         let paths = topology::paths(scenario);
@@ -108,14 +108,14 @@ impl Live {
         })
     }
 
-    /// Numbers in a row: the time in seconds; for each subflow cwnd and ssthresh in packets, smoothed RTT in ms, packets
-    /// in flight, received IP bytes, packets sent again and RTT samples; for each connection delivered bytes; for each link packets in
-    /// the queue and packets dropped there. What is not there is not a number.
+    /// Values in a row: the time in seconds; for each subflow cwnd and ssthresh in packets, smoothed RTT in ms, packets
+    /// in flight, received IP bytes, retransmissions and RTT samples; for each connection delivered bytes; for each
+    /// link packets in the queue and packets dropped there. Missing values are NaN.
     pub fn columns(&self) -> usize {
         1 + PER_SUBFLOW * self.n_subflows + self.offsets.len() + PER_LINK * self.n_links
     }
 
-    /// Goes on until `until_s`, and adds a row for each multiple of `every_s` on the way.
+    /// Advances until `until_s`, and adds a row for each multiple of `every_s`.
     pub fn advance(&mut self, until_s: f64, every_s: f64, rows: &mut Vec<f64>) {
         let every = ((every_s * 1e9) as u64).max(1_000_000);
         let until = (until_s * 1e9) as u64;
@@ -137,7 +137,7 @@ impl Live {
         }
     }
 
-    /// Goes on to the next ACK that brings a subflow an RTT sample, and adds a row; false at the end of the run.
+    /// Advances to the next ACK with an RTT sample, and adds a row; false at the end of the run.
     pub fn ack(&mut self, rows: &mut Vec<f64>) -> bool {
         let more = self.cell.with_dependent_mut(|_, running| {
             let Some(simulation) = &mut running.0 else { return None };
@@ -146,7 +146,7 @@ impl Live {
             };
             let before = samples(simulation);
             while simulation.step() {
-                // One more sample than before, or the first of a subflow that is new.
+                // One more sample than before, or the first of a new subflow.
                 let after = samples(simulation);
                 if after.iter().any(|now| now.1 > 0 && !before.contains(now)) {
                     return Some(simulation.now_ns());
@@ -193,7 +193,7 @@ impl Live {
         });
     }
 
-    /// The rest of the run, and its results as `braid run --format json` has them; none if it was finished before.
+    /// Runs to the end; returns the results as `braid run --format json`; `None` if it was finished before.
     pub fn finish(&mut self) -> Option<String> {
         let (cc, seed) = (&self.cc, self.seed);
         self.cell.with_dependent_mut(|scenario, running| {

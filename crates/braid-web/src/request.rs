@@ -1,4 +1,4 @@
-//! What a page asks for.
+//! Requests of a page.
 
 use braid_scenario::Source;
 use serde::Deserialize;
@@ -12,52 +12,52 @@ use crate::live::Live;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase")]
 pub enum Request {
-    /// What there is to choose from.
+    /// List algorithms and scenarios.
     Catalogue,
-    /// A new run in place of that of this slot; the answer describes it.
+    /// Start a run in this slot; the answer describes it.
     Open {
-        /// Which of the runs at the same time.
+        /// Slot of the run.
         slot: usize,
-        /// What messages call the scenario.
+        /// Name of the scenario in messages.
         name: String,
         /// The scenario.
         toml: String,
         /// Assignments such as `link.b1.rate=20mbit`.
         #[serde(default)]
         set: Vec<String>,
-        /// Of a scenario with parameters: take the first combination, and let `set` change what depends on them.
+        /// For a scenario with parameters: use the first combination, and let `set` change values that depend on them.
         #[serde(default)]
         flat: bool,
-        /// The congestion control of connections that name none.
+        /// The congestion control of connections without their own.
         cc: String,
         /// The seed.
         seed: u64,
     },
-    /// The scenario's text with the assignments made, and without parameters.
+    /// Return the scenario's text with the assignments, without parameters.
     Edit {
         /// The scenario.
         toml: String,
         /// As in `open`.
         set: Vec<String>,
     },
-    /// The rest of a run and its results.
+    /// Run to the end, and return the results.
     Finish {
         /// Which run.
         slot: usize,
     },
 }
 
-/// Runs at the same time, by slot.
+/// Parallel runs, by slot.
 #[derive(Default)]
 pub struct Desk {
     live: Vec<Option<Live>>,
 }
 
-/// No page has more runs at the same time.
+/// Maximum of parallel runs.
 const MOST_SLOTS: usize = 16;
 
 impl Desk {
-    /// The answer to a request that is JSON: `{"ok": ...}` or `{"error": "..."}`.
+    /// The JSON answer to a request: `{"ok": ...}` or `{"error": "..."}`.
     pub fn answer(&mut self, request: &str) -> String {
         let answer = match serde_json::from_str(request) {
             Ok(request) => self.ask(request),
@@ -96,7 +96,7 @@ impl Desk {
                 self.live[slot] = Some(live);
                 Ok(described)
             }
-            // As text: a reader that knows only its own numbers would change them.
+            // As text: parsing it would change the numbers.
             Request::Finish { slot } => self
                 .live(slot)
                 .and_then(Live::finish)

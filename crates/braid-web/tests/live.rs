@@ -1,4 +1,4 @@
-//! A run in pieces, as a page sees it.
+//! A run in steps, as a page sees it.
 
 use braid_scenario::Source;
 use braid_web::{Desk, Live};
@@ -54,7 +54,7 @@ fn a_step_is_one_ack() {
         let before = samples(&rows[rows.len() - columns..]);
         assert!(live.ack(&mut rows));
         let more = samples(&rows[rows.len() - columns..]) - before;
-        // Two that arrive in the same nanosecond are one step.
+        // Two ACKs in the same nanosecond are one step.
         assert!((1.0..=2.0).contains(&more), "{more} samples");
     }
 }

@@ -1,5 +1,4 @@
-//! What the kernel's sockets do, how fast of late, and what about it is not as it should be: for `top`, `status` and
-//! `metrics`.
+//! State and recent rates of the kernel's sockets, with warnings: for `top`, `status` and `metrics`.
 
 mod warnings;
 
@@ -15,12 +14,12 @@ use serde_json::{Value, json};
 
 pub(crate) use warnings::{Kind, Warning, told, warnings};
 
-/// Loss is that of this time.
+/// Interval of the recent loss.
 pub(crate) const RECENT: Duration = Duration::from_secs(10);
-/// How many looks are kept.
+/// Maximum of stored samples.
 const KEPT: usize = 120;
 
-/// What a subflow did from one look to the next.
+/// Changes of a subflow between two samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Step {
     /// Acknowledged payload, bits per second.
@@ -42,32 +41,32 @@ pub(crate) struct Subflow {
     pub(crate) remote: SocketAddr,
     /// The network interface that has the local address.
     pub(crate) interface: Option<String>,
-    /// It is to be used only when no other can be.
+    /// It is a backup.
     pub(crate) is_backup: bool,
     pub(crate) flow: Flow,
     /// Acknowledged payload, bits per second.
     pub(crate) rate_bps: f64,
     /// Received payload, bits per second.
     pub(crate) received_bps: f64,
-    /// Share of the payload bytes that were sent again in the last [`RECENT`], 0 to 1.
+    /// Share of the payload bytes retransmitted in the last [`RECENT`], 0 to 1.
     pub(crate) recent_loss: f64,
     pub(crate) limit: Limit,
-    /// Whether its algorithm looks at its siblings; none where that is not known.
+    /// Whether its algorithm couples it with siblings; `None` if unknown.
     pub(crate) couples: Option<bool>,
-    /// What its detector of shared bottlenecks says, if it has one and this process may ask.
+    /// Label of its shared-bottleneck detector, if it has one and this process may read it.
     pub(crate) verdict: Option<Verdict>,
-    /// The bottleneck that the operator states for it (`braid hint`).
+    /// The operator's bottleneck for it (`braid hint`).
     pub(crate) hint: Option<u32>,
 }
 
-/// What a subflow waits for, of what it could send.
+/// The limit of a subflow's sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Limit {
     /// Neither sends nor receives.
     Idle,
     /// Nothing to send: it receives.
     Receives,
-    /// The application gives no more, or MPTCP gives it to other subflows.
+    /// The application has no more data, or MPTCP assigns it to other subflows.
     Application,
     /// The receiver's window.
     Receiver,
@@ -75,7 +74,7 @@ pub(crate) enum Limit {
     SendBuffer,
     /// The congestion window.
     Window,
-    /// It repairs losses.
+    /// Loss recovery.
     Loss,
     /// This machine's own queue, or pacing.
     Queue,
@@ -110,14 +109,14 @@ impl Limit {
 /// A connection with its subflows; plain TCP has one and no token.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
-    /// As people call it; empty for the one of this process.
+    /// Name of the namespace; empty for this process's.
     pub(crate) namespace: String,
     pub(crate) token: Option<u32>,
     pub(crate) subflows: Vec<Subflow>,
 }
 
 impl Subflow {
-    /// Share of the payload bytes that were sent again since the subflow began, 0 to 1.
+    /// Share of the payload bytes retransmitted since the subflow began, 0 to 1.
     pub(crate) fn loss(&self) -> f64 {
         share(self.flow.bytes_retransmitted, self.flow.bytes_sent)
     }
@@ -134,8 +133,7 @@ impl Subflow {
         }
     }
 
-    /// A number that the connection's subflows with the same bottleneck have in common, or `own`; `-` where nothing is
-    /// said.
+    /// A number common to the connection's subflows with the same bottleneck, or `own`; `-` without a label.
     pub(crate) fn group(&self) -> String {
         match self.verdict {
             None => "-".into(),
@@ -144,17 +142,17 @@ impl Subflow {
         }
     }
 
-    /// Nothing before the first loss.
+    /// `None` before the first loss.
     pub(crate) fn ssthresh(&self) -> Option<u32> {
         Some(self.flow.ssthresh).filter(|&ssthresh| ssthresh < SSTHRESH_INFINITE)
     }
 
-    /// The way it takes, as short as can be: the interface, else the address.
+    /// Its path in short: the interface, else the address.
     pub(crate) fn path(&self) -> String {
         self.interface.clone().unwrap_or_else(|| self.local.ip().to_string())
     }
 
-    /// How long packets wait in queues.
+    /// Queueing delay.
     pub(crate) fn queue_us(&self) -> u32 {
         self.flow.srtt_us.saturating_sub(self.flow.min_rtt_us)
     }
@@ -194,12 +192,12 @@ fn share(part: u64, all: u64) -> f64 {
 }
 
 impl Connection {
-    /// Whether one of its subflows runs an algorithm of ours.
+    /// Whether one of its subflows runs one of our algorithms.
     pub(crate) fn is_ours(&self) -> bool {
         self.subflows.iter().any(|subflow| subflow.algorithm.starts_with(PREFIX))
     }
 
-    /// As people tell it from others.
+    /// A name for display.
     pub(crate) fn name(&self) -> String {
         self.token.map_or_else(|| "tcp".into(), |token| format!("{token:08x}"))
     }
@@ -215,13 +213,13 @@ impl Connection {
             })
     }
 
-    /// To order equals by.
+    /// Tie-breaker for sorting.
     pub(crate) fn identity(&self) -> (&str, Option<u32>, SocketAddr, SocketAddr) {
         (&self.namespace, self.token, self.subflows[0].local, self.subflows[0].remote)
     }
 }
 
-/// What was seen of a socket before.
+/// Earlier samples of a socket.
 #[derive(Default)]
 struct Past {
     looks: VecDeque<(Instant, Flow)>,
@@ -233,9 +231,9 @@ pub(crate) struct Sampler {
     began: Instant,
     /// By the socket's cookie.
     past: HashMap<u64, Past>,
-    /// Opened when the first socket on one of Braid's algorithms is seen; none where that is not possible.
+    /// Opened at the first socket with one of Braid's algorithms; `None` if that is impossible.
     verdicts: OnceCell<Option<Verdicts>>,
-    /// How many network namespaces could not be looked into at the last look.
+    /// Number of network namespaces that could not be inspected in the last sample.
     pub(crate) unseen: usize,
 }
 
@@ -244,7 +242,7 @@ impl Sampler {
         Self { began: Instant::now(), past: HashMap::new(), verdicts: OnceCell::new(), unseen: 0 }
     }
 
-    /// All connections in sight, and the time since the first look.
+    /// All visible connections, and the time since the first sample.
     pub(crate) fn take(&mut self) -> (Duration, Vec<Connection>) {
         let now = Instant::now();
         let mut past = HashMap::new();
@@ -252,12 +250,12 @@ impl Sampler {
         self.unseen = 0;
         let hints = braid_kernel::hints().unwrap_or_default();
         for namespace in Namespace::all() {
-            // One that has just gone, or that this process may not enter.
+            // A namespace that has just disappeared, or that this process may not enter.
             let Ok(mut sockets) = braid_kernel::sockets(&namespace) else {
                 self.unseen += 1;
                 continue;
             };
-            // Subflows of a connection follow each other.
+            // Subflows of a connection are adjacent.
             sockets.sort_by_key(|socket| (socket.token, socket.ids, socket.local, socket.remote));
             let first = connections.len();
             let interfaces = braid_kernel::interfaces(&namespace).unwrap_or_default();
@@ -299,12 +297,12 @@ impl Sampler {
         (now - self.began, connections)
     }
 
-    /// What a socket did from look to look, the oldest first.
+    /// Steps of a socket, the oldest first.
     pub(crate) fn history(&self, cookie: u64) -> impl ExactSizeIterator<Item = &Step> {
         self.past.get(&cookie).map(|past| past.steps.iter()).unwrap_or_default()
     }
 
-    /// What sockets on our algorithms publish; nothing where this process may not ask.
+    /// Published words of sockets on our algorithms; empty if this process may not read them.
     pub(crate) fn said(&self, namespace: &Namespace, sockets: &[Socket]) -> Vec<Said> {
         if !sockets.iter().any(|socket| socket.algorithm.starts_with(PREFIX)) {
             return Vec::new();
@@ -313,7 +311,7 @@ impl Sampler {
         verdicts.and_then(|verdicts| verdicts.of(namespace).ok()).unwrap_or_default()
     }
 
-    /// Whether it was tried in vain to ask what sockets publish.
+    /// Whether reading published words has failed.
     pub(crate) fn may_not_ask(&self) -> bool {
         matches!(self.verdicts.get(), Some(None))
     }
@@ -334,7 +332,7 @@ fn subflow(
         let bytes = count(&flow).saturating_sub(count(before));
         Some(bytes as f64 * 8.0 / (now - *then).as_secs_f64().max(1e-6))
     };
-    // At the first look the kernel's own estimate.
+    // In the first sample the kernel's own estimate.
     let rate_bps = per_second(|flow| flow.bytes_acked).unwrap_or(flow.delivery_rate as f64 * 8.0);
     let received_bps = per_second(|flow| flow.bytes_received).unwrap_or_default();
     let old = past.looks.partition_point(|(then, _)| now - *then > RECENT);
@@ -344,7 +342,7 @@ fn subflow(
         flow.bytes_sent.saturating_sub(recent.bytes_sent),
     );
     let mut verdict = said.and_then(|said| said.verdict);
-    // `sbd=all` says of plain TCP, too, that all share a bottleneck: but nobody is there to share with.
+    // `sbd=all` labels plain TCP as shared, too, but it has no siblings.
     if let (Some(verdict), None) = (&mut verdict, socket.token) {
         verdict.group = 0;
     }
@@ -367,19 +365,19 @@ fn subflow(
     }
 }
 
-/// Sockets of IPv6 may have addresses of IPv4.
+/// IPv6 sockets may have IPv4 addresses.
 fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// What is loaded may have any name; what it is the socket says, if it may be asked.
+/// A loaded algorithm may have any name; the socket's published words identify it, if they are readable.
 fn couples(kernel_name: &str, said: Option<&Said>) -> Option<bool> {
     let Some(name) = kernel_name.strip_prefix(PREFIX) else { return Some(false) };
     let algorithm = said.map(|said| said.algorithm).or_else(|| braid_algorithms::find(name))?;
     Some(algorithm.flags() & Algorithm::UNCOUPLED == 0)
 }
 
-/// From what the socket did since the look before, or without one since it began.
+/// From the changes since the previous sample, or else since the socket began.
 fn limit(flow: &Flow, before: Option<(Duration, &Flow)>) -> Limit {
     let first = Flow::default();
     let (elapsed_us, before) = match before {
@@ -415,7 +413,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A socket that was busy for a whole second with its window full, changed by `change`.
+    /// A socket that was busy for a whole second with a full window, changed by `change`.
     fn limit_of(change: impl FnOnce(&mut Flow)) -> Limit {
         let before = Flow { busy_us: 5_000_000, bytes_sent: 1000, ..Flow::default() };
         let mut flow = Flow {
@@ -438,7 +436,7 @@ mod tests {
         assert_eq!(limit_of(|flow| flow.rwnd_limited_us = 300_000), Limit::Window);
         assert_eq!(limit_of(|flow| flow.busy_us = 5_400_000), Limit::Application);
         assert_eq!(limit_of(|flow| flow.ca_state = ca_state::RECOVERY as u8), Limit::Loss);
-        // A window of 18 with 4 in flight: what is written waits in this machine.
+        // A window of 18 with 4 in flight: written data waits in this machine.
         assert_eq!(limit_of(|flow| (flow.cwnd, flow.in_flight) = (18, 4)), Limit::Queue);
         let nothing_waits = |flow: &mut Flow| (flow.in_flight, flow.bytes_not_sent) = (4, 0);
         assert_eq!(limit_of(nothing_waits), Limit::Application);

@@ -1,4 +1,4 @@
-//! What about connections is not as it should be, each with what to do about it.
+//! Warnings about connections, with remedies.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use super::{Connection, Subflow};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// Several subflows, none of which looks at the others.
+    /// Several subflows, none of which is coupled.
     Uncoupled,
-    /// Subflows of one connection on different congestion controls.
+    /// Subflows of one connection with different congestion controls.
     Mixed,
-    /// Nearly all of a path's RTT is a queue.
+    /// Nearly all of a path's RTT is queueing.
     OnlyQueue,
-    /// A subflow that carries nothing while others do.
+    /// A subflow without data while others have some.
     CarriesNothing,
-    /// What a detector says of shared bottlenecks is not what the addresses say.
+    /// A detector's label contradicts the addresses.
     Disagreement,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct Warning {
     pub(crate) kind: Kind,
     pub(crate) namespace: String,
     pub(crate) token: Option<u32>,
-    /// What is wrong.
+    /// The problem.
     pub(crate) what: String,
-    /// What to do about it.
+    /// The remedy.
     pub(crate) remedy: String,
 }
 
@@ -64,7 +64,7 @@ impl std::fmt::Display for Warning {
     }
 }
 
-/// For people: the first of each kind, and how many more there are.
+/// As text: the first of each kind, and the number of further ones.
 pub(crate) fn told(warnings: &[Warning]) -> Vec<String> {
     const SHOWN: usize = 3;
     let mut told = Vec::new();
@@ -79,7 +79,7 @@ pub(crate) fn told(warnings: &[Warning]) -> Vec<String> {
     told
 }
 
-/// Of all connections.
+/// Warnings of all connections.
 pub(crate) fn warnings(connections: &[Connection]) -> Vec<Warning> {
     connections.iter().flat_map(of).collect()
 }
@@ -111,7 +111,7 @@ fn of(connection: &Connection) -> Vec<Warning> {
 
 type Found = Option<(String, String)>;
 
-/// A connection as warnings name it.
+/// A connection's name in warnings.
 fn named(connection: &Connection) -> String {
     let place = if connection.namespace.is_empty() { "this namespace" } else { &connection.namespace };
     if let Some(token) = connection.token {
@@ -150,7 +150,7 @@ fn mixed(connection: &Connection) -> Found {
     ))
 }
 
-/// Whether this end has data to send: then its congestion control matters.
+/// Whether this end sends data: then its congestion control matters.
 fn sends(connection: &Connection) -> bool {
     let sum = |bytes: fn(&Subflow) -> u64| connection.subflows.iter().map(bytes).sum::<u64>();
     let (sent, received) =
@@ -178,7 +178,7 @@ fn uncoupled(connection: &Connection) -> Found {
     ))
 }
 
-/// RTT over base RTT from which a path is little but a queue, and the least such queue.
+/// RTT over base RTT above which a path is mostly queue, and the minimum of that queue.
 const ONLY_QUEUE: (u32, u32) = (4, 100_000);
 
 fn only_queue(connection: &Connection, subflow: &Subflow) -> Found {
@@ -208,7 +208,7 @@ fn only_queue(connection: &Connection, subflow: &Subflow) -> Found {
     ))
 }
 
-/// Silent for this long while another is not silent for that long.
+/// Silent for the first time while another was not silent for the second.
 const SILENT_MS: (u32, u32) = (10_000, 1_000);
 
 fn carries_nothing(connection: &Connection, subflow: &Subflow) -> Found {
@@ -238,7 +238,7 @@ fn carries_nothing(connection: &Connection, subflow: &Subflow) -> Found {
 fn disagreement(connection: &Connection) -> Found {
     let mut groups: BTreeMap<u16, Vec<&Subflow>> = BTreeMap::new();
     for subflow in &connection.subflows {
-        // Of a subflow that sends nothing a detector knows nothing.
+        // A detector has no data about a subflow that sends nothing.
         let Some(verdict) = subflow.verdict.filter(|_| subflow.flow.last_sent_ms < 2000) else { continue };
         groups.entry(verdict.group).or_default().push(subflow);
     }
@@ -295,7 +295,7 @@ mod tests {
     use super::super::{Limit, Subflow};
     use super::*;
 
-    /// A subflow that has just sent, with nothing wrong about it.
+    /// A subflow that has just sent, without problems.
     fn subflow(number: usize) -> Subflow {
         Subflow {
             cookie: number as u64,

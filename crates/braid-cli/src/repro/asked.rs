@@ -1,4 +1,4 @@
-//! Which papers, experiments and claims are asked for.
+//! The requested papers, experiments and claims.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use crate::Failure;
 use crate::failure::BAD_INPUT;
 
-/// The papers asked for, each with the experiments asked for; all that come with Braid if none is named.
+/// The requested papers, each with the requested experiments; by default all built-in ones.
 pub(super) fn papers(asked: &[String], claims_asked: &[String]) -> Result<Vec<Paper>, Failure> {
     let bad = |error: claims::Error| Failure::new(BAD_INPUT, error.to_string());
     let all: Vec<String> = claims::embedded().map(str::to_owned).collect();
@@ -71,12 +71,12 @@ pub(super) fn papers(asked: &[String], claims_asked: &[String]) -> Result<Vec<Pa
     }
 }
 
-/// What was meant by a misspelt name, if that can be guessed.
+/// The most similar name to a misspelling, if similar enough.
 pub(super) fn instead(wrong: &str, known: &[String]) -> Option<String> {
     nearest(wrong, known.iter().map(String::as_str)).map(|name| format!("did you mean {name}?"))
 }
 
-/// The part of a paper that these experiments decide.
+/// The part of a paper that depends on these experiments only.
 fn reduced(mut paper: Paper, wanted: &[String]) -> Paper {
     if paper.experiment.keys().all(|id| wanted.contains(id)) {
         return paper;
@@ -89,7 +89,7 @@ fn reduced(mut paper: Paper, wanted: &[String]) -> Paper {
     paper
 }
 
-/// The part of a paper that decides these claims, and nothing else.
+/// The part of a paper that these claims need.
 fn for_claims(mut paper: Paper, wanted: &[String]) -> Paper {
     paper.claim.retain(|claim| wanted.contains(&claim.id));
     let needed = |id: &String| paper.claim.iter().any(|claim| claim.experiments.contains(id));
@@ -112,7 +112,7 @@ fn for_claims(mut paper: Paper, wanted: &[String]) -> Paper {
     paper
 }
 
-/// The parameters of which claims about an experiment name one value only, and these.
+/// Parameters for which the claims about an experiment name one value only, with that value.
 fn cells(claims: &[&Claim], experiment: &str) -> Coordinates {
     const OTHER_AXES: [&str; 5] = ["experiment", "algorithm", "flow", "link", "period"];
     let sides = || claims.iter().flat_map(|claim| [Some(&claim.a), claim.b.as_ref()]).flatten();
@@ -126,7 +126,7 @@ fn cells(claims: &[&Claim], experiment: &str) -> Coordinates {
     first.filter(is_one).map(|(axis, value)| (axis.clone(), value.clone())).collect()
 }
 
-/// The algorithms that a claim compares; none if a side has all of them.
+/// The algorithms compared by a claim; `None` if a side has all of them.
 fn algorithms(claim: &Claim) -> Option<Vec<&String>> {
     const AXIS: &str = "algorithm";
     let over = claim.over.get(AXIS);

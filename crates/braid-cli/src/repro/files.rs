@@ -1,4 +1,4 @@
-//! Results as files: read, put together and written.
+//! Result files: read, joined and written.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::args::{ReproArgs, ReproFormat};
 use crate::command::VERSION;
 
-/// What the results are called in the folder of `--out`.
+/// Name of the results in the folder of `--out`.
 pub(super) const RESULTS: &str = "repro.json";
 
 /// Writes the files of the data set, over earlier ones.
@@ -26,8 +26,8 @@ pub(super) fn dataset(folder: &Path, documents: &[Document]) -> Result<(), Failu
     Ok(())
 }
 
-/// Documents as one: they must be about the same seeds and changes, and about different experiments. Searches say their
-/// seeds themselves, so that they may have any where nothing else is shown.
+/// Joins documents: they must have the same seeds and changes, and different experiments. Searches contain their seeds,
+/// so they may differ if nothing else is shown.
 pub(super) fn together(args: &ReproArgs, all: &[Document]) -> Result<Document, Failure> {
     let mut first = all[0].clone();
     let own_seeds =
@@ -55,13 +55,13 @@ pub(super) fn read(path: &Path) -> Result<Document, Failure> {
         .map_err(|error| Failure::bad_input(format!("{}: not a reproduction: {error}", path.display()), hint))
 }
 
-/// Checks the folder before any time is spent on running.
+/// Checks the folder before running.
 fn prepare(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
     tempfile::tempfile_in(folder).map_err(|error| Failure::writing(folder, &error)).map(drop)
 }
 
-/// Writes the results, unless other ones are there.
+/// Writes the results, unless different ones exist.
 pub(super) fn write(folder: &Path, document: &Document) -> Result<(), Failure> {
     prepare(folder)?;
     let path = folder.join(RESULTS);

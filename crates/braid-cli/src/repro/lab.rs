@@ -14,21 +14,21 @@ use crate::args::ReproArgs;
 use crate::command::VERSION;
 use crate::{signal, terminal};
 
-/// Processor time per second of a run, from what docs/lab.md measured: between 0.3 and 0.7 s.
+/// Processor time per second of a run: docs/lab.md has 0.3 to 0.7 s.
 const COST: f64 = 0.5;
 
-/// What is run of one experiment.
+/// Runs of one experiment.
 struct Part {
     paper: usize,
     id: String,
     seeds: Seeds,
     work: Work,
-    /// Of all its runs, simulated.
+    /// Sum of its runs' simulated time.
     seconds: f64,
     reason: Option<String>,
 }
 
-/// Runs what the plans say, experiment by experiment; nothing with `--dry-run`.
+/// Executes the plans, experiment by experiment; nothing with `--dry-run`.
 pub(super) fn document(
     args: &ReproArgs,
     papers: &[Paper],
@@ -45,7 +45,7 @@ pub(super) fn document(
             }
         }
     }
-    // What the lab cannot do is said now, not after hours of runs.
+    // Reports missing features of the lab now, not after hours of runs.
     let plans = parts
         .iter()
         .map(|part| part.work.plan(part.seeds, |study| on_kernel(study.schedulers(&args.scheduler))));
@@ -68,7 +68,7 @@ pub(super) fn document(
         if !args.quiet {
             eprintln!("{key}/{}", part.id);
         }
-        // What finished runs are known by depends on the kernel, so that has to be there first.
+        // Keys of finished runs depend on the kernel, so it must be prepared first.
         plan.prepare(&cancel, |what: &str| {
             if !args.quiet {
                 eprintln!("{what}");

@@ -14,8 +14,8 @@ use crate::command::{self, VERSION};
 use crate::failure::BAD_INPUT;
 use crate::report;
 
-/// Writes the page of these documents: for each paper the simulator's with the most seeds, the kernel's, and what searches and
-/// other assumptions gave.
+/// Writes the page of these documents: for each paper the simulator's with the most seeds, the kernel's, searches and
+/// other assumptions.
 pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Result<(), Failure> {
     let mut keys: Vec<&str> = Vec::new();
     let papers = documents.iter().flat_map(|document| &document.papers);
@@ -38,7 +38,7 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
         let of = |backend: &str| {
             let own = all().filter(|(document, _)| document.backend == backend && plain(document));
             let own = own.map(|(document, paper)| (document.seeds, paper));
-            // The first of those with the most seeds.
+            // The first with the most seeds.
             own.fold(None, |best: Option<([u64; 2], &Reproduction)>, one| match best {
                 Some(best) if best.0[1] - best.0[0] >= one.0[1] - one.0[0] => Some(best),
                 _ => Some(one),
@@ -46,7 +46,7 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
         };
         let (sim, kernel) = (of("sim"), of("lab").map(|(_, result)| result));
         let stood_in = || all().filter(|(document, _)| document.backend == "sim" && !plain(document));
-        // What was run on a kernel only, or only with other algorithms, is shown as such, beside nothing.
+        // A paper that ran only on a kernel or only with other algorithms is shown alone.
         let alone = || stood_in().map(|(document, paper)| (document.seeds, paper)).next();
         let Some((seeds, result)) = sim.or_else(|| of("lab")).or_else(alone) else { continue };
         let paper = known.get(key);
@@ -82,7 +82,7 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
     report::save(path, &page)
 }
 
-/// The topology of the first cell that belongs to an experiment; none if its scenario is not here any more.
+/// The topology of an experiment's first cell; `None` if its scenario no longer exists.
 fn drawing(paper: Option<&Paper>, experiment: &ExperimentResult) -> Option<String> {
     let file = load(&Source::find(&experiment.scenario).ok()?, &experiment.set).ok()?;
     let only = paper.and_then(|paper| paper.experiment.get(&experiment.id)).map(|own| &own.only);
@@ -93,7 +93,7 @@ fn drawing(paper: Option<&Paper>, experiment: &ExperimentResult) -> Option<Strin
     Some(braid_draw::topology(cell))
 }
 
-/// The command that gives the same page.
+/// The command that makes the same page.
 fn command_of(args: &ReproArgs) -> String {
     let mut words = vec!["braid".to_owned(), "repro".to_owned()];
     words.extend(args.what.iter().cloned());
@@ -120,7 +120,7 @@ fn command_of(args: &ReproArgs) -> String {
     command::line(words)
 }
 
-/// Whether the page can be written, before any time is spent on running.
+/// Whether the page can be written, checked before running.
 pub(super) fn prepare(path: &Path) -> Result<(), Failure> {
     report::free(path)?;
     files::part(path).map(drop).map_err(|error| report::failure(path, &error))

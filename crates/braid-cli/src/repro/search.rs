@@ -1,4 +1,4 @@
-//! `braid repro --search`: the settings that the papers' files make possible, tried and scored.
+//! `braid repro --search`: tries and scores the settings of the papers' files.
 
 use std::fmt::Write as _;
 
@@ -10,19 +10,19 @@ use super::work::{Change, Measured, Study, Work, stand_ins};
 use crate::Failure;
 use crate::args::ReproArgs;
 
-/// Which pairs are tried where not all are: drawn before anything was run, and the same each time.
+/// Seed for the sample of pairs, fixed before any run.
 const SEED: u64 = 1;
 
 /// A paper's settings, as assumed first.
 pub(super) struct Space {
     paper: usize,
     possible: usize,
-    /// The variations that each is made of, by their place in the paper's file.
+    /// Variations of each setting, by their index in the paper's file.
     settings: Vec<Vec<usize>>,
 }
 
 impl Space {
-    /// All single variations, and of the pairs that go together as many as the budget allows.
+    /// All single variations, and compatible pairs up to the budget.
     pub(super) fn new(index: usize, paper: &Paper, budget: usize) -> Self {
         let all = &paper.variation;
         let mut pairs: Vec<Vec<usize>> = (0..all.len())
@@ -41,7 +41,7 @@ impl Space {
     }
 }
 
-/// Whether two variations can hold at the same time: they change different things, in at least one experiment both.
+/// Whether two variations are compatible: they change different things, in at least one common experiment.
 fn go_together(a: &Variation, b: &Variation) -> bool {
     let key = |set: &String| set.split_once('=').map_or(set.clone(), |(key, _)| key.trim().to_owned());
     let keys: Vec<String> = a.set.iter().map(key).collect();
@@ -53,7 +53,7 @@ fn go_together(a: &Variation, b: &Variation) -> bool {
     meet && !same_set && !same_cc
 }
 
-/// Everything that has to be run for these spaces; the studies are in the order of papers and settings.
+/// All work for these spaces; the studies are in the order of papers and settings.
 pub(super) fn work(
     args: &ReproArgs,
     papers: &[Paper],
@@ -76,7 +76,7 @@ pub(super) fn work(
     Ok(work)
 }
 
-/// The searches of all spaces, from what [`Work::measure`] gave.
+/// The searches of all spaces, from the result of [`Work::measure`].
 pub(super) fn searches(
     args: &ReproArgs,
     papers: &[Paper],
@@ -117,7 +117,7 @@ pub(super) fn searches(
     searches
 }
 
-/// What `--dry-run` prints.
+/// The output of `--dry-run`.
 pub(super) fn intention(papers: &[Paper], spaces: &[Space], work: &Work, runs: u64) -> String {
     let mut text = String::new();
     for space in spaces {
@@ -129,7 +129,7 @@ pub(super) fn intention(papers: &[Paper], spaces: &[Space], work: &Work, runs: u
     text
 }
 
-/// Experiments that share runs, directly or by others.
+/// Experiments that share runs, directly or indirectly.
 fn groups(study: &Study) -> Vec<Vec<String>> {
     let mut groups: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
     for experiment in &study.experiments {

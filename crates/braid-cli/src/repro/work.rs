@@ -1,4 +1,4 @@
-//! What has to be run for the papers, each thing once, and what came of it.
+//! The runs for the papers, each once, and their results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,12 +24,12 @@ use crate::failure::{BAD_INPUT, FAILED};
 use crate::progress::Progress;
 use crate::signal;
 
-/// What differs from what the papers' files say.
+/// Differences from the papers' files.
 #[derive(Clone, Default)]
 pub(super) struct Change {
     pub(super) set: Vec<String>,
     pub(super) cc: IndexMap<String, String>,
-    /// Experiments that all this is for; all of them if none is named.
+    /// Affected experiments; all of them if none is named.
     pub(super) only: Vec<String>,
 }
 
@@ -45,22 +45,22 @@ pub(super) struct Unit {
 /// A paper with one choice of assumptions.
 pub(super) struct Study {
     pub(super) paper: usize,
-    /// Key and description of the variation; none for what was asked for itself.
+    /// Key and description of the variation; `None` for the requested setting itself.
     pub(super) variation: Option<usize>,
     pub(super) experiments: Vec<ExperimentResult>,
-    /// With the unit that each is measured in.
+    /// With the unit of its runs.
     pub(super) cells: Vec<(Cell, usize, Vec<Figure>)>,
 }
 
-/// What was measured of everything that had to be run.
+/// Measurements of all units.
 pub(super) struct Measured {
-    /// The figures of every run, by unit and seed; not a number where there is none.
+    /// The figures of every run, by unit and seed; NaN if missing.
     pub(super) values: Vec<Vec<f64>>,
-    /// The first seed of the units that are about detection, second by second.
+    /// Labels over time in the first seed of units about detection.
     strips: BTreeMap<usize, (u64, Vec<StripSubflow>)>,
 }
 
-/// Everything that has to be run, each thing once.
+/// All units, each once.
 pub(super) struct Work {
     /// By scenario and changes.
     pub(super) files: IndexMap<(String, Vec<String>), File>,
@@ -167,7 +167,7 @@ impl Work {
                 algorithms: specs.iter().map(|(name, spec)| (name.clone(), spec.text().to_owned())).collect(),
             });
         }
-        // A variation may be about experiments that were not asked for.
+        // A variation may be about experiments that were not requested.
         if let Some(place) = used.iter().position(|used| !used).filter(|_| variation.is_none()) {
             return Err(Failure::bad_input(
                 format!("--set {}: no scenario of {} has that table", all[place].1, paper.key),
@@ -187,7 +187,7 @@ impl Work {
         Ok(self.files.insert_full(key, file).0)
     }
 
-    /// What `--dry-run` prints.
+    /// The output of `--dry-run`.
     pub(super) fn intention(&self, args: &ReproArgs) -> String {
         let scheduler =
             args.scheduler.as_ref().map_or_else(String::new, |text| format!(" --scheduler {text}"));
@@ -207,7 +207,7 @@ impl Work {
         text
     }
 
-    /// Everything that has to be run, and the unit of each of its groups.
+    /// All runs, and the unit of each group.
     pub(super) fn plan(
         &self,
         seeds: Seeds,
@@ -234,7 +234,7 @@ impl Work {
         Ok((plan, units))
     }
 
-    /// Runs everything in the simulator, with the store that keeps the runs.
+    /// Runs everything in the simulator, with the store of runs.
     pub(super) fn measure(&self, args: &ReproArgs) -> Result<(Measured, Option<Store>), Failure> {
         let (plan, units) = self.plan(args.seeds, |study| study.schedulers(&args.scheduler))?;
         let cancel = signal::cancel()?;
@@ -245,7 +245,7 @@ impl Work {
         Ok((measured, store))
     }
 
-    /// The same of a plan; what is in the store is not run again. On a kernel a run that fails is only missing.
+    /// The same for a plan, without stored runs. On a kernel a failed run is only missing.
     pub(super) fn run(
         &self,
         args: &ReproArgs,
@@ -314,7 +314,7 @@ impl Work {
         }
     }
 
-    /// What was measured in the cells of a study.
+    /// The measurements of a study's cells.
     pub(super) fn cells(&self, study: &Study, measured: &Measured, seeds: usize) -> Vec<Cell> {
         let cell = |(cell, unit, figures): &(Cell, usize, Vec<Figure>)| {
             let of_unit = &measured.values[unit * seeds..(unit + 1) * seeds];
@@ -328,7 +328,7 @@ impl Work {
         study.cells.iter().map(cell).collect()
     }
 
-    /// The paper beside what was measured in a study.
+    /// The paper beside the measurements of a study.
     pub(super) fn reproduction(
         &self,
         study: &Study,
@@ -381,7 +381,7 @@ impl Work {
     }
 }
 
-/// Of the cells of a study that are about detection.
+/// For a study's cells about detection.
 pub(super) fn strips(study: &Study, measured: &Measured) -> Vec<Strip> {
     let about = study.cells.iter().filter(|(.., figures)| figures.iter().any(Figure::of_detection));
     about
@@ -398,7 +398,7 @@ pub(super) fn strips(study: &Study, measured: &Measured) -> Vec<Strip> {
         .collect()
 }
 
-/// The unit of that cell and spec, with these figures among its own.
+/// The unit of that cell and spec, extended by these figures.
 fn unit(units: &mut Vec<Unit>, file: usize, cell: usize, spec: &Spec, figures: &[Figure]) -> usize {
     let same = |unit: &Unit| unit.file == file && unit.cell == cell && unit.spec.text() == spec.text();
     let index = units.iter().position(same).unwrap_or_else(|| {
@@ -414,7 +414,7 @@ fn unit(units: &mut Vec<Unit>, file: usize, cell: usize, spec: &Spec, figures: &
     index
 }
 
-/// Whether the scenario has the table that an assignment changes; what is not in a link or connection concerns all.
+/// Whether the scenario has the table of an assignment; keys outside of links and connections exist in all.
 fn concerns(file: &File, assignment: &str) -> bool {
     let key = assignment.split_once('=').map_or(assignment, |(key, _)| key);
     let mut parts = key.trim().split('.');

@@ -1,4 +1,4 @@
-//! Which connections are shown, and in which order.
+//! Selection and order of connections.
 
 use clap::ValueEnum;
 
@@ -8,19 +8,19 @@ use crate::live::{Connection, Subflow};
 pub(crate) enum Sort {
     /// Payload acknowledged and received per second.
     Rate,
-    /// Packets in all windows.
+    /// Sum of all windows, packets.
     Cwnd,
     /// Longest smoothed RTT.
     Srtt,
-    /// Longest wait in queues: smoothed RTT less base RTT.
+    /// Longest queueing delay: smoothed RTT minus base RTT.
     Queue,
-    /// Largest share of bytes sent again of late.
+    /// Largest recent share of retransmitted bytes.
     Loss,
     /// Name of the first subflow's algorithm.
     Algorithm,
 }
 
-/// What is shown, and in which order.
+/// Selection and order.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub(super) all: bool,

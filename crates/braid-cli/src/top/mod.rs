@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::live::{Connection, Sampler, Subflow, Warning, told, warnings};
 use crate::terminal;
 
-/// What the help says beside the options, and with it the manual page.
+/// Additional help text.
 pub(crate) const KEYS: &str = "Keys: arrows, PgUp, PgDn, Home and End scroll, Enter shows the history of a connection and leaves it, s \
     sorts by another column, / filters, w shows the warnings with what to do, space pauses, a shows all TCP or Braid's only, \
     q ends.\n\n\
@@ -29,17 +29,17 @@ pub(crate) struct TopArgs {
     /// All TCP connections, not only those with a subflow on one of Braid's algorithms.
     #[arg(long, short)]
     all: bool,
-    /// Only connections where this is part of the algorithm, an address, the interface, the token or the namespace of some
-    /// subflow.
+    /// Only connections where this is part of the algorithm, an address, the interface, the token or the namespace of
+    /// some subflow.
     #[arg(long, short, value_name = "TEXT", default_value = "", hide_default_value = true)]
     filter: String,
-    /// What connections are sorted by, the largest first.
+    /// Sort key, the largest first.
     #[arg(long, short, value_enum, default_value = "rate")]
     sort: Sort,
     /// Time between refreshes.
     #[arg(long, short, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
-    /// Print what one interval shows, and end.
+    /// Print one interval, and end.
     #[arg(long)]
     once: bool,
     /// For programs: one JSON document per refresh and line (docs/top.schema.json).
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
     if !args.json && !args.once {
         return view::live(sampler, choice, args.interval);
     }
-    // Rates are those between two looks.
+    // Rates are those between two samples.
     sampler.take();
     loop {
         std::thread::sleep(args.interval);
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
     }
 }
 
-/// What a person should know beside the table.
+/// Notes beside the table.
 fn notes(sampler: &Sampler, all: &[Connection], shown: &[Connection], found: &[Warning]) -> Vec<String> {
     let mut notes: Vec<String> = told(found);
     if shown.is_empty() {

@@ -1,4 +1,4 @@
-//! The table on a terminal, as wide as that is.
+//! The table on a terminal, in full width.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ use crate::failure::FAILED;
 use crate::live::{Connection, Sampler, Step, Subflow, Warning, warnings};
 use crate::terminal;
 
-/// A column, and what stands in it. Numbers are flush right.
+/// A column and its content. Numbers are aligned right.
 struct Column {
     title: &'static str,
     is_number: bool,
-    /// Columns with a larger one are left out first where there is no room; 0 always stays.
+    /// Columns with a larger rank are dropped first; 0 always stays.
     rank: u8,
     cell: fn(&Connection, &Subflow) -> String,
 }
@@ -122,7 +122,7 @@ struct Grid {
     columns: Vec<Filled>,
 }
 
-/// A column as wide as what stands in it, and that for each row.
+/// A column with its width and the text of each row.
 struct Filled {
     column: &'static Column,
     width: usize,
@@ -133,7 +133,7 @@ impl Filled {
     fn new(column: &'static Column, rows: &[(&Connection, &Subflow)]) -> Self {
         let cells: Vec<String> =
             rows.iter().map(|(connection, subflow)| (column.cell)(connection, subflow)).collect();
-        // So that the table does not jump when a number gains a digit.
+        // Minimum width, so that the table does not jump when a number gains a digit.
         let least = if column.is_number && column.title != "SF" { 5 } else { 0 };
         let widest = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
         Self { width: widest.max(column.title.len()).max(least), column, cells }
@@ -146,7 +146,7 @@ impl Filled {
 }
 
 impl Grid {
-    /// Of some rows: nobody sees how wide the others would be.
+    /// For the visible rows only.
     fn new(rows: &[(&Connection, &Subflow)], width: usize) -> Self {
         let mut ranks: Vec<u8> = COLUMNS.iter().map(|column| column.rank).collect();
         ranks.sort_unstable();
@@ -188,7 +188,7 @@ pub(super) fn text(connections: &[Connection], width: usize) -> String {
     text
 }
 
-/// Shows it until the user has seen enough.
+/// Shows it until the user quits.
 pub(super) fn live(sampler: Sampler, choice: Choice, interval: Duration) -> Result<(), Failure> {
     if !io::IsTerminal::is_terminal(&io::stdout()) {
         return Err(Failure::bad_input(
@@ -203,7 +203,7 @@ pub(super) fn live(sampler: Sampler, choice: Choice, interval: Duration) -> Resu
     result.map_err(|error| Failure::stdout(&error))
 }
 
-/// What fills the screen between its first and its last line.
+/// Content of the screen between its first and its last line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Page {
     Table,
@@ -216,14 +216,14 @@ struct Live {
     sampler: Sampler,
     choice: Choice,
     interval: Duration,
-    /// The filter is being typed.
+    /// The filter is being edited.
     typing: bool,
     is_paused: bool,
     page: Page,
-    /// The row under the cursor, and the first that is shown.
+    /// The row under the cursor, and the first visible row.
     row: usize,
     first: usize,
-    /// How many rows fit.
+    /// Number of rows that fit.
     room: usize,
     connections: Vec<Connection>,
     warnings: Vec<Warning>,
@@ -263,7 +263,7 @@ impl Live {
         }
     }
 
-    /// Returns whether to go on.
+    /// Handles a key; returns whether to continue.
     fn key(&mut self, key: KeyEvent) -> bool {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return false;
@@ -286,7 +286,7 @@ impl Live {
             KeyCode::Char('/') => self.typing = true,
             KeyCode::Char(' ') => self.is_paused = !self.is_paused,
             KeyCode::Char('a') => self.choice.all = !self.choice.all,
-            // Bounds are those of what is drawn next.
+            // The next draw limits the values.
             KeyCode::Up => self.row = self.row.saturating_sub(1),
             KeyCode::Down => self.row += 1,
             KeyCode::PageUp => self.row = self.row.saturating_sub(self.room),
@@ -374,7 +374,7 @@ impl Live {
         let grid = Grid::new(&seen, usize::from(body.width));
         let widths: Vec<Constraint> =
             grid.columns.iter().map(|filled| Constraint::Length(filled.width as u16)).collect();
-        // Without colour an underline does.
+        // Without colour, underlined.
         let style = if terminal::style().colour { Modifier::REVERSED } else { Modifier::UNDERLINED };
         let rows = grid.rows().enumerate().map(|(at, cells)| {
             let is_chosen = self.first + at == self.row;
@@ -398,7 +398,7 @@ impl Live {
     }
 }
 
-/// The connection that a row of the table belongs to.
+/// The connection of a row of the table.
 fn under(shown: &[Connection], row: usize) -> &Connection {
     let mut before = 0;
     let holds = |connection: &&Connection| {
@@ -411,7 +411,7 @@ fn under(shown: &[Connection], row: usize) -> &Connection {
 /// Its name, the height of its bars, and its latest value as text.
 type HistoryLine = (&'static str, fn(&Step) -> u64, fn(&Step) -> String);
 
-/// Rate, RTT and window of each subflow over the latest looks, the newest at the right.
+/// Rate, RTT and window of each subflow over the latest samples, the newest at the right.
 fn draw_history(frame: &mut Frame<'_>, body: Rect, connection: &Connection, sampler: &Sampler) {
     let title = format!("Connection {}, the latest looks, the newest at the right:", connection.name());
     frame.render_widget(Line::from(title), Rect { height: 1, ..body });
@@ -426,7 +426,7 @@ fn draw_history(frame: &mut Frame<'_>, body: Rect, connection: &Connection, samp
         for (name, value, text) in lines {
             let values: Vec<u64> = sampler.history(subflow.cookie).map(value).collect();
             let Some(last) = sampler.history(subflow.cookie).last() else { continue };
-            // A subflow that only sends has no line of what it receives, and the other way round.
+            // A subflow that only sends has no line for received data, and vice versa.
             if y >= body.bottom() || values.iter().all(|&value| value == 0) {
                 continue;
             }

@@ -41,7 +41,7 @@ braid_inline void balia_exact_rates(const struct braid_view *view, u32 eligible,
 		balia_add_rate(view, rates, i, braid_rate_window(view, i) * braid_speed(view, i, fastest));
 }
 
-/* Bytes per second with self's MSS for all, all divided by 32 until the largest fits in 25 bits. */
+/* Bytes per second with self's MSS for all subflows, divided by 32 until the largest fits in 25 bits. */
 braid_inline void balia_fork_rates(const struct braid_view *view, u32 eligible, struct balia_rates *rates)
 {
 	u32 i, shift = 0;
@@ -75,7 +75,7 @@ braid_inline u64 balia_increase(const struct balia_rates *rates, u32 window)
 	return (product / (10ull * window) + (1 << 27)) >> (fraction_bits - 32);
 }
 
-/* How many ACKs the kernel counts before it adds a packet. It divides twice, which also keeps within 64 bits. */
+/* Number of ACKs that the kernel counts before it adds a packet. Two divisions, which also stay within 64 bits. */
 braid_inline u64 balia_fork_threshold(const struct balia_rates *rates, u32 window)
 {
 	u64 product = braid_div(10 * rates->total * rates->total, rates->self + rates->largest);
@@ -84,7 +84,7 @@ braid_inline u64 balia_fork_threshold(const struct balia_rates *rates, u32 windo
 	return threshold ? threshold : window;
 }
 
-/* Congestion avoidance for so many acknowledged packets. */
+/* Congestion avoidance for this many acknowledged packets. */
 braid_inline void balia_grow(struct braid_view *view, struct balia_growth *growth, u32 rounding, u32 acked)
 {
 	struct braid_subflow *self = braid_self(view);

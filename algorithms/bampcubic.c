@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * BA-MPCUBIC, bottleneck-aware multipath CUBIC (Mahmud, Lubna, Kim, Cho 2021): three filters tell which subflows share a
- * bottleneck; those grow by Le's MPCubic among themselves, each of the others by CUBIC.
+ * BA-MPCUBIC, bottleneck-aware multipath CUBIC (Mahmud, Lubna, Kim, Cho 2021): three filters detect which subflows
+ * share a bottleneck; those grow by Le's MPCubic together, each of the others by CUBIC.
  */
 #include "sbd/ba.h"
 #include "sbd/reaction.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * BA-MPCUBIC as its authors must have meant it: their reaction on a detector that tells which subflows share a queue. Those
- * grow by Le's MPCubic among themselves, each of the others by CUBIC.
+ * BA-MPCUBIC's reaction on a detector of shared queues: subflows with a common queue grow by Le's MPCubic together,
+ * each of the others by CUBIC.
  */
 #include "sbd/queue.h"
 #include "sbd/reaction.h"

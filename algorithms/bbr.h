@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * BBR, version 1 (Cardwell et al. 2016): the model of a path and what follows from it, for bbr and cmpbbr.
+ * BBR, version 1 (Cardwell et al. 2016): the model of a path and its control, for bbr and cmpbbr.
  *
  *	bw       the largest delivery rate of the last 10 rounds
  *	min_rtt  the smallest RTT of the last 10 s
  *	pace at  pacing gain * bw,  keep at most  window gain * bw * min_rtt  in flight
  *
- * Startup doubles the rate per round until bw stops growing, drain empties the queue that this made, then the gains cycle
- * around 1 to see whether there is more; every 10 s four packets in flight show min_rtt. Loss is no signal, but for what
- * is in flight during the first round of a recovery.
+ * Startup doubles the rate per round until bw stops growing, drain empties the queue of startup, then the gains cycle
+ * around 1 to probe for more. Every 10 s four packets in flight show min_rtt. Loss is not a signal, except for packet
+ * conservation in the first round of a recovery.
  *
  * Bandwidths are packets per microsecond with 24 fraction bits, gains have 8 fraction bits.
  */
@@ -28,17 +28,17 @@ BRAID_PARAMS(bbr, BBR_PARAMS);
 #define BBR_BW_SHIFT 24
 #define BBR_GAIN_SHIFT 8
 #define BBR_ONE (1u << BBR_GAIN_SHIFT)
-#define BBR_HIGH_GAIN 739u /* 2/ln 2, and a little: the least that doubles the rate per round */
+#define BBR_HIGH_GAIN 739u /* 2/ln(2), rounded up: the smallest gain that doubles the sending rate each round trip */
 #define BBR_DRAIN_GAIN 88u /* its inverse: drains in one round what startup queued in one */
 #define BBR_WINDOW_GAIN 512u
-#define BBR_PROBE_GAIN 320u /* 1.25: is there more? */
-#define BBR_YIELD_GAIN 192u /* 0.75: drain what the question queued */
-#define BBR_PHASES 8u       /* of the cycle: probe, yield, and six at the estimate */
+#define BBR_PROBE_GAIN 320u /* 1.25: probes for more bandwidth */
+#define BBR_YIELD_GAIN 192u /* 0.75: drains the queue of the probe */
+#define BBR_PHASES 8u       /* of the cycle: probe, drain, and six at the estimate */
 #define BBR_BW_ROUNDS 10u
 #define BBR_MIN_CWND 4u
 #define BBR_INITIAL_CWND 10u
-#define BBR_GROWTH_GAIN 320u /* startup goes on while bw grows by a quarter ... */
-#define BBR_GROWTH_ROUNDS 3u /* ... within so many rounds */
+#define BBR_GROWTH_GAIN 320u /* startup continues while bw grows by a quarter ... */
+#define BBR_GROWTH_ROUNDS 3u /* ... within this many rounds */
 
 enum bbr_mode {
 	BBR_STARTUP = 0,
@@ -55,30 +55,30 @@ struct bbr_sample {
 struct bbr_state {
 	u64 phase_us;              /* when the phase of the cycle began */
 	u64 min_rtt_seen_us;       /* when min_rtt was measured */
-	u64 probe_rtt_end_us;      /* earliest end of probing; 0: in flight are still more than four packets */
-	u64 policer_us;            /* when the policer's interval began */
+	u64 probe_rtt_end_us;      /* earliest end of probing; 0: more than four packets are still in flight */
+	u64 policer_us;            /* start of the policer's interval */
 	u32 mode;                  /* enum bbr_mode */
 	u32 phase;                 /* of the cycle */
 	u32 min_rtt_us;            /* BRAID_U32_MAX: no sample yet */
 	u32 rounds;                /* so far */
-	u32 round_end;             /* a round ends when a packet sent after so many deliveries is acknowledged */
+	u32 round_end;             /* a round ends when a packet sent after this many deliveries is acknowledged */
 	u32 round_started;         /* with this ACK */
-	struct bbr_sample best[3]; /* of the window; of what followed it; of what followed that */
-	u32 full_bw;               /* of the round in which bw last grew by a quarter */
+	struct bbr_sample best[3]; /* best of the window, best since then, best since that */
+	u32 full_bw;               /* bw of the round in which it last grew by a quarter */
 	u32 full_rounds;           /* rounds since */
 	u32 is_full;               /* startup has filled the pipe */
 	u32 prior_cwnd;            /* before recovery or probing for min_rtt */
 	u32 last_ca_state;
-	u32 is_conserving;   /* the first round of a recovery: what leaves the network lets as much in */
-	u32 probe_rtt_round; /* a round with four packets in flight is over */
-	u32 is_restarting;   /* from idle: an expired min_rtt does not count */
-	u32 ignores;         /* samples of packets sent between so many deliveries: too few were in flight */
+	u32 is_conserving;   /* first round of a recovery: sends as many packets as leave the network */
+	u32 probe_rtt_round; /* a round with four packets in flight has ended */
+	u32 is_restarting;   /* after idle: an expired min_rtt does not count */
+	u32 ignores;         /* samples of packets sent before this many deliveries: too few were in flight */
 	u32 ignored_from;
 	u32 ignored_until;
-	u32 has_rtt; /* the pacing rate does not rest on an assumed RTT */
+	u32 has_rtt; /* the pacing rate uses a measured RTT */
 	u32 policer_sampling;
 	u32 policer_rounds;
-	u32 policer_delivered; /* at the beginning of the interval, as policer_lost */
+	u32 policer_delivered; /* at the start of the interval, as policer_lost */
 	u32 policer_lost;
 	u32 policer_bw; /* of the latest interval with enough loss; 0: none */
 	u32 is_policed; /* policer_bw is the rate of a token bucket */
@@ -136,7 +136,7 @@ braid_inline u64 bbr_rate(const struct braid_subflow *self, u32 bw, u32 gain, u3
 	return braid_max(braid_mul_shift(rate, 10000 * (100 - braid_min32(margin, 100)), BBR_BW_SHIFT), 1);
 }
 
-/* Packets that leave a sending host in one piece at this rate: those of a millisecond, as Linux sizes them. */
+/* Packets that a host sends in one burst at this rate: those of a millisecond, as Linux sizes them. */
 braid_inline u32 bbr_burst(const struct braid_subflow *self)
 {
 	u64 bytes = braid_min(self->pacing_rate >> 10, 65215);
@@ -145,7 +145,8 @@ braid_inline u32 bbr_burst(const struct braid_subflow *self)
 	return (u32)braid_min(braid_max(braid_div(bytes, self->mss), least), 127);
 }
 
-/* What may be in flight: gain * bw * min_rtt, three bursts that sender and receiver hold back, an even number. */
+/* Target of packets in flight: gain * bw * min_rtt, plus three bursts delayed by sender and receiver, rounded to an
+ * even number. */
 braid_inline u32 bbr_target(const struct braid_subflow *self, const struct bbr_state *state, u32 bw, u32 gain)
 {
 	u64 packets;
@@ -156,15 +157,15 @@ braid_inline u32 bbr_target(const struct braid_subflow *self, const struct bbr_s
 	packets = (packets >> BBR_BW_SHIFT) + braid_below(0, packets & ((1u << BBR_BW_SHIFT) - 1));
 	packets += 3 * bbr_burst(self);
 	packets = (packets + 1) & ~1ull;
-	/* Above the bandwidth-delay product even where that is a few packets. */
+	/* Above the bandwidth-delay product even if that is a few packets. */
 	packets += 2 * (braid_equal(state->mode, BBR_PROBE_BW) & braid_below32(BBR_ONE, gain));
 	return (u32)braid_min(packets, BRAID_SSTHRESH_INFINITE);
 }
 
 /*
  * The largest bandwidth of the last rounds in constant space: the best of the window, the best since, the best since
- * that. Each is forgotten after BBR_BW_ROUNDS, and the next takes its place; a quarter and a half of the window without
- * a better one make the latest the second and the third.
+ * that. Each expires after BBR_BW_ROUNDS and the next replaces it; after a quarter and a half of the window without a
+ * better one, the latest becomes the second and the third.
  */
 braid_inline void bbr_remember(struct bbr_state *state, u32 bw)
 {
@@ -211,8 +212,8 @@ braid_inline void bbr_forget_policer(const struct braid_subflow *self, struct bb
 }
 
 /*
- * The start of the cycle: any phase but the yielding one, so that flows that share a bottleneck do not probe together.
- * Random as far as the event's data are; the same event draws the same phase (SplitMix64's finaliser).
+ * Start of the cycle: any phase but draining, so that flows of one bottleneck do not probe together. Pseudo-random in
+ * the event's data; the same event gives the same phase (SplitMix64's finaliser).
  */
 braid_inline void bbr_begin_cycle(const struct braid_view *view, const struct braid_subflow *self,
 				  struct bbr_state *state, const struct braid_event *event)
@@ -227,7 +228,8 @@ braid_inline void bbr_begin_cycle(const struct braid_view *view, const struct br
 	state->phase_us = self->last_ack_us;
 }
 
-/* An interval of the policer ended with so much loss at this rate. Two alike are a token bucket. */
+/* End of a long-term sampling interval (lt_bw). Two consecutive lossy intervals at about the same rate mean a
+ * policer. */
 braid_inline void bbr_end_policer_interval(const struct braid_subflow *self, struct bbr_state *state, u32 bw)
 {
 	u64 difference = bw > state->policer_bw ? bw - state->policer_bw : state->policer_bw - bw;
@@ -280,7 +282,7 @@ braid_inline void bbr_watch_policer(const struct braid_view *view, const struct 
 				 (u32)braid_min(braid_div((u64)delivered << BBR_BW_SHIFT, lasted), BRAID_U32_MAX));
 }
 
-/* Whether the sample shows less than the path carries, because less was sent. */
+/* Whether the sample is below the path's capacity because less was sent. */
 braid_inline u32 bbr_is_limited(struct bbr_state *state, const struct braid_event *event)
 {
 	u32 sent = event->rate_prior_delivered, ignored = 0;
@@ -324,7 +326,7 @@ braid_inline void bbr_update_cycle(const struct braid_subflow *self, struct bbr_
 		return;
 	is_over = braid_below(state->min_rtt_us, braid_sub(self->last_ack_us, state->phase_us));
 	if (gain > BBR_ONE) {
-		/* Long enough to see the queue that this makes, or its overflow. */
+		/* Long enough to see the queue of the probe, or its overflow. */
 		is_over &= event->rate_losses ||
 			   event->prior_in_flight >= bbr_target(self, state, bbr_max_bw(state), gain);
 	} else if (gain < BBR_ONE) {
@@ -336,7 +338,7 @@ braid_inline void bbr_update_cycle(const struct braid_subflow *self, struct bbr_
 	}
 }
 
-/* The pipe is full when pushing harder for three rounds has not raised bw by a quarter. */
+/* The pipe is full when probing for three rounds has not raised bw by a quarter. */
 braid_inline void bbr_update_full(struct bbr_state *state, u32 limited)
 {
 	if (state->is_full || !state->round_started || limited)
@@ -398,7 +400,7 @@ braid_inline void bbr_update_min_rtt(const struct braid_view *view, struct braid
 		state->ignores = 1;
 	}
 	if (state->mode == BBR_PROBE_RTT) {
-		/* What four packets deliver is not a bandwidth sample. */
+		/* A rate with four packets in flight is not a bandwidth sample. */
 		state->ignored_until = self->delivered + self->in_flight;
 		if (!state->probe_rtt_end_us && self->in_flight <= BBR_MIN_CWND) {
 			state->probe_rtt_end_us = event->now_us + (u64)params->probe_rtt * 1000;
@@ -417,7 +419,7 @@ braid_inline void bbr_update_min_rtt(const struct braid_view *view, struct braid
 braid_inline void bbr_pace_from_rtt(struct braid_subflow *self, struct bbr_state *state,
 				    const struct bbr_params *params)
 {
-	/* Without a sample a millisecond, so that the initial window leaves soon. */
+	/* Without a sample assumes a millisecond, so that the initial window leaves soon. */
 	u32 rtt_us = self->srtt_us ? self->srtt_us : 1000;
 	u64 bw = braid_div((u64)self->cwnd << BBR_BW_SHIFT, rtt_us);
 
@@ -425,7 +427,7 @@ braid_inline void bbr_pace_from_rtt(struct braid_subflow *self, struct bbr_state
 	self->pacing_rate = bbr_rate(self, (u32)braid_min(bw, BRAID_U32_MAX), BBR_HIGH_GAIN, params->margin);
 }
 
-/* Before the pipe is full the rate only rises: startup must not be slowed by a sample of its beginning. */
+/* Before the pipe is full the rate only rises: an early sample must not slow startup. */
 braid_inline void bbr_pace(struct braid_subflow *self, struct bbr_state *state, const struct bbr_params *params, u32 bw,
 			   u32 gain)
 {
@@ -437,7 +439,7 @@ braid_inline void bbr_pace(struct braid_subflow *self, struct bbr_state *state, 
 		self->pacing_rate = rate;
 }
 
-/* What recovery leaves of the window: packet conservation in its first round, the former window after it. */
+/* Recovery's limit of the window: packet conservation in its first round, the previous window after it. */
 braid_inline u64 bbr_recover(const struct braid_subflow *self, struct bbr_state *state, const struct braid_event *event)
 {
 	u64 cwnd = braid_max(braid_sub(self->cwnd, event->rate_losses), 1);
@@ -507,7 +509,7 @@ braid_inline void bbr_update(struct braid_view *view, struct bbr_state *state, c
 	bbr_update_min_rtt(view, self, state, params, event);
 }
 
-/* Acts on the model, with this bandwidth. */
+/* Sets rate and window by the model with this bandwidth. */
 braid_inline void bbr_control(struct braid_subflow *self, struct bbr_state *state, const struct bbr_params *params,
 			      const struct braid_event *event, u32 bw)
 {
@@ -515,7 +517,7 @@ braid_inline void bbr_control(struct braid_subflow *self, struct bbr_state *stat
 	bbr_set_cwnd(self, state, event, bw);
 }
 
-/* The window is put by for the end of the episode. A timeout ends the round and what was believed of the pipe. */
+/* Saves the window for the end of the episode. A timeout ends the round and resets the full-pipe estimate. */
 braid_inline void bbr_on_loss(struct braid_view *view, struct bbr_state *state, const struct bbr_params *params,
 			      const struct braid_event *event)
 {
@@ -532,7 +534,7 @@ braid_inline void bbr_on_loss(struct braid_view *view, struct bbr_state *state, 
 	self->cwnd = (u32)braid_clamp((u64)self->in_flight + 1, 1, braid_max32(self->cwnd_clamp, 1));
 }
 
-/* The loss was spurious: what it said of the pipe is void. */
+/* The loss was spurious: the full-pipe estimate is reset. */
 braid_inline void bbr_on_recovered(struct braid_view *view, struct bbr_state *state, const struct braid_event *event)
 {
 	if (event->cause != BRAID_CAUSE_UNDO)
@@ -542,7 +544,7 @@ braid_inline void bbr_on_recovered(struct braid_view *view, struct bbr_state *st
 	bbr_forget_policer(braid_self(view), state);
 }
 
-/* The application had nothing to send: no reason to send what it has now faster than the path carries it. */
+/* The application was idle: sends at the path's rate, not faster. */
 braid_inline void bbr_on_idle_restart(struct braid_view *view, struct bbr_state *state, const struct bbr_params *params,
 				      const struct braid_event *event)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Coupled CUBIC (CSSE 45(1), 2023): CUBIC where the path has a large bandwidth-delay product, LIA elsewhere. LIA counts
- * each CUBIC window as the smaller one, V, that LIA itself would have there.
+ * each CUBIC window as V, the smaller window that LIA itself would have there.
  *
  *	W_R = kr / sqrt(p), p = rtt (kc / w)^(4/3)    Reno's mean window at the loss rate at which CUBIC's is w
  *	kr = 1.2, kc = (C (3 + beta) / (4 (1 - beta)))^(1/4);  W_R = kr w^(2/3) / (kc^(2/3) sqrt(rtt)), at most w
@@ -40,9 +40,9 @@ struct ccubic_public {
 
 struct ccubic_private {
 	struct cubic_law law;
-	u64 c;         /* C in force as struct cubic_step has it */
-	u64 look_us;   /* V is computed anew from then on */
-	u64 agreed_us; /* when the path last looked like what it is taken for */
+	u64 c;         /* C in force, as in struct cubic_step */
+	u64 look_us;   /* V is recomputed from this time on */
+	u64 agreed_us; /* last time at which the path matched its class */
 	u32 large;     /* the path has a large bandwidth-delay product */
 	u32 reserved;
 };
@@ -93,7 +93,7 @@ static u64 ccubic_norm(const struct lia_best *best, u32 norm, u32 own)
 	return 1ull << BRAID_SHARE_BITS;
 }
 
-/* Goes on with another C. */
+/* Continues with another C. */
 static void ccubic_use(struct ccubic_private *priv, u64 c, u64 now_us)
 {
 	if (priv->law.epoch_us && c != priv->c)
@@ -101,7 +101,7 @@ static void ccubic_use(struct ccubic_private *priv, u64 c, u64 now_us)
 	priv->c = c;
 }
 
-/* On a large path: publishes V, and finds C. */
+/* On a large path: publishes V, and computes C. */
 static void ccubic_normalise(struct braid_view *view, struct ccubic_private *priv, const struct ccubic_params *params,
 			     const struct lia_best *best, u64 now_us)
 {
@@ -119,7 +119,7 @@ static void ccubic_normalise(struct braid_view *view, struct ccubic_private *pri
 	ccubic_use(priv, braid_max(square, 1), now_us);
 }
 
-/* Whether the path looks large now. */
+/* Whether the path is large at present. */
 static u32 ccubic_looks_large(const struct braid_view *view, const struct cubic_law *law,
 			      const struct ccubic_params *params, const struct cubic_step *step)
 {
@@ -133,8 +133,7 @@ static u32 ccubic_looks_large(const struct braid_view *view, const struct cubic_
 				   window * window * rtt, rtt * rtt);
 }
 
-/* Decides what the path is; what it is not any longer must have lasted for one RTT of the curve. Either way that begins
- * anew. */
+/* Classifies the path; a change must last for one RTT of the curve, which then restarts. */
 static void ccubic_decide(struct braid_view *view, struct ccubic_private *priv, const struct ccubic_params *params,
 			  const struct cubic_step *step)
 {
@@ -151,7 +150,7 @@ static void ccubic_decide(struct braid_view *view, struct ccubic_private *priv, 
 	}
 }
 
-/* LIA's growth on a path that is not large. CUBIC's curve and Reno-friendly window go on beside it. */
+/* LIA's growth on a path that is not large. CUBIC's curve and Reno-friendly window are kept up to date. */
 static void ccubic_grow_as_lia(struct braid_subflow *self, struct ccubic_private *priv,
 			       const struct ccubic_params *params, const struct lia_best *best,
 			       const struct cubic_step *step)

@@ -26,18 +26,18 @@ BRAID_PARAMS(cmpbbr, CMPBBR_PARAMS);
 struct cmpbbr_public {
 	u32 bw;        /* 0: none yet, or stopped */
 	u32 delivered; /* at since_us */
-	u64 since_us;  /* the beginning of the interval that the policer checks: of the subflow, or of its last doubt */
+	u64 since_us;  /* start of the interval checked by the policer: of the subflow, or of its last reset */
 };
 
 struct cmpbbr_private {
 	struct bbr_state state;
 	u32 sharers; /* N */
 	u32 alike;   /* in the last cycle */
-	u32 useless; /* ACKs in succession without benefit */
+	u32 useless; /* consecutive ACKs without benefit */
 	u32 stopped;
 };
 
-/* What the subflows on this algorithm show of each other. */
+/* Sums over the subflows on this algorithm. */
 struct cmpbbr_sums {
 	u64 delivered; /* packets per microsecond, all subflows together */
 	u32 n;
@@ -76,7 +76,7 @@ braid_inline void cmpbbr_sum(struct cmpbbr_sums *sums, const struct braid_view *
 	}
 }
 
-/* Two cycles must agree before bw is divided; one without others more, and it no longer is. */
+/* Two cycles must agree before bw is divided; one cycle without others ends the division. */
 braid_inline void cmpbbr_count_sharers(struct cmpbbr_private *priv, u32 alike)
 {
 	priv->sharers = 1;
@@ -94,7 +94,7 @@ braid_inline void cmpbbr_stop(struct braid_subflow *self, struct cmpbbr_private 
 	self->pacing_rate = braid_max32(self->mss, 1);
 }
 
-/* Begins, or begins anew. */
+/* Starts, or restarts. */
 braid_inline void cmpbbr_start(struct braid_view *view, struct cmpbbr_private *priv, const struct cmpbbr_params *params,
 			       const struct braid_event *event)
 {
@@ -102,7 +102,7 @@ braid_inline void cmpbbr_start(struct braid_view *view, struct cmpbbr_private *p
 	bbr_init(view, &priv->state, (const struct bbr_params *)params, event);
 }
 
-/* A stopped subflow goes on when nobody else does. */
+/* A stopped subflow restarts when all others have stopped. */
 braid_inline void cmpbbr_wait(struct braid_view *view, struct cmpbbr_private *priv, const struct cmpbbr_params *params,
 			      const struct braid_event *event)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Compound TCP (Tan, Song, Zhang, Sridharan 2006): Reno's window and beside it one that grows fast while the path is idle.
+ * Compound TCP (Tan, Song, Zhang, Sridharan 2006): Reno's window plus one that grows fast while the path is idle.
  *
  *	w = cwnd + dwnd
  *	per acknowledged packet in congestion avoidance:  cwnd += 1/w

@@ -20,14 +20,14 @@ struct compound {
 	u64 round_end; /* the round ends when snd_una passes this */
 };
 
-/* The delay window cannot be more than what is there besides a loss window of one packet, nor than a quarter of what 32 bits
- * hold, so that braid_grow can take all of it away. */
+/* The delay window is at most cwnd minus a loss window of one packet, and at most a quarter of the 32-bit range, so
+ * that braid_grow can remove all of it. */
 braid_inline u64 compound_dwnd(const struct braid_subflow *self, const struct compound *priv)
 {
 	return braid_min(priv->dwnd, (u64)(braid_clamp(self->cwnd, 1, 1u << 30) - 1) << 32);
 }
 
-/* alpha w^(3/4) - 1, not less than 0, 32 fraction bits. */
+/* alpha w^(3/4) - 1, at least 0, 32 fraction bits. */
 braid_inline u64 compound_growth(u32 window, u32 alpha)
 {
 	u64 w = braid_min32(window, 1u << 20), root = braid_sqrt(w << 40); /* sqrt(w), 20 fraction bits */
@@ -44,7 +44,7 @@ braid_inline u64 compound_queued(const struct braid_subflow *self)
 	return braid_muldiv((u64)self->cwnd << 16, waiting, self->srtt_us);
 }
 
-/* Once per round: what the delay says. */
+/* Once per round: adjusts the delay window. */
 braid_inline void compound_adjust(struct braid_subflow *self, struct compound *priv,
 				  const struct compound_params *params)
 {
@@ -60,7 +60,8 @@ braid_inline void compound_adjust(struct braid_subflow *self, struct compound *p
 	braid_grow(self, &priv->carry, (s64)(priv->dwnd - before), 1);
 }
 
-/* Congestion avoidance: the loss window's increase per packet is given, the delay window changes at the end of a round. */
+/* Congestion avoidance: the loss window grows by the given increase per packet, the delay window changes at the end of
+ * a round. */
 braid_inline void compound_grow(struct braid_subflow *self, struct compound *priv, const struct compound_params *params,
 				u64 increase, u32 acked)
 {
@@ -71,7 +72,7 @@ braid_inline void compound_grow(struct braid_subflow *self, struct compound *pri
 	}
 }
 
-/* The loss window is halved, the whole one becomes (1 - beta) of itself; but no delay window is left by a timeout. */
+/* Halves the loss window; the whole window is reduced to (1 - beta). A timeout clears the delay window. */
 braid_inline void compound_reduce(struct braid_subflow *self, struct compound *priv,
 				  const struct compound_params *params, const struct braid_event *event)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * COUPLED, fully coupled (Kelly and Voice 2005, Han et al. 2006; Wischik et al. 2011): all traffic on the paths that are
- * congested least.
+ * COUPLED, fully coupled (Kelly and Voice 2005, Han et al. 2006; Wischik et al. 2011): all traffic on the least
+ * congested paths.
  *
  *	per acknowledged packet in congestion avoidance:  w_r += 1/w_tot
  *	per congestion event:                             ssthresh_r = max(w_r - w_tot/2, 1)

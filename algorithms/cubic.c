@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * CUBIC (RFC 9438) with Linux's HyStart: the window is a cubic of the time since the last reduction, whatever the RTT.
+ * CUBIC (RFC 9438) with Linux's HyStart: the window is a cubic of the time since the last reduction, independent of the
+ * RTT.
  *
  *	W(t) = origin + C (t - K)^3,  K = cbrt((W_max - w) / C)           t: since w was left by the reduction
  *	per acknowledged packet in congestion avoidance:  w += (W(t + min RTT) - w) / w, at most 1/2
@@ -10,8 +11,8 @@
  *
  * rounding=exact is cubic.h.
  *
- * rounding=linux: windows are whole packets, carry is 0; time goes in jiffies of 1 ms, curve times are in 2^-10 s. With
- * S the kernel's bic_scale, C = 10 S / 2^10, and [x] the whole part of x:
+ * rounding=linux: windows are whole packets, carry is 0; time is in jiffies of 1 ms, curve times in 2^-10 s. With S the
+ * kernel's bic_scale, C = 10 S / 2^10, and [x] the whole part of x:
  *
  *	W(t) = origin +- [10 S |t - K|^3 / 2^40],  K = [cbrt([2^40 / (10 S)] (W_max - w))]
  *	in congestion avoidance:  w += 1 for each cnt packets acknowledged
@@ -34,8 +35,8 @@ struct cubic_public {
 
 struct cubic_private {
 	struct cubic_law law; /* linux: whole packets, k in 2^-10 s */
-	u32 cnt;              /* linux: packets to acknowledge for one more in cwnd */
-	u32 cwnd_cnt;         /* those acknowledged since the last one */
+	u32 cnt;              /* linux: packets to be acknowledged per increment of cwnd */
+	u32 cwnd_cnt;         /* packets acknowledged since the last increment */
 	u64 last_us;          /* when cnt was computed */
 	u64 ack_cnt;          /* packets acknowledged that W_est has not seen */
 	u32 last_cwnd;        /* cwnd when cnt was computed */
@@ -43,7 +44,7 @@ struct cubic_private {
 };
 
 #define CUBIC_JIFFY_US 1000u /* CONFIG_HZ=1000 */
-#define CUBIC_KEEP_US 31000u /* how long cnt holds while cwnd does not change, HZ / 32 jiffies */
+#define CUBIC_KEEP_US 31000u /* validity of cnt while cwnd does not change, HZ / 32 jiffies */
 
 static const struct cubic_law_params *cubic_law_of(const struct cubic_params *params)
 {
@@ -88,7 +89,7 @@ static u64 cubic_linux_curve(const struct cubic_law *law, u32 c, u64 jiffies)
 	return t > k ? (law->origin >> 32) + delta : braid_sub(law->origin >> 32, delta);
 }
 
-/* How many packets are to be acknowledged for one more, by the curve. */
+/* Packets to be acknowledged per increment, by the curve. */
 static u64 cubic_linux_curve_cnt(const struct cubic_law *law, u32 c, u64 cwnd, u64 now_us)
 {
 	u64 min_rtt = braid_div_up(law->delay_min_us, CUBIC_JIFFY_US);
@@ -98,7 +99,7 @@ static u64 cubic_linux_curve_cnt(const struct cubic_law *law, u32 c, u64 cwnd, u
 	return law->w_max == 0 ? braid_min(cnt, 20) : cnt;
 }
 
-/* The same by Reno's window, which is moved on first. */
+/* The same by Reno's window, after advancing it. */
 static u64 cubic_linux_reno_cnt(struct cubic_private *priv, u32 beta, u64 cwnd)
 {
 	u64 scale = braid_div(8 * (CUBIC_BETA_SCALE + beta) / 3, braid_sub(CUBIC_BETA_SCALE, beta));
@@ -110,7 +111,7 @@ static u64 cubic_linux_reno_cnt(struct cubic_private *priv, u32 beta, u64 cwnd)
 	return priv->law.w_est >> 32 > cwnd ? braid_div(cwnd, (priv->law.w_est >> 32) - cwnd) : BRAID_U64_MAX;
 }
 
-/* Finds cnt anew: at most once per jiffy from the curve, and not at all while cwnd and the time are much the same. */
+/* Computes cnt: at most once per jiffy from the curve, and not at all while cwnd and time have hardly changed. */
 static void cubic_linux_update(const struct braid_subflow *self, struct cubic_private *priv,
 			       const struct cubic_params *params, u32 acked, u64 now_us)
 {
@@ -133,7 +134,7 @@ static void cubic_linux_update(const struct braid_subflow *self, struct cubic_pr
 	priv->cnt = (u32)braid_clamp(cnt, 2, BRAID_U32_MAX);
 }
 
-/* An ACK's growth in whole packets, one per cnt acknowledged. What a larger cnt left waiting is worth one. */
+/* Growth by an ACK in whole packets, one per cnt acknowledged. Packets counted with a larger cnt give one packet. */
 static void cubic_linux_grow(struct braid_subflow *self, struct cubic_private *priv, const struct cubic_params *params,
 			     u32 acked, u64 now_us)
 {
@@ -150,7 +151,7 @@ static void cubic_linux_grow(struct braid_subflow *self, struct cubic_private *p
 	self->cwnd = (u32)braid_min(cwnd + packets, self->cwnd_clamp);
 }
 
-/* A timeout forgets this, too. */
+/* A timeout resets this, too. */
 static void cubic_linux_reset(struct cubic_private *priv)
 {
 	priv->cnt = 0;

@@ -2,9 +2,9 @@
 /*
  * CUBIC's window law and Linux's HyStart, for every algorithm that grows by a cubic of time. See cubic.c for the formulas.
  *
- * Windows have 32 fraction bits, cwnd and its carry taken together; curve times are in 2^-14 s.
+ * Windows have 32 fraction bits (cwnd plus its carry); curve times are in 2^-14 s.
  *
- * A coupled CUBIC is this law with other values in struct cubic_step: a C of its own, and a slope of the Reno-friendly
+ * A coupled CUBIC is this law with other values in struct cubic_step: its own C, and a slope of the Reno-friendly
  * window below 1/w.
  */
 #ifndef BRAID_CUBIC_H
@@ -13,7 +13,7 @@
 #include "braid.h"
 
 #define CUBIC_BETA_SCALE 1024u
-#define CUBIC_BETA 717u /* the usual beta */
+#define CUBIC_BETA 717u /* default beta */
 #define CUBIC_ALPHA_CONSTANT 1u
 
 #define CUBIC_LAW_PARAMS(P)                                                                                            \
@@ -25,16 +25,16 @@
 	  "slope of the Reno-friendly window: 1 once it is back where the last reduction began, or as before")         \
 	P(hystart, 1, 0, 1, 1, "off|on", "leave slow start when the ACK train or the delay says the pipe is full")
 
-/* An algorithm that has these parameters lists them first, so that a pointer to its own is one to these as well. */
+/* An algorithm with these parameters lists them first, so that a pointer to its own is also a pointer to these. */
 BRAID_PARAMS(cubic_law, CUBIC_LAW_PARAMS);
 
 struct cubic_law {
 	s64 carry;         /* fraction of a packet not yet in cwnd */
-	u64 w_max;         /* window before the last reduction, or what fast convergence made of it; 0: none yet */
+	u64 w_max;         /* window before the last reduction, adjusted by fast convergence; 0: none yet */
 	u64 prior;         /* window before the last reduction (cwnd_prior) */
 	u64 origin;        /* where the curve is flat */
 	u64 w_est;         /* Reno's window since the epoch began */
-	u64 epoch_us;      /* when growth began after the last reduction; 0: not yet */
+	u64 epoch_us;      /* start of growth after the last reduction; 0: not yet */
 	s64 k;             /* time from the epoch's start to the origin, 2^-14 s */
 	u64 round_end;     /* HyStart's round ends when snd_una passes this */
 	u64 round_us;      /* when it began */
@@ -42,24 +42,24 @@ struct cubic_law {
 	u32 round_rtt_us;  /* its smallest RTT; 0: no sample yet */
 	u32 round_samples; /* its RTT samples, at most CUBIC_MIN_SAMPLES */
 	u32 delay_min_us;  /* smallest RTT since the last timeout; 0: no sample yet */
-	u32 found;         /* HyStart has left slow start */
-	u32 in_loss;       /* the reset that entering Loss asks for is done */
+	u32 found;         /* HyStart has ended slow start */
+	u32 in_loss;       /* the reset at entering Loss is done */
 	u32 reserved;
 };
 
-/* What an ACK's growth depends on besides the state. */
+/* Inputs of an ACK's growth besides the state. */
 struct cubic_step {
 	u64 now_us;
 	u64 c;        /* C, packets/s^3 with CUBIC_C_BITS fraction bits, not 0 */
 	u64 c_below;  /* the same for the part of the curve below its origin */
-	u64 increase; /* bound of the Reno-friendly window's growth per packet besides 1/w, 32 fraction bits */
+	u64 increase; /* limit of the Reno-friendly window's growth per packet besides 1/w, 32 fraction bits */
 	u32 acked;    /* packets */
 	u32 reserved;
 };
 
 #define CUBIC_C_BITS 40
-#define CUBIC_LOW_WINDOW 16u     /* packets: HyStart does not look below */
-#define CUBIC_MIN_SAMPLES 8u     /* RTT samples of a round that only prepare the delay test */
+#define CUBIC_LOW_WINDOW 16u     /* packets: HyStart is off below */
+#define CUBIC_MIN_SAMPLES 8u     /* RTT samples at the start of a round that the delay test does not use */
 #define CUBIC_TRAIN_GAP_US 2000u /* ACKs this close belong to one train */
 #define CUBIC_DELAY_MIN_US 4000u /* bounds of the delay increase that ends slow start */
 #define CUBIC_DELAY_MAX_US 16000u
@@ -71,7 +71,7 @@ braid_inline u64 cubic_window(const struct braid_subflow *self, const struct cub
 	return ((u64)self->cwnd << 32) + (u64)law->carry;
 }
 
-/* The parameter C as struct cubic_step has it. */
+/* The parameter C in the form of struct cubic_step. */
 braid_inline u64 cubic_c(const struct cubic_law_params *params)
 {
 	return (u64)params->c << (CUBIC_C_BITS - 20);
@@ -128,7 +128,7 @@ braid_inline u64 cubic_curve(const struct cubic_law *law, const struct cubic_ste
 	return from_origin > 0 ? braid_add(law->origin, delta) : braid_sub(law->origin, delta);
 }
 
-/* Goes on at the same height of the curve with another C: the time from the origin goes with cbrt(1/C). */
+/* Continues at the same height of the curve with another C: the time from the origin scales with cbrt(1/C). */
 braid_inline void cubic_rescale(struct cubic_law *law, u64 from, u64 to, u64 now_us)
 {
 	s64 t = (s64)cubic_time(braid_sub(now_us, law->epoch_us)), offset = t - law->k;
@@ -139,7 +139,7 @@ braid_inline void cubic_rescale(struct cubic_law *law, u64 from, u64 to, u64 now
 	law->k = offset < 0 ? t + (s64)distance : t - (s64)distance;
 }
 
-/* 3 (1 - beta) / (1 + beta). The compiler knows it for the usual beta: no division then. */
+/* 3 (1 - beta) / (1 + beta). A compile-time constant for the default beta: no division. */
 braid_inline u64 cubic_alpha(u32 beta)
 {
 	if (beta == CUBIC_BETA)
@@ -147,7 +147,7 @@ braid_inline u64 cubic_alpha(u32 beta)
 	return 3 * BRAID_ONE * (CUBIC_BETA_SCALE - beta) / (CUBIC_BETA_SCALE + beta);
 }
 
-/* Moves W_est on by what Reno with CUBIC's decrease would grow, given cwnd and its reciprocal. */
+/* Advances W_est by the growth of Reno with CUBIC's decrease, given cwnd and its reciprocal. */
 braid_inline void cubic_grow_estimate(struct cubic_law *law, const struct cubic_law_params *params, u32 cwnd,
 				      u64 reciprocal, const struct cubic_step *step)
 {
@@ -160,13 +160,13 @@ braid_inline void cubic_grow_estimate(struct cubic_law *law, const struct cubic_
 	law->w_est = braid_add(law->w_est, growth);
 }
 
-/* By how much an ACK of so many packets raises the window, from the slope of the curve. */
+/* Growth of the window by an ACK of this many packets, from the slope of the curve. */
 braid_inline u64 cubic_increase(const struct cubic_law *law, const struct cubic_law_params *params, u64 window,
 				u64 slope, u32 acked)
 {
 	u64 increase = slope * acked;
 
-	/* Before the first loss nothing is known of the bandwidth: at least 5 % per RTT, as Linux. */
+	/* Before the first loss the bandwidth is unknown: at least 5 % per RTT, as Linux. */
 	if (law->w_max == 0)
 		increase = braid_max(increase, BRAID_ONE / 20 * acked);
 	if (params->friendly)
@@ -174,7 +174,7 @@ braid_inline u64 cubic_increase(const struct cubic_law *law, const struct cubic_
 	return braid_min(increase, BRAID_ONE / 2 * acked);
 }
 
-/* Congestion avoidance for so many acknowledged packets. */
+/* Congestion avoidance for this many acknowledged packets. */
 braid_inline void cubic_grow(struct braid_subflow *self, struct cubic_law *law, const struct cubic_law_params *params,
 			     const struct cubic_step *step)
 {
@@ -199,9 +199,9 @@ braid_inline void cubic_begin_round(const struct braid_subflow *self, struct cub
 	law->round_samples = 0;
 }
 
-/* How long an ACK train must last to show a full pipe. Aggregation stretches trains, by up to 1 ms: four bursts of
- * 64 KiB at the rate that the sender would pace at in slow start, 2 cwnd per RTT. Such pacing itself may spread the
- * packets over half an RTT. */
+/* Minimum length of an ACK train that shows a full pipe. Aggregation lengthens trains by up to 1 ms: four bursts of 64
+ * KiB at the sender's pacing rate in slow start, 2 cwnd per RTT. Pacing itself may spread the packets over half an
+ * RTT. */
 braid_inline u32 cubic_train_threshold(const struct braid_subflow *self, const struct cubic_law *law)
 {
 	u64 delay;
@@ -214,7 +214,7 @@ braid_inline u32 cubic_train_threshold(const struct braid_subflow *self, const s
 	return (law->delay_min_us + (u32)braid_min(delay, 1000)) >> 1;
 }
 
-/* HyStart: ends slow start where it stands if the round shows a full pipe. */
+/* HyStart: ends slow start at the present window if the round shows a full pipe. */
 braid_inline void cubic_hystart(struct braid_subflow *self, struct cubic_law *law, u32 rtt_us, u64 now_us)
 {
 	u32 increase = (u32)braid_clamp(law->delay_min_us >> 3, CUBIC_DELAY_MIN_US, CUBIC_DELAY_MAX_US);
@@ -248,7 +248,7 @@ braid_inline void cubic_on_rtt(struct braid_subflow *self, struct cubic_law *law
 		cubic_hystart(self, law, rtt_us, event->now_us);
 }
 
-/* A timeout: nothing learnt about the path holds any longer. */
+/* A timeout: resets everything learnt about the path. */
 braid_inline void cubic_reset(const struct braid_subflow *self, struct cubic_law *law, u64 now_us)
 {
 	law->carry = 0;
@@ -259,11 +259,11 @@ braid_inline void cubic_reset(const struct braid_subflow *self, struct cubic_law
 	cubic_begin_round(self, law, now_us);
 }
 
-/* An ACK up to congestion avoidance. Returns the packets left for that. */
+/* Handles an ACK up to congestion avoidance. Returns the packets that remain for it. */
 braid_inline u32 cubic_acked(struct braid_subflow *self, struct cubic_law *law, u32 hystart,
 			     const struct braid_event *event)
 {
-	/* A timeout within an unfinished episode cuts nothing, so no loss was reported, but it resets as well. */
+	/* A timeout within an unfinished episode cuts nothing and reports no loss, but resets as well. */
 	if (self->ca_state == BRAID_LOSS && !law->in_loss)
 		cubic_reset(self, law, event->now_us);
 	law->in_loss = self->ca_state == BRAID_LOSS;
@@ -277,7 +277,7 @@ braid_inline void cubic_reduce(struct braid_subflow *self, struct cubic_law *law
 {
 	u64 window = cubic_window(self, law);
 
-	/* In whole packets: less is rounding, not a flow that gives way. */
+	/* In whole packets: a smaller difference is rounding, not a flow that gives way. */
 	if (params->fast_convergence && self->cwnd < law->w_max >> 32)
 		law->w_max = braid_muldiv(window, CUBIC_BETA_SCALE + params->beta, 2 * CUBIC_BETA_SCALE);
 	else
@@ -291,7 +291,7 @@ braid_inline void cubic_reduce(struct braid_subflow *self, struct cubic_law *law
 	}
 }
 
-/* The end of an episode. After an undo the window is back where it was; the curve begins anew from there. */
+/* The end of an episode. After an undo the window is restored; the curve restarts from there. */
 braid_inline void cubic_recovered(struct cubic_law *law, const struct braid_event *event)
 {
 	if (event->cause == BRAID_CAUSE_UNDO) {
@@ -300,7 +300,7 @@ braid_inline void cubic_recovered(struct cubic_law *law, const struct braid_even
 	}
 }
 
-/* Idle time is not time on the curve. */
+/* Idle time does not count on the curve. */
 braid_inline void cubic_skip(struct cubic_law *law, u64 idle_us, u64 now_us)
 {
 	if (law->epoch_us)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * D-LIA (Lubna, Mahmud, Cho 2020): LIA's increase with a decrease that is gentler the sooner loss follows loss.
+ * D-LIA (Lubna, Mahmud, Cho 2020): LIA's increase with a decrease that is smaller the sooner losses follow each other.
  *
  *	per acknowledged packet in congestion avoidance:  as LIA
  *	per congestion event:                             ssthresh_r = max(beta_r w_r, 2), beta_r from dynamic_decrease.h

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * D-OLIA (Lubna, Mahmud, Kim, Cho 2021): OLIA's increase; at a loss the RTT tells whether the path is congested.
+ * D-OLIA (Lubna, Mahmud, Kim, Cho 2021): OLIA's increase; at a loss the RTT decides whether the path is congested.
  *
  *	per acknowledged packet in congestion avoidance:  as OLIA
  *	per congestion event:  congested if rtt > mid and rtt > rtt at the last loss, and after a timeout
@@ -25,11 +25,11 @@ struct dolia_public {
 struct dolia_private {
 	struct olia_growth growth;
 	struct dynamic_decrease memory;
-	u64 next_look_us;     /* the middle RTT is computed after this */
-	u32 samples;          /* RTT samples since the last look, which left one */
+	u64 next_look_us;     /* time of the next computation of the middle RTT */
+	u32 samples;          /* RTT samples since the last computation, including its last one */
 	u32 rtt_min_us;       /* smallest of them */
 	u32 rtt_max_us;       /* largest of them */
-	u32 rtt_mid_us;       /* middle RTT of the last look; 0: none yet */
+	u32 rtt_mid_us;       /* middle RTT of the last computation; 0: none yet */
 	u32 rtt_last_loss_us; /* RTT at the last loss */
 	u32 reserved;
 };

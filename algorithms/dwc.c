@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * DWC, dynamic window coupling (Hassayoun, Iyengar, Ros 2011): subflows that feel congestion at the same time grow as LIA
- * among themselves, each of the others as Reno.
+ * DWC, dynamic window coupling (Hassayoun, Iyengar, Ros 2011): subflows congested at the same time grow as LIA
+ * together, each of the others as Reno.
  */
 #include "sbd/reaction.h"
 #include "sbd/sync.h"

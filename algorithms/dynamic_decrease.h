@@ -31,8 +31,8 @@ braid_inline void dynamic_decrease_init(struct dynamic_decrease *memory)
 	memory->beta = BRAID_ONE / 2;
 }
 
-/* Share of a window to keep, 32 fraction bits. Parameters in 1/DYNAMIC_DECREASE_SCALE; should they cross, the smaller
- * bound wins. */
+/* Share of a window to keep, 32 fraction bits. Parameters in 1/DYNAMIC_DECREASE_SCALE; if they cross, the smaller bound
+ * counts. */
 braid_inline u64 dynamic_decrease_beta(const struct dynamic_decrease *memory, u32 cwnd, u32 weight, u32 low, u32 high)
 {
 	u64 gamma = braid_min(braid_div(memory->window, cwnd), BRAID_ONE);
@@ -41,7 +41,7 @@ braid_inline u64 dynamic_decrease_beta(const struct dynamic_decrease *memory, u3
 	return braid_clamp(beta, low * BRAID_ONE / DYNAMIC_DECREASE_SCALE, high * BRAID_ONE / DYNAMIC_DECREASE_SCALE);
 }
 
-/* Keeps that share of the window and remembers both. */
+/* Keeps that share of the window and stores both. */
 braid_inline void dynamic_decrease_apply(struct dynamic_decrease *memory, struct braid_subflow *self, s64 *carry,
 					 u64 beta, u32 floor)
 {
@@ -52,7 +52,7 @@ braid_inline void dynamic_decrease_apply(struct dynamic_decrease *memory, struct
 	memory->beta = beta;
 }
 
-/* After dynamic_decrease_apply(): remembers the window before the cut instead, the other reading of "the window at the
+/* After dynamic_decrease_apply(): stores the window before the cut instead, the other reading of "the window at the
  * last loss". */
 braid_inline void dynamic_decrease_remember_before(struct dynamic_decrease *memory, u32 cwnd)
 {

@@ -5,7 +5,7 @@
  *	per acknowledged packet in congestion avoidance:  w_r += a/w_r, a = 1/n^2
  *	per congestion event:                             ssthresh_r = max(w_r/2, 1)
  *
- * A flow's throughput goes with sqrt(a).
+ * A flow's throughput is proportional to sqrt(a).
  */
 #include "braid.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Integer arithmetic for algorithms that must give the same result natively and in the kernel.
+ * Integer arithmetic with the same results natively and in the kernel.
  *
- * Every function is defined for every input and equal on both targets. C leaves division by zero and over-wide shifts
- * undefined, BPF defines them, and BPF below -mcpu=v4 has no signed division and no 128-bit type: so division,
- * variable shifts, products wider than 64 bits and roots are written here once, and nowhere else.
+ * Every function is defined for every input and equal on both targets. C leaves division by zero and wide shifts
+ * undefined, BPF defines them, and BPF below -mcpu=v4 has no signed division and no 128-bit type. So division, variable
+ * shifts, products wider than 64 bits and roots are only here.
  *
- * Straight-line on purpose: a branch per bit makes the kernel's verifier explore 2^bits paths. So do loops over subflows
- * whose body branches on what it computes: take minima, maxima and conditions from here.
+ * Branch-free: the BPF verifier would explore 2^bits paths for a branch per bit. The same applies to loops over
+ * subflows that branch on computed values: use the minima, maxima and conditions below.
  */
 #ifndef BRAID_FIXED_H
 #define BRAID_FIXED_H
@@ -26,8 +26,8 @@ typedef signed long long s64;
 #define braid_inline static inline __attribute__((always_inline, unused))
 
 /*
- * A function that the verifier looks at once, for any arguments, instead of at each call with what it knows there. Such a
- * function returns a u32, takes pointers to memory that can be written and checks that they are not 0.
+ * A function that the verifier checks once, for any arguments, instead of at each call with known values. It returns a
+ * u32, takes pointers to writable memory and checks that they are not null.
  */
 #ifdef __bpf__
 #define braid_once __attribute__((noinline))
@@ -36,11 +36,10 @@ typedef signed long long s64;
 #endif
 
 /*
- * Conditions as numbers, 1 or 0, and a choice between two values. BPF has neither a conditional move nor an instruction
- * that sets a register to a comparison, so there a comparison becomes a branch; the verifier knows more on either side,
- * takes what follows for different and explores it once for each. Hence for BPF arithmetic that the compiler cannot see
- * through: the borrow of a - b. These, the wide product that BPF has no type for, and the count of zero bits, for which it
- * has no instruction below -mcpu=v4, are the only functions written twice.
+ * Conditions as numbers, 1 or 0, and a selection between two values. BPF has neither a conditional move nor an
+ * instruction that sets a register to a comparison, so a comparison becomes a branch, and the verifier explores both
+ * sides with different knowledge. So for BPF the borrow of a - b is computed by arithmetic that is opaque to the
+ * compiler. These functions, the wide product and the count of zero bits (no instruction below -mcpu=v4) exist twice.
  */
 #ifdef __bpf__
 #define BRAID_HIDE(x) __asm__("" : "+r"(x))
@@ -161,23 +160,23 @@ braid_inline u64 braid_sub(u64 a, u64 b)
 	return a > b ? a - b : 0;
 }
 
-/* floor(a / b); 0 when b is 0, as the BPF instruction does. */
+/* floor(a / b); 0 if b is 0, as the BPF instruction. */
 braid_inline u64 braid_div(u64 a, u64 b)
 {
 	return b ? a / b : 0;
 }
 
-/* ceil(a / b); 0 when b is 0. */
+/* ceil(a / b); 0 if b is 0. */
 braid_inline u64 braid_div_up(u64 a, u64 b)
 {
 	u64 quotient = b ? a / b : 0;
 
-	/* Not by the rest, for which BPF would divide again. */
+	/* Not by the remainder, for which BPF would divide again. */
 	return quotient + (b && quotient * b != a);
 }
 
-/* floor(a / b), 0 when b is 0, from braid_reciprocal(b): several quotients by one divisor cost one division. Without the
- * rest of the reciprocal the product is less than 1 too small. */
+/* floor(a / b), 0 if b is 0, from braid_reciprocal(b): several quotients by one divisor cost one division. Without the
+ * remainder of the reciprocal the product is less than 1 too small. */
 braid_inline u64 braid_reciprocal(u64 b)
 {
 	return b ? BRAID_U64_MAX / b : 0;
@@ -190,7 +189,7 @@ braid_inline u64 braid_quotient(u64 a, u64 b, u64 reciprocal)
 	return quotient + (b && a - quotient * b >= b);
 }
 
-/* a / b rounded towards zero; 0 when b is 0. */
+/* a / b rounded towards zero; 0 if b is 0. */
 braid_inline s64 braid_sdiv(s64 a, u64 b)
 {
 	u64 magnitude = braid_div(a < 0 ? 0 - (u64)a : (u64)a, b);
@@ -211,7 +210,7 @@ braid_inline u64 braid_shr(u64 x, u32 n)
 
 #ifdef __bpf__
 /* One step of braid_clz: whether the upper half of a number of 2 * half bits is not 0. By carry, without a comparison:
- * where a branch decided, the verifier would know the shift and follow each of the 64 cases to the end. */
+ * after a branch the verifier would know the shift and follow each of the 64 cases to the end. */
 #define BRAID_CLZ_STEP(half)                                                              \
 	do {                                                                              \
 		u64 step = (((x >> (half)) + ((1ull << (half)) - 1)) >> (half)) * (half); \
@@ -239,7 +238,7 @@ braid_inline u32 braid_clz(u64 x)
 }
 #endif
 
-/* floor(a * b / 2^n) for n up to 64; the largest u64 when that does not fit. */
+/* floor(a * b / 2^n) for n up to 64; saturates. */
 braid_inline u64 braid_mul_shift(u64 a, u64 b, u32 n)
 {
 	u64 high = braid_mul_high(a, b);
@@ -252,7 +251,7 @@ braid_inline u32 braid_product_below(u64 a, u64 b, u64 c, u64 d)
 {
 	u64 left, right;
 
-	/* The usual case: products of 64 bits, which BPF has. */
+	/* The common case: 64-bit products, which BPF has. */
 	if (!((a | b | c | d) >> 32))
 		return braid_below(a * b, c * d);
 	left = braid_mul_high(a, b);
@@ -260,18 +259,18 @@ braid_inline u32 braid_product_below(u64 a, u64 b, u64 c, u64 d)
 	return braid_below(left, right) | (braid_equal(left, right) & braid_below(a * b, c * d));
 }
 
-/* Of a and b: 0 if a < b, 1 if they are equal, 2 if a > b. */
+/* Compares a and b: 0 if a < b, 1 if equal, 2 if a > b. */
 braid_inline u32 braid_compare(u64 a, u64 b)
 {
 	return 1 + braid_below(b, a) - braid_below(a, b);
 }
 
-/* The same of a * b and c * d, with 128-bit products. */
+/* Compares a * b and c * d likewise, with 128-bit products. */
 braid_inline u32 braid_compare_products(u64 a, u64 b, u64 c, u64 d)
 {
 	u32 high, low = braid_compare(a * b, c * d);
 
-	/* The usual case: products of 64 bits, which BPF has. */
+	/* The common case: 64-bit products, which BPF has. */
 	if (!((a | b | c | d) >> 32))
 		return low;
 	high = braid_compare(braid_mul_high(a, b), braid_mul_high(c, d));
@@ -297,7 +296,7 @@ braid_inline u64 braid_divide_digit(u64 rest, u64 digit, u64 divisor, u64 *new_r
 	return q;
 }
 
-/* floor(a * b / c) with a 128-bit product; the largest u64 when that does not fit; 0 when c is 0. */
+/* floor(a * b / c) with a 128-bit product; saturates; 0 if c is 0. */
 braid_inline u64 braid_muldiv(u64 a, u64 b, u64 c)
 {
 	u64 high = braid_mul_high(a, b), low = a * b;
@@ -325,7 +324,7 @@ braid_inline u64 braid_mul(u64 a, u64 b)
 	return braid_mul_high(a, b) ? BRAID_U64_MAX : a * b;
 }
 
-/* One step of the roots below: keeps the trial bit iff the trial value still fits. */
+/* One step of the roots below: keeps the trial bit if the trial value still fits. */
 #define BRAID_CBRT_STEP(s)                                        \
 	do {                                                      \
 		u64 trial = 3 * root * (root + 1) + 1;            \

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * mpCUBIC for two subflows, a RECONSTRUCTION: of the published algorithm (Kato, Haruyama, Yamamoto, Ohzahata 2020) only
- * the outline is known to us.
+ * mpCUBIC for two subflows, a RECONSTRUCTION: only the outline of the published algorithm (Kato, Haruyama, Yamamoto,
+ * Ohzahata 2020) is known to us.
  *
  *	delta = (max(x_1, x_2) / (x_1 + x_2))^4,  x = w/rtt
  *	W(t) = origin + delta C (t - K)^3,  K = cbrt((W_max - w) / (delta C)),  the rest as CUBIC
  *
- * over the two subflows that were created first of those that can be used; any other keeps a window of one packet until
- * one of the two is gone.
+ * over the first two usable subflows by creation; any other keeps a window of one packet until one of the two is gone.
  */
 #include "mpcubic.h"
 
@@ -22,7 +21,7 @@ struct katocubic_private {
 	struct mpcubic mpcubic;
 };
 
-/* What MPCubic is to do: its defaults, with CUBIC's parameters as given. */
+/* MPCubic's settings: its defaults, with the given CUBIC parameters. */
 static void katocubic_settings(const struct katocubic_params *params, struct mpcubic_params *settings)
 {
 	*settings = (struct mpcubic_params){ MPCUBIC_PARAMS(BRAID_PARAM_INITIAL) };
@@ -39,7 +38,7 @@ static u32 katocubic_first(u32 set)
 	return set & (0 - set);
 }
 
-/* The two subflows that are used, as a set. Self counts even before its first RTT sample. */
+/* The two subflows in use, as a set. Self counts even before its first RTT sample. */
 static u32 katocubic_pair(const struct braid_view *view)
 {
 	u32 set = braid_eligible(view) | 1u << (view->self & (BRAID_MAX_SUBFLOWS - 1));
@@ -48,7 +47,7 @@ static u32 katocubic_pair(const struct braid_view *view)
 	return first | katocubic_first(set ^ first);
 }
 
-/* Whether self is one of them. If not, its window becomes one packet. */
+/* Whether self is one of them. If not, sets its window to one packet. */
 static u32 katocubic_is_used(struct braid_view *view, u32 pair)
 {
 	if (pair >> (view->self & (BRAID_MAX_SUBFLOWS - 1)) & 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * LIA, linked increases (RFC 6356): all subflows together take what one TCP would take on the best path.
+ * LIA, linked increases (RFC 6356): all subflows together take as much as one TCP on the best path.
  *
  *	per acknowledged packet in congestion avoidance:  w_r += min(max_k(w_k/rtt_k^2) / (sum_k w_k/rtt_k)^2, 1/w_r)
  *	per congestion event:                             ssthresh_r = max(w_r/2, 2)

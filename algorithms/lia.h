@@ -26,7 +26,7 @@ struct lia_best {
 	u64 total;  /* of all windows, packets */
 };
 
-/* published: windows are what the subflows publish, see braid_counted_window. */
+/* published: uses the windows that subflows publish, see braid_counted_window. */
 braid_inline void lia_find_best(const struct braid_view *view, u32 eligible, u32 published, struct lia_best *best)
 {
 	u32 fastest = braid_fastest_rtt(view, eligible), i;
@@ -72,8 +72,9 @@ braid_inline u64 lia_kernel_rtt(const struct braid_subflow *subflow, u32 roundin
 	return rounding == LIA_JIFFIES ? braid_max32(subflow->srtt_us / 500, 1) : (u64)subflow->srtt_us << 3;
 }
 
-/* How many ACKs the kernel counts before it adds a packet. Its scales, 32, 10 and 12 bits, were made for jiffies; with
- * microseconds the comparison of w/rtt^2 truncates to 0 and the subflow listed last, the oldest, passes for the best. */
+/* Number of ACKs that the kernel counts before it adds a packet. Its scales, 32, 10 and 12 bits, are for jiffies; with
+ * microseconds the comparison of w/rtt^2 truncates to 0, and the last subflow of the list, the oldest, passes for the
+ * best. */
 braid_inline u64 lia_kernel_threshold(const struct braid_view *view, u32 eligible, u32 rounding)
 {
 	u64 best = 0, best_rtt = 1, best_window = 1, rates = 0, alpha;
@@ -99,8 +100,8 @@ braid_inline u64 lia_kernel_threshold(const struct braid_view *view, u32 eligibl
 	return braid_max((1u << 12) / alpha, braid_self((struct braid_view *)view)->cwnd);
 }
 
-/* Congestion avoidance for so many acknowledged packets, coupled with the subflows of a set; Reno if self is not one of
- * several there. */
+/* Congestion avoidance for this many acknowledged packets, coupled with the subflows of a set; Reno if self is not one
+ * of several there. */
 braid_inline void lia_grow_in(struct braid_view *view, struct lia_growth *growth, u32 set, u32 rounding, u32 acked)
 {
 	struct braid_subflow *self = braid_self(view);

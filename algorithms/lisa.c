@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * LISA, linked slow start (Barik et al. 2016), around another algorithm: a subflow that joins takes its initial window
- * from the sibling that sends fastest, if one is still in its initial slow start.
+ * LISA, linked slow start (Barik et al. 2016), around another algorithm: a joining subflow takes its initial window
+ * from the fastest sibling that is still in its initial slow start.
  *
  *	cwnd_m >= 20: give 10;  cwnd_m >= 6: give cwnd_m/2;  else give nothing, the new subflow gets 3
  *	cwnd_new = give, cwnd_m -= give, and m lets its window not grow for max(in_flight_m - cwnd_m, 0) packets
  *
- * The new subflow publishes what it takes, and from whom; the donor gives at its next ACK.
+ * The new subflow publishes the amount and the donor; the donor gives at its next ACK.
  */
 #include "balia.h"
 #include "lia.h"
@@ -29,13 +29,13 @@ BRAID_PARAMS(lisa, LISA_PARAMS);
 
 struct lisa_public {
 	struct olia_marks marks;
-	u64 taken_us;  /* when this subflow took its initial window from another; 0: it did not */
-	u64 served_us; /* latest of those times of which this one, as donor, has given */
-	u32 donor;     /* its id */
+	u64 taken_us;  /* when this subflow took its initial window from another; 0: never */
+	u64 served_us; /* latest such time that this one, as donor, has served */
+	u32 donor;     /* id of the donor */
 	u32 taken;     /* packets */
 };
 
-/* The state of what is chosen; all begin with the carry. */
+/* The state of the chosen algorithm; each begins with the carry. */
 union lisa_inner {
 	s64 reno;
 	struct lia_growth lia;
@@ -50,7 +50,7 @@ struct lisa_private {
 	u32 reserved;
 };
 
-/* CUBIC is MPCubic over no other subflow. */
+/* CUBIC is MPCubic without siblings. */
 static u32 lisa_set(const struct braid_view *view, u32 cc)
 {
 	return cc == LISA_MPCUBIC ? braid_eligible(view) : 0;
@@ -116,7 +116,7 @@ static u32 lisa_is_candidate(const struct braid_view *view, u32 i)
 	       (1 ^ braid_equal(i, view->self));
 }
 
-/* What was taken from a subflow and it has not given yet. The times, too: the latest goes to *latest_us. */
+/* Packets taken from a subflow that it has not given yet. The latest time goes to *latest_us. */
 static u64 lisa_owed(const struct braid_view *view, u32 donor, u64 served_us, u64 *latest_us)
 {
 	u64 owed = 0;
@@ -134,7 +134,7 @@ static u64 lisa_owed(const struct braid_view *view, u32 donor, u64 served_us, u6
 	return owed;
 }
 
-/* The sibling in initial slow start that sends fastest; BRAID_MAX_SUBFLOWS: none. */
+/* The fastest sibling in initial slow start; BRAID_MAX_SUBFLOWS: none. */
 static u32 lisa_donor(const struct braid_view *view)
 {
 	u64 window = 0, rtt = 1;
@@ -178,7 +178,7 @@ static void lisa_take(struct braid_view *view, const struct lisa_params *params,
 	public->taken_us = braid_max(now_us, 1);
 }
 
-/* The donor gives what was taken, unless its initial slow start is over. */
+/* The donor gives the taken packets, unless its initial slow start is over. */
 static void lisa_give(struct braid_view *view, struct lisa_private *priv)
 {
 	struct braid_subflow *self = braid_self(view);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * mCompound, a reconstruction: Compound TCP on each subflow, with the loss windows coupled as LIA couples.
+ * mCompound, a reconstruction: Compound TCP on each subflow, with loss windows coupled by LIA.
  *
  *	w = cwnd + dwnd
  *	per acknowledged packet in congestion avoidance:  cwnd_r += min(max_k(w_k/rtt_k^2) / (sum_k w_k/rtt_k)^2, 1/w_r)

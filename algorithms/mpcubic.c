@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * MPCubic (Le, Haw, Hong, Lee 2012): CUBIC with a C so much smaller that all subflows together take what one CUBIC would
- * take on the best path.
+ * MPCubic (Le, Haw, Hong, Lee 2012): CUBIC with a smaller C, so that all subflows together take as much as one CUBIC on
+ * the best path.
  *
  *	x = w/rtt
  *	delta=total:     delta   = (max_k x_k / sum_k x_k)^4

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Le's MPCubic over any set of subflows, for every algorithm that couples CUBIC. The set, self included, has a bit for
- * each subflow of the view (braid_eligible makes one). Over a set without other subflows it is CUBIC, bit for bit.
+ * Le's MPCubic over any set of subflows, for every algorithm that couples CUBIC. The set, including self, has a bit for
+ * each subflow of the view (braid_eligible makes one). Without other subflows it is CUBIC, bit for bit.
  */
 #ifndef BRAID_MPCUBIC_H
 #define BRAID_MPCUBIC_H
@@ -29,11 +29,11 @@ BRAID_PARAMS(mpcubic, MPCUBIC_PARAMS);
 
 struct mpcubic {
 	struct cubic_law law;
-	u64 c;        /* delta C as struct cubic_step has it; 0: none yet */
+	u64 c;        /* delta C in the form of struct cubic_step; 0: none yet */
 	u64 increase; /* LIA's increase, 32 fraction bits */
-	u64 look_us;  /* both are computed anew from then on */
+	u64 look_us;  /* both are recomputed from this time on */
 	u64 heard_us; /* latest event of the subflow */
-	u32 set;      /* what they were computed for; 0: nothing */
+	u32 set;      /* the set that they were computed for; 0: none */
 	u32 reserved;
 };
 
@@ -92,8 +92,8 @@ braid_inline u64 mpcubic_balanced_delta(const struct braid_view *view, u32 set)
 	return braid_min(product, 1ull << MPCUBIC_DELTA_BITS);
 }
 
-/* A path that has been silent so long has had two timeouts in a row: RTO >= srtt + 200 ms, and the second comes two RTO
- * after the first. */
+/* A path that has been silent for this time has had two consecutive timeouts: RTO >= srtt + 200 ms, and the second
+ * comes two RTO after the first. */
 braid_inline u32 mpcubic_is_silent(const struct braid_subflow *subflow, u64 silent_us)
 {
 	return 1 ^ braid_below(silent_us, 2 * ((u64)subflow->srtt_us + MPCUBIC_RTO_MIN_US));
@@ -116,7 +116,7 @@ braid_inline u32 mpcubic_alive(const struct braid_view *view, u32 set, u64 now_u
 	return alive;
 }
 
-/* What the coupling makes of the step, once per RTT and whenever the set changes. */
+/* Applies the coupling to the step, recomputed once per RTT and whenever the set changes. */
 braid_inline void mpcubic_couple(struct braid_view *view, struct mpcubic *priv, const struct mpcubic_params *params,
 				 u32 set, struct cubic_step *step)
 {
@@ -144,7 +144,7 @@ braid_inline void mpcubic_couple(struct braid_view *view, struct mpcubic *priv, 
 		step->c_below = priv->c;
 }
 
-/* A path that had failed works again: what was right before still is. */
+/* A failed path works again: restores the previous window. */
 braid_inline void mpcubic_come_back(struct braid_subflow *self, struct cubic_law *law,
 				    const struct mpcubic_params *params, u64 now_us)
 {
@@ -160,7 +160,7 @@ braid_inline void mpcubic_init(struct braid_view *view, struct mpcubic *priv, co
 	priv->heard_us = event->now_us;
 }
 
-/* Another set, by a detector's decision: the curve begins anew from the present window, towards the same W_max. */
+/* Another set, by a detector's decision: the curve restarts from the present window, towards the same W_max. */
 braid_inline void mpcubic_regroup(struct mpcubic *priv)
 {
 	priv->law.epoch_us = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * OLIA, opportunistic linked increases (Khalili et al. 2012): optimal pooling, with a second term that moves window from
- * the subflows that have the largest to those that could have it.
+ * OLIA, opportunistic linked increases (Khalili et al. 2012): optimal pooling, with a second term that moves window
+ * from the subflows with the largest windows to better ones.
  *
  *	per acknowledged packet in congestion avoidance:  w_r += (w_r/rtt_r^2) / (sum_k w_k/rtt_k)^2 + alpha_r/w_r
  *	alpha_r = 1/(n |B \ M|) in B \ M,  -1/(n |M|) in M unless B \ M is empty,  else 0

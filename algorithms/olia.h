@@ -16,7 +16,7 @@
 	  "with several subflows: plain slow start, none at all (the draft's ssthresh of one packet), or plain with " \
 	  "one packet instead of two as the smallest ssthresh")
 
-/* What siblings read. Snd_una, which they see in the view, is the third mark. */
+/* Public words. The third mark is snd_una, which siblings see in the view. */
 struct olia_marks {
 	u64 before_last; /* snd_una at the loss before the last one */
 	u64 last;        /* snd_una at the last loss */
@@ -27,8 +27,8 @@ struct olia_growth {
 	s64 sum;   /* fork rounding: the fraction in 1/1024 of a packet, of either sign */
 };
 
-/* Sets as braid_eligible makes them. M are the subflows with the largest window, B those with the best quality l/rtt^2.
- * And, computed in the same pass, the rate of self and of all, see shares.h. */
+/* Sets in the form of braid_eligible. M are the subflows with the largest window, B those with the best quality
+ * l/rtt^2. The same pass computes the rates of self and of all, see shares.h. */
 struct olia_sets {
 	u32 eligible;
 	u32 largest;   /* M */
@@ -37,8 +37,8 @@ struct olia_sets {
 	u64 total;
 };
 
-/* l: the larger of the bytes since the last loss and the bytes between the last two. A sibling that runs another
- * algorithm has no marks, hence no quality. */
+/* l: the larger of the bytes since the last loss and between the last two. A sibling on another algorithm has no marks,
+ * hence no quality. */
 braid_inline u64 olia_bytes(const struct braid_view *view, u32 i)
 {
 	const struct braid_subflow *subflow = &view->subflow[i & (BRAID_MAX_SUBFLOWS - 1)];
@@ -61,7 +61,7 @@ braid_inline void olia_classify(const struct braid_view *view, struct olia_sets 
 		u32 window = braid_rate_window(view, i), is_larger = braid_below32(largest_window, window), is_largest;
 		u64 rate = window * braid_speed(view, i, fastest);
 
-		/* What is better or larger than all before stands alone, what is as good or as large joins them. */
+		/* A subflow better or larger than all previous ones replaces the set, an equal one joins it. */
 		best = (best & (is_better - 1)) | ((order + 1) >> 1) << i;
 		best_bytes = braid_select(is_better, bytes, best_bytes);
 		best_square = braid_select(is_better, rtt * rtt, best_square);
@@ -96,7 +96,7 @@ braid_inline s64 olia_increase(const struct braid_view *view, const struct olia_
 	return (braid_sdiv(increase, braid_rate_window(view, view->self)) + (1 << 29)) >> (2 * BRAID_SHARE_BITS - 32);
 }
 
-/* The same in the kernel's integers, 1/1024 of a packet; wraps where the kernel's wrap. */
+/* The same in the kernel's integers, 1/1024 of a packet; wraps as the kernel's. */
 braid_inline s64 olia_fork_increase(const struct braid_view *view, const struct olia_sets *sets)
 {
 	const struct braid_subflow *self = braid_self((struct braid_view *)view);
@@ -119,7 +119,7 @@ braid_inline s64 olia_fork_increase(const struct braid_view *view, const struct 
 	return (s64)(((scale * square - rate) << 10) / divisor);
 }
 
-/* Adds the fork's increase. Nearly a packet counts as one, and what is over is dropped: so does the kernel. */
+/* Adds the fork's increase. As in the kernel, nearly a packet counts as one, and the excess is dropped. */
 braid_inline void olia_fork_grow(struct braid_subflow *self, s64 *sum, s64 increase)
 {
 	*sum += increase;
@@ -132,8 +132,8 @@ braid_inline void olia_fork_grow(struct braid_subflow *self, s64 *sum, s64 incre
 	}
 }
 
-/* Congestion avoidance for so many acknowledged packets, coupled with the subflows of a set; Reno if self is not one of
- * several there. */
+/* Congestion avoidance for this many acknowledged packets, coupled with the subflows of a set; Reno if self is not one
+ * of several there. */
 braid_inline void olia_grow_in(struct braid_view *view, struct olia_growth *growth, u32 set, u32 rounding, u32 acked)
 {
 	struct braid_subflow *self = braid_self(view);
@@ -157,8 +157,8 @@ braid_inline void olia_grow(struct braid_view *view, struct olia_growth *growth,
 		olia_grow_in(view, growth, braid_eligible(view), rounding, acked);
 }
 
-/* The draft's ssthresh of one packet, where slow start would otherwise begin in a set of several. Not in CWR and
- * Recovery, where ssthresh is what the window is heading for. */
+/* The draft's ssthresh of one packet, to avoid slow start in a set of several subflows. Not in CWR and Recovery, where
+ * ssthresh is the window's target. */
 braid_inline void olia_limit_slow_start_in(struct braid_view *view, u32 slow_start, u32 set)
 {
 	struct braid_subflow *self = braid_self(view);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Reno: the AIMD baseline (RFC 5681), each subflow on its own.
+ * Reno: the AIMD baseline (RFC 5681), each subflow by itself.
  *
  *	per acknowledged packet in congestion avoidance:  w += 1/w
  *	per congestion event:                             ssthresh = max(w/2, 2)

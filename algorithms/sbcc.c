@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * SB-CC, shared-bottleneck congestion control (Wei, Xue, Han, Wei, Hong 2020), reconstructed: subflows that are marked at
- * the same time are coupled, and the degree of congestion moves window among them.
+ * SB-CC, shared-bottleneck congestion control (Wei, Xue, Han, Wei, Hong 2020), reconstructed: subflows marked at the
+ * same time are coupled, and the degree of congestion moves window among them.
  *
  *	ce_r: share of marked bytes, averaged over round trips as DCTCP does (RFC 8257), from 1
  *	per acknowledged packet in congestion avoidance, over the group G:
@@ -79,7 +79,7 @@ braid_inline void degree_measure(struct braid_subflow *self, struct degree_state
 	if (self->snd_una <= state->round_end)
 		return;
 	share = braid_div(state->marked_bytes * gain, state->bytes);
-	/* Rounded so that it reaches 0 where marks end. */
+	/* Rounded so that it reaches 0 once marks end. */
 	degree -= (degree * gain + DEGREE_ONE - 1) >> 16;
 	own->degree = braid_min(degree + share, DEGREE_ONE);
 	state->round_end = self->snd_nxt;

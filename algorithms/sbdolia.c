@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * MPTCP-SBD (Ferlin, Alay, Dreibholz, Hayes, Welzl 2016): by the statistics of RFC 8382; subflows that share a bottleneck
- * grow as OLIA among themselves, each of the others as Reno. Until the first decision all are coupled.
+ * MPTCP-SBD (Ferlin, Alay, Dreibholz, Hayes, Welzl 2016): statistics of RFC 8382. Subflows that share a bottleneck grow
+ * as OLIA together, each of the others as Reno. Until the first decision all are coupled.
  */
 #include "sbd/reaction.h"
 #include "sbd/rfc8382.h"
 
-/* A pair is together after nine of ten groupings that say so, and apart after nine that say the opposite. */
+/* A pair is together after nine of ten groupings together, and apart after nine apart. */
 #define SBDOLIA_PARAMS(P) \
 	OLIA_PARAMS(P)    \
 	RFC8382_TABLE(P, 30, 50, 20, 2, 10, 9, RFC8382_START_TOGETHER)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * SBDV (Wei, Wang, Xue, Wei, Hong 2018): subflows whose congestion events keep much the same distance grow as LIA among
- * themselves, each of the others as Reno.
+ * SBDV (Wei, Wang, Xue, Wei, Hong 2018): subflows whose congestion events keep a constant distance grow as LIA
+ * together, each of the others as Reno.
  */
 #include "sbd/interval.h"
 #include "sbd/reaction.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * SEMICOUPLED (Wischik et al. 2011): more on paths that are congested less, but something on all.
+ * SEMICOUPLED (Wischik et al. 2011): more traffic on less congested paths, but some on all.
  *
  *	per acknowledged packet in congestion avoidance:  w_r += min(a/w_tot, 1/w_r), a = 1/n or 1
  *	per congestion event:                             ssthresh_r = max(w_r/2, 1)

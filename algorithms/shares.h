@@ -2,15 +2,16 @@
 /*
  * Rates of a connection's subflows, and their shares of its total rate.
  *
- * The coupled increases look dimensional, but with x = w/rtt, X the sum of x and s = x/X they are windows and shares:
+ * The coupled increases look dimensional, but with x = w/rtt, X the sum of x and s = x/X they consist of windows and
+ * shares:
  *
  *	max(w_k/rtt_k^2) / X^2         = s_b^2 / w_b, b being the subflow of the maximum         (LIA)
  *	(w_r/rtt_r^2) / X^2            = s_r^2 / w_r                                             (OLIA)
  *	(x_r/rtt_r) / X^2 (1+a)(4+a)   = (s_r + s_m) (4 s_r + s_m) / w_r, a = x_m/x_r, s_m = max (BALIA)
  *
- * So only RTT ratios matter. They are taken to the smallest RTT of the connection: at most 1, with 40 fraction bits.
- * Windows up to 2^20 packets and RTTs up to 2^24 us (16.7 s) count in full, beyond that as that; 8 rates add up to less
- * than 2^63, and the fastest subflow alone is at least 2^40.
+ * So only RTT ratios matter. They are relative to the smallest RTT of the connection: at most 1, with 40 fraction bits.
+ * Windows are clamped at 2^20 packets and RTTs at 2^24 us (16.7 s); the sum of 8 rates is less than 2^63, and the
+ * fastest subflow alone is at least 2^40.
  */
 #ifndef BRAID_SHARES_H
 #define BRAID_SHARES_H
@@ -26,8 +27,8 @@ braid_inline u32 braid_rtt(const struct braid_subflow *subflow)
 	return braid_min32(subflow->srtt_us, BRAID_RTT_MAX);
 }
 
-/* The window that counts in rates. Self's is cwnd: it does not grow in recovery, and at a loss ssthresh is still that of
- * the loss before. */
+/* The window that counts in rates. Self's is cwnd: it does not grow in recovery, and at a loss ssthresh is still that
+ * of the previous loss. */
 braid_inline u32 braid_rate_window(const struct braid_view *view, u32 i)
 {
 	const struct braid_subflow *subflow = &view->subflow[i & (BRAID_MAX_SUBFLOWS - 1)];
@@ -37,8 +38,8 @@ braid_inline u32 braid_rate_window(const struct braid_view *view, u32 i)
 	return braid_min32(braid_max32((u32)window, 1), 1u << 20);
 }
 
-/* The same, or the smaller window that a subflow wants to be counted as: the low half of its first public word, in
- * packets; 0: none. */
+/* The same, or the smaller window that a subflow publishes: the low half of its first public word, in packets; 0:
+ * none. */
 braid_inline u32 braid_counted_window(const struct braid_view *view, u32 i, u32 published)
 {
 	const struct braid_subflow *subflow = &view->subflow[i & (BRAID_MAX_SUBFLOWS - 1)];
@@ -75,7 +76,7 @@ braid_inline u64 braid_speed(const struct braid_view *view, u32 i, u32 fastest)
 {
 	u32 rtt = braid_rtt(&view->subflow[i & (BRAID_MAX_SUBFLOWS - 1)]);
 
-	/* The usual case, the fastest subflow itself, is spared the division. */
+	/* The fastest subflow itself, the common case, needs no division. */
 	return rtt == fastest ? 1ull << BRAID_SPEED_BITS : braid_div((u64)fastest << BRAID_SPEED_BITS, rtt);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Any shared-bottleneck detector with any reaction: subflows of one bottleneck are coupled among themselves, all others
- * are what they would be alone.
+ * Any shared-bottleneck detector with any reaction: subflows of one bottleneck are coupled, all others behave as alone.
  *
  *	sbd: the detector    in: growth among those that share a bottleneck    out: growth of the others
  */

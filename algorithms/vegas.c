@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Vegas (Brakmo and Peterson 1994, in Linux's form): keeps between alpha and beta packets of its own in the queue.
+ * Vegas (Brakmo and Peterson 1994, in Linux's form): keeps between alpha and beta of its own packets in the queue.
  *
  *	once per round, with base the smallest RTT ever and rtt the smallest of the round:
  *	queued = cwnd (rtt - base) / base
@@ -55,7 +55,7 @@ static void vegas_reno(struct braid_subflow *self, struct vegas_private *priv, c
 	braid_grow(self, &priv->carry, (s64)braid_reno_increase(self->cwnd), acked);
 }
 
-/* The adjustment at the end of a round. Does not ask whether the window was the limit: neither does Linux. */
+/* The adjustment at the end of a round. Like Linux, ignores whether the window was the limit. */
 static void vegas_adjust(struct braid_subflow *self, const struct vegas_private *priv,
 			 const struct vegas_params *params, u32 acked)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Veno (Fu and Liew 2003, in Linux's form): Reno that tells random loss from congestion by Vegas's estimate.
+ * Veno (Fu and Liew 2003, in Linux's form): Reno that distinguishes random loss from congestion by Vegas's estimate.
  *
  *	N = w (rtt - base) / rtt                               packets in the queue
  *	per acknowledged packet in congestion avoidance:  w += 1/w if N < beta, else 1/(2 w)

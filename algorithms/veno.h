@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Veno's estimate of what stands in the queue, for every algorithm that asks whether a loss was one of congestion. */
+/* Veno's estimate of queued packets, for every algorithm that classifies losses by it. */
 #ifndef BRAID_VENO_H
 #define BRAID_VENO_H
 
@@ -14,7 +14,7 @@ struct veno {
 	s64 carry;       /* fraction of a packet not yet in cwnd */
 	u32 base_rtt_us; /* smallest RTT since the last idle period; 0: no sample yet */
 	u32 rtt_us;      /* smallest since the last ACK that could grow the window; 0: none */
-	u32 samples;     /* RTT samples since the state was last Open anew, at most 3 */
+	u32 samples;     /* RTT samples since the last return to Open, at most 3 */
 	u32 queued;      /* estimate, half packets */
 	u32 disabled;    /* not Open: Reno */
 	u32 reserved;
@@ -30,7 +30,7 @@ braid_inline void veno_on_rtt(struct veno *priv, u32 rtt_us)
 	priv->samples = braid_min32(priv->samples + 1, 3);
 }
 
-/* What every ACK begins with. Returns whether there is an estimate to go by. */
+/* The first step of every ACK. Returns whether an estimate exists. */
 braid_inline u32 veno_observe(const struct braid_subflow *self, struct veno *priv, const struct braid_event *event)
 {
 	u32 disabled = self->ca_state != BRAID_OPEN;
@@ -44,7 +44,7 @@ braid_inline u32 veno_observe(const struct braid_subflow *self, struct veno *pri
 	return !disabled && priv->samples > 2;
 }
 
-/* cwnd (rtt - base) / rtt in half packets, rounded up, as Linux's difference of whole numbers is. */
+/* cwnd (rtt - base) / rtt in half packets, rounded up, as Linux's difference of integers. */
 braid_inline void veno_estimate(const struct braid_subflow *self, struct veno *priv)
 {
 	u64 twice = 2 * (u64)self->cwnd;
@@ -55,7 +55,7 @@ braid_inline void veno_estimate(const struct braid_subflow *self, struct veno *p
 	priv->rtt_us = 0;
 }
 
-/* The window that a loss leaves: four fifths if it was none of congestion. */
+/* The window after a loss: four fifths unless the loss was congestion. */
 braid_inline u32 veno_ssthresh(u32 cwnd, u32 congested)
 {
 	return congested ? braid_half(cwnd) : braid_max32((u32)((u64)cwnd * 4 / 5), 2);

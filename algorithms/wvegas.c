@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * wVegas, weighted Vegas (Cao, Xu, Fu 2012; draft-xu-mptcp-congestion-control): a total of queued packets, divided among
- * the subflows as their rates are.
+ * wVegas, weighted Vegas (Cao, Xu, Fu 2012; draft-xu-mptcp-congestion-control): a total of queued packets, divided
+ * among the subflows by their rates.
  *
  *	once per round, with base the smallest RTT ever and rtt the mean of the round:
  *	queued = cwnd (rtt - base) / rtt
@@ -33,7 +33,7 @@ struct wvegas_private {
 	u32 rtt_samples;    /* of the round */
 	u32 base_rtt_us;    /* smallest RTT since the last idle period; 0: no sample yet */
 	u32 alpha;          /* packets to keep queued; 0: not yet enabled */
-	u32 queue_delay_us; /* least queueing delay since the window was last drained; 0: none yet */
+	u32 queue_delay_us; /* smallest queueing delay since the window was last drained; 0: none yet */
 	u32 disabled;       /* not Open: Reno */
 	u32 weight;         /* share of the total rate, 16 fraction bits; all of it before the rates are known */
 };
@@ -45,7 +45,7 @@ static void wvegas_begin_round(const struct braid_subflow *self, struct wvegas_p
 	priv->rtt_samples = 0;
 }
 
-/* Begins anew: nothing is known of the rates. */
+/* Restarts without knowledge of the rates. */
 static void wvegas_enable(struct braid_subflow *self, struct wvegas_private *priv, const struct wvegas_params *params)
 {
 	wvegas_begin_round(self, priv);
@@ -97,7 +97,7 @@ static void wvegas_weigh(struct braid_view *view, struct wvegas_private *priv, c
 	u64 rate = braid_min(braid_div((u64)self->cwnd << 16, rtt), 1ull << 47), total, alpha;
 
 	BRAID_PUBLIC(wvegas, self)->rate = rate;
-	/* Less than a packet in 65 ms has no rate in these units: the weight stays. */
+	/* Less than a packet in 65 ms is no rate in these units: the weight stays. */
 	if (rate) {
 		total = wvegas_total_rate(view, braid_eligible(view) | 1u << (view->self & (BRAID_MAX_SUBFLOWS - 1)));
 		priv->weight = (u32)braid_div(rate << 16, total);
@@ -108,7 +108,7 @@ static void wvegas_weigh(struct braid_view *view, struct wvegas_private *priv, c
 	priv->alpha = braid_max32((u32)alpha, params->initial_alpha);
 }
 
-/* Empties the queue when the delay has doubled: a base RTT that is too large would otherwise never be noticed. */
+/* Empties the queue when the delay has doubled: otherwise a too large base RTT would never be noticed. */
 static void wvegas_drain(struct braid_subflow *self, struct wvegas_private *priv, u64 rtt)
 {
 	u32 queue_delay_us = (u32)(rtt - priv->base_rtt_us);
@@ -121,7 +121,7 @@ static void wvegas_drain(struct braid_subflow *self, struct wvegas_private *priv
 	}
 }
 
-/* The adjustment at the end of a round. Does not ask whether the window was the limit. */
+/* The adjustment at the end of a round. Ignores whether the window was the limit. */
 static void wvegas_adjust(struct braid_view *view, struct wvegas_private *priv, const struct wvegas_params *params,
 			  u32 acked)
 {
@@ -197,7 +197,7 @@ static void wvegas_on_loss(struct braid_view *view, struct wvegas_private *priv,
 static void wvegas_on_idle_restart(struct braid_view *view, struct wvegas_private *priv,
 				   const struct wvegas_params *params, const struct braid_event *event)
 {
-	/* After a shorter pause what is known still holds. */
+	/* After a shorter pause the estimates still hold. */
 	if (!(event->flags & BRAID_IDLE_DECAYED))
 		return;
 	priv->base_rtt_us = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A detector chosen by a parameter. In the kernel parameters are constants, so that only the chosen one is left. */
+/* A detector chosen by a parameter. Parameters are constants in the kernel, so the others are removed. */
 #ifndef BRAID_SBD_ANY_H
 #define BRAID_SBD_ANY_H
 

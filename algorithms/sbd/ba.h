@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * BA-MPCUBIC's three filters (Mahmud et al. 2021): a subflow shares its bottleneck while two of three filters say so.
+ * BA-MPCUBIC's three filters (Mahmud et al. 2021): a subflow shares its bottleneck while two of three filters agree.
  *
  *	RTT   mean |change of RTT| of the last second within 20 % of another subflow's
  *	ECN   share of ACKs that echo congestion in the last quarter of a second within 20 % of another subflow's
  *	loss  this and another subflow lost packets within the last three of this one's largest RTT of late
  *
- * The label follows once it was contradicted by three ACKs in a row. What differs from the paper, and the choices that
- * restore its letter, is told in bampcubic.md.
+ * The label changes after three consecutive ACKs that contradict it. bampcubic.md lists differences from the paper, and
+ * the parameters that restore its letter.
  */
 #ifndef BRAID_SBD_BA_H
 #define BRAID_SBD_BA_H
@@ -22,7 +22,7 @@
 #define BA_LOSS_LITERAL 2u
 #define BA_CLOCK_DRIFTS 1u
 #define BA_GROUPS_BY_PAIR 1u
-/* Where a subflow begins to look for a boundary to join, and finds at most this far ahead. */
+/* Search range for a boundary to join when a subflow begins. */
 #define BA_SYNC_US 3000000u
 
 #define BA_FIRST ba_rtt_range
@@ -58,12 +58,12 @@
 BRAID_PARAMS(ba, BA_PARAMS);
 
 struct ba_statistics {
-	u64 partners;       /* ids of those that made two filters true; 0 while the label is "not shared" */
-	u64 rtt_boundary;   /* when the present period of the RTT filter ends */
-	u64 rtt_changed_us; /* when the last one ended */
+	u64 partners;       /* ids of subflows that made two filters true; 0 while the label is "not shared" */
+	u64 rtt_boundary;   /* end of the present period of the RTT filter */
+	u64 rtt_changed_us; /* end of the last period */
 	u64 ecn_boundary;   /* of the ECN filter */
 	u64 last_loss_us;   /* 0: never */
-	u32 rtt_change;     /* mean |change of RTT| of the last period, us with 8 fraction bits; 0: none known */
+	u32 rtt_change;     /* mean |change of RTT| of the last period, us with 8 fraction bits; 0: unknown */
 	u32 reserved;
 	u32 marks; /* echoing ACKs of the last period */
 	u32 acks;  /* all ACKs of the last period */
@@ -80,7 +80,7 @@ struct ba_state {
 	u32 new_max_us;   /* and of this one */
 	u32 acks;         /* of this period of the ECN filter */
 	u32 marks;
-	u32 contradicted; /* ACKs in a row that contradicted the label */
+	u32 contradicted; /* consecutive ACKs that contradicted the label */
 	u32 shared;       /* the label */
 	u32 synchronised;
 	u32 reserved;
@@ -103,7 +103,7 @@ braid_inline u32 ba_is_near(u64 a, u64 a_of, u64 b, u64 b_of, u32 range, u32 mat
 	return braid_product_below(far, BA_SCALE, base, range);
 }
 
-/* Joins the boundaries of the subflows that are there already. */
+/* Joins the boundaries of existing subflows. */
 braid_inline void ba_synchronise(struct braid_view *view, struct ba_state *state, u32 peers, u64 now_us)
 {
 	struct ba_statistics *own = SBD_STATISTICS(ba, braid_self(view));
@@ -210,7 +210,7 @@ braid_inline u64 ba_loss_partners(const struct braid_view *view, const struct ba
 	return partners;
 }
 
-/* Two of three filters, three ACKs in a row. */
+/* Two of three filters, three consecutive ACKs. */
 braid_inline void ba_decide(struct braid_view *view, struct ba_state *state, const struct ba_params *params, u32 peers,
 			    u64 now_us)
 {

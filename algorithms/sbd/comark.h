@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Common congestion marks, after SB-CC (Wei et al. 2020): subflows that are marked in the same time slots share a
- * bottleneck.
+ * Common congestion marks, after SB-CC (Wei et al. 2020): subflows marked in the same time slots share a bottleneck.
  *
  *	slot: the largest smoothed RTT, at least a tick
  *	of each slot in which self or the peer was marked:  score += (both were - score) / 8
@@ -13,7 +12,7 @@
 #include "detector.h"
 
 #define COMARK_SCALE 1000u
-/* Marks are published by ticks of 16.4 ms, 64 of them: slots of up to half a second can be compared afterwards. */
+/* Marks are published by ticks of 16.4 ms, 64 of them: enough to compare slots of up to half a second afterwards. */
 #define COMARK_TICK_BITS 14
 #define COMARK_SLOT_MAX 31u
 #define COMARK_BITS 16
@@ -46,7 +45,7 @@ struct comark_state {
 	u32 slot_ticks; /* 0: not begun */
 	u32 reserved;
 	struct comark_peer peer[BRAID_MAX_SUBFLOWS];
-	u64 seen; /* statements that the group was found from */
+	u64 seen; /* statements on which the group is based */
 };
 
 /* 1 if the subflow was marked in the slot. */
@@ -54,7 +53,7 @@ braid_inline u32 comark_was_marked(const struct braid_subflow *subflow, const st
 {
 	const struct comark_statistics *statistics = SBD_STATISTICS(comark, subflow);
 	u64 ended = state->slot_start + state->slot_ticks, window = braid_shl(1, state->slot_ticks) - 1;
-	/* Tick t is bit tick - t: the slot's last one comes first. What lies ahead of `tick` was not marked. */
+	/* Tick t is bit tick - t: the slot's last tick comes first. Ticks after `tick` have no mark. */
 	u64 ahead = braid_sub(ended - 1, statistics->tick), back = braid_sub(statistics->tick, ended - 1);
 	u64 bits = braid_select(braid_below(0, ahead), braid_shl(statistics->marked, (u32)braid_min(ahead, 64)),
 				braid_shr(statistics->marked, (u32)braid_min(back, 64)));
@@ -62,7 +61,7 @@ braid_inline u32 comark_was_marked(const struct braid_subflow *subflow, const st
 	return braid_below(0, bits & window);
 }
 
-/* Compares the slot that ended a slot ago, so that the marks of all are in. */
+/* Compares the slot that ended a slot ago, so that all marks are known. */
 braid_inline void comark_compare(struct braid_view *view, struct comark_state *state,
 				 const struct comark_params *params, u32 peers)
 {
@@ -94,7 +93,7 @@ braid_inline void comark_compare(struct braid_view *view, struct comark_state *s
 	own->partners = partners;
 }
 
-/* The length of a slot that begins now, ticks. */
+/* Length in ticks of a slot that begins now. */
 braid_inline u32 comark_slot_ticks(const struct braid_view *view, u32 set)
 {
 	u32 srtt_us = 1, i;
@@ -121,7 +120,7 @@ braid_inline void comark_on_ack(struct braid_view *view, struct comark_state *st
 	if (tick >= state->slot_start + 2 * state->slot_ticks) {
 		if (state->slot_ticks)
 			comark_compare(view, state, params, peers);
-		/* The slot that is over now, as long as it is remembered, else the present one. */
+		/* The slot that has just ended if it is still stored, else the present one. */
 		state->slot_start = tick - state->slot_start < 3 * (u64)state->slot_ticks && state->slot_ticks
 					    ? state->slot_start + state->slot_ticks
 					    : tick;

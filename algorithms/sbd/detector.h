@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What shared-bottleneck detectors have in common.
+ * Common parts of shared-bottleneck detectors.
  *
  * A detector D is a struct D_state in private memory, a struct D_statistics in the public words from SBD_STATISTICS_WORD
  * on, a table D_PARAMS whose first parameter is D_FIRST, and three functions:
@@ -9,8 +9,8 @@
  *		    const struct braid_event *event);
  *	D_on_ack, D_on_loss: the same
  *
- * Each subflow reads what it and its peers publish and decides for itself alone: it publishes with whom it shares,
- * and its group is what such statements connect it with, whoever made them.
+ * Each subflow reads its own and its peers' published words and decides for itself alone: it publishes the subflows it
+ * shares with, and its group is the connected component of such statements from either side.
  */
 #ifndef BRAID_SBD_DETECTOR_H
 #define BRAID_SBD_DETECTOR_H
@@ -19,7 +19,7 @@
 
 #define SBD_STATISTICS_WORD (BRAID_VERDICT_WORD + 1)
 #define SBD_STATISTICS_WORDS (BRAID_PUBLIC_WORDS - SBD_STATISTICS_WORD)
-/* The group of a detector that does not tell groups apart. */
+/* The group of a detector without separate groups. */
 #define SBD_ONE_GROUP 1u
 
 /* Public words of every algorithm with a detector. */
@@ -32,7 +32,7 @@ struct sbd_public {
 #define SBD_STATISTICS(detector, subflow) \
 	((struct detector##_statistics *)&(subflow)->public_words[SBD_STATISTICS_WORD])
 
-/* The parameters of a part of an algorithm: they lie together, from the part's first one on. */
+/* The parameters of a part of an algorithm: contiguous, from the part's first one on. */
 #define SBD_PART(part, params, first) ((const struct part##_params *)&(params)->first)
 
 braid_inline u32 sbd_group(const struct braid_subflow *subflow)
@@ -55,7 +55,7 @@ braid_inline u32 sbd_self_bit(const struct braid_view *view)
 	return 1u << (view->self & (BRAID_MAX_SUBFLOWS - 1));
 }
 
-/* The other subflows that count and publish what self's detector understands, as a set like braid_eligible's. */
+/* The other eligible subflows with the same published words, as a set like braid_eligible's. */
 braid_inline u32 sbd_peers(const struct braid_view *view)
 {
 	u32 i, peers = 0;
@@ -69,7 +69,7 @@ braid_inline u32 sbd_peers(const struct braid_view *view)
 	return peers & ~sbd_self_bit(view);
 }
 
-/* The subflows that self is to be coupled with, itself included. */
+/* The subflows that self is coupled with, including itself. */
 braid_inline u32 sbd_coupled(const struct braid_view *view)
 {
 	u32 group = sbd_group(braid_self((struct braid_view *)view)), set = sbd_self_bit(view), peers, i;
@@ -81,8 +81,8 @@ braid_inline u32 sbd_coupled(const struct braid_view *view)
 	return set;
 }
 
-/* Sets of subflows that outlive a call are by id: the place of a subflow in the view changes when another one leaves.
- * Ids that differ by a multiple of 64 are taken for one another, which takes as many subflows in one connection. */
+/* Sets of subflows that outlive a call use ids: the index of a subflow in the view changes when another one leaves. Ids
+ * that differ by a multiple of 64 collide, which needs as many subflows in one connection. */
 braid_inline u64 sbd_id_bit(const struct braid_subflow *subflow)
 {
 	return 1ull << (subflow->id & 63);
@@ -98,17 +98,17 @@ braid_inline u64 sbd_ids(const struct braid_view *view, u32 set)
 }
 
 /*
- * Moves what self remembers of its peers to their places in the view, which closes up when a subflow leaves. Record i of
- * the memory, so many words of 32 bits of which the first is an id, belongs to subflow[i] afterwards if the ids are equal.
- * Subflows stand in order of creation in both, so a record only ever moves to the front.
+ * Moves stored records about peers to their indices in the view, which closes up when a subflow leaves. Record i has
+ * `words` words of 32 bits, the first of which is an id; afterwards it belongs to subflow[i] if the ids are equal. Both
+ * are in order of creation, so a record only moves to the front.
  */
 braid_inline void sbd_follow(const struct braid_view *view, u32 *memory, u32 words)
 {
 	u32 i, j, k;
 
-	/* Without a branch: see fixed.h. */
+	/* Branch-free: see fixed.h. */
 	for (i = 0; i < BRAID_MAX_SUBFLOWS - 1; i++) {
-		/* What lies behind the last subflow is not part of the view. */
+		/* Entries after the last subflow are not part of the view. */
 		u32 there = braid_below32(i, view->n);
 
 		for (j = i + 1; j < BRAID_MAX_SUBFLOWS; j++) {
@@ -121,8 +121,8 @@ braid_inline void sbd_follow(const struct braid_view *view, u32 *memory, u32 wor
 }
 
 /*
- * Self's group by statements "shares with me", each published in the same statistics word as ids: all whom self can
- * reach over statements of either side. The group's number is its smallest id; 0 if self is alone.
+ * Self's group by statements "shares with me", each published in the same statistics word as ids: all subflows
+ * connected to self by statements of either side. The group's number is its smallest id; 0 if self is alone.
  */
 braid_inline u32 sbd_connected_group(const struct braid_view *view, u32 peers, u32 word)
 {
@@ -130,7 +130,7 @@ braid_inline u32 sbd_connected_group(const struct braid_view *view, u32 peers, u
 	u64 reached = sbd_id_bit(self), named = self->public_words[word];
 	u32 group = self->id, alone = 1, i, round;
 
-	/* Without a branch: see fixed.h. As many rounds as there can be peers, since each reaches one more or none. */
+	/* Branch-free: see fixed.h. At most as many rounds as peers, since each round adds at least one or none. */
 	for (round = 0; round < BRAID_MAX_SUBFLOWS - 1; round++) {
 		for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
 			const struct braid_subflow *peer = &view->subflow[i];
@@ -147,7 +147,7 @@ braid_inline u32 sbd_connected_group(const struct braid_view *view, u32 peers, u
 	return group & (alone - 1);
 }
 
-/* A number for who says what; another one when anything of it changes. */
+/* A hash of all statements, which changes with any of them. */
 braid_inline u64 sbd_statements(const struct braid_view *view, u32 peers, u32 word)
 {
 	u64 all = braid_self((struct braid_view *)view)->public_words[word];
@@ -162,7 +162,7 @@ braid_inline u64 sbd_statements(const struct braid_view *view, u32 peers, u32 wo
 	return all;
 }
 
-/* Publishes self's group by such statements, found anew when they have changed since last time. */
+/* Publishes self's group by such statements, recomputed when they have changed. */
 braid_inline void sbd_decide_connected(struct braid_view *view, u32 peers, u32 word, u64 *seen, u64 now_us)
 {
 	u64 statements = sbd_statements(view, peers, word);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the host says: subflows of one hint share a bottleneck. The simulator states the truth of its topology, which is an
- * upper bound for every detector; in the kernel it is what an operator states, or nothing.
+ * The host's hints: subflows with the same hint share a bottleneck. The simulator states the truth of its topology, an
+ * upper bound for every detector; in the kernel an operator may state hints.
  */
 #ifndef BRAID_SBD_HINT_H
 #define BRAID_SBD_HINT_H

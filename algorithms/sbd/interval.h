@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Intervals between congestion events, after SBDV (Wei et al. 2018): subflows share a bottleneck if the times of their
- * events differ by much the same, and little.
+ * Intervals between congestion events, after SBDV (Wei et al. 2018): subflows share a bottleneck if the time between
+ * their events varies little.
  *
  *	of the last 10 events of self:  d = time - time of the nearest event of the peer,  V = variance of d
  *	V_0 = I^2 / 12, the variance if one had nothing to do with the other; I: the mean interval of who has fewer events
@@ -14,9 +14,9 @@
 
 #define INTERVAL_SCALE 1000u
 #define INTERVAL_EVENTS 10u
-/* Times of events are in 2^10 us, which is what the paper resolves. */
+/* Times of events are in 2^10 us, the paper's resolution. */
 #define INTERVAL_TIME_BITS 10
-/* Beyond this an event is another one's. */
+/* Beyond this distance events are unrelated. */
 #define INTERVAL_FAR 0xfffffu
 
 #define INTERVAL_FIRST interval_join
@@ -31,17 +31,17 @@ BRAID_PARAMS(interval, INTERVAL_PARAMS);
 struct interval_statistics {
 	u64 partners;               /* ids */
 	u32 event[INTERVAL_EVENTS]; /* the newest first, 2^10 us */
-	u32 events;                 /* that there are */
+	u32 events;                 /* number of events */
 	u32 reserved;
 };
 _Static_assert(sizeof(struct interval_statistics) <= SBD_STATISTICS_WORDS * 8, "public words of event intervals");
 
 struct interval_state {
 	u64 last_us; /* latest congestion; 0: never */
-	u64 seen;    /* statements that the group was found from */
+	u64 seen;    /* statements on which the group is based */
 };
 
-/* Mean time between the events, squared; events as published, not under 2. */
+/* Mean time between the events, squared; events as published, at least 2. */
 braid_inline u64 interval_square(const struct interval_statistics *statistics)
 {
 	u32 events = braid_min32(statistics->events, INTERVAL_EVENTS), oldest = statistics->event[0], k;
@@ -53,7 +53,7 @@ braid_inline u64 interval_square(const struct interval_statistics *statistics)
 	return mean * mean;
 }
 
-/* Time from the nearest event of the peer's to that moment; INTERVAL_FAR if there is none near. */
+/* Time from the peer's nearest event to `us`; INTERVAL_FAR if there is none near. */
 braid_inline s32 interval_to_nearest(const struct interval_statistics *peer, u32 moment)
 {
 	u32 nearest = INTERVAL_FAR, sign = 0, k;
@@ -126,7 +126,7 @@ braid_inline void interval_on_ack(struct braid_view *view, struct interval_state
 	struct interval_statistics *own = SBD_STATISTICS(interval, braid_self(view));
 	u32 peers = sbd_peers(view), i;
 
-	/* Who has had no event for long shares with nobody: self, or the peer. */
+	/* A subflow without an event for a long time shares with no other, be it self or the peer. */
 	if (event->now_us - state->last_us > params->interval_silence)
 		own->partners = 0;
 	braid_for_each(i, peers)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Shared bottlenecks by the queue itself: packets that are in one FIFO queue at the same moment wait equally long.
+ * Shared bottlenecks by queueing delay: packets that are in one FIFO queue at the same time wait equally long.
  *
  *	slot:  4.1 ms of the time at which packets were sent; its value is the smallest RTT in it
  *	pair:  values x and y of two subflows whose slots match within one, shifted against each other by lags of 0, 1/4,
@@ -18,14 +18,14 @@
  *	       eight frames the evidence goes into the same scores. It sees what takes seconds, where jitter hides what is
  *	       faster or subflows hardly ever send at the same time; and it finds out two queues that grew alike
  *
- * Of two subflows the one with the smaller minimum RTT compares: what it sent at the matching time is acknowledged first.
- * It publishes with whom it shares, the other one publishes its latest slots and frames for it.
+ * Of two subflows the one with the smaller minimum RTT compares: its packets of the matching time are acknowledged
+ * first. It publishes the subflows it shares with; the other one publishes its latest slots and frames.
  *
- * An RTT that may contain the wait of a receiver's delayed ACK is left out: that of an ACK for a single packet, while most
- * ACKs are for two or more.
+ * RTTs that may contain a delayed ACK's wait are left out: those of an ACK for a single packet, while most ACKs are for
+ * two or more.
  *
- * noise: what the time of a packet on the link and the difference of neighbouring slots explain. Differences of that size
- * are no sign against; that they explain nearly everything is no sign for it.
+ * noise: differences explained by the transmission time of a packet and by neighbouring slots. Differences of that size
+ * are no evidence against; if they explain nearly everything, there is no evidence for either.
  */
 #ifndef BRAID_SBD_QUEUE_H
 #define BRAID_SBD_QUEUE_H
@@ -35,16 +35,16 @@
 #define QUEUE_SLOT_BITS 12 /* us */
 #define QUEUE_DELAY_BITS 5 /* unit of a delay in a slot: 32 us */
 #define QUEUE_RING 8u      /* slots published */
-#define QUEUE_HISTORY 128u /* own slots remembered: half a second */
+#define QUEUE_HISTORY 128u /* own stored slots: half a second */
 #define QUEUE_LAGS 5u
 #define QUEUE_ALIKE_US 8000u /* RTTs this close count as equal */
-#define QUEUE_ROUNDS 4u      /* slots of a peer looked at per ACK */
+#define QUEUE_ROUNDS 4u      /* maximum of a peer's slots compared per ACK */
 #define QUEUE_SCALE 1000u
-#define QUEUE_PAIRS 4u     /* the least that a block is judged by */
+#define QUEUE_PAIRS 4u     /* minimum of pairs in a block */
 #define QUEUE_MEAN_BITS 4  /* memory of level and slope: 16 pairs */
 #define QUEUE_NOISE_BITS 5 /* memory of the noise: 32 slots */
 #define QUEUE_FRAME_BITS 6 /* slots: 0.26 s */
-#define QUEUE_FRAMES 8u    /* judged together, and the memory of their level: about two seconds */
+#define QUEUE_FRAMES 8u    /* frames of a comparison, and the memory of their level: about two seconds */
 #define QUEUE_LEVEL_BITS 3
 #define QUEUE_CLOSED 8u /* own frames remembered */
 
@@ -74,7 +74,7 @@ BRAID_PARAMS(queue, QUEUE_PARAMS);
 struct queue_statistics {
 	u64 partners; /* ids */
 	u32 written;  /* slots published so far; wraps */
-	u32 strength; /* thousandths: the least score for or against of the comparisons that self makes; 0 before the first */
+	u32 strength; /* thousandths: the smallest score for or against over self's comparisons; 0 before the first */
 	u32 ring[QUEUE_RING]; /* slot << 16 | RTT, by number of the slot; 0: none */
 	u32 frames[2];        /* the latest, see queue_frame */
 };
@@ -96,17 +96,17 @@ struct queue_slow {
 	s32 cross;
 	u32 energy;
 	u32 noise; /* sum over the pairs */
-	u16 heard; /* the peer's frame that was looked at */
+	u16 heard; /* the peer's latest compared frame */
 	u16 pairs;
 };
 
-/* What is known of a peer. */
+/* State of a comparison with a peer. */
 struct queue_peer {
 	u32 id;
-	u32 read;   /* its slots that were looked at */
+	u32 read;   /* its compared slots */
 	u32 block;  /* own slot at which the block began */
 	u32 noise;  /* mean squared difference of its neighbouring slots, (32 us)^2 */
-	u32 before; /* its slot before */
+	u32 before; /* its previous slot */
 	short best; /* the largest score */
 	u16 together;
 	struct queue_lag lag[QUEUE_LAGS];
@@ -115,27 +115,27 @@ struct queue_peer {
 
 struct queue_state {
 	u16 history[QUEUE_HISTORY];                 /* RTT by slot; 0: none */
-	struct queue_peer peer[BRAID_MAX_SUBFLOWS]; /* by place in the view */
-	u64 seen;                                   /* statements that the group was found from */
+	struct queue_peer peer[BRAID_MAX_SUBFLOWS]; /* by index in the view */
+	u64 seen;                                   /* statements on which the group is based */
 	u64 last_us;                                /* latest ACK that delivered something */
-	u32 slot;                                   /* the open one */
+	u32 slot;                                   /* the open slot */
 	u32 least;                                  /* its smallest RTT so far; 0: none is open */
 	u32 noise;                                  /* own, as a peer's */
 	u32 before;
 	u32 gap;   /* a packet's time on the link: low quantile of the time per packet between ACKs, us */
 	u32 whole; /* share of ACKs for two packets or more, of 1024 */
-	u32 frame; /* the open one */
+	u32 frame; /* the open frame */
 	u32 slots; /* in it */
 	u32 first; /* the first of them */
 	u32 sum;
 	u32 square;               /* of the distances from the first */
-	u32 variance;             /* of the slots of a frame, the mean of several; 0: not known */
-	u32 due;                  /* a frame has been closed that peers' were not yet compared with */
+	u32 variance;             /* variance of a frame's slots, the mean of several frames; 0: unknown */
+	u32 due;                  /* a closed frame has not been compared with peers' yet */
 	u32 closed[QUEUE_CLOSED]; /* own frames, by number */
 };
 
-/* The RTT of an own slot or of the nearest one, by its number's lower 16 bits; 0: none. The open slot and those that were left
- * out are 0, and what is older than the history is none. */
+/* The RTT of an own slot or of the nearest one, by its number's lower 16 bits; 0: none. The open slot and left-out
+ * slots are 0; slots older than the history do not exist. */
 braid_inline u32 queue_near_slot(const struct queue_state *state, u32 slot)
 {
 	u32 known = braid_below32((state->slot - slot) & 0xffff, QUEUE_HISTORY - 1);
@@ -168,7 +168,7 @@ braid_inline void queue_pair(struct queue_lag *lag, u32 x, u32 y, u32 is)
 	lag->slope_y += queue_shift(dv, QUEUE_MEAN_BITS) & take;
 	uv = (2 * (s64)du * dv) >> (2 * QUEUE_MEAN_BITS);
 	energy = ((s64)du * du + (s64)dv * dv) >> (2 * QUEUE_MEAN_BITS);
-	/* Beyond a second squared nothing is added any more. */
+	/* Nothing is added beyond a second squared. */
 	is &= braid_below(lag->energy + (u64)energy, 1u << 30);
 	take = 0 - (s32)is;
 	lag->cross += (s32)uv & take;
@@ -194,8 +194,8 @@ braid_inline u64 queue_above(s64 a)
 	return (u64)a & (((u64)a >> 63) - 1);
 }
 
-/* What so many pairs say: the likelihood ratio's logarithm, thousandths. `noise` is that of all pairs, (32 us)^2, and `excuse`
- * what of their difference it explains. */
+/* Evidence of this many pairs: the logarithm of the likelihood ratio, thousandths. `noise` is the sum over all pairs,
+ * (32 us)^2, and `excuse` its part of their difference. */
 braid_inline s64 queue_evidence(const struct queue_params *params, u64 pairs, u64 energy, s64 cross, u64 noise,
 				u64 excuse)
 {
@@ -204,7 +204,7 @@ braid_inline s64 queue_evidence(const struct queue_params *params, u64 pairs, u6
 	u64 down_range = braid_sub(params->queue_pivot, params->queue_low), weight, differs, up, down, sure;
 	s64 excess;
 
-	/* Thousandths of the energy: what differs beyond the noise, and what differs at all. */
+	/* Thousandths of the energy: the difference beyond the noise, and the whole difference. */
 	differs = queue_above((s64)(energy - (u64)cross) - (s64)excuse);
 	differs = braid_div(differs * QUEUE_SCALE, energy + 1);
 	excess = (s64)QUEUE_SCALE - (s64)params->queue_pivot - (s64)differs;
@@ -220,7 +220,7 @@ braid_inline s64 queue_evidence(const struct queue_params *params, u64 pairs, u6
 	return (s64)(up * weight / QUEUE_SCALE) - (s64)(down * weight / QUEUE_SCALE);
 }
 
-/* The end of a block at one lag, if it has pairs enough. */
+/* Ends a block at one lag, if it has enough pairs. */
 braid_inline void queue_end_block(struct queue_lag *lag, const struct queue_params *params, u64 noise)
 {
 	u32 enough = braid_below32(QUEUE_PAIRS - 1, lag->pairs);
@@ -231,8 +231,8 @@ braid_inline void queue_end_block(struct queue_lag *lag, const struct queue_para
 		       (0 - (s64)enough);
 	s64 score = lag->score + evidence;
 	u64 doubt = (u64)params->queue_minus * params->queue_anew / QUEUE_SCALE;
-	/* One of two that are apart may have come to another queue: the step of its level would hide for seconds what they
-	 * have in common from now on. */
+	/* One of two separate subflows may have moved to another queue: the step of its level would hide their common
+	 * signal for seconds. */
 	u32 anew = braid_below(doubt, queue_above(0 - evidence)) & braid_below(queue_above(lag->score), 1);
 
 	score = (s64)braid_min(queue_above(score + bound), (u64)(2 * bound)) - bound;
@@ -253,7 +253,7 @@ braid_inline void queue_compare(const struct queue_state *state, struct queue_la
 	queue_pair(lag, x, entry & 0xffff, braid_below32(0, x));
 }
 
-/* Exchanges what is known of the subflow that belongs to a place with what is there. */
+/* Swaps the state of the subflow at an index with the entry there. */
 braid_once u32 queue_move(struct braid_view *view, struct queue_state *state, u32 place)
 {
 	const struct braid_subflow *other;
@@ -286,7 +286,7 @@ braid_once u32 queue_move(struct braid_view *view, struct queue_state *state, u3
 	return 0;
 }
 
-/* Looks at what a peer has published since, and decides about it when a block is over. */
+/* Compares a peer's new slots, and decides about it at the end of a block. */
 braid_once u32 queue_look(struct braid_view *view, struct queue_state *state, const struct queue_params *params, u32 i)
 {
 	const struct braid_subflow *self, *other;
@@ -362,7 +362,7 @@ braid_inline u32 queue_frame_noise(u32 frame)
 	return (frame >> 16 & 7) << (frame >> 19 & 31);
 }
 
-/* The oldest frame of a peer that was not looked at and that is known of oneself, too; and what eight of them say. */
+/* Compares a peer's oldest new frame with the own frame of that time; every eight frames give evidence. */
 braid_once u32 queue_frames(struct braid_view *view, struct queue_state *state, const struct queue_params *params,
 			    u32 i)
 {
@@ -403,7 +403,7 @@ braid_once u32 queue_frames(struct braid_view *view, struct queue_state *state, 
 	slow->mean_y += (queue_shift(v, QUEUE_LEVEL_BITS) & begun) | ((y - slow->mean_y) & ~begun);
 	cross = (2 * (s64)u * v) >> (2 * QUEUE_MEAN_BITS);
 	energy = ((s64)u * u + (s64)v * v) >> (2 * QUEUE_MEAN_BITS);
-	/* Beyond a second squared nothing is added any more. */
+	/* Nothing is added beyond a second squared. */
 	if (slow->energy + (u64)energy < 1u << 30) {
 		slow->cross += (s32)cross;
 		slow->energy += (u32)energy;
@@ -432,14 +432,14 @@ braid_once u32 queue_frames(struct braid_view *view, struct queue_state *state, 
 /* Closes the open frame. */
 braid_inline void queue_end_frame(struct queue_statistics *own, struct queue_state *state)
 {
-	/* Of one slot nobody knows how wrong it is. */
+	/* A single slot does not show its error. */
 	if (state->slots > 1) {
 		u64 n = state->slots;
 		s64 off = (s64)state->sum - (s64)(n * state->first);
 		u64 spread = queue_above((s64)state->square - (s64)braid_div((u64)(off * off), n));
 		u32 variance = (u32)braid_div(spread, n - 1), frame;
 
-		/* Few slots know little of their variance: it is taken from several frames. */
+		/* The variance of a few slots is unreliable: averaged over several frames. */
 		state->variance += (u32)(queue_shift((s32)(variance - state->variance), QUEUE_LEVEL_BITS)) &
 				   (0 - braid_below32(0, state->variance));
 		state->variance = (u32)braid_select(braid_equal(state->variance, 0), variance, state->variance);
@@ -459,7 +459,8 @@ braid_inline void queue_close(struct braid_subflow *self, struct queue_state *st
 {
 	struct queue_statistics *own = SBD_STATISTICS(queue, self);
 	u32 entry = state->slot << 16 | state->least;
-	/* By the time at half the way: who shares a queue meets there, wherever it is, within half the difference of the RTTs. */
+	/* By the time at half the RTT: subflows of one queue meet there within half the difference of their RTTs,
+	 * wherever the queue is. */
 	u32 frame = (state->slot + (self->min_rtt_us >> (QUEUE_SLOT_BITS + 1))) >> QUEUE_FRAME_BITS;
 	s64 off;
 
@@ -480,7 +481,7 @@ braid_inline void queue_close(struct braid_subflow *self, struct queue_state *st
 	state->before = entry;
 }
 
-/* Forgets what the history has of slots up to this one. */
+/* Clears the history's slots up to this one. */
 braid_once u32 queue_skip(struct queue_state *state, u32 slot)
 {
 	u32 gap, i;
@@ -496,7 +497,7 @@ braid_once u32 queue_skip(struct queue_state *state, u32 slot)
 	return 0;
 }
 
-/* Notes an RTT in the slot in which the packet was sent. */
+/* Records an RTT in the slot in which the packet was sent. */
 braid_inline void queue_sample(struct braid_subflow *self, struct queue_state *state, u64 sent_us, u32 rtt_us)
 {
 	u32 slot = (u32)(sent_us >> QUEUE_SLOT_BITS), delay = (u32)braid_clamp(rtt_us >> QUEUE_DELAY_BITS, 1, 0xffff);
@@ -512,8 +513,8 @@ braid_inline void queue_sample(struct braid_subflow *self, struct queue_state *s
 	}
 }
 
-/* What ACKs are like: a packet's time, and whether the receiver delays them. Returns whether the RTT of this one is free
- * of such a delay. */
+/* Statistics of ACKs: a packet's time, and whether the receiver delays them. Returns whether the RTT of this one
+ * contains no such delay. */
 braid_inline u32 queue_acked(const struct braid_subflow *self, struct queue_state *state,
 			     const struct braid_event *event)
 {
@@ -536,8 +537,8 @@ braid_inline u32 queue_acked(const struct braid_subflow *self, struct queue_stat
 }
 
 /*
- * The peers that self compares itself with: of two the one with the smaller minimum RTT compares; where they hardly differ
- * the older one, since the difference may change its sign.
+ * The peers that self compares itself with: of two the one with the smaller minimum RTT compares; if they are nearly
+ * equal the older one, since the difference may change its sign.
  */
 braid_inline u32 queue_compared(const struct braid_view *view, u32 peers)
 {
@@ -555,7 +556,8 @@ braid_inline u32 queue_compared(const struct braid_view *view, u32 peers)
 	return set;
 }
 
-/* The first peer whose memory is not in its place, since subflows before it have come or gone; none: BRAID_MAX_SUBFLOWS. */
+/* The first peer whose state is at the wrong index, since earlier subflows have come or gone; none:
+ * BRAID_MAX_SUBFLOWS. */
 braid_inline u32 queue_misplaced(const struct braid_view *view, const struct queue_state *state, u32 peers)
 {
 	u32 found = BRAID_MAX_SUBFLOWS, i;
@@ -586,12 +588,12 @@ braid_inline void queue_on_ack(struct braid_view *view, struct queue_state *stat
 	if (queue_acked(self, state, event) & braid_below32(0, event->rtt_us))
 		queue_sample(self, state, event->now_us - event->rtt_us, event->rtt_us);
 	if (misplaced < BRAID_MAX_SUBFLOWS) {
-		/* One per ACK; nothing is compared until all are in their places. */
+		/* One per ACK; comparisons wait until all are at their index. */
 		queue_move(view, state, misplaced);
 		return;
 	}
 	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
-		/* Not by the bit itself: the verifier would remember each and follow all 256 sets. */
+		/* Not by the bit itself: the verifier would remember each and explore all 256 sets. */
 		if (braid_equal(compared >> i & 1, 1)) {
 			if (state->due)
 				queue_frames(view, state, &rules, i);

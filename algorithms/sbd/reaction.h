@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a subflow does with a detector's verdict.
+ * Reactions of a subflow to a detector's label.
  *
  * A reaction R is a struct R_state in private memory, public words below BRAID_VERDICT_WORD, parameters, and
  *
@@ -8,7 +8,7 @@
  *		     const struct braid_event *event, u32 set);
  *
  * for the events init, on_ack, on_loss, on_recovered, on_idle_restart, and for regroup: the group has changed. The set
- * is that of sbd_coupled: with self alone in it a reaction is its single-path base.
+ * is sbd_coupled's: with self alone in it a reaction equals its single-path base.
  */
 #ifndef BRAID_SBD_REACTION_H
 #define BRAID_SBD_REACTION_H
@@ -147,7 +147,7 @@ braid_inline void mpcubic_reaction_regroup(struct braid_view *view, struct mpcub
 }
 
 /*
- * An algorithm out of a detector and a reaction: its parameters are the reaction's and then the detector's. The detector
+ * An algorithm from a detector and a reaction: its parameters are the reaction's and then the detector's. The detector
  * decides first, so that the reaction to the same event has the new group.
  */
 #define SBD_ALGORITHM(name, table, flags, detector, first, reaction)                                               \
@@ -158,7 +158,7 @@ braid_inline void mpcubic_reaction_regroup(struct braid_view *view, struct mpcub
 	struct name##_private {                                                                                    \
 		struct reaction##_state reaction;                                                                  \
 		struct detector##_state detector;                                                                  \
-		u64 group; /* that the reaction knows */                                                           \
+		u64 group; /* group known to the reaction */                                                       \
 	};                                                                                                         \
 	static void name##_init(struct braid_view *view, struct name##_private *priv,                              \
 				const struct name##_params *params, const struct braid_event *event)               \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A reaction chosen by parameters: one for subflows that share a bottleneck, one for the others. Where the second is what
- * the first is when it is alone, there is just the first. Else the inactive one is also told of losses.
+ * A reaction chosen by parameters: one for subflows that share a bottleneck, one for the others. If the second equals
+ * the first alone, only the first exists. Otherwise the inactive one also gets losses.
  */
 #ifndef BRAID_SBD_REACTIONS_H
 #define BRAID_SBD_REACTIONS_H
@@ -33,7 +33,7 @@ braid_inline u32 reactions_is_cubic(const struct braid_view *view, const struct 
 	return braid_is_coupled(view, set) ? params->in == REACTIONS_MPCUBIC : params->out == REACTIONS_CUBIC;
 }
 
-/* Whether there are two: a cubic law on one side only. */
+/* Whether there are two reactions: a cubic law on one side only. */
 braid_inline u32 reactions_are_two(const struct reactions_params *params)
 {
 	return (params->in == REACTIONS_MPCUBIC) != (params->out == REACTIONS_CUBIC);
@@ -54,7 +54,7 @@ braid_inline u32 reactions_are_two(const struct reactions_params *params)
 			lia_reaction_##event_(view, &state->lia, &lia, event, set);                       \
 	}
 
-/* The one that rests goes first: where both write a window, the other's counts. */
+/* The inactive one goes first: if both write a window, the other's counts. */
 #define REACTIONS_EVENT(event_)                                                                                      \
 	REACTIONS_AIMD(event_)                                                                                       \
 	braid_inline void reactions_##event_(struct braid_view *view, struct reactions_state *state,                 \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The summary statistics of RFC 8382: subflows whose delay is skewed, varies and oscillates alike share a bottleneck.
+ * The summary statistics of RFC 8382: subflows whose delays are skewed, vary and oscillate alike share a bottleneck.
  *
  *	skew   samples below the mean delay minus samples above it, per sample, over M intervals
  *	var    mean |delay - mean delay of the interval before|, over M intervals
@@ -9,8 +9,8 @@
  *	congested: skew < c_s, or skew < c_h and congested before, or loss > p_l
  *	one group: congested, and neighbours in freq, var, skew and loss, each in its order, closer than p_f, p_mad, p_s, p_d
  *
- * Delay is the one-way delay where the host knows it, else the RTT. The longer the memory, the newer intervals count
- * more: the newest F of M with weight M - F + 1, those before with one less each.
+ * Delay is the one-way delay if the host knows it, else the RTT. Newer intervals have larger weights: the newest F of M
+ * have M - F + 1, each earlier one has one less.
  */
 #ifndef BRAID_SBD_RFC8382_H
 #define BRAID_SBD_RFC8382_H
@@ -28,8 +28,8 @@
 #define RFC8382_BITS 16
 
 #define RFC8382_FIRST rfc_interval
-/* What differs between users of the statistics: how long the memory is, when and how long a grouping must hold, and what
- * is assumed before. */
+/* Differences between users of the statistics: length of the memory, when and how long a grouping must hold, and the
+ * assumption before. */
 #define RFC8382_TABLE(P, m, n, f, first, repeat, agree, start)                                                       \
 	P(rfc_interval, 350000, 10000, 10000000, 1000000, "s", "T, time over which delays are averaged")             \
 	P(rfc_m, m, 1, RFC8382_M_MAX, 1, "intervals", "M, memory of mean delay, skew and variability; RFC 8382: 30") \
@@ -82,14 +82,14 @@ struct rfc8382_peer {
 };
 
 struct rfc8382_state {
-	/* Of the last intervals, by number of the interval. */
+	/* Ring buffers of the last intervals, by number of the interval. */
 	s64 mean[RFC8382_M_MAX];      /* us, RFC8382_DELAY_BITS */
 	u64 variation[RFC8382_M_MAX]; /* sum of |delay - mean before|, us with RFC8382_DELAY_BITS; 0 if it does not count */
 	u32 samples[RFC8382_M_MAX]; /* of those that skew and variation are known of */
 	s32 skew[RFC8382_M_MAX];    /* samples below minus samples above */
 	u32 lost[RFC8382_N_MAX];
 	u32 sent[RFC8382_N_MAX];
-	/* Of the present one. */
+	/* The present interval. */
 	s64 sum_us;
 	u64 variation_now;
 	u32 samples_now;
@@ -98,18 +98,18 @@ struct rfc8382_state {
 	u64 intervals;  /* that ended */
 	s64 mean_delay; /* of the last M intervals */
 	u64 crossings;  /* bit k: k intervals ago */
-	u64 lost_sum;   /* of the last N intervals */
+	u64 lost_sum;   /* sum over the last N intervals */
 	u64 sent_sum;
 	u32 lost_before; /* the subflow's counters when the interval began */
 	u32 sent_before;
-	u32 valid;     /* bit k: the variation of k intervals ago counts */
-	s32 side;      /* of the mean delay on which the last crossing ended: 1 above, -1 below */
-	s32 origin_us; /* first delay: delays count from there, as clocks are not synchronised */
+	u32 valid;     /* bit k: the variation k intervals ago counts */
+	s32 side;      /* side of the mean delay on which the last crossing ended: 1 above, -1 below */
+	s32 origin_us; /* first delay, the origin of delays, since clocks are not synchronised */
 	u32 begun;
 	u32 one_way; /* the host knows one-way delays */
 	u32 reserved;
 	struct rfc8382_peer peer[BRAID_MAX_SUBFLOWS];
-	u64 seen; /* statements that the group was found from */
+	u64 seen; /* statements on which the group is based */
 };
 
 braid_inline s64 rfc8382_select(u32 condition, s64 a, s64 b)
@@ -136,7 +136,7 @@ braid_inline void rfc8382_sample(struct rfc8382_state *state, s32 delay_us)
 		state->begun = 1;
 		state->origin_us = delay_us;
 	}
-	/* Differences of 32-bit clocks, whatever they wrap to. */
+	/* Differences of 32-bit clocks, which may wrap. */
 	delay = (s64)(s32)((u32)delay_us - (u32)state->origin_us) * (1 << RFC8382_DELAY_BITS);
 	state->sum_us += delay >> RFC8382_DELAY_BITS;
 	state->samples_now++;
@@ -148,7 +148,7 @@ braid_inline void rfc8382_sample(struct rfc8382_state *state, s32 delay_us)
 			   (s32)rfc8382_negative(state->mean_delay - delay);
 }
 
-/* How many bits are set. */
+/* Number of set bits. */
 braid_inline u64 rfc8382_bits(u64 x)
 {
 	x -= x >> 1 & 0x5555555555555555ull;
@@ -187,7 +187,7 @@ braid_inline void rfc8382_summarise(struct rfc8382_state *state, struct rfc8382_
 	own->variability = (u32)braid_min(braid_div(variation, counted), BRAID_U32_MAX);
 }
 
-/* An interval has ended: its statistics become part of the summary. */
+/* Ends an interval: its statistics enter the summary. */
 braid_inline void rfc8382_end_interval(struct braid_view *view, struct rfc8382_state *state,
 				       const struct rfc8382_params *params, u64 now_us)
 {
@@ -200,7 +200,7 @@ braid_inline void rfc8382_end_interval(struct braid_view *view, struct rfc8382_s
 	s64 mean_delay = state->mean_delay, margin, off;
 	u64 skew;
 
-	/* The sums of N intervals first: the oldest may lie where the newest is going to. */
+	/* Updates the sums of N intervals first: the newest may overwrite the oldest. */
 	forgets = braid_below(state->intervals, n) ^ 1;
 	state->lost_sum -= state->lost[oldest] & (0 - forgets);
 	state->sent_sum -= state->sent[oldest] & (0 - forgets);
@@ -212,7 +212,7 @@ braid_inline void rfc8382_end_interval(struct braid_view *view, struct rfc8382_s
 	state->sent_before = sent;
 
 	state->mean[at] = mean;
-	/* The first interval has no mean before it: no skew, no variation, and no part in their denominators. */
+	/* The first interval has no previous mean: no skew, no variation, and no part in their denominators. */
 	state->samples[at] = state->samples_now & (0 - braid_below32(0, (u32)braid_min(state->intervals, 1)));
 	state->skew[at] = state->skew_now;
 	state->variation[at] = state->variation_now;
@@ -220,13 +220,13 @@ braid_inline void rfc8382_end_interval(struct braid_view *view, struct rfc8382_s
 	rfc8382_summarise(state, own, params, 0);
 	own->loss = (u32)braid_div(braid_min(state->lost_sum, state->sent_sum) << RFC8382_BITS, state->sent_sum);
 
-	/* The first interval has none before it to be compared with. */
+	/* The first interval has no previous one to compare with. */
 	skew = (u64)own->skew * RFC8382_SCALE;
 	own->congested = state->intervals > 1 &&
 			 (skew < (u64)(RFC8382_SCALE + params->rfc_c_s) << RFC8382_BITS ||
 			  (own->congested && skew < (u64)(RFC8382_SCALE + params->rfc_c_h) << RFC8382_BITS) ||
 			  (u64)own->loss * RFC8382_SCALE > (u64)params->rfc_p_l << RFC8382_BITS);
-	/* Without congestion there is only noise: it neither varies nor oscillates. */
+	/* Without congestion there is only noise, which neither varies nor oscillates. */
 	state->valid = state->valid << 1 | own->congested;
 	rfc8382_summarise(state, own, params, 1);
 
@@ -250,7 +250,7 @@ braid_inline void rfc8382_end_interval(struct braid_view *view, struct rfc8382_s
 	state->skew_now = 0;
 }
 
-/* What groups are made by, in the order in which it is looked at. */
+/* Criteria of groups, in the order of their application. */
 enum rfc8382_criterion { RFC8382_FREQUENCY, RFC8382_VARIABILITY, RFC8382_SKEW, RFC8382_LOSS };
 
 braid_inline u64 rfc8382_value(const struct braid_view *view, u32 i, enum rfc8382_criterion criterion)
@@ -275,8 +275,8 @@ braid_inline u32 rfc8382_is_near(u64 smaller, u64 larger, u32 threshold, u32 rel
 }
 
 /*
- * Of a set those that neighbours in the order of their values connect with self. The RFC sorts, and cuts where neighbours
- * differ too much; that is the same as to let self's range grow while there is somebody within reach of it.
+ * The subflows of a set that are connected with self by neighbours in the order of their values. The RFC sorts, and
+ * cuts where neighbours differ too much; equivalently, self's range grows while another value is within reach.
  */
 braid_inline u32 rfc8382_neighbours(const struct braid_view *view, u32 set, enum rfc8382_criterion criterion,
 				    u32 threshold, u32 relative)
@@ -284,7 +284,7 @@ braid_inline u32 rfc8382_neighbours(const struct braid_view *view, u32 set, enum
 	u64 low = rfc8382_value(view, view->self, criterion), high = low;
 	u32 found = sbd_self_bit(view), round, i;
 
-	/* Without a branch: see fixed.h. */
+	/* Branch-free: see fixed.h. */
 	for (round = 0; round < BRAID_MAX_SUBFLOWS - 1; round++) {
 		for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
 			u64 value = rfc8382_value(view, i, criterion);
@@ -301,7 +301,7 @@ braid_inline u32 rfc8382_neighbours(const struct braid_view *view, u32 set, enum
 	return found;
 }
 
-/* The subflows of self's group at this moment. */
+/* The subflows of self's group at present. */
 braid_inline u32 rfc8382_group(const struct braid_view *view, const struct rfc8382_params *params, u32 peers,
 			       u64 now_us)
 {
@@ -326,13 +326,13 @@ braid_inline u32 rfc8382_group(const struct braid_view *view, const struct rfc83
 
 		high |= braid_below((u64)params->rfc_p_l << RFC8382_BITS, loss) << i;
 	}
-	/* Loss divides those who have much of it, from each other and from the rest. */
+	/* Loss separates subflows with much loss from each other and from the rest. */
 	if (high & sbd_self_bit(view))
 		return rfc8382_neighbours(view, high, RFC8382_LOSS, params->rfc_p_d, 1);
 	return set & ~high;
 }
 
-/* Remembers the decision about each peer, and believes what repeats. */
+/* Records the decision about each peer, and adopts repeated ones. */
 braid_inline void rfc8382_adopt(struct braid_view *view, struct rfc8382_state *state,
 				const struct rfc8382_params *params, u32 peers, u32 group)
 {
@@ -378,7 +378,7 @@ braid_inline void rfc8382_on_ack(struct braid_view *view, struct rfc8382_state *
 	u64 number = braid_div(event->now_us, params->rfc_interval);
 	u32 peers = sbd_peers(view);
 
-	/* Intervals are numbered from the same time on for all; one without a sample is no interval. */
+	/* All subflows number intervals from the same time on; an interval without a sample does not count. */
 	if (number != state->number && state->samples_now) {
 		rfc8382_end_interval(view, state, params, event->now_us);
 		if (state->intervals >= params->rfc_first)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DWC, dynamic window coupling (Hassayoun, Iyengar, Ros 2011): subflows that feel congestion at the same time share a
- * bottleneck.
+ * DWC, dynamic window coupling (Hassayoun, Iyengar, Ros 2011): subflows congested at the same time share a bottleneck.
  *
  *	a loss opens a new set, with the loser in it, unless one is open
  *	who loses or sees a large delay shortly before or after joins it; all others stay where they are
@@ -35,14 +34,14 @@ _Static_assert(sizeof(struct sync_statistics) <= SBD_STATISTICS_WORDS * 8, "publ
 
 struct sync_state {
 	u64 signal_us; /* last sign of congestion; 0: none yet */
-	u64 moved_us;  /* the last set considered was opened then */
+	u64 moved_us;  /* opening time of the last set considered */
 	u32 smallest_us;
 	u32 largest_us;
 	u32 opened; /* sets opened so far */
 	u32 reserved;
 };
 
-/* How far from an opening by that subflow signs count. */
+/* Maximum time between signs and an opening by that subflow. */
 braid_inline u64 sync_window(const struct braid_view *view, u32 i, const struct sync_params *params)
 {
 	u32 srtt_us = braid_max32(braid_self((struct braid_view *)view)->srtt_us, view->subflow[i].srtt_us);
@@ -50,7 +49,7 @@ braid_inline u64 sync_window(const struct braid_view *view, u32 i, const struct 
 	return (u64)srtt_us * params->dwc_window / SYNC_SCALE;
 }
 
-/* Joins the newest set of a peer's that a sign of this subflow belongs to. Returns whether one is open. */
+/* Joins the newest set of a peer that a sign of this subflow belongs to. Returns whether one is open. */
 braid_inline u32 sync_join(struct braid_view *view, struct sync_state *state, const struct sync_params *params,
 			   u32 peers, u64 now_us)
 {
@@ -72,7 +71,7 @@ braid_inline u32 sync_join(struct braid_view *view, struct sync_state *state, co
 	return is_open;
 }
 
-/* The set counts as a group once somebody else is in it. */
+/* The set counts as a group once another subflow is in it. */
 braid_inline void sync_decide(struct braid_view *view, u32 peers, u64 now_us)
 {
 	u32 set = SBD_STATISTICS(sync, braid_self(view))->set, shared = 0, i;
@@ -81,7 +80,7 @@ braid_inline void sync_decide(struct braid_view *view, u32 peers, u64 now_us)
 	sbd_decide(view, set & (0 - shared), now_us);
 }
 
-/* Sets are numbered by who opens them, so that no two have the same number for long. */
+/* Sets are numbered by their opener, so that numbers stay unique for long. */
 braid_inline u32 sync_number(const struct braid_subflow *self, u32 opened)
 {
 	return (self->id & 0xff) << 8 | (opened & 0xff);

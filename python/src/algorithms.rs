@@ -14,7 +14,7 @@ pub(crate) fn list() -> Vec<(&'static str, &'static str, &'static str)> {
     all.map(|algorithm: &Algorithm| (algorithm.name(), algorithm.title(), algorithm.page())).collect()
 }
 
-/// Compiles, checks and loads a C file; gives the algorithm's name.
+/// Compiles, checks and loads a C file; returns the algorithm's name.
 #[pyfunction]
 pub(crate) fn compile(py: Python<'_>, path: PathBuf) -> PyResult<&'static str> {
     py.detach(|| braid_compile::algorithm(&path))
@@ -22,7 +22,7 @@ pub(crate) fn compile(py: Python<'_>, path: PathBuf) -> PyResult<&'static str> {
         .map_err(|wrong| error::of_compiler(&wrong))
 }
 
-/// Name and text of the files that a new algorithm begins with.
+/// Name and text of the files of a new algorithm.
 #[pyfunction]
 pub(crate) fn template(name: &str) -> PyResult<Vec<(String, String)>> {
     let files = braid_compile::template(name).map_err(|wrong| error::of_compiler(&wrong))?;

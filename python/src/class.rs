@@ -1,4 +1,4 @@
-//! Algorithms as Python classes: the same events as in C, the view for as long as an event lasts.
+//! Algorithms as Python classes: the same events as in C; the view is valid during an event.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -17,10 +17,10 @@ use crate::error;
 
 /// The methods of a class, by type of event.
 const METHODS: [&str; 6] = ["init", "release", "on_loss", "on_recovered", "on_ack", "on_idle_restart"];
-/// Names that classes can have at the same time.
+/// Maximum of classes at the same time.
 const MOST: usize = 32;
 
-/// A class and what its parameters are called and scaled with.
+/// A class with names and scales of its parameters.
 struct Class {
     name: String,
     python: Py<PyAny>,
@@ -29,10 +29,10 @@ struct Class {
 
 static CLASSES: RwLock<Vec<Arc<Class>>> = RwLock::new(Vec::new());
 
-/// What a thread knows of the run that it does.
+/// A thread's state about its run.
 struct Local {
     view: Option<Py<View>>,
-    /// One for each subflow that was established: of its object, the methods that it has.
+    /// For each established subflow: the methods of its object.
     objects: Vec<[Option<Py<PyAny>>; 6]>,
     cancel: Cancel,
     raised: Option<PyErr>,
@@ -40,7 +40,7 @@ struct Local {
 
 thread_local! { static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) }; }
 
-/// Every class has a function of its own, as the contract has no other place that says whose event it is.
+/// One function per class, since the contract does not identify the class of an event.
 fn transition(number: usize) -> Transition {
     macro_rules! table {
         ($($number:literal)*) => { [$(take::<$number>),*] };
@@ -56,10 +56,10 @@ unsafe extern "C" fn take<const N: usize>(
     params: *const c_void,
     event: *const layout::Event,
 ) {
-    // SAFETY: the contract: 8 bytes of private memory as `define` has asked for, and a live event.
+    // SAFETY: by the contract 8 bytes of private memory as requested in `define`, and a live event.
     let (private, own) = unsafe { (&mut *private.cast::<u64>(), *event) };
     LOCAL.with_borrow_mut(|local| {
-        // Without one, or after an exception, the rest of the run is of no interest.
+        // Without a run, or after an exception, events are ignored.
         let Some(local) = local.as_mut().filter(|local| local.raised.is_none()) else { return };
         let done = Python::attach(|py| {
             if own.kind == event_type::INIT {
@@ -91,7 +91,7 @@ fn create(py: Python<'_>, number: usize, params: *const c_void) -> PyResult<[Opt
     let class = Arc::clone(&CLASSES.read().unwrap_or_else(PoisonError::into_inner)[number]);
     let object = class.python.call0(py)?;
     for (at, (name, scale)) in class.params.iter().enumerate() {
-        // SAFETY: one number for each parameter, in their order.
+        // SAFETY: one number per parameter, in order.
         let value = unsafe { *params.cast::<u32>().add(at) };
         if *scale == 1 {
             object.setattr(py, name.as_str(), value)?;
@@ -102,7 +102,7 @@ fn create(py: Python<'_>, number: usize, params: *const c_void) -> PyResult<[Opt
     let base = py.import("braid")?.getattr("Algorithm")?;
     let mut methods = [const { None }; 6];
     for (method, name) in methods.iter_mut().zip(METHODS) {
-        // What the base class has does nothing: no need to call it.
+        // The base class's method does nothing and is not called.
         if !class.python.bind(py).getattr(name)?.is(&base.getattr(name)?) {
             *method = Some(object.getattr(py, name)?);
         }
@@ -110,7 +110,7 @@ fn create(py: Python<'_>, number: usize, params: *const c_void) -> PyResult<[Opt
     Ok(methods)
 }
 
-/// Makes a class known by its name. `params`: name, default, smallest and largest value, help; whole numbers, or
+/// Registers a class by its name. `params`: name, default, smallest and largest value, help; whole numbers, or
 /// multiples of 1/1000.
 #[pyfunction]
 #[allow(clippy::type_complexity, reason = "unpacked at once")]
@@ -150,7 +150,7 @@ pub(crate) fn define(
         source_hash: 0,
         transition: transition(number),
     };
-    // SAFETY: `take` changes windows and its 8 bytes of private memory, nothing else.
+    // SAFETY: `take` changes only windows and its 8 bytes of private memory.
     unsafe { define_algorithm(definition) }.map_err(error::plain)?;
     let new = Arc::new(Class { name, python: class, params: own });
     if number == classes.len() {
@@ -171,7 +171,7 @@ impl Raised {
     }
 }
 
-/// The simulator with algorithms that are classes: an exception in one ends the study, and is raised there.
+/// The simulator with classes as algorithms: an exception in one ends the study, and is raised there.
 pub(crate) struct Guest(pub(crate) Raised);
 
 impl Backend for Guest {
@@ -207,7 +207,7 @@ impl Backend for Guest {
             return Sim.run(request);
         }
         if specs.iter().any(|spec| spec.algorithm().is_added()) {
-            // A C file runs in a process of its own, where there is no Python.
+            // A C file runs in a separate process without Python.
             let message = "an algorithm that is a class and one that is a C file cannot meet in one run";
             return Err(Stop::Failed(message.to_owned()));
         }
@@ -225,7 +225,7 @@ impl Backend for Guest {
     }
 }
 
-/// What happened.
+/// An event.
 #[pyclass(frozen, module = "braid")]
 pub(crate) struct Event(layout::Event);
 
@@ -268,7 +268,7 @@ pub(crate) struct View {
     subflows: Vec<Py<Subflow>>,
 }
 
-/// One of its subflows.
+/// A subflow of the view.
 #[pyclass(frozen, module = "braid")]
 pub(crate) struct Subflow {
     pointer: Arc<AtomicPtr<layout::View>>,
@@ -283,8 +283,8 @@ fn with<T>(pointer: &AtomicPtr<layout::View>, work: impl FnOnce(&mut layout::Vie
             "a view is there only during the event: keep numbers, not the view or its subflows",
         ));
     }
-    // SAFETY: it is not null only while `take` waits for the method that it was handed to. All use is under the GIL and
-    // within this call, so there is no second reference.
+    // SAFETY: not null only while `take` waits for the method that got it. All use is under the GIL and within this
+    // call, so there is no second reference.
     Ok(work(unsafe { &mut *view }))
 }
 
@@ -343,7 +343,7 @@ macro_rules! subflow {
                 with(&self.pointer, |view| view.subflow[self.index].$field = value)
             })*
 
-            /// Packets of an ACK that are left for congestion avoidance, after slow start has taken its share.
+            /// Packets of an ACK that remain for congestion avoidance after slow start.
             fn acked_in_avoidance(&self, event: &Event) -> PyResult<u32> {
                 with(&self.pointer, |view| {
                     let own = &mut view.subflow[self.index];
@@ -360,7 +360,7 @@ macro_rules! subflow {
                 })
             }
 
-            /// A word that the connection's other subflows can read.
+            /// A word that siblings can read.
             fn public(&self, at: usize) -> PyResult<u64> {
                 with(&self.pointer, |view| view.subflow[self.index].public_words.get(at).copied())?
                     .ok_or_else(|| PyIndexError::new_err(format!("there are {PUBLIC_WORDS} words")))

@@ -1,4 +1,4 @@
-//! Errors as exceptions that carry place and remedy.
+//! Errors as exceptions with place and remedy.
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ fn exception(text: String, message: &str, place: Option<&str>, hint: Option<&str
     })
 }
 
-/// Of a study. One that was cancelled was interrupted from the keyboard.
+/// For a study. A cancelled one was interrupted from the keyboard.
 pub(crate) fn of_study(error: &braid_study::Error) -> PyErr {
     if error.kind == braid_study::Kind::Cancelled {
         return PyKeyboardInterrupt::new_err(error.message.clone());
@@ -35,18 +35,18 @@ pub(crate) fn of_study(error: &braid_study::Error) -> PyErr {
     exception(error.to_string(), &error.message, place(&error.message), error.hint.as_deref())
 }
 
-/// Of a scenario.
+/// For a scenario.
 pub(crate) fn of_scenario(error: &braid_scenario::Error) -> PyErr {
     let first = &error.problems()[0];
     exception(error.to_string(), &first.message, Some(&first.place), first.hint.as_deref())
 }
 
-/// Of a user's C file.
+/// For a user's C file.
 pub(crate) fn of_compiler(error: &braid_compile::Error) -> PyErr {
     exception(error.to_string(), &error.message, place(&error.message), error.hint.as_deref())
 }
 
-/// Of anything else.
+/// For all other errors.
 pub(crate) fn plain(message: impl std::fmt::Display) -> PyErr {
     let message = message.to_string();
     exception(message.clone(), &message, None, None)

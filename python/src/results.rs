@@ -1,4 +1,4 @@
-//! What came of a study.
+//! Results of a study.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::table::Table;
 
-/// Results, and their tables as soon as somebody asks for them.
+/// Results with tables computed on demand.
 #[pyclass(frozen, module = "braid._braid")]
 pub(crate) struct Results {
     inner: braid_study::Results,
@@ -68,7 +68,7 @@ impl Results {
     }
 }
 
-/// Of runs that another program has done, one JSON text each.
+/// From runs executed by another program, one JSON text each.
 #[pyfunction]
 pub(crate) fn of_json(runs: Vec<String>) -> PyResult<Results> {
     let runs: Result<Vec<Run>, _> = runs.iter().map(|run| serde_json::from_str(run)).collect();

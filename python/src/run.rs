@@ -1,4 +1,4 @@
-//! Running a study while Python does something else.
+//! Runs a study while Python does other work.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::class::{Guest, Raised};
 use crate::error;
 use crate::results::Results;
 
-/// What is asked for: scenarios as (name, text), the rest as on the command line.
+/// The request: scenarios as (name, text), the rest as on the command line.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
@@ -25,7 +25,7 @@ pub(crate) struct Asked {
 impl Asked {
     fn plan(self) -> PyResult<(Plan, Raised)> {
         let seeds: braid_study::Seeds = self.seeds.parse().map_err(error::plain)?;
-        // First by themselves: their errors say more than that of a study.
+        // Scenarios first: their errors are more specific than a study's.
         let sources: Vec<Source> =
             self.scenarios.into_iter().map(|(name, text)| Source { name, text }).collect();
         for source in &sources {
@@ -41,7 +41,7 @@ impl Asked {
     }
 }
 
-/// What would run: scenario, congestion control, scheduler and seed of each run.
+/// The runs: scenario, congestion control, scheduler and seed of each.
 #[pyfunction]
 pub(crate) fn plan(asked: Asked) -> PyResult<Vec<(String, String, String, u64)>> {
     let (plan, _) = asked.plan()?;
@@ -52,7 +52,7 @@ pub(crate) fn plan(asked: Asked) -> PyResult<Vec<(String, String, String, u64)>>
     Ok((0..plan.len()).map(one).collect())
 }
 
-/// Does everything, without the GIL. `progress(done, total, share)` is called ten times a second.
+/// Executes everything without the GIL. `progress(done, total, share)` is called ten times a second.
 #[pyfunction]
 pub(crate) fn run(
     py: Python<'_>,
@@ -87,7 +87,7 @@ pub(crate) fn limit(seconds: f64) -> PyResult<Duration> {
         .map_err(|_| error::plain(format!("time_limit = {seconds} is no time")))
 }
 
-/// Looks for Ctrl-C and shows progress, now and then.
+/// Checks for Ctrl-C and reports progress.
 pub(crate) struct Watch {
     pub(crate) progress: Option<Py<PyAny>>,
     pub(crate) cancel: Cancel,

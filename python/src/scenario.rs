@@ -1,4 +1,4 @@
-//! Scenarios: texts, found or made.
+//! Scenarios as text.
 
 use braid_scenario::Source;
 use braid_scenario::trace::Trace;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error;
 
-/// Name and title of those that come with Braid.
+/// Name and title of the built-in scenarios.
 #[pyfunction]
 pub(crate) fn names() -> Vec<(String, String)> {
     let load = |summary: braid_scenario::Summary| (summary.name.to_owned(), summary.title);
@@ -20,7 +20,7 @@ pub(crate) fn find(name: &str) -> PyResult<String> {
     Ok(Source::find(name).map_err(|wrong| error::of_scenario(&wrong))?.text)
 }
 
-/// Checks it, and gives title, story, congestion controls, ids of MPTCP connections with those of their subflows, and
+/// Checks it, and returns title, story, congestion controls, ids of MPTCP connections with those of their subflows, and
 /// number of cells.
 #[pyfunction]
 #[allow(clippy::type_complexity, reason = "unpacked at once on the other side")]
@@ -50,7 +50,7 @@ pub(crate) fn toml_of_json(text: &str) -> PyResult<String> {
     toml::to_string(&value).map_err(error::plain)
 }
 
-/// Of each link that follows a trace, what it can carry in each second of the scenario, bit/s.
+/// For each link with a trace, its capacity in each second of the scenario, bit/s.
 #[pyfunction]
 pub(crate) fn capacities(name: String, text: String, set: Vec<String>) -> PyResult<Vec<(String, Vec<f64>)>> {
     const SECOND: u64 = 1_000_000_000;

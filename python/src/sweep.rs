@@ -1,4 +1,4 @@
-//! Sweeps: planned and kept here, done here or by others.
+//! Sweeps: planned and stored here, executed here or by workers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::run::{Watch, limit};
 
-/// Everything that a worker needs to know of a sweep.
+/// A worker's inputs for a sweep.
 #[derive(Clone, FromPyObject, IntoPyObject, PartialEq, Eq)]
 #[pyo3(from_item_all)]
 pub(crate) struct Bundle {
@@ -44,7 +44,8 @@ pub(crate) struct Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// Reads and checks a grid and opens its folder; C files are compiled. `scenarios`: texts of those that are no files.
+    /// Reads and checks a grid and opens its folder; compiles C files. `scenarios`: texts of scenarios that are not
+    /// files.
     #[new]
     fn new(
         py: Python<'_>,
@@ -79,23 +80,23 @@ impl Sweep {
         self.inner.plan().len()
     }
 
-    /// What workers need.
+    /// Inputs of workers.
     #[getter]
     fn bundle(&self) -> Bundle {
         self.bundle.clone()
     }
 
-    /// What came of it, if it is complete already.
+    /// Its summary, if it is complete already.
     fn complete(&self) -> PyResult<Option<String>> {
         self.inner.complete().map_err(|wrong| error::of_study(&wrong))
     }
 
-    /// The runs that are still to be done.
+    /// The missing runs.
     fn missing(&self) -> PyResult<Vec<usize>> {
         self.inner.missing().map_err(|wrong| error::of_study(&wrong))
     }
 
-    /// Keeps what a worker has done: number, key and JSON of each run.
+    /// Stores a worker's runs: number, key and JSON of each.
     fn keep(&mut self, py: Python<'_>, done: Vec<(usize, String, String)>) -> PyResult<()> {
         py.detach(|| {
             for (number, key, run) in done {
@@ -113,12 +114,12 @@ impl Sweep {
         })
     }
 
-    /// What is kept goes to the disk.
+    /// Writes stored runs to the disk.
     fn settle(&mut self) -> PyResult<()> {
         self.inner.settle().map_err(|wrong| error::of_study(&wrong))
     }
 
-    /// Does here what is missing and writes the dataset; gives a summary and how many runs failed.
+    /// Executes missing runs here and writes the dataset; returns a summary and the number of failed runs.
     fn run(
         &mut self,
         py: Python<'_>,
@@ -153,10 +154,10 @@ impl Sweep {
     }
 }
 
-/// The latest sweep that this worker has seen.
+/// The worker's latest sweep.
 static LATEST: Mutex<Option<(Bundle, Arc<Plan>)>> = Mutex::new(None);
 
-/// What a worker does: the runs with these numbers, one after the other; number, key and JSON of each.
+/// Executes the runs with these numbers on a worker; returns number, key and JSON of each.
 #[pyfunction]
 pub(crate) fn do_runs(
     py: Python<'_>,

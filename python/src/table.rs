@@ -1,4 +1,4 @@
-//! Tables: Arrow record batches that other programs take over without a copy.
+//! Tables: Arrow record batches that other programs can use without a copy.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The protocol allows to ask for other types; whoever asks has to cast what it gets.
+    /// The protocol allows requests for other types; the caller has to cast.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

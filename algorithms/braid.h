@@ -101,9 +101,8 @@ enum braid_event_type {
 #define BRAID_ACK_ECE 1u          /* the ACK echoes congestion */
 #define BRAID_ACK_CWND_LIMITED 2u /* the window was full in the last round: growth is justified */
 #define BRAID_ACK_HAS_OWD 4u      /* owd_us is valid */
-#define BRAID_ACK_APP_LIMITED \
-	8u                     /* the rate sample, or the data sent after an idle time, is limited by the application */
-#define BRAID_IDLE_DECAYED 16u /* idle for longer than the RTO: the host has reduced cwnd */
+#define BRAID_ACK_APP_LIMITED 8u  /* the rate sample, or data after an idle time, is application-limited */
+#define BRAID_IDLE_DECAYED 16u    /* idle for longer than the RTO: the host has reduced cwnd */
 
 struct braid_event {
 	u64 now_us;

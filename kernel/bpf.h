@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a BPF program needs from its compiler, its loader and the kernel: sections, map declarations and the few helpers
- * used here. Numbers are the kernel's (include/uapi/linux/bpf.h). Own lines instead of a distribution's bpf_helpers.h,
- * so that the objects do not depend on where they are built.
+ * Declarations that a BPF program needs from compiler, loader and kernel: sections, maps and the few helpers used here.
+ * Numbers are the kernel's (include/uapi/linux/bpf.h). Our own instead of a distribution's bpf_helpers.h, so that the
+ * objects do not depend on the build machine.
  */
 #ifndef BRAID_BPF_H
 #define BRAID_BPF_H
 
 #define SEC(name) __attribute__((section(name), used))
 
-/* Members of a map declaration: the loader reads them from the type information. */
+/* Members of a map declaration, which the loader reads from the type information. */
 #define MAP_NUMBER(name, value) int(*name)[value]
 #define MAP_TYPE(name, value) typeof(value) *name
 #define MAP_VALUES(name, map) map *name[]
@@ -35,18 +35,18 @@ static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static void *(*const bpf_sk_storage_get)(void *map, void *sk, void *initial, u64 flags) = (void *)107;
 static long (*const bpf_sk_storage_delete)(void *map, void *sk) = (void *)108;
 static long (*const bpf_ringbuf_output)(void *ring, const void *data, u64 size, u64 flags) = (void *)130;
-/* Calls back iterations times, verified once. Since Linux 5.17. */
+/* Calls callback `iterations` times; verified once. Since Linux 5.17. */
 static long (*const bpf_loop)(u32 iterations, void *callback, void *context, u64 flags) = (void *)181;
 
-/* Registering a tcp_congestion_ops takes a GPL-compatible licence. */
+/* Registering a tcp_congestion_ops needs a GPL-compatible licence. */
 static const char braid_license[] SEC("license") = "Dual BSD/GPL";
 
-/* Context of the test programs: how many entries of their map to run. */
+/* Context of the test programs: number of entries of their map to run. */
 struct braid_batch {
 	u32 count;
 };
 
-/* Makes the compiler forget what it knows about x. */
+/* Hides from the compiler what it knows about x. */
 #define BRAID_OPAQUE(x) asm volatile("" : "+r"(x))
 
 #endif

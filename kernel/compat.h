@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where kernels differ, one entry each: since when, why, and when it can go. The floor is Linux 6.4.
+ * Differences between kernels, one entry each: version, reason, and when the entry can be removed. The oldest supported
+ * kernel is Linux 6.4.
  */
 #ifndef BRAID_COMPAT_H
 #define BRAID_COMPAT_H
 
 /*
- * tcp_congestion_ops. The loader matches members by name, so here is only what is used, and the name comes first, where
- * user space finds it. One instance per layout below; user space creates the one that the running kernel knows.
+ * tcp_congestion_ops. The loader matches members by name, so only used members are here, and the name comes first,
+ * where user space finds it. One instance per layout below; user space creates the one for the running kernel.
  */
 struct tcp_congestion_ops {
 	char name[16];
@@ -23,11 +24,11 @@ struct tcp_congestion_ops {
 	void (*set_state)(struct sock *sk, u8 new_state);
 } BRAID_CORE;
 
-/* Before 6.10 cong_control has two arguments, the socket and the sample, so there is a program of its own for it
- * (rate.h) and an instance with it, of the same layout. Drop them when the floor is 6.10. */
+/* Before 6.10 cong_control has two arguments, the socket and the sample, so it has its own program (rate.h) and an
+ * instance of the same layout. Remove them when 6.10 is the oldest supported kernel. */
 
-/* Since 7.1: CA_EVENT_TX_START is a callback of its own, cwnd_event no longer gets it. Drop the other when the floor is
- * 7.1. */
+/* Since 7.1 CA_EVENT_TX_START is a separate callback, and cwnd_event no longer gets it. Remove the old one when 7.1 is
+ * the oldest supported kernel. */
 struct tcp_congestion_ops___7_1 {
 	char name[16];
 	u32 flags;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The functions of fixed.h inside the kernel, one test program per function, on arguments that user space put into a
- * map. A program's name is the function's without braid_. The vectors are those of the native test.
+ * The functions of fixed.h inside the kernel, one test program per function, on arguments in a map. A program has the
+ * function's name without braid_. The vectors are the native test's.
  */
 #include "fixed.h"
 #include "bpf.h"

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the operator states (`braid hint`) about subflows, into the view's hints: by local address, else by the interface
- * that a subflow's packets leave by.
+ * Copies the operator's hints (`braid hint`) into the view: by a subflow's local address, else by the interface of its
+ * outgoing packets.
  *
- * Hints are looked up when a subflow comes into the view, when its interface changes, and when user space has stated
- * something new, which it tells by another generation. That is 0 as long as nobody has stated anything, and then an event pays for one
- * load and one branch. The maps are pinned once for all that is loaded, so hints outlive it.
+ * Hints are looked up when a subflow enters the view, when its interface changes, and when user space has changed
+ * hints, shown by a new generation. The generation is 0 without hints, and an event then costs one load and one branch.
+ * The maps are pinned once for all loaded algorithms, so hints outlive these.
  *
- * The work is in global functions: the verifier checks them once per program, however often and in whatever state of the
- * program they are called.
+ * The work is in global functions, which the verifier checks once per program, independent of the calls.
  */
 #ifndef BRAID_HINTS_H
 #define BRAID_HINTS_H
@@ -18,12 +17,12 @@ enum braid_hint_kind {
 	BRAID_HINT_INTERFACE = 2,
 };
 
-/* Mirrored by `Key` in crates/braid-kernel. Interfaces go by name, so that a hint holds for a modem that is plugged in
- * again. */
+/* Mirrored by `Key` in crates/braid-kernel. Interfaces are identified by name, so that a hint survives replugging a
+ * modem. */
 struct braid_hint_key {
 	u64 netns; /* the network namespace's cookie */
 	u64 kind;  /* enum braid_hint_kind */
-	/* In the order of memory: an address of IPv6, one of IPv4 as ::ffff:a.b.c.d; or a name and zeros. */
+	/* In memory order: an IPv6 address, an IPv4 address as ::ffff:a.b.c.d, or a name and zeros. */
 	u64 words[2];
 };
 
@@ -35,19 +34,19 @@ struct {
 	MAP_TYPE(value, u32);
 } braid_hints SEC(".maps");
 
-/* In a section and thereby a map of its own. */
+/* In its own section and so a map of its own. */
 volatile u32 braid_hint_generation SEC(".data.hints");
 
-/* The hints of a socket's view and what they were looked up for, subflow by subflow. */
+/* The hints of a socket's view and the keys of their lookup, by subflow. */
 struct braid_hinted {
-	/* Of the subflow that is looked at, by memory, as the verifier lets no pointer be an argument of a global function: its
-	 * socket, and its entry in the connection's list; 0: self is alone. */
+	/* The subflow being looked up, in memory because the verifier forbids pointers as arguments of global
+	 * functions: its socket, and its entry in the connection's list; 0: self is alone. */
 	u64 socket;
 	u64 entry;
 	u32 generation;
 	struct braid_hinted_subflow {
 		u32 id;        /* 0: none */
-		u32 interface; /* its number; 0: not known */
+		u32 interface; /* its number; 0: unknown */
 		u32 hint;
 		u32 reserved;
 	} subflow[BRAID_MAX_SUBFLOWS];
@@ -60,8 +59,9 @@ braid_inline u32 braid_stated(const struct braid_hint_key *key)
 	return hint ? *hint : 0;
 }
 
-/* A byte order is the machine's, and that of all BPF programs here is little-endian. Zeros behind the first zero byte: when an
- * interface gets a shorter name the kernel leaves the rest of the longer one there. Returns whether there is such a byte. */
+/* Clears the bytes after the first zero byte: when an interface gets a shorter name, the kernel leaves the rest of the
+ * longer one there. Returns whether there is a zero byte. Byte order is the machine's, which is little-endian for all
+ * BPF programs here. */
 braid_inline u32 braid_end_name(u64 *word)
 {
 	u64 ends = (*word - 0x0101010101010101ull) & ~*word & 0x8080808080808080ull;
@@ -70,13 +70,13 @@ braid_inline u32 braid_end_name(u64 *word)
 	return braid_below(0, ends);
 }
 
-/* The device that the socket's packets leave by, as far as it is known: reads through it yield 0 where there is none. */
+/* The device of the socket's outgoing packets, if known: reads through it yield 0 otherwise. */
 braid_inline const struct net_device *braid_device(const struct sock *sk)
 {
 	return BRAID_CAST(BRAID_CAST(sk->sk_dst_cache, struct dst_entry)->dev, struct net_device);
 }
 
-/* The hint for hinted->socket; 0: nothing is stated about it. */
+/* The hint for hinted->socket; 0: none. */
 __attribute__((noinline)) u32 braid_hint_of(const struct braid_hinted *hinted)
 {
 	const struct net_device *device;
@@ -113,7 +113,7 @@ __attribute__((noinline)) u32 braid_hint_of(const struct braid_hinted *hinted)
 	return braid_stated(&key);
 }
 
-/* The hint of a subflow of the view, looked up anew if something has changed for it; then on to the next entry. */
+/* The hint of a subflow of the view, looked up again if its key has changed; then advances to the next entry. */
 __attribute__((noinline)) int braid_look_up_hint(struct braid_subflow *subflow, struct braid_hinted *hinted, u32 place)
 {
 	struct braid_hinted_subflow *known;
@@ -128,7 +128,7 @@ __attribute__((noinline)) int braid_look_up_hint(struct braid_subflow *subflow, 
 
 		hinted->entry = (u64)context->node.next;
 		hinted->socket = (u64)context->tcp_sock;
-		/* The list changed since the view was filled in: at the next event it is seen as it is then. */
+		/* The list changed since the view was filled in: the next event sees the new list. */
 		if (context->subflow_id != id) {
 			known->id = 0;
 			return 0;
@@ -136,7 +136,7 @@ __attribute__((noinline)) int braid_look_up_hint(struct braid_subflow *subflow, 
 	}
 	interface = braid_device(BRAID_CAST((void *)hinted->socket, struct sock))->ifindex;
 	if (id == known->id) {
-		/* Between two routes there is none for a moment. */
+		/* Between two routes there is no interface for a short time. */
 		if (!interface || interface == known->interface) {
 			subflow->hint = known->hint;
 			return 0;
@@ -162,7 +162,7 @@ __attribute__((noinline)) int braid_look_up_hints(struct braid_view *view, struc
 	hinted->generation = generation;
 	tp = BRAID_CAST((void *)hinted->socket, struct tcp_sock);
 	hinted->entry = 0;
-	/* Where there is one subflow it is self, also that of plain TCP. */
+	/* A single subflow is self, also for plain TCP. */
 	if (view->n > 1) {
 		const struct mptcp_subflow_context *context = BRAID_CAST(tp->inet_conn.icsk_ulp_data,
 									 struct mptcp_subflow_context);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's congestion control hooks, turned into the contract's events.
+ * Turns the kernel's congestion control hooks into the contract's events.
  *
- * Hooks of one acknowledgement, as the kernel calls them: pkts_acked, then perhaps ssthresh or undo_cwnd, then cong_avoid
- * if the window may grow. The contract wants on_loss, on_recovered, on_ack. So pkts_acked only takes note; cong_avoid
- * delivers. An ACK that lets nothing grow has no further hook: the next hook that belongs to another moment (tcp_mstamp)
- * delivers it first, with grow = 0 and the view of that later moment.
+ * Hooks of one acknowledgement, in the kernel's order: pkts_acked, then perhaps ssthresh or undo_cwnd, then cong_avoid
+ * if the window may grow. The contract wants on_loss, on_recovered, on_ack. So pkts_acked only stores the ACK, and
+ * cong_avoid delivers it. An ACK that lets no window grow has no further hook: the next hook of a later time
+ * (tcp_mstamp) delivers it first, with grow = 0 and the view of that time.
  *
- * Each hook that the kernel calls costs by being called, so there are no more per ACK than these two, and only cong_avoid
- * for algorithms that are told of growth only (BRAID_GROWTH_ONLY). What came with an
- * ACK is the difference of what the socket counts; that it echoes congestion is told by delivered_ce, which grows with
- * what such an ACK delivers.
+ * Every hook costs by being called, so there are no more than these two per ACK, and only cong_avoid for algorithms
+ * with BRAID_GROWTH_ONLY. An ACK's values are differences of the socket's counters; it echoes congestion if
+ * delivered_ce has grown.
  *
  * on_loss is delivered in ssthresh(), which the kernel calls before it changes the state. Its cause:
  *	RTO              no timer is pending although packets are out: only the handler of the retransmission timer clears
@@ -20,62 +19,62 @@
  *
  * on_recovered is delivered at the first hook after ssthresh() or undo_cwnd() that finds the state Open or Disorder.
  *
- * on_idle_restart is delivered in cwnd_event(), or noted there for the next hook where that makes no difference.
+ * on_idle_restart is delivered in cwnd_event(), or deferred to the next hook where that makes no difference.
  *
- * What is different for algorithms that own their window is in rate.h.
+ * rate.h has the hooks of algorithms that own their window.
  */
 #ifndef BRAID_HOOKS_H
 #define BRAID_HOOKS_H
 
-/* What a trace says of a call besides its arguments, see trace.h. */
+/* Head of a call in a trace, besides its arguments; see trace.h. */
 struct braid_record {
-	u64 sequence; /* of calls, over all sockets */
+	u64 sequence; /* number of the call, over all sockets */
 	u64 time_ns;  /* CLOCK_MONOTONIC */
-	u64 socket;   /* a random number, the same for all calls of a socket */
+	u64 socket;   /* random, equal for all calls of a socket */
 	u64 identity; /* of the algorithm, as in icsk_ca_priv */
 	u64 source;   /* hash of the algorithm's source files */
 	u32 cpu;
-	u32 phase; /* BRAID_BEFORE or BRAID_AFTER; in memory also: the next is BRAID_AFTER, as the other was recorded */
+	u32 phase; /* BRAID_BEFORE or BRAID_AFTER; in memory also whether the next record is BRAID_AFTER */
 };
 
-/* An ACK that is not delivered yet. What the socket counted by then: what came with it is the difference to what
- * braid_socket remembers of the ACK before. */
+/* A deferred ACK: the socket's counters at that time. The ACK's values are the differences to those of the previous ACK
+ * in braid_socket. */
 struct braid_note {
-	u64 ack_us; /* when it came; 0: there is none */
+	u64 ack_us; /* time of the ACK; 0: none */
 	s32 rtt_us; /* not positive: none */
 	u32 delivered;
 	u32 delivered_ce;
 	u32 bytes_acked;
 };
 
-/* What is to be told later, see braid_state. */
+/* Events not yet delivered, see braid_state. */
 #define BRAID_REDUCED 1u   /* on_loss was delivered, on_recovered not yet */
-#define BRAID_UNDONE 2u    /* the kernel restored cwnd, on_recovered tells it */
+#define BRAID_UNDONE 2u    /* the kernel restored cwnd; on_recovered reports it */
 #define BRAID_DECAYED 4u   /* the kernel reduced cwnd after an idle time */
-#define BRAID_RESTARTED 8u /* a restart after an idle time was noted and is to be delivered */
+#define BRAID_RESTARTED 8u /* a deferred restart after an idle time */
 
-/* What the host keeps of a socket, see store.h. Hooks of one socket never run at the same time. */
+/* The host's state per socket, see store.h. Hooks of one socket never run at the same time. */
 struct braid_socket {
 	union {
-		u32 delivered; /* of the socket at the last ACK that was delivered, and below */
-		u32 cwnd;      /* of an algorithm that owns it: what it wrote last */
+		u32 delivered; /* the socket's counters at the last delivered ACK */
+		u32 cwnd;      /* for an algorithm that owns it: its last value */
 	};
 	u32 delivered_ce;
 	u32 bytes_acked;
-	u32 state;     /* unless icsk_ca_priv has room for it, see braid_state */
+	u32 state;     /* unless it is in icsk_ca_priv, see braid_state */
 	u64 traced_as; /* braid_record.socket; 0: none yet */
 };
 
-/* What a hook works on. */
+/* Working state of a hook. */
 struct braid_hook {
 	struct tcp_sock *tp;
 	struct braid_socket *socket;
-	struct braid_work *work; /* for this call alone */
-	volatile u32 *taken;     /* tells that it is at work */
+	struct braid_work *work; /* scratch buffer of this call */
+	volatile u32 *taken;     /* marks the scratch buffer as in use */
 };
 
 struct braid_counts {
-	u64 acks[BRAID_MAX_SUBFLOWS + 1]; /* delivered, by the number of eligible subflows on this algorithm */
+	u64 acks[BRAID_MAX_SUBFLOWS + 1]; /* delivered ACKs, by the number of eligible subflows on this algorithm */
 	u64 losses[BRAID_CAUSE_ECN + 1];  /* delivered, by cause */
 };
 
@@ -112,7 +111,7 @@ braid_inline struct braid_view *braid_view(const struct braid_hook *hook)
 	return braid_view_of(hook->work);
 }
 
-/* Not inlined: what it has on the stack, which is short, is gone when the algorithm is called. */
+/* Not inlined, so that its short stack frame is gone when the algorithm is called. */
 static __attribute__((noinline, unused)) void braid_see_all(struct braid_work *work, const struct tcp_sock *tp)
 {
 	work->coupled = braid_see(braid_view_of(work), tp, &work->is_traced);
@@ -128,7 +127,7 @@ braid_inline void braid_look(const struct braid_hook *hook)
 		braid_hint(braid_view(hook), braid_hinted_of(hook->socket), hook->tp);
 }
 
-/* Prepares the event; the caller fills in the rest and delivers it. */
+/* Prepares an event; the caller fills in the rest and delivers it. */
 braid_inline struct braid_event *braid_event(const struct braid_hook *hook, u32 type, u64 now_us)
 {
 	struct braid_event *event = &hook->work->event;
@@ -146,7 +145,7 @@ braid_inline void braid_deliver_to(const struct braid_hook *hook, u32 type)
 	braid_trace(hook, BRAID_AFTER);
 }
 
-/* on_idle_restart, if one was noted. */
+/* Delivers a deferred on_idle_restart. */
 braid_inline void braid_tell_restart(const struct braid_hook *hook)
 {
 	u64 now_us = hook->tp->tcp_mstamp, restart;
@@ -154,12 +153,12 @@ braid_inline void braid_tell_restart(const struct braid_hook *hook)
 	if (!(braid_state(hook->tp, hook->socket) & BRAID_RESTARTED))
 		return;
 	restart = braid_take_restart(hook->tp);
-	/* What was sent then is acknowledged or lost before the lower half of the time comes round. */
+	/* Packets sent then are acknowledged or lost before the lower half of the time wraps. */
 	braid_event(hook, BRAID_ON_IDLE_RESTART, now_us - ((u32)now_us - (u32)restart))->idle_us = (u32)(restart >> 32);
 	braid_deliver_to(hook, BRAID_ON_IDLE_RESTART);
 }
 
-/* What was noted, and on_recovered, if an episode has ended. */
+/* Delivers the deferred ACK, and on_recovered if an episode has ended. */
 braid_inline void braid_settle(const struct braid_hook *hook)
 {
 	u32 state = braid_state(hook->tp, hook->socket);
@@ -181,13 +180,13 @@ braid_inline u32 braid_is_cwnd_limited(const struct tcp_sock *tp)
 	       (tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out);
 }
 
-/* An ACK of an earlier moment waits to be delivered. */
+/* Whether an ACK of an earlier time is deferred. */
 braid_inline u32 braid_is_overdue(const struct braid_note *note, const struct tcp_sock *tp)
 {
 	return note->ack_us && note->ack_us != tp->tcp_mstamp;
 }
 
-/* The event of the ACK that was noted. */
+/* Delivers the deferred ACK. */
 braid_inline void braid_tell_noted(const struct braid_hook *hook)
 {
 	struct braid_socket *socket = hook->socket;
@@ -196,7 +195,7 @@ braid_inline void braid_tell_noted(const struct braid_hook *hook)
 	u32 acked = note->delivered - socket->delivered;
 	u32 delivered_ce = hook->tp->delivered_ce, noted_ce = note->delivered_ce;
 
-	/* Loaded already: the verifier does not allow one load from either of two kinds of memory. */
+	/* Loaded already: the verifier does not allow one load from two kinds of memory. */
 	BRAID_OPAQUE(delivered_ce);
 	BRAID_OPAQUE(noted_ce);
 	if (braid_is_overdue(note, hook->tp))
@@ -213,14 +212,14 @@ braid_inline void braid_tell_noted(const struct braid_hook *hook)
 	note->ack_us = 0;
 }
 
-/* on_ack, for this ACK or the one that was noted. */
+/* Delivers on_ack for this ACK or the deferred one. */
 braid_inline void braid_ack(const struct braid_hook *hook, u32 grow)
 {
 	struct tcp_sock *tp = hook->tp;
 	struct braid_event *event = &hook->work->event;
 
 	if (braid_hears_growth_only()) {
-		/* All that such an ACK delivers may grow the window. */
+		/* All packets delivered by such an ACK may grow the window. */
 		braid_event(hook, BRAID_ON_ACK, tp->tcp_mstamp)->acked = grow;
 		hook->socket->delivered_ce = tp->delivered_ce;
 	} else {
@@ -233,7 +232,7 @@ braid_inline void braid_ack(const struct braid_hook *hook, u32 grow)
 	braid_count_ack(hook->work->coupled);
 }
 
-/* An ACK of an earlier moment is delivered before what happens now. */
+/* Delivers an ACK of an earlier time before the present event. */
 braid_inline void braid_catch_up(const struct braid_hook *hook)
 {
 	if (!braid_owns_cwnd() && !braid_hears_growth_only() &&
@@ -241,7 +240,7 @@ braid_inline void braid_catch_up(const struct braid_hook *hook)
 		braid_ack(hook, 0);
 }
 
-/* What the algorithm wrote, into the socket. */
+/* Copies the algorithm's results into the socket. */
 braid_inline void braid_apply(const struct braid_hook *hook)
 {
 	const struct braid_subflow *self = braid_self(braid_view(hook));
@@ -255,7 +254,7 @@ braid_inline void braid_apply(const struct braid_hook *hook)
 
 		hook->socket->cwnd = tp->snd_cwnd;
 		sk->sk_pacing_rate = braid_min(self->pacing_rate, sk->sk_max_pacing_rate);
-		/* TCP paces by itself unless a queueing discipline does. */
+		/* TCP paces unless a queueing discipline does. */
 		if (sk->sk_pacing_status == SK_PACING_NONE)
 			sk->sk_pacing_status = SK_PACING_NEEDED;
 	}
@@ -299,7 +298,7 @@ SEC("struct_ops") void braid_release(u64 *args)
 		braid_forget(tp);
 }
 
-/* Not inlined: that would cost the usual case more registers to save. */
+/* Not inlined: the common case would have to save more registers. */
 static __attribute__((noinline)) void braid_ack_late(struct tcp_sock *tp)
 {
 	struct braid_hook hook;
@@ -313,7 +312,7 @@ static __attribute__((noinline)) void braid_ack_late(struct tcp_sock *tp)
 	braid_end(&hook);
 }
 
-/* Loaded where braid_ops refers to it. */
+/* Loaded if braid_ops refers to it. */
 SEC("?struct_ops") void braid_pkts_acked(u64 *args)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)args[0];
@@ -405,7 +404,7 @@ SEC("struct_ops") u32 braid_undo_cwnd(u64 *args)
 	return braid_owns_cwnd() ? tp->snd_cwnd : tcp_reno_undo_cwnd((struct sock *)tp);
 }
 
-/* How long nothing was sent. With nothing in flight the packet that was acknowledged last is the one that was sent last. */
+/* Time since the last transmission. With nothing in flight the packet acknowledged last is also the one sent last. */
 braid_inline u64 braid_idle_us(const struct tcp_sock *tp)
 {
 	if (!tp->first_tx_mstamp)
@@ -413,8 +412,9 @@ braid_inline u64 braid_idle_us(const struct tcp_sock *tp)
 	return braid_min(braid_sub(tp->tcp_mstamp, tp->first_tx_mstamp), BRAID_U32_MAX);
 }
 
-/* Only notes the restart, which the next hook delivers: with small windows there are as many as ACKs. Returns whether that
- * makes no difference: the algorithm does not look at the view then, nobody records calls, and nothing else is waiting. */
+/* Defers the restart to the next hook: with small windows there are as many restarts as ACKs. Returns false if that
+ * would make a difference: the algorithm reads the view then, calls are being recorded, or another event is
+ * deferred. */
 braid_inline u32 braid_note_restart(struct tcp_sock *tp)
 {
 	u64 idle_us;
@@ -453,7 +453,7 @@ braid_inline void braid_start(struct tcp_sock *tp)
 	braid_end(&hook);
 }
 
-/* Loaded where braid_ops refers to them. */
+/* Loaded if braid_ops refers to them. */
 SEC("?struct_ops") void braid_cwnd_event_tx_start(u64 *args)
 {
 	braid_start((struct tcp_sock *)args[0]);
@@ -469,7 +469,7 @@ SEC("?struct_ops") void braid_cwnd_event(u64 *args)
 		braid_start(tp);
 }
 
-/* 0 if the event is BRAID_IGNORE, which makes its second argument a 0, else 1. */
+/* 0 if the event is BRAID_IGNORE, whose second macro argument is 0, else 1. */
 #define BRAID_MINDS(event) BRAID_MINDS_(event)
 #define BRAID_MINDS_(event) BRAID_SECOND(BRAID_IGNORES_##event, 1, )
 #define BRAID_IGNORES_braid_ignore , 0
@@ -485,9 +485,9 @@ SEC("?struct_ops") void braid_cwnd_event(u64 *args)
 	.cong_control = (flags_) & BRAID_OWNS_CWND ? (void *)(cong_control_) : 0,                       \
 	.set_state = (flags_) & BRAID_OWNS_CWND ? (void *)braid_set_state : 0
 
-/* Optional sections: user space creates the one that fits the kernel, under a name of its choice. An algorithm that
- * ignores idle restarts does not pay for them: applications that send little restart often. One that is told of growth only
- * does not pay for the hook that takes note of each ACK. */
+/* Optional sections: user space creates the one for the kernel, under a name of its choice. Algorithms that ignore idle
+ * restarts have no hook for them: applications that send little restart often. Algorithms with BRAID_GROWTH_ONLY have
+ * no hook for each ACK. */
 #define BRAID_OPS(flags_, on_idle_restart)                                                                          \
 	SEC("?.struct_ops.link")                                                                                    \
 	struct tcp_congestion_ops braid_ops_6_4 = { BRAID_HOOKS(flags_, on_idle_restart, braid_cong_control_6_4) }; \

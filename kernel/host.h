@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel host: what BRAID_ALGORITHM means when an algorithm is compiled for BPF. The algorithm's file does not
- * change; braid.h finds this header on the include path.
+ * The kernel host: BRAID_ALGORITHM for BPF. Algorithm files are compiled unchanged; braid.h finds this header on the
+ * include path.
  */
 #ifndef BRAID_KERNEL_HOST_H
 #define BRAID_KERNEL_HOST_H
@@ -10,7 +10,8 @@
 #include "tcp.h"
 #include "compat.h"
 
-/* Calls the transition for an event of that type. The algorithm's file ends with its definition, see BRAID_ALGORITHM. */
+/* Calls the transition for an event of that type. Its definition is at the end of the algorithm's file, see
+ * BRAID_ALGORITHM. */
 braid_inline void braid_deliver(struct braid_view *view, void *priv, const struct braid_event *event, u32 type);
 
 #include "view.h"
@@ -18,12 +19,12 @@ braid_inline void braid_deliver(struct braid_view *view, void *priv, const struc
 #include "hooks.h"
 
 /*
- * Parity: transitions on calls that user space prepared, without a socket and without traffic. So every transition
- * passes the verifier, and what it does is compared with the native build word for word.
+ * Parity: transitions on calls prepared by user space, without a socket or traffic. So every transition is verified,
+ * and its results are compared with the native build word by word.
  */
 #define BRAID_PARITY_CALLS 256
 
-/* The arguments of one call, overwritten with what it left. In a map, as an 8-subflow view is too large for the stack of
+/* The arguments of one call, overwritten with its results. In a map, as an 8-subflow view is too large for the stack of
  * 512 bytes. Mirrored by `Call` in crates/braid-kernel. */
 struct braid_call {
 	struct braid_event event;
@@ -49,7 +50,7 @@ static long braid_parity_call(u32 index, void *unused)
 	return 0;
 }
 
-/* Runs the first batch->count calls. Returns how many it began. */
+/* Runs the first batch->count calls. Returns the number of calls begun. */
 SEC("syscall") long braid_parity(struct braid_batch *batch)
 {
 	return bpf_loop(batch->count, braid_parity_call, 0, 0);
@@ -60,13 +61,13 @@ braid_inline void braid_ignore(struct braid_view *view, void *priv, const void *
 }
 #define BRAID_IGNORE braid_ignore
 
-/* How user space loaded the algorithm, for `braid status`: NAME[:key=value]... */
+/* The loaded spec, for `braid status`: NAME[:key=value]... */
 const volatile char braid_spec[2048] SEC(".rodata.spec");
 
 /*
- * Parameters lie in a read-only section of their own. User space overwrites it before it loads the object, then the
- * kernel freezes it and its verifier sees constants. The compiler must not: hence volatile and BRAID_OPAQUE. The union
- * gives an algorithm without parameters a section, too.
+ * Parameters are in a separate read-only section. User space overwrites it before loading the object, then the kernel
+ * freezes it and its verifier sees constants. The compiler must not: hence volatile and BRAID_OPAQUE. The union gives
+ * an algorithm without parameters a section, too.
  */
 #define BRAID_ALGORITHM(name_, table, flags_, init, release, on_ack, on_loss, on_recovered, on_idle_restart)   \
 	_Static_assert(!((flags_) & BRAID_WANTS_RATE) || (flags_) & BRAID_OWNS_CWND,                           \
@@ -77,7 +78,7 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 		struct name_##_params params;                                                                  \
 		u32 at_least_one_word;                                                                         \
 	} braid_params SEC(".rodata.params") = { .params = { table(BRAID_PARAM_INITIAL) } };                   \
-	/* A place. Parameters and what follows them are part of a trace's record. */                          \
+	/* A scratch buffer. Parameters and the following members are part of a trace's record. */             \
 	struct braid_place {                                                                                   \
 		struct braid_work work;                                                                        \
 		u32 params[(sizeof(struct name_##_params) + 7) / 8 * 2];                                       \
@@ -158,7 +159,7 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 		return __builtin_offsetof(struct braid_place, view.subflow) -                                  \
 		       __builtin_offsetof(struct braid_place, work.record) + n * sizeof(struct braid_subflow); \
 	}                                                                                                      \
-	/* A global function: the verifier follows its loop once per program, and not at each call. */         \
+	/* A global function: the verifier checks its loop once per program, not at each call. */              \
 	__attribute__((noinline)) int braid_copy_private(struct name_##_private *to,                           \
 							 const struct name_##_private *from)                   \
 	{                                                                                                      \

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the sockets of a network namespace publish, for whoever reads this iterator there: the words of icsk_ca_priv, that
- * is the identity of the algorithm and its public words, and which loaded version of it they run. The kernel holds the
- * socket's lock meanwhile. Which of the words mean something is for user space to know.
+ * Iterator over a network namespace's sockets: the words of icsk_ca_priv (the algorithm's identity and its public
+ * words) and the loaded version. The kernel holds the socket's lock during a call. User space interprets the words.
  */
 #include "fixed.h"
 #include "bpf.h"
@@ -13,15 +12,15 @@
 
 /* Mirrored by `Record` in crates/braid-kernel. */
 struct published {
-	u64 cookie; /* as sock_diag has it */
+	u64 cookie; /* as in sock_diag */
 	u32 token;  /* of the MPTCP connection; 0 for plain TCP */
 	u32 subflow_id;
 	u64 words[PUBLISHED_WORDS];
-	u32 version; /* the identifier of the map that its tcp_congestion_ops lies in; 0: not known */
+	u32 version; /* the id of the map with its tcp_congestion_ops; 0: unknown */
 	u32 unused;
 };
 
-/* The kernel keeps the tcp_congestion_ops of a struct_ops program within its map. */
+/* The kernel keeps a struct_ops program's tcp_congestion_ops within its map. */
 struct bpf_map {
 	u32 id;
 } BRAID_CORE;
@@ -35,12 +34,12 @@ struct bpf_struct_ops_map {
 	struct bpf_struct_ops_value kvalue;
 } BRAID_CORE;
 
-/* Of a socket whose congestion control is no BPF program what comes out means nothing. */
+/* Meaningless for a socket whose congestion control is not a BPF program. */
 braid_inline u32 braid_version(const struct tcp_sock *tp)
 {
 	u64 ops = (u64)tp->inet_conn.icsk_ca_ops;
 
-	/* A number, as the verifier lets no pointer to a type be moved back. */
+	/* As a number, since the verifier forbids moving a typed pointer back. */
 	BRAID_OPAQUE(ops);
 	ops -= (u64)(&((struct bpf_struct_ops_map *)0)->kvalue.data);
 	return BRAID_CAST((void *)ops, struct bpf_struct_ops_map)->map.id;
@@ -52,7 +51,7 @@ struct bpf_iter_meta {
 	struct seq_file *seq;
 } BRAID_CORE;
 
-/* The arguments; their places are part of the kernel's interface. */
+/* The arguments; their order is part of the kernel's interface. */
 struct bpf_iter__tcp {
 	struct bpf_iter_meta *meta;
 	struct sock_common *sk_common;
@@ -66,7 +65,7 @@ SEC("iter/tcp") int braid_published(struct bpf_iter__tcp *arguments)
 	const struct tcp_sock *tp = 0;
 	u32 k;
 
-	/* Neither the end of the list nor a connection that is just being made or long closed. */
+	/* Skips the end of the list and connections that are being opened or are closed. */
 	if (arguments->sk_common)
 		tp = bpf_skc_to_tcp_sock(arguments->sk_common);
 	if (!tp)

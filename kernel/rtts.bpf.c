@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The RTT samples of all TCP sockets, also of those on other congestion controls: how many, and by how much one differs from
- * the next. The kernel tells of every segment that it gets before it looks at it (tcp_probe). If something was delivered
- * since the segment before, that has left a sample: the RTT of the latest that was delivered.
+ * RTT samples of all TCP sockets, whatever their congestion control: number, and sum of differences between successive
+ * samples. The tracepoint tcp_probe fires for every segment before it is processed. If packets were delivered since the
+ * previous segment, that left a sample: the RTT of the latest one delivered.
  */
 #include "fixed.h"
 #include "bpf.h"
@@ -14,12 +14,12 @@ struct counts {
 	u32 token; /* of the MPTCP connection; 0 for plain TCP */
 	u32 subflow_id;
 	u64 samples;
-	u64 steps_us; /* sum of the differences between one and the next */
+	u64 steps_us; /* sum of the differences between successive samples */
 	u32 last_us;
-	u32 delivered; /* as tcp_sock has it */
+	u32 delivered; /* as in tcp_sock */
 };
 
-/* By the socket's cookie, as sock_diag has it. Those of sockets that are gone make room. */
+/* By the socket's cookie, as in sock_diag. Entries of old sockets are evicted. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
 	MAP_NUMBER(max_entries, 16384);
@@ -38,7 +38,7 @@ braid_inline void braid_begin(const struct tcp_sock *tp, u64 cookie)
 	bpf_map_update_elem(&braid_rtts, &cookie, &counts, 0);
 }
 
-/* The arguments are those of the tracepoint: the socket, and the segment. */
+/* The arguments of the tracepoint: the socket, and the segment. */
 SEC("tp_btf/tcp_probe") int braid_sample(u64 *arguments)
 {
 	const struct tcp_sock *tp = bpf_skc_to_tcp_sock((void *)arguments[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * By what user space knows a socket: its cookie, as sock_diag has it, and of an MPTCP subflow the token of its connection
- * and its number there, as MPTCP_FULL_INFO has them. For programs that are no congestion controls.
+ * Identifies a socket for user space: its cookie, as in sock_diag, and for an MPTCP subflow its connection's token and
+ * its number there, as in MPTCP_FULL_INFO. For programs that are not congestion controls.
  */
 #ifndef BRAID_SOCKET_H
 #define BRAID_SOCKET_H
@@ -9,7 +9,7 @@
 static u64 (*const bpf_get_socket_cookie)(void *sk) = (void *)46;
 static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 
-/* Both remain as they are for plain TCP. */
+/* Both stay unchanged for plain TCP. */
 braid_inline void braid_read_subflow(const struct tcp_sock *tp, u32 *token, u32 *subflow_id)
 {
 	const struct mptcp_subflow_context *context;

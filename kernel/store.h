@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where things lie. An ACK is processed now on one CPU, now on another, and every cache line that was written on the other
- * one costs as much as a small algorithm. So as little as possible is written that another CPU reads:
+ * Location of state. ACKs of a socket move between CPUs, and every cache line that another CPU has written costs as
+ * much as a small algorithm. So hooks write as little as possible that other CPUs read:
  *
  *	icsk_ca_priv   the identity, the public words, the note of an ACK. And of a small algorithm all that is left: what
  *	               the host keeps of a socket and private memory. Its lines are in this CPU's cache anyway
  *	the storage    of other algorithms: what the host keeps of a socket and private memory
  *	the CPU        what a call works on: view, event, record of a trace
  *
- * A hook can be interrupted by one of another socket, and preempted by any number, so a CPU has several places to work at.
- * A hook that finds none free does what one without storage does: the kernel's Reno.
+ * A hook can be interrupted by one hook of another socket, and preempted by any number, so each CPU has several scratch
+ * buffers. A hook that finds none free does the same as one without storage: the kernel's Reno.
  */
 #ifndef BRAID_STORE_H
 #define BRAID_STORE_H
 
 #define BRAID_PLACES 4u
 
-/* What a call works on. Parameters, private memory and the view follow; from the record to the view's last subflow it is one
- * record of a trace. */
+/* Scratch buffer of a call. Parameters, private memory and the view follow; from the record to the view's last subflow
+ * it is one record of a trace. */
 struct braid_work {
-	u32 coupled; /* eligible subflows on this algorithm; here, as the verifier would follow each number to the end */
-	u32 is_traced; /* somebody records calls */
+	u32 coupled; /* eligible subflows on this algorithm; in memory, since the verifier would explore each number to the end */
+	u32 is_traced; /* calls are being recorded */
 	struct braid_record record;
 	struct braid_event event;
 };
 
-/* Of one CPU. */
+/* Per-CPU scratch buffers. */
 struct braid_desk {
-	volatile u32 taken[BRAID_PLACES]; /* 1: a hook works at that place */
+	volatile u32 taken[BRAID_PLACES]; /* 1: in use by a hook */
 };
 
-/* Defined by BRAID_ALGORITHM: the CPU's desk, and a place of it; a socket's storage, null if it has none, which create may
- * change; what lies at a place and in the storage besides. */
+/* Defined by BRAID_ALGORITHM: the CPU's scratch buffers, and one of them; a socket's storage, null if it has none,
+ * created if requested; further members of a buffer and of the storage. */
 braid_inline struct braid_desk *braid_desk(void);
 braid_inline struct braid_work *braid_work_at(struct braid_desk *desk, u32 place);
 braid_inline struct braid_socket *braid_storage_of(struct tcp_sock *tp, u64 create);
@@ -42,13 +42,13 @@ braid_inline void *braid_private_in(struct braid_socket *storage);
 braid_inline struct braid_note *braid_note_in(struct braid_socket *storage);
 braid_inline struct braid_hinted *braid_hinted_of(struct braid_socket *storage);
 braid_inline u32 braid_private_words(void);
-/* Of the record that is to be written: how long it is. */
+/* Length of the record to be written. */
 braid_inline u32 braid_record_bytes(struct braid_work *work);
-/* Copy the parameters and the private memory to the place. */
+/* Copy the parameters and the private memory to the scratch buffer. */
 braid_inline void braid_record_params(struct braid_work *work);
 braid_inline void braid_record_private(struct braid_work *work, const void *priv);
 
-/* Whether somebody records calls, see trace.h. */
+/* Whether calls are being recorded, see trace.h. */
 braid_inline u32 braid_is_recorded(void);
 
 #define BRAID_SOCKET_WORDS 3
@@ -61,7 +61,7 @@ braid_inline u32 braid_note_words(void)
 	return braid_owns_cwnd() || braid_hears_growth_only() ? 0 : BRAID_NOTE_WORDS;
 }
 
-/* All of it fits into icsk_ca_priv, and there are no hints to remember. */
+/* Whether all state fits into icsk_ca_priv, and hints need no state. */
 braid_inline u32 braid_is_small(void)
 {
 	return !braid_owns_cwnd() && !braid_hears_hints() &&
@@ -69,7 +69,7 @@ braid_inline u32 braid_is_small(void)
 		       BRAID_PUBLIC_WORDS;
 }
 
-/* Where in icsk_ca_priv the note is; 0: there is no room for it. */
+/* Word of icsk_ca_priv with the deferred ACK; 0: no room for it. */
 braid_inline u32 braid_note_word(void)
 {
 	if (braid_first_word() >= BRAID_NOTE_WORDS)
@@ -84,7 +84,7 @@ braid_inline struct braid_note *braid_note_of(struct tcp_sock *tp, struct braid_
 				 : braid_note_in(socket);
 }
 
-/* What the host keeps of a socket; null: the algorithm has not begun there. */
+/* The host's state of a socket; null: the algorithm has not started there. */
 braid_inline struct braid_socket *braid_socket_of(struct tcp_sock *tp, u64 create)
 {
 	if (!braid_is_small())
@@ -95,8 +95,8 @@ braid_inline struct braid_socket *braid_socket_of(struct tcp_sock *tp, u64 creat
 }
 
 /*
- * The word of icsk_ca_priv that has the state and a restart that was noted; 0: there is no room for it, or no use.
- * From above: the state, the idle time, the lower half of the restart's time.
+ * The word of icsk_ca_priv with the state and a deferred restart; 0: no room for it, or no use. From the top: the
+ * state, the idle time, the lower half of the restart's time.
  */
 #define BRAID_STATE_SHIFT 59
 #define BRAID_IDLE_BITS (BRAID_STATE_SHIFT - 32)
@@ -111,13 +111,13 @@ braid_inline u32 braid_state_word(void)
 	return word == 1 + BRAID_NOTE_WORDS || braid_public_words() < word ? word : 0;
 }
 
-/* What of BRAID_REDUCED and so on is the case. */
+/* The set of BRAID_REDUCED and so on. */
 braid_inline u32 braid_state(const struct tcp_sock *tp, const struct braid_socket *socket)
 {
 	return braid_state_word() ? tp->inet_conn.icsk_ca_priv[braid_state_word()] >> BRAID_STATE_SHIFT : socket->state;
 }
 
-/* Of that some is no longer the case, and some is now. */
+/* Clears `without`, sets `with`. */
 braid_inline void braid_change_state(struct tcp_sock *tp, struct braid_socket *socket, u32 without, u32 with)
 {
 	if (braid_state_word()) {
@@ -130,7 +130,7 @@ braid_inline void braid_change_state(struct tcp_sock *tp, struct braid_socket *s
 	}
 }
 
-/* The restart that was noted: its idle time, and in the lower half of the word that of its time. */
+/* The deferred restart: its idle time, and in the lower half of the word that of its time. */
 braid_inline u64 braid_take_restart(struct tcp_sock *tp)
 {
 	u64 word = tp->inet_conn.icsk_ca_priv[braid_state_word()];
@@ -139,7 +139,7 @@ braid_inline u64 braid_take_restart(struct tcp_sock *tp)
 	return word & ((1ull << BRAID_STATE_SHIFT) - 1);
 }
 
-/* The word of icsk_ca_priv at which a small algorithm's private memory is while no hook runs. */
+/* The word of icsk_ca_priv with a small algorithm's private memory between hooks. */
 braid_inline u32 braid_private_word(void)
 {
 	return 1 + braid_public_words() + BRAID_SOCKET_WORDS;
@@ -150,7 +150,7 @@ braid_inline void *braid_private_of(const struct braid_hook *hook)
 	return braid_is_small() ? braid_private_at(hook->work) : braid_private_in(hook->socket);
 }
 
-/* Takes a place, and returns whether there was one. */
+/* Claims a scratch buffer; returns whether one was free. */
 braid_inline u32 braid_take_place(struct braid_hook *hook)
 {
 	struct braid_desk *desk = braid_desk();
@@ -158,12 +158,12 @@ braid_inline u32 braid_take_place(struct braid_hook *hook)
 
 	if (!desk)
 		return 0;
-	/* The first that is free. By arithmetic: the verifier would follow each number to the end. */
+	/* The first free one. By arithmetic: the verifier would explore each number to the end. */
 	first = desk->taken[0];
 	second = desk->taken[1] & first;
 	third = desk->taken[2] & second;
 	place = (first + second + third) & (BRAID_PLACES - 1);
-	/* One instruction, as a hook that preempts this one may want the same. */
+	/* One instruction, as a hook that preempts this one may claim the same. */
 	if (__sync_lock_test_and_set(&desk->taken[place], 1))
 		return 0;
 	hook->work = braid_work_at(desk, place);
@@ -171,7 +171,7 @@ braid_inline u32 braid_take_place(struct braid_hook *hook)
 	return 1;
 }
 
-/* Returns whether the algorithm can work for this socket, with all it needs in the hook; then braid_end has to follow. */
+/* Returns whether the algorithm can run for this socket, with its state in the hook; then braid_end must follow. */
 braid_inline u32 braid_begin(struct braid_hook *hook, struct tcp_sock *tp, u64 create)
 {
 	u64 *priv;
@@ -202,7 +202,7 @@ braid_inline void braid_end(const struct braid_hook *hook)
 	*hook->taken = 0;
 }
 
-/* Notes something in a socket's state. */
+/* Sets flags in a socket's state. */
 braid_inline void braid_mark(struct tcp_sock *tp, u32 state)
 {
 	struct braid_socket *socket = 0;

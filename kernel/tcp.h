@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the host reads and writes of the kernel's sockets: just the fields used. The loader looks each up by name in the
- * running kernel's type information (CO-RE), so neither offsets nor the rest of a structure matter, and the objects do
- * not depend on the kernel of the machine that they are built on. What differs between versions is in compat.h.
+ * The used fields of the kernel's sockets. The loader looks each up by name in the running kernel's type information
+ * (CO-RE), so offsets and the rest of a structure do not matter, and the objects do not depend on the build machine's
+ * kernel. compat.h has differences between versions.
  */
 #ifndef BRAID_TCP_H
 #define BRAID_TCP_H
@@ -164,20 +164,20 @@ enum {
 		bits_ >> __builtin_preserve_field_info((object)->field, 5);                                   \
 	})
 
-/* A field that is so many bytes, wherever the running kernel has it, as words. */
+/* A field of this many bytes, wherever the running kernel has it, as words. */
 #define BRAID_WORDS(object, field) \
 	((const u64 *)((const void *)(object) + __builtin_preserve_field_info((object)->field, 0)))
 
-/* A pointer that may be followed by loads, which yield 0 where there is nothing. Never to be written through. */
+/* A pointer for reading, where invalid loads yield 0. Never to be written through. */
 extern void *bpf_rdonly_cast(const void *object, u32 type) __attribute__((section(".ksyms")));
 #define BRAID_CAST(pointer, type) ((type *)bpf_rdonly_cast((pointer), __builtin_btf_type_id(*(type *)0, 1)))
 
-/* Whether value is that of the enumerator in the running kernel. */
+/* Whether value equals the enumerator of the running kernel. */
 #define BRAID_IS(value, type, enumerator)                                 \
 	(__builtin_preserve_enum_value(*(typeof(type) *)enumerator, 0) && \
 	 (value) == __builtin_preserve_enum_value(*(typeof(type) *)enumerator, 1))
 
-/* What a socket without storage falls back to. */
+/* Fallback of a socket without storage. */
 extern u32 tcp_reno_ssthresh(struct sock *sk) __attribute__((section(".ksyms")));
 extern u32 tcp_reno_undo_cwnd(struct sock *sk) __attribute__((section(".ksyms")));
 extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __attribute__((section(".ksyms")));

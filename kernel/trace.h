@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Recording calls for `braid trace`: what goes into a transition and what comes out of it, word for word.
+ * Records calls for `braid trace`: inputs and outputs of a transition, word for word.
  *
- * Two records per call, before and after it, each copied straight out of what the call works on. No reference to the ring
- * is held meanwhile, so the verifier has nothing to carry through the algorithm.
+ * Two records per call, before and after it, each copied directly from the scratch buffer. No reference to the ring is
+ * held in between, so the verifier has nothing to carry through the algorithm.
  *
- * Tracing is on while user space keeps a ring buffer in braid_trace_ring. While it does not, there is no ring, and a call
- * pays for one look into an array and one flag. Both maps are pinned and go on in a replacement, so that a trace sees
- * sockets of before and after.
+ * Tracing is on while user space keeps a ring buffer in braid_trace_ring. Otherwise there is no ring, and a call costs
+ * one array lookup and one flag. Both maps are pinned and survive a replacement, so that a trace includes old and new
+ * sockets.
  */
 #ifndef BRAID_TRACE_H
 #define BRAID_TRACE_H
@@ -17,7 +17,7 @@
 
 struct braid_ring {
 	MAP_NUMBER(type, BPF_MAP_TYPE_RINGBUF);
-	MAP_NUMBER(max_entries, 4096); /* user space chooses */
+	MAP_NUMBER(max_entries, 4096); /* chosen by user space */
 };
 
 struct {
@@ -34,10 +34,10 @@ braid_inline u32 braid_is_recorded(void)
 	return bpf_map_lookup_elem(&braid_trace_ring, &only) != 0;
 }
 
-/* Never reset, so that user space takes differences. */
+/* Never reset: user space takes differences. */
 struct braid_trace_state {
 	u64 sequence; /* of the next call */
-	u64 lost;     /* records for which the ring had no room */
+	u64 lost;     /* records that did not fit into the ring */
 };
 
 struct {
@@ -47,7 +47,7 @@ struct {
 	MAP_TYPE(value, struct braid_trace_state);
 } braid_trace_state SEC(".maps");
 
-/* Not inlined: it is the same for every event of every hook. */
+/* Not inlined: the same for every event of every hook. */
 static __attribute__((noinline)) void braid_record(struct braid_work *work, struct braid_socket *socket,
 						   const void *priv, u32 phase)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection as its algorithm sees it, read from the kernel's sockets.
+ * An algorithm's view of its connection, read from the kernel's sockets.
  *
- * A hook runs under the lock of its own subflow only; siblings and the list that joins them change meanwhile. So every
- * step is checked, the walk is bounded, loads through BRAID_CAST yield 0 instead of faulting, and what is read of a
- * sibling is clamped to what algorithms count with. Anything odd ends the walk: what was seen so far counts. If self is
- * not among it, self is alone, and with one subflow every algorithm is its single-path base.
+ * A hook holds the lock of its own subflow only; siblings and their list may change at any time. So every step is
+ * checked, the walk is bounded, loads through BRAID_CAST yield 0 instead of faulting, and values of siblings are
+ * clamped to the algorithms' range. Any inconsistency ends the walk, and the subflows seen so far count. If self is not
+ * among them it is alone, and every algorithm equals its single-path base.
  */
 #ifndef BRAID_VIEW_H
 #define BRAID_VIEW_H
 
-/* Of the algorithm that is compiled; defined by BRAID_ALGORITHM. */
+/* Identity of the compiled algorithm; defined by BRAID_ALGORITHM. */
 braid_inline u64 braid_identity(void);
 braid_inline u32 braid_public_words(void);
 braid_inline u32 braid_flags(void);
@@ -30,7 +30,7 @@ braid_inline u32 braid_owns_cwnd(void)
 	return (braid_flags() & BRAID_OWNS_CWND) != 0;
 }
 
-/* Whether it reads all that a host knows of siblings, or of self. */
+/* Whether it reads everything about siblings, or about self. */
 braid_inline u32 braid_reads_all(void)
 {
 	return !(braid_flags() & BRAID_RATES_OF_SIBLINGS);
@@ -41,7 +41,7 @@ braid_inline u32 braid_reads_all_of_self(void)
 	return !(braid_flags() & BRAID_RATES_OF_SELF);
 }
 
-/* Whether it reads that of siblings. */
+/* Whether it reads siblings' path fields. */
 braid_inline u32 braid_reads_paths(void)
 {
 	return braid_reads_all() || braid_flags() & BRAID_PATHS_OF_SIBLINGS;
@@ -57,14 +57,14 @@ braid_inline u32 braid_hears_hints(void)
 	return braid_couples() && braid_reads_paths();
 }
 
-/* The first public word that it has. */
+/* The first public word in use. */
 braid_inline u32 braid_first_word(void)
 {
 	return braid_flags() & BRAID_NO_LOW_WORDS ? BRAID_VERDICT_WORD : 0;
 }
 
-/* Name and layout version as a number, different for different ones: 9 characters of [a-z0-9] in 47 bits. Kept in the
- * first word of icsk_ca_priv, before the public words. */
+/* Name and layout version as a unique number: 9 characters of [a-z0-9] in 47 bits. In the first word of icsk_ca_priv,
+ * before the public words. */
 braid_inline u64 braid_identity_of(const char *name, u32 length)
 {
 	u64 identity = 0;
@@ -81,9 +81,9 @@ braid_inline u64 braid_identity_of(const char *name, u32 length)
 	return identity << 16 | BRAID_LAYOUT_VERSION;
 }
 
-/* Published words have our layout. After a live replace old sockets keep the old ops, so the ops pointer says nothing; and
- * nothing else has such a first word: the kernel clears it when an algorithm takes over, and what its own keep there are
- * windows and times, far from these 64 bits. */
+/* Whether published words have our layout. After a live replacement old sockets keep the old ops, so the ops pointer is
+ * not compared. No other algorithm has such a first word: the kernel clears it when an algorithm takes over, and its
+ * own algorithms keep windows and times there, far from these 64 bits. */
 braid_inline u32 braid_is_same_algorithm(const struct tcp_sock *tp)
 {
 	return braid_equal(tp->inet_conn.icsk_ca_priv[0], braid_identity());
@@ -96,7 +96,7 @@ braid_inline u32 braid_is_established(const struct tcp_sock *tp)
 	return (1u << TCP_ESTABLISHED | 1u << TCP_CLOSE_WAIT) >> (state & 31) & 1;
 }
 
-/* min(x, BRAID_SSTHRESH_INFINITE) and max(x, 1), in fewer instructions than by what is in fixed.h. */
+/* min(x, BRAID_SSTHRESH_INFINITE) and max(x, 1), in fewer instructions than with fixed.h. */
 braid_inline u32 braid_bounded(u32 x)
 {
 	return (x | (0 - (x >> 31))) & BRAID_SSTHRESH_INFINITE;
@@ -107,7 +107,7 @@ braid_inline u32 braid_positive(u32 x)
 	return x + braid_below32(x, 1);
 }
 
-/* The fields that every algorithm reads, of self and of siblings, added to the flags that the caller has set. */
+/* The fields that every algorithm reads, of self and siblings, in addition to the flags set by the caller. */
 braid_inline void braid_read_window(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
 	u32 srtt_us = tp->srtt_us >> 3;
@@ -122,9 +122,9 @@ braid_inline void braid_read_window(struct braid_subflow *subflow, const struct 
 		subflow->public_words[k] = tp->inet_conn.icsk_ca_priv[k + 1];
 }
 
-/* Bytes that MPTCP's data sequence signal takes from each packet: mss_cache does not count them, tcp_current_mss() does. The
- * option has 4 bytes, a mapping of 14 and an acknowledgement of 4 or 8, rounded up to words. None before MPTCP is agreed on,
- * or where the peer does not speak it. A connection that falls back later still counts them. */
+/* Bytes of MPTCP's data sequence signal in each packet: mss_cache does not include them, tcp_current_mss() does. The
+ * option has 4 bytes, a mapping of 14 and an acknowledgement of 4 or 8, rounded up to words. 0 before MPTCP is
+ * negotiated, or without it. A connection that falls back later still includes them. */
 braid_inline u32 braid_option_bytes(const struct tcp_sock *tp)
 {
 	const struct mptcp_subflow_context *context;
@@ -160,7 +160,7 @@ braid_inline void braid_read_clamp(struct braid_subflow *subflow, const struct t
 	subflow->cwnd_clamp = braid_positive(tp->snd_cwnd_clamp);
 }
 
-/* The fields that are left. */
+/* The remaining fields. */
 braid_inline void braid_read_rest(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
 	subflow->last_rtt_us = tp->rack.rtt_us;
@@ -174,7 +174,7 @@ braid_inline void braid_read_rest(struct braid_subflow *subflow, const struct tc
 									   : 0;
 }
 
-/* The subflow whose entry in its connection's list that is. */
+/* The subflow of an entry in its connection's list. */
 braid_inline const struct mptcp_subflow_context *braid_context(const struct list_head *at)
 {
 	return BRAID_CAST((const void *)at -
@@ -189,7 +189,7 @@ braid_inline void braid_read_context(struct braid_subflow *subflow, const struct
 		subflow->flags |= (BRAID_BITS(context, backup) | BRAID_BITS(context, request_bkup)) * BRAID_BACKUP;
 }
 
-/* What the algorithm does not read, for a trace. Not inlined: it is rare. */
+/* Fields that the algorithm does not read, for a trace. Not inlined: rare. */
 static __attribute__((noinline)) void braid_read_unread(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
 	braid_read_mss(subflow, tp);
@@ -215,9 +215,9 @@ braid_inline void braid_read_sibling(struct braid_subflow *subflow, const struct
 	}
 }
 
-/* The siblings into the view, and of self its place and what the connection knows about it. That place remains
- * BRAID_MAX_SUBFLOWS for plain TCP, a subflow that fell back to it, and one that is just being joined or closed. Returns
- * how many eligible siblings run this algorithm. */
+/* Reads siblings into the view, and of self its index and the connection's data about it. The index stays
+ * BRAID_MAX_SUBFLOWS for plain TCP, a subflow that fell back to it, and one that is being joined or closed. Returns the
+ * number of eligible siblings on this algorithm. */
 braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_sock *tp, const volatile u32 *is_traced)
 {
 	const struct mptcp_subflow_context *context;
@@ -272,10 +272,11 @@ braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_so
 	return coupled;
 }
 
-/* Fills in the view. Returns how many eligible subflows run this algorithm. */
+/* Fills in the view. Returns the number of eligible subflows on this algorithm. */
 braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp, const volatile u32 *is_traced)
 {
-	/* Back from memory, as the verifier knows nothing about it there: it would explore all that follows for each place. */
+	/* Read back from memory, where the verifier knows nothing about it: it would explore everything below for each
+	 * index. */
 	volatile u32 *place = &view->self;
 	u32 coupled = braid_see_siblings(view, tp, is_traced);
 	struct braid_subflow *self;
@@ -289,7 +290,7 @@ braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp, c
 	}
 	self = braid_self(view);
 	self->flags |= BRAID_SAME_ALGORITHM;
-	/* Not through BRAID_CAST, where each load costs more. */
+	/* Not through BRAID_CAST, whose loads cost more. */
 	braid_read_window(self, tp);
 	braid_read_mss(self, tp);
 	braid_read_bytes(self, tp);

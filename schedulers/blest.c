@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * BLEST, blocking estimation (Ferlin et al., IFIP Networking 2016; mptcp_blest of the multipath-tcp.org kernels): does not use
- * the slow path s if its segments would hold the receive window up for so long that the fast path f is blocked.
+ * BLEST, blocking estimation (Ferlin et al., IFIP Networking 2016; mptcp_blest of the multipath-tcp.org kernels):
+ * avoids the slow path s if its segments would occupy the receive window for so long that the fast path f is blocked.
  *
  *	linger = max(srtt_s, in flight + 1 >= cwnd_s: max_s, else min_s + (max_s - min_s) (in flight + 1)/cwnd_s)
  *	k      = linger/((min_f + max_f)/2) + 1, rounds of f in that time
@@ -10,7 +10,7 @@
  *	space  = window - (segment + outstanding and queued on s)
  *	wait if fast > space
  *
- * lambda, from 1.2, within 1.0 and 1.3: every min_s up by 0.04 if the window was full meanwhile, else down by 0.01.
+ * lambda, from 1.2, within 1.0 and 1.3: every min_s up by 0.04 if the window was full since, else down by 0.01.
  */
 #include "minrtt.h"
 #include "opportunistic.h"
@@ -32,7 +32,7 @@ struct blest_private {
 	u32 max_us[BRAID_MAX_PATHS];
 };
 
-/* Bytes that f sends while a segment lingers on s. */
+/* Bytes that f sends while a segment is in flight on s. */
 braid_inline u64 blest_fast(const struct braid_path *f, const struct braid_path *s, u32 min_f, u32 max_f, u32 min_s,
 			    u32 max_s, u32 lambda)
 {

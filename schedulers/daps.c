@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * DAPS, delay-aware packet scheduling (Kuhn et al., ICC 2014): plans which data go on which path so that they arrive in order.
- * With the paths in the order of their srtt, D_i = max(1, srtt_i/2 in ms, rounded to `grid`), W_i the smoothed window:
+ * DAPS, delay-aware packet scheduling (Kuhn et al., ICC 2014): plans which data to send on which path so that they
+ * arrive in order. With the paths in the order of their srtt, D_i = max(1, srtt_i/2 in ms, rounded to `grid`), W_i the
+ * smoothed window:
  *
  *	for t = 1 ms to the least common multiple of all D_i: each path i for which D_i divides t gets the next W_i packets
  *
- * Then a new plan is made. A path that has no room is waited for; one that is unusable is passed over.
+ * Then a new plan is made. The plan waits for a path without room, and skips an unusable one.
  */
 #include "opportunistic.h"
 
@@ -23,17 +24,17 @@ struct daps_private {
 	u32 delay[BRAID_MAX_PATHS];    /* ms; 0: not in the plan */
 	u32 smoothed[BRAID_MAX_PATHS]; /* window in eighths of a packet; 0: none yet */
 	u64 smoothed_us[BRAID_MAX_PATHS];
-	u32 time, end; /* of the plan, ms; both 0: there is none */
-	u32 due;       /* set of paths whose turn at `time` is still to come */
-	u32 path;      /* whose turn it is */
-	u32 left;      /* packets of it */
+	u32 time, end; /* of the plan, ms; both 0: no plan */
+	u32 due;       /* set of paths still to be served at `time` */
+	u32 path;      /* path being served */
+	u32 left;      /* packets left for it */
 };
 
 braid_inline u32 daps_gcd(u32 a, u32 b)
 {
 	u32 i;
 
-	/* The numbers of Fibonacci take longest: 24 steps for delays of up to 46368 ms. */
+	/* Fibonacci numbers take longest: 24 steps for delays of up to 46368 ms. */
 	for (i = 0; i < 24 && b; i++) {
 		u32 rest = a - (u32)braid_div(a, b) * b;
 
@@ -68,7 +69,7 @@ braid_inline void daps_plan(const struct braid_paths *view, struct daps_private 
 	priv->left = 0;
 }
 
-/* The next path of the plan; false if it is at its end. */
+/* The next path of the plan; false at its end. */
 braid_inline u32 daps_next(const struct braid_paths *view, struct daps_private *priv, const struct daps_params *params,
 			   u32 set)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * ECF, earliest completion first (Lim et al., CoNEXT 2017): a slower path is used only if it is done before the fastest one
- * would be, had one waited for it. f is the path with the smallest srtt, whether it has room or not, s is minRTT's choice,
- * k the bytes that no path was given, w = cwnd mss:
+ * ECF, earliest completion first (Lim et al., CoNEXT 2017): uses a slower path only if it completes before the fastest
+ * one would after waiting for it. f is the path with the smallest srtt, with or without room, s is minRTT's choice, k
+ * the bytes not assigned to a path, w = cwnd mss:
  *
  *	delta = max(sigma_f, sigma_s)
  *	1:  srtt_f (max(k, w_f) + w_f)/w_f < (1 + waiting beta) (srtt_s + delta)

@@ -20,7 +20,7 @@ struct hsr_private {
 	struct opportunistic opportunistic;
 };
 
-/* The places of the paths in the order of rank, then srtt. */
+/* The indices of the paths in the order of rank, then srtt. */
 braid_inline void hsr_order(const struct braid_paths *view, const u64 *rank, u64 *place)
 {
 	u32 i, k;

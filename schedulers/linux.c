@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The scheduler of unmodified Linux since 5.10 (net/mptcp/protocol.c): the path that will first have sent what it already has,
- * for up to 64 KiB at a time. It does not ask whether the window has room: what does not fit waits in the path's send buffer.
+ * The scheduler of unmodified Linux since 5.10 (net/mptcp/protocol.c): the path that will send its queue soonest gets
+ * up to 64 KiB at a time. It ignores the window: data that does not fit waits in the path's send buffer.
  *
  *	linger_r = memory_r/pace_r; r = argmin linger_r, and wait if its send buffer is full
  *	burst = min(65428 bytes, receive window left)
@@ -11,17 +11,17 @@
 
 #define LINUX_PARAMS(P)
 
-/* 64 KiB less the largest headers (MPTCP_SEND_BURST_SIZE). */
+/* 64 KiB minus the largest headers (MPTCP_SEND_BURST_SIZE). */
 #define LINUX_BURST 65428
 
 BRAID_SCHEDULER_PARAMS(linux, LINUX_PARAMS);
 
 struct linux_private {
-	u64 pace[BRAID_MAX_PATHS]; /* bytes per second; 0: not known yet */
+	u64 pace[BRAID_MAX_PATHS]; /* bytes per second; 0: unknown */
 };
 
-/* What was sent before goes to the first path that has nothing else to do (mptcp_subflow_get_retrans); to a backup path
- * only if all others fail. */
+/* Reinjected data goes to the first idle path (mptcp_subflow_get_retrans), and to a backup path only if all others
+ * fail. */
 braid_inline u32 linux_idle(const struct braid_paths *view, u32 regular, u32 backup)
 {
 	u32 i, set, idle = 0;

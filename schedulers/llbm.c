@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * LL/BM, bufferbloat mitigation (Ferlin et al., GLOBECOM 2014; Paasch et al. 2014): minRTT with a cap on the window of a
- * path whose RTT is inflated by its own queue. The congestion control is left alone.
+ * LL/BM, bufferbloat mitigation (Ferlin et al., GLOBECOM 2014; Paasch et al. 2014): minRTT with a cap on the window of
+ * a path whose RTT is inflated by its own queue. Congestion control is unchanged.
  *
  *	limit_r = max(2, lambda (srtt_min_r/srtt_r) cwnd_r)
  *	r has room only while in_flight_r < limit_r
  *
- * srtt_min is forgotten after `memory`: a path that has become longer is not penalised for ever.
+ * srtt_min expires after `memory`: otherwise a path with a longer route would be limited forever.
  */
 #include "minrtt.h"
 #include "opportunistic.h"
@@ -20,11 +20,11 @@ BRAID_SCHEDULER_PARAMS(llbm, LLBM_PARAMS);
 
 struct llbm_private {
 	struct opportunistic opportunistic;
-	u32 srtt_min_us[BRAID_MAX_PATHS]; /* 0: not known yet */
-	u64 since_us[BRAID_MAX_PATHS];    /* when it was that */
+	u32 srtt_min_us[BRAID_MAX_PATHS]; /* 0: unknown */
+	u64 since_us[BRAID_MAX_PATHS];    /* time of that value */
 };
 
-/* The window that the cap leaves a path, packets. */
+/* The capped window of a path, packets. */
 braid_inline u64 llbm_limit(const struct braid_path *path, u32 srtt_min_us, u32 lambda)
 {
 	return braid_max(2, braid_muldiv((u64)lambda * path->cwnd, srtt_min_us, (u64)path->srtt_us << 10));

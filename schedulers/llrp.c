@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * LL/RP: lowest latency first, with opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; Paasch et al.
- * 2014). Which path is chosen is minRTT's, what is done when the receive window is full is in opportunistic.h.
+ * LL/RP: lowest latency first, with opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; Paasch et
+ * al. 2014). The choice of path is minRTT's; opportunistic.h handles a full receive window.
  *
  *	r = argmin srtt_k over the paths with room
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The path with the smallest srtt among those that are ready. */
+/* The ready path with the smallest srtt. */
 #ifndef BRAID_MINRTT_H
 #define BRAID_MINRTT_H
 

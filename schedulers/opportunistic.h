@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; Paasch et al. 2014). New data do not fit the
- * receive window, or the application waits for the send buffer, though path r has room: the oldest segment, h, holds
- * everything up.
+ * Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; Paasch et al. 2014). New data does not fit
+ * the receive window, or the application waits for the send buffer, although path r has room: the oldest segment, h,
+ * blocks everything.
  *
  *	penalise, at most once per srtt_r, and not if there is room in the send buffer: each other path k in state Open that has carried h, with srtt_r < srtt_k:
  *		cwnd_k = max(cwnd_k/2, 1); out of slow start, ssthresh_k = max(ssthresh_k/2, 2)
@@ -21,7 +21,7 @@
 	  "halve the windows of slower paths that hold it up, or only the first's")
 
 struct opportunistic {
-	u64 penalised_us[BRAID_MAX_PATHS]; /* when path i last had others penalised, or joined */
+	u64 penalised_us[BRAID_MAX_PATHS]; /* time at which path i last had others penalised, or joined */
 };
 
 braid_inline void opportunistic_join(const struct braid_paths *view, struct opportunistic *own)
@@ -64,7 +64,7 @@ braid_inline void opportunistic_blocked(const struct braid_paths *view, struct o
 			continue;
 		decided = k->cwnd <= 4 || 4ull * r->srtt_us >= k->srtt_us;
 		again = k->cwnd <= 4 || 4ull * r->srtt_us < k->srtt_us;
-		/* It will not be sent again either with a longer srtt_r: 4 srtt_r is less for those before. */
+		/* With a longer srtt_r it is not retransmitted either: 4 srtt_r is larger then. */
 		if (decided && !again)
 			choice->srtt_us = (k->srtt_us >> 2) + !!(k->srtt_us & 3);
 	}
@@ -72,7 +72,7 @@ braid_inline void opportunistic_blocked(const struct braid_paths *view, struct o
 		choice->flags |= BRAID_RESEND_HEAD;
 }
 
-/* How long the answer stands: penalties are given once per round trip, and where path self has carried the oldest segment there is
+/* Validity of the decision: penalties are given once per round trip; if path self has sent the oldest segment there is
  * nothing else to do. */
 braid_inline void opportunistic_rest(const struct braid_paths *view, const struct opportunistic *own, u32 retransmit,
 				     u32 penalise, struct braid_choice *choice)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * OTIAS, out-of-order transmission for in-order arrival (Yang, Wang, Amer 2014): each packet goes to the path on which it
- * would arrive first, though it may have to wait there.
+ * OTIAS, out-of-order transmission for in-order arrival (Yang, Wang, Amer 2014): each packet goes to the path on which
+ * it would arrive first, even if it has to wait there.
  *
  *	can = max(cwnd - in_flight, 0), q = packets queued on the path
  *	form=code:   wait = 0 if q < can, else ceil((q - can + 1)/cwnd)
@@ -38,7 +38,7 @@ static void otias_on_choose(const struct braid_paths *view, struct otias_private
 	u32 able = braid_paths_with(view, BRAID_PATH_USABLE | BRAID_PATH_MEMORY, BRAID_PATH_LOSS), i;
 	u64 rank[BRAID_MAX_PATHS];
 
-	/* What was sent before does not wait: only paths with room, and none that has carried it while others can. */
+	/* Reinjected data does not wait: only paths with room, preferably ones that have not sent it. */
 	if (view->carriers || view->flags & BRAID_REINJECTION)
 		able = braid_ready(view);
 	for (i = 0; i < BRAID_MAX_PATHS; i++)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Redundant: every path sends every segment; the receiver keeps the first copy (mptcp_redundant of the multipath-tcp.org
- * kernels). Each path walks through the data by itself, so a slow one lags and leaves out what has been acknowledged.
+ * Redundant: every path sends every segment; the receiver keeps the first copy (mptcp_redundant of the
+ * multipath-tcp.org kernels). Each path sends the data by itself, so a slow one lags and skips acknowledged data.
  *
  *	paths in turn: the oldest segment that the path is behind with, or new data if it is behind with none
  *
- * A backup path gets only new data, and those only if no other path is usable.
+ * A backup path gets only new data, and only if no other path is usable.
  */
 #include "minrtt.h"
 
@@ -14,7 +14,7 @@
 BRAID_SCHEDULER_PARAMS(redundant, REDUNDANT_PARAMS);
 
 struct redundant_private {
-	u32 next; /* whose turn it is */
+	u32 next; /* next path in rotation */
 };
 
 static void redundant_on_choose(const struct braid_paths *view, struct redundant_private *priv,

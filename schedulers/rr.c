@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Round-robin: `segments` packets on each path in turn (mptcp_rr of the multipath-tcp.org kernels).
+ * Round-robin: `segments` packets on each path in rotation (mptcp_rr of the multipath-tcp.org kernels).
  *
  *	a path whose turn has begun and not ended goes on; else the last one whose turn has not come; when all have had
  *	theirs, a new round begins
  *
- * With limited=off the turn of a path without room is waited for: true round-robin, where one blocked path stalls all.
+ * With limited=off it waits for a path without room: true round-robin, where one blocked path stalls all.
  */
 #include "scheduler.h"
 
@@ -19,7 +19,7 @@ struct rr_private {
 	u32 quota[BRAID_MAX_PATHS]; /* packets of the present round */
 };
 
-/* Data to be sent once more: on the last path that has not carried them. */
+/* Reinjected data goes to the last path that has not sent it. */
 braid_inline u32 rr_again(const struct braid_paths *view, struct braid_choice *choice)
 {
 	u64 rank[BRAID_MAX_PATHS];
@@ -53,7 +53,7 @@ static void rr_on_choose(const struct braid_paths *view, struct rr_private *priv
 	if (turn == BRAID_NO_PATH)
 		turn = next;
 	if (turn == BRAID_NO_PATH) {
-		/* All have had their turn. */
+		/* All have been served. */
 		braid_for_each_path(i, set)
 		{
 			priv->quota[i] = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * STTF, shortest transfer time first (Hurtig et al., IEEE/ACM ToN 2019): predicts when the packet would be delivered if it
- * were appended to each path's queue now, with the growth of its window until then, and takes the earliest.
+ * STTF, shortest transfer time first (Hurtig et al., IEEE/ACM ToN 2019): predicts the delivery time of a packet
+ * appended to each path's queue now, including the growth of its window, and takes the earliest.
  *
  *	q = queued + 1, free = max(cwnd - in_flight, 0)
  *	q <= free:  T = R/2
@@ -9,7 +9,7 @@
  *	            T = R + (rounds - 1) R + R/2
  *	grow(W) = 2 W up to ssthresh, above W + 1
  *
- * What is queued and not sent is given out anew when the same rule would now share it out otherwise, by more than a packet.
+ * Queued packets are rescheduled if the same rule would now distribute them differently by more than a packet.
  */
 #include "scheduler.h"
 #include "opportunistic.h"
@@ -26,23 +26,23 @@ struct sttf_private {
 	struct opportunistic opportunistic;
 };
 
-/* Most packets that are shared out anew to see whether they wait in the right place. */
+/* Maximum of packets that are rescheduled. */
 #define STTF_PLANNED 32
 
-/* Rounds that q packets take from a window of w on that grows by one packet per round: the least m >= 1 with
- * q <= m w + m (m - 1)/2. */
+/* Rounds for q packets with a window that starts at w and grows by one packet per round: the least m >= 1 with q <= m w
+ * + m (m - 1)/2. */
 braid_inline u64 sttf_linear_rounds(u64 q, u64 w)
 {
 	u64 b, m;
 
-	/* More wait nowhere; products stay within 64 bits. */
+	/* Queues are shorter than this; products stay within 64 bits. */
 	q = braid_min(q, 1 << 24);
 	if (q <= w)
 		return 1;
 	b = 2 * w - 1;
 	m = (braid_sqrt(b * b + 8 * q) - b) / 2;
 
-	/* The root is rounded down: m is the answer or one less. */
+	/* The root is rounded down: m is the result or one less. */
 	return m + (m * w + m * (m - 1) / 2 < q);
 }
 

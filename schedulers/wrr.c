@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Weighted round-robin: of every sum(w) packets path r gets w_r, spread evenly. A path without room is passed over and
- * does not save up more than one turn.
+ * Weighted round-robin: of every sum(w) packets path r gets w_r, spread evenly. A path without room is skipped and
+ * saves at most one turn.
  *
  *	credit_k += w_k for all k; r = argmax credit_k; credit_r -= sum(w)
  *

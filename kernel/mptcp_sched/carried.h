@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which paths have carried which data: runs of bytes with the same set of paths, from the oldest unacknowledged byte on. The
+/* Paths that have sent each byte: runs of bytes with the same set of paths, from the oldest unacknowledged byte on. The
  * kernel keeps no such record. */
 #ifndef BRAID_MODULE_CARRIED_H
 #define BRAID_MODULE_CARRIED_H
@@ -8,7 +8,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-/* Where there would be more, the two oldest become one, carried by the paths of either. */
+/* Maximum of runs; beyond it the two oldest are merged, with the union of their paths. */
 #define BRAID_RUNS 64
 
 struct braid_carried {
@@ -25,7 +25,7 @@ static inline bool braid_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-/* Forgets what is before `una`. */
+/* Removes everything before `una`. */
 static inline void braid_carried_trim(struct braid_carried *own, u64 una)
 {
 	u32 gone = 0;
@@ -66,7 +66,7 @@ static inline void braid_carried_insert(struct braid_carried *own, u32 at, u64 e
 	own->n++;
 }
 
-/* Makes a run end there, if one goes over it. */
+/* Splits a run at that byte, if it is inside one. */
 static inline void braid_carried_split(struct braid_carried *own, u64 seq)
 {
 	u32 i;
@@ -81,7 +81,7 @@ static inline void braid_carried_split(struct braid_carried *own, u64 seq)
 	}
 }
 
-/* A path has carried the bytes from `from` to `to`; `anew`: as if no other had. */
+/* A path has sent the bytes from `from` to `to`; `anew`: as if no other had. */
 static inline void braid_carried_add(struct braid_carried *own, u64 from, u64 to, u32 path, bool anew)
 {
 	u64 end = own->n ? own->run[own->n - 1].end : own->begin;
@@ -112,7 +112,7 @@ static inline void braid_carried_add(struct braid_carried *own, u64 from, u64 to
 		braid_carried_insert(own, own->n, to, 1u << path);
 }
 
-/* The index is another path's from now on. */
+/* The index belongs to another path from now on. */
 static inline void braid_carried_leave(struct braid_carried *own, u32 path)
 {
 	u32 i;

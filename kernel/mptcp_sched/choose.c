@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A scheduler's choice, carried out by what the kernel gives.
+ * Carries out a scheduler's decision with the kernel's means.
  *
- * The kernel asks who is to send, and has the subflow that is marked send from `first_pending` on, a piece of up to 32 KB and
- * then others until `snd_burst` is spent, whatever its window. So:
+ * The kernel calls the scheduler, and lets the marked subflow send from `first_pending` on: a piece of up to 32 KB, and
+ * more until `snd_burst` is used up, regardless of its window. So:
  *
- * - What a path is to be given at once ends where the kernel takes the receive window to end, until it asks again (clamp).
- * - Copies are sent as the kernel itself sends data again after a failure: `first_pending` goes back to them, with `recovery`
- *   set; when the kernel asks again it is set to the next new data (go_back, go_on). Only where a process has the socket's
- *   lock: elsewhere the kernel may have the subflow send later, an acknowledgement may take the data away meanwhile, and what
- *   is sent instead lies beyond the end that the kernel sees, by which it would spoil the subflow's own window for good.
+ * - - The kernel's receive window ends at the end of the decision, until the kernel asks again (clamp).
+ * - - Copies use the kernel's own reinjection after a failure: `first_pending` goes back to them, with `recovery` set;
+ *   at the next call it is set to the next new data (go_back, go_on). Only in process context with the socket's lock:
+ *   elsewhere the subflow may send later, after the data has been acknowledged, and would send beyond the window's end,
+ *   which corrupts the subflow's own window.
  */
 #include <linux/list.h>
 #include <net/mptcp.h>
@@ -20,7 +20,7 @@
 #include "layout.h"
 #include "view.h"
 
-/* What the kernel gives to a subflow at once (MPTCP_SEND_BURST_SIZE). */
+/* Maximum that the kernel assigns to a subflow at once (MPTCP_SEND_BURST_SIZE). */
 #define MOST_BYTES 65428
 
 static u64 *seq_of(void *piece)
@@ -51,7 +51,7 @@ static void *next_of(struct mptcp_sock *msk, void *piece)
 	return entry->next == queue ? NULL : braid_of(entry->next, mptcp_data_frag_list);
 }
 
-/* Where the kernel would send from. */
+/* Position from which the kernel would send. */
 static u64 position(struct mptcp_sock *msk)
 {
 	void *head = *head_of(msk);
@@ -59,7 +59,8 @@ static u64 position(struct mptcp_sock *msk)
 	return head ? *seq_of(head) + *sent_of(head) : braid_field(u64, msk, mptcp_sock_snd_nxt);
 }
 
-/* Acknowledgements move the window's end, with the socket's spin lock. Who asks has it already, unless it is a process. */
+/* Acknowledgements move the window's end, under the socket's spin lock. Callers hold it already, except in process
+ * context. */
 static bool lock_window(struct sock *sk)
 {
 	if (!sock_owned_by_user_nocheck(sk))
@@ -95,14 +96,14 @@ static void unclamp_window(struct braid_connection *own, struct mptcp_sock *msk)
 	if (!own->is_clamped)
 		return;
 	is_locked = lock_window(own->sk);
-	/* An acknowledgement may have moved it on. */
+	/* An acknowledgement may have moved it. */
 	if (braid_before(*seen, own->window_end))
 		WRITE_ONCE(*seen, own->window_end);
 	own->is_clamped = false;
 	unlock_window(own->sk, is_locked);
 }
 
-/* The kernel sends from there next; `to` is not beyond the piece in which `from` is. False if it is acknowledged. */
+/* The kernel sends from `from` next; `to` is limited to the piece of `from`. False if it is acknowledged. */
 static bool go_back(struct mptcp_sock *msk, u64 from, u64 *to)
 {
 	struct list_head *queue = &braid_field(struct list_head, msk, mptcp_sock_rtx_queue), *entry;
@@ -121,7 +122,7 @@ static bool go_back(struct mptcp_sock *msk, u64 from, u64 *to)
 		*to = braid_before(next, *to) ? next : *to;
 		*sent_of(piece) = from - begin;
 		*head_of(msk) = piece;
-		/* Acknowledgements beyond what the kernel takes for sent are then no surprise to it. */
+		/* Then the kernel accepts acknowledgements beyond the position that it takes for sent. */
 		braid_field(u64, msk, mptcp_sock_recovery_snd_nxt) = next;
 		braid_field(u8, msk, mptcp_sock_recovery) = 1;
 		return true;
@@ -147,7 +148,7 @@ static void go_on(struct mptcp_sock *msk)
 	*head_of(msk) = piece;
 }
 
-/* Whether the kernel sends everything again: then what follows its place counts as not sent. */
+/* Whether the kernel reinjects everything: then data after its position counts as not sent. */
 static bool has_gone_back(struct mptcp_sock *msk)
 {
 	void *head = *head_of(msk), *piece = head ? next_of(msk, head) : NULL;
@@ -155,7 +156,7 @@ static bool has_gone_back(struct mptcp_sock *msk)
 	return piece && braid_before(*seq_of(piece), braid_field(u64, msk, mptcp_sock_snd_nxt)) && !*sent_of(piece);
 }
 
-/* Notes what the last choice has sent. */
+/* Records the data sent by the last decision. */
 static void account(struct braid_connection *own, struct mptcp_sock *msk)
 {
 	u64 at = position(msk), to;
@@ -164,7 +165,7 @@ static void account(struct braid_connection *own, struct mptcp_sock *msk)
 		return;
 	own->given.is_pending = false;
 	if (braid_before(at, own->given.from) || (own->given.is_copy && has_gone_back(msk))) {
-		/* A subflow has gone, and the kernel sends again what was on it. */
+		/* A subflow has been removed, and the kernel reinjects its data. */
 		own->given.others = 0;
 		return;
 	}
@@ -188,7 +189,7 @@ static void *subflow_of(const struct braid_connection *own, u32 path)
 	return (void *)own->known[path].subflow;
 }
 
-/* The path gets the data from `from` on, so many bytes at most. */
+/* The path gets the data from `from` on, at most `bytes`. */
 static int give(struct braid_connection *own, struct mptcp_sock *msk, u32 path, u64 from, u64 bytes, bool is_copy)
 {
 	void *subflow = subflow_of(own, path);
@@ -204,7 +205,7 @@ static int give(struct braid_connection *own, struct mptcp_sock *msk, u32 path, 
 	own->given.from = from;
 	own->given.to = to;
 	braid_field(s32, msk, mptcp_sock_snd_burst) = min_t(u64, to - from, S32_MAX);
-	/* What the kernel sends again by itself may be acknowledged before. */
+	/* Data that the kernel reinjects by itself may be acknowledged before. */
 	if (is_copy || !(own->scheduler->flags & BRAID_MAINLINE || own->view.flags & BRAID_REINJECTION))
 		clamp_window(own, msk, to);
 	WRITE_ONCE(braid_field(u8, subflow, mptcp_subflow_context_scheduled), 1);
@@ -218,7 +219,7 @@ static u64 room_bytes(const struct braid_path *path)
 	return used < path->cwnd ? (path->cwnd - used) * path->mss : 0;
 }
 
-/* What was chosen for the segment in question, which begins at `from`. */
+/* Carries out a decision for the segment at `from`. */
 static int carry_out(struct braid_connection *own, struct mptcp_sock *msk, u64 from)
 {
 	const struct braid_choice *choice = &own->choice;
@@ -237,7 +238,7 @@ static int carry_out(struct braid_connection *own, struct mptcp_sock *msk, u64 f
 	return give(own, msk, i, from, bytes, false);
 }
 
-/* New data do not fit the receive window: paths with room may send something again, and slow others down. */
+/* New data does not fit the receive window: paths with room may retransmit, and slow others down. */
 static int blocked(struct braid_connection *own, struct mptcp_sock *msk)
 {
 	u64 una = READ_ONCE(braid_field(u64, msk, mptcp_sock_snd_una));
@@ -263,7 +264,7 @@ static int blocked(struct braid_connection *own, struct mptcp_sock *msk)
 	own->given.anew = false;
 	if (again != BRAID_NO_PATH && !give(own, msk, again, una, own->view.path[again].mss, true))
 		return 0;
-	/* Nobody is told when a path gets room while the window is full. */
+	/* While the window is full, a path with new room causes no call. */
 	braid_for_each_path(i, braid_paths_with(&own->view, BRAID_PATH_USABLE, 0))
 	{
 		u32 rtt = own->view.path[i].srtt_us;
@@ -275,7 +276,7 @@ static int blocked(struct braid_connection *own, struct mptcp_sock *msk)
 		braid_connection_wake(own, wake_us ? wake_us : USEC_PER_MSEC);
 		return -EINVAL;
 	}
-	/* Nothing is under way, so nothing opens the window but a probe, which the kernel makes of what it is to send. */
+	/* Nothing is in flight, so only a probe opens the window, which the kernel makes from data to send. */
 	braid_for_each_path(i, braid_paths_with(&own->view, BRAID_PATH_ESTABLISHED, 0))
 	{
 		WRITE_ONCE(braid_field(u8, subflow_of(own, i), mptcp_subflow_context_scheduled), 1);
@@ -294,7 +295,7 @@ static bool is_anyone_behind(const struct braid_connection *own)
 	return false;
 }
 
-/* As soon as a process may do it. */
+/* As soon as process context is available. */
 static int later(struct braid_connection *own)
 {
 	braid_connection_work(own);
@@ -308,14 +309,14 @@ int braid_choose_send(struct braid_connection *own, struct mptcp_sock *msk)
 	u64 from, next, left;
 	u32 i;
 
-	/* Its choice does not matter: it sets the connection's timer and finds out who is no longer stale. */
+	/* Its choice is ignored: it sets the connection's timer and ends staleness of subflows. */
 	braid_kernel.get_send(msk);
 	braid_choose_settle(own, msk);
 	braid_view_refresh(own, msk);
 	has_copies = copies && is_anyone_behind(own);
 	if (!may_copy && (own->given.others || has_copies))
 		return later(own);
-	/* Several paths were chosen: each of the others gets a copy of what the first has sent. */
+	/* Several paths were chosen: each of the others gets a copy of the data that the first has sent. */
 	while (own->given.others) {
 		i = __ffs(own->given.others);
 		own->given.others &= ~(1u << i);
@@ -339,7 +340,7 @@ int braid_choose_send(struct braid_connection *own, struct mptcp_sock *msk)
 		return may_copy ? blocked(own, msk) : later(own);
 	}
 	if (has_copies)
-		/* Where there are no new data nobody asks when a path gets room. */
+		/* Without new data, a path with new room causes no call. */
 		braid_connection_wake(own, 10 * USEC_PER_MSEC);
 	else if (!*head_of(msk))
 		return -EINVAL;
@@ -376,8 +377,8 @@ void braid_choose_before_push(struct braid_connection *own)
 		own->ssthresh[i] = 0;
 	}
 	own->has_penalties = false;
-	/* The kernel does not ask where there are no new data. Those that want copies of the last ones are asked all the same:
-	 * braid_choose_send finds the right place. */
+	/* The kernel does not call without new data. Schedulers that copy are called anyway for copies of the last
+	 * data: braid_choose_send finds the right position. */
 	if (own->scheduler->flags & BRAID_COPIES && !*head_of(msk) && una != next && !list_empty(queue)) {
 		u64 to = next;
 

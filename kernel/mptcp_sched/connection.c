@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The connections whose schedulers are ours. The kernel has no place for a scheduler's memory, so they are in a table. */
+/* The connections with our schedulers. The kernel has no memory for a scheduler, so they are in a table. */
 #include <linux/hashtable.h>
 #include <linux/slab.h>
 #include <linux/version.h>
@@ -111,7 +111,7 @@ void braid_connection_release(struct mptcp_sock *msk)
 	spin_lock_bh(&connections_lock);
 	hash_del_rcu(&own->node);
 	spin_unlock_bh(&connections_lock);
-	/* Work that is on its way has a reference of its own and finds that the connection is gone. */
+	/* Pending work has its own reference and finds the connection gone. */
 	hrtimer_cancel(&own->timer);
 	put(own);
 }
@@ -126,6 +126,6 @@ int braid_connections_begin(void)
 void braid_connections_end(void)
 {
 	destroy_workqueue(workers);
-	/* What is left of them. */
+	/* Waits for pending frees. */
 	rcu_barrier();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Functions of the kernel by their names: a probe on a function knows its address. */
+/* Finds kernel functions by name: a kprobe on a function has its address. */
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <asm/cpufeature.h>
@@ -29,7 +29,7 @@ static void *__init find(const char *name)
 	address = probe.addr;
 	unregister_kprobe(&probe);
 #ifdef CONFIG_X86
-	/* A probe is behind the mark of those that may be called by their address. */
+	/* A probe is after the endbr instruction that marks functions for indirect calls. */
 	if (begins_with_endbr(address - 4))
 		return address - 4;
 	if (boot_cpu_has(X86_FEATURE_IBT) && !begins_with_endbr(address)) {

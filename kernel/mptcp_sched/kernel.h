@@ -12,16 +12,16 @@ struct sock;
 struct braid_kernel {
 	int (*register_scheduler)(struct mptcp_sched_ops *ops);
 	void (*unregister_scheduler)(struct mptcp_sched_ops *ops);
-	/* What the default scheduler chooses. It also sets the connection's timer and finds out who is no longer stale. */
+	/* The default scheduler's choice. Also sets the connection's timer and ends staleness of subflows. */
 	struct sock *(*get_send)(struct mptcp_sock *msk);
-	/* Whom the kernel has send again what was lost with another subflow. */
+	/* The kernel's subflow for reinjecting another subflow's data. */
 	struct sock *(*get_retrans)(struct mptcp_sock *msk);
-	/* Asks the scheduler and sends; with the connection's lock held. */
+	/* Calls the scheduler and sends; with the connection's lock held. */
 	void (*push_pending)(struct sock *sk, unsigned int flags);
 };
 extern struct braid_kernel braid_kernel;
 
-/* Finds them. 0, or an error, after it was said what is wrong. */
+/* Finds them. 0, or an error that has been logged. */
 int braid_kernel_find(void);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Fields by their names, from the kernel's type information (Documentation/bpf/btf.rst). */
+/* Finds fields by name in the kernel's type information (Documentation/bpf/btf.rst). */
 #include <linux/btf.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -15,12 +15,12 @@
 #endif
 
 #define BTF_FILE "/sys/kernel/btf/vmlinux"
-/* Anonymous structures within each other. */
+/* Maximum nesting of anonymous structures. */
 #define DEEPEST 8
 
 struct braid_layout braid_layout __ro_after_init;
 
-/* A field that is wanted. */
+/* A required field. */
 struct wanted {
 	const char *structure;
 	const char *field;
@@ -34,11 +34,11 @@ struct types {
 	const u8 *begin;
 	const char *names;
 	u32 bytes, names_bytes;
-	u32 *offsets; /* of types by their number, the first of which is 1 */
+	u32 *offsets; /* offsets of types by number, from 1 */
 	u32 n;
 };
 
-/* Bytes that follow the common part of a type; -1: what nobody has heard of yet. */
+/* Bytes after the common part of a type; -1: an unknown kind. */
 static int __init more_bytes(const struct btf_type *type)
 {
 	u32 n = btf_type_vlen(type);
@@ -67,7 +67,7 @@ static int __init more_bytes(const struct btf_type *type)
 	return -1;
 }
 
-/* Numbers the types; the second time, where there is room for them, notes where each is. */
+/* Numbers the types; the second pass stores their offsets. */
 static int __init number(struct types *types)
 {
 	u32 at = 0;
@@ -96,7 +96,7 @@ static const char *__init name_at(const struct types *types, u32 offset)
 	return offset < types->names_bytes ? types->names + offset : "";
 }
 
-/* Without typedef, const and the like. */
+/* Strips typedef, const and the like. */
 static const struct btf_type *__init plain(const struct types *types, u32 id)
 {
 	const struct btf_type *type = type_of(types, id);
@@ -127,7 +127,7 @@ static u32 __init bits_of(const struct btf_type *type)
 	return BTF_INFO_KIND(type->info) == BTF_KIND_PTR ? BITS_PER_LONG : 8 * type->size;
 }
 
-/* Looks for a member, in anonymous structures within this one, too. */
+/* Finds a member, also in anonymous structures within this one. */
 static bool __init find_member(const struct types *types, const struct btf_type *type, const char *name, int depth,
 			       u32 *offset, u32 *bits)
 {
@@ -198,8 +198,8 @@ static int __init find_all(struct types *types)
 	return error;
 }
 
-/* All of the file, in memory for vfree. Not by kernel_read_file, which asks security modules about a purpose: this one has
- * no name there, and some warn. */
+/* Reads the whole file into memory for vfree. Not by kernel_read_file, which asks security modules about a purpose:
+ * this one has no name there, and some warn. */
 static ssize_t __init read_all(const char *path, void **content)
 {
 	struct file *file = filp_open(path, O_RDONLY, 0);

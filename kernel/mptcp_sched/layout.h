@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the kernel has the fields of its structures for MPTCP. These are private to net/mptcp, no package of headers has
- * them, and they change between releases: so they are looked up by name in the running kernel's type information (BTF) when
- * the module is loaded. What is missing, or has another size, is said, and the module is not loaded.
+ * Offsets of the kernel's private MPTCP structures. No header package has them, and they change between releases, so
+ * they are looked up by name in the running kernel's type information (BTF) when the module is loaded. A missing field
+ * or another size is logged, and the module is not loaded.
  */
 #ifndef BRAID_MODULE_LAYOUT_H
 #define BRAID_MODULE_LAYOUT_H
@@ -50,7 +50,7 @@ struct braid_layout {
 };
 extern struct braid_layout braid_layout;
 
-/* Fills it. 0, or an error, after it was said what is wrong. */
+/* Fills it. 0, or an error that has been logged. */
 int braid_layout_find(void);
 
 /* A field of `base`, as an lvalue. */

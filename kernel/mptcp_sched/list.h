@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* All files of schedulers/, by their names. A test compares. */
+/* All files of schedulers/, by name. A test compares. */
 #define BRAID_SCHEDULERS(S) \
 	S(blest)            \
 	S(daps)             \

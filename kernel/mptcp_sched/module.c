@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The schedulers of Braid as schedulers of the kernel's MPTCP: braid_NAME in the sysctl net.mptcp.scheduler.
+ * Registers Braid's schedulers with the kernel's MPTCP: braid_NAME in the sysctl net.mptcp.scheduler.
  *
- * What the kernel knows of them is a table of three or four functions: once programs can be such a table (struct_ops), they
- * take the place of this file.
+ * The kernel's interface is a table of three or four functions: struct_ops programs can replace this file once kernels
+ * allow them.
  */
 #include <linux/module.h>
 #include <linux/string.h>
@@ -31,7 +31,7 @@ static char *set = "";
 module_param(set, charp, 0444);
 MODULE_PARM_DESC(set, "parameters: NAME.KEY=VALUE,... as whole numbers of their units (braid schedulers NAME)");
 
-/* What the default scheduler would do, for connections that there was no memory for. */
+/* The default scheduler's behaviour, for connections without memory for ours. */
 static int choose_default(struct sock *ssk)
 {
 	if (!ssk)
@@ -68,7 +68,7 @@ static void release(struct mptcp_sock *msk)
 }
 
 #ifndef BRAID_HAS_GET_RETRANS
-/* Until 6.15 or so one function is asked for both. */
+/* Until about 6.15 one function handles both. */
 static int get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)
 {
 	return data->reinject ? get_retrans(msk) : get_send(msk);
@@ -122,7 +122,7 @@ static int __init set_params(void)
 		const struct braid_scheduler *scheduler = registered[i].scheduler;
 
 		for (k = 0; k < scheduler->n_params; k++)
-			/* What a subflow of the kernel was given stays with it. */
+			/* Data assigned to a kernel's subflow stays there. */
 			registered[i].params[k] = strcmp(scheduler->params[k].name, "reschedule")
 							  ? scheduler->params[k].initial
 							  : 0;
@@ -138,7 +138,7 @@ static void unregister(int n)
 {
 	while (n--)
 		braid_kernel.unregister_scheduler(&registered[n].ops);
-	/* Nobody finds them any more. */
+	/* They can no longer be found. */
 	synchronize_rcu();
 	braid_connections_end();
 }

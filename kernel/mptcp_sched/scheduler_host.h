@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel module as host: BRAID_SCHEDULER makes a descriptor of each scheduler, and module.c registers it. A scheduler's
- * file is compiled as it is, without a header of the kernel. */
+/* The kernel module as host: BRAID_SCHEDULER makes a descriptor of each scheduler, and module.c registers it. Scheduler
+ * files are compiled unchanged, without kernel headers. */
 #ifndef BRAID_MODULE_SCHEDULER_HOST_H
 #define BRAID_MODULE_SCHEDULER_HOST_H
 
@@ -29,7 +29,8 @@ braid_inline void braid_ignore(const struct braid_paths *view, void *priv, const
 }
 #define BRAID_IGNORE braid_ignore
 
-/* A function of the descriptor's type for each event: kernels that check the types of indirect calls take no other. */
+/* A function of the descriptor's type for each event: kernels that check the types of indirect calls accept no
+ * other. */
 #define BRAID_MODULE_EVENT(name_, event, transition)                                                       \
 	static void name_##_module_##event(const struct braid_paths *view, void *priv, const void *params, \
 					   struct braid_choice *choice)                                    \
@@ -55,7 +56,7 @@ braid_inline void braid_ignore(const struct braid_paths *view, void *priv, const
 			      name_##_module_blocked },                                                          \
 	};
 
-/* Most parameters of a scheduler. */
+/* Maximum of a scheduler's parameters. */
 #define BRAID_MODULE_PARAMS 16
 
 #endif

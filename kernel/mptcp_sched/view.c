@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A connection as its scheduler sees it, from the kernel's sockets. */
+/* A scheduler's view of a connection, from the kernel's sockets. */
 #include <linux/list.h>
 #include <net/mptcp.h>
 #include <net/tcp.h>
@@ -7,7 +7,7 @@
 #include "layout.h"
 #include "view.h"
 
-/* What MPTCP takes of a packet that carries data: kind and length, acknowledgement of 4 or 8 bytes, mapping, checksum. */
+/* Bytes of MPTCP's option in a data packet: kind and length, acknowledgement of 4 or 8 bytes, mapping, checksum. */
 static u32 option_bytes(const struct mptcp_sock *msk)
 {
 	u32 ack = braid_flag(msk, mptcp_sock_use_64bit_ack) ? 8 : 4;
@@ -64,7 +64,7 @@ static void fill(struct braid_connection *own, u32 index, const void *subflow, u
 		path->flags |= BRAID_PATH_OPEN;
 }
 
-/* The index of a subflow; that of a new one is the first free; BRAID_NO_PATH if there are too many. */
+/* The index of a subflow; a new one gets the first free; BRAID_NO_PATH if there are too many. */
 static u32 index_of(struct braid_connection *own, const void *subflow, bool *is_new)
 {
 	u32 id = braid_field(u32, subflow, mptcp_subflow_context_subflow_id), i;
@@ -83,7 +83,7 @@ static u32 index_of(struct braid_connection *own, const void *subflow, bool *is_
 	return BRAID_NO_PATH;
 }
 
-/* Frees the indices of those that have gone. */
+/* Frees the indices of removed subflows. */
 static void forget(struct braid_connection *own, const struct list_head *subflows)
 {
 	struct list_head *entry;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Loads and unloads the module again and again under traffic: one connection that never ends has the kernel's default
- * scheduler, others come and go with each of Braid's. Every byte that arrives is compared with what was sent. For a guest of
- * its own (scripts/guest KERNEL schedulers): it changes the kernel that it runs on.
+ * Repeatedly loads and unloads the module under traffic: one endless connection has the kernel's default scheduler,
+ * others come and go with each of Braid's. Compares every received byte with the sent one. For a separate guest
+ * (scripts/guest KERNEL schedulers): it changes the running kernel.
  *
  *	stress MODULE LOADS
  */
@@ -26,7 +26,7 @@
 #endif
 
 #define ADDRESS "10.9.0.1"
-/* A prime: no packet and no piece of memory is a multiple of it. */
+/* A prime: packets and pieces of memory are not multiples of it. */
 #define PERIOD 65521
 #define BYTES 300000
 #define SCHEDULER "/proc/sys/net/mptcp/scheduler"
@@ -98,7 +98,7 @@ static void *send_all(void *argument)
 	return NULL;
 }
 
-/* Takes what arrives until it ends or is `bytes`, and compares it. */
+/* Receives and compares data until it ends or reaches `bytes`. */
 static void receive_all(int socket, unsigned long long bytes, atomic_ullong *count)
 {
 	unsigned char buffer[16384];
@@ -125,7 +125,7 @@ static void *background(void *argument)
 	return NULL;
 }
 
-/* A connection with the scheduler that is set now; the module cannot go while it is there. */
+/* A connection with the current scheduler; the module cannot be removed while it exists. */
 static void transfer(int listener, int port, const char *name)
 {
 	struct stream stream = { .socket = connect_to(port), .bytes = BYTES };
@@ -190,7 +190,7 @@ int main(int count, char **words)
 		close(module);
 		snprintf(name, sizeof(name), "braid_%s", names[i % (sizeof(names) / sizeof(names[0]))]);
 		set(SCHEDULER, name);
-		/* The listener has the scheduler of when it was made, and so have those that it accepts. */
+		/* A listener keeps the scheduler of its creation, and so do the connections it accepts. */
 		transfer(listener, 5001, name);
 		set(SCHEDULER, "default");
 		unload();

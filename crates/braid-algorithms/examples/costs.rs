@@ -1,4 +1,5 @@
-//! What an ACK costs each algorithm, natively: `cargo run --release -p braid-algorithms --example costs > algorithms/costs.tsv`.
+//! CPU time of an ACK for each algorithm, natively: `cargo run --release -p braid-algorithms --example costs >
+//! algorithms/costs.tsv`.
 #![expect(clippy::print_stdout, reason = "the table is the output")]
 
 use std::{hint::black_box, time::Instant};
@@ -9,7 +10,7 @@ use braid_algorithms::{Algorithm, Controller, Spec, all};
 const ACKS: u32 = 20_000;
 const ROUNDS: usize = 25;
 
-/// Median nanoseconds per ACK in congestion avoidance, on a connection of so many subflows.
+/// Median nanoseconds per ACK in congestion avoidance, on a connection of `subflows` subflows.
 fn cost(algorithm: &Algorithm, subflows: usize) -> f64 {
     let spec = Spec::parse(algorithm.name()).expect("a name");
     let mut view = View { connection: 1, n: subflows as u32, ..View::default() };
@@ -40,7 +41,7 @@ fn cost(algorithm: &Algorithm, subflows: usize) -> f64 {
             for ack in 0..ACKS {
                 let i = ack as usize % subflows;
                 let subflow = &mut view.subflow[i];
-                // Windows stay where they are, as they do in equilibrium.
+                // Windows stay constant, as in equilibrium.
                 subflow.cwnd = 100 + 10 * i as u32;
                 subflow.ssthresh = 50;
                 subflow.snd_una += 1448;

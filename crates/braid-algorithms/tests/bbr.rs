@@ -1,4 +1,4 @@
-//! BBR and C-MPBBR, event by event: what each state paces at and allows, and what ends it.
+//! BBR and C-MPBBR, event by event: pacing rate and window in each state, and what ends the state.
 
 mod common;
 
@@ -9,18 +9,18 @@ use proptest::prelude::*;
 const RTT: u32 = 50_000;
 const MSS: f64 = 1448.0;
 
-/// A connection whose rounds are made by hand.
+/// A connection whose rounds the test drives.
 struct Rounds {
     host: Host,
 }
 
-/// What an acknowledgement tells, a round after the packet it is for was sent.
+/// An acknowledgement, one round after its packet was sent.
 #[derive(Clone, Copy)]
 struct Ack {
     /// Packets delivered per round trip.
     rate: u32,
     rtt_us: u32,
-    /// Passes between this acknowledgement and the one before.
+    /// Time since the previous acknowledgement.
     after_us: u64,
     in_flight: u32,
     losses: u32,
@@ -74,7 +74,7 @@ impl Rounds {
         self.ack_on(0, ack);
     }
 
-    /// The pacing rate as a multiple of so many packets per round trip.
+    /// The pacing rate as a multiple of `rate` packets per round trip.
     fn gain(&self, rate: u32) -> f64 {
         self.gain_on(0, rate)
     }
@@ -88,7 +88,7 @@ impl Rounds {
         self.host.cwnd(0)
     }
 
-    /// Until the pipe is full; the queue is still there.
+    /// Drives STARTUP until the pipe is full; the queue is still there.
     fn fill(&mut self) {
         for _ in 0..4 {
             self.ack(Ack { in_flight: 280, ..Ack::default() });
@@ -96,7 +96,7 @@ impl Rounds {
         assert_near(self.gain(100), 88.0 / 256.0, 1e-3);
     }
 
-    /// Until the gains cycle, and to the beginning of the phase that probes.
+    /// Drives to PROBE_BW, to the beginning of the probing phase.
     fn cycle(&mut self) {
         self.fill();
         self.ack(Ack::default());
@@ -109,7 +109,7 @@ impl Rounds {
         panic!("no phase of the cycle probes");
     }
 
-    /// A phase of gain 1 ends when it has lasted longer than the smallest RTT.
+    /// A phase of gain 1 ends when it has lasted longer than the minimum RTT.
     fn phase_at_the_estimate(&mut self) {
         self.ack(Ack { after_us: u64::from(RTT) + 1, ..Ack::default() });
     }
@@ -120,7 +120,8 @@ impl Rounds {
     }
 }
 
-/// The window that a gain allows at 100 packets per round trip: three bursts of a millisecond more, and even.
+/// The window for a gain at 100 packets per round trip: plus three bursts of one millisecond, rounded to an even
+/// number.
 fn target(gain: f64, pacing_gain: f64) -> u32 {
     let per_ms = (100.0 * MSS / 0.05 * pacing_gain / 1024.0 / MSS).floor().max(2.0);
     let packets = ((gain * 100.0).ceil() + 3.0 * per_ms) as u32;
@@ -158,7 +159,7 @@ fn three_rounds_without_a_quarter_more_end_startup() {
         rounds.ack(Ack { rate, in_flight: 400, ..Ack::default() });
         assert!(rounds.gain(rate) > 2.8, "{rate}");
     }
-    // 125 is a quarter more than 100: the count began anew there; 156 would have been needed.
+    // 125 is a quarter more than 100, so the count restarted there; now 156 would be needed.
     assert_near(rounds.gain(130), 739.0 / 256.0, 1e-2);
     rounds.ack(Ack { rate: 130, in_flight: 400, ..Ack::default() });
     assert_near(rounds.gain(130), 88.0 / 256.0, 1e-3);
@@ -187,14 +188,14 @@ fn drain_lasts_until_the_path_holds_what_is_in_flight() {
 fn the_cycle_is_one_probe_one_yield_and_six_rounds_at_the_estimate() {
     let mut rounds = Rounds::new("bbr");
     rounds.cycle();
-    // Long enough, but the queue that it is to make is not there yet.
+    // Long enough, but the expected queue has not built up yet.
     rounds.ack(Ack { in_flight: 20, after_us: 60_000, ..Ack::default() });
     assert_near(rounds.gain(100), 1.25, 1e-3);
     rounds.ack(Ack { in_flight: 40, after_us: 1_000, ..Ack::default() });
     assert_near(rounds.gain(100), 0.75, 1e-3);
     rounds.ack(Ack { in_flight: 50, after_us: 1_000, ..Ack::default() });
     assert_near(rounds.gain(100), 0.75, 1e-3);
-    // The queue is gone, though the round trip is not over.
+    // The queue is gone before the round trip is over.
     rounds.ack(Ack { in_flight: 0, after_us: 1_000, ..Ack::default() });
     for _ in 0..6 {
         assert_near(rounds.gain(100), 1.0, 1e-3);
@@ -241,7 +242,7 @@ fn the_cycle_begins_anywhere_but_with_the_yield_and_depends_on_the_event_alone()
         assert_eq!(first, start(Rounds::new("bbr")));
         begun[first.expect("one phase probes")] += 1;
     }
-    // As many phases before the probe: none to six.
+    // Phases before the probe: zero to six, equally often.
     assert_eq!(begun[7], 0);
     assert!(begun[..7].iter().all(|&n| (30..90).contains(&n)), "{begun:?}");
 }
@@ -303,7 +304,7 @@ fn every_ten_seconds_four_packets_show_the_smallest_rtt() {
     assert_eq!(window, 0, "the host's affair");
     assert_near(rounds.gain(100), 1.0, 1e-3);
 
-    // It counts from when four are in flight, and takes 200 ms and a round.
+    // The 200 ms and one round count from when four packets are in flight.
     rounds.ack(Ack { rate: 30, in_flight: 5, ..standing });
     let empty = Ack { rate: 4, rtt_us: RTT, in_flight: 4, ..Ack::default() };
     rounds.ack(empty);
@@ -313,12 +314,12 @@ fn every_ten_seconds_four_packets_show_the_smallest_rtt() {
     }
     rounds.ack(Ack { after_us: 1, ..empty });
     assert!(rounds.cwnd() > 200, "{} packets, as before", rounds.cwnd());
-    // What four packets delivered is not what the path carries.
+    // The bandwidth of four packets in flight is not the bottleneck's.
     assert!(rounds.gain(100) > 0.99, "{}", rounds.gain(100));
     for _ in 0..12 {
         rounds.phase_at_the_estimate();
     }
-    // The smaller RTT was found: the window is that of 50 ms again.
+    // The smaller RTT was found: the window is again that for 50 ms.
     assert!(rounds.cwnd() <= target(2.0, 1.25) + 2, "{}", rounds.cwnd());
 }
 
@@ -360,7 +361,7 @@ fn the_first_round_of_a_recovery_lets_in_what_leaves() {
     rounds.host.view.subflow[0].in_flight = 120;
     rounds.host.deliver(0, within(30));
     assert_eq!(rounds.cwnd(), 122);
-    // A round later it grows back, and at the end it is what it was.
+    // One round later the window grows, and at the end it is restored.
     rounds.ack(Ack { rate: 20, in_flight: 120, after_us: 1_000, ..Ack::default() });
     assert_eq!(rounds.cwnd(), 142);
     rounds.host.view.subflow[0].ca_state = ca_state::OPEN;
@@ -385,7 +386,7 @@ fn a_timeout_leaves_what_is_in_flight_and_one_more() {
     assert!(rounds.cwnd() >= before.min(target(2.0, 1.0)));
 }
 
-/// Rounds in which a token bucket drops three of ten.
+/// Rounds in which a token bucket drops three of ten packets.
 fn policed(rounds: &mut Rounds, n: u32) {
     for _ in 0..n {
         rounds.ack(Ack { rate: 70, losses: 30, in_flight: 30, after_us: u64::from(RTT), ..Ack::default() });
@@ -401,7 +402,7 @@ fn steady_loss_at_a_steady_rate_is_a_policer_for_48_rounds() {
         rounds.ack(Ack { rate: 70, in_flight: 30, ..Ack::default() });
         assert_near(rounds.gain(70), 1.0, 2e-2);
     }
-    // Afterwards the cycle is back.
+    // Then gain cycling resumes.
     let gains: Vec<f64> = (0..30)
         .map(|_| {
             rounds.ack(Ack { rate: 70, in_flight: 60, after_us: 51_000, ..Ack::default() });
@@ -434,8 +435,8 @@ fn a_margin_paces_below_the_estimate() {
     assert_near(rounds.gain(100), 0.99 * 739.0 / 256.0, 1e-3);
 }
 
-/// Both subflows until each has gone through so many cycles, at these rates. Ends where both probe last. Returns the lowest
-/// gain at the estimate of subflow 0 in the last cycle.
+/// Drives both subflows at these rates until each has completed `n` cycles. Ends when both probe. Returns subflow 0's
+/// lowest gain at its bandwidth estimate in the last cycle.
 fn cycles(rounds: &mut Rounds, rates: [u32; 2], n: u32) -> f64 {
     for (i, rate) in rates.into_iter().enumerate() {
         for _ in 0..4 {
@@ -448,7 +449,7 @@ fn cycles(rounds: &mut Rounds, rates: [u32; 2], n: u32) -> f64 {
         for (i, rate) in rates.into_iter().enumerate() {
             rounds.ack_on(i, Ack { rate, in_flight: rate, after_us: 51_000, ..Ack::default() });
             let gain = rounds.gain_on(i, rate);
-            // The phase that yields is not meant.
+            // Excludes the draining phase.
             if i == 0 && step >= 8 * (n - 1) && (gain - 0.75).abs() > 0.01 {
                 least = least.min(gain);
             }
@@ -467,7 +468,7 @@ fn estimates_alike_for_two_cycles_share_one_bottleneck() {
     assert_near(cycles(&mut Rounds::of("bbr", 2), [100, 100], 4), 1.0, 1e-2);
 }
 
-/// Two paths that deliver next to nothing of what was once estimated, and are not doubted because little is sent.
+/// Two paths that deliver far less than their bandwidth estimate. Application-limited samples keep the estimate.
 fn starve(spec: &str) -> Rounds {
     let mut rounds = Rounds::of(spec, 2);
     cycles(&mut rounds, [400, 20], 3);

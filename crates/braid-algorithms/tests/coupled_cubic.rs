@@ -1,4 +1,4 @@
-//! The algorithms built on CUBIC couple as their formulas say.
+//! The coupled algorithms built on CUBIC follow their formulas.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::{Host, assert_near};
 /// Windows 20 and 10 packets, RTTs 50 and 100 ms: rates 400 and 100 packets/s.
 const PAIR: [(u32, u32); 2] = [(20, 50_000), (10, 100_000)];
 
-/// C in force on each subflow, relative to CUBIC's.
+/// C of each subflow, relative to CUBIC's.
 fn deltas(spec: &str, subflows: &[(u32, u32)]) -> Vec<f64> {
     (0..subflows.len())
         .map(|i| {
@@ -75,7 +75,7 @@ fn mpcubic_needs_longer_to_come_back_the_smaller_delta_is() {
     assert_near(k(&host, 0), 5.679, 2e-3);
 }
 
-/// Acknowledges a window per RTT on each subflow for so many seconds.
+/// Acknowledges a window per RTT on each subflow for `seconds`.
 fn run(host: &mut Host, seconds: f64) {
     let end = host.now_us + (seconds * 1e6) as u64;
     let rtts: Vec<u64> = (0..host.view.n as usize).map(|i| u64::from(host.view.subflow[i].srtt_us)).collect();
@@ -96,7 +96,8 @@ fn mpcubic_follows_its_curve_and_keeps_its_height_when_delta_changes() {
     run(&mut host, 4.0);
     let height = f64::from(host.cwnd(0)) + host.carry(0);
     assert_near(height, 1000.0 - 0.025 * ((300.0_f64 / 0.025).cbrt() - 4.0).powi(3), 0.01);
-    // The sibling all but vanishes, delta goes from 1/16 to 1: no jump, but from there the curve of plain CUBIC.
+    // The sibling shrinks to one packet, and delta grows from 1/16 to 1: no jump, but from here the curve of plain
+    // CUBIC.
     host.view.subflow[1].cwnd = 1;
     host.view.subflow[1].srtt_us = 10_000_000;
     run(&mut host, 0.15);
@@ -105,14 +106,15 @@ fn mpcubic_follows_its_curve_and_keeps_its_height_when_delta_changes() {
     let left = ((1000.0 - height) / 0.4).cbrt();
     run(&mut host, left - 0.15);
     assert_near(f64::from(host.cwnd(0)), 1000.0, 0.01);
-    // And past it: the curve does not turn.
+    // Beyond the origin the curve goes on.
     run(&mut host, 3.0);
     assert_near(f64::from(host.cwnd(0)), 1000.0 + 0.4 * 27.0, 0.01);
 }
 
 #[test]
 fn mpcubic_in_its_reno_friendly_region_grows_as_lia_does() {
-    // Short RTT and few packets: the curve is flat for long. Two equal subflows gain a quarter of a packet per RTT each.
+    // Short RTT and few packets: the curve is flat for a long time. Two equal subflows grow by a quarter of a packet
+    // per RTT each.
     let spec = "mpcubic:hystart=off:alpha=constant:beta=0.5";
     let mut host = Host::new(spec, &[(40, 10_000), (40, 10_000)]);
     host.lose(0);
@@ -125,7 +127,7 @@ fn mpcubic_in_its_reno_friendly_region_grows_as_lia_does() {
         }
         run(&mut host, 0.01);
     }
-    // beta = 1/2: the slope is LIA's.
+    // beta = 1/2: LIA's slope.
     assert_near(f64::from(host.cwnd(0)) + host.carry(0), 20.0 + 0.25 * f64::from(rounds), 0.05);
 }
 
@@ -140,7 +142,7 @@ fn the_literal_law_stands_still_before_it_climbs() {
         run(&mut host, 6.0);
         f64::from(host.cwnd(0)) - start
     };
-    // K = cbrt(300 / (0.4/16)) = 22.9 s; literally it stands still for (1 - 16^(-1/3)) K = 13.8 s.
+    // K = cbrt(300 / (0.4/16)) = 22.9 s; in the literal form the window is constant for (1 - 16^(-1/3)) K = 13.8 s.
     assert!(grown("consistent") > 150.0);
     assert!(grown("literal") < 2.0);
 }
@@ -157,7 +159,7 @@ fn multipath_fast_recovery_comes_back_to_the_window_before_the_path_failed() {
     };
     let on = "mpcubic:multipath_fast_recovery=on";
     assert_eq!(after_failure(on, 2, 3_000_000), (2, 70, 100));
-    // One timeout is no failure, and with one subflow or when off it is CUBIC.
+    // One timeout is no failure. With one subflow, or switched off, it is CUBIC.
     assert_eq!(after_failure(on, 2, 60_000), (2, 70, 0));
     assert_eq!(after_failure(on, 1, 3_000_000), (2, 70, 0));
     assert_eq!(after_failure("mpcubic", 2, 3_000_000), (2, 70, 0));
@@ -169,7 +171,7 @@ fn multipath_fast_recovery_leaves_a_failed_sibling_out() {
         let mut host = Host::new(spec, &[(100, 50_000), (100, 50_000)]);
         host.view.subflow[1].last_ack_us = host.now_us;
         host.time_out(1);
-        host.view.subflow[1].cwnd = 50; // so that it would count
+        host.view.subflow[1].cwnd = 50; // large enough to count
         host.now_us += 10_000_000;
         host.ack(0, 1);
         host.controllers[0].private()[13] as f64 / 2_f64.powi(40) / 0.4
@@ -178,7 +180,7 @@ fn multipath_fast_recovery_leaves_a_failed_sibling_out() {
     assert_near(delta("mpcubic"), (100.0_f64 / 150.0).powi(4), 1e-4);
 }
 
-/// Subflow 0 on a large path beside another; returns the window that it publishes, and its own.
+/// Subflow 0 on a large path beside another; returns the window that it publishes, and its cwnd.
 fn published(spec: &str, own: (u32, u32), other: (u32, u32)) -> (f64, f64) {
     let mut host = Host::new(spec, &[own, other]);
     host.ack(0, 1);
@@ -199,7 +201,7 @@ fn ccubic_counts_a_window_as_renos_at_the_same_loss_rate() {
 #[test]
 fn ccubic_counts_as_much_of_it_as_lia_would_have() {
     let (own, other) = ((1000_u32, 100_000_u32), (150_u32, 20_000_u32));
-    // Before anything is published the windows themselves count.
+    // Before a subflow publishes a window, its cwnd counts.
     let alpha = |u: f64, v: f64| {
         let (ru, rv) = (0.1, 0.02);
         (u + v) * (u / (ru * ru)).max(v / (rv * rv)) / (u / ru + v / rv).powi(2)
@@ -277,7 +279,7 @@ fn katocubic_uses_two_subflows_and_keeps_the_others_at_one_packet() {
     assert_eq!((host.cwnd(0), host.cwnd(1), host.cwnd(2)), (100, 100, 1));
     let delta = |host: &Host, i: usize| host.controllers[i].private()[13] as f64 / 2_f64.powi(40) / 0.4;
     assert_near(delta(&host, 0), 1.0 / 16.0, 1e-4);
-    // The first is gone.
+    // The first subflow has left.
     host.view.subflow[0].flags = 0;
     host.now_us += 1_000_000;
     host.ack(2, 1);

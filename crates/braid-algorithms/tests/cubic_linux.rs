@@ -1,4 +1,4 @@
-//! `cubic:rounding=linux` does what Linux's arithmetic in whole packets and jiffies does.
+//! `cubic:rounding=linux` gives the results of Linux's arithmetic in whole packets and jiffies.
 
 mod common;
 
@@ -54,7 +54,7 @@ fn cubic_in_whole_packets_follows_the_model_ack_by_ack() {
     assert!(cases > 1, "the vectors are there");
 }
 
-/// Seconds from a loss at `cwnd` until the window is back there, at one ACK per packet and a constant round trip.
+/// Seconds from a loss at `cwnd` until the window has recovered, with one ACK per packet and a constant round trip.
 fn seconds_to_come_back(spec: &str, cwnd: u32, rtt_us: u32) -> f64 {
     let mut host = Host::new(spec, &[(cwnd, rtt_us)]);
     host.lose(0);

@@ -1,10 +1,10 @@
-//! The algorithms that listen to delay compute what their formulas say.
+//! The delay-based algorithms compute what their formulas say.
 
 mod common;
 
 use common::{Host, assert_near};
 
-/// A round with these RTTs, the first the base; then the ACK that ends it, for so many packets.
+/// A round of ACKs with these RTTs, the first of which is the base RTT; then the ACK that ends the round.
 fn round(host: &mut Host, i: usize, rtts_us: &[u32]) {
     for &rtt_us in rtts_us {
         host.view.subflow[i].last_rtt_us = rtt_us;
@@ -44,7 +44,7 @@ fn wvegas_counts_what_is_queued_by_the_mean_rtt() {
         end_round(&mut host, 0);
         let before = host.cwnd(0);
         round(&mut host, 0, &[50_000, 60_000, 70_000]);
-        // Alone its share is all ten, so the window may grow.
+        // A single subflow has the whole target of ten, so the window may grow.
         assert_eq!(host.cwnd(0), before + change, "alpha {initial}");
         assert_eq!(alpha(&host, 0), if initial < 4 { 10 } else { 4 });
     }
@@ -73,10 +73,10 @@ fn wvegas_steps_down_by_one_and_drains_when_the_delay_has_doubled() {
     end_round(&mut host, 0);
     round(&mut host, 0, &[50_000, 56_000, 56_000]);
     let before = host.cwnd(0);
-    // 4 ms in the mean was the least; 6 ms is less than twice that: one packet down.
+    // 4 ms was the smallest mean; 6 ms is less than twice that: one packet less.
     round(&mut host, 0, &[56_000, 56_000, 56_000]);
     assert_eq!(host.cwnd(0), before - 1);
-    // 10 ms is more: the window becomes what base / (2 rtt) of it is.
+    // 10 ms is more: the window is multiplied by base / (2 rtt).
     let before = host.cwnd(0) - 1;
     round(&mut host, 0, &[60_000, 60_000, 60_000]);
     assert_eq!(host.cwnd(0), (f64::from(before) * 50.0 / 120.0) as u32);
@@ -169,18 +169,18 @@ fn mveno_asks_for_each_subflows_share_of_three_packets() {
     let mut busy = veno("mveno", &pair, 56_500); // 2.3: more than 1.5, less than 3
     assert_near(growth(&mut busy, 0), quarter / 2.0, 1e-2);
     assert_eq!(busy.lose(0), 10);
-    // While a sibling is in slow start each counts for itself, and grows as Reno.
+    // While a sibling is in slow start, each subflow counts for itself and grows as Reno.
     let mut early = veno("mveno", &pair, 56_500);
     early.view.subflow[1].ssthresh = 1 << 20;
     assert_near(growth(&mut early, 0), 1.0 / 20.0, 1e-2);
     assert_eq!(early.lose(0), 16);
-    // After a timeout half is left whatever was queued.
+    // A timeout halves the window at any queue length.
     let mut late = veno("mveno", &pair, 52_000);
     late.time_out(0);
     assert_eq!(late.view.subflow[0].ssthresh, 10);
 }
 
-/// One round of Compound with so many packets and this RTT over a base of 50 ms: growth of the whole window.
+/// One round of Compound with this window and this RTT over a base of 50 ms: growth of the whole window.
 fn compound_round(spec: &str, window: u32, rtt_us: u32) -> f64 {
     let mut host = Host::new(spec, &[(window, rtt_us)]);
     host.view.subflow[0].min_rtt_us = 50_000;
@@ -213,7 +213,7 @@ fn compound_takes_its_delay_window_back_when_thirty_packets_are_queued() {
     end_round(&mut host, 0);
     let less = host.controllers[0].private()[1] as f64 / 2_f64.powi(32);
     assert_near(less, dwnd - window / 6.0, 0.02);
-    // A loss halves the whole window, of which the loss window keeps its half.
+    // A loss halves the whole window; the loss window keeps its half of it.
     let whole = f64::from(host.cwnd(0)) + host.carry(0);
     host.lose(0);
     assert_near(f64::from(host.cwnd(0)) + host.carry(0), whole / 2.0, 1e-6);

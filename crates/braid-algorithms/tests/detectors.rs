@@ -1,4 +1,4 @@
-//! Detectors of shared bottlenecks against numbers computed by hand.
+//! Detectors of shared bottlenecks, checked against numbers computed by hand.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::Host;
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000_000;
-/// Where a detector's words begin.
+/// First word of the detector.
 const STATISTICS: usize = VERDICT_WORD + 1;
 
 fn group(host: &Host, i: usize) -> u16 {
@@ -28,12 +28,12 @@ fn lose(host: &mut Host, i: usize, cause: u32) {
     host.deliver(i, Event { kind: event_type::ON_LOSS, cause, ..Event::default() });
 }
 
-/// `n` subflows of 50 ms.
+/// `n` subflows with an RTT of 50 ms.
 fn host(spec: &str, n: usize) -> Host {
     Host::new(spec, &vec![(20, 50_000); n])
 }
 
-/// An ACK of every subflow each 10 ms for so long; `rtt(i, k)` of subflow i is the k-th sample, `marked` tells whether
+/// An ACK of every subflow each 10 ms for `us`. `rtt(i, k)` is the k-th sample of subflow i; `marked` returns whether
 /// it echoes congestion.
 fn drive(host: &mut Host, us: u64, rtt: impl Fn(usize, u64) -> u32, marked: impl Fn(usize, u64) -> bool) {
     for k in 0..us / (10 * MS) {
@@ -44,16 +44,16 @@ fn drive(host: &mut Host, us: u64, rtt: impl Fn(usize, u64) -> u32, marked: impl
     }
 }
 
-/// RTTs that change by so many microseconds from one to the next.
+/// RTTs that change by `changes[i]` microseconds from one sample to the next.
 fn zigzag(changes: &[u32]) -> impl Fn(usize, u64) -> u32 + '_ {
     |i, k| 50_000 + if k % 2 == 0 { 0 } else { changes[i] }
 }
 
 const NEVER: fn(usize, u64) -> bool = |_, _| false;
 
-/// With a loss filter that is always true two more decide; this one leaves the RTT filter alone.
+/// With a loss filter that is always true, the other two filters decide; this spec leaves only the RTT filter.
 const RTT_ALONE: &str = "bampcubic:ba_loss=literal:ba_ecn=off";
-/// And this one the ECN filter: no change of RTT is within a range of nothing.
+/// Leaves only the ECN filter: with a range of zero, no change of RTT is similar.
 const ECN_ALONE: &str = "bampcubic:ba_loss=literal:ba_rtt_range=0";
 
 #[test]
@@ -69,7 +69,7 @@ fn the_rtt_filter_compares_mean_changes_of_rtt_by_twenty_percent_of_its_own() {
     // 4.9 is not below 1.2 x 4, but 4 is above 0.8 x 4.9.
     assert_eq!(labels(RTT_ALONE, &[4000, 4900]), [0, 1]);
     assert_eq!(labels(&format!("{RTT_ALONE}:ba_match=symmetric"), &[4000, 4900]), [1, 1]);
-    // Without any change there is nothing to compare, and alone nobody to compare with.
+    // RTTs that do not change cannot be compared, nor can a single subflow.
     assert_eq!(labels(RTT_ALONE, &[0, 0]), [0, 0]);
     assert_eq!(labels(RTT_ALONE, &[4000]), [0]);
 }
@@ -84,7 +84,7 @@ fn the_first_period_ends_a_second_after_the_start_and_three_acks_make_a_label() 
         at = host.now_us - start;
         assert!(at < 3 * SECOND);
     }
-    // Subflow 0 is first at the boundary and finds no value of the other one yet; so it takes another period.
+    // Subflow 0 reaches the boundary first, before the other has published a value; so it takes another period.
     assert!((2_000 * MS..=2_060 * MS).contains(&at), "{at} us");
     let verdict = host.view.subflow[0].verdict();
     assert!(verdict.since_us > start + 2_000 * MS && verdict.since_us <= host.now_us, "{verdict:?}");
@@ -97,7 +97,7 @@ fn a_subflow_that_comes_later_takes_over_the_boundaries_of_those_before_it() {
     host.now_us += 300 * MS;
     ack(&mut host, 0, 50_000, 0);
     host.now_us += 300 * MS;
-    // The second one began at the same time in this host; what counts is its first ACK.
+    // The second subflow started at the same time in this host; its first ACK counts.
     host.view.subflow[1].public_words[STATISTICS + 1] += 700 * MS;
     ack(&mut host, 1, 50_000, 0);
     assert_eq!(boundary(&host, 0), boundary(&host, 1));
@@ -120,7 +120,7 @@ fn the_ecn_filter_counts_marks_and_not_their_absence() {
 
 #[test]
 fn the_loss_filter_wants_two_losses_within_three_largest_rtts() {
-    // The printed ECN filter is true here, so that the loss filter decides.
+    // The ECN filter as printed is true here, so that the loss filter decides.
     let labels = |choice: &str, apart_us: u64, causes: [u32; 2]| {
         let mut host = host(&format!("bampcubic:ba_rtt_range=0:ba_ecn=literal:ba_loss={choice}"), 2);
         drive(&mut host, 3 * SECOND, zigzag(&[0, 0]), NEVER);
@@ -131,11 +131,11 @@ fn the_loss_filter_wants_two_losses_within_three_largest_rtts() {
         groups(&host)
     };
     let losses = [cause::FAST_RETRANSMIT, cause::RTO];
-    // Largest RTT 50 ms, so up to 150 ms before the fourth ACK.
+    // The largest RTT is 50 ms, so up to 150 ms before the fourth ACK.
     assert_eq!(labels("both", 100 * MS, losses), [1, 1]);
     assert_eq!(labels("both", 160 * MS, losses), [0, 0]);
     assert_eq!(labels("both", 0, [cause::FAST_RETRANSMIT, cause::ECN]), [0, 0]);
-    // As the text has it, only the other one counts.
+    // Read literally, only the other one counts.
     assert_eq!(labels("other", 0, [cause::FAST_RETRANSMIT, cause::ECN]), [0, 1]);
     assert_eq!(labels("literal", 0, [cause::ECN, cause::ECN]), [1, 1]);
 }
@@ -150,7 +150,7 @@ fn by_pairs_those_who_share_different_bottlenecks_are_different_groups() {
     assert_eq!(groups(&host), [1, 1, 1, 1]);
 }
 
-/// What RFC 8382 calls skew, variability, frequency and loss of a subflow, and whether it is congested.
+/// Skewness, variability, frequency and loss of a subflow as RFC 8382 defines them, and whether it is congested.
 #[derive(Debug)]
 struct Summary {
     skew: f64,
@@ -173,7 +173,8 @@ fn summary(host: &Host, i: usize) -> Summary {
     }
 }
 
-/// Intervals of these samples in milliseconds, the same for every subflow; the last one is ended by an ACK of the next.
+/// Intervals of these samples in milliseconds, the same for every subflow. An ACK of the next interval ends the last
+/// one.
 fn intervals(spec: &str, n: usize, intervals: &[&[u32]]) -> Host {
     let mut host = host(spec, n);
     for samples in intervals {
@@ -199,7 +200,7 @@ fn near(measured: f64, expected: f64) {
 #[test]
 fn skew_counts_samples_on_either_side_of_the_mean_delay() {
     let spec = "split:sbd=rfc8382:rfc_m=1:rfc_f=1";
-    // Mean delay 2 ms, as the interval before: 1 + 1 + 1 - 1 of 4 samples.
+    // Mean delay 2 ms, as in the interval before: 1 + 1 + 1 - 1 of 4 samples.
     let host = intervals(spec, 1, &[&[2, 2, 2, 2], &[1, 1, 1, 5]]);
     near(summary(&host, 0).skew, 0.5);
     assert!(!summary(&host, 0).congested);
@@ -213,7 +214,8 @@ fn skew_counts_samples_on_either_side_of_the_mean_delay() {
 #[test]
 fn the_first_interval_has_no_mean_before_it_and_no_part_in_skew_and_variability() {
     let spec = "split:sbd=rfc8382:rfc_m=3:rfc_f=3";
-    // 1 + 1 + 1 - 1 of 4 samples, however many the first interval had; and 3 |1 - 2| + |5 - 2| = 6 ms of them.
+    // 1 + 1 + 1 - 1 of 4 samples, for any number of samples in the first interval; and 3 |1 - 2| + |5 - 2| = 6 ms of
+    // them.
     let host = intervals(spec, 1, &[&[2, 2, 2, 2, 2, 2, 2, 2], &[1, 1, 1, 5]]);
     near(summary(&host, 0).skew, 0.5);
     let host = intervals(spec, 1, &[&[4, 4, 4, 4, 4, 4, 4, 4], &[1, 5, 5, 5]]);
@@ -227,21 +229,21 @@ fn newer_intervals_weigh_more_beyond_the_newest_f() {
     let all: [&[u32]; 3] = [&[12, 12, 12, 12], &[11, 11, 11, 15], &[13, 13, 13, 9]];
     let host = intervals("split:sbd=rfc8382:rfc_m=3:rfc_f=1", 1, &all);
     near(summary(&host, 0).skew, (2.0 * 2.0 - 3.0 * 2.0) / 20.0);
-    // With F = M all weigh the same.
+    // With F = M all intervals have the same weight.
     let host = intervals("split:sbd=rfc8382:rfc_m=3:rfc_f=3", 1, &all);
     near(summary(&host, 0).skew, 0.0);
 }
 
 #[test]
 fn frequency_counts_significant_crossings_of_n_intervals() {
-    // Skewed to the congested side, around 10 and 30 ms by turns: each turn crosses but the first, which only begins.
+    // Skewed to the congested side, alternately around 10 and 30 ms: each interval crosses the mean except the first.
     let (low, high): (&[u32], &[u32]) = (&[8, 11, 11, 11], &[28, 31, 31, 31]);
     let turns: Vec<&[u32]> = (0..12).map(|k| if k % 2 == 0 { low } else { high }).collect();
     let host = intervals("split:sbd=rfc8382:rfc_c_s=1:rfc_p_v=0.1", 1, &turns);
     let crossings = summary(&host, 0).frequency * 50.0;
     assert!((8.0..=11.0).contains(&crossings.round()), "{crossings}");
     near(crossings, crossings.round());
-    // None without congestion: what varies then is noise.
+    // No frequency without congestion: variation is then noise.
     let host = intervals("split:sbd=rfc8382:rfc_c_s=0:rfc_c_h=0:rfc_p_l=1", 1, &turns);
     near(summary(&host, 0).frequency, 0.0);
 }
@@ -257,7 +259,7 @@ fn loss_is_lost_per_sent_of_n_intervals() {
     }
     host.now_us += 350 * MS;
     ack(&mut host, 0, 50_000, 0);
-    // The first interval is forgotten.
+    // The first interval has left the window.
     near(summary(&host, 0).loss, 0.02);
 }
 
@@ -295,7 +297,7 @@ fn a_pair_is_together_after_nine_of_ten_groupings_and_until_then_as_at_the_start
 fn groups_follow_statements_of_either_side_however_long_the_chain() {
     let mut host = host("split:sbd=rfc8382", 5);
     let ids = |ids: &[u32]| ids.iter().fold(0_u64, |set, id| set | (1 << id));
-    // 5 says it shares with 4, 4 with 3, and 2 with 3; nobody speaks of 1.
+    // 5 names 4 as its group, 4 names 3, and 2 names 3; no subflow names 1.
     for (i, names) in [(1, ids(&[3])), (3, ids(&[3])), (4, ids(&[4]))] {
         host.view.subflow[i].public_words[STATISTICS] = names;
     }
@@ -318,7 +320,7 @@ fn a_loss_opens_a_set_and_who_loses_about_then_joins_it() {
     assert!(group(&host, 0) != 0 && group(&host, 0) == group(&host, 1), "{:?}", groups(&host));
     assert_eq!(group(&host, 2), 0);
 
-    // Later the second one loses alone: it leaves, and the first is alone.
+    // Later only the second one loses packets: it leaves the group, and the first is alone.
     host.now_us += SECOND;
     lose(&mut host, 1, cause::FAST_RETRANSMIT);
     host.now_us += 60 * MS;
@@ -331,7 +333,7 @@ fn a_loss_opens_a_set_and_who_loses_about_then_joins_it() {
 fn a_large_delay_before_a_siblings_loss_is_a_sign_too() {
     let after = |spec: &str, srtt_us: u32| {
         let mut host = host(spec, 2);
-        // From 50 to 90 ms; beyond 70 ms is large.
+        // From 50 to 90 ms; more than 70 ms is large.
         for srtt in [50_000, 90_000, srtt_us] {
             host.view.subflow[1].srtt_us = srtt;
             host.now_us += SECOND;
@@ -353,13 +355,13 @@ fn a_large_delay_before_a_siblings_loss_is_a_sign_too() {
 fn marks_in_the_same_slots_join_and_marks_in_different_ones_do_not() {
     let labels = |shift: u64, seconds: u64| {
         let mut host = host("sbcc", 2);
-        // Marks of 20 ms every 400 ms; slots are of 65 ms.
+        // Marks during 20 ms every 400 ms; slots last 65 ms.
         drive(&mut host, seconds * SECOND, zigzag(&[0, 0]), |i, k| (k + i as u64 * shift) % 40 < 2);
         groups(&host)
     };
     assert_eq!(labels(0, 10), [1, 1]);
     assert_eq!(labels(20, 10), [0, 0]);
-    // (7/8)^7 < 0.4: it takes seven slots with marks, 2.8 s.
+    // (7/8)^7 < 0.4: seven slots with marks are needed, 2.8 s.
     assert_eq!(labels(0, 2), [0, 0]);
 }
 
@@ -368,7 +370,7 @@ fn the_degree_of_congestion_is_dctcps_and_decides_the_cut() {
     let mut host = host("sbcc", 1);
     let degree = |host: &Host| host.view.subflow[0].public_words[0] as f64 / 65536.0;
     near(degree(&host), 1.0);
-    // A round trip without a mark takes 1/16 off.
+    // A round trip without a mark subtracts 1/16.
     let round = |host: &mut Host, marked: bool| {
         let flags = if marked { event_flags::ECE } else { 0 };
         let acked_bytes = 28_960;
@@ -406,7 +408,7 @@ fn events_that_keep_their_distance_join_and_others_do_not() {
             host.now_us = start + SECOND;
         }
         host.now_us += silence;
-        // Twice: what the second one says now reaches the first at its next ACK.
+        // Twice: the second subflow's new label reaches the first at its next ACK.
         for i in [0, 1, 0, 1] {
             ack(&mut host, i, 50_000, 0);
         }
@@ -415,7 +417,7 @@ fn events_that_keep_their_distance_join_and_others_do_not() {
     assert_eq!(labels(&|_| 20, 0), [1, 1]);
     // Constant, but more than an RTT apart.
     assert_eq!(labels(&|_| 300, 0), [0, 0]);
-    // Anywhere between two events of the other.
+    // At any phase between two events of the other.
     assert_eq!(labels(&|k| k * 377 % 1000, 0), [0, 0]);
     assert_eq!(labels(&|_| 20, 11 * SECOND), [0, 0]);
 }
@@ -456,8 +458,9 @@ fn a_preset_is_split_with_its_detector_and_its_growth() {
     assert_ne!(windows("split:sbd=none"), windows("split:sbd=all"));
 }
 
-/// Four subflows of which 2 and 3 share a bottleneck; subflow 1 leaves after a while. In one host the view closes up, as a
-/// kernel's does, in the other its place remains, as in the simulator. Returns the groups of the others, every second.
+/// Four subflows of which 2 and 3 share a bottleneck; subflow 1 leaves after a while. In one host the view closes up,
+/// as in a kernel; in the other its slot remains, as in the simulator. Returns the groups of the remaining subflows,
+/// every second.
 fn groups_while_one_leaves(spec: &str) -> [Vec<Vec<u16>>; 2] {
     let steps = |k: u64| [1_u32, 5, 5, 5][k as usize % 4] * 1000;
     [false, true].map(|closes_up| {
@@ -477,7 +480,7 @@ fn groups_while_one_leaves(spec: &str) -> [Vec<Vec<u16>>; 2] {
             }
             for &place in &places {
                 let id = u64::from(host.view.subflow[place].id);
-                // 2 and 3 alike; the others vary more, and are marked and lose at other times.
+                // 2 and 3 are alike; the others vary more, and are marked and lose at other times.
                 let alone = u32::from(id == 1 || id == 4);
                 let rtt_us = 20_000 + steps(k / 7 + id * u64::from(alone)) * (1 + 3 * alone);
                 let shift = if alone == 1 { 11 * id } else { 0 };
@@ -519,7 +522,8 @@ fn a_detector_remembers_its_peers_when_another_subflow_leaves_and_the_view_close
             decided.push(spec);
         }
     }
-    // Those that this traffic is for tell 2 and 3 from 4 all the time, or the test would show nothing.
+    // This traffic separates 2 and 3 from 4 for these algorithms at all times; without that the test would show
+    // nothing.
     for spec in ["sbdcubic", "sbcc"] {
         assert!(decided.iter().any(|decided| decided == spec), "{spec} is not among {decided:?}");
     }

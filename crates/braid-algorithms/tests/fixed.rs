@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
 
-// For the C library that it brings along.
+// Links the C library.
 use braid_algorithms as _;
 use proptest::prelude::*;
 
@@ -21,11 +21,11 @@ unsafe extern "C" {
     fn braid_probe_compare_products(a: u64, b: u64, c: u64, d: u64) -> u32;
 }
 
-/// Every function of fixed.h that native/probe.c lists.
+/// Every function of fixed.h in the table of native/probe.c.
 fn functions() -> Vec<(&'static str, Call)> {
     let mut functions = Vec::new();
     let mut function = &raw const braid_probe_functions;
-    // SAFETY: the table ends with a row that has no name; its names are constants.
+    // SAFETY: the table ends with a row without a name; its names are constants.
     unsafe {
         while let Some(call) = (*function).call {
             functions.push((CStr::from_ptr((*function).name).to_str().unwrap(), call));
@@ -45,7 +45,7 @@ fn root(x: u64, image: impl Fn(u128) -> u128) -> u64 {
     low as u64
 }
 
-/// What the function should return.
+/// The expected result of the function.
 fn reference(function: &str, a: u64, b: u64, c: u64) -> u64 {
     let (wide_a, wide_b, wide_c) = (u128::from(a), u128::from(b), u128::from(c));
     let saturate = |x: u128| u64::try_from(x).unwrap_or(u64::MAX);

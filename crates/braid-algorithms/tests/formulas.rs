@@ -58,7 +58,7 @@ fn lia_with_windows_k_times_as_large_grows_by_one_kth() {
 
 #[test]
 fn lia_never_grows_faster_than_reno() {
-    // The slow subflow's window is so small that 1/w, not alpha/w_tot, would be the larger by far.
+    // The slow subflow's window is so small that 1/w would be far larger than alpha/w_tot.
     let host = Host::new("lia", &[(1000, 10_000), (2, 10_000), (400, 10_000)]);
     for (i, w) in [(0, 1000.0), (1, 2.0), (2, 400.0)] {
         assert!(host.increase("lia", i) <= 1.0 / w + 1e-6);
@@ -87,7 +87,7 @@ fn lia_is_exact_at_the_ends_of_its_range() {
     }
 }
 
-/// How many ACKs it takes until the window has grown.
+/// Number of ACKs until the window has grown by one packet.
 fn acks_per_packet(host: &mut Host, i: usize) -> u32 {
     let before = host.cwnd(i);
     let grown = |_: &u32| {
@@ -103,14 +103,14 @@ fn lia_with_kernel_rounding_counts_as_the_kernel_does() {
     for i in 0..2 {
         assert_eq!(acks_per_packet(&mut Host::new("lia:rounding=jiffies", &PAIR), i), 32);
     }
-    // With microseconds the oldest subflow passes for the best: here the slow one.
+    // In microseconds the oldest subflow counts as the best: here the slow one.
     let reversed = [PAIR[1], PAIR[0]];
     for i in 0..2 {
         assert_eq!(acks_per_packet(&mut Host::new("lia:rounding=usec", &reversed), i), 257);
     }
 }
 
-/// Marks that give subflow i the quality bytes in `bytes[i]`.
+/// Byte counters that give subflow i the quality `bytes[i]`.
 fn olia_host(spec: &str, subflows: &[(u32, u32)], bytes: &[u64]) -> Host {
     let mut host = Host::new(spec, subflows);
     for (subflow, &bytes) in host.view.subflow.iter_mut().zip(bytes) {
@@ -145,7 +145,7 @@ fn olia_shrinks_the_largest_window_if_another_path_is_better() {
     assert_near(probe(1), (share(10.0) + 1.0 / 6.0) / 10.0, 1e-3);
     assert_near(probe(2), (share(10.0) + 1.0 / 6.0) / 10.0, 1e-3);
 
-    // And where the first term is small, the window does shrink, down to one packet at least.
+    // Where the first term is small, the window shrinks, down to one packet.
     let subflows = [(12, 500_000), (10, 5_000), (11, 5_000)];
     let mut host = olia_host("olia", &subflows, &[1000, 5_000_000, 5_000_000]);
     host.ack(0, 20);
@@ -158,14 +158,14 @@ fn olia_shrinks_the_largest_window_if_another_path_is_better() {
 fn olia_measures_quality_by_the_larger_of_the_last_two_loss_intervals() {
     let subflows = [(20, 50_000), (20, 50_000), (10, 50_000)];
     let mut host = olia_host("olia", &subflows, &[0, 0, 0]);
-    // Subflow 2 goes 100 packets between losses, and then loses at once.
+    // Subflow 2 acknowledges 100 packets between losses, and then loses at once.
     host.ack(2, 100);
     host.lose(2);
     host.view.subflow[2].cwnd = 10;
     host.ack(2, 1);
     host.ack(0, 50);
     assert!(host.cwnd(0) < 20 || host.carry(0) > 0.5, "the largest windows give way to subflow 2");
-    // After two early losses in a row nothing is left of that interval.
+    // Two early losses in a row clear that interval.
     host.lose(2);
     host.ack(2, 1);
     host.lose(2);
@@ -179,7 +179,7 @@ fn olia_with_the_forks_rounding_works_in_1024ths_and_drops_the_rest() {
     let mut host = olia_host("olia:rounding=fork", &PAIR, &[10_000_000, 10]);
     host.view.subflow[0].snd_una = 100_000_000;
     assert_eq!(acks_per_packet(&mut host, 0), 32);
-    // Below 1/1024 of a packet per ACK nothing grows at all.
+    // Below 1/1024 of a packet per ACK the window does not grow.
     let mut host = olia_host("olia:rounding=fork", &[(300, 50_000), (300, 50_000)], &[0, 0]);
     for _ in 0..10_000 {
         host.ack(0, 1);
@@ -213,13 +213,13 @@ fn balia_grows_and_shrinks_as_its_formulas_say() {
 
 #[test]
 fn balia_cuts_between_a_half_and_three_quarters() {
-    // Rates 100 and 80: alpha = 1.25, so 5/8 of a half more: w (1 - 0.625) = 30 of 80.
+    // Rates 100 and 80: alpha = 1.25, so the reduction is 5/8 of the window: w (1 - 0.625) = 30 of 80.
     let mut host = Host::new("balia", &[(100, 100_000), (80, 100_000)]);
     assert_eq!(host.lose(1), 30);
     // The fork's alpha is a whole number: 1.
     let mut host = Host::new("balia:rounding=fork", &[(100, 100_000), (80, 100_000)]);
     assert_eq!(host.lose(1), 40);
-    // Never under one packet.
+    // At least one packet.
     let mut host = Host::new("balia", &[(100, 100_000), (1, 100_000)]);
     assert_eq!(host.lose(1), 1);
 }
@@ -303,9 +303,9 @@ fn dolia_halves_when_congested_and_cuts_less_when_not() {
         host.view.subflow[0].last_rtt_us = rtt_us;
         host.ack(0, 0);
     };
-    // Before the first look every loss is one of congestion.
+    // Before the first sample every loss counts as congestion.
     assert_eq!(host.lose(0), 20);
-    // Three samples, half a second: the middle is 60 ms.
+    // Three samples, half a second: the middle of the range is 60 ms.
     for rtt_us in [40_000, 80_000, 70_000] {
         rtt(&mut host, rtt_us);
     }
@@ -326,7 +326,7 @@ fn dolia_halves_when_congested_and_cuts_less_when_not() {
     host.view.subflow[0].cwnd = 16;
     host.lose(0);
     assert!(f64::from(host.cwnd(0)) + host.carry(0) > 9.0);
-    // A timeout halves whatever the RTT.
+    // A timeout halves the window at any RTT.
     host.view.subflow[0].cwnd = 16;
     host.time_out(0);
     assert_eq!(host.view.subflow[0].ssthresh, 8);
@@ -340,7 +340,7 @@ fn vegas_holds_between_alpha_and_beta_queued_packets() {
     {
         let mut host = Host::new(spec, &[(20, 50_000)]);
         host.ack(0, 1);
-        host.view.subflow[0].snd_una += 1 << 20; // a new round, for which the base RTT is known
+        host.view.subflow[0].snd_una += 1 << 20; // starts a round with a known base RTT
         host.ack(0, 1);
         host.view.subflow[0].last_rtt_us = 60_000;
         let before = host.cwnd(0);
@@ -360,7 +360,7 @@ fn vegas_leaves_slow_start_when_packets_queue() {
     assert_eq!(host.cwnd(0), 22);
     host.view.subflow[0].last_rtt_us = 100_000;
     host.view.subflow[0].snd_una += 1 << 20;
-    host.ack(0, 1); // ends the first round, too few samples: Reno's slow start
+    host.ack(0, 1); // ends the first round, which has too few samples: Reno's slow start
     assert_eq!(host.cwnd(0), 23);
     for _ in 0..3 {
         host.ack(0, 0);
@@ -371,9 +371,9 @@ fn vegas_leaves_slow_start_when_packets_queue() {
     assert!(host.view.subflow[0].ssthresh <= 12);
 }
 
-/// Rounds of one RTT, each packet acknowledged by itself, one loss event every `interval` packets, recovery in no time.
-/// Returns the mean window of the rounds in the second half of the episodes. Begins with a loss at `start`, which should
-/// be near the equilibrium: the curve is flat there, so CUBIC's way to it is long.
+/// Rounds of one RTT, one ACK per packet, one loss event every `interval` packets, immediate recovery. Returns the mean
+/// window of the rounds in the second half of the episodes. `start` is the window of the first loss. It should be near
+/// the equilibrium: the curve is flat there, so CUBIC converges slowly.
 fn mean_window(spec: &str, rtt_us: u32, interval: u64, start: u32) -> f64 {
     let mut host = Host::new(spec, &[(start, rtt_us)]);
     host.lose(0);
@@ -442,7 +442,7 @@ fn cubic_returns_to_the_old_window_after_k_seconds() {
             host.now_us += 50_000 / u64::from(cwnd);
             host.ack(0, 1);
         }
-        // The curve is aimed at one minimum RTT ahead and reached one RTT later.
+        // The curve is computed for one minimum RTT ahead and reached one RTT later.
         let t = (host.now_us - start) as f64 / 1e6;
         let expected = 1000.0 + 0.4 * (t - k).powi(3);
         assert_near(f64::from(host.cwnd(0)) + host.carry(0), expected, 0.01);
@@ -532,7 +532,7 @@ fn hystart_ends_slow_start_when_the_delay_rises() {
         for round in 0..6 {
             host.view.subflow[0].last_rtt_us = 100_000 + round * queue_us;
             for _ in 0..host.cwnd(0).min(1000) {
-                // So far apart that they are no train.
+                // Too far apart for a train.
                 host.now_us += 2100;
                 host.ack(0, 1);
             }

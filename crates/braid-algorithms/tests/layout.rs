@@ -1,4 +1,4 @@
-//! The Rust mirror of the contract lies in memory exactly as the C compiler laid out `braid.h`.
+//! The Rust mirror of the contract has the memory layout that the C compiler gives `braid.h`.
 
 use std::ffi::{CStr, c_char};
 use std::mem::{offset_of, size_of, size_of_val};
@@ -20,7 +20,7 @@ unsafe extern "C" {
 fn c_fields() -> Vec<(String, usize, usize)> {
     let mut fields = Vec::new();
     let mut field = &raw const braid_probe_fields;
-    // SAFETY: native/probe.c ends the table with a row that has no name.
+    // SAFETY: native/probe.c ends the table with a row without a name.
     unsafe {
         while !(*field).name.is_null() {
             let name = CStr::from_ptr((*field).name).to_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Linked slow start: a subflow that joins takes its initial window from a sibling, by publication only.
+//! Linked slow start: a subflow that joins takes part of a sibling's window, through published words only.
 
 mod common;
 
@@ -73,7 +73,7 @@ fn the_donor_does_not_grow_until_its_flight_fits_its_window() {
 fn nobody_gives_once_its_initial_slow_start_is_over() {
     let mut host = Host::new("lisa", &[(40, 50_000)]);
     assert_eq!(join(&mut host, "lisa"), 10, "the initial window of any new connection");
-    // It was in slow start when it was asked, but lost something before it could give.
+    // The sibling was in slow start at the request, but lost a packet before it could give.
     let mut host = Host::in_slow_start("lisa", &[(40, 50_000)]);
     join(&mut host, "lisa");
     host.lose(0);

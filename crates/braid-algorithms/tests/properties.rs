@@ -1,4 +1,4 @@
-//! What holds for every algorithm on any stream of events.
+//! Properties of every algorithm on any stream of events.
 
 mod common;
 
@@ -9,7 +9,7 @@ use braid_algorithms::{Controller, Spec, all, find};
 use common::Host;
 use proptest::prelude::*;
 
-/// One thing that happens to one subflow.
+/// An event of one subflow.
 #[derive(Clone, Debug)]
 enum Step {
     Ack { packets: u32, rtt_us: u32, limited: bool },
@@ -38,7 +38,7 @@ fn stream() -> impl Strategy<Value = Vec<(usize, Step)>> {
     prop::collection::vec((0..8_usize, step()), 1..120)
 }
 
-/// Every algorithm with its defaults, and with each choice of each of its parameters and the ends of each range.
+/// Every algorithm with its defaults, with each choice of each of its parameters, and with the ends of each range.
 fn specs() -> Vec<String> {
     let mut specs = Vec::new();
     for algorithm in all() {
@@ -57,14 +57,14 @@ fn specs() -> Vec<String> {
     specs
 }
 
-/// The base of a spec's algorithm, with those of its parameters that the base has as well. What is not its base with one
-/// subflow by design is its own.
+/// The base of a spec's algorithm, with the parameters that both have. An algorithm that differs from its base with one
+/// subflow by design is its own base.
 fn base(spec: &str) -> String {
     let (name, params) = spec.split_once(':').unwrap_or((spec, ""));
     if ["dlia", "dolia"].contains(&name) && !params.contains("disable_when_single=on") {
         return spec.to_owned();
     }
-    // SB-CC reduces by its degree of congestion where it is marked; a test below is about the rest.
+    // SB-CC reduces by its degree of congestion when it is marked; a test below covers that.
     if name == "sbcc" {
         return spec.to_owned();
     }
@@ -103,7 +103,7 @@ impl Run {
         let own = after.subflow[i];
         assert!(own.cwnd >= 1, "{}: cwnd 0 after {event:?}", self.spec);
         assert!(own.ssthresh >= 1, "{}: ssthresh 0 after {event:?}", self.spec);
-        // Of its own subflow only what it may write, of everything else nothing.
+        // A call may change its subflow's writable fields only.
         before.subflow[i].cwnd = own.cwnd;
         before.subflow[i].ssthresh = own.ssthresh;
         before.subflow[i].pacing_rate = own.pacing_rate;
@@ -205,7 +205,7 @@ impl Run {
     }
 }
 
-/// Public words are the algorithm's own affair; windows are what counts.
+/// Public words differ between algorithms; only windows are compared.
 fn windows(views: &[View]) -> Vec<(u32, u32)> {
     views.iter().map(|view| (view.subflow[0].cwnd, view.subflow[0].ssthresh)).collect()
 }
@@ -260,7 +260,7 @@ proptest! {
             .into_iter()
             .filter(|(_, step)| !matches!(step, Step::Loss { .. } | Step::Recovered { .. }))
             .collect();
-        // From a window in congestion avoidance, too.
+        // In congestion avoidance as well.
         for ssthresh in [SSTHRESH_INFINITE, 4] {
             let play = |spec| {
                 let mut run = Run::new(spec, 1);

@@ -1,4 +1,4 @@
-//! The detector that compares queueing delays, on queues whose course is known; and what a host states.
+//! The detector that compares queueing delays, on known queues; and an operator's hints.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn groups(host: &Host) -> Vec<u16> {
     (0..host.controllers.len()).map(|i| host.view.subflow[i].verdict().group).collect()
 }
 
-/// `n` subflows of 50 ms.
+/// `n` subflows with an RTT of 50 ms.
 fn host(spec: &str, n: usize) -> Host {
     Host::new(spec, &vec![(20, 50_000); n])
 }
@@ -22,7 +22,7 @@ fn ack(host: &mut Host, i: usize, rtt_us: u32) {
     host.deliver(i, Event { kind: event_type::ON_ACK, acked: 2, rtt_us, ..Event::default() });
 }
 
-/// A path through a queue: its RTT while that is empty, and how much of it lies before the queue.
+/// A path through a queue: its RTT with an empty queue, and the part of the RTT before the queue.
 #[derive(Clone, Copy)]
 struct Path {
     queue: usize,
@@ -30,7 +30,7 @@ struct Path {
     ahead_us: u64,
 }
 
-/// 0 to 24 ms, another course for every queue.
+/// 0 to 24 ms, different for each queue.
 fn waiting_us(queue: usize, at_us: u64) -> u64 {
     let t = at_us as f64 / 1e6;
     let phase = queue as f64;
@@ -38,8 +38,8 @@ fn waiting_us(queue: usize, at_us: u64) -> u64 {
     (6_000.0 * (2.0 + wave)) as u64
 }
 
-/// An ACK for two packets of every subflow each 2 ms for so long. `extra(i, k)` is added to the RTT of the k-th, and a
-/// packet is acknowledged alone if it is not 0, as one that a delayed-ACK timer held back.
+/// An ACK for two packets of every subflow each 2 ms for `us`. `extra(i, k)` is added to the RTT of the k-th. If it is
+/// not 0 the ACK is for a single packet, as when a delayed-ACK timer held it back.
 fn through_queues(host: &mut Host, paths: &[Path], us: u64, extra: impl Fn(usize, u64) -> u64) {
     let start = host.now_us;
     let mut acks = Vec::new();
@@ -116,19 +116,19 @@ fn quiet_queues_leave_everything_as_it_was() {
     through_queues(&mut host, &[near(0), near(0)], 3 * SECOND, IN_TIME);
     still(&mut host, 60 * SECOND);
     assert_eq!(groups(&host), [1, 1]);
-    // Until there is evidence: the second one is elsewhere now.
+    // Until there is evidence: the second one has moved to another queue.
     through_queues(&mut host, &[near(0), near(1)], 3 * SECOND, IN_TIME);
     assert_eq!(groups(&host), [0, 0]);
 }
 
-/// Another course for every queue, which fills and empties in seconds and has nothing that is faster.
+/// Delay of a queue that fills and empties within seconds, with no faster component; different for each queue.
 fn slowly_waiting_us(queue: usize, at_us: u64) -> u64 {
     let t = at_us as f64 / 1e6;
     let wave = if queue == 0 { (t * 1.3).sin() + (t * 2.9).sin() } else { (t * 1.9).cos() - (t * 3.7).sin() };
     (8_000.0 * (2.0 + wave)) as u64
 }
 
-/// As `through_queues`, on paths of 30 ms with an ACK each `every[i]` and a delay of up to `jitter_us` of each path's own.
+/// As `through_queues`, on paths of 30 ms, with an ACK each `every[i]` and up to `jitter_us` of independent jitter.
 fn through_slow_queues(host: &mut Host, queues: [usize; 2], every: [u64; 2], jitter_us: u64, us: u64) {
     let start = host.now_us;
     let mut acks = Vec::new();
@@ -181,7 +181,7 @@ fn what_is_known_of_a_pair_outlives_a_third_subflow_that_leaves() {
     let mut host = host("split:sbd=queue", 3);
     through_queues(&mut host, &[near(1), near(0), near(0)], 3 * SECOND, IN_TIME);
     assert_eq!(groups(&host), [0, 2, 2]);
-    // As the kernel's list of subflows closes up.
+    // As a kernel's list of subflows closes up.
     host.view.subflow.copy_within(1..3, 0);
     host.view.subflow[2] = Subflow::default();
     host.view.n = 2;

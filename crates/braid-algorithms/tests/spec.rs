@@ -1,4 +1,4 @@
-//! Specs: what is accepted, its normal form, and what the errors say.
+//! Specs: what is accepted, the normal form, and the error messages.
 
 use braid_algorithms::{Algorithm, Spec, all, find};
 use proptest::prelude::*;

@@ -1,11 +1,11 @@
-//! weave: groups take one CUBIC's share, and a loss in an empty queue costs less.
+//! weave: each group takes one CUBIC flow's share, and a loss in an empty queue costs less.
 
 mod common;
 
 use braid_algorithms::layout::{Event, cause, event_type};
 use common::Host;
 
-/// RTTs of a queue that fills and drains, so that its largest delay is known; it ends as given.
+/// RTTs of a queue that fills and drains, so that its largest delay is known; `last_us` is the last RTT.
 fn after_queue(spec: &str, subflows: usize, last_us: u32) -> Host {
     let mut host = Host::new(spec, &vec![(1000, 40_000); subflows]);
     for rtt_us in [40_000, 60_000, 80_000, 60_000, 40_000].into_iter().chain([last_us; 80]) {
@@ -18,7 +18,7 @@ fn after_queue(spec: &str, subflows: usize, last_us: u32) -> Host {
     host
 }
 
-/// The share of the window that a congestion event keeps, percent.
+/// Percent of the window that remains after a congestion event.
 fn kept(host: &mut Host, cause: u32) -> u32 {
     let before = host.cwnd(0);
     host.deliver(0, Event { kind: event_type::ON_LOSS, cause, ..Event::default() });

@@ -37,7 +37,7 @@ fn n_subflows_grow_as_one_flow_or_by_their_share_of_it() {
 fn coupled_takes_half_of_all_windows_from_the_one_that_lost() {
     let mut host = Host::new("coupled", &[(20, 50_000), (11, 50_000)]);
     assert_eq!((host.lose(0), host.carry(0)), (4, 0.5), "20 - 31/2");
-    // The smaller one has not that much.
+    // The smaller window is less than that reduction.
     let mut host = Host::new("coupled", &[(20, 50_000), (11, 50_000)]);
     assert_eq!(host.lose(1), 1);
 }

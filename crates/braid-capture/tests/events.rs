@@ -1,4 +1,4 @@
-//! The event log: well-formed, complete, the same each time, and in no one's way.
+//! The event log: well-formed, complete, reproducible, and without influence on the run.
 
 mod common;
 
@@ -102,7 +102,7 @@ fn short_flows_and_lives_of_a_subflow_are_told_one_by_one() {
     let states = |group: &str| -> Vec<&str> {
         let of = records[1..].iter().filter(|record| record["group_id"] == group);
         let mut states: Vec<&str> = of.filter_map(|record| record["data"]["state"].as_str()).collect();
-        // A packet of a handshake that is lost is sent again.
+        // A lost packet of a handshake is retransmitted.
         states.dedup();
         states
     };

@@ -1,4 +1,5 @@
-//! What Wireshark makes of a capture is what the simulator has counted. Without tshark each test prints `SKIPPED: ...` with the reason.
+//! Wireshark's analysis of a capture agrees with the simulator's counts. Without tshark each test prints `SKIPPED: ...`
+//! with the reason.
 
 mod common;
 
@@ -41,7 +42,7 @@ fn is_there() -> bool {
     there
 }
 
-/// The fields of the packets that a filter lets through.
+/// The fields of the packets that match a filter.
 fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T", "fields"]);
@@ -63,7 +64,7 @@ fn number(text: &str) -> u64 {
     text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16)).unwrap()
 }
 
-/// What no packet of a capture has.
+/// Analysis flags that no packet of a capture may have.
 const WRONG: [&str; 7] = [
     "_ws.malformed",
     "tcp.checksum.status != 1",
@@ -80,7 +81,7 @@ fn check(set: &[&str]) {
         let file = folder.path().join(format!("{number}.pcapng"));
         let wrong = tshark(&file, &WRONG.join(" || "), &["frame.number", "_ws.expert.message"]);
         assert!(wrong.is_empty(), "{set:?} {number}: {:?}", wrong[0]);
-        // What comes soon after what overtook it, Wireshark takes for reordered on its way to the capture.
+        // Wireshark classifies a retransmission that follows soon after later data as out of order.
         let fields = ["tcp.stream", "tcp.analysis.retransmission", "tcp.analysis.out_of_order"];
         let packets = tshark(&file, "tcp.len > 0", &fields);
         for (stream, subflow) in connection.subflows.iter().enumerate() {
@@ -136,7 +137,7 @@ fn applications_have_every_packet_byte_and_connection_that_was_counted() {
         (folder.path().join(format!("{number}.pcapng")), &counts.connections[number])
     };
 
-    // Every short flow is an MPTCP connection of its own: those that are complete, and up to three that are not.
+    // Every short flow is an MPTCP connection: the complete ones, and up to three incomplete ones.
     let (mice, counted) = file("mice");
     let complete = counted.transfers.iter().filter(|transfer| transfer.end_ns.is_some()).count();
     assert!(complete > 20, "{complete}");
@@ -149,7 +150,7 @@ fn applications_have_every_packet_byte_and_connection_that_was_counted() {
         assert!((complete..=complete + 3).contains(&streams.len()), "{field}: {} {complete}", streams.len());
     }
 
-    // Every request that was answered is there to the byte.
+    // Every answered request is complete to the byte.
     let (web, counted) = file("web");
     let fields = ["tcp.len", "tcp.analysis.retransmission", "tcp.analysis.out_of_order"];
     let requests = tshark(&web, "tcp.len > 0 && tcp.srcport == 5001", &fields);
@@ -164,7 +165,7 @@ fn applications_have_every_packet_byte_and_connection_that_was_counted() {
         "{bytes} {answered}"
     );
 
-    // A subflow that comes back joins the connection once more, the first one too.
+    // A subflow that returns joins the connection again, the first one too.
     let (walk, _) = file("walk");
     assert_eq!(count(&walk, "tcp.flags == 0x002 && tcp.options.mptcp.subtype == 0"), 1);
     let joins = tshark(&walk, "tcp.flags == 0x002 && tcp.options.mptcp.subtype == 1", &["tcp.stream"]);
@@ -188,7 +189,7 @@ fn both_subflows_belong_to_one_mptcp_connection_whose_data_level_has_the_goodput
     let expected = tshark(&file, "frame.number == 2", &["mptcp.expected_token"]);
     assert!(!joins.is_empty() && joins.iter().all(|token| *token == expected[0]), "{joins:?} {expected:?}");
 
-    // The acknowledged data is what the receiver has got, but for what was acknowledged after the last arrival.
+    // The acknowledged data equals the received data, except what was acknowledged after the last arrival.
     let fields = ["tcp.stream", "tcp.options.mptcp.rawdataack"];
     let acks = tshark(&file, "tcp.srcport == 5001 && tcp.options.mptcp.rawdataack", &fields);
     let of = |stream: &str| -> Vec<u64> {
@@ -201,7 +202,7 @@ fn both_subflows_belong_to_one_mptcp_connection_whose_data_level_has_the_goodput
         "they never go back"
     );
     let first = tshark(&file, "tcp.options.mptcp.rawdataseqno", &["tcp.options.mptcp.rawdataseqno"]);
-    // The first mapping is the second packet's: the first one's is implied by the handshake.
+    // The first mapping belongs to the second packet: the handshake implies the first packet's.
     let first = number(&first[0][0]) - 1420;
     let goodput = acks.iter().flatten().max().unwrap() - first;
     let counted = counts.connections[0].goodput_bytes;

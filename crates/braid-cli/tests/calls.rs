@@ -1,4 +1,4 @@
-//! `braid trace`, `replay` and `vectors`, as a person types them.
+//! `braid trace`, `replay` and `vectors`, on the command line.
 
 use std::fs;
 use std::io::Write as _;
@@ -25,7 +25,7 @@ fn skip(test: &str, reason: &str) {
     writeln!(std::io::stderr(), "SKIPPED: {test}, because {reason}").expect("stderr");
 }
 
-/// The Python programs of docs/traces.md, or nothing where there is no Python.
+/// The Python programs of docs/traces.md; none without Python.
 fn documented_programs() -> Option<Vec<String>> {
     let document = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/traces.md"))
         .expect("it is there");
@@ -136,14 +136,14 @@ mod live {
         }
     }
 
-    /// CUBIC, loaded for a recording: removed when the test ends, also when it fails. The kernel has one recording at a time.
+    /// A loaded CUBIC to record; unloaded on drop, also if the test fails. The kernel supports one recording at a time.
     struct Loaded {
         name: &'static str,
         _alone: MutexGuard<'static, ()>,
     }
 
     impl Loaded {
-        /// Nothing where this machine cannot load.
+        /// None if this machine cannot load algorithms.
         fn new(test: &str, name: &'static str) -> Option<Self> {
             static RECORDING: Mutex<()> = Mutex::new(());
             let doctor = braid(Path::new("/"), &["doctor"]);
@@ -157,10 +157,11 @@ mod live {
             Some(Self { name, _alone: alone })
         }
 
-        /// A connection while `trace` records it, and then Ctrl-C for its process group. What it says after its first line can be read.
+        /// Opens a connection while `trace` records it, then sends Ctrl-C to its process group. The caller can read its
+        /// output after the first line.
         fn talk(&self, trace: &mut Command) -> (Child, BufReader<ChildStderr>) {
             let mut trace = trace.process_group(0).stderr(Stdio::piped()).spawn().expect("it runs");
-            // However busy the machine is: what follows is recorded from its first call, and the end comes after its last.
+            // Works on a busy machine as well: recording starts before the traffic, and Ctrl-C follows its end.
             let mut said = BufReader::new(trace.stderr.take().expect("a pipe"));
             let mut line = String::new();
             said.read_line(&mut line).expect("text");
@@ -249,10 +250,10 @@ mod live {
         assert!(stderr(&output).contains(&format!("{calls} 0 0")), "{}", stderr(&output));
     }
 
-    /// More than the windows of loopback take without an ACK, several times.
+    /// Several times what the loopback window takes without an ACK.
     const BYTES: usize = 30_000_000;
 
-    /// A connection over the loopback interface on this congestion control.
+    /// A connection over the loopback interface with this congestion control.
     fn talk(kernel_name: &str) {
         use std::net::{TcpListener, TcpStream};
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -1,4 +1,4 @@
-//! The command as a person or a script meets it.
+//! The command as a user or a script runs it.
 
 mod common;
 
@@ -115,14 +115,14 @@ fn csv_has_the_flows_of_the_document() {
     assert_eq!(lines.next(), None);
 }
 
-/// A value of a Parquet file as it stands in the document.
+/// A Parquet value as it appears in the document.
 fn field(row: &Row, name: &str) -> Value {
     let mut columns = row.get_column_iter();
     match columns.find(|(column, _)| *column == name).unwrap().1 {
         Field::Null => Value::Null,
         Field::Str(text) => text.as_str().into(),
         Field::Long(number) => (*number as u64).into(),
-        // Read as the document is, whose reader rounds the last digit in its own way.
+        // Parsed by the document's reader, which rounds the last digit differently.
         Field::Double(number) => parse(&serde_json::to_string(number).unwrap()),
         other => panic!("{name}: {other:?}"),
     }

@@ -1,19 +1,19 @@
-//! Every command in the documentation runs, or says why it does not.
+//! Every command in the documentation runs, or the page gives the reason why it does not.
 //!
-//! Commands are the lines of blocks that are indented by four spaces or fenced as `sh`, if they begin with one of [`WORDS`]. Those of a
-//! page are run one after the other in an empty folder, with the `braid` that was built on the path. A comment before a block, or one
-//! for the whole page, changes that:
+//! Commands are lines of indented blocks (four spaces) or `sh` fences that begin with one of [`WORDS`]. The commands of
+//! a page run in order, in an empty folder, with the freshly built `braid` on the path. A comment before a block, or
+//! one for the whole page, changes that:
 //!
 //! - `<!-- not run: why -->`, `<!-- not run, this whole page: why -->`
 //! - `<!-- dry run: why -->`, `<!-- dry run, this whole page: why -->`: with `--dry-run`, which checks everything that the command names
-//! - `<!-- fails: why -->`: the commands are to fail
-//! - `<!-- printed -->` before a fenced block: the commands before it print its lines
-//! - `<!-- edit FILE -->` before two fenced blocks: in FILE the first becomes the second
+//! - `<!-- fails: why -->`: the commands must fail
+//! - `<!-- printed -->` before a fenced block: the preceding commands print its lines
+//! - `<!-- edit FILE -->` before two fenced blocks: replaces the first by the second in FILE
 //!
-//! Programs in other languages are run where [`PROGRAMS`] says, or marked as well.
+//! [`PROGRAMS`] runs programs in other languages; the remaining ones are marked as well.
 //!
-//! ``Save it as `FILE` `` after a fenced block, or ``Save this as `FILE` `` before one, puts it there. Whole scenarios that no page says to
-//! save are checked, too.
+//! ``Save it as `FILE` `` after a fenced block, or ``Save this as `FILE` `` before one, saves it. Complete scenarios
+//! that no page saves are checked, too.
 
 #![cfg(unix)]
 #![allow(clippy::print_stdout, reason = "what was run, with --nocapture")]
@@ -25,13 +25,13 @@ use std::{env, fs};
 
 use assert_cmd::cargo::cargo_bin;
 
-/// Pages whose commands are examples of other files, or which only tell what changed.
+/// Pages whose commands refer to other files, or which only list changes.
 const LEFT_OUT: [&str; 2] = ["CHANGELOG.md", "docs/adr/"];
 const WORDS: &str = "apt-get bench braid cargo cd curl export git ip jq mkdir pip python3 scripts sh sudo systemctl tshark wireshark";
 /// Commands that take `--dry-run`.
 const DRY: [&str; 3] = ["braid run", "braid compare", "braid repro"];
 
-/// Pages with programs, and what runs them.
+/// Pages with programs, and their interpreters.
 const PROGRAMS: [(&str, &str); 4] = [
     ("docs/guides/results-in-python.md", "python/tests/test_documents.py"),
     ("docs/python.md", "python/tests/test_documents.py"),
@@ -47,7 +47,7 @@ enum How {
     Fails,
 }
 
-/// What a page asks to be done, as a script of bash, and how many commands are in it.
+/// The commands of a page as a bash script, and how many there are.
 #[derive(Default)]
 struct Work {
     script: String,
@@ -78,7 +78,7 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// The mark that a comment is, with the reason it has to give.
+/// The meaning of a comment, with its mandatory reason.
 fn mark(block: &str, whole_page: bool) -> Option<How> {
     let inner = block.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
     let (kind, reason) = inner.split_once(": ")?;
@@ -93,7 +93,7 @@ fn mark(block: &str, whole_page: bool) -> Option<How> {
     Some(how)
 }
 
-/// Blocks between empty lines; what is fenced is one block.
+/// Blocks between empty lines; a fenced block counts as one.
 fn blocks(text: &str) -> Vec<String> {
     let mut blocks = vec![String::new()];
     let mut fence = None;
@@ -120,13 +120,13 @@ fn blocks(text: &str) -> Vec<String> {
     blocks
 }
 
-/// Its language and its text, if a block is fenced.
+/// Language and text of a fenced block.
 fn fenced(block: &str) -> Option<(&str, &str)> {
     let (language, text) = block.strip_prefix("```")?.split_once('\n')?;
     Some((language, text.strip_suffix("```\n")?))
 }
 
-/// The command of a line, without its comment and what follows a backslash is added by the caller.
+/// The command on a line, without its comment. The caller appends continuation lines.
 fn command(line: &str) -> Option<&str> {
     let line = line.trim();
     let line = line.split_once("  ").map_or(line, |(command, rest)| {
@@ -140,7 +140,7 @@ fn command(line: &str) -> Option<&str> {
 fn commands(block: &str) -> Vec<String> {
     let lines: Vec<&str> = match fenced(block) {
         Some(("sh", text)) => text.lines().collect(),
-        // Those of a list stand further in; they are code if nothing of the block is not.
+        // Blocks of a list are indented further; they are code if every line is.
         None if block.lines().all(|line| line.starts_with("    ")) => block.lines().collect(),
         _ => return Vec::new(),
     };
@@ -165,7 +165,7 @@ fn put(script: &mut String, file: &str, text: &str) {
     let _ = write!(script, "cat >{file} <<'END OF FILE'\n{text}END OF FILE\n");
 }
 
-/// Replaces text of a file, in the script.
+/// Replaces text in a file, in the script.
 fn edit(script: &mut String, file: &str, old: &str, new: &str) {
     let program = "import sys; name, old, new = sys.argv[1:]; text = open(name).read(); \
         assert text.count(old) == 1, f'{old!r} is {text.count(old)} times in {name}'; open(name, 'w').write(text.replace(old, new))";
@@ -242,7 +242,7 @@ fn work(page: &str, text: &str) -> Work {
                     let _ = writeln!(work.script, "if {command}; then exit 99; fi");
                     work.commands += 1;
                 }
-                // It runs nothing, but shows what was kept.
+                // Runs nothing, but shows stored results.
                 How::Dry if command.contains(" --from ") => {
                     let _ = writeln!(work.script, "{command}");
                     work.commands += 1;
@@ -267,7 +267,7 @@ fn run(page: &str) -> Work {
         return work;
     }
     let folder = tempfile::tempdir().unwrap();
-    // Pages that are no tutorials or guides may name files of the repository.
+    // Pages outside of tutorials and guides may name files of the repository.
     if page.split('/').count() < 3 {
         for name in ["docs", "papers", "scenarios"] {
             std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).unwrap();
@@ -283,7 +283,7 @@ fn run(page: &str) -> Work {
         .env("PATH", path.unwrap())
         .output()
         .unwrap();
-    // With -v bash prints each line before it runs it: the last one is what failed.
+    // With -v bash prints each line before it runs it, so the last one printed is the one that failed.
     let said = String::from_utf8_lossy(&output.stderr);
     let tail: Vec<&str> = said.lines().rev().take(15).collect();
     assert!(
@@ -299,7 +299,7 @@ fn run(page: &str) -> Work {
     work
 }
 
-/// Pages side by side, as many as there are processors; each takes most of its time in runs of one simulation after the other.
+/// Pages run in parallel, one per processor; each is mostly a sequence of single-threaded simulations.
 #[test]
 fn every_command_of_the_documentation_runs_or_says_why_not() {
     let pages = pages();

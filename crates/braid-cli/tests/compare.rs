@@ -1,4 +1,4 @@
-//! `braid compare`. Without QEMU or the kernel's package the tests that need a guest say `SKIPPED` and why.
+//! `braid compare`. Without QEMU or the kernel package, the tests that need a guest print `SKIPPED` and the reason.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use guests::{done, lab_is_here, text, two_paths, write};
 
-/// Nothing is random here: there is one run, and its two paths differ.
+/// Without randomness there is one run, and its two paths differ.
 fn scenario(folder: &Path) -> PathBuf {
     write(folder, &two_paths("warmup = \"1s\"\ncc = [\"reno\"]", "mp0"))
 }
@@ -40,7 +40,7 @@ fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
     let comparison = &document["comparisons"][0];
     assert_eq!((&comparison["sim_runs"], &comparison["lab_runs"]), (&3.into(), &1.into()));
     let differences = comparison["differences"].as_array().unwrap();
-    // Rate, RTT and retransmissions of two subflows; nobody shares a link.
+    // Rate, RTT and retransmissions of two subflows that share no link.
     assert_eq!(differences.len(), 6);
     for own in differences {
         let [sim, lab, difference] = ["sim", "lab", "difference"].map(|key| own[key].as_f64().unwrap());
@@ -61,7 +61,7 @@ fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
         .collect();
     assert!(drawings.len() == 1 && drawings[0].contains("mp0 sf2: cwnd, packets"), "{drawings:?}");
 
-    // QEMU cannot be found now, and is not missed.
+    // QEMU is not on the path now, and not needed.
     let mut again = Command::new(cargo_bin("braid"));
     again.arg("compare").arg(&scenario).args([
         "--quiet",
@@ -74,7 +74,7 @@ fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
     ]);
     assert!(done(&again.env("PATH", "").output().unwrap()) == first, "the same document");
 
-    // Another length is another run.
+    // Another duration is another run.
     let options = ["--out", &out, "--duration", "2s", "--dry-run"];
     assert!(text(&compare(&scenario, &options).stdout).contains("2 s  cc reno"));
     let mut missing = Command::new(cargo_bin("braid"));

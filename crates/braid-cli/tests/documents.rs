@@ -1,7 +1,7 @@
-//! Figures in documents are those that the command beside them prints.
+//! Figures in documents equal the output of the command beside them.
 //!
-//! A block begins with a line `<!-- $ braid ... -->` and ends with `<!-- end -->`; between them stands what the command
-//! prints in the folder of the repository, plain text between fences. `UPDATE_GOLDEN=1` writes it there.
+//! A block begins with a line `<!-- $ braid ... -->` and ends with `<!-- end -->`. Between them is the output of the
+//! command in the repository's folder, as plain text between fences. `UPDATE_GOLDEN=1` writes it.
 
 use std::path::Path;
 use std::{env, fs};
@@ -104,7 +104,7 @@ fn the_page_on_reproduction_says_how_simulator_and_kernel_agree() {
     }
 }
 
-/// Each command of a cause is one that runs: it is checked whole, with everything that it names.
+/// Each command of a cause can run: this test checks it with all the files that it names.
 #[test]
 fn every_cause_has_commands_that_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -130,7 +130,7 @@ fn every_cause_has_commands_that_run() {
     assert!(commands > 80, "{commands}");
 }
 
-/// No claim fails, and none is undecided, without somebody having said why.
+/// Every failed or undecided claim has a written cause.
 #[test]
 fn every_claim_that_does_not_hold_has_a_cause() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

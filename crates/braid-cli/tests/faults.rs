@@ -1,5 +1,5 @@
-//! What goes wrong around a guest: each is one clear message, leaves no guest behind, and nothing half-written in the
-//! cache. Where something is missing that a test needs it says `SKIPPED` and why.
+//! Faults around a guest: each gives one clear message, and leaves no guest and no partial file in the cache. If
+//! something that a test needs is missing, it prints `SKIPPED` and the reason.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -29,7 +29,7 @@ fn user_cache() -> PathBuf {
     base.unwrap_or_else(|| Path::new(&env::var_os("HOME").unwrap()).join(".cache")).join("braid")
 }
 
-/// A cache with the kernel and nothing else.
+/// A cache with the kernel only.
 fn fresh_cache() -> TempDir {
     let cache = tempfile::tempdir().unwrap();
     fs::create_dir(cache.path().join("braid")).unwrap();
@@ -37,7 +37,7 @@ fn fresh_cache() -> TempDir {
     cache
 }
 
-/// A copy of one with a booted guest.
+/// A copy of a cache with a booted guest.
 fn booted_cache() -> TempDir {
     static BOOTED: OnceLock<TempDir> = OnceLock::new();
     let booted = BOOTED.get_or_init(|| {
@@ -56,7 +56,7 @@ fn booted_cache() -> TempDir {
     copy
 }
 
-/// What the lab has in a cache.
+/// The lab's files in a cache.
 fn files(cache: &Path) -> Vec<String> {
     let entries = fs::read_dir(cache.join("braid/lab")).into_iter().flatten().flatten();
     let mut names: Vec<String> =
@@ -78,7 +78,7 @@ fn flip_a_byte(file: &Path, at: usize) {
     fs::write(file, bytes).unwrap();
 }
 
-/// A program of QEMU's name, first in the path; `$real` is QEMU itself.
+/// Puts a program named as QEMU first on the path; `$real` is QEMU.
 fn instead_of_qemu(folder: &Path, script: &str) -> String {
     let path = env::var("PATH").unwrap();
     let real = env::split_paths(&path).map(|folder| folder.join(QEMU)).find(|file| file.exists()).unwrap();
@@ -88,7 +88,7 @@ fn instead_of_qemu(folder: &Path, script: &str) -> String {
     format!("{}:{path}", folder.display())
 }
 
-/// The run of a lab that has begun, by the beats of its guest.
+/// Waits until a lab run has started, by its guest's heartbeats.
 fn wait_for_beats(cache: &Path, beats: u64) {
     let count = || {
         let folder = files(cache).into_iter().find(|name| name.starts_with("scratch-"))?;
@@ -177,7 +177,7 @@ fn a_guest_that_hangs_is_given_up() {
     assert!(!Path::new(&format!("/proc/{guest}")).exists(), "it is gone");
 }
 
-/// Runs in a cache of its own, with a guest that was booted before.
+/// Runs in a separate cache, with a guest that is already booted.
 struct Kept {
     _folder: TempDir,
     scenario: PathBuf,
@@ -190,7 +190,7 @@ impl Kept {
         Self { scenario: scenario(folder.path()), _folder: folder, cache: booted_cache() }
     }
 
-    /// The result, and what was said.
+    /// Standard output and standard error.
     fn run(&self) -> (String, String) {
         let mut command = Command::new(cargo_bin("braid"));
         command.arg("run").arg(&self.scenario).args(["--backend", "lab", "--format", "json"]);
@@ -351,12 +351,12 @@ fn a_program_killed_while_its_guest_boots_leaves_no_snapshot() {
             files(cache.path())
         );
     }
-    // The second start has removed what the first could not.
+    // The second start has removed the leftovers of the first.
     assert_eq!(files(cache.path()).len(), 1, "the image is left: {:?}", files(cache.path()));
 }
 
-/// What becomes of a script for which `$0` is the root of a disk of this size, where the program keeps its cache, `$1` the
-/// program, `$2` the folder of kernels and `$3` a scenario. Nothing where such a disk cannot be made.
+/// Runs a script on a disk of this size: `$0` is its root, where the program has its cache, `$1` the program, `$2` the
+/// folder of kernels and `$3` a scenario. None if such a disk cannot be made.
 fn on_a_disk_of(size: &str, scenario: &Path, script: &str) -> Option<Output> {
     let place = scenario.with_file_name("small");
     fs::create_dir_all(&place).unwrap();
@@ -380,7 +380,7 @@ fn on_a_disk_of(size: &str, scenario: &Path, script: &str) -> Option<Output> {
     }
 }
 
-/// The command failed, and said with place and remedy that the disk is full.
+/// Checks that the command failed with a message that gives the full disk and the remedy.
 fn says_that_the_disk_is_full(output: &Output) -> String {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -397,7 +397,7 @@ fn a_full_disk_is_named_with_the_place_and_the_remedy() {
     }
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path());
-    // Too little for the kernel, the image, the snapshot, and for a guest of a run.
+    // Too small for the kernel, the image, the snapshot, and a run's guest.
     for (size, with_kernel) in [("1m", false), ("20m", true), ("100m", true), ("230m", true)] {
         let link = if with_kernel { "mkdir $0/braid; ln -s $2 $0/braid/kernels;" } else { "" };
         let kernel = if with_kernel { String::new() } else { format!("--kernel {}", package().display()) };
@@ -423,7 +423,7 @@ fn a_disk_that_fills_in_mid_run_ends_the_run_and_spoils_nothing_for_the_next() {
     }
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path());
-    // The guest has beaten three times when all the room that is left is taken.
+    // After three heartbeats of the guest, the script fills the disk.
     let script = "mkdir $0/braid; ln -s $2 $0/braid/kernels; \
         run() { $braid run $scenario --backend lab --format json --quiet --set duration=$1; }; \
         braid=$1 scenario=$3; \
@@ -453,7 +453,7 @@ fn a_guest_that_computes_for_ever_is_given_up() {
         return;
     }
     let (folder, cache) = (tempfile::tempdir().unwrap(), booted_cache());
-    // Its beats come to nothing, so for all that is heard of it it is in a loop.
+    // The heartbeats get lost, so the guest seems to be in a loop.
     let script = "args=(\"$@\")\n\
          for i in \"${!args[@]}\"; do args[i]=${args[i]/file,id=beats,path=*/null,id=beats}; done\n\
          exec \"$real\" \"${args[@]}\"";
@@ -471,7 +471,7 @@ fn a_guest_that_computes_for_ever_is_given_up() {
     assert_eq!(files(cache.path()).len(), 2, "image and snapshot: {:?}", files(cache.path()));
 }
 
-/// The package of the kernel that is the default.
+/// The package of the default kernel.
 fn package() -> PathBuf {
     let list = include_str!("../../../kernel/guests.tsv");
     let path = list.lines().find(|line| !line.starts_with('#')).and_then(|line| line.split('\t').nth(1));

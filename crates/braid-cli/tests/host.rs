@@ -1,5 +1,5 @@
-//! `--backend host`: runs on the kernel of this machine. Where it lacks netem or rights, the tests say `SKIPPED` and why;
-//! `scripts/guest 6.12 host` runs them in a guest that has both.
+//! `--backend host`: runs on the kernel of this machine. Without netem or root, the tests print `SKIPPED` and the
+//! reason; `scripts/guest 6.12 host` runs them in a guest that has both.
 
 #![cfg(target_os = "linux")]
 
@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use guests::{IPERF, child_with, packets_are_those_counted, run_on, text, two_paths, write};
 
-/// Two paths, and a TCP flow of the kernel's own on the first. The algorithm has a detector.
+/// Two paths, and a TCP flow with a kernel algorithm on the first. The connection's algorithm has a detector.
 const SCENARIO: &str = r#"
 title = "Two paths"
 duration = "4s"
@@ -50,7 +50,7 @@ fn braid(scenario: &Path) -> Command {
     run_on("host", scenario)
 }
 
-/// What a run on this machine gives, unless the machine cannot.
+/// The result of a run on this machine; none if it cannot run.
 fn or_skip(test: &str, output: &Output) -> Option<serde_json::Value> {
     let report = text(&output.stderr);
     if report.contains("--backend host needs") {
@@ -63,10 +63,10 @@ fn or_skip(test: &str, output: &Output) -> Option<serde_json::Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// What is in the command line of a process that a program of a run has started, and in no other.
+/// A word in the command line of a process that a run's program started, and of no other process.
 const OFFSPRING: &str = "12345678";
 
-/// What is left of runs whose process was `agent`, if something is.
+/// A leftover of runs whose process was `agent`, if there is one.
 fn left_of(agent: i32) -> Option<String> {
     let offspring = fs::read_dir("/proc").unwrap().flatten().find(|entry| {
         fs::read(entry.path().join("cmdline")).is_ok_and(|words| text(&words).contains(OFFSPRING))
@@ -85,7 +85,7 @@ fn left_of(agent: i32) -> Option<String> {
     }
 }
 
-/// Where nobody else has queues, those of a run tell that its namespaces are still there.
+/// In a guest only runs create queues, so netem's use count shows whether a namespace is left.
 fn netem_in_a_guest() -> Option<String> {
     env::var_os("BRAID_GUEST")?;
     let modules = fs::read_to_string("/proc/modules").unwrap();
@@ -106,7 +106,7 @@ fn a_scenario_runs_on_this_kernel() {
     };
     let detections = run["detections"].as_array().unwrap();
     assert!(!detections.is_empty(), "what the detector says is heard: {run}");
-    // Their links are full, up to the headers of what else there is on them.
+    // Their links are full, except for other packets' headers.
     let (first, second) = (throughput(0, 0) + throughput(1, 0), throughput(0, 1));
     assert!((3.6e6..4.05e6).contains(&first), "{first} bit/s on b1");
     assert!((1.8e6..2.05e6).contains(&second), "{second} bit/s on b2");
@@ -116,7 +116,7 @@ fn a_scenario_runs_on_this_kernel() {
 fn the_packets_of_a_run_on_this_kernel_are_those_that_were_counted() {
     let folder = tempfile::tempdir().unwrap();
     scenario(folder.path());
-    // The names of the files begin with the scenario's as it was given.
+    // File names begin with the scenario's name as given.
     let mut command = braid(Path::new("two.toml"));
     command.current_dir(folder.path()).args(["--pcap", "packets", "--snaplen", "96", "--set", "warmup=0s"]);
     for connection in ["mp0", "tcp0"] {
@@ -151,7 +151,7 @@ fn queues_outages_routes_and_ipv6_are_those_of_the_scenario_on_this_kernel_too()
     assert!(in_period(0, 3) > 30.0 && in_period(1, 3) == 0.0, "the route leaves it: {b4}");
 }
 
-/// Queues that mark, of two kinds, one that is limited in bytes and waits while its link is down, and a route that changes.
+/// Two kinds of marking queues, a queue limited in bytes that waits while its link is down, and a route that changes.
 const EVERYTHING: &str = r#"
 title = "Everything"
 duration = "6s"
@@ -194,7 +194,7 @@ route = ["b4"]
 change = [{ at = "3500ms", route = ["b3"] }]
 "#;
 
-/// Whether the programs of a scenario are here; if not, says so.
+/// Whether a scenario's programs are installed; prints the reason if not.
 fn has_programs(test: &str, output: &Output) -> bool {
     let report = text(&output.stderr);
     if report.contains("on this machine") {
@@ -206,7 +206,7 @@ fn has_programs(test: &str, output: &Output) -> bool {
 #[test]
 fn programs_are_traffic_on_this_kernel() {
     let folder = tempfile::tempdir().unwrap();
-    // The client is a file of the scenario.
+    // The client is a script of the scenario.
     fs::write(folder.path().join("client.sh"), "#!/bin/sh\nexec iperf3 -c $1 -n 1M").unwrap();
     let traffic =
         IPERF.replace("\"iperf3\", \"-c\", \"{server}\", \"-n\", \"1M\"", "\"./client.sh\", \"{server}\"");
@@ -237,7 +237,7 @@ fn a_run_that_is_interrupted_or_killed_leaves_nothing() {
 #[test]
 fn neither_do_its_programs() {
     let folder = tempfile::tempdir().unwrap();
-    // What the client starts knows nothing of it, and does not listen to what it is told.
+    // The client's child runs in a session of its own and ignores SIGTERM.
     let client = format!("trap '' TERM; setsid sleep {OFFSPRING} & sleep {OFFSPRING}");
     let (before, _) = IPERF.split_once("client = ").unwrap();
     let traffic = format!("{before}client = [\"sh\", \"-c\", \"{client}\"]\n");
@@ -262,14 +262,14 @@ fn leaves_nothing(scenario: &Path) {
         while !watch.is_finished() && agent.is_none() {
             assert!(began.elapsed() < Duration::from_secs(120), "no run begins");
             thread::sleep(Duration::from_millis(20));
-            // The process that does the job.
+            // The process that runs the job.
             agent = child_with("--here", id);
         }
         let Some(agent) = agent else {
             assert!(or_skip("an interrupted run", &watch.join().unwrap()).is_none());
             return;
         };
-        // It is to be in the middle of its run.
+        // By then it is in the middle of its run.
         thread::sleep(Duration::from_secs(2));
         kill_process(pid, signal).unwrap();
         let output = watch.join().unwrap();
@@ -278,7 +278,7 @@ fn leaves_nothing(scenario: &Path) {
             assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
         }
         let ended = Instant::now();
-        // The kernel takes namespaces and congestion controls away after their last user, a little later.
+        // The kernel removes namespaces and congestion controls shortly after their last user.
         while let Some(left) = left_of(agent) {
             assert!(ended.elapsed() < Duration::from_secs(60), "{signal:?} leaves {left}");
             thread::sleep(Duration::from_millis(20));

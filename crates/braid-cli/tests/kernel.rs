@@ -1,4 +1,4 @@
-//! `braid load`, `unload`, `default`, `status` and `doctor`, as a person types them.
+//! `braid load`, `unload`, `default`, `status` and `doctor`, on the command line.
 //!
 //! What needs root and BPF prints `SKIPPED: ...` where they are missing.
 #![cfg(target_os = "linux")]
@@ -33,7 +33,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("text")
 }
 
-/// Whether this machine can load algorithms; a line that says why not.
+/// Whether this machine can load algorithms; if not, prints the reason.
 fn can_load(test: &str) -> bool {
     let doctor = braid(&["doctor"]);
     if !doctor.status.success() {
@@ -145,7 +145,7 @@ fn a_file_of_ones_own_is_loaded_with_its_parameters_unless_the_verifier_refuses_
     assert_eq!(loaded("clitest")["spec"], "clitest:gain=1.5");
     assert!(stdout(&braid(&["status"])).contains("braid_clitest  clitest:gain=1.5"));
 
-    // A loop whose end depends on data: no source check knows, the verifier does.
+    // A loop whose end depends on data: the verifier refuses it, a check of the source cannot.
     let path = folder.path().join("clitest.c");
     let text = fs::read_to_string(&path).expect("it was written");
     let endless = "while (*(volatile u32 *)&self->cwnd)\n\t\t;";
@@ -160,7 +160,7 @@ fn a_file_of_ones_own_is_loaded_with_its_parameters_unless_the_verifier_refuses_
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
-/// The loaded algorithm of that name, as `status --json` shows it.
+/// The loaded algorithm with that name, from `status --json`.
 fn loaded(name: &str) -> Value {
     let output = braid(&["status", "--json"]);
     let status: Value = serde_json::from_slice(&output.stdout).expect("one document");
@@ -200,7 +200,7 @@ fn a_version_that_was_replaced_stays_visible_with_the_sockets_that_run_it_until_
     assert_eq!(specs, ["cubic:beta=0.6", "cubic:beta=0.8"], "each socket says what it runs");
     let text = stdout(&braid(&["status"]));
     assert!(text.contains("of them on cubic:beta=0.8, which was replaced: 1, 0 of them subflows"), "{text}");
-    // Who may not ask the sockets is told so, and shown no guess.
+    // Without permission to list sockets, `status` reports that and no counts.
     let inside = format!("--net=/run/netns/{}", netns.0);
     let lowered = std::process::Command::new("nsenter")
         .args([&inside, "setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"])
@@ -224,7 +224,7 @@ fn a_version_that_was_replaced_stays_visible_with_the_sockets_that_run_it_until_
     }
     assert_eq!(loaded("cli_ver")["replaced"], serde_json::json!([{"spec": "cubic:beta=0.6", "sockets": 1}]));
 
-    // What is unloaded while sockets have it stays visible, too.
+    // An unloaded version stays visible while sockets use it.
     let output = braid(&["unload", "cli_ver", "--force"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&braid(&["status"]));
@@ -261,7 +261,7 @@ fn an_uncoupled_connection_is_warned_of_with_the_remedy_by_status_and_top() {
     assert!(kinds.contains(&&Value::from("uncoupled")), "{document}");
 }
 
-/// Runs braid with just these capabilities, such as `+bpf,+net_admin`; nothing where that cannot be done.
+/// Runs braid with these capabilities only, such as `+bpf,+net_admin`; none if that is impossible.
 fn with_capabilities(test: &str, capabilities: &str, args: &[&str]) -> Option<Output> {
     let lowered = std::process::Command::new("setpriv")
         .args([&format!("--bounding-set=-all{capabilities}"), "--inh-caps=-all", "--ambient-caps=-all"])
@@ -310,7 +310,7 @@ fn two_capabilities_suffice_to_load_and_none_is_needed_to_look_and_unload() {
     }
 }
 
-/// Another user, who may run a copy of braid.
+/// An unprivileged user with a copy of braid.
 struct Nobody(tempfile::TempDir);
 
 impl Nobody {
@@ -321,8 +321,8 @@ impl Nobody {
         Self(folder)
     }
 
-    /// Runs braid as that user behind a command such as `nsenter`, with capabilities such as `+net_admin`; nothing where
-    /// that cannot be done.
+    /// Runs braid as that user behind a command such as `nsenter`, with capabilities such as `+net_admin`; none if that
+    /// is impossible.
     fn braid(&self, test: &str, before: &[&str], capabilities: &str, args: &[&str]) -> Option<Output> {
         let mut words = before.to_vec();
         let (inherited, ambient) =
@@ -347,7 +347,7 @@ fn other_users_are_told_that_what_root_loaded_is_not_theirs() {
         return;
     }
     let nobody = Nobody::new();
-    // Tests of another build may run beside this.
+    // Tests of another build may run at the same time.
     let name = format!("u{:x}", std::process::id());
     let output = braid(&["load", "lia", "--as", &name]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -363,7 +363,7 @@ fn other_users_are_told_that_what_root_loaded_is_not_theirs() {
     let Some(output) = nobody.braid(TEST, &[], "-all", &["load", "lia", "--as", &name]) else { return };
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("run as root"), "{}", stderr(&output));
-    // Where nobody but root may even look, as systemd mounts it.
+    // As systemd mounts it: readable by root only.
     let private =
         ["unshare", "--mount", "sh", "-c", "mount -t bpf -o mode=0700 bpf /sys/fs/bpf; exec \"$@\"", "sh"];
     let Some(output) = nobody.braid(TEST, &private, "-all", &["status"]) else { return };
@@ -402,7 +402,7 @@ fn a_reset_says_that_the_default_of_before_is_not_known_if_another_user_has_set_
     for part in ["is not known", &format!("it is {now} now"), "braid default NAME"] {
         assert!(stderr(&output).contains(part), "`{part}` in: {}", stderr(&output));
     }
-    // Root's is noted.
+    // Root's change is recorded.
     for (args, expected) in [(&["reno"][..], "reno"), (&[&name], &ours), (&["--reset"], "reno")] {
         let output = braid(&[&["default", "--netns", &netns.0], args].concat());
         assert_eq!((stdout(&output).trim(), stderr(&output).as_str()), (expected, ""), "{args:?}");
@@ -415,7 +415,7 @@ fn a_reset_says_that_the_default_of_before_is_not_known_if_another_user_has_set_
 struct Netns(String);
 
 impl Netns {
-    /// None, and a line that says why, where this machine cannot have it.
+    /// None if this machine cannot create it; prints the reason.
     fn new(test: &str) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -451,8 +451,8 @@ fn ip(args: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
-/// A connection of TCP or MPTCP within the namespace, its client on that congestion control; and the listener, which joins
-/// need.
+/// A connection of TCP or MPTCP within the namespace, whose client uses that congestion control; and the listener,
+/// which joins need.
 fn connection(netns: &Netns, protocol: Protocol, algorithm: &str) -> (TcpListener, [TcpStream; 2]) {
     let socket = || {
         rustix::net::socket(AddressFamily::INET, SocketType::STREAM, Some(protocol)).expect("the protocol")
@@ -467,7 +467,7 @@ fn connection(netns: &Netns, protocol: Protocol, algorithm: &str) -> (TcpListene
         sockopt::set_tcp_congestion(&client, algorithm).expect("it is loaded");
         rustix::net::connect(&client, &server.local_addr().expect("bound")).expect("it listens");
         let mut ends = [TcpStream::from(client), server.accept().expect("a client").0];
-        // Nothing joins before there is data.
+        // A subflow joins only after data.
         ends[0].write_all(b"ping").expect("the connection holds");
         ends[1].read_exact(&mut [0; 4]).expect("the connection holds");
         (server, ends)
@@ -489,7 +489,7 @@ fn status_warns_of_a_connection_whose_subflows_run_different_algorithms() {
     let _connection = connection(&netns, ipproto::MPTCP, "braid_cli_mixed");
     assert!(!stderr(&braid(&["status"])).contains("cli_mixed"), "one subflow cannot differ");
 
-    // What joins later finds the name gone.
+    // A subflow that joins later finds no algorithm of that name.
     let output = braid(&["unload", "cli_mixed", "--force"]);
     assert!(output.status.success(), "{}", stderr(&output));
     netns.ip("mptcp endpoint add 127.0.0.2 dev lo subflow");
@@ -531,7 +531,7 @@ fn top_shows_the_group_of_subflows_own_for_plain_tcp_and_a_dash_where_nothing_de
     let _tcp = connection(&netns, ipproto::TCP, "braid_cli_group");
     let _other = connection(&netns, ipproto::TCP, "braid_cli_lia");
 
-    // What stands in a column, by its title; the first word of it.
+    // First word in a column, found by its title.
     let cell = |title: &str, line: &str, column: &str| {
         let words = &line[title.find(column).expect("a column")..];
         words.split_whitespace().next().unwrap_or_default().to_owned()

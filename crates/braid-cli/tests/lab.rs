@@ -1,4 +1,5 @@
-//! `--backend lab`: real kernels in guests. Without QEMU or the kernel's package the tests say `SKIPPED` and why.
+//! `--backend lab`: real kernels in guests. Without QEMU or the kernel package, the tests print `SKIPPED` and the
+//! reason.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -69,7 +70,7 @@ fn an_algorithm_of_ones_own_runs_on_the_kernel_unless_the_verifier_refuses_it() 
     assert!(goodput > 1e6, "{goodput}");
     same(&one, &done(&run()), "once more");
 
-    // A loop whose end depends on data: no source check knows, the verifier does.
+    // A loop whose end depends on data: the verifier refuses it, a check of the source cannot.
     let good = fs::read_to_string(&path).unwrap();
     let endless = "while (*(volatile u32 *)&self->cwnd)\n\t\t;";
     fs::write(&path, good.replacen("priv->carry = 0;", endless, 1)).unwrap();
@@ -81,7 +82,7 @@ fn an_algorithm_of_ones_own_runs_on_the_kernel_unless_the_verifier_refuses_it() 
     }
 }
 
-/// Two documents are equal; if not, shows where they part.
+/// Asserts that two documents are equal; shows the first difference.
 fn same(one: &str, other: &str, what: &str) {
     let parts = one.bytes().zip(other.bytes()).position(|(a, b)| a != b);
     let around =
@@ -97,7 +98,7 @@ fn the_packets_of_a_run_are_those_that_were_counted_and_the_same_each_time() {
     let folder = tempfile::tempdir().unwrap();
     scenario(folder.path());
     let run = |name: &str, options: &[&str]| {
-        // All that was sent by then is counted, and has been seen.
+        // Connections stop before the end of the run, so that the capture has every counted packet.
         let line = ["--pcap", name, "--set", "warmup=0s", "--set", "connection.mp0.stop=1.8s"];
         done(
             &braid(Path::new("two.toml"))
@@ -145,7 +146,7 @@ subflow.a.route = ["a"]
         let run = only_run(run_on(backend, &scenario).args(["--cc", cc]));
         run["connections"][0]["subflows"][0]["mean_rtt_ms"].as_f64().unwrap()
     };
-    // Paced by packets of 1448 bytes instead of 1420, the sender fills its window: twice the base RTT.
+    // Pacing uses packets of 1448 bytes instead of 1420, so the sender fills its window: twice the base RTT.
     for cc in ["bbr", "cmpbbr"] {
         let (lab, simulator) = (rtt("lab", cc), rtt("sim", cc));
         assert!((lab / simulator - 1.0).abs() < 0.1, "{cc}: {lab} ms in the lab, {simulator} simulated");
@@ -200,14 +201,14 @@ fn queues_that_mark_keep_short_and_drop_nothing_that_can_be_marked() {
         assert!(number("mean_queue_packets") < longest, "{link}");
         assert!(number("utilization") > 0.6, "{link}");
     }
-    // The same queues, and nobody who understands marks.
+    // The same queues, without ECN on the flows.
     let plain = fs::read_to_string(&path).unwrap().replace("ecn = true\nkind", "kind");
     fs::write(&path, plain).unwrap();
     for link in run(&path) {
         assert_eq!(link["marked_packets"], 0, "{link}");
         assert!(link["drops_packets"].as_u64().unwrap() > 0, "{link}");
     }
-    // RED that marks and drops nobody, and every flow of the other link in a queue of its own; losses as they were.
+    // RED that marks and drops no packet, and on the other link a queue per flow; random loss is unchanged.
     let others = [
         (
             "ecn-threshold = \"10p\"",
@@ -259,7 +260,7 @@ fn packets_take_the_route_that_the_scenario_has_at_the_time() {
         run("change = [{ at = \"200ms\", route = [\"b2\"] }, { at = \"1200ms\", route = [\"b1\"] }]");
     assert!(before[1][0] > 70 && before[1][1] > 30, "{before:?}");
     assert_eq!(after[1], [0, 0]);
-    // Only what comes back.
+    // Only the way back.
     let [before, after] = run("change = [{ at = \"1s\", return-route = [\"b2\"] }]");
     assert_eq!(before[1], [0, 0]);
     assert!(after[1][0] == 0 && after[1][1] > 30, "{after:?}");
@@ -297,7 +298,7 @@ fn every_nth_packet_of_a_link_is_lost() {
     every_nth_packet_is_lost(30, "4mbit");
 }
 
-/// It takes two of the kernel's counters, which have 16 bits.
+/// Needs two of the kernel's counters, which have 16 bits.
 #[test]
 #[ignore = "slow: a minute of a processor, for so many packets"]
 fn every_nth_packet_of_a_link_is_lost_however_large_the_number() {
@@ -360,7 +361,7 @@ fn a_run_that_keeps_the_guest_busy_is_doubtful() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // Most of the work is done in interrupts, of whoever has the processor.
+    // Most of the work is done in interrupts, and charged to the interrupted process.
     let paths = two_paths("cc = [\"lia\"]", "mp0").replace("5mbit", "130mbit").replace("2mbit", "130mbit");
     let path = write(folder.path(), &paths.replace("30p", "300p").replace("3s", "1s"));
     let document: serde_json::Value = serde_json::from_str(&done(&braid(&path).output().unwrap())).unwrap();
@@ -428,7 +429,7 @@ fn packet_schedulers_choose_in_the_kernel_as_they_do_in_the_simulator() {
     assert!(goodput(1) < 5.0, "redundant has no more than the better path: {} Mbit/s", goodput(1));
 }
 
-/// Applications that never fill their paths: how long things take is up to delays and slow start alone.
+/// Applications that never fill their paths: durations depend on delays and slow start only.
 const APPLICATIONS: &str = r#"
 title = "Applications"
 duration = "12s"
@@ -488,7 +489,7 @@ fn applications_write_and_ask_on_a_kernel_as_in_the_simulator() {
                 .and_then(serde_json::Value::as_f64)
                 .unwrap_or_else(|| panic!("{name}: no {key} in {run}"))
         };
-        // Amounts and times are those that the simulator draws; an exchange that takes longer leaves time for fewer.
+        // Amounts and times are the simulator's random draws; an exchange that takes longer leaves time for fewer.
         let [expected, found] = [simulated, real].map(|run| of(run, "/application/transfers"));
         let slack = if name == "web" { 0.05 * expected } else { 1.0 };
         assert!((expected - found).abs() <= slack, "{name}: {found} transfers, {expected} in the simulator");
@@ -570,7 +571,7 @@ fn guests_of_two_commands_have_a_processor_each() {
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         child.wait_with_output().unwrap();
     }
-    // Other tests may have guests at the same time, and those that find no free processor are anywhere.
+    // Other tests may run guests at the same time; a guest without a free processor is not pinned.
     assert!(first != second || first.contains(['-', ',']), "{first} and {second}");
 }
 

@@ -1,4 +1,4 @@
-//! `braid metrics`: what it prints is in the format `OpenMetrics`, what it serves a Prometheus takes. Needs neither root nor BPF.
+//! `braid metrics`: its output is valid `OpenMetrics`, and a Prometheus can scrape it. Needs neither root nor BPF.
 #![cfg(target_os = "linux")]
 
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use assert_cmd::cargo::cargo_bin;
 
-/// A process that ends with the test.
+/// A process that is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -39,7 +39,7 @@ fn exporter() -> (Running, String) {
     panic!("it says where it listens");
 }
 
-/// Status line with headers, and the body.
+/// Status line with headers, and the body of the answer.
 fn get(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(stream, "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("it reads");
@@ -121,7 +121,7 @@ fn a_port_that_is_taken_and_an_address_that_is_none_are_told_with_the_remedy() {
     }
 }
 
-/// What a Prometheus says to a query of its HTTP interface.
+/// Prometheus's answer to a query of its HTTP interface.
 fn ask(address: &str, path: &str) -> serde_json::Value {
     let (_, body) = get(address, &format!("GET {path}"));
     let json = body.find('{').map_or("", |at| &body[at..]);
@@ -141,7 +141,7 @@ fn a_real_prometheus_scrapes_it_and_takes_every_expression_of_the_rules_and_the_
         Command::new("promtool").args(["check", "rules", &rules]).output().expect("it comes with prometheus");
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 
-    // What is counted of algorithms is there when one is loaded.
+    // Counts of algorithms are present once one is loaded.
     let braid = |words: &[&str]| Command::new(cargo_bin("braid")).args(words).output().expect("it runs");
     let is_loaded = braid(&["load", "lia", "--as", "cli_prom"]).status.success();
     let (_exporter, exporter) = exporter();
@@ -183,7 +183,7 @@ fn a_real_prometheus_scrapes_it_and_takes_every_expression_of_the_rules_and_the_
         subflows["data"]["result"][0]["value"][1].as_str().and_then(|n| n.parse().ok()).expect("a number");
     assert!(count >= 2.0, "both ends of the connection: {subflows}");
 
-    // Every metric that dashboard and rules name is there, and every expression is one.
+    // Every metric of the dashboard and the rules exists, and every expression is valid.
     let (_, metrics) = get(&exporter, "GET /metrics");
     let dashboard = fs::read_to_string(format!("{monitoring}/grafana-dashboard.json")).expect("ours");
     let dashboard: serde_json::Value = serde_json::from_str(&dashboard).expect("JSON");

@@ -1,5 +1,5 @@
-//! `braid enable` and `disable`, and what `--peer` does over ssh, with stand-ins for systemctl and ssh. The real ones are in
-//! `scripts/package-boot`. Needs root; without it a test prints `SKIPPED: ...`.
+//! `braid enable` and `disable`, and `--peer` over ssh, with stand-ins for systemctl and ssh. `scripts/package-boot`
+//! uses the real ones. Needs root; without it a test prints `SKIPPED: ...`.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
-/// A folder of programs that stand before all others.
+/// A folder of programs, first on the path.
 struct Programs(tempfile::TempDir);
 
 impl Programs {
@@ -30,7 +30,7 @@ impl Programs {
     }
 }
 
-/// A systemctl that notes what it is told in /run/told, and makes and removes the links that enabling does.
+/// A systemctl that records its arguments in /run/told, and creates and removes the links of enabled units.
 const SYSTEMCTL: &str = r#"
 echo "$*" >>/run/told
 for unit; do :; done
@@ -41,7 +41,7 @@ case "$*" in
 *" disable "*) rm -f "$wants/$unit" ;;
 esac"#;
 
-/// Runs a script where /etc and /run are empty and this machine's own are safe; nothing where that cannot be done.
+/// Runs a script with empty /etc and /run, so that this machine's are safe; none if that is impossible.
 fn apart(test: &str, script: &str) -> Option<Output> {
     let programs = Programs::new(&[("systemctl", SYSTEMCTL)]);
     let units = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
@@ -151,7 +151,7 @@ fn what_keeps_enable_from_working_is_named_with_the_remedy_and_nothing_is_half_d
     assert!(said.contains("journalctl -u braid-default@fails.service"), "{said}");
 }
 
-/// An ssh to this machine itself, and to two that have their troubles.
+/// An ssh to this machine, and to two hosts with faults.
 const SSH: &str = r#"
 for command; do :; done
 case "$*" in
@@ -203,7 +203,7 @@ fn a_peer_that_cannot_be_reached_has_no_braid_or_is_none_is_told_with_the_remedy
             assert!(said.contains(part), "{host}: `{part}` in: {said}");
         }
     }
-    // What is enabled at the other end first fails there before anything is done here.
+    // `enable` acts on the peer first: if that fails, nothing changes here.
     let script = "printf '#!/bin/sh\\nexit 255\\n' >/run/ssh; chmod +x /run/ssh; PATH=/run:$PATH; set +e\n\
                   braid enable olia --peer server; cat /run/told 2>/dev/null; ls /etc/braid 2>/dev/null";
     let Some(output) = apart("a peer that fails", script) else { return };
@@ -211,7 +211,7 @@ fn a_peer_that_cannot_be_reached_has_no_braid_or_is_none_is_told_with_the_remedy
     assert_eq!(text(&output.stdout), "", "nothing is done here");
 }
 
-/// What a shell that has bash's completion is offered.
+/// The completions that bash offers.
 fn offered(words: &[&str]) -> String {
     let output = Command::new(cargo_bin("braid"))
         .args(["--", "braid"])

@@ -1,4 +1,4 @@
-//! An algorithm of one's own, from an empty folder to a comparison.
+//! A user algorithm, from an empty folder to a comparison.
 
 #![cfg(unix)]
 
@@ -36,7 +36,7 @@ fn a_new_algorithm_runs_beside_the_others_and_passes_its_test() {
         .unwrap();
     let said = String::from_utf8_lossy(&test.stdout);
     assert!(test.status.success() && said.contains("of the link; expected: 35 to 65 %"), "{said}");
-    // Twice as fast it takes more than its share, and the test says so.
+    // At twice the growth it takes more than its share, and the test reports that.
     let text = fs::read_to_string(place.path().join("mine.c")).unwrap();
     place.write(
         "mine.c",
@@ -90,7 +90,7 @@ fn a_crash_in_it_is_a_failed_run_and_the_exit_code_says_so() {
     assert!(message.contains("did not return for 0.5 s"), "{message}");
 }
 
-/// The processes that a process has begun and that still run.
+/// The running child processes of a process.
 #[cfg(target_os = "linux")]
 fn children(of: u32) -> Vec<u32> {
     let each = fs::read_dir("/proc").unwrap().filter_map(|entry| {
@@ -102,7 +102,7 @@ fn children(of: u32) -> Vec<u32> {
     each.collect()
 }
 
-/// Whether that is so within a minute.
+/// Whether `is_so` holds within a minute.
 #[cfg(target_os = "linux")]
 fn soon(is_so: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
@@ -156,7 +156,7 @@ fn nothing_of_an_endless_loop_is_left_when_braid_is_interrupted_or_killed() {
     }
 }
 
-/// The file of the template, with a part of it replaced.
+/// The template's file, with one part replaced.
 fn changed(place: &Place, from: &str, to: &str) {
     let good = fs::read_to_string(place.path().join("good.c")).unwrap();
     assert!(good.contains(from), "{from}");

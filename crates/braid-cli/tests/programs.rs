@@ -1,4 +1,4 @@
-//! Traffic of programs, in the lab. Where iperf3, nginx, curl or mptcpize are missing, the tests say `SKIPPED` and why.
+//! Traffic of programs, in the lab. Without iperf3, nginx, curl or mptcpize, the tests print `SKIPPED` and the reason.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -42,21 +42,22 @@ http {
 
 const OBJECT_BYTES: usize = 1_000_000;
 
-/// The scenario with this traffic, and the files that it names.
+/// The scenario with this traffic, and its files.
 fn scenario(folder: &Path, traffic: &str) -> PathBuf {
     fs::write(folder.join("nginx.conf"), NGINX_CONF).unwrap();
     fs::write(folder.join("object"), vec![0; OBJECT_BYTES]).unwrap();
     write(folder, &(two_paths("cc = [\"lia\"]", "web") + traffic))
 }
 
-/// With another client; the guest is the same.
+/// The same traffic with another client, so that the guest is the same.
 fn with_client(client: &str) -> String {
     let (before, rest) = NGINX.split_once("client = ").unwrap();
     let (_, after) = rest.split_once('\n').unwrap();
     format!("{before}client = {client}\n{after}")
 }
 
-/// Whether the programs and the lab are here; if not, says so. One test at a time: the second needs not boot.
+/// Whether the programs and the lab are available; if not, prints the reason. One test at a time, so that the second
+/// reuses the booted guest.
 fn are_here(test: &str) -> Option<MutexGuard<'static, ()>> {
     static ONE: Mutex<()> = Mutex::new(());
     let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +157,7 @@ fn a_program_that_fails_fails_the_run_and_says_why() {
     }
 }
 
-/// A program of the highest priority, which the kernel lets have all the time: nobody else in the guest gets any.
+/// A program of the highest real-time priority takes all CPU time of the guest.
 #[test]
 #[ignore = "it takes two minutes of processor time to be sure that a guest hangs"]
 fn a_guest_that_computes_for_ever_is_given_up() {

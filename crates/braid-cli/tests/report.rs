@@ -1,4 +1,4 @@
-//! `--report`: where the page is written, and that it depends on the runs alone.
+//! `--report`: location of the page; its content depends on the runs only.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn place() -> Place {
     place
 }
 
-/// What a command that must succeed says on standard error.
+/// Standard error of a command that must succeed.
 #[track_caller]
 fn done(output: &Output) -> String {
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();

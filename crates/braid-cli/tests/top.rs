@@ -1,4 +1,4 @@
-//! `braid top` shows what a connection does, in the room that there is. Needs neither root nor BPF.
+//! `braid top` shows a connection, within the size of the terminal. Needs neither root nor BPF.
 #![cfg(target_os = "linux")]
 
 #[path = "common/schema.rs"]
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
-/// A connection over the loopback interface that keeps sending.
+/// A connection over the loopback interface that sends continuously.
 struct Talk {
     address: String,
     stream: TcpStream,
@@ -83,7 +83,7 @@ fn one_look_lists_the_connection_with_its_window_and_rtt() {
         let words: Vec<&str> = row.split_whitespace().collect();
         assert_eq!(words[3], "lo", "the interface is named: {row}");
         let limit = words[10];
-        // 10 KB every 10 ms are less than the loopback carries; the other end only receives.
+        // 10 KB every 10 ms is less than the loopback can carry; the other end only receives.
         assert!(["app", "recv"].contains(&limit), "limited by {limit}: {row}");
     }
 
@@ -123,7 +123,7 @@ fn programs_get_one_document_per_refresh_with_measured_rates() {
         let connections = document["connections"].as_array().expect("a list").clone();
         connections.iter().filter_map(|c| c["subflows"][0]["rate_bps"].as_f64()).fold(0.0, f64::max)
     };
-    // 10 KB every 10 ms are at most 8 Mbit/s; a busy machine sends less.
+    // 10 KB every 10 ms is at most 8 Mbit/s; a busy machine sends less.
     assert!((1e5..9e6).contains(&rate(&documents[2])), "{} bit/s", rate(&documents[2]));
 }
 
@@ -136,7 +136,7 @@ fn a_pipe_gets_no_live_table_but_the_remedy() {
     assert_eq!(top(&["--interval", "1ms"]).status.code(), Some(2));
 }
 
-/// A terminal that nobody sits at.
+/// A terminal without a user.
 struct Terminal(String);
 
 impl Terminal {
@@ -157,7 +157,7 @@ impl Terminal {
         text(&output.stdout).lines().map(str::to_owned).collect()
     }
 
-    /// Waits until some line holds this, and returns the screen.
+    /// Waits until a line contains `what`, and returns the screen.
     fn shows(&self, what: &str) -> Vec<String> {
         let began = Instant::now();
         loop {
@@ -245,7 +245,7 @@ fn what_does_not_fit_is_scrolled_to_and_the_first_line_says_which_rows_are_shown
         writeln!(std::io::stderr(), "SKIPPED: scrolling, because there is no tmux").expect("stderr");
         return;
     };
-    // Twelve lines, three of them no rows.
+    // Twelve lines, three of which are not rows.
     terminal.shows("30 subflows (1-9), 0bit/s out, 0 in");
     terminal.press(&["NPage"]);
     terminal.shows("subflows (2-10)");

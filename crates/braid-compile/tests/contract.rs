@@ -1,4 +1,4 @@
-//! A user's file is compiled and runs, or is refused with the place of the violation.
+//! A user's file is compiled and runs, or is refused with the location of the violation.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use braid_algorithms::Spec;
 use braid_compile::{algorithm, object, template};
 use tempfile::TempDir;
 
-/// The template's file.
+/// The template's file under this name.
 fn good(name: &str) -> String {
     template(name).unwrap().remove(0).text
 }
@@ -26,7 +26,7 @@ fn the_template_compiles_and_is_known_by_its_name() {
     let first = algorithm(&path).unwrap();
     assert!(first.is_added());
     assert_eq!(Spec::parse("fresh:gain=1.5").unwrap().values(), [1536]);
-    // The same file again is the same algorithm; another text is another one, which is then found.
+    // The same file again is the same algorithm; a changed one is another algorithm, which a lookup then finds.
     assert!(std::ptr::eq(algorithm(&path).unwrap(), first));
     write(&folder, "fresh.c", &good("fresh").replace("1024, 64, 8192", "2048, 64, 8192"));
     let second = algorithm(&path).unwrap();
@@ -34,7 +34,7 @@ fn the_template_compiles_and_is_known_by_its_name() {
     assert_eq!(Spec::parse("fresh").unwrap().values(), [2048]);
 }
 
-/// Replaces a part of the good file, and returns the message, with `FILE` for the file.
+/// Replaces a part of the valid file, and returns the error message, with `FILE` for its path.
 fn refused(from: &str, to: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let text = good("bad");
@@ -106,7 +106,7 @@ fn what_a_kernel_cannot_have_is_told_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let divides = "priv->carry = (s64)self->cwnd / (priv->carry - 7);";
     let path = write(&folder, "signed.c", &good("signed").replace("priv->carry = 0;", divides));
-    // Natively it may divide.
+    // Native code may divide.
     let error = object(&path, algorithm(&path).unwrap()).unwrap_err().to_string();
     for piece in
         ["signed.c does not compile for a kernel", "signed.c:61:", "hint: a kernel has no signed division"]

@@ -1,5 +1,4 @@
-//! Writes a page with the drawings of all built-in scenarios: `cargo run -p braid-draw --example topologies >
-//! page.html`.
+//! Writes a page with drawings of all built-in scenarios: `cargo run -p braid-draw --example topologies > page.html`.
 
 use std::io::{self, Write};
 

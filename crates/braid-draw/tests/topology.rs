@@ -1,4 +1,4 @@
-//! Content of a drawing. Its appearance is checked in a browser (`crates/braid-cli/tests/browser.py`).
+//! Content of a drawing. `crates/braid-cli/tests/browser.py` checks its appearance in a browser.
 
 use braid_scenario::{Source, embedded, load};
 
@@ -16,7 +16,7 @@ fn ways(drawing: &str) -> Vec<&str> {
     drawing.split("<path class=\"way\" d=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
 }
 
-/// The height of each bar's upper and lower edge.
+/// Height of each bar's upper and lower edge.
 fn bars(drawing: &str) -> Vec<(f64, f64)> {
     let attribute = |rect: &str, name: &str| -> f64 {
         rect.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
@@ -75,7 +75,7 @@ fn a_line_that_skips_a_column_passes_beside_the_bars_there() {
            [connection.tcp1]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"a\", \"c\"]\n";
     let drawing = braid_draw::topology(&scenario(&text).cells[0]);
     let [_, around] = ways(&drawing)[..] else { panic!("{drawing}") };
-    // It is at the edges of three bars: two of its own, and the space beside b, at a height outside of b.
+    // It touches the edges of three bars: its two bars, and the space beside b, at a height outside of b.
     let heights: Vec<f64> = around
         .split(['C', 'H'])
         .filter_map(|part| part.split_once(' ').map(|_| part.rsplit(' ').next().unwrap().parse().unwrap()))

@@ -1,4 +1,4 @@
-//! The functions of `fixed.h` give the same results inside the kernel as natively: the same vectors, run there.
+//! The functions of `fixed.h` give the same results in the kernel as natively, on the same vectors.
 
 mod common;
 
@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use braid_kernel::{FixedCall, FixedTest};
 
-/// The vectors of the native test, by function: one per line, `function a b c result`, `#` begins a comment.
+/// Vectors of the native test, by function: one per line, `function a b c result`; `#` begins a comment.
 fn vectors() -> BTreeMap<String, Vec<FixedCall>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../braid-algorithms/tests/fixed_vectors.tsv");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -30,7 +30,7 @@ fn vectors() -> BTreeMap<String, Vec<FixedCall>> {
     vectors
 }
 
-/// Decimal, signed or unsigned, or hexadecimal; `-` for an argument that the function does not take.
+/// Decimal, signed or unsigned, or hexadecimal; `-` for an unused argument.
 fn number(field: &str) -> Option<u64> {
     if field == "-" {
         return Some(0);

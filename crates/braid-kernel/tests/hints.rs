@@ -1,5 +1,5 @@
-//! What an operator states about addresses and interfaces reaches running subflows, and what is recorded of them. Needs root,
-//! `ip` and `tc`; where something is missing the test prints `SKIPPED: ...` with the reason.
+//! An operator's hints about addresses and interfaces reach running subflows, and the recorded calls have them. Needs
+//! root, `ip` and `tc`; if something is missing the test prints `SKIPPED: ...` with the reason.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn places(names: &[&str]) -> Vec<Place> {
     names.iter().map(|name| Place::parse(name).expect("a place")).collect()
 }
 
-/// Withdraws what a test has stated, also when it fails.
+/// Withdraws a test's hints, also if it fails.
 struct Withdraws(u64);
 
 impl Withdraws {
@@ -31,7 +31,7 @@ impl Drop for Withdraws {
     }
 }
 
-/// A transfer of two subflows on `braid_t_hint`, and the groups that they are in once some more has been sent.
+/// A transfer with two subflows on `braid_t_hint`, and their groups after more data.
 struct Pair<'a> {
     network: &'a Network,
     verdicts: &'a Verdicts,
@@ -41,7 +41,7 @@ struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     fn begin(network: &'a Network, verdicts: &'a Verdicts, address: &str) -> Self {
-        // Of one family only: IPv6 would join by IPv4 as well.
+        // One family only: an IPv6 connection would join over IPv4 as well.
         let other = if address.starts_with('[') { "fd02:2::2" } else { "10.2.2.2" };
         run(&format!("ip -n {} mptcp endpoint add {other} signal", network.names[2])).expect("an endpoint");
         let transfer = Transfer::begin(network, address, true, Some("braid_t_hint"));
@@ -55,7 +55,7 @@ impl<'a> Pair<'a> {
         self.transfer.send(&mut self.sent, bytes);
     }
 
-    /// Of this connection: one of before may still be closing.
+    /// This connection's only: an earlier one may still be closing.
     fn groups(&self) -> Vec<u32> {
         let port = self.transfer.stream.local_addr().expect("it is connected").port();
         let said = self.verdicts.of(&self.network.client()).expect("root may ask");
@@ -66,7 +66,7 @@ impl<'a> Pair<'a> {
         sockets.iter().filter_map(|socket| Some(u32::from(group(socket.cookie)?.group))).collect()
     }
 
-    /// Sends on until both are in a group of that number, 0 for none.
+    /// Sends until both are in the group with that number, 0 for none.
     fn are_in(&mut self, group: u32, why: &str) {
         for _ in 0..60 {
             self.send(400_000);
@@ -94,7 +94,7 @@ fn running_subflows_couple_when_they_are_hinted_to_share_and_no_longer_when_not(
     let client = network.client();
     let stated = Withdraws(client.cookie().expect("root may enter"));
     let state = |names: &[&str]| state_hints(&client, &[places(names)]).expect("root may").bottlenecks[0];
-    // IPv4 and IPv6, and what is in each the local address of the first subflow; both leave by one interface each.
+    // For IPv4 and IPv6, the local addresses of the subflows; each leaves by one interface.
     for (address, locals) in
         [("10.1.2.2:0", ["10.1.1.1", "10.2.1.1"]), ("[fd01:2::2]:0", ["fd01:1::1", "fd02:1::1"])]
     {
@@ -108,14 +108,14 @@ fn running_subflows_couple_when_they_are_hinted_to_share_and_no_longer_when_not(
         pair.are_in(0, "their interfaces are bottlenecks of their own");
         let by_address = state(&locals);
         pair.are_in(by_address, "addresses go before interfaces");
-        // Another namespace's addresses are others, though they are the same.
+        // The same addresses in another namespace are different.
         withdraw_hints(&stated.hints()).expect("root may");
         pair.are_in(0, "all is withdrawn");
         let elsewhere = braid_kernel::Namespace::named(&network.names[2]).expect("made by Network");
         let _elsewhere = Withdraws(elsewhere.cookie().expect("root may enter"));
         state_hints(&elsewhere, &[places(&locals)]).expect("root may");
         pair.are_in(0, "another namespace's");
-        // A subflow that joins later finds what was stated before, in a version that was loaded later.
+        // A subflow that joins later finds earlier hints, also with a version that was loaded later.
         let again = state(&[locals[0], "c2"]);
         pair.are_in(again, "an address and an interface");
         pair.finish();
@@ -146,7 +146,7 @@ fn hints_outlive_what_is_loaded_and_nothing_is_left_of_those_that_are_withdrawn(
     assert_eq!(stated.hints().len(), 3, "unloading leaves them");
     withdraw_hints(&stated.hints()).expect("root may");
     let is_ours = |pin: &str| std::path::Path::new("/sys/fs/bpf/braid").join(pin).exists();
-    // Other hints or algorithms of the machine may be there.
+    // The machine may have other hints or algorithms.
     if hints().expect("root may").is_empty() && braid_kernel::loaded().expect("root may").is_empty() {
         assert!(!is_ours("stated_hints") && !is_ours("stated_generation"), "no map is left");
     }

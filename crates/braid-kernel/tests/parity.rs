@@ -1,4 +1,4 @@
-//! The transitions inside the kernel do what the native build does, word for word, on generated events.
+//! The transitions in the kernel give the same results as the native build, word for word, on generated events.
 //!
 //! `BRAID_PARITY_CALLS=1000000 cargo test -p braid-kernel --test parity -- --nocapture` for more calls per algorithm.
 
@@ -16,8 +16,8 @@ use braid_trace::{
 /// Calls per algorithm unless `BRAID_PARITY_CALLS` says otherwise.
 const CALLS: usize = 40_000;
 
-/// Runs a number of calls both ways and returns how many of them changed anything. Every word that the kernel leaves goes
-/// into the digest: two processors that compute the same print the same.
+/// Runs `calls` calls both ways and returns how many of them changed anything. The digest covers every word of the
+/// kernel's result: two processors with equal results print equal digests.
 fn compare(spec: &Spec, kernel: &mut Parity, calls: usize, random: &mut Random, digest: &mut u64) -> usize {
     let origin = Origin::native(spec.clone());
     let connection = |random: &mut Random| {
@@ -59,7 +59,7 @@ fn compare(spec: &Spec, kernel: &mut Parity, calls: usize, random: &mut Random, 
     changed
 }
 
-/// FNV-1a, of words.
+/// FNV-1a over words.
 fn extend(digest: &mut u64, algorithm: &Algorithm, call: &Call) {
     let unused = call.private.len() - algorithm.private_bytes().div_ceil(8);
     let words = call.words();
@@ -68,14 +68,14 @@ fn extend(digest: &mut u64, algorithm: &Algorithm, call: &Call) {
     }
 }
 
-/// A call as the kernel takes it.
+/// A call in the kernel's layout.
 fn prepared(call: &braid_trace::Call, view: &View, private: &[u64]) -> Call {
     let mut prepared = Call { event: call.event, view: view.clone(), private: [0; 256] };
     prepared.private[..private.len()].copy_from_slice(private);
     prepared
 }
 
-/// The differing lines of two calls, written out.
+/// The lines in which two calls differ.
 fn differences(native: &Call, kernel: &Call) -> String {
     let (native, kernel) = (format!("{native:#?}"), format!("{kernel:#?}"));
     let mut text = String::new();
@@ -87,7 +87,7 @@ fn differences(native: &Call, kernel: &Call) -> String {
     text
 }
 
-/// The settings of [`common::settings`] and some at random.
+/// The settings of [`common::settings`] and some random ones.
 fn settings(algorithm: &Algorithm, random: &mut Random) -> Vec<Spec> {
     let mut all = common::settings(algorithm);
     if algorithm.params().len() > 0 {

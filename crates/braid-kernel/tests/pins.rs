@@ -1,4 +1,4 @@
-//! What is pinned, with several that load, unload, state hints and look at the same time. Needs root; where something is
+//! Pins, with several processes that load, unload, state hints and read at the same time. Needs root; if something is
 //! missing the test prints `SKIPPED: ...` with the reason.
 
 mod common;

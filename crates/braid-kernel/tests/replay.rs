@@ -1,4 +1,4 @@
-//! Calls recorded in the kernel under traffic, made again natively: no word differs.
+//! Replays calls recorded in the kernel under traffic: the native results are identical.
 //!
 //! `BRAID_REPLAY_CALLS=1000000 cargo test --release -p braid-kernel --test replay -- --nocapture` for a million calls.
 //! Needs root, `ip`, `tc` and `nft`.
@@ -23,10 +23,10 @@ use common::network::{Guard, Network, Pumped, alone, pump, skip, spec};
 
 /// Calls unless `BRAID_REPLAY_CALLS` says otherwise.
 const CALLS: u64 = 60_000;
-/// ACKs of every algorithm, however many share the machine.
+/// ACKs of every algorithm, at any number of algorithms on the machine.
 const ACKS: u64 = 501;
 
-/// A loaded name for each algorithm, and its parameters before and after a replacement.
+/// Name of each algorithm in the kernel, and its parameters before and after a replacement.
 fn names() -> Vec<(String, [String; 2])> {
     let all = common::algorithms().into_iter().map(|algorithm| {
         let name = algorithm.name();
@@ -42,21 +42,21 @@ fn names() -> Vec<(String, [String; 2])> {
     all.collect()
 }
 
-/// Packets: more than a window is on any link here.
+/// Packets: more than any window on these links.
 const ABSURD: u32 = 1 << 20;
 
-/// What a mix must contain to show anything.
+/// Coverage that the traffic must reach.
 #[derive(Debug, Default)]
 struct Seen {
     events: BTreeMap<(&'static str, u32, u32), u64>,
     subflows: [u64; 9],
-    /// Calls that found a window that no link here can have filled.
+    /// Calls that found a window larger than any possible here.
     absurd: u64,
-    /// Calls that found another one and left such a window.
+    /// Calls that found a possible window and left an impossible one.
     made_absurd: u64,
-    /// By socket, whether it is between `on_loss` and `on_recovered`.
+    /// By socket: whether it is between `on_loss` and `on_recovered`.
     reduced: BTreeMap<u64, bool>,
-    /// Episodes of congestion that no `on_loss` began: the kernel skipped a program.
+    /// Congestion episodes without an `on_loss`: the kernel skipped a program.
     unannounced: u64,
 }
 
@@ -69,7 +69,7 @@ impl Seen {
         let subflow = &call.view.subflow[call.view.self_index as usize];
         self.absurd += u64::from(subflow.cwnd > ABSURD);
         self.made_absurd += u64::from(subflow.cwnd <= ABSURD && call.outputs.cwnd > ABSURD);
-        // Nothing is known of a socket that was not seen from its beginning.
+        // The state of a socket is unknown unless its first call was recorded.
         let reduced = self.reduced.entry(call.socket).or_insert(call.event.kind != event_type::INIT);
         match call.event.kind {
             event_type::ON_LOSS => *reduced = true,
@@ -107,15 +107,15 @@ impl Seen {
     }
 }
 
-/// What the traffic did while it was recorded.
+/// Statistics of the recorded traffic.
 struct Traffic {
     counts: Recorded,
     pumped: Vec<Result<Pumped, String>>,
     replacements: u64,
 }
 
-/// Carries data over every algorithm, by TCP and MPTCP, while subflows join and go, a path breaks and algorithms are
-/// replaced, until so many calls are recorded and [`ACKS`] of every algorithm.
+/// Sends data over every algorithm, by TCP and MPTCP, while subflows join and leave, a path breaks and algorithms are
+/// replaced, until `calls` calls and [`ACKS`] of every algorithm are recorded.
 fn carry(
     network: &Network,
     names: &[(String, [String; 2])],
@@ -174,7 +174,7 @@ fn carry(
     })
 }
 
-/// Joins, removals, a path that breaks, replacements. Returns how many of the last.
+/// Joins, removals, a path failure, replacements. Returns the number of replacements.
 fn disturb(network: &Network, names: &[(String, [String; 2])], stop: &AtomicBool) -> u64 {
     let pause = |ms| thread::sleep(Duration::from_millis(ms));
     let (mut round, mut replacements) = (0, 0);
@@ -248,9 +248,9 @@ fn the_native_build_does_every_word_of_what_the_kernel_did_under_traffic() {
     assert_eq!(replay.differing, 0, "{:#?}", replay.first);
     assert!(counts.lost > 0 || replay.gaps == 0, "{} calls found other memory than was left", replay.gaps);
     if counts.lost == 0 {
-        // Where an absurd window comes between two calls, the kernel has skipped `ssthresh` or `undo_cwnd`.
+        // If an absurd window appears between two calls, the kernel has skipped `ssthresh` or `undo_cwnd`.
         assert_eq!(seen.made_absurd, 0, "absurd windows of our making");
-        // Kernels of a distribution skip nothing.
+        // Distribution kernels skip none.
         assert!(
             seen.absurd + seen.unannounced == 0 || env::var_os("BRAID_GUEST").is_none(),
             "{}",
@@ -266,7 +266,7 @@ fn the_native_build_does_every_word_of_what_the_kernel_did_under_traffic() {
         assert!(pumped.sent == pumped.received && !pumped.on_default, "{pumped:?}");
         damaged.extend(pumped.damage);
     }
-    // Linux 6.18.44 does that now and then without us, see tests/stress.rs.
+    // Linux 6.18.44 does that occasionally without Braid, see tests/stress.rs.
     assert!(damaged.len() <= 1, "{damaged:?}");
     assert!(replacements >= names.len() as u64, "{replacements} replacements");
     seen.is_the_mix_that_it_should_be(wanted);

@@ -1,5 +1,5 @@
-//! RTT samples of running connections, counted in the kernel. Needs root, `ip` and `tc`; where something is missing the test
-//! prints `SKIPPED: ...` with the reason.
+//! RTT samples of running connections, counted in the kernel. Needs root, `ip` and `tc`; if something is missing the
+//! test prints `SKIPPED: ...` with the reason.
 
 mod common;
 
@@ -8,10 +8,10 @@ use std::{thread, time::Duration};
 use braid_kernel::{RttCounts, Rtts, sockets};
 use common::network::{Network, Transfer, alone, run};
 
-/// Of what was counted until now, whatever else runs on this machine, as soon as it is enough.
+/// Counts of this test's connections, as soon as they are enough; ignores other connections of the machine.
 ///
 /// # Panics
-/// If it is not within ten seconds.
+/// If they are not enough within ten seconds.
 fn counted(
     rtts: &mut Rtts,
     is_it: impl Fn(&RttCounts) -> bool,
@@ -54,7 +54,7 @@ fn rtt_samples_are_counted_for_plain_tcp_and_for_each_subflow() {
         let enough = |found: &[RttCounts]| {
             found.len() == subflows && found.iter().all(|counts| counts.samples > 20 && counts.steps_us > 0)
         };
-        // More than one path carries in that time, or the packet scheduler may leave the other idle.
+        // More than one path can carry in that time, or the packet scheduler could leave the other idle.
         let found = counted(&mut rtts, of_connection, enough, || transfer.send(&mut sent, 300_000));
         let mut ids: Vec<u32> = found.iter().map(|counts| counts.subflow_id).collect();
         ids.sort_unstable();

@@ -1,13 +1,13 @@
 //! Connections of two to four subflows that open, fail over and close while algorithms are replaced and unloaded.
 //!
-//! `BRAID_STRESS_SECONDS=600 cargo test -p braid-kernel --test stress -- --nocapture` for ten minutes. Needs root, `ip`, `tc`
-//! and a readable `/dev/kmsg`. `BRAID_STRESS_WITH=cubic` puts the connections on the kernel's own algorithm instead
-//! and loads nothing of ours: the control. `BRAID_STRESS_WORKERS=4` for fewer connections at a time than 16, which leaves
-//! replacements more of a slow processor.
+//! `BRAID_STRESS_SECONDS=600 cargo test -p braid-kernel --test stress -- --nocapture` runs for ten minutes. Needs root,
+//! `ip`, `tc` and a readable `/dev/kmsg`. `BRAID_STRESS_WITH=cubic` is the control: connections use the kernel's own
+//! algorithm, and Braid loads nothing. `BRAID_STRESS_WORKERS=4` opens 4 connections at a time instead of 16, which
+//! leaves more of a slow processor to replacements.
 //!
-//! Every byte is compared. Linux 6.18.44 itself now and then delivers a segment of MPTCP a second time in the place of
-//! another while paths break: 5 of 26,178 connections of the control, 3 of 49,015 with Braid. So that much is counted and
-//! told, and only more is a failure.
+//! The test compares every byte. Linux 6.18.44 itself occasionally delivers a segment of MPTCP a second time in the
+//! place of another while paths break: 5 of 26,178 connections of the control, 3 of 49,015 with Braid. The test reports
+//! such cases, and fails only above that rate.
 
 mod common;
 
@@ -29,21 +29,22 @@ use common::network::{Network, Pumped, alone, eventually, objects, pump, run, sk
 
 /// Seconds unless `BRAID_STRESS_SECONDS` says otherwise.
 const SECONDS: u64 = 6;
-/// At least so many replacements and unloadings.
+/// Minimum number of replacements and unloadings.
 const ROUNDS: u64 = 6;
 /// Connections at the same time unless `BRAID_STRESS_WORKERS` says otherwise.
 const WORKERS: usize = 16;
-/// Among them some that the verifier is done with soon, and one that owns its window.
+/// Some that the verifier checks quickly, and one that sets its window itself.
 const NAMES: [&str; 6] = ["s_lia", "s_ewtcp", "s_olia", "s_bbr", "s_balia", "s_dolia"];
 
-/// Reads the kernel's messages as they come: its log is a ring, and thousands of replacements are more notices than it holds.
+/// Reads kernel messages as they come: the log is a ring, and thousands of replacements print more notices than it
+/// holds.
 struct KernelLog {
     is_over: Arc<AtomicBool>,
     reader: thread::JoinHandle<Vec<String>>,
 }
 
 impl KernelLog {
-    /// From now on.
+    /// Starts at the current end.
     fn follow() -> std::io::Result<Self> {
         let mut log = OpenOptions::new()
             .read(true)
@@ -68,14 +69,14 @@ impl KernelLog {
         Ok(Self { is_over, reader })
     }
 
-    /// The records so far that report a fault.
+    /// The fault reports so far.
     fn faults(self) -> Vec<String> {
         self.is_over.store(true, Ordering::Relaxed);
         self.reader.join().expect("no panic")
     }
 }
 
-/// Reads a log of one record per read as far as it goes, and adds the records that report a fault.
+/// Reads to the end of a log with one record per read, and adds the records that report a fault.
 fn read_faults(log: &mut impl Read, faults: &mut Vec<String>) {
     const SIGNS: [&str; 9] = [
         "WARNING:",
@@ -99,7 +100,7 @@ fn read_faults(log: &mut impl Read, faults: &mut Vec<String>) {
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            // Records were overwritten before they were read: the next read goes on behind them.
+            // Records were overwritten before they were read: the next read continues after them.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 faults.push("the kernel's log wrapped, so that messages were missed".into());
             }
@@ -108,8 +109,8 @@ fn read_faults(log: &mut impl Read, faults: &mut Vec<String>) {
     }
 }
 
-/// Without the warning that a kernel gives once where it has skipped a program (kernel/README.md), and the trace below it.
-/// Kernels in guests skip none.
+/// Removes the warning that a kernel prints once after it has skipped a program (kernel/README.md), and the trace below
+/// it. Guest kernels skip none.
 fn unexplained(mut faults: Vec<String>) -> Vec<String> {
     let skipped = |fault: &String| {
         fault.contains("WARNING:")
@@ -153,7 +154,7 @@ fn messages_that_the_log_lost_are_a_fault_and_those_behind_them_are_read() {
     assert_eq!(faults, ["the kernel's log wrapped, so that messages were missed", "4,9,7,-;BUG: ours"]);
 }
 
-/// What the kernel itself has in use, kB. Others on the machine have a part in it: only in a guest it is ours.
+/// Memory in use by the kernel, kB. Other programs of a machine contribute, so only a guest's figure is Braid's.
 fn kernel_kb() -> u64 {
     const PARTS: [&str; 4] = ["SUnreclaim:", "Percpu:", "VmallocUsed:", "KernelStack:"];
     let text = std::fs::read_to_string("/proc/meminfo").expect("Linux has it");
@@ -165,7 +166,7 @@ fn kernel_kb() -> u64 {
     text.lines().filter_map(part).sum()
 }
 
-/// The least in the second and in the last quarter of the looks: what comes and goes is in neither.
+/// Minima of the second and the last quarter of the samples, which exclude temporary use.
 fn least(looks: &[u64]) -> (u64, u64) {
     let quarter = looks.len() / 4;
     let of = |looks: &[u64]| looks.iter().copied().min().unwrap_or_default();
@@ -180,8 +181,8 @@ fn memory_that_grows_and_stays_shows_and_what_comes_and_goes_does_not() {
     assert!(last >= second + 150, "{second} {last}");
 }
 
-/// Replaces and unloads, over and over. Returns how often. The next one is that which has taken least time so far: what is
-/// expensive for the verifier comes seldom on a slow processor, and what is cheap goes on meanwhile.
+/// Replaces and unloads repeatedly. Returns the counts. The next algorithm is the one with the least time so far:
+/// expensive ones for the verifier come seldom on a slow processor, and cheap ones go on.
 fn churn(stop: &AtomicBool, rounds: &AtomicU64) -> (u64, u64) {
     let (mut replaced, mut unloaded) = (0, 0);
     let mut spent = [Duration::ZERO; NAMES.len()];
@@ -210,7 +211,7 @@ fn churn(stop: &AtomicBool, rounds: &AtomicU64) -> (u64, u64) {
     (replaced, unloaded)
 }
 
-/// Up to three more subflows: the second path, and another address on either.
+/// Up to three more subflows: over the second path, and from another address on either path.
 fn open_more_paths(network: &Network) {
     network.open_second_path();
     let server = &network.names[2];
@@ -277,7 +278,7 @@ fn connections_survive_algorithms_that_are_replaced_and_unloaded_and_the_kernel_
             })
             .collect();
         let began = Instant::now();
-        // On a busy machine a single load takes seconds.
+        // On a busy machine one load takes seconds.
         let lasts = || {
             began.elapsed() < Duration::from_secs(seconds)
                 || !names.is_empty()
@@ -316,7 +317,7 @@ fn connections_survive_algorithms_that_are_replaced_and_unloaded_and_the_kernel_
         "{} of {opened} connections: {damaged:?}",
         damaged.len()
     );
-    // Closed connections are remembered for a minute.
+    // The kernel keeps closed connections for a minute.
     if seconds >= 240 && env::var_os("BRAID_GUEST").is_some() {
         let (second, last) = least(&memory);
         assert!(last <= second + 4096, "{second} kB, then {last} kB after {opened} connections");

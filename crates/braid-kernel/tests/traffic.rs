@@ -1,8 +1,8 @@
-//! Algorithms at work in the running kernel: loaded, chosen by sockets, carrying data between network namespaces, and
-//! gone afterwards.
+//! Algorithms in the running kernel: loaded, chosen by sockets, used for transfers between network namespaces, and
+//! unloaded.
 //!
 //! Two paths of 100 Mbit/s lead from a client through a router, whose queues are the bottlenecks, to a server. Needs
-//! root, `ip` and `tc`; where something is missing the tests print `SKIPPED: ...` with the reason.
+//! root, `ip` and `tc`; if something is missing the tests print `SKIPPED: ...` with the reason.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn coupled(name: &str) -> u64 {
     state(name).acks[2..].iter().sum()
 }
 
-/// No congestion control of that name is in the kernel, no pin, and nothing that was not there `before`.
+/// The kernel has no congestion control of that name, no pin, and no object that was not there `before`.
 fn nothing_is_left(name: &str, before: &Objects) {
     let kernel_name = format!("braid_{name}");
     assert!(!available().expect("the kernel says").contains(&kernel_name), "{kernel_name} is unregistered");
@@ -129,9 +129,9 @@ fn losses_and_timeouts_are_told_apart() {
 
     let link = |state: &str| run(&format!("ip -n {} link set s1 {state}", network.names[2])).expect("ours");
     let route = format!("ip -n {} route add 10.1.1.0/24 via 10.1.2.1", network.names[2]);
-    // A timeout in the middle of a fast recovery is no new reduction, and no call: then once more.
+    // A timeout during fast recovery is not a new reduction and makes no call: then repeat.
     for _ in 0..5 {
-        // More than the kernel buffers at once, so that there is data in flight when the path breaks.
+        // More than the kernel buffers at once, so that data is in flight when the path breaks.
         let more: Vec<u8> = vec![7; 12_000_000];
         let mut stream = transfer.stream.try_clone().expect("a socket");
         let sender = thread::spawn({
@@ -224,15 +224,15 @@ fn a_reset_goes_back_to_the_default_of_before() {
     }
     assert_eq!(set_default(client, None).expect("it was reno"), "reno");
     assert_eq!(default(), "reno");
-    // What somebody else sets meanwhile is what counts.
+    // A default that another program has set in between stays.
     set_default(client, Some("braid_t_one")).expect("it is loaded");
     set_default(client, Some("reno")).expect("every kernel has it");
     let kernels_own = set_default(client, None).expect("there is one");
-    // Outside of the first namespace only some are allowed; CUBIC is, mostly.
+    // Outside the first namespace only some congestion controls are allowed; usually CUBIC is.
     let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
     let has_cubic = allowed.expect("a list").split_whitespace().any(|name| name == "cubic");
     assert_eq!(kernels_own, if has_cubic { "cubic" } else { "reno" });
-    // Unloading by force resets, too.
+    // Unloading by force resets the default, too.
     set_default(client, Some("reno")).expect("every kernel has it");
     set_default(client, Some("braid_t_one")).expect("it is loaded");
     unload("t_one", true).expect("it is loaded");

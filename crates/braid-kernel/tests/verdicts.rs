@@ -1,4 +1,4 @@
-//! What detectors say is read from the kernel's sockets. Needs root, `ip` and `tc`; where something is missing the test
+//! Detectors' group labels, read from the kernel's sockets. Needs root, `ip` and `tc`; if something is missing the test
 //! prints `SKIPPED: ...` with the reason.
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use braid_kernel::{Said, Verdicts, load, sockets};
 use common::network::{Guard, Network, Transfer, alone, eventually, spec};
 
-/// What is said of the client's subflows once there are two of them, by token and number.
+/// Labels of the client's subflows once there are two of them, by token and number.
 fn said_of(verdicts: &Verdicts, network: &Network, kernel_name: &str) -> Vec<Said> {
     let mut sent = Vec::new();
     network.open_second_path();

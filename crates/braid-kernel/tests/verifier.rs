@@ -1,6 +1,6 @@
-//! Every algorithm has an object, and the running kernel's verifier accepts it.
+//! Every algorithm has an object that the running kernel's verifier accepts.
 //!
-//! `cargo test -p braid-kernel --test verifier -- --nocapture` prints what each costs the verifier.
+//! `cargo test -p braid-kernel --test verifier -- --nocapture` prints the verifier's cost of each.
 
 mod common;
 
@@ -16,11 +16,11 @@ fn every_algorithm_has_an_object() {
     assert_eq!(algorithms, objects);
 }
 
-/// The first settings are the defaults, all parameters lowest and all highest: with these every hook is verified, with
-/// the others just the transitions, which all hooks consist of.
+/// The first settings are the defaults, all parameters lowest and all highest: for these the test verifies every hook,
+/// for the others only the transitions, which all hooks consist of.
 const EXTREMES: usize = 3;
 
-/// Parameters are constants to the verifier, so it sees other paths with other values.
+/// Parameters are constants to the verifier, so other values open other paths.
 #[test]
 fn the_verifier_accepts_every_algorithm_with_the_extremes_of_every_parameter() {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

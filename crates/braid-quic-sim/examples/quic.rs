@@ -1,5 +1,5 @@
-//! Scenarios on the QUIC stack and in the simulator: `cargo run --release -p braid-quic-sim --example quic -- d-olia/1 lia,olia 8`,
-//! scenarios, algorithms, number of seeds, then perhaps KEY=VALUE as for `braid run --set`.
+//! Scenarios on the QUIC stack and in the simulator: `cargo run --release -p braid-quic-sim --example quic -- d-olia/1
+//! lia,olia 8`. Arguments: scenarios, algorithms, number of seeds, and optionally KEY=VALUE as for `braid run --set`.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;

@@ -18,7 +18,7 @@ delay = "20ms"
 queue = "50p"
 "#;
 
-/// Runs a scenario once; what was measured besides.
+/// Runs a scenario once.
 fn run(quic: Quic, name: &str, connections: &str, cc: &str) -> (Run, Measurements) {
     let text = format!(
         "title = \"t\"\nduration = \"8s\"\nnoise = \"none\"\nwarmup = \"2s\"\n{LINKS}\n{connections}"
@@ -47,7 +47,7 @@ fn both_paths_are_filled_by_an_uncoupled_algorithm() {
     let (run, measured) = run(Quic::default(), "fill", BOTH, "cubic");
     let throughput: f64 = run.connections[0].subflows.iter().map(|subflow| subflow.throughput_bps).sum();
     assert!(throughput > 0.95 * 15e6, "{throughput}");
-    // Payload: headers of IP, UDP, QUIC and its frames, and the tag, are 5 % at most.
+    // Payload: headers of IP, UDP, QUIC and its frames, and the tag, add at most 5 %.
     assert!(mbit(&run, 0) > 0.90 * 15.0, "{}", mbit(&run, 0));
     let samples = &measured.connections[0].subflows[1].samples;
     assert!(samples.len() > 70 && samples.iter().all(|sample| sample.cwnd >= 2));
@@ -68,7 +68,8 @@ fn the_same_seed_gives_the_same_bytes_of_results_and_of_qlog() {
     assert_eq!(first.0, second.0);
     assert!(first.1.len() > 10_000 && first.1 == second.1, "{} bytes of qlog", first.1.len());
 
-    // What qvis looks at: version and format at the top, then events in order whose names have one of these categories.
+    // The fields that qvis reads: version and format at the top, then events in order, whose names have one of these
+    // categories.
     let text = String::from_utf8(first.1).unwrap();
     let mut records = text.split_terminator('\u{1e}').skip(1);
     let header = records.next().unwrap();
@@ -119,11 +120,11 @@ fn short_flows_are_connections_of_their_own_that_come_and_go() {
     let traffic = "traffic = { kind = \"poisson\", every = \"50ms\", size = \"20kB\", at-once = 4 }";
     let (run, measured) = run(Quic::default(), "poisson", &format!("{BOTH}{traffic}\n"), "lia");
     let transfers = &measured.connections[0].transfers;
-    // 160 in 8 s, give or take.
+    // 160 expected in 8 s, with random variation.
     assert!((110..=210).contains(&transfers.len()), "{}", transfers.len());
     let open = transfers.iter().filter(|transfer| transfer.end_ns.is_none()).count();
     assert!(open <= 8, "{open} of {} are not done", transfers.len());
-    // A handshake and 20 kB take two round trips of 20 ms and little more, unless one waits for a place.
+    // A handshake and 20 kB take little more than two round trips of 20 ms, unless a transfer waits for a slot.
     let mut took: Vec<u64> =
         transfers.iter().filter_map(|transfer| Some(transfer.end_ns? - transfer.start_ns)).collect();
     took.sort_unstable();
@@ -135,7 +136,7 @@ fn short_flows_are_connections_of_their_own_that_come_and_go() {
             .count()
     };
     assert!(transfers.iter().any(|transfer| at_once(transfer.start_ns) > 1), "some overlap");
-    // What arrived in the measured time: 20 kB each 50 ms are 3.2 Mbit/s.
+    // Data that arrived in the measured time: 20 kB each 50 ms is 3.2 Mbit/s.
     assert!((2.0..4.5).contains(&mbit(&run, 0)), "{}", mbit(&run, 0));
 }
 
@@ -147,9 +148,9 @@ fn an_on_off_application_pauses_and_its_network_soon_does() {
     assert!((7..=8).contains(&turns.len()), "{}", turns.len());
     for turn in &turns[..turns.len() - 1] {
         let lasted = turn.end_ns.expect("over before the next") - turn.start_ns;
-        // What is in the windows when it pauses is a round trip with full queues, and what is lost of it another.
+        // At a pause, the data in flight takes a round trip with full queues, and its retransmissions another.
         assert!((500_000_000..850_000_000).contains(&lasted), "{lasted}");
-        // 15 Mbit/s for half a second are 940 kB.
+        // 15 Mbit/s for half a second is 940 kB.
         assert!((300_000..1_200_000).contains(&turn.bytes), "{}", turn.bytes);
     }
 }
@@ -162,7 +163,7 @@ fn writes_at_a_constant_rate_arrive_one_by_one() {
     let writes = &measured.connections[0].transfers;
     assert_eq!(writes[9].start_ns - writes[8].start_ns, 4_000_000, "8000 bits at 2 Mbit/s");
     let late = writes.iter().filter_map(|write| Some(write.end_ns? - write.start_ns)).max().unwrap();
-    // One way is 10 ms on the lowest path, which has room for all of it.
+    // One-way delay is 10 ms on the fastest path, which has room for all of it.
     assert!((10_000_000..40_000_000).contains(&late), "{late}");
 }
 

@@ -1,5 +1,4 @@
-//! The example `fetch` over two networks, each of its own rate, between namespaces of this test. It needs root, and is skipped
-//! without.
+//! The example `fetch` over two networks with different rates, between namespaces. Needs root; skipped without.
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout)]
 
@@ -66,7 +65,7 @@ impl Drop for Networks {
     }
 }
 
-/// A program that ends with the test.
+/// A process that is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {

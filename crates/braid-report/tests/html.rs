@@ -1,4 +1,4 @@
-//! The HTML report as text. What a browser makes of it is in `browser.py`.
+//! The HTML report as text. `browser.py` checks its appearance in a browser.
 
 mod common;
 
@@ -16,7 +16,7 @@ use common::{golden, run, scenario};
 
 const CCS: [&str; 3] = ["lia", "balia", "cubic:beta=0.8"];
 
-/// A report of scenarios with everything that happened in them made by hand.
+/// A report of handmade scenarios, with every kind of event.
 fn page(files: &[File], ccs: &[&str], seeds: u64) -> String {
     let made: Vec<(Vec<Run>, Vec<Vec<Summary>>, Curves)> = files
         .iter()
@@ -57,7 +57,7 @@ fn event() -> Event {
     Event { from_ns: 2_000_000_000, to_ns: Some(3_000_000_000), what: "b1 </script> down".to_owned() }
 }
 
-/// cwnd counts the samples, the queue is 7 packets long.
+/// cwnd is the sample's number; the queue has 7 packets.
 fn sampled(scenario: &Scenario) -> Measurements {
     let times = || (0..=scenario.duration_ns).step_by(SAMPLE_INTERVAL_NS as usize);
     let sample = |(cwnd, time_ns)| SubflowSample { time_ns, cwnd, ..SubflowSample::default() };
@@ -87,13 +87,13 @@ fn shared(name: &str) -> File {
     scenario(name, "", &["b1", "b2"], &flows)
 }
 
-/// What the charts are drawn from.
+/// The data of the charts.
 fn data(page: &str) -> Value {
     let (_, rest) = page.split_once("<script id=\"data\" type=\"application/json\">").unwrap();
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
-/// The page without style, data and scripts, one block a line.
+/// The page without style, data and scripts, one block per line.
 fn body(page: &str) -> String {
     let (_, rest) = page.split_once("<body>").unwrap();
     let mut body = rest.split_once("<script").unwrap().0.to_owned();
@@ -132,7 +132,7 @@ fn text_from_a_scenario_stays_text() {
     assert_eq!(data(&page)["parts"][0]["name"], name);
     assert_eq!(data(&page)["parts"][0]["cells"][0]["events"][0]["what"], event().what);
     assert!(!page.contains("<script>alert"), "only the program's own scripts are elements");
-    // Its data, the charting library and its own script; the library contains no such text.
+    // Its data, the charting library and Braid's script; the library contains no such text.
     assert_eq!(page.matches("<script").count(), 3);
     assert_eq!(page.matches("</script").count(), 3);
 }
@@ -171,7 +171,7 @@ fn the_charts_have_every_figure_over_the_seeds_and_the_series_that_were_kept() {
     assert_eq!(part["runs"].as_array().unwrap().len(), 1);
     let series = &part["runs"][0];
     assert_eq!((&series["cell"], &series["cc"], &series["seed"]), (&0.into(), &0.into(), &1.into()));
-    // 100 s are 1001 samples, few enough to be kept all.
+    // 100 s are 1001 samples, few enough to store all.
     assert_eq!(series["per_bucket"], 1);
     let cwnd: Vec<u64> = series["cwnd"][3].as_array().unwrap().iter().map(|v| v.as_u64().unwrap()).collect();
     assert_eq!(cwnd, (0..=1000).collect::<Vec<_>>());

@@ -1,6 +1,6 @@
-//! What people see, line for line.
+//! The printed tables, line by line.
 //!
-//! After an intended change of the tables: `UPDATE_GOLDEN=1 cargo test -p braid-report`, and look at the difference.
+//! After an intended change of the tables: `UPDATE_GOLDEN=1 cargo test -p braid-report`, then review the difference.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The evaluator's rules, with invented papers and figures.
+//! Rules of the claim evaluator, with invented papers and figures.
 
 use braid_results::claims::{
     Cell, ClaimResult, Document, Figure, Metric, Names, Paper, Reproduction, Varied, Verdict, embedded,
@@ -39,7 +39,7 @@ fn aliases() -> Names {
     names().unwrap()
 }
 
-/// A cell of experiment `one` with a throughput for each of a few flows.
+/// A cell of experiment `one` with the throughputs of a few flows.
 fn cell(algorithm: &str, parameters: &[(&str, &str)], flows: &[(&str, [f64; 3])]) -> Cell {
     let text = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
     let figure = |of: &str| Figure { metric: Metric::Throughput, of: of.to_owned(), during: None };
@@ -55,12 +55,12 @@ fn in_two(cell: Cell) -> Cell {
     Cell { experiment: "two".to_owned(), ..cell }
 }
 
-/// About that mean, with a 95 % interval of half 0.025 on either side.
+/// A 95 % interval of ± 0.025 around this mean.
 fn about(mean: f64) -> [f64; 3] {
     [mean - 0.01, mean, mean + 0.01]
 }
 
-/// About that mean, with a 95 % interval of half 12.4 on either side.
+/// A 95 % interval of ± 12.4 around this mean.
 fn vague(mean: f64) -> [f64; 3] {
     [mean - 5.0, mean, mean + 5.0]
 }
@@ -73,7 +73,7 @@ fn verdict(body: &str, cells: &[Cell]) -> Verdict {
     judge(body, cells).verdict
 }
 
-/// A claim about lia's first subflow of experiment `one` against the TCP flow or a value.
+/// A claim about lia's first subflow in experiment `one`, compared with the TCP flow or a value.
 fn simple(rel: &str) -> String {
     let a = r#"a = { algorithm = "lia", flow = "SF-1" }"#;
     format!("experiment = [\"one\"]\nmetric = \"throughput\"\n{a}\n{rel}")
@@ -185,7 +185,7 @@ fn a_selector_that_matches_many_cells_means_each_paired_with_its_own() {
     };
     let body = "experiment = [\"one\"]\nmetric = \"throughput\"\na = { flow = \"sf1\" }\nrel = \"lt\"\nb = { flow = \
                 \"tcp\" }";
-    // Each below its own partner, though not below those of others.
+    // Each below its partner in the same cell, but not below those of other cells.
     let cells = [at("10ms", 1.0, 2.0), at("20ms", 5.0, 6.0), at("30ms", 8.0, 9.0)];
     let result = judge(body, &cells);
     assert_eq!(result.verdict, Verdict::Holds);

@@ -1,4 +1,4 @@
-//! The JSON document, field for field, and the metrics in it.
+//! The JSON document, field by field, and its metrics.
 //!
 //! After an intended change of the document: `UPDATE_GOLDEN=1 cargo test -p braid-results --test document`.
 
@@ -88,7 +88,7 @@ fn a_period_has_its_own_figures_and_its_own_fair_shares() {
     close(run.periods[1].to_s, 50.5);
     close(run.periods[0].connections[0].goodput_bps, 12e6);
     close(run.periods[1].connections[0].goodput_bps, 13e6);
-    // 15 Mbit/s are there as long as nobody else is.
+    // 15 Mbit/s are available while no other flow is active.
     let payload = payload(&scenario);
     let benefit = |share: f64, goodput: f64| (goodput - 10.0 * payload) / (share * payload);
     close(run.periods[0].metrics.aggregate_benefit.unwrap(), benefit(10.0, 12.0));
@@ -128,7 +128,7 @@ fn subflows_at_one_bottleneck_share_one_flows_part() {
 
 #[test]
 fn what_is_available_is_weighted_with_the_time_a_competitor_is_there() {
-    // Measured from 10 s to 110 s: there for 25 s of 100 s.
+    // Measured from 10 s to 110 s: active for 25 s of 100 s.
     let text = TWO_PATHS.replace("cc = \"reno\"", "cc = \"reno\"\nstart = \"60s\"\nstop = \"85s\"");
     let scenario = scenario(&text);
     let payload = payload(&scenario);
@@ -143,7 +143,7 @@ fn what_is_available_follows_a_route_that_changes() {
         .replace("route = [\"b2\"]", "route = [\"b2\"]\nchange = [{ at = \"60s\", route = [\"b1\"] }]");
     let scenario = scenario(&text);
     let available = &fair_shares(&scenario)[0];
-    // Half the time each alone on its path, half the time both on the first, where a TCP flow is as well.
+    // Half the time each has its path alone; half the time both are on the first, together with a TCP flow.
     let (b1, b2) = (10e6 / 2.0 * payload(&scenario), 10e6 * payload(&scenario));
     close(available.subflows[0], f64::midpoint(b1, b1 / 2.0));
     close(available.subflows[1], f64::midpoint(b2, b1 / 2.0));

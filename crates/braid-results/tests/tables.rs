@@ -1,4 +1,4 @@
-//! Results as CSV and Parquet, and what the manual says of their columns.
+//! Results as CSV and Parquet, and the manual's description of their columns.
 //!
 //! After an intended change: `UPDATE_GOLDEN=1 cargo test -p braid-results --features parquet --test tables`.
 
@@ -12,7 +12,7 @@ mod common;
 
 use common::{TWO_PATHS, run, scenario};
 
-/// Two runs that went well and one that failed.
+/// Two successful runs and one failed run.
 fn three(scenario: &Scenario) -> Vec<Run> {
     (1..=3).map(|seed| run(scenario, seed)).collect()
 }
@@ -85,7 +85,7 @@ fn a_flow_has_the_figures_of_the_document() {
     assert_eq!(value(6, "connection"), Value::Null);
 }
 
-/// One row a column: the tables in the manual.
+/// One row per column: the tables in the manual.
 fn manual(table: &Table) -> String {
     let mut text = String::from("| column | type | unit | meaning |\n|---|---|---|---|\n");
     for column in table.columns() {
@@ -144,7 +144,7 @@ mod files {
     fn file(table: &'static Table, rows: &[Row]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes, table, "0.0.0").unwrap();
-        // Two row groups where there is more than one row.
+        // Two row groups if there are two rows or more.
         for rows in rows.chunks(rows.len().div_ceil(2).max(1)) {
             writer.write(rows).unwrap();
         }
@@ -152,7 +152,7 @@ mod files {
         bytes
     }
 
-    /// That the library reads the rows' values out of the file, each with its name and type.
+    /// Asserts that the library reads the rows' values from the file, each with its name and type.
     fn reads_back(table: &'static Table, rows: &[Row]) {
         let reader = SerializedFileReader::new(bytes::Bytes::from(file(table, rows))).unwrap();
         assert_eq!(reader.metadata().file_metadata().num_rows(), rows.len() as i64);
@@ -177,7 +177,7 @@ mod files {
         assert_eq!(read, rows.len());
     }
 
-    /// Measurements with samples whose values all differ.
+    /// Measurements with samples, all of different values.
     fn sampled(seed: u64) -> Measurements {
         let mut counts = measurements(seed);
         for (index, subflow) in counts.connections.iter_mut().flat_map(|c| &mut c.subflows).enumerate() {
@@ -256,7 +256,7 @@ mod files {
         assert_ne!(once(), file(&FLOWS, &table::flows(&other)));
     }
 
-    /// A disk with room for so many bytes.
+    /// A disk with room for this many bytes.
     struct Full(usize);
 
     impl io::Write for Full {

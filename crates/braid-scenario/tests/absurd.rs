@@ -1,4 +1,4 @@
-//! Files of at most 1 MiB that ask for far more than that: refused, at once, without filling the memory.
+//! Files of at most 1 MiB that request far more memory: refused at once.
 
 #![cfg(unix)]
 
@@ -16,7 +16,7 @@ fn many(count: usize, separator: &str, item: impl Fn(usize) -> String) -> String
     (0..count).map(item).collect::<Vec<_>>().join(separator)
 }
 
-/// Time that this thread has computed: what else a machine does makes no difference.
+/// CPU time of this thread, so that other load does not matter.
 fn own_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -111,7 +111,7 @@ fn what_asks_for_too_much_is_refused_at_once() {
         write!(message, "{error}").unwrap();
         assert!(message.contains(expected), "{what}: {message}");
         assert!(message.len() < 20_000, "{what}: {} bytes of message", message.len());
-        // A moment; without the limits it is minutes.
+        // Immediate; without the limits it takes minutes.
         let took = own_time().saturating_sub(started);
         assert!(took < Duration::from_secs(20), "{what} takes {took:?}");
     }

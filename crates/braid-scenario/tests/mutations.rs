@@ -1,10 +1,10 @@
-//! Whatever is done to a scenario, it loads or gets a message; it never panics and never takes long.
+//! A mutated scenario loads or gets an error message; the parser never panics and is never slow.
 
 use braid_scenario::{Source, embedded, load};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Pieces that a careless or a malicious hand might put into a scenario.
+/// Pieces for a careless or malicious scenario.
 const PIECES: &[&str] = &[
     "\"",
     "'",
@@ -107,7 +107,7 @@ fn apply(text: &mut Vec<char>, edit: &Edit) {
     }
 }
 
-/// Loads it, and draws the message if there is one.
+/// Loads it, and renders the error message if there is one.
 fn survive(text: String, set: &[String]) -> Result<(), TestCaseError> {
     if let Err(error) = load(&Source { name: "x.toml".to_owned(), text }, set) {
         let message = error.to_string();
@@ -120,7 +120,7 @@ fn survive(text: String, set: &[String]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    // PROPTEST_CASES=100000 makes it a fuzz run.
+    // PROPTEST_CASES=100000 makes it a fuzz test.
     #![proptest_config(ProptestConfig {
         cases: 8 * ProptestConfig::default().cases,
         failure_persistence: None,

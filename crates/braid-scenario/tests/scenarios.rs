@@ -1,4 +1,4 @@
-//! What good files mean.
+//! Valid files and their meaning.
 #![allow(clippy::float_cmp, reason = "the numbers compared are exact")]
 
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ fn parse(text: &str) -> Scenario {
     load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells.remove(0)
 }
 
-/// Propagation there and back over the route of a subflow.
+/// Round-trip propagation delay of a subflow's route.
 fn propagation_ns(scenario: &Scenario, connection: usize, subflow: usize) -> u64 {
     let route = &scenario.connections[connection].subflows[subflow].route;
     route
@@ -793,7 +793,7 @@ fn noise_is_a_packet_long_at_the_bottleneck_and_an_rtt_at_the_start() {
     };
     assert_eq!(of(&with("")), (vec![(0, 0), (1_000_000, 0)], 30_000_000));
     assert_eq!(of(&with("noise = \"none\"\n")), (vec![(0, 0), (0, 0)], 0));
-    // At most 5 ms and 100 ms, and never beyond the connection's end.
+    // At most 5 ms and 100 ms, and not after the connection's end.
     let slow = text.replace("12mbit", "64kbit").replace("5ms", "1s");
     assert_eq!(of(&parse(&slow)), (vec![(0, 0), (5_000_000, 0)], 100_000_000));
     let short = slow.replace("9s", "40ms");

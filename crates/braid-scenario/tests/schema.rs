@@ -1,4 +1,4 @@
-//! The JSON schema is up to date, and accepts and refuses what the parser does.
+//! The JSON schema is up to date, and agrees with the parser about valid and invalid files.
 //!
 //! After a change of the format: `UPDATE_GOLDEN=1 cargo test -p braid-scenario --test schema`.
 

@@ -1,4 +1,4 @@
-//! Where scenarios come from, and what happens when they do not.
+//! Sources of scenarios, and errors in finding them.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// The message, with the folder taken out.
+/// The error message, without the folder.
 fn message(path: impl AsRef<Path>) -> String {
     let error = Source::read(path).unwrap_err().to_string();
     error.replace(folder().to_str().unwrap(), "FOLDER")

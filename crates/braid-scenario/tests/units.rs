@@ -1,4 +1,4 @@
-//! Quantities are exact, and what is written is what is read.
+//! Quantities are exact, and a written quantity reads back unchanged.
 
 use braid_scenario::units::{Duration, Packets, Probability, Queue, Rate, Size, Window};
 use proptest::prelude::*;

@@ -1,10 +1,10 @@
-//! Wrong input and the message it gets: read `snapshots/wrong__*.snap` as the manual of messages.
+//! Invalid input and its error message: `snapshots/wrong__*.snap` is the manual of messages.
 
 use std::fmt::Write as _;
 
 use braid_scenario::{Source, load};
 
-/// A scenario with nothing wrong, for the cases to spoil.
+/// A valid scenario, which the cases break.
 pub(crate) const GOOD: &str = r#"title = "Two paths"
 duration = "60s"
 warmup = "5s"
@@ -62,7 +62,7 @@ fn message(text: &str, set: &[&str]) -> String {
     }
 }
 
-/// Each case replaces a piece of the good scenario.
+/// Each case replaces a part of the valid scenario.
 pub(crate) const FILES: &[(&str, &str, &str)] = &[
     // Units.
     ("a rate in mbps", "\"100mbit\"", "\"100mbps\""),

@@ -1,6 +1,6 @@
-//! Native code and BPF bytecode choose the same. The bytecode is what `scripts/schedulers-bpf` compiles, run by an interpreter.
+//! Native code and BPF bytecode make the same choices. An interpreter runs the bytecode from `scripts/schedulers-bpf`.
 //!
-//! Whether a choice is right is for `vectors.rs` and the model in bench/oracle/schedulers.py; here states may be absurd.
+//! `vectors.rs` and the model in bench/oracle/schedulers.py check whether a choice is right; here states may be absurd.
 
 use std::io::Write as _;
 use std::path::Path as File;
@@ -24,17 +24,17 @@ const EVENTS: [(Event, &str); 4] = [
     (Event::Rtt, "braid/rtt"),
     (Event::Blocked, "braid/blocked"),
 ];
-/// Of a connection, so that what private memory remembers matters, too.
+/// Events per connection: several, so that private memory matters.
 const EVENTS_OF_EACH: usize = 100;
 
-/// The object files of all schedulers, or why there are none.
+/// The object files of all schedulers, or why they are missing.
 fn compiled(folder: &File) -> Result<(), String> {
     let script = File::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/schedulers-bpf");
     let done = Command::new(script).arg(folder).output().map_err(|error| error.to_string())?;
     if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
 }
 
-/// The bytecode of each event.
+/// The bytecode for each event.
 fn programs(folder: &File, scheduler: &Scheduler) -> Vec<Vec<u8>> {
     let bytes = fs::read(folder.join(format!("{}.o", scheduler.name()))).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -46,7 +46,7 @@ fn programs(folder: &File, scheduler: &Scheduler) -> Vec<Vec<u8>> {
     EVENTS.iter().map(|(_, name)| program(name)).collect()
 }
 
-/// Numbers as a host has them, and now and then any.
+/// Usually a realistic number, occasionally any.
 fn number(rng: &mut Rng, usual: u64) -> u64 {
     match rng.u8(..20) {
         0 => 0,
@@ -62,7 +62,7 @@ fn word(rng: &mut Rng, usual: u32) -> u32 {
 }
 
 fn path(rng: &mut Rng) -> Path {
-    // Most flags of most paths are set; of a backup and a stale one seldom.
+    // Most flags of most paths are set; backup and stale seldom.
     let flags = rng.u32(..256) | if rng.bool() { 0b1010_1101 } else { 0 };
     let srtt_us = word(rng, 200_000);
     Path {
@@ -83,7 +83,7 @@ fn path(rng: &mut Rng) -> Path {
     }
 }
 
-/// The next state of a connection: time goes on, and some of the rest is other than before.
+/// The next state of a connection: later, with some fields changed.
 fn next(rng: &mut Rng, before: &Paths) -> Paths {
     let mut view = *before;
     view.now_us += rng.u64(..100_000);
@@ -106,7 +106,7 @@ fn next(rng: &mut Rng, before: &Paths) -> Paths {
     view
 }
 
-/// So many states of each scheduler, with parameters drawn for every connection.
+/// Compares `states` states of each scheduler, with random parameters for every connection.
 fn agree(states: usize) {
     let folder = tempfile::tempdir().unwrap();
     if let Err(reason) = compiled(folder.path()) {
@@ -125,12 +125,12 @@ fn agree(states: usize) {
                 let value = f64::from(rng.u32(param.low..=param.high)) / f64::from(param.scale);
                 format!(":{}={value}", param.name)
             });
-            // Those that are no number of the command line have their default.
+            // Values that the command line refuses become the default.
             let text: String =
                 drawn.filter(|part| Spec::parse(&format!("{}{part}", scheduler.name())).is_ok()).collect();
             let spec = Spec::parse(&format!("{}{text}", scheduler.name())).unwrap();
             let mut native = Chooser::new(&spec);
-            // As wide as the words in it.
+            // Aligned as the words in it.
             let mut memory = vec![0_u64; SIZE / 8];
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut memory);
             let params: &[u8] = bytemuck::cast_slice(spec.values());

@@ -1,4 +1,4 @@
-//! Examples computed by hand, and what every scheduler promises.
+//! Examples computed by hand, and properties of every scheduler.
 
 use braid_schedulers::layout::{
     Choice, MAX_PATHS, NO_SSTHRESH, Path, Paths, choice_flags, flags, path_flags,
@@ -54,7 +54,7 @@ fn choose(text: &str, view: &Paths) -> Choice {
     chooser(text, view).deliver(Event::Choose, view)
 }
 
-/// The paths of so many choices one after the other.
+/// The paths of `count` choices in a row.
 fn sequence(text: &str, view: &Paths, count: usize) -> Vec<Option<usize>> {
     let mut chooser = chooser(text, view);
     (0..count).map(|_| chooser.deliver(Event::Choose, view).path()).collect()
@@ -217,7 +217,7 @@ fn the_three_rules_of_hsr() {
 
 #[test]
 fn otias_counts_waiting_as_the_code_or_as_the_paper() {
-    // can = 2, five wait: the paper says half an RTT of 100 ms, the code one and a half.
+    // can = 2, five wait: half an RTT of 100 ms in the paper's form, one and a half in the code's.
     let waits = Path { in_flight: 8, queued: 5, ..path(100, 10) };
     for (form, other_ms, chosen) in [("code", 299, 1), ("code", 301, 0), ("paper", 99, 1), ("paper", 101, 0)]
     {
@@ -256,12 +256,13 @@ fn sttf_takes_back_what_waits_in_the_wrong_place() {
 
 #[test]
 fn blest_waits_exactly_when_the_fast_path_would_fill_the_window() {
-    // Two rounds of the fast path while a segment lingers: k = 100/20 + 1 = 6, (20 + 2) * 6 = 132 packets, 1.2 times.
+    // Two rounds of the fast path during one segment's RTT on the slow path: k = 100/20 + 1 = 6, (20 + 2) * 6 = 132
+    // packets, 1.2 times.
     let fast = full(Path { ssthresh: 10, ..path(20, 20) });
     let slow = path(100, 10);
     let bytes = 132 * 1400 * 12 / 10;
     for (window, waits) in [(bytes + 1400, false), (bytes + 1399, true)] {
-        // Without the first adjustment of lambda, which is due after 100 ms.
+        // Before the first adjustment of lambda, which is due after 100 ms.
         let view = Paths { window, now_us: 50_000, ..view(&[fast, slow]) };
         assert_eq!(choose("blest", &view).path().is_none(), waits, "{window} bytes");
     }
@@ -300,7 +301,8 @@ fn ecf_waits_and_sends_as_in_the_examples_of_the_specification() {
         let view = Paths { unassigned: packets * 1400, ..view(&[fast, slow]) };
         assert_eq!(choose("ecf", &view).path(), sends.then_some(1), "{packets} packets");
     }
-    // While it waits it takes a quarter more: 0.02 s (120 + 20)/20 = 0.14 s is over 1.25 * 0.11 s, 114 packets are not.
+    // A waiting path needs a quarter more: 0.02 s (120 + 20)/20 = 0.14 s is over 1.25 * 0.11 s; with 114 packets it is
+    // not.
     let of = |packets: u64| Paths { unassigned: packets * 1400, ..view(&[fast, slow]) };
     let mut ecf = chooser("ecf", &of(0));
     assert_eq!(ecf.deliver(Event::Choose, &of(100)).path(), Some(1), "0.12 s is not below 0.11 s");
@@ -341,7 +343,7 @@ fn linux_takes_the_path_that_has_sent_first_and_gives_it_64_kilobytes() {
     assert_eq!((choice.path(), choice.packets, choice.flags), (Some(1), 47, choice_flags::QUEUE));
     let no_memory = Path { flags: READY & !path_flags::MEMORY, ..idle };
     assert_eq!(choose("linux", &view(&[busy, no_memory])).path(), None, "it waits for the one it has chosen");
-    // A timeout alone does not end a path's service here; many do.
+    // One timeout does not stop the use of a path here; many do.
     let failed = Path { flags: READY & !path_flags::USABLE, ..idle };
     assert_eq!(choose("linux", &view(&[busy, failed])).path(), Some(1));
     let stale = Path { flags: failed.flags | path_flags::STALE, ..idle };
@@ -361,14 +363,14 @@ fn linux_sends_once_more_only_on_a_path_that_has_nothing_else_to_do() {
     assert_eq!(again(&[failed, backup]), Some(1));
 }
 
-/// What is usable is established, and an empty send buffer takes something.
+/// A usable path is established, and an empty send buffer has room.
 fn possible(flags: u32, memory: u64) -> u32 {
     let established = if flags & path_flags::USABLE != 0 { path_flags::ESTABLISHED } else { 0 };
     let room = if memory == 0 { path_flags::MEMORY } else { 0 };
     flags & 255 | established | room
 }
 
-/// Any state that a host may come to.
+/// Any possible state of a host.
 fn states() -> impl Strategy<Value = Paths> {
     let path = (
         any::<u32>(),
@@ -424,7 +426,7 @@ fn states() -> impl Strategy<Value = Paths> {
         })
 }
 
-/// Whether the answer to a question about a full window says that nothing will be done now: `BRAID_ONCE_PER_RTT`.
+/// Whether an answer about a full window implies that the answer now is to do nothing: `BRAID_ONCE_PER_RTT`.
 fn stands(before: &Paths, choice: &Choice, now: &Paths) -> bool {
     let path = |index: u32| now.path[index as usize];
     let carriers = || (0..now.n).filter(|index| (now.head_carriers >> index) & 1 == 1);
@@ -474,7 +476,7 @@ proptest! {
         }
     }
 
-    /// Hence a host need not ask: [`Scheduler::BY_SRTT`].
+    /// So a host may skip the call: [`Scheduler::BY_SRTT`].
     #[test]
     fn who_goes_by_srtt_has_a_choice_only_where_several_paths_are_ready(states in states(), kept in 0..MAX_PATHS) {
         let mut view = Paths { carriers: 0, flags: flags::NEW_DATA, ..states };
@@ -523,7 +525,7 @@ proptest! {
         }
     }
 
-    /// Hence a host need not ask either: [`Scheduler::BY_SRTT`].
+    /// So a host may skip the call here, too: [`Scheduler::BY_SRTT`].
     #[test]
     fn who_goes_by_srtt_gives_new_data_to_the_ready_path_with_the_smallest(states in states()) {
         let mut view = Paths { carriers: 0, flags: flags::NEW_DATA, ..states };
@@ -531,7 +533,7 @@ proptest! {
             == path_flags::USABLE | path_flags::ROOM;
         let n = view.n as usize;
         for path in view.path.iter_mut().take(n) {
-            // Ties are rare otherwise.
+            // Makes ties frequent.
             path.srtt_us /= 200_000;
             if is_ready(path) {
                 path.flags &= !path_flags::BACKUP;
@@ -549,7 +551,7 @@ proptest! {
         }
     }
 
-    /// Hence a host need not ask: `BRAID_ONCE_PER_RTT`.
+    /// So a host may skip the call: `BRAID_ONCE_PER_RTT`.
     #[test]
     fn nothing_is_done_about_a_full_window_while_the_answer_stands(
         states in prop::collection::vec((states(), 0..4_u8), 2..12),
@@ -561,7 +563,7 @@ proptest! {
             for (drawn, kind) in &states {
                 let mut state = *drawn;
                 if let Some((before, _)) = last.filter(|_| *kind > 0) {
-                    // The same paths once more, some of which have changed.
+                    // The same paths again, some of them changed.
                     state = Paths { head_carriers: before.head_carriers, ..before };
                     for (path, other) in state.path.iter_mut().zip(&drawn.path) {
                         if *kind == 1 || other.cwnd % 3 > 0 {

@@ -41,7 +41,7 @@ fn bottleneck(name: &str) -> Link {
     path
 }
 
-/// Percent of the first bottleneck that the connection takes, and of the second that it uses, if there is one.
+/// Percent of the first bottleneck that the connection gets, and of the second one that it uses, if there is one.
 fn duel(algorithm: &str, tcp: &str, links: &[Link]) -> [f64; 2] {
     let routes: &[&[usize]] = if links.len() == 1 { &[&[0], &[0]] } else { &[&[0], &[1]] };
     let flows = vec![connection("mp0", None, routes), connection("tcp0", Some(tcp), &[&[0]])];

@@ -1,4 +1,4 @@
-//! Whole runs: what any sound transport and any sound network must show.
+//! Whole runs: properties of any correct transport and network.
 
 mod common;
 
@@ -28,14 +28,14 @@ fn one_flow_fills_its_link_and_no_more() {
     }
 }
 
-/// The kernel delivers 4.12 Mbit/s of 20 through a queue of three packets. Exactly on time, packets find room that no real
-/// network has: 16 Mbit/s.
+/// The kernel delivers 4.12 Mbit/s of 20 through a queue of three packets. Without timing noise packets find room that
+/// no real network has: 16 Mbit/s.
 #[test]
 fn noise_decides_ties_in_a_short_queue_by_the_seed() {
     let mut short = link("b1", 20.0, 15.0);
     short.forward.queue = QueueLimit::Packets(3);
     let bytes = |short: &braid_scenario::model::Link| {
-        // So that the receiver soon acknowledges every second packet only.
+        // Then the receiver soon acknowledges only every second packet.
         let flow = Connection { receive_buffer: 1 << 18, ..connection("tcp0", None, &[&[0]]) };
         let scenario = scenario(16.0, vec![short.clone()], vec![flow]);
         [1, 2, 3].map(|seed| run(&scenario, "cubic", seed).connections[0].goodput_bytes)
@@ -66,13 +66,13 @@ fn a_threshold_at_the_initial_window_leaves_no_slow_start() {
     let mut flow = connection("tcp0", None, &[&[0]]);
     flow.initial_ssthresh = Some(10);
     flow.delayed_ack = false;
-    // Ten round trips of 100 ms on a link that nothing fills: the handshake, and a packet more with each after the first.
+    // Ten round trips of 100 ms on an empty link: the handshake, then windows that grow by one packet each.
     let result = run(&scenario(1.05, vec![link("b1", 1000.0, 50.0)], vec![flow]), "reno", 1);
     let last = *result.connections[0].subflows[0].cwnd_samples.last().unwrap();
     assert!((17..=19).contains(&last), "{last}");
 }
 
-/// What each acknowledgement newly acknowledges, bytes.
+/// Bytes newly acknowledged by each acknowledgement.
 struct Advances(u64, Vec<u64>);
 
 impl Observer for Advances {
@@ -92,7 +92,7 @@ fn each_packet_is_acknowledged_while_the_receivers_window_opens_and_every_second
     let mut advances = Advances(0, Vec::new());
     let spec = braid_algorithms::Spec::parse("reno").unwrap();
     braid_sim::run_observed(&scenario, &spec, 1, braid_sim::Options::default(), &mut advances).unwrap();
-    // 15 of 128 packets of the buffer, and the 16 of the start.
+    // 15 of 128 packets of the buffer, and the first 16.
     let (opening, open) = advances.1[..150 + 16 + 50].split_at(150 + 16);
     assert!(opening.iter().all(|bytes| *bytes == 1448), "{opening:?}");
     assert!(open.iter().all(|bytes| *bytes == 2 * 1448), "{open:?}");
@@ -173,13 +173,13 @@ fn olia_moves_away_from_the_lossy_path() {
 
 #[test]
 fn wvegas_fills_a_free_path_as_far_as_slow_start_went() {
-    // 67 packets fill it.
+    // 67 packets fill the path.
     let mut path = link("b1", 20.0, 20.0);
     path.forward.queue = QueueLimit::Packets(67);
     for threshold in [20, 30] {
         let mut flow = connection("tcp0", None, &[&[0]]);
         flow.initial_ssthresh = Some(threshold);
-        // Few packets are acknowledged one by one at the start: such acknowledgements make no bursts.
+        // The first few packets are acknowledged one by one: such acknowledgements make no bursts.
         flow.receive_buffer = 128 * 1448;
         let result = run(&scenario(60.0, vec![path.clone()], vec![flow]), "wvegas", 1);
         let windows = &result.connections[0].subflows[0].cwnd_samples[20..];
@@ -196,7 +196,7 @@ fn a_failed_path_costs_no_data_and_is_used_again_when_it_returns() {
     let links = vec![failing, link("b2", 10.0, 10.0)];
     let flows = vec![connection("mp0", None, &[&[0], &[1]])];
     let result = run(&scenario(30.0, links.clone(), flows.clone()), "lia", 1);
-    // 10 s on both, 20 s on the second alone; a second or so to notice.
+    // 10 s on both, 20 s on the second alone; about a second to detect it.
     let possible = (10.0 * 20.0 + 20.0 * 10.0) / 30.0 * 1420.0 / 1500.0;
     assert!(goodput(&result, 0) > 0.9 * possible, "{} of {possible}", goodput(&result, 0));
     assert!(result.connections[0].reinjections > 0);
@@ -263,7 +263,7 @@ fn a_send_buffer_limits_the_rate_to_a_buffer_per_rtt() {
     let mut limited = connection("tcp0", None, &[&[0]]);
     limited.send_buffer = Some(20 * 1448);
     let result = run(&scenario(60.0, vec![link("b1", 100.0, 50.0)], vec![limited]), "cubic", 1);
-    // It is filled again when a third of it is free.
+    // The application refills it when a third of it is free.
     let expected = 20.0 * 1448.0 * 8.0 / 0.1e6;
     let used = goodput(&result, 0) / expected;
     assert!((0.66..1.01).contains(&used), "{used}");
@@ -279,7 +279,7 @@ fn a_marking_queue_holds_the_rate_without_losing_anything() {
     let subflow = &result.connections[0].subflows[0];
     assert!(subflow.ecn_reductions > 10, "{}", subflow.ecn_reductions);
     assert_eq!((subflow.retransmissions, subflow.timeouts), (0, 0));
-    // Marking by the instantaneous queue also marks the packet that says CWR, so some windows are cut twice.
+    // Marking by the instantaneous queue also marks the packet with CWR, so some windows are reduced twice.
     assert!(goodput(&result, 0) > 8.5, "{}", goodput(&result, 0));
 }
 
@@ -357,7 +357,7 @@ fn fq_codel_gives_each_flow_its_share_and_a_gentle_flow_a_short_queue() {
     let mut managed = link("b1", 20.0, 20.0);
     managed.forward.queue = QueueLimit::Packets(10_240);
     managed.forward.discipline = Discipline::FqCoDel(FqCoDel { codel: codel(), flows: 1024, quantum: 1514 });
-    // One Reno, one CUBIC and an MPTCP connection whose two subflows are flows of their own.
+    // One Reno, one CUBIC and an MPTCP connection, whose two subflows count as separate flows.
     let flows = vec![
         connection("tcp0", Some("reno"), &[&[0]]),
         connection("tcp1", Some("cubic"), &[&[0]]),
@@ -429,7 +429,7 @@ fn loss_in_bursts_costs_fewer_episodes_than_the_same_loss_spread_out() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the network does, nothing panics, nothing arrives that was not sent, no link carries more than it can.
+    /// In any network the simulator does not panic, delivers only data that was sent, and no link exceeds its rate.
     #[test]
     fn any_network_keeps_its_books(
         rate in 0.1..200.0_f64,

@@ -1,13 +1,13 @@
-//! Coupled CUBIC on the paths of its paper: 500 Mbit/s with a round trip of 100 ms beside 100 Mbit/s with 20 ms, each with
-//! a queue of one bandwidth-delay product. Slow start would fill the large path at once, whatever comes after it; so
-//! connections begin without it, as the paper's windows do.
+//! Coupled CUBIC on the paths of its paper: 500 Mbit/s with a round trip of 100 ms, and 100 Mbit/s with 20 ms, each
+//! with a queue of one bandwidth-delay product. Connections start without slow start, as in the paper: slow start would
+//! fill the large path at once with any algorithm.
 
 mod common;
 
 use braid_scenario::model::QueueLimit;
 use common::{connection, goodput, link, run, scenario};
 
-/// Shares of both paths that a connection uses within 240 s.
+/// Shares of both paths used by a connection within 240 s.
 fn utilization(cc: &str) -> [f64; 2] {
     let paths = [(500.0, 50.0, 4166), (100.0, 10.0, 166)];
     let links = ["b1", "b2"].iter().zip(paths).map(|(name, (rate, delay, queue))| {

@@ -1,4 +1,4 @@
-//! Datagrams of a stack that the caller brings, on the simulator's links.
+//! Datagrams of a caller's protocol stack, on the simulator's links.
 
 use braid_algorithms::Spec;
 use braid_scenario::model::Scenario;

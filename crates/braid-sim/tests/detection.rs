@@ -1,4 +1,4 @@
-//! What detectors of shared bottlenecks say in situations whose truth is known, and what follows from it.
+//! Detectors of shared bottlenecks in situations with known truth: their labels, and the effect on goodput.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn detections(scenario: &Scenario, cc: &str, seed: u64) -> Vec<Detection> {
     setup.measured(&run(scenario, cc, seed)).detections
 }
 
-/// A bottleneck of 10 Mbit/s, 20 ms one way; `ecn` packets are marked from 20 on, else dropped at 50.
+/// A bottleneck of 10 Mbit/s, 20 ms one way; with `ecn` it marks packets from 20 on, otherwise it drops at 50.
 fn bottleneck(name: &str, ecn: bool) -> Link {
     let mut link = link(name, 10.0, 20.0);
     link.forward.queue = QueueLimit::Packets(if ecn { 200 } else { 50 });
@@ -20,7 +20,7 @@ fn bottleneck(name: &str, ecn: bool) -> Link {
     link
 }
 
-/// Two subflows beside a CUBIC flow each bottleneck: on one, or on one each.
+/// Two subflows with a CUBIC flow on each bottleneck; the subflows share one bottleneck or have one each.
 fn situation(shared: bool, ecn: bool) -> Scenario {
     let links =
         if shared { vec![bottleneck("b1", ecn)] } else { vec![bottleneck("b1", ecn), bottleneck("b2", ecn)] };
@@ -36,7 +36,7 @@ fn situation(shared: bool, ecn: bool) -> Scenario {
     scenario(60.0, links, flows)
 }
 
-/// Percent of the time in which both subflows were said to share, mean of three seeds.
+/// Percent of the time in which both subflows had the same label, mean of three seeds.
 fn said_shared(cc: &str, shared: bool, ecn: bool) -> f64 {
     let scenario = situation(shared, ecn);
     let percent = |detection: &Detection| {
@@ -61,7 +61,7 @@ fn common_marks_tell_a_shared_bottleneck_from_two_with_ecn_and_nothing_without()
 
 #[test]
 fn every_detector_says_shared_more_often_where_it_is() {
-    // The filters of bampcubic as printed hardly ever say shared (papers/causes/ba-mpcubic/c121.md).
+    // As printed, the filters of bampcubic hardly ever find a shared bottleneck (papers/causes/ba-mpcubic/c121.md).
     let cases = [
         ("bampcubic", false, 1.0),
         ("bampqueue", false, 20.0),
@@ -88,7 +88,7 @@ fn every_detector_says_shared_more_often_where_it_is() {
 
 #[test]
 fn the_rtt_filter_needs_paths_whose_delay_varies_by_itself() {
-    // The loss filter as printed is always true, so that this is the RTT filter.
+    // As printed, the loss filter is always true, so this is the RTT filter.
     let cc = "bampcubic:ba_loss=literal:ba_ecn=off";
     let right = |jitter_ns: u64| {
         let mut scenario = situation(true, false);
@@ -97,13 +97,13 @@ fn the_rtt_filter_needs_paths_whose_delay_varies_by_itself() {
         let detections = detections(&scenario, cc, 1);
         detections.iter().map(|detection| detection.accuracy_percent).fold(100.0, f64::min)
     };
-    // Else the RTT changes from ACK to ACK by what others have put into the queue between the two, which is the less the
-    // more the subflow itself sends: only subflows of equal rate look alike.
+    // With cross traffic the RTT changes between ACKs by the others' packets in the queue, less so for a faster
+    // subflow: only subflows of equal rate look alike.
     let (quiet, varying) = (right(0), right(5_000_000));
     assert!(quiet < 50.0 && varying > 70.0, "{quiet} without and {varying} with jitter");
 }
 
-/// The second subflow is on b2 until 10 s, on b1 until 20 s, and on b2 again.
+/// The second subflow is on b2 until 10 s, on b1 until 20 s, and then on b2 again.
 fn switching() -> Scenario {
     let mut scenario = situation(false, false);
     scenario.duration_ns = 30_000_000_000;
@@ -137,7 +137,7 @@ fn the_truth_follows_a_subflow_that_changes_its_route() {
         ]
         .map(|(subflow, link, shared, times)| (subflow.into(), link.into(), shared, times, accuracy(shared)))
     };
-    // Always "not shared" is right where it is not.
+    // "Not shared" throughout is right while they do not share.
     assert_eq!(rows("split:sbd=none"), expected(|shared| if shared { 0.0 } else { 100.0 }));
     let always: Vec<_> = rows("split:sbd=all").into_iter().map(|row| (row.2, row.4.round())).collect();
     for (shared, accuracy) in always {
@@ -155,14 +155,14 @@ fn a_detection_tells_when_the_label_was_first_right_and_from_when_on() {
         assert!(first < 10_000.0 && row.accuracy_percent > 0.0, "{row:?}");
         assert!(row.right_changes <= row.changes && row.right_changes >= 1, "{row:?}");
         assert!(row.settled_ms.is_none_or(|settled| settled >= first), "{row:?}");
-        // A group that is right implies a label that is.
+        // A correct group implies a correct label.
         assert!(row.group_accuracy_percent <= row.accuracy_percent, "{row:?}");
     }
 }
 
 #[test]
 fn labels_are_judged_apart_where_a_queue_stands_and_at_times_after_the_beginning() {
-    // Beside a CUBIC flow the queue of 50 packets is never empty for long, so nearly all of the time counts.
+    // Beside a CUBIC flow the queue of 50 packets is seldom empty for long, so nearly all of the time counts.
     let scenario = situation(true, false);
     for (cc, right) in [("split:sbd=all", true), ("split:sbd=none", false)] {
         for row in detections(&scenario, cc, 1).iter().filter(|row| row.lasts_s() > 50.0) {
@@ -176,7 +176,7 @@ fn labels_are_judged_apart_where_a_queue_stands_and_at_times_after_the_beginning
             );
         }
     }
-    // 5 % of random loss leaves no queue on a link that nobody else uses, and jitter hides the one that is there.
+    // 5 % random loss keeps the queue empty on a link without other flows, and jitter hides the existing one.
     let mut lossy = situation(false, false);
     lossy.connections.truncate(1);
     lossy.links[0].forward.loss = Loss::Bernoulli(0.05);
@@ -237,8 +237,8 @@ fn an_accurate_receiver_echoes_marks_and_a_classic_one_until_it_is_answered() {
     assert!(classic > marks + marks / 4, "{classic} echoes of {marks} marks");
 }
 
-/// Goodputs in Mbit/s after slow start, mean of ten seeds. Without jitter nothing is random here, and which flow meets the
-/// full queue is an accident that lasts.
+/// Goodputs in Mbit/s after slow start, mean of ten seeds. Without jitter nothing here is random, and one flow would
+/// meet the full queue again and again.
 fn goodputs(scenario: &Scenario, cc: &str) -> Vec<f64> {
     const SEEDS: u64 = 10;
     let mut scenario = scenario.clone();
@@ -261,7 +261,7 @@ fn ba_mpcubic_takes_a_full_share_where_it_is_alone() {
     let shares = goodputs(&situation(false, false), "bampcubic");
     let (own, others) = (shares[0], shares[1] + shares[2]);
     assert!((0.75..1.25).contains(&(own / others)), "{shares:?}");
-    // Coupled everywhere it takes much less.
+    // Coupled on all paths, it takes much less.
     let coupled = goodputs(&situation(false, false), "mpcubic");
     assert!(coupled[0] < 0.8 * own, "{coupled:?}");
 }
@@ -273,7 +273,7 @@ fn where_its_subflows_share_ba_mpcubic_takes_one_share_as_far_as_its_filters_see
         let shares = goodputs(&scenario, cc);
         shares[0] / shares[1]
     };
-    // With right labels it takes what one flow takes; with its filters' much more, as they see little here.
+    // With correct labels it takes one flow's share; with its filters much more, because they find little here.
     let (right, filters, uncoupled) = (ratio("split:sbd=all"), ratio("bampcubic"), ratio("cubic"));
     assert!((0.8..1.25).contains(&right), "{right}");
     assert!(filters > 1.5 && filters < 1.25 * uncoupled, "{filters}, uncoupled {uncoupled}");

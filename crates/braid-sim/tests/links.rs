@@ -1,4 +1,4 @@
-//! What a transport meets when links do more than send in order at one rate.
+//! Transport over links with reordering, varying rates, outages and changing routes.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn rack_copes_with_reordering_by_jitter() {
     let mut shaky = link("b1", 20.0, 20.0);
     shaky.forward.queue = QueueLimit::Packets(1000);
     shaky.forward.jitter_ns = 3_000_000;
-    // The window is the limit, so nothing is lost.
+    // The window is the limit, so no packet is lost.
     let mut limited = connection("tcp0", None, &[&[0]]);
     limited.receive_buffer = 40 * 1448;
     let result = |jitter_ms: u64, reordering| {
@@ -40,10 +40,11 @@ fn rack_copes_with_reordering_by_jitter() {
         assert_eq!(retransmissions(&in_order), 0);
         assert_eq!(reordered.links[0].forward.drops_queue + reordered.links[0].forward.drops_wire, 0);
         if jitter_ms == 3 {
-            // Within the window of RACK, a quarter of the shortest round trip: nothing is taken for lost.
+            // Within RACK's reordering window, a quarter of the minimum round trip: no packet counts as lost.
             assert_eq!((subflow.retransmissions, subflow.undos), (0, 0));
         } else {
-            // Beyond it: some segments are, until duplicates have told, windows were restored and RACK's has grown.
+            // Beyond it some segments count as lost, until DSACKs have undone the reductions and RACK's window has
+            // grown.
             assert!((1..100).contains(&subflow.retransmissions), "{}", subflow.retransmissions);
             assert!(subflow.undos > 0, "a window was restored");
         }
@@ -63,7 +64,7 @@ fn a_transfer_over_a_trace_gets_what_the_trace_delivers() {
     cell.forward.trace = Some(Arc::new(trace));
     cell.reverse.rate_bps = 10_000_000;
     let result = run(&scenario(60.0, vec![cell], vec![connection("tcp0", None, &[&[0]])]), "cubic", 1);
-    // Two rounds of half a minute; each line is one packet of 1500 bytes.
+    // Two passes of half a minute; each line is one packet of 1500 bytes.
     let possible = 2.0 * text.lines().count() as f64 * 1448.0 * 8.0 / 60e6;
     assert!(
         (0.95..=1.0).contains(&(goodput(&result, 0) / possible)),
@@ -89,7 +90,7 @@ fn a_route_that_changes_takes_what_is_sent_from_then_on_and_no_more() {
         run(&scenario(10.0, links.clone(), vec![moving]), "reno", 1)
     };
     let both = run_with(reroute(Some(vec![1]), Some(vec![1])));
-    // What was on its way arrived, and before what took the longer way: nothing is sent twice.
+    // Packets in flight arrived, before those on the longer route: no retransmission.
     assert_eq!((retransmissions(&both), both.connections[0].subflows[0].timeouts), (0, 0));
     let sent: u64 = both.links.iter().map(|link| link.forward.packets).sum();
     assert_eq!(sent, both.connections[0].subflows[0].packets_sent);
@@ -116,8 +117,8 @@ fn a_subflow_over_a_link_that_is_down_leaves_its_data_to_the_other() {
         }
         let flows = vec![connection("mp0", None, &[&[0], &[1]])];
         let result = run(&scenario(40.0, vec![failing, link("b2", 5.0, 10.0)], flows), "reno", 1);
-        // 30 s of both links and 10 s of the second, less what it takes to try the first one again, up to 6 s by then,
-        // and to fill it, a packet each round trip.
+        // 30 s of both links and 10 s of the second, less the time until the first one is probed again, up to 6 s by
+        // then, and the time to fill it at one packet per round trip.
         let possible = (30.0 * 15.0 + 10.0 * 5.0) / 40.0 * 1420.0 / 1500.0;
         assert!(
             (0.75..1.0).contains(&(goodput(&result, 0) / possible)),

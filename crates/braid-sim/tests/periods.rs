@@ -1,4 +1,4 @@
-//! Stretches of a run with results of their own.
+//! Intervals of a run with separate results.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::{connection, link, run, scenario};
 
 const S: u64 = 1_000_000_000;
 
-/// Two connections, one of them open in the middle only, on links of their own.
+/// Two connections on separate links, one of them open only in the middle.
 fn changing(periods: &[(u64, u64)]) -> Scenario {
     let mut late = connection("tcp0", Some("cubic"), &[&[0]]);
     (late.start_ns, late.stop_ns) = (5 * S, Some(15 * S));

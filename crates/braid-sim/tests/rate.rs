@@ -1,4 +1,4 @@
-//! Rate-based algorithms: what is published of BBR, on whole runs.
+//! Rate-based algorithms: published results of BBR, on whole runs.
 
 mod common;
 
@@ -10,14 +10,14 @@ use common::{connection, goodput, link, run, scenario, share};
 
 const S: u64 = 1_000_000_000;
 
-/// A link with room for so many packets.
+/// A link with a queue of `packets`.
 fn buffered(rate_mbit: f64, delay_ms: f64, packets: u32) -> Link {
     let mut link = link("b1", rate_mbit, delay_ms);
     link.forward.queue = QueueLimit::Packets(packets);
     link
 }
 
-/// Packets that the link holds in a round trip.
+/// Bandwidth-delay product in packets.
 fn bandwidth_delay(rate_mbit: f64, delay_ms: f64) -> f64 {
     rate_mbit * 2e3 * delay_ms / 8.0 / 1500.0
 }
@@ -78,7 +78,7 @@ fn a_path_that_gets_longer_is_underused_until_the_next_look() {
     scenario.periods = vec![(10 * S, 20 * S), (24 * S, 29 * S), (40 * S, 60 * S)];
     let result = run(&scenario, "bbr", 1);
     let rates: Vec<f64> = result.periods.iter().map(|period| goodput(period, 0)).collect();
-    // Twice the old bandwidth-delay product in a round trip five times as long is less than half the bandwidth, and after
+    // Twice the old bandwidth-delay product in a round trip five times as long is less than half the bandwidth. After
     // ten rounds that is the estimate, and so on.
     assert!(rates[0] > 9.2 && (0.3..5.0).contains(&rates[1]) && rates[2] > 9.0, "{rates:?}");
 }
@@ -97,7 +97,7 @@ fn two_flows_share_a_link() {
     }
 }
 
-/// Goodput of BBR and of the other beside it, with a queue of so many bandwidth-delay products.
+/// Goodput of BBR and of `other` beside it, with a queue of `products` bandwidth-delay products.
 fn against(other: &str, products: f64) -> (f64, f64) {
     let queue = (products * bandwidth_delay(50.0, 20.0)) as u32;
     let mut flows = vec![connection("tcp0", Some("bbr"), &[&[0]]), connection("tcp1", Some(other), &[&[0]])];

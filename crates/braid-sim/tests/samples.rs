@@ -55,7 +55,7 @@ fn samples_agree_with_what_is_counted() {
     let result = sampled(&two_links());
     for subflow in result.connections.iter().flat_map(|connection| &connection.subflows) {
         let samples = &subflow.samples;
-        // Without a warm-up both are taken at the same moments.
+        // Without a warm-up both have the same timestamps.
         assert!(samples.iter().map(|sample| sample.cwnd).eq(subflow.cwnd_samples.iter().copied()));
         for pair in samples.windows(2) {
             // 10 Mbit/s are 125 000 bytes in 100 ms.

@@ -1,4 +1,4 @@
-//! Packet schedulers: which subflow carries what, and what that does to the others.
+//! Packet schedulers: the data on each subflow, and the effect on other flows.
 
 mod common;
 
@@ -8,7 +8,7 @@ use braid_schedulers::{Scheduler, all};
 use common::{connection, goodput, link, run_scheduled, scenario};
 
 const S: u64 = 1_000_000_000;
-/// Payload of a packet, of its size.
+/// Payload fraction of a packet.
 const PAYLOAD: f64 = 1420.0 / 1500.0;
 
 fn run(scenario: &Scenario, cc: &str, scheduler: &str) -> Measurements {
@@ -26,7 +26,8 @@ fn each_scheduler_fills_two_free_paths() {
     for scheduler in all().iter().map(Scheduler::name) {
         let result = run(&scenario, "cubic", scheduler);
         let used = goodput(&result, 0) / (15.0 * PAYLOAD);
-        // Copies are no aggregation. DAPS waits for the path whose turn it is; what it plans lags behind the windows.
+        // The redundant scheduler copies data and aggregates nothing. DAPS waits for the path whose turn it is, and its
+        // plan lags behind the windows.
         let least = match scheduler {
             "redundant" => 0.65,
             "daps" => 0.88,
@@ -39,8 +40,8 @@ fn each_scheduler_fills_two_free_paths() {
 
 #[test]
 fn a_path_with_a_small_window_keeps_another_waiting_under_linux_alone() {
-    // OLIA keeps few packets on the longer way through the same bottleneck. Linux gives it 64 KB nevertheless, and until they have
-    // arrived the connection's memory is full.
+    // OLIA keeps few packets on the longer route through the same bottleneck. Linux assigns it 64 KB nevertheless, and
+    // until that data has arrived the connection's memory is full.
     let mut bottleneck = link("b1", 12.0, 0.0);
     bottleneck.forward.jitter_ns = 1_000_000;
     let mut short = link("a1", 100.0, 25.0);
@@ -80,8 +81,8 @@ fn a_path_that_fails_is_given_up_and_used_again_when_it_returns() {
 
 #[test]
 fn unmodified_linux_gives_a_path_up_after_five_timeouts_of_the_connection_not_of_the_path() {
-    // In the lab the other path is without data for some 0.7 s, from when the send buffer is full, and runs at its full rate again
-    // 1.4 s after the failure (docs/kernel-schedulers.md). Five timeouts of the path that failed take 6 s and more.
+    // In the lab the other path has no data for about 0.7 s after the send buffer has filled, and runs at its full rate
+    // again 1.4 s after the failure (docs/kernel-schedulers.md). Five timeouts of the failed path take 6 s and more.
     let mut links = vec![link("b1", 10.0, 5.0), link("b2", 10.0, 25.0)];
     links[0].forward.outages = vec![(8 * S, 12 * S)];
     let mut scenario = scenario(20.0, links, vec![connection("mp0", None, &[&[0], &[1]])]);
@@ -98,7 +99,7 @@ fn unmodified_linux_gives_a_path_up_after_five_timeouts_of_the_connection_not_of
 
 #[test]
 fn no_subflow_has_more_under_way_than_the_window_that_its_own_receiver_has_told() {
-    // 200 kB are 140 packets. A window grows to twice what is under way, and no further; Linux has 280 there, too.
+    // 200 kB are 140 packets. A window grows to twice the data in flight, and no further; Linux reaches 280 as well.
     let mut flow = connection("mp0", None, &[&[0], &[1]]);
     flow.receive_buffer = 200_000;
     let links = vec![link("b1", 10.0, 5.0), link("b2", 10.0, 50.0)];
@@ -107,7 +108,7 @@ fn no_subflow_has_more_under_way_than_the_window_that_its_own_receiver_has_told(
     assert!(most.is_some_and(|most| (250..=280).contains(&most)), "{most:?}");
 }
 
-/// Why minRTT is no worse than BLEST there with OLIA and CUBIC (`bench/schedulers.py`).
+/// The reason why minRTT equals BLEST there with OLIA and CUBIC (`bench/schedulers.py`).
 #[test]
 fn with_a_small_buffer_it_is_the_remedies_of_minrtt_that_keep_a_fast_path_full() {
     let mut flow = connection("mp0", None, &[&[0], &[1]]);
@@ -142,8 +143,8 @@ fn what_a_subflow_was_given_and_leaves_behind_is_sent_by_another() {
     }
 }
 
-/// Why round-robin has no more out-of-order delay than minRTT in a bulk transfer (`bench/schedulers.py`): with room in one
-/// window at a time there is nothing to choose. It differs where data are few.
+/// The reason why round-robin has no more out-of-order delay than minRTT in a bulk transfer (`bench/schedulers.py`):
+/// usually only one window has room, so there is no choice. The two differ with little data.
 #[test]
 fn schedulers_that_leave_no_window_unused_do_the_same_in_a_bulk_transfer() {
     let scenario = scenario(30.0, paths(), vec![connection("mp0", None, &[&[0], &[1]])]);
@@ -158,7 +159,7 @@ fn schedulers_that_leave_no_window_unused_do_the_same_in_a_bulk_transfer() {
         let ratio = other[0].goodput_bytes as f64 / minrtt[0].goodput_bytes as f64;
         assert!((0.99..1.01).contains(&ratio), "{scheduler}: {ratio}");
     }
-    // Those that queue on a path whatever its window wait for each other's data.
+    // Schedulers that queue beyond a path's window wait for data on the other path.
     let delay = |scheduler: &str| {
         let counts = run(&scenario, "lia", scheduler).connections[0].data_level.clone();
         counts.unwrap().mean_delay_ms().unwrap()
@@ -185,12 +186,12 @@ fn what_holds_up_a_full_send_buffer_is_sent_again_on_the_fast_path() {
     );
     assert_eq!((counts(&without).opportunistic, counts(&without).penalties), (0, 0));
     assert!(goodput(&with, 0) > 1.2 * goodput(&without, 0), "{} {}", goodput(&with, 0), goodput(&without, 0));
-    // The receive window has room all the time.
+    // The receive window always has room.
     assert_eq!((counts(&with).window_limited_ns, counts(&without).window_limited_ns), (0, 0));
 }
 
-/// Why ECF leaves the slow path of `schedulers/unlike` alone (`bench/schedulers.py`): what waits there is no more than Linux's send
-/// buffer holds, which the fast path is done with sooner.
+/// The reason why ECF leaves the slow path of `schedulers/unlike` unused (`bench/schedulers.py`): the backlog is
+/// limited by Linux's send buffer, and the fast path sends that sooner.
 #[test]
 fn ecf_uses_a_slow_path_when_much_waits_to_be_sent() {
     let share_of_slow = |send_buffer| {

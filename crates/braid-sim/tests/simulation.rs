@@ -1,4 +1,4 @@
-//! A run that its caller drives is the run that drives itself.
+//! A run that its caller advances equals one that runs by itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,7 +68,7 @@ fn what_is_seen_on_the_way_is_what_samples_say() {
     let scenario = scenario("d-olia/2");
     let whole = simulation(&scenario, Options { samples: true, ..Options::default() }).finish();
     let mut driven = simulation(&scenario, Options::default());
-    // Samples are taken before anything else of their time.
+    // Samples precede other events of the same time.
     driven.advance_until(5_000_000_000);
     for (place, sample) in driven.subflows() {
         let samples = &whole.connections[place.connection].subflows[place.subflow].samples;

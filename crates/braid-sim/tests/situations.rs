@@ -1,5 +1,5 @@
-//! What each algorithm does in three short situations: as a table that a reviewer can read, `golden/situations/NAME.tsv`,
-//! and the third as the picture on the algorithm's page, `algorithms/plots/NAME.svg`.
+//! Each algorithm in three short situations: as a table for reviewers, `golden/situations/NAME.tsv`, and the third as
+//! the plot on the algorithm's page, `algorithms/plots/NAME.svg`.
 
 mod common;
 
@@ -10,10 +10,11 @@ use common::{connection, link, run, scenario};
 use plotters::prelude::*;
 
 const SECONDS: usize = 30;
-/// When the second path fails and when it works again.
+/// Times when the second path fails and recovers.
 const FAILS_NS: (u64, u64) = (10_000_000_000, 16_000_000_000);
 
-/// Two paths of 10 Mbit/s and 20 ms round trip with 20 packets of queue, for one connection with a subflow on each.
+/// Two paths of 10 Mbit/s and 20 ms round trip with a queue of 20 packets each, for one connection with a subflow on
+/// each.
 fn situations() -> [(&'static str, [Link; 2]); 3] {
     let equal = ["b1", "b2"].map(|name| {
         let mut path = link(name, 10.0, 10.0);
@@ -28,7 +29,7 @@ fn situations() -> [(&'static str, [Link; 2]); 3] {
     [("equal", equal), ("loss", loss), ("failure", failure)]
 }
 
-/// Both windows every 100 ms while the second path fails, in packets over seconds.
+/// Both windows every 100 ms while the second path fails: packets over seconds.
 fn plot(algorithm: &str) -> Result<String, Box<dyn std::error::Error>> {
     let [.., (_, links)] = situations();
     let flows = vec![connection("mp0", None, &[&[0], &[1]])];

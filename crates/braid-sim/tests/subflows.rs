@@ -1,4 +1,4 @@
-//! Subflows that come and go, and paths that fail and return.
+//! Subflows that join and leave, and paths that fail and recover.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn two_paths() -> Connection {
     connection("mp0", None, &[&[0], &[1]])
 }
 
-/// Results of a run and of each of its seconds.
+/// Results of a run and of each second.
 fn by_second(seconds: u64, links: Vec<Link>, flow: Connection, cc: &str) -> Measurements {
     let mut scenario = scenario(seconds as f64, links, vec![flow]);
     scenario.periods = (0..seconds).map(|second| (second * S, (second + 1) * S)).collect();
@@ -90,7 +90,7 @@ fn with_no_address_left_the_connection_waits_and_loses_nothing() {
     assert!((2 * S..2 * S + 500 * MS).contains(&longest), "{longest}");
 }
 
-/// The longest that a write of a video of 4 Mbit/s waits.
+/// The longest wait of a 4 Mbit/s video's write.
 fn longest_wait(links: Vec<Link>, flow: Connection) -> u64 {
     let traffic = Traffic::Cbr(ConstantRate { rate_bps: 4_000_000, write: 20_000 });
     let result = run(&scenario(20.0, links, vec![Connection { traffic, ..flow }]), "lia", 1);
@@ -114,13 +114,13 @@ fn a_path_that_fails_silently_costs_a_timeout_and_one_that_says_so_does_not() {
 #[test]
 fn a_failed_path_gets_only_what_tests_it_and_returns_within_its_back_off() {
     let result = by_second(40, failing(10, 20), two_paths(), "lia");
-    // The first second has the window that was lost; then timeouts double: 0.2 s, 0.4 s, 0.8 s, ...
+    // The first second has the lost window; then timeouts double: 0.2 s, 0.4 s, 0.8 s, ...
     let tests: u64 = (11..20).map(|second| subflow(&result, second, 0).packets_sent).sum();
     assert!((2..8).contains(&tests), "{tests}");
     for second in 12..20 {
         assert!(rate(&result, second, 1) > 4.5, "{second}: {}", rate(&result, second, 1));
     }
-    // Half the outage is the longest that the next test may be away.
+    // The next probe comes after at most half the outage's duration.
     let back = (20..40).find(|&second| rate(&result, second, 0) > 5.0).unwrap();
     assert!(back <= 30, "{back}");
     assert!(rate(&result, 35, 0) > 9.0, "{}", rate(&result, 35, 0));

@@ -1,4 +1,4 @@
-//! Applications that do not always have something to send.
+//! Applications that do not send all the time.
 
 mod common;
 
@@ -26,14 +26,14 @@ fn transfers(result: &Measurements) -> &[Transfer] {
     &result.connections[0].transfers
 }
 
-/// Nanoseconds that so many bytes take at 10 Mbit/s.
+/// Nanoseconds to send `bytes` at 10 Mbit/s.
 fn sending(bytes: u64) -> u64 {
     bytes * 800
 }
 
 #[test]
 fn an_object_takes_a_handshake_its_transmission_and_half_a_round_trip() {
-    // An initial window, the last packet of which has half the payload.
+    // An initial window; the last packet has half the payload.
     let bytes = 9 * 1448 + 724;
     let result = run(&alone(10.0, 10.0, 10.0, Traffic::Object { size: Spread::Fixed(bytes) }), "reno", 1);
     let handshake = 2 * (10 * MS + sending(72));
@@ -47,7 +47,7 @@ fn an_object_takes_a_handshake_its_transmission_and_half_a_round_trip() {
 
 #[test]
 fn a_larger_object_takes_slow_start_too() {
-    // Windows of 10, 20 and 40 packets; 1 Gbit/s, so that only round trips count.
+    // Windows of 10, 20 and 40 packets; at 1 Gbit/s only round trips count.
     let took = |packets: u64| {
         let size = Spread::Fixed(packets * 1448);
         let result = run(&alone(10.0, 1000.0, 50.0, Traffic::Object { size }), "reno", 1);
@@ -63,17 +63,17 @@ fn short_flows_arrive_as_often_and_are_as_large_as_the_distributions_say() {
     let size = Spread::Exponential { mean: 20_000.0 };
     let result = run(&alone(400.0, 100.0, 5.0, poisson(100, size, 100)), "cubic", 1);
     let all = transfers(&result);
-    // Four deviations of a Poisson number, and of a mean of exponential sizes.
+    // Four standard deviations of a Poisson count, and of a mean of exponential sizes.
     let n = all.len() as f64;
     assert!((n - 4000.0).abs() < 4.0 * 4000.0_f64.sqrt(), "{n}");
     let mean = all.iter().map(|transfer| transfer.bytes as f64).sum::<f64>() / n;
     assert!((mean / 20_000.0 - 1.0).abs() < 4.0 / n.sqrt(), "{mean}");
-    // The intervals too are exponential: as large a deviation as mean.
+    // The intervals are exponential as well: their deviation equals their mean.
     let gaps: Vec<f64> =
         all.windows(2).map(|pair| (pair[1].start_ns - pair[0].start_ns) as f64 / 1e9).collect();
     let variance = gaps.iter().map(|gap| (gap - 0.1).powi(2)).sum::<f64>() / n;
     assert!((variance.sqrt() / 0.1 - 1.0).abs() < 0.1, "{variance}");
-    // What began, except perhaps at the very end, was delivered to the byte.
+    // Every transfer was delivered to the byte, except perhaps the last few.
     let complete = |transfer: &&Transfer| transfer.end_ns.is_some();
     let bytes: u64 = all.iter().filter(complete).map(|transfer| transfer.bytes).sum();
     let open: u64 = all.iter().filter(|transfer| !complete(transfer)).map(|transfer| transfer.bytes).sum();
@@ -105,7 +105,7 @@ fn what_an_application_does_does_not_depend_on_who_else_is_there() {
 
 #[test]
 fn a_flow_beyond_the_bound_waits_and_its_waiting_counts() {
-    // Each takes 42 ms alone, so one at a time can serve 24 a second; there are 50.
+    // Each takes 42 ms alone, so a server of one at a time manages 24 per second; there are 50.
     let size = Spread::Fixed(10 * 1448);
     let result = run(&alone(20.0, 10.0, 10.0, poisson(20, size, 1)), "reno", 1);
     let all = transfers(&result);
@@ -164,7 +164,7 @@ fn requests_that_are_lost_are_made_again() {
     let took: Vec<u64> =
         all.iter().filter_map(|transfer| Some(transfer.end_ns? - transfer.start_ns)).collect();
     assert!(took.len() + 1 >= all.len() && all.len() > 150, "{} of {}", took.len(), all.len());
-    // Five packets, of which one in ten is lost: 41 % need a timeout of 200 ms and a round trip at least.
+    // Five packets, each lost with probability 0.1: 41 % need a timeout of 200 ms and a round trip at least.
     let late = took.iter().filter(|&&took| took > 220 * MS).count() as f64 / took.len() as f64;
     assert!((0.3..0.55).contains(&late), "{late}");
 }
@@ -188,7 +188,7 @@ fn a_rate_that_the_path_cannot_carry_waits_ever_longer() {
     let result = run(&alone(30.0, 10.0, 10.0, Traffic::Cbr(rate)), "cubic", 1);
     assert!((9.3..9.66).contains(&goodput(&result, 0)), "{}", goodput(&result, 0));
     let last = transfers(&result).iter().rev().find_map(|t| Some((t.start_ns, t.end_ns?))).unwrap();
-    // In 30 s a fifth more is written than sent; what is written at 24 s is sent at 30 s.
+    // In 30 s the application writes a fifth more than is sent; data written at 24 s is sent at 30 s.
     let waited = (last.1 - last.0) as f64 / 1e9;
     assert!((4.5..7.5).contains(&waited), "{waited}");
 }
@@ -203,14 +203,15 @@ fn a_window_that_the_application_does_not_use_does_not_grow() {
         let subflow = &result.connections[0].subflows[0];
         subflow.cwnd_integral as f64 / subflow.active_ns as f64
     };
-    // 1 Mbit/s and 100 ms are 8.6 packets, delayed acknowledgements make it 12; slow start goes to twice that.
+    // 1 Mbit/s and 100 ms are 8.6 packets, 12 with delayed acknowledgements; slow start reaches twice that.
     assert!(mean_cwnd(Traffic::Cbr(rate)) < 25.0, "{}", mean_cwnd(Traffic::Cbr(rate)));
     assert!(mean_cwnd(Traffic::Bulk) > 500.0, "{}", mean_cwnd(Traffic::Bulk));
 }
 
 #[test]
 fn a_window_that_the_receiver_keeps_unused_does_not_shrink_while_the_application_has_more() {
-    // Slow start goes to twice the receive window. Linux lets a window decay only if no application waits for its send buffer.
+    // Slow start reaches twice the receive window. Linux decays a window only if no application waits for send buffer
+    // space.
     let mut small = alone(30.0, 100.0, 50.0, Traffic::Bulk);
     small.links[0].forward.queue = QueueLimit::Packets(1_000);
     small.connections[0].receive_buffer = 100 * 1448;
@@ -229,11 +230,11 @@ fn an_on_off_source_is_silent_while_it_is_off() {
         assert_eq!(all.len(), 10);
         for burst in all {
             let lasted = burst.end_ns.unwrap() - burst.start_ns;
-            // The queue of 100 packets takes 120 ms to empty.
+            // The queue of 100 packets takes 120 ms to drain.
             assert!((S..S + 200 * MS).contains(&lasted), "{lasted}");
         }
         assert_eq!(all.iter().map(|burst| burst.bytes).sum::<u64>(), result.connections[0].goodput_bytes);
-        // A quarter of the time, and the queue that is left at its end.
+        // A quarter of the time, and the queue at the end of each burst.
         let expected = rate.map_or(9.65, |rate| rate.rate_bps as f64 / 1e6) / 4.0;
         let ratio = goodput(&result, 0) / expected;
         assert!((0.85..1.12).contains(&ratio), "{ratio}");
@@ -271,7 +272,7 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever an application does over whatever network, every byte is counted once and in its time.
+    /// For any application on any network, every byte is counted once and in its time.
     #[test]
     fn any_application_keeps_its_books(
         traffic in any_traffic(),
@@ -298,7 +299,7 @@ proptest! {
             first.reverse.outages = first.forward.outages.clone();
         }
         let routes: &[&[usize]] = if multipath { &[&[0], &[1]] } else { &[&[0]] };
-        // A burst is counted when it is over.
+        // A burst counts once it is complete.
         let bursts = matches!(traffic, Traffic::OnOff { .. });
         let mut flow = Connection { traffic, ..connection("c0", None, routes) };
         (flow.start_ns, flow.stop_ns) = (start * S, stop.map(|stop| stop * S));

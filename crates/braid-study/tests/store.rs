@@ -1,4 +1,4 @@
-//! What a store promises: what is done is not done again, and nothing is mixed.
+//! Properties of a store: complete runs are not repeated, and studies do not mix.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ fn small() -> Study {
     Study::new(none).source(Source { name: "small.toml".to_owned(), text: SMALL.to_owned() })
 }
 
-/// Runs a study in a folder, until so many runs are delivered.
+/// Runs a study in a folder, until `until` runs are delivered.
 fn run(study: Study, folder: &Path, until: usize, samples: bool) -> Result<(Done, Vec<Run>), Error> {
     let plan = study.check()?;
     let cancel = Cancel::new();
@@ -62,13 +62,13 @@ fn what_is_kept_is_not_run_again_and_the_results_are_the_same() {
     let (first, _) = run(small().seeds(8), &folder, 5, false).unwrap();
     assert_eq!(first, Done { runs: 5, reused: 0 });
     let (second, runs) = run(small().seeds(8), &folder, usize::MAX, false).unwrap();
-    // Those delivered at least; how far the workers were ahead of them is the machine's affair.
+    // At least the delivered ones; workers may have been further ahead.
     assert!(second.runs == 16 && second.reused >= 5, "{second:?}");
     assert!(runs == undisturbed);
     let (third, runs) = run(small().seeds(8), &folder, usize::MAX, false).unwrap();
     assert_eq!(third, Done { runs: 16, reused: 16 });
     assert!(runs == undisturbed);
-    // Those without samples do not do where samples are wanted.
+    // Runs without samples do not suffice if samples are requested.
     let (fourth, runs) = run(small().seeds(8), &folder, usize::MAX, true).unwrap();
     assert_eq!(fourth.reused, 0);
     assert!(runs == undisturbed);

@@ -1,4 +1,4 @@
-//! What a study promises, whatever runs it.
+//! Properties of a study with any backend.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use braid_study::{
     Backend, Cancel, Error, Event, Group, Kind, Outcome, Request, Results, Seeds, Sim, Stop, Study,
 };
 
-/// Two short paths and a TCP flow on the first: a run takes a moment only.
+/// Two short paths and a TCP flow on the first: a short run.
 const SMALL: &str = r#"
 title = "small"
 duration = "2s"
@@ -81,7 +81,7 @@ fn results_have_the_order_of_the_plan_whatever_the_number_of_jobs() {
     }
 }
 
-/// The simulator, but for some seeds.
+/// The simulator, except for some seeds.
 struct Odd;
 
 impl Backend for Odd {

@@ -1,4 +1,4 @@
-//! What a sweep promises to those who do its runs elsewhere.
+//! Properties of a sweep for callers that run its points elsewhere.
 #![cfg(feature = "parquet")]
 
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ set = "link.line.rate"
 values = ["5mbit", "10mbit"]
 "#;
 
-/// The simulator, counting its runs.
+/// The simulator, with a count of its runs.
 struct Counting(Arc<AtomicUsize>);
 
 impl Backend for Counting {
@@ -57,7 +57,7 @@ fn what_was_done_elsewhere_is_not_done_again_when_the_dataset_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let mut sweep = Sweep::open(&grid, plan(), folder.path()).unwrap();
     let elsewhere = plan();
-    // All but the last two, in two portions.
+    // All but the last two points, in two batches.
     for number in 0..10 {
         let finished = elsewhere.execution().only(&[number]).unwrap().remove(0);
         sweep.keep(number, &finished.run).unwrap();

@@ -1,4 +1,4 @@
-//! A user's algorithm may crash or never return: its run fails with the reason, and the others go on.
+//! A user algorithm may crash or never return: its run fails with the reason, and the other runs continue.
 
 #![cfg(unix)]
 
@@ -13,7 +13,7 @@ use braid_scenario::File;
 use braid_scenario::model::Scenario;
 use braid_study::{Backend, Cancel, Error, Event, Group, Kind, Outcome, Request, Results, Sim, Stop, Study};
 
-/// The template's algorithm under another name, with something in place of what it does at a loss.
+/// The template's algorithm under another name, with this code in its `on_loss`.
 fn add(name: &str, at_loss: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("{name}.c"));
@@ -33,7 +33,7 @@ fn study(algorithms: &[&str]) -> Study {
 
 #[test]
 fn what_is_compiled_outside_gives_the_same_bytes_as_inside() {
-    // LIA's own source under another name.
+    // LIA's source under another name.
     let folder = tempfile::tempdir().unwrap();
     let lia = concat!(env!("CARGO_MANIFEST_DIR"), "/../../algorithms/lia.c");
     let text = fs::read_to_string(lia).unwrap();
@@ -51,7 +51,7 @@ fn what_is_compiled_outside_gives_the_same_bytes_as_inside() {
     assert!(inside == outside);
 }
 
-/// With so many milliseconds without progress until a run is given up.
+/// Gives up a run after `limit` milliseconds without progress.
 fn run(study: Study, limit: u64) -> Results {
     let plan = study.check().unwrap();
     plan.execution().time_limit(Duration::from_millis(limit)).collect().unwrap()
@@ -102,7 +102,7 @@ fn an_endless_loop_can_be_cancelled() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-/// The simulator, which says in which process it did a run; some seeds end badly.
+/// The simulator, with the process id of each run in its result; some seeds crash.
 struct Told;
 
 impl Backend for Told {
@@ -134,7 +134,7 @@ impl Backend for Told {
             17 => loop {
                 thread::sleep(Duration::from_secs(1));
             },
-            // As after a run that has spoilt the memory of those that follow.
+            // As after a run that has corrupted the memory of the following ones.
             19 if !is_first => process::abort(),
             _ => {}
         }
@@ -143,7 +143,7 @@ impl Backend for Told {
     }
 }
 
-/// The process that did a run, if it did not end badly.
+/// Process of each run, except crashed ones.
 fn processes(results: &Results) -> Vec<Option<&str>> {
     results.runs().iter().map(|run| run.doubts.first().map(String::as_str)).collect()
 }
@@ -159,7 +159,7 @@ fn a_process_does_one_run_after_the_other_until_one_ends_badly() {
         match at {
             3 => assert!(status.ends_with("it was aborted"), "{status}"),
             6 => assert!(status.contains("did not return for 3 s"), "{status}"),
-            // Seed 19 ends badly only where others were before it: that is not its fault.
+            // Seed 19 crashes only after other runs in the same process: the fault is not its own.
             _ => assert_eq!(*status, OK),
         }
     }

@@ -1,4 +1,4 @@
-//! Algorithms do not read what their flags say they do not.
+//! Algorithms do not read the fields that their flags exclude.
 
 use braid_algorithms::{
     Algorithm, Controller, Spec,
@@ -9,7 +9,7 @@ use braid_trace::{
     generate::{Connection, Random},
 };
 
-/// Anything where an algorithm of these flags does not look at a sibling.
+/// Random values in the fields of a sibling that an algorithm with these flags does not read.
 fn scramble_sibling(subflow: &mut Subflow, flags: u32, random: &mut Random) {
     let mut any = || random.any() as u32;
     subflow.flags = subflow.flags & (subflow_flags::ELIGIBLE | subflow_flags::SAME_ALGORITHM)
@@ -46,7 +46,7 @@ fn scramble_low_words(subflow: &mut Subflow, flags: u32, random: &mut Random) {
     }
 }
 
-/// The same for its own subflow.
+/// The same for the subflow itself.
 fn scramble_self(subflow: &mut Subflow, flags: u32, random: &mut Random) {
     if flags & Algorithm::RATES_OF_SELF != 0 {
         let mut any = || random.any() as u32;
@@ -67,9 +67,9 @@ fn scramble_self(subflow: &mut Subflow, flags: u32, random: &mut Random) {
     scramble_low_words(subflow, flags, random);
 }
 
-/// Words of generated calls that come out otherwise after a change of each sibling or of self.
+/// Number of output words that differ after a change of each sibling or of self, over generated calls.
 fn dependent(spec: Spec, change: impl Fn(&mut View, &mut Random)) -> u64 {
-    // Of an algorithm with many parameters each setting has fewer: what they have in common is seen in all.
+    // An algorithm with many parameters gets fewer connections per setting; every setting covers the common code.
     let connections = (400 / settings(spec.algorithm()).len()).clamp(6, 40);
     let mut random = Random::new(7);
     let origin = Origin::native(spec);
@@ -80,7 +80,7 @@ fn dependent(spec: Spec, change: impl Fn(&mut View, &mut Random)) -> u64 {
         for _ in 0..400 {
             let mut call = connection.next(&mut random);
             change(&mut call.view, &mut random);
-            // What is changed of self and not written comes out as it went in.
+            // A changed field of self that the algorithm does not write comes out as it went in.
             let own = &call.view.subflow[call.view.self_index as usize];
             let flags = origin.spec.algorithm().flags();
             if flags & Algorithm::RATES_OF_SELF != 0 {
@@ -95,7 +95,7 @@ fn dependent(spec: Spec, change: impl Fn(&mut View, &mut Random)) -> u64 {
     replay.differing
 }
 
-/// A change of each sibling, so many times as there are.
+/// Applies a change to each sibling.
 fn of_siblings(change: impl Fn(&mut Subflow, &mut Random)) -> impl Fn(&mut View, &mut Random) {
     move |view, random| {
         let own = view.self_index as usize;
@@ -170,8 +170,8 @@ fn what_is_left_out_of_one_flag_is_noticed_where_it_is_read() {
     assert!(noticed("olia", |subflow, random| subflow.snd_una = random.any() >> 32));
 }
 
-/// Makes `on_ack` of generated connections with another event. Returns how many calls came out otherwise than the call
-/// without a change, and how many than if nothing had been called.
+/// Replaces the event of `on_ack` in generated connections. Returns how many calls differ from the unchanged call, and
+/// how many from no call at all.
 fn with_other_events(spec: &Spec, change: fn(&mut Event, &mut Random)) -> (u64, u64) {
     let mut random = Random::new(9);
     let origin = Origin::native(spec.clone());
@@ -183,7 +183,7 @@ fn with_other_events(spec: &Spec, change: fn(&mut Event, &mut Random)) -> (u64, 
         for _ in 0..400 {
             let mut call = connection.next(&mut random);
             let own = &call.view.subflow[call.view.self_index as usize];
-            // A window above the bound is for the host to correct as well.
+            // The host also bounds a window above the limit.
             if call.event.kind != event_type::ON_ACK || own.cwnd > own.cwnd_clamp {
                 continue;
             }
@@ -226,7 +226,7 @@ fn algorithms_that_say_they_hear_of_growth_only_do() {
     assert!(seen > 0);
 }
 
-/// Restarts after an idle time that come out otherwise, or write into the view, with another view; and how many there were.
+/// Restarts after an idle time that differ with another view, or write into the view; and the number of restarts.
 fn restarts_that_see(spec: &Spec) -> (u64, u64) {
     let mut random = Random::new(11);
     let origin = Origin::native(spec.clone());

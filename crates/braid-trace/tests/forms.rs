@@ -1,4 +1,4 @@
-//! The three forms of calls hold the same, and replay finds what differs.
+//! The three formats of calls have the same content, and replay finds differences.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ fn damaged_traces_never_panic() {
 #[test]
 fn replay_finds_every_kind_of_word_that_differs_and_no_other() {
     let mut all = calls("olia", 100);
-    // Those after have anything in their public words, also what nobody wrote.
+    // Later calls have random public words, also unwritten ones.
     all.truncate(300);
     let mut replay = Replay::new();
     for call in &all {
@@ -164,7 +164,7 @@ fn wrong_rows_are_named_with_their_line() {
     assert!(wrong("call\t0x0", "call\t0").contains("hexadecimal"));
 }
 
-/// One line per call: what a reviewer reads of it, and a digest of all its words.
+/// One line per call: the main fields for reviewers, and a digest of all words.
 fn golden_line(name: &str, call: &Call) -> String {
     let subflow = &call.view.subflow[call.view.self_index as usize];
     let text = tsv::write([call.clone()]);
@@ -185,7 +185,7 @@ fn golden_line(name: &str, call: &Call) -> String {
     )
 }
 
-/// `UPDATE_GOLDEN=1 cargo test -p braid-trace` writes the file again.
+/// `UPDATE_GOLDEN=1 cargo test -p braid-trace` rewrites the file.
 #[test]
 fn test_vectors_of_every_algorithm_are_unchanged() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.tsv");
@@ -195,7 +195,7 @@ fn test_vectors_of_every_algorithm_are_unchanged() {
     let mut first_difference = None;
     for algorithm in braid_algorithms::all() {
         let mut all = calls(algorithm.name(), 16);
-        // The hash names a version of the source, not its behaviour.
+        // The hash identifies a version of the source, not its behaviour.
         for call in &mut all {
             call.origin = Origin { spec: call.origin.spec.clone(), source_hash: 0 }.into();
         }

@@ -1,4 +1,4 @@
-//! A run in steps, as a page sees it.
+//! A run in steps, as a web page drives it.
 
 use braid_scenario::Source;
 use braid_web::{Desk, Live};

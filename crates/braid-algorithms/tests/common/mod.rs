@@ -40,7 +40,7 @@ impl Host {
         host
     }
 
-    /// The same before the first loss.
+    /// The same before the first loss: in slow start.
     pub(crate) fn in_slow_start(spec: &str, subflows: &[(u32, u32)]) -> Self {
         let mut host = Self::new(spec, subflows);
         for subflow in &mut host.view.subflow[..subflows.len()] {
@@ -58,7 +58,7 @@ impl Host {
         self.view.subflow[i].cwnd
     }
 
-    /// An ACK for so many packets, with an RTT sample.
+    /// An ACK for `packets` packets, with an RTT sample.
     pub(crate) fn ack(&mut self, i: usize, packets: u32) {
         let subflow = &mut self.view.subflow[i];
         let acked_bytes = packets.wrapping_mul(subflow.mss);
@@ -80,7 +80,7 @@ impl Host {
         );
     }
 
-    /// A loss event and the recovery from it, in no time. Returns ssthresh.
+    /// A loss event and immediate recovery from it. Returns ssthresh.
     pub(crate) fn lose(&mut self, i: usize) -> u32 {
         let prior = self.cwnd(i);
         self.deliver(
@@ -94,15 +94,15 @@ impl Host {
         self.view.subflow[i].ssthresh
     }
 
-    /// A timeout.
+    /// A retransmission timeout.
     pub(crate) fn time_out(&mut self, i: usize) {
         self.deliver(i, Event { kind: event_type::ON_LOSS, cause: cause::RTO, ..Event::default() });
         self.view.subflow[i].ca_state = ca_state::LOSS;
         self.view.subflow[i].cwnd = 1;
     }
 
-    /// Packets by which one acknowledged packet raises the window, averaged over a billion at once, as the increase is
-    /// computed once per ACK.
+    /// Growth of the window in packets per acknowledged packet. Averages over a billion packets at once, because the
+    /// increase is computed once per ACK.
     pub(crate) fn increase(&self, spec: &str, i: usize) -> f64 {
         let mut probe = Self::new(spec, &[(1, 1)]);
         probe.controllers =
@@ -121,7 +121,7 @@ impl Host {
         (f64::from(probe.cwnd(i)) - f64::from(before)) / 1e9
     }
 
-    /// A subflow leaves, and those behind it move up, as in a kernel's list.
+    /// A subflow leaves, and those after it move up, as in a kernel's list.
     pub(crate) fn remove(&mut self, i: usize) {
         self.controllers.remove(i);
         self.view.subflow[i..].rotate_left(1);
@@ -129,7 +129,7 @@ impl Host {
         self.view.subflow[self.view.n as usize] = Subflow::default();
     }
 
-    /// The fraction of a packet that is not yet in cwnd; every algorithm keeps it first.
+    /// The fraction of a packet that is not yet in cwnd; the first private word of every algorithm.
     pub(crate) fn carry(&self, i: usize) -> f64 {
         self.controllers[i].private()[0] as f64 / 2_f64.powi(32)
     }

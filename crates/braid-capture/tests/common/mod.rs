@@ -1,4 +1,4 @@
-//! A run with something of everything: losses, a path that fails and returns, a flow with congestion marks.
+//! A run with losses, a path that fails and returns, and a flow with congestion marks.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
@@ -48,7 +48,7 @@ ecn = true
 route = ["b3"]
 "#;
 
-/// Every kind of application, subflows that come and go, requests of several packets that are lost now and then.
+/// Every kind of application, subflows that join and leave, requests of several packets with occasional losses.
 const APPLICATIONS: &str = r#"
 title = "Applications"
 duration = "20s"

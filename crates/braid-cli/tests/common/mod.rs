@@ -1,4 +1,4 @@
-//! What the tests of the command share.
+//! Helpers of the command's tests.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
@@ -11,7 +11,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Two short paths and a TCP flow on the first: a run takes a moment only.
+/// Two short paths and a TCP flow on the first: a short run.
 pub(crate) const SMALL: &str = r#"
 title = "small"
 duration = "2s"
@@ -43,7 +43,7 @@ cc = "reno"
 route = ["b1"]
 "#;
 
-/// A folder of one's own with `small.toml` in it.
+/// A temporary folder with `small.toml` in it.
 pub(crate) struct Place(pub(crate) TempDir);
 
 impl Place {
@@ -77,8 +77,7 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs a command that must be refused: exit code 2, nothing on standard output, no panic, a message that holds
-    /// all the given pieces.
+    /// Runs a command that Braid must refuse: exit code 2, no standard output, no panic, a message with all `pieces`.
     pub(crate) fn refused(&self, line: &str, pieces: &[&str]) {
         let output = self.output(line);
         let message = String::from_utf8_lossy(&output.stderr);
@@ -96,7 +95,7 @@ pub(crate) fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// All files of a folder but the log, by name.
+/// All files of a folder except the log, by name.
 pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     let entries = entries.filter(|entry| entry.file_type().unwrap().is_file());

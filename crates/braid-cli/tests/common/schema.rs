@@ -1,9 +1,9 @@
-//! Documents against the schemas of `docs/`.
+//! Checks documents against the schemas of `docs/`.
 
 use serde_json::Value;
 
 /// # Panics
-/// If the document is not as `docs/NAME.schema.json` says.
+/// If the document violates `docs/NAME.schema.json`.
 pub(crate) fn holds(name: &str, document: &Value) {
     let path = format!("{}/../../docs/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
     let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());

@@ -1,4 +1,4 @@
-//! What the tests with guests, and on the kernel of this machine, share.
+//! Helpers of the tests with guests, and on this machine's kernel.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
@@ -15,7 +15,7 @@ use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption
 use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::Value;
 
-/// Two paths with random loss, and a TCP flow of the kernel's own on one of them.
+/// Two paths with random loss, and a TCP flow with a kernel algorithm on one of them.
 pub(crate) const SCENARIO: &str = r#"
 title = "Two paths"
 duration = "2s"
@@ -40,7 +40,7 @@ cc = "cubic"
 route = ["b1"]
 "#;
 
-/// Two paths without loss, and an MPTCP connection on both. These keys come before all tables.
+/// Two paths without loss, and an MPTCP connection on both. `keys` come before all tables.
 pub(crate) fn two_paths(keys: &str, connection: &str) -> String {
     format!(
         r#"
@@ -63,7 +63,7 @@ subflow.sf2.route = ["b2"]
     )
 }
 
-/// What follows [`two_paths`] with a connection `web`, if that is to carry what iperf3 sends.
+/// Follows [`two_paths`] with a connection `web`, to carry iperf3's traffic.
 pub(crate) const IPERF: &str = r#"
 [connection.web.traffic]
 kind = "program"
@@ -95,12 +95,12 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether a message says that something is missing that the lab needs.
+/// Whether a message reports a missing requirement of the lab.
 fn lab_is_missing(report: &str) -> bool {
     ["cannot run qemu", "needs QEMU", "cannot fetch", "no apt"].iter().any(|sign| report.contains(sign))
 }
 
-/// Whether this machine can run the lab at all; if not, says why.
+/// Whether this machine can run the lab; if not, prints the reason.
 pub(crate) fn lab_is_here(test: &str) -> bool {
     static REASON: OnceLock<Option<String>> = OnceLock::new();
     let reason = REASON.get_or_init(|| {
@@ -120,7 +120,7 @@ pub(crate) fn done(output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// The only run of a command, which nothing makes doubtful.
+/// The only run of a command, without warnings.
 pub(crate) fn only_run(command: &mut Command) -> Value {
     let document: Value = serde_json::from_str(&done(&command.output().unwrap())).unwrap();
     let run = &document["runs"][0];
@@ -128,7 +128,7 @@ pub(crate) fn only_run(command: &mut Command) -> Value {
     run.clone()
 }
 
-/// The process that `parent` has started with this in its command line.
+/// The child process of `parent` with this word in its command line.
 pub(crate) fn child_with(word: &str, parent: u32) -> Option<i32> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let mut ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -153,13 +153,13 @@ pub(crate) fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     }
 }
 
-/// The guest of a program that runs.
+/// The guest of a running program.
 pub(crate) fn guest_of(program: u32) -> Option<i32> {
-    // Before that it asks QEMU for its version.
+    // Before that the program asks QEMU for its version.
     child_with("-icount", program)
 }
 
-/// A long run that has got a guest.
+/// Starts a long run and waits for its guest.
 pub(crate) fn begin(command: &mut Command) -> (Child, i32) {
     let child = command
         .args(["--set", "duration=1000s"])
@@ -168,12 +168,12 @@ pub(crate) fn begin(command: &mut Command) -> (Child, i32) {
         .spawn()
         .unwrap();
     let guest = eventually("a guest begins", || guest_of(child.id()));
-    // It is to be in the middle of its run.
+    // By then the guest is in the middle of its run.
     thread::sleep(Duration::from_secs(3));
     (child, guest)
 }
 
-/// Interface, nanoseconds, length, and what was kept.
+/// Interface, nanoseconds, length, and stored bytes.
 type Packet = (usize, u128, u32, Vec<u8>);
 
 /// The names of a capture's interfaces, and its packets.
@@ -198,15 +198,15 @@ fn packets(file: &Path) -> (Vec<String>, Vec<Packet>) {
     (names, packets)
 }
 
-/// Of a packet from its IPv4 header on: the sender's address, flags, bytes of payload.
+/// Parses a packet from its IPv4 header on: sender's address, flags, payload bytes.
 fn segment(length: u32, bytes: &[u8]) -> ([u8; 4], u8, u32) {
     let ip = usize::from(bytes[0] & 15) * 4;
     let tcp = usize::from(bytes[ip + 12] >> 4) * 4;
     (bytes[12..16].try_into().unwrap(), bytes[ip + 13], length - (ip + tcp) as u32)
 }
 
-/// The capture of a run's connection, of which at most 96 bytes of each packet were kept, has what the run counted. The
-/// connection ended at `stop`, some time before the run, so that all that was sent has been seen.
+/// Compares the capture of a connection, with at most 96 bytes of each packet, with the run's counts. The connection
+/// ended at `stop`, well before the run, so that the capture has all its packets.
 pub(crate) fn packets_are_those_counted(file: &Path, run: &Value, connection: usize, stop: Duration) {
     let (names, packets) = packets(file);
     let connection = &run["connections"][connection];
@@ -229,7 +229,7 @@ pub(crate) fn packets_are_those_counted(file: &Path, run: &Value, connection: us
             let is_data = |(from, _, payload): ([u8; 4], u8, u32)| from == sender && payload > 0;
             own.iter().filter(|(time, segment)| *time < until && is_data(*segment)).count()
         };
-        // They are counted when the connection is to stop; until it has, some more may leave.
+        // The count is taken when the connection is told to stop; a few more packets may follow.
         let counted = subflow["packets_sent"].as_u64().unwrap() as usize;
         let (before, all) = (sent(stop.as_nanos()), sent(u128::MAX));
         assert!((before..=all).contains(&counted), "{id} {index}: {counted}, of {before} to {all}");

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers of this crate's tests.
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub(crate) mod network;
@@ -8,8 +8,8 @@ use std::{env, io::Write as _};
 use braid_algorithms::{Algorithm, Param, Spec};
 use braid_kernel::Error;
 
-/// The value, or nothing where this machine cannot run BPF programs: then one line says so, past the test harness's
-/// capture, so that no log hides a test that did not run.
+/// The value, or none if this machine cannot run BPF programs. Then one line says so, past the test harness's capture,
+/// so that every log shows which tests did not run.
 ///
 /// # Panics
 /// On any other error.
@@ -24,7 +24,7 @@ pub(crate) fn or_skip<T>(test: &str, result: Result<T, Error>) -> Option<T> {
     }
 }
 
-/// All algorithms, or those that `BRAID_ALGORITHMS=lia,bbr` names: under emulation each takes minutes.
+/// All algorithms, or those in `BRAID_ALGORITHMS=lia,bbr`: under emulation each takes minutes.
 pub(crate) fn algorithms() -> Vec<&'static Algorithm> {
     let all = braid_algorithms::all().iter();
     let Ok(wanted) = env::var("BRAID_ALGORITHMS") else { return all.collect() };
@@ -34,7 +34,7 @@ pub(crate) fn algorithms() -> Vec<&'static Algorithm> {
     found
 }
 
-/// A spec that sets every parameter to these raw values, written as a person would.
+/// A spec that sets every parameter to these raw values, written as on the command line.
 pub(crate) fn spec(algorithm: &Algorithm, values: &[u32]) -> Spec {
     let mut text = algorithm.name().to_owned();
     for (param, &value) in algorithm.params().zip(values) {
@@ -45,7 +45,8 @@ pub(crate) fn spec(algorithm: &Algorithm, values: &[u32]) -> Spec {
     spec
 }
 
-/// The default parameters; all lowest; all highest; each one alone at its lowest, highest and, for a choice, anything.
+/// The default parameters; all at their lowest; all at their highest; each one alone at its lowest and highest, or at
+/// every value of a choice.
 pub(crate) fn settings(algorithm: &Algorithm) -> Vec<Spec> {
     let params: Vec<Param> = algorithm.params().collect();
     let initial: Vec<u32> = params.iter().map(|param| param.initial).collect();

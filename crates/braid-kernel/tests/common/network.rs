@@ -23,7 +23,7 @@ use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Names and the kernel's lists are shared, so one test at a time.
+/// Names and the kernel's lists are shared, so the tests run one at a time.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -40,10 +40,10 @@ pub(crate) fn run(command: &str) -> Result<String, String> {
     }
 }
 
-/// Programs and maps: kind and number, which the kernel does not use twice.
+/// Programs and maps: kind and id, which the kernel does not reuse.
 pub(crate) type Objects = BTreeSet<(char, u32)>;
 
-/// What of ours the kernel holds.
+/// The programs and maps of Braid in the kernel.
 pub(crate) fn objects() -> Objects {
     let ours = |name: &std::ffi::CStr| name.to_bytes().starts_with(b"braid_");
     let programs =
@@ -58,7 +58,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Nothing, and a line that says why, where this machine cannot have it.
+    /// None if this machine cannot create it; prints the reason.
     pub(crate) fn new(test: &str) -> Option<Self> {
         let names = ["c", "r", "s"].map(|role| format!("braid-{}-{role}", std::process::id()));
         let network = Self { names };
@@ -101,7 +101,7 @@ impl Network {
         }
         for name in [client, server] {
             run(&format!("ip -n {name} mptcp limits set subflows 8 add_addr_accepted 8"))?;
-            // A closed socket whose path is gone keeps its algorithm while it tries: for minutes, but for this.
+            // Limits how long a closed socket whose path is gone retries and keeps its algorithm: otherwise minutes.
             for key in
                 ["net.ipv4.tcp_orphan_retries=2", "net.ipv4.tcp_fin_timeout=2", "net.mptcp.close_timeout=2"]
             {
@@ -111,7 +111,7 @@ impl Network {
         Ok(())
     }
 
-    /// The server offers its address on the second path, to connections that exist as well.
+    /// The server announces its address on the second path, to existing connections as well.
     pub(crate) fn open_second_path(&self) {
         for address in ["10.2.2.2", "fd02:2::2"] {
             run(&format!("ip -n {} mptcp endpoint add {address} signal", self.names[2]))
@@ -119,7 +119,7 @@ impl Network {
         }
     }
 
-    /// The router drops some of the packets of the first path and marks some of those that may be (ECN).
+    /// The router drops some packets of the first path and marks some of the ECN-capable ones.
     pub(crate) fn damage(&self) -> Result<(), String> {
         let [client, router, server] = &self.names;
         for name in [client, server] {
@@ -184,18 +184,18 @@ pub(crate) fn socket(address: SocketAddr, is_mptcp: bool) -> std::os::fd::OwnedF
     rustix::net::socket(family, SocketType::STREAM, protocol).expect("a socket")
 }
 
-/// Of a listener. Joins queue there as well, and what finds no room is left to SYN cookies, under which a connection may
+/// Backlog of a listener. Joins queue there as well; above the limit the server uses SYN cookies, and a connection may
 /// end before the server knows of it.
 const BACKLOG: i32 = 64;
 
-/// A transfer from client to server, which has read nothing yet.
+/// A transfer from client to server; the server has read nothing yet.
 pub(crate) struct Transfer {
     pub(crate) stream: TcpStream,
     received: mpsc::Receiver<Vec<u8>>,
 }
 
 impl Transfer {
-    /// Connects, on the congestion control of that name in the kernel if there is one.
+    /// Connects, with the congestion control of that name if the kernel has it.
     pub(crate) fn begin(network: &Network, address: &str, is_mptcp: bool, algorithm: Option<&str>) -> Self {
         let address: SocketAddr = address.parse().expect("an address");
         let [client, _, server] = network.names.clone();
@@ -204,7 +204,7 @@ impl Transfer {
         thread::spawn(move || {
             enter(&server);
             let socket = socket(address, is_mptcp);
-            // Any address: a join to the second one needs a listener, too.
+            // Any address: a join to the second address needs a listener, too.
             let any: IpAddr =
                 if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
             rustix::net::bind(&socket, &SocketAddr::new(any, 0)).expect("a free port");
@@ -231,7 +231,7 @@ impl Transfer {
         Self { stream, received }
     }
 
-    /// Sends so many bytes, different at each place.
+    /// Sends `bytes` bytes, with different content at each position.
     pub(crate) fn send(&mut self, sent: &mut Vec<u8>, bytes: usize) {
         let mut word = sent.len() as u64 ^ 0x9e37_79b9_7f4a_7c15;
         let from = sent.len();
@@ -244,7 +244,7 @@ impl Transfer {
         self.stream.write_all(&sent[from..]).expect("the connection holds");
     }
 
-    /// Closes and checks that all of it arrived, each byte in its place.
+    /// Closes the connection and checks that every byte arrived in its place.
     pub(crate) fn finish(self, sent: &[u8]) {
         drop(self.stream);
         let received = self.received.recv_timeout(Duration::from_secs(30)).expect("the transfer ends");
@@ -253,29 +253,29 @@ impl Transfer {
     }
 }
 
-/// Bytes of [`Pumped`] repeat after so many: a prime, so that a shift by any common size shows.
+/// Period of the bytes of [`Pumped`]: a prime, so that a shift by any common size shows.
 const PERIOD: usize = 65_521;
 
-/// Two periods, so that what begins anywhere in the first can be taken from it in one piece of up to a period.
+/// Two periods: a slice of up to one period can start anywhere in the first.
 fn pattern() -> Vec<u8> {
     (0..2 * PERIOD as u64)
         .map(|i| (i % PERIOD as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as u8 >> 1)
         .collect()
 }
 
-/// What a connection carried.
+/// Result of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pumped {
     pub(crate) sent: usize,
     pub(crate) received: usize,
-    /// Where the first byte stands that is not the one that was sent at its place, and how many more such there are.
+    /// Position of the first wrong byte, and the number of wrong bytes.
     pub(crate) damage: Option<(usize, usize)>,
-    /// The congestion control was not there.
+    /// The congestion control was not registered, so the connection used the default.
     pub(crate) on_default: bool,
 }
 
-/// Opens a connection on a congestion control, sends until `stop` or so many bytes, closes, and checks each byte on the
-/// other side, all in threads of its own.
+/// Opens a connection with a congestion control, sends until `stop` or up to a number of bytes, closes, and checks each
+/// received byte. Runs in separate threads.
 pub(crate) fn pump(
     network: &Network,
     address: &str,
@@ -298,7 +298,7 @@ pub(crate) fn pump(
             rustix::net::listen(&socket, BACKLOG).expect("a bound socket");
             let listener = TcpListener::from(socket);
             ready.send(listener.local_addr().expect("bound").port()).expect("the client waits");
-            // A client that cannot connect must not leave this waiting for ever.
+            // If the client cannot connect, this must not wait for ever.
             sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(Duration::from_secs(180)))
                 .expect("a socket");
             let (mut stream, _) = listener.accept().map_err(|error| format!("accepting: {error}"))?;
@@ -335,7 +335,8 @@ pub(crate) fn pump(
                 stream.write_all(&pattern[sent % PERIOD..][..n]).map_err(text)?;
                 sent += n;
             }
-            // Closed before all has arrived, the socket would give up after its second retry (tcp_orphan_retries above).
+            // If it closes before all data has arrived, the socket gives up after its second retry (tcp_orphan_retries
+            // above).
             stream.shutdown(Shutdown::Write).map_err(text)?;
             stream.set_read_timeout(Some(Duration::from_secs(180))).map_err(text)?;
             stream.read_to_end(&mut Vec::new()).map_err(|error| format!("closing: {error}"))?;
@@ -347,7 +348,7 @@ pub(crate) fn pump(
     })
 }
 
-/// Unloads what a test has loaded, also when it fails.
+/// Unloads the algorithms of a test, also if it fails.
 pub(crate) struct Guard<'a>(pub(crate) &'a str);
 
 impl Drop for Guard<'_> {
@@ -360,7 +361,7 @@ pub(crate) fn spec(text: &str) -> Spec {
     Spec::parse(text).expect("an algorithm")
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {

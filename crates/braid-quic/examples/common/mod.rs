@@ -1,4 +1,4 @@
-//! What the examples share: certificates, configurations, and paths.
+//! Helpers of the examples: certificates, configurations, and paths.
 
 use std::error::Error;
 use std::fs;
@@ -14,33 +14,34 @@ use noq::{
     TransportConfig,
 };
 
-/// Whatever went wrong.
+/// Any error.
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
-/// Who the server says it is.
+/// The server's name in its certificate.
 const NAME: &str = "fetch";
-/// So often a path is tried until the server has told enough about itself, once in [`RETRY`].
+/// Attempts to open a path, one each [`RETRY`], until the server has sent the connection ids for it.
 const TRIES: u32 = 100;
 const RETRY: Duration = Duration::from_millis(20);
 
-/// What both sides need.
+/// Transport settings of both sides.
 pub(crate) fn transport() -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport.max_concurrent_multipath_paths(8);
     transport
 }
 
-/// A server on every address of this machine. It writes its certificate, made for this run, to a file for its clients.
+/// A server on every address of this machine. It creates a certificate for this run and writes it to a file for its
+/// clients.
 pub(crate) fn serve(certificate: &str, port: u16) -> Result<(Endpoint, ServerConfig), Failure> {
     let own = rcgen::generate_simple_self_signed(vec![NAME.to_owned()])?;
     let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
     let config = ServerConfig::with_single_cert(vec![own.cert.der().clone()], key.into())?;
     let endpoint = Endpoint::server(config.clone(), SocketAddr::new([0, 0, 0, 0].into(), port))?;
-    // Whoever has the certificate finds the server.
+    // A client with this certificate can verify the server.
     fs::write(certificate, own.cert.der()).map_err(|error| format!("{certificate}: {error}"))?;
     Ok((endpoint, config))
 }
 
-/// Accepts a connection whose paths `factory` makes the controllers of: each connection has a coupling of its own.
+/// Accepts a connection whose paths use `factory`'s controllers: each connection has a separate coupling.
 pub(crate) async fn accept(
     incoming: Incoming,
     mut config: ServerConfig,
@@ -61,7 +62,7 @@ fn route(text: &str) -> Result<FourTuple, Failure> {
     Ok(FourTuple::new(server.parse()?, own))
 }
 
-/// Connects to the first of the server's addresses, and opens a path to each of the others meanwhile.
+/// Connects to the first of the server's addresses, and opens a path to each of the others in the background.
 pub(crate) async fn connect(
     certificate: &str,
     servers: &[&str],
@@ -75,7 +76,8 @@ pub(crate) async fn connect(
     let routes = servers.iter().map(|server| route(server)).collect::<Result<Vec<_>, _>>()?;
     let connection = endpoint.connect_with(config, routes[0].remote(), NAME)?.await?;
     let opened = connection.clone();
-    // The transfer need not wait for it, nor fail with it. One after the other: so the order of the ids is that of the addresses.
+    // The transfer neither waits for the other paths nor fails with them. They open one after the other, so that their
+    // ids follow the order of the addresses.
     tokio::spawn(async move {
         for route in &routes[1..] {
             if let Err(error) = open(&opened, *route).await {
@@ -86,7 +88,7 @@ pub(crate) async fn connect(
     Ok((endpoint, connection))
 }
 
-/// Opens a path as soon as the server has sent the connection ids for it.
+/// Opens a path once the server has sent the connection ids for it.
 async fn open(connection: &Connection, route: FourTuple) -> Result<(), PathError> {
     for _ in 1..TRIES {
         match connection.open_path_ensure(route, PathStatus::Available).await {
@@ -99,7 +101,7 @@ async fn open(connection: &Connection, route: FourTuple) -> Result<(), PathError
     connection.open_path_ensure(route, PathStatus::Available).await.map(drop)
 }
 
-/// What a path of the client's has received.
+/// Received data on one path of the client.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Received {
     pub(crate) id: u32,
@@ -111,7 +113,7 @@ pub(crate) struct Received {
 /// Bytes of the headers of IPv4 and UDP.
 const HEADERS: u64 = 28;
 
-/// Each path of the client's that there is.
+/// Each open path of the client.
 pub(crate) fn received(connection: &Connection) -> Vec<Received> {
     let of = |id: u32| {
         let stats = connection.path_stats(id.into())?;

@@ -1,11 +1,11 @@
-//! Fetches a file over several interfaces at once by multipath QUIC with coupled congestion control.
+//! Fetches a file over several interfaces at once, by multipath QUIC with coupled congestion control.
 //!
 //! ```text
 //! fetch serve FILE certificate.der [PORT] [SPEC]        the server, on every address of this machine
 //! fetch get OUT certificate.der ADDRESS:PORT...         the client: one path to each address of the server
 //! ```
 //!
-//! The server writes its certificate; give the client a copy. An address of the client's own may stand before each of the server's:
+//! The server writes its certificate; give the client a copy. A client address may precede each server address:
 //! `192.0.2.7=198.51.100.1:4433`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -53,7 +53,7 @@ async fn serve(file: &str, certificate: &str, port: &str, spec: &str) -> Result<
     let (endpoint, config) = common::serve(certificate, port)?;
     eprintln!("serving {} bytes with {spec} at port {port}", bytes.len());
     while let Some(incoming) = endpoint.accept().await {
-        // Each connection has a coupling of its own.
+        // Each connection has a separate coupling.
         let coupling = Coupling::new(&spec);
         let (bytes, config) = (Arc::clone(&bytes), config.clone());
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! What a connection gets, and what it costs: `bench/quic.py` runs it.
+//! Throughput and CPU time of a connection; `bench/quic.py` runs it.
 //!
 //! ```text
 //! measure serve CERTIFICATE PORT SPEC                          sends to each client for as long as it reads
@@ -6,7 +6,7 @@
 //! measure loopback SPEC MEGABYTES                              sends to itself over two paths, by one thread
 //! ```
 //!
-//! SPEC may be `own`: the stack's CUBIC, a controller for each path that knows of no other.
+//! SPEC may be `own`: the stack's CUBIC, with independent controllers per path.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "../common/mod.rs"]
@@ -21,14 +21,14 @@ use noq::congestion::{ControllerFactory, CubicConfig};
 use noq::{Connection, Endpoint, ServerConfig, TransportConfig};
 
 const USAGE: &str = "usage: measure serve CERTIFICATE PORT SPEC | get CERTIFICATE WARMUP SECONDS ADDRESS:PORT... | loopback SPEC MEGABYTES";
-/// What fits into a socket's buffer of the usual size, so that nothing is lost on loopback.
+/// Fits into a socket's default buffer, so that loopback loses nothing.
 const LOOPBACK_WINDOW: u32 = 96 << 10;
 
-/// What is sent, over and over.
+/// Sent repeatedly.
 static PAYLOAD: [u8; 1 << 16] = [0; 1 << 16];
 
 fn main() -> Result<(), Failure> {
-    // One thread: its CPU time is that of the transfer.
+    // One thread, so that its CPU time is the transfer's.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run())
 }
@@ -56,7 +56,7 @@ fn factory(spec: &str) -> Result<Arc<dyn ControllerFactory + Send + Sync>, Failu
     Ok(Coupling::new(&Spec::parse(spec)?))
 }
 
-/// Sends so many bytes to each client, or until it is gone.
+/// Sends `bytes` bytes to each client, or until the client closes.
 async fn serve(
     endpoint: Endpoint,
     config: ServerConfig,
@@ -80,7 +80,7 @@ async fn serve(
                 Ok(())
             }
             .await;
-            // A client that has read enough is gone.
+            // A client closes once it has read enough.
             drop(done);
         });
     }

@@ -1,4 +1,4 @@
-//! Scenarios and results made by hand.
+//! Handmade scenarios and results.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use braid_results::{Run, Setup};
 use braid_scenario::model::Scenario;
 use braid_scenario::{File, Source, load};
 
-/// A scenario with 10 Mbit/s links, or those of `parameters`; each connection is its name and the links of its
+/// A scenario with 10 Mbit/s links, or with the given parameters; each connection is a name and the links of its
 /// subflows.
 pub(crate) fn scenario(
     name: &str,
@@ -34,7 +34,7 @@ pub(crate) fn scenario(
     load(&Source { name: name.to_owned(), text }, &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every flow gets its part of the bottleneck, less by a few percent that depend on seed and algorithm.
+/// Each flow gets its share of the bottleneck, less a few percent that depend on seed and algorithm.
 pub(crate) fn run(scenario: &Scenario, cc: &str, seed: u64) -> Run {
     let setup = Setup { scenario, backend: "sim", cc, scheduler: "minrtt", seed };
     if cc == "balia" && seed == 4 {
@@ -75,7 +75,7 @@ pub(crate) fn run(scenario: &Scenario, cc: &str, seed: u64) -> Run {
     })
 }
 
-/// Compares with a file of `tests/golden`, or renews it.
+/// Compares with a file of `tests/golden`, or rewrites the file.
 pub(crate) fn golden(name: &str, text: &str) {
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -1,4 +1,4 @@
-//! Two paths and what was counted on them.
+//! Two paths and their counts.
 
 use braid_results::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts};
 use braid_results::{Run, Setup};

@@ -1,4 +1,4 @@
-//! Small scenarios in a few words.
+//! Builders of small scenarios.
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use braid_algorithms::Spec;
@@ -8,7 +8,7 @@ use braid_scenario::model::{
 };
 use braid_sim::Options;
 
-/// A link of this rate and one-way delay with a queue of 100 packets and a clean way back.
+/// A link with this rate and one-way delay, a queue of 100 packets and a lossless return direction.
 pub(crate) fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
     let forward = Direction {
         rate_bps: (rate_mbit * 1e6) as u64,
@@ -29,7 +29,7 @@ pub(crate) fn link(name: &str, rate_mbit: f64, delay_ms: f64) -> Link {
     Link { name: name.into(), private: false, forward, reverse }
 }
 
-/// A connection over these routes; one route: plain TCP.
+/// A connection over these routes; with one route it is plain TCP.
 pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> Connection {
     let mptcp = routes.len() > 1;
     let mss = if mptcp { 1420 } else { 1448 };
@@ -70,7 +70,7 @@ pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> C
     }
 }
 
-/// These links and connections for this long.
+/// A scenario with these links and connections, for `seconds`.
 pub(crate) fn scenario(seconds: f64, links: Vec<Link>, connections: Vec<Connection>) -> Scenario {
     Scenario {
         name: "test".into(),
@@ -91,7 +91,7 @@ pub(crate) fn run(scenario: &Scenario, cc: &str, seed: u64) -> Measurements {
     braid_sim::run(scenario, &spec, seed).unwrap()
 }
 
-/// With a packet scheduler other than the usual one.
+/// With another packet scheduler than the default.
 pub(crate) fn run_scheduled(scenario: &Scenario, cc: &str, seed: u64, scheduler: &str) -> Measurements {
     let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
     let scheduler = braid_schedulers::Spec::parse(scheduler).unwrap_or_else(|error| panic!("{}", error.0));
@@ -104,7 +104,7 @@ pub(crate) fn goodput(result: &Measurements, connection: usize) -> f64 {
     result.connections[connection].goodput_bytes as f64 * 8e3 / result.measured_ns as f64
 }
 
-/// Share of a subflow in what its connection's subflows received.
+/// Share of a subflow in the bytes received by its connection.
 pub(crate) fn share(result: &Measurements, connection: usize, subflow: usize) -> f64 {
     let bytes = |subflow: usize| result.connections[connection].subflows[subflow].received_bytes as f64;
     let total: f64 = (0..result.connections[connection].subflows.len()).map(bytes).sum();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the benchmarks share: running programs, measuring their CPU time, laying out tables."""
+"""Helpers of the benchmarks: run programs, measure their CPU time, print tables."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ def braid_packets(runs: list[dict]) -> int:
 class Usage:
     cpu: float  # user and system, seconds
     rss: int  # peak resident set, KiB
-    own: int  # of that what is not the program's file, KiB; looked at every 10 ms
+    own: int  # its anonymous part, KiB, sampled every 10 ms
     output: str
 
 
 def measure(command: list[str]) -> Usage:
-    """Runs a program to its end and reads what it used."""
+    """Runs a program to its end and measures its resources."""
     rss = own = 0
     with tempfile.TemporaryFile("w+") as output:
         with subprocess.Popen(command, stdout=output) as process:
             while True:
-                # Not rusage's maximum: that counts what this process had in memory before the program was started.
+                # Not rusage's maximum: that includes this process's memory before the program started.
                 seen = resident(process.pid)
                 rss, own = max(rss, seen.get("VmHWM", 0)), max(own, seen.get("RssAnon", 0))
                 ended, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -87,8 +87,7 @@ def measure(command: list[str]) -> Usage:
 
 
 def resident(pid: int) -> dict[str, int]:
-    """What a running process has in memory, KiB: the peak of all of it as VmHWM, and RssAnon; nothing once it has ended or
-    before it runs its own program."""
+    """Memory of a running process, KiB: its peak (VmHWM) and RssAnon; none once it has ended or before its exec."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -112,12 +111,12 @@ def build_ns3(folder: Path, name: str) -> str:
 
 
 def json_line(text: str) -> dict:
-    """The line of a program's output that is a JSON document."""
+    """The JSON line of a program's output."""
     return json.loads(next(line for line in text.splitlines() if line.startswith("{")))
 
 
 def table(head: list[str], rows: list[list[str]]) -> None:
-    """Left-aligned first column, the others to the right."""
+    """A table with the first column aligned left, the others right."""
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     for row in [head, *rows]:
         cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]

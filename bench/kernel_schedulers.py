@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Packet schedulers in a real kernel beside the simulator.
+"""Packet schedulers in a real kernel and in the simulator.
 
     bench/kernel_schedulers.py [--braid PROGRAM] [--kernel NAME] [--seconds N] ours      each of Braid's: the module in the lab, and the simulator
     bench/kernel_schedulers.py [--braid PROGRAM] [--kernel NAME] [--seconds N] linux     the kernel's default, and its model in the simulator
 
-Prints a table in Markdown. A share is the throughput of a subflow by the rate of its link; where simulator and kernel differ by
-more than the target, the cell says so with "!". The kernel's runs check every byte that arrives.
+Prints a table in Markdown. A share is a subflow's throughput divided by its link's rate. A cell with "!" marks a
+difference between simulator and kernel above the target. The kernel's runs check every received byte.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 SCHEDULERS = ["minrtt", "rr", "wrr", "redundant", "hsr", "sttf", "daps", "llrp", "llbm", "ecf", "otias", "blest"]
-# Of the rate of a link, and of a completion time.
+# Targets, as fractions of a link's rate, and of a completion time.
 OURS, LINUX, TIME = 0.10, 0.05, 0.10
 
 
@@ -39,9 +39,10 @@ EQUAL = [(10, 10, 40, ""), (10, 10, 40, "")]
 FAILING = [(10, 5, 40, 'outages = ["8s..12s"]'), (10, 25, 80, "")]
 THREE = [(10, 5, 40, ""), (5, 15, 40, ""), (10, 40, 100, "")]
 SMALL = 'receive-buffer = "200kB"'
-# With a small buffer and no losses, which packets meet in a queue repeats itself for the whole run, and differs with the last microsecond
-# of a delay, in the kernel as in the simulator: of two equal paths either may get a fifth more than the other. So the first path's delay
-# is longer by each of these, in both, microseconds, and means are compared.
+# With a small buffer and no losses, the order of packets in a queue repeats for the whole run and depends on the last
+# microsecond of a delay, in the kernel as in the simulator: of two equal paths either may get a fifth more than the
+# other. So both repeat each run with the first path's delay longer by each of these (microseconds), and the means are
+# compared.
 PHASES = [0, 10, 30, 40]
 OBJECT = 'traffic = { kind = "object", size = "4MB" }'
 
@@ -123,7 +124,7 @@ def main():
     print("|---|---|---|---|---|")
     worse = total = 0
     for name, (text, links) in situations(arguments.what, arguments.seconds).items():
-        # What is random in the simulator alone, such as who is first, is averaged there; with losses in both.
+        # Averages what is random in the simulator only, such as the first sender; with losses both are averaged.
         seeds = 3 if "lossy" in name else 1
         texts = phases(arguments.what, name, text)
         sim = runs(simulator, texts, schedulers, 5)

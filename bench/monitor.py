@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What looking costs: CPU time of `braid metrics --listen` and `braid top` beside many subflows.
+"""Cost of monitoring: CPU time of `braid metrics --listen` and `braid top` with many subflows.
 
     sudo bench/monitor.py [--subflows N] [--seconds S] [--cc NAME] [--braid PATH]
 
-Connections of two subflows each run between two network namespaces, and each sends some bytes twice a second. What looks sees one of
-the two only, as on a router. `--cc` is a congestion control that the kernel has; with one of Braid's that has a detector (`braid load
-weave`) verdicts are read as well. Prints a table, and exits with 1 where a bound is broken: 50 ms of CPU for a scrape, 1 % of a core for
-`metrics` scraped every 15 s and for `top` in a terminal that refreshes every second."""
+Connections of two subflows each run between two network namespaces, and each sends a few bytes twice a second. The
+monitor sees one of the two only, as on a router. `--cc` is a congestion control that the kernel has; with one of
+Braid's that has a detector (`braid load weave`) group labels are read as well. Prints a table, and exits with 1 if a
+bound is broken: 50 ms of CPU for a scrape, 1 % of a core for `metrics` scraped every 15 s and for `top` in a terminal
+that refreshes every second."""
 
 import argparse
 import ctypes
@@ -102,7 +103,7 @@ def send(count, cc):
 
 
 def inside(end, *command):
-    """The command where no other namespace is in sight."""
+    """The command in a mount namespace where no other network namespace is visible."""
     hidden = 'mount -t tmpfs run /run && exec "$@"'
     return [
         *["nsenter", f"--net=/run/netns/{end}", "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
@@ -116,7 +117,7 @@ def cpu_s(pid):
 
 
 def of(braid, pid):
-    """The braid below the process."""
+    """The process of braid below this process."""
     for _ in range(100):
         below = [pid]
         for process in below:
@@ -130,7 +131,7 @@ def of(braid, pid):
 
 
 def get(end):
-    """One scrape, from a process inside."""
+    """Time of one scrape, from a process inside the namespace."""
     code = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9724/metrics').read().decode())"
     command = ["nsenter", f"--net=/run/netns/{end}", sys.executable, "-c", code]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Two builds of braid side by side: how much faster the second is, and whether it uses more memory.
+"""Two builds of braid compared: how much faster the second is, and whether it uses more memory.
 
     bench/pair.py OLD NEW                        OLIA in d-olia/2, and ten CUBIC flows over one hop
     bench/pair.py OLD NEW --schedulers           what the packet schedulers cost: minrtt in bulk, and with a small receive window
 
-The builds run in turns, so that a busy machine slows both alike. CPU time is user plus system, less what the same build
-needs for a tenth of a simulated second, per delivered data segment; medians of the rounds count. Exits with 1 if results
-differ, unless --deliberate says that they are to, or if a bound is broken."""
+The builds run alternately, so that a busy machine slows both alike. CPU time is user plus system, less what the same
+build needs for a tenth of a simulated second, per delivered data segment; medians of the rounds count. Exits with 1 if
+results differ (unless --deliberate), or if a bound is broken."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ import sys
 
 import harness
 
-# Name, scenario, arguments, how long.
+# Name, scenario, arguments, duration.
 CASES = (
     ("OLIA in d-olia/2", "d-olia/2", ["--cc", "olia", "--seeds", "4"], "duration=300s"),
     ("ten CUBIC flows, one hop", "speed-10", ["--cc", "cubic", "--seeds", "1"], "duration=300s"),
 )
-# Pages are counted, and the allocator's vary by some.
+# Memory is counted in pages, and the allocator's varies slightly.
 MEMORY = 1.05
 SCHEDULER_CASES = (
     ("minrtt, bulk", "speed-mptcp", ["--cc", "lia", "--seeds", "2"], "duration=1000s"),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Multipath QUIC beside the simulator's TCP, on real sockets, and what coupling costs. Each command prints a table.
+"""Multipath QUIC compared with the simulator's TCP, on real sockets, and the cost of coupling. Each command prints a
+table.
 
     bench/quic.py cells      D-OLIA 1 to 3 and eight cells of the analysis paper with seven algorithms, on both backends
     bench/quic.py sockets    between namespaces of this machine: 20 and 10 Mbit/s; 20 Mbit/s shared with a TCP CUBIC flow (root)
@@ -8,7 +9,7 @@
     bench/quic.py cpu        its CPU time, in pairs: on a machine that does nothing else
     bench/quic.py speed      virtual seconds per second of CPU time in D-OLIA 1
 
-`--write` puts the table into target/quic.md, in place of an older one. First build:
+`--write` puts the table into target/quic.md, in place of the older one. First build:
 
     scripts/quic --cargo build --release -p braid-cli --features quic
     scripts/quic --cargo build --release -p braid-quic --examples
@@ -34,10 +35,10 @@ import harness
 PAGE = harness.BENCH.parent / "target" / "quic.md"
 MEASURE = harness.BENCH.parent / "target" / "release" / "examples" / "measure"
 
-# Chosen before the first run: the family that the issue of coupling is about, and one that is not coupled.
+# Chosen before the first run: the algorithms of the coupling issue, and an uncoupled one.
 ALGORITHMS = "cubic lia olia balia wvegas dolia weave".split()
 PATHS = 'parameters.paths=[{ rtt1 = "10ms", rtt2 = "10ms" }, { rtt1 = "50ms", rtt2 = "100ms" }]'
-# As long as the papers are run on a real kernel.
+# The papers' run length on a real kernel.
 ANALYSIS = ["--set", "duration=150s", "--set", "warmup=30s", "--set", "cooldown=10s", "--set", PATHS]
 CELLS = [
     ("d-olia/1", ["--set", "duration=120s", "--set", "warmup=20s"]),
@@ -46,10 +47,10 @@ CELLS = [
     ("analysis/shared", ANALYSIS),
     ("analysis/disjoint", ANALYSIS),
 ]
-# A connection's goodput may differ by so much of the rate of its slowest link, in so many of the cells.
+# Bounds: a connection's goodput may differ by WITHIN of its slowest link's rate, in CELLS_WITHIN of the cells.
 WITHIN, CELLS_WITHIN = 0.10, 0.90
-# The stack sends the acknowledgements of all paths on the first one. The same for the simulator: by scenario, the subflows
-# whose acknowledgements take another way, and which.
+# The stack sends the acknowledgements of all paths on the first one. The same for the simulator, by scenario: subflows
+# whose acknowledgements take another route, and that route.
 FIRST_PATH = {
     "d-olia/1": (["sf2"], ["access", "b1", "access"]),
     "d-olia/2": (["sf2"], ["access", "b1", "access"]),
@@ -57,7 +58,8 @@ FIRST_PATH = {
     "analysis/shared": (["sf2"], ["near1", "b1"]),
     "analysis/disjoint": (["sf2"], ["b1"]),
 }
-# More than a packet takes on the links, 1 ms and less but on D-OLIA 1's second, so that no flow keeps its place in a full queue.
+# More than a packet's transmission time (1 ms at most, except on D-OLIA 1's second link), so that no flow keeps the
+# same position in a full queue.
 JITTER = "2ms"
 
 SHARED = "cubic lia olia balia weave".split()
@@ -70,7 +72,7 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
 
 
 def write(command: str, text: str) -> None:
-    """Puts the table between its two marks of the page."""
+    """Writes the table between its two marks in the page."""
     page = PAGE.read_text() if PAGE.exists() else ""
     begin, end = f"<!-- bench/quic.py {command} -->\n", f"<!-- end of {command} -->"
     if begin not in page or end not in page:
@@ -85,7 +87,7 @@ def mean(values: list[float]) -> float:
 
 
 def simulated(options: argparse.Namespace, scenario: str, name: str, *arguments: str) -> list[dict]:
-    """The runs of a scenario; kept in the folder that `--keep` names, if it does."""
+    """The runs of a scenario; stored in the folder of `--keep`, if given."""
     print(f"{scenario}: {name}", file=sys.stderr)
     keep = []
     if options.keep:
@@ -94,7 +96,7 @@ def simulated(options: argparse.Namespace, scenario: str, name: str, *arguments:
 
 
 def connections(run: dict) -> list[tuple[str, float, float, float]]:
-    """Of each: kind, goodput, rate on the wire, and rate of its slowest link."""
+    """For each connection: kind, goodput, rate on the wire, and its slowest link's rate."""
     rate_of = {link["id"]: link["rate_bps"] for link in run["links"]}
     found = []
     for connection in run["connections"]:
@@ -114,7 +116,7 @@ def by_cell(scenario: str, algorithms: list[str], options: argparse.Namespace, n
 
 
 def difference(one: list, other: list) -> float:
-    """The largest of the connections' differences of mean goodput, over the rate of the slowest link."""
+    """The largest difference between the connections' mean goodputs, divided by the slowest link's rate."""
     means = lambda runs: [mean([run[number][1] for run in runs]) for number in range(len(runs[0]))]
     return max(abs(a - b) / connection[3] for a, b, connection in zip(means(one), means(other), one[0]))
 
@@ -124,7 +126,7 @@ def mptcp(runs: list) -> float:
 
 
 def cells(options: argparse.Namespace) -> tuple[str, bool]:
-    """The two backends in each cell with each algorithm; where they differ, once more without what differs between them."""
+    """Compares the backends in each cell with each algorithm; where they differ, also without the known differences."""
     rows, apart, overhead, misses = [], [], [], 0
     mark = lambda worst: f"{100 * worst:.1f}" + ("" if worst <= WITHIN else " (!)")
     for scenario, arguments in CELLS:
@@ -173,9 +175,9 @@ def cells(options: argparse.Namespace) -> tuple[str, bool]:
 
 @contextlib.contextmanager
 def networks(rates: list[float]):
-    """Client and server, and a router between them with a link of each rate to the client. Rates are of IP bytes.
+    """Client and server, and between them a router with a link of each rate to the client. Rates count IP bytes.
 
-    The shaper is at the router: a kernel's TCP does not fill the queues of its own devices (TCP small queues)."""
+    The router shapes: a kernel's TCP limits its own queue (TCP small queues)."""
     client, router, server = names = [f"quic-{os.getpid()}-{end}" for end in "crs"]
 
     def ip(*arguments: str) -> None:
@@ -184,7 +186,7 @@ def networks(rates: list[float]):
     def link(one: str, other: str, device: str) -> None:
         ip("link", "add", device, "netns", one, "type", "veth", "peer", "name", device, "netns", other)
         for name in (one, other):
-            # One packet is one packet: no bursts of 64 kB by segmentation offload.
+            # Disables segmentation offload: no bursts of 64 kB.
             ip("-n", name, "link", "set", device, "gso_max_segs", "1", "up")
 
     try:
@@ -204,7 +206,7 @@ def networks(rates: list[float]):
                 ip("-n", server, "addr", "add", f"10.97.{100 + net}.2/24", "dev", near)
                 ip("-n", client, "route", "add", f"10.97.{100 + net}.0/24", "via", f"10.97.{net}.3")
                 ip("-n", server, "route", "add", f"10.97.{net}.0/24", "via", f"10.97.{100 + net}.3")
-            # The kernel counts the 14 bytes of Ethernet, too.
+            # The kernel counts Ethernet's 14 bytes, too.
             shaper = ["rate", f"{int(rate * 1e6 * 1514 / 1500)}bit", "burst", "3100", "limit", str(QUEUE_BYTES)]
             subprocess.run(["tc", "-n", router, "qdisc", "add", "dev", far, "root", "tbf", *shaper], check=True)
         yield client, server
@@ -218,7 +220,7 @@ def within(name: str, *command: str, **options) -> subprocess.Popen:
 
 
 def transfer(names: tuple[str, str], spec: str, nets: list[int], seconds: float, tcp: bool) -> tuple[list[float], float]:
-    """Mbit/s of IP bytes on each path, and of a TCP CUBIC flow on the first link if there is to be one."""
+    """Mbit/s of IP bytes on each path, and of an optional TCP CUBIC flow on the first link."""
     warmup = seconds / 5
     with tempfile.TemporaryDirectory() as folder:
         certificate = os.path.join(folder, "certificate.der")
@@ -251,7 +253,7 @@ def transfer(names: tuple[str, str], spec: str, nets: list[int], seconds: float,
 
 
 def tcp_send(address: str) -> None:
-    """Sends by the kernel's CUBIC to whoever connects."""
+    """Sends with the kernel's CUBIC to each client."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
@@ -288,7 +290,7 @@ def spread(values: list[float]) -> str:
 
 
 def sockets(options: argparse.Namespace) -> tuple[str, bool]:
-    """Real sockets, and the same scenarios on the backends."""
+    """Real sockets, and the same scenarios on both backends."""
     if os.geteuid() != 0:
         sys.exit("bench/quic.py sockets makes network namespaces: run it as root")
     backends = ["sim", "lab", "quic"] if options.lab else ["sim", "quic"]
@@ -317,7 +319,7 @@ def sockets(options: argparse.Namespace) -> tuple[str, bool]:
 
     apart = [["real sockets", *[spread(share) for share in shares]]]
     rows = {spec: [spec + (", uncoupled" if spec == "cubic" else ""), spread(shared[spec])] for spec in specs}
-    # The lab's guest does not like to wait; what is simulated may wait for others.
+    # The lab's guest must not wait; the simulation may.
     found = {}
     for backend in sorted(backends):
         if backend != "lab" and os.nice(0) < 10:
@@ -344,7 +346,7 @@ def sockets(options: argparse.Namespace) -> tuple[str, bool]:
 
 
 def instructions(command: list[str], *arguments: str) -> tuple[int, str]:
-    """What a program executes in user space, exactly (callgrind), and what it prints."""
+    """Instructions executed by a program in user space, exactly (callgrind), and its output."""
     valgrind = harness.find("valgrind", "apt install valgrind")
     with tempfile.TemporaryDirectory() as folder:
         tool = [valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out", *arguments]
@@ -355,12 +357,12 @@ def instructions(command: list[str], *arguments: str) -> tuple[int, str]:
         return int(counted[1]), done.stdout
 
 
-# The calls of a controller, whoever made it.
+# The controller's functions, from either implementation.
 CONTROLLER = "--toggle-collect=<* as noq_proto::congestion::Controller>::*"
 
 
 def cost(options: argparse.Namespace) -> tuple[str, bool]:
-    """Coupling beside the stack's own CUBIC: instructions of a transfer, and those of them in the controller."""
+    """Coupling compared with the stack's CUBIC: instructions of a transfer, and the controller's part of them."""
     every: dict[str, list[float]] = {}
     inside: dict[str, list[float]] = {}
     specs = options.cc.split(",")
@@ -389,7 +391,7 @@ def cost(options: argparse.Namespace) -> tuple[str, bool]:
 
 
 def cpu(options: argparse.Namespace) -> tuple[str, bool]:
-    """Pairs of transfers, one with the stack's own CUBIC: CPU time of the process."""
+    """Pairs of transfers, one of them with the stack's CUBIC: CPU time of the process."""
     rows, resolved = [], True
     run = lambda spec: harness.measure([str(MEASURE), "loopback", spec, str(options.megabytes)])
     rate, idle = [], {}
@@ -437,7 +439,7 @@ COMMANDS = {"cells": cells, "sockets": sockets, "cost": cost, "cpu": cpu, "speed
 
 
 def main() -> int:
-    # What `sockets` runs within the namespaces.
+    # Commands that `sockets` runs within the namespaces.
     if sys.argv[1:2] == ["tcp-send"]:
         tcp_send(sys.argv[2])
         return 0

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How fast the simulator is, beside ns-2 and ns-3, and how its cost grows.
+"""Speed of the simulator compared with ns-2 and ns-3, and how its cost grows.
 
-All programs simulate the bottleneck alone and run in turns, so that a busy machine slows all of them alike. CPU time is
-user plus system; what the same program needs for a tenth of a simulated second is taken off. A packet is a data
-segment delivered to the application. Exits with 1 if a bound is broken."""
+All programs simulate the bottleneck alone and run alternately, so that a busy machine slows all of them alike. CPU time
+is user plus system, less what the same program needs for a tenth of a simulated second. A packet is a data segment
+delivered to the application. Exits with 1 if a bound is broken."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MPTCP_SECONDS = 1000
 
 @dataclass
 class Program:
-    """Something to run: its command for a whole run and for hardly any, and how to count what it delivered."""
+    """A program to run: its command for a whole run and for a very short one, and how to count delivered segments."""
 
     command: list[str]
     empty: list[str]
@@ -41,7 +41,7 @@ class Program:
     rss: int = 0
 
     def run(self, repeat: int) -> None:
-        """One round: the median of `repeat` runs, less the start."""
+        """One round: the median of `repeat` runs, less the start-up."""
         samples = []
         for _ in range(repeat):
             start = harness.measure(self.empty).cpu
@@ -57,7 +57,7 @@ class Program:
 
 
 def simulator(scenario: str, *arguments: str) -> Program:
-    # With jsonl the run is one line, as the other programs' results are.
+    # With jsonl a run is one line, as in the other programs' results.
     command = harness.braid_command(scenario, "--seeds", "1", "--jobs", "1", *arguments)
     command[command.index("json")] = "jsonl"
     return Program(command, [*command, "--set", "duration=100ms"], lambda run: harness.braid_packets([run]))
@@ -78,8 +78,8 @@ def ns3(binary: str, flows: int) -> Program:
 
 
 def many_flows(folder: Path, flows: int, rate: str, rtt: str, queue: int, seconds: int, buffer: str | None = None) -> str:
-    """A scenario of equal CUBIC flows on one bottleneck; its path. Receive buffers are as large as the bottleneck needs, unless
-    they are given."""
+    """A scenario of equal CUBIC flows on one bottleneck; its path. Receive buffers default to what the bottleneck
+    needs."""
     given = f'receive-buffer = "{buffer}"\n' if buffer else ""
     lines = [
         f'title = "{flows} flows, {rate}, {rtt}"',
@@ -158,8 +158,9 @@ def versus(options: argparse.Namespace, folder: Path, bounds: Bounds) -> None:
 
 def growth(options: argparse.Namespace, folder: Path, bounds: Bounds) -> None:
     small, large = "window of 100: 10 Mbit/s, 120 ms", "window of 10,000: 1 Gbit/s, 120 ms"
-    # Each flow has the same to do, however many there are. With the usual buffer it has not: that goes with the bottleneck, and
-    # a receiver acknowledges every packet while its window opens, which takes the longer the larger the buffer.
+    # Each flow has the same amount to send, at any number of flows. The default receive buffer depends on the
+    # bottleneck, and a receiver acknowledges every packet while its window opens, which takes longer with a larger
+    # buffer; so the buffer is fixed.
     cases = {
         "10 flows, 100 Mbit/s": simulator(many_flows(folder, 10, "100mbit", "20ms", 167, 400, "1MB")),
         "100 flows, 1 Gbit/s": simulator(many_flows(folder, 100, "1gbit", "20ms", 1667, 60, "1MB")),
@@ -191,7 +192,7 @@ def growth(options: argparse.Namespace, folder: Path, bounds: Bounds) -> None:
 
 
 def d_olia(options: argparse.Namespace, bounds: Bounds) -> None:
-    """The whole process counts here, its start included."""
+    """The whole process counts here, including its start."""
     command = harness.braid_command("d-olia/1", "--cc", "olia", "--seeds", "1", "--jobs", "1")
     samples = [harness.measure(command).cpu for _ in range(options.rounds * options.repeat)]
     cpu = statistics.median(samples)

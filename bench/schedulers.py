@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""All packet schedulers x coupled algorithms x the scenarios of scenarios/schedulers/: the matrix, and what was expected of it.
+"""All packet schedulers x coupled algorithms x the scenarios of scenarios/schedulers/: the matrix, and the expectations
+about it.
 
     bench/schedulers.py                      # 10 seeds; exit code 1 if an expectation does not hold that is not explained
     bench/schedulers.py --seeds 3 --cc lia --report schedulers.html
 
-The expectations below were written down before the first run. `WHY` has those that did not hold, each with the test
-or the reason that explains it."""
+The expectations below were written before the first run. `WHY` has those that failed, each with the test or the reason
+that explains it."""
 
 import argparse
 import json
@@ -18,14 +19,14 @@ SCENARIOS = "unlike buffer bloat lossy failure fading web video mice".split()
 SCHEDULERS = "minrtt llrp rr wrr redundant hsr sttf daps llbm ecf otias blest linux".split()
 CC = "lia olia balia cubic".split()
 
-# Figure of a scenario, and what it is called in the matrix.
+# Figure of a scenario, and its name in the matrix.
 FIGURES = {
     "unlike": ("goodput", "Mbit/s"), "buffer": ("goodput", "Mbit/s"), "bloat": ("queue", "packets queued on the slow path"),
     "lossy": ("order", "ms out of order, mean"), "failure": ("p50", "ms until complete"), "fading": ("p50", "ms until complete"),
     "web": ("p95", "ms per object, 95 %"), "video": ("late", "% of writes after 150 ms"), "mice": ("p99", "ms per flow, 99 %"),
 }
 
-# Name, and whether it holds; `m(figure, scenario, scheduler)` is the mean over seeds with the algorithm in question.
+# Name, and a test of it; `m(figure, scenario, scheduler)` is the mean over seeds with the given algorithm.
 EXPECTED = {
     "redundant aggregates nothing: less than minrtt on unlike paths":
         lambda m: m("goodput", "unlike", "redundant") < 0.8 * m("goodput", "unlike", "minrtt"),
@@ -51,7 +52,7 @@ EXPECTED = {
         lambda m: m("p50", "fading", "otias") > m("p50", "fading", "minrtt"),
 }
 
-# Expectations that do not hold, and why: (name, algorithm): explanation.
+# Expectations that fail, and why: (name, algorithm): explanation.
 REMEDIES = ("minrtt's remedies keep the fast path full, too: 18.9 Mbit/s with OLIA, as blest and ecf, and 20.2 with CUBIC, which are 18.9 "
             "and sttf 19.0 there; minrtt:retransmit=off:penalise=off has 11.1 and 11.6 (tests/schedulers.rs: "
             "with_a_small_buffer_it_is_the_remedies_of_minrtt_that_keep_a_fast_path_full)")
@@ -68,7 +69,7 @@ WHY = {
 
 
 def figures(run):
-    """What is read from a run."""
+    """The figures of a run."""
     connection = next(one for one in run["connections"] if one["id"] == "mp0")
     application = connection.get("application") or {}
     times = application.get("time_ms") or {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Sweeps, Dask, Python and algorithms of one's own: what they cost, and that results do not depend on them.
+"""Sweeps, Dask, Python and user algorithms: their costs, and that they do not change results.
 
     bench/sweeps.py cores      100 scenarios x 10 algorithms x 10 seeds on one core and on two; then killed five times
     bench/sweeps.py dask       the same through Dask with two workers: overhead, and what a killed worker costs
@@ -8,9 +8,9 @@
     bench/sweeps.py own        an algorithm from outside the tree against the same file in it
     bench/sweeps.py            all of them, one after the other
 
-`--small` does a hundredth of the runs, to see that everything works: results count, times do not. Two ways are run in turns,
-so that a busy machine slows both alike; medians of the rounds count. `dask`, `python` need the package in the Python that
-runs this, built with `scripts/python --wheel` (`pip install target/wheels/*.whl 'distributed>=2023.1' polars`). Exits with 1
+`--small` does a hundredth of the runs, as a test: results count, times do not. Two variants run alternately, so that a
+busy machine slows both alike; medians of the rounds count. `dask` and `python` need the package in the Python that runs
+this, built with `scripts/python --wheel` (`pip install target/wheels/*.whl 'distributed>=2023.1' polars`). Exits with 1
 if a bound is broken."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def bound(what: str, holds: bool) -> None:
 
 
 def grid(scenarios: int, algorithms: list[str], seeds: int, heavy: int) -> str:
-    """Scenarios of different rates and round-trip times; all cost about the same."""
+    """Scenarios of different rates and round-trip times, with about the same cost."""
     side = round(scenarios**0.5)
     rates = [f'"{heavy * (3.1 + 0.2 * i):.4g}mbit"' for i in range(side)]
     rtts = [f'"{20 + 12 * i}ms"' for i in range(side)]
@@ -111,14 +111,14 @@ def cores(folder: Path, small: bool) -> None:
 
 
 def killed(command: list[str], folder: Path, whole: float) -> str:
-    """Kills a sweep five times at random moments, and then lets it end. At how many runs it was killed."""
+    """Kills a sweep five times at random times, and then lets it end. Returns the number of runs at each kill."""
     out = folder / "killed"
-    # Another moment each time that this is run.
+    # Different times in each execution.
     chance, shares, total = random.Random(), [], None
     for _ in range(5):
         process = subprocess.Popen([*command, str(out), "--jobs", "2"], stdout=subprocess.DEVNULL)
         try:
-            # Each time a fifth of it at most, so that there is something left for the next.
+            # At most a fifth of the whole each time, so that some work remains.
             process.wait(timeout=whole * chance.uniform(0.02, 0.2))
             shares.append("the end")
         except subprocess.TimeoutExpired:
@@ -131,7 +131,7 @@ def killed(command: list[str], folder: Path, whole: float) -> str:
 
 
 def python_of(program: str) -> Any:
-    """The package, in a release build."""
+    """The package in a release build."""
     try:
         import braid
     except ImportError:
@@ -141,7 +141,7 @@ def python_of(program: str) -> Any:
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and workers, each a process of its own with one thread."""
+    """A scheduler and workers, each a process with one thread."""
     from distributed import Client
 
     # Its profiler alone takes 2 % of a worker (docs/python.md).
@@ -203,7 +203,7 @@ def dask(folder: Path, small: bool) -> None:
     print(f"overhead of Dask: {100 * over:.1f} %")
     bound(f"Dask costs {100 * over:.1f} %, wanted 5", small or over < 0.05)
 
-    # Another cluster, one of whose workers is killed in mid-sweep; who began which run is written down.
+    # A new cluster; one of its workers is killed during the sweep. The runs log which of them began.
     book = folder / "book"
     os.environ["BRAID_BENCH_BOOK"] = str(book)
     with cluster(folder / "second", 2) as (address, processes):
@@ -227,12 +227,12 @@ def dask(folder: Path, small: bool) -> None:
     print(f"a worker killed at 40 %: {len(lost)} task of {at_it} runs was cut short; {again} runs were done twice")
     bound("a killed worker: another dataset", content(folder / "hurt") == content(folder / "0-0"))
     bound(f"{len(lost)} tasks were cut short, wanted one at most", len(lost) <= 1)
-    # Beside the task that was cut short, what was done and not yet fetched.
+    # Besides the interrupted task, runs that were done but not yet fetched.
     bound(f"{again} runs were done twice, {at_it} of them cut short", again <= at_it + inner.MOST_RUNS_PER_TASK)
 
 
 def noting(bundle: dict[str, Any], numbers: list[int], time_limit: float) -> Any:
-    """A task that writes down what it begins and ends."""
+    """A task that logs its begin and end."""
     import os
     import time
     import uuid
@@ -303,12 +303,12 @@ def spread(times: dict[str, list[float]]) -> str:
 
 
 def own(folder: Path, small: bool) -> None:
-    """The same file under another name: in the tree by its own name, and outside of it. Runs only, without the compiler."""
+    """The same file twice, built in and as a user algorithm under another name. Runs only, without the compiler."""
     rows = []
     for name, heavy in (("reno", HEAVY), ("olia", HEAVY), ("cubic", HEAVY), ("olia", LIGHT)):
         text = (ROOT / "algorithms" / f"{name}.c").read_text()
         other = f"{name[:4]}own"
-        # The names that the contract makes of the algorithm's; what it includes keeps its own.
+        # Names that the contract derives from the algorithm's; included headers keep theirs.
         text = re.sub(rf"\b{name}_(params|public|private)\b", rf"{other}_\1", text)
         text = re.sub(rf"\b(BRAID_PARAMS|BRAID_ALGORITHM)\({name}\b", rf"\1({other}", text)
         file = folder / f"{other}.c"
@@ -317,7 +317,7 @@ def own(folder: Path, small: bool) -> None:
         words = [harness.braid_binary(), "run", str(harness.SCENARIOS / "sweep.toml"), "--set",
                  f"link.wifi.rate={4 * heavy}mbit", "--set", f"link.cell.rate={4 * heavy}mbit", "--format", "json",
                  "--seeds", str(seeds), "--jobs", "1", "--quiet", "--algorithm", str(file)]  # fmt: skip
-        # What both need before the first run, the C compiler among it.
+        # Both variants' cost before the first run, including the C compiler.
         start = statistics.median(finish([*words, "--cc", name, "--dry-run"])[1] for _ in range(5))
         times: dict[str, list[float]] = {name: [], other: []}
         for round_ in range(2 if small else 15):

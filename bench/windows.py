@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Windows per cycle, as the analysis paper's section 7.4 seems to have simulated them: LIA and OLIA (without its alpha) on two
-equal paths, NewReno on the first, round-trip times that do not know of queues.
+"""Windows per cycle, as the analysis paper's section 7.4 seems to have simulated them: LIA and OLIA (without its alpha)
+on two equal paths, NewReno on the first, with constant round-trip times.
 
     bench/windows.py
 
-prints the first subflow's window in the second half of 600 cycles, by who loses when link and queue are full: everybody
-on the link, or one of them, by its share of the packets. docs/reproduction.md draws on it.
+prints the first subflow's window in the second half of 600 cycles, for two loss rules when link and queue are full:
+every flow on the link loses, or one flow, with probability by its share of the packets. docs/reproduction.md uses it.
 """
 
 import random
@@ -16,7 +16,7 @@ CYCLES, QUEUE, FLOOR, SEEDS = 600, 80, 1.0, 10
 
 
 def increase(algorithm, windows, own):
-    """Per acknowledged packet, with equal round-trip times."""
+    """Growth per acknowledged packet, with equal round-trip times."""
     total = sum(windows) ** 2
     if algorithm == "lia":
         return min(max(windows) / total, 1 / windows[own])

@@ -1,11 +1,11 @@
-//! What must hold of every algorithm on any events at all; for the fuzzer and for the run under sanitizers.
+//! Invariants of every algorithm on arbitrary events; for the fuzzer and for the run under sanitizers.
 
 use braid_algorithms::layout::{Event, View, event_type};
 use braid_algorithms::{Algorithm, Spec};
 use braid_trace::Origin;
 use braid_trace::generate::{Connection, Random};
 
-/// One of the algorithms with parameters at random: defaults, ends of their ranges, anything between.
+/// A random algorithm with random parameters: defaults, ends of their ranges, or values between.
 pub fn any_spec(algorithms: &[&Algorithm], random: &mut Random) -> Spec {
     let algorithm = algorithms[random.between(0, algorithms.len() as u32 - 1) as usize];
     let mut text = algorithm.name().to_owned();
@@ -21,7 +21,7 @@ pub fn any_spec(algorithms: &[&Algorithm], random: &mut Random) -> Spec {
     Spec::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Makes so many calls of a spec on one connection, fewer if the numbers run out. Returns how many.
+/// Makes `calls` calls of a spec on one connection, fewer if the random data runs out. Returns the number.
 pub fn drive(spec: &Spec, calls: u64, random: &mut Random) -> u64 {
     let (subflows, wild) = (random.between(1, 8), random.one_in(3));
     let mut connection = Connection::new(&Origin::native(spec.clone()), subflows, wild, random);
@@ -67,7 +67,7 @@ fn check(
     if old.public_words[words..] != new.public_words[words..] {
         return Err("wrote public words that it does not have");
     }
-    // A bound of 0 leaves no other window.
+    // With a bound of 0 there is no smaller window.
     if old.cwnd_clamp >= 1 && (old.cwnd >= 1 && new.cwnd < 1 || old.ssthresh >= 1 && new.ssthresh < 1) {
         return Err("left a window of 0");
     }
@@ -77,7 +77,7 @@ fn check(
     if new.cwnd > old.cwnd.max(old.cwnd_clamp).max(1) {
         return Err("exceeded the clamp");
     }
-    // Slow start adds what was acknowledged, OLIA at most half as much again; Compound's delay window is besides.
+    // Slow start adds the acknowledged packets, OLIA up to half as many more; Compound's delay window comes on top.
     let most = u64::from(old.cwnd) + 2 * u64::from(event.grow) + 40_000;
     if event.kind == event_type::ON_ACK && u64::from(new.cwnd) > most {
         return Err("grew by far more than was acknowledged");

@@ -1,5 +1,5 @@
-//! `events CALLS [SEED [ALGORITHM...]]`: calls every algorithm, or those named, so many times in all, with parameters and
-//! events at random, and checks each call. Meant to be built with sanitizers: `scripts/sanitize`.
+//! `events CALLS [SEED [ALGORITHM...]]`: makes CALLS calls in total of every algorithm, or of the named ones, with
+//! random parameters and events, and checks each call. Meant to be built with sanitizers: `scripts/sanitize`.
 
 mod algorithms;
 

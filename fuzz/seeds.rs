@@ -1,4 +1,5 @@
-//! Writes what fuzzing starts from into a folder: the embedded scenarios and every wrong one of the parser's tests.
+//! Writes the fuzzer's initial corpus into a folder: the embedded scenarios and every invalid one of the parser's
+//! tests.
 
 use std::path::PathBuf;
 use std::{env, fs, io};
@@ -10,7 +11,7 @@ use libfuzzer_sys as _; // The instrumented crates refer to it.
 #[path = "../crates/braid-scenario/tests/wrong.rs"]
 mod wrong;
 
-/// What the fuzzer's library would call: some linkers want it, though nothing is fuzzed here.
+/// The fuzzing library's entry point: some linkers require it, though no fuzzing happens here.
 #[unsafe(no_mangle)]
 extern "C" fn rust_fuzzer_test_input(_data: *const u8, _size: usize) -> i32 {
     0

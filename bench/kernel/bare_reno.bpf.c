@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The least that a congestion control in BPF can be: the kernel's own Reno, called. What cost.py compares with. */
+/* The smallest possible congestion control in BPF: it calls the kernel's Reno. cost.py compares with it. */
 #include "fixed.h"
 #include "bpf.h"
 #include "tcp.h"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Unmodified programs on Braid's algorithms: iperf3 under mptcpize, curl from nginx, sockets from Python; chosen by namespace,
-# by route and by socket. Of each, `braid top` and `braid status` must say what `ss` says. Exit code 0 if they do.
+# Unmodified programs on Braid's algorithms: iperf3 under mptcpize, curl from nginx, sockets from Python; chosen by
+# namespace, by route and by socket. For each, `braid top` and `braid status` must agree with `ss`. Exit code 0 if they
+# do.
 #
 #	sudo bench/kernel/clients.sh [BRAID]        BRAID: the program, target/debug/braid by default
 #
@@ -43,11 +44,12 @@ listening() {
 	done
 }
 
-# expect WHAT NAMESPACE PORT KERNEL_NAME SUBFLOWS: sockets to or from that port run it, whoever is asked.
+# expect WHAT NAMESPACE PORT KERNEL_NAME SUBFLOWS: checks by all three programs that the sockets to or from that port
+# run this algorithm.
 expect() {
 	local what=$1 namespace=$2 port=$3 name=$4 subflows=$5 from_ss deadline=$((SECONDS + 10))
 	while :; do
-		# Connections that carry data: of listeners and what has just been accepted there is nothing to say.
+		# Connections that carry data, without listeners and newly accepted sockets.
 		from_ss=$(ip netns exec "$namespace" ss -tniH state established "( sport = :$port or dport = :$port )" |
 			{ grep -o "braid_[a-z_]*\|cubic\|reno\|bbr" || true; } | sort | uniq -c | sort -rn | awk '{ print $2 "=" $1 }' | tr '\n' ' ')
 		"$braid" top --once --json --all >"$folder/top"
@@ -95,7 +97,7 @@ PYTHON
 "$braid" load lia --as c_so
 "$braid" load balia --as c_rt
 
-# By namespace: iperf3, which knows nothing of MPTCP.
+# By namespace: iperf3, which does not support MPTCP.
 "$braid" default c_ns --netns "$client" >/dev/null
 "$braid" default c_ns --netns "$server" >/dev/null
 mptcpize run ip netns exec "$server" iperf3 -s -p 5201 >/dev/null 2>&1 &

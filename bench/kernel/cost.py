@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""What the algorithms cost in the kernel: time per ACK beside a bare BPF Reno, and throughput beside the kernel's reno.
+"""Costs of the algorithms in the kernel: time per ACK compared with a bare BPF Reno, and throughput compared with the
+kernel's reno.
 
     sudo bench/kernel/cost.py acks [--rounds 20] [--seconds 0.5] [--subflows 1,2,4,8] [--algorithms lia,olia,...]
     sudo bench/kernel/cost.py throughput [--rounds 200] [--seconds 0.25]
     sudo bench/kernel/cost.py throughput --slices 20 [--rounds 30] [--seconds 0.1]
 
-`acks` sums the run time of all hooks (BPF statistics, switched on meanwhile) and divides it by the ACKs that the algorithm
-got; of the bare Reno by the calls of its cong_avoid. One run of each after the other makes a round, so that what disturbs
-the machine disturbs all. Printed are median and quartiles over rounds, and the median of what a round cost over the bare
-Reno of the same round. Exit code 1 if LIA, OLIA or BALIA need more with two
-subflows than bare Reno + 250 ns and more than three times it. `throughput` sends over one veth pair, in each round
-over a connection of the kernel's reno and one of braid_reno, which of them first taking turns, client and server on a
-CPU each; with `--slices` over one connection that changes between the two so many times. Exit code 1 if the lower 95 %
-bound of the ratio's mean is under 0.98. A busy machine makes both worse than they are.
+`acks` sums the run time of all hooks (BPF statistics, switched on for the measurement) and divides it by the
+algorithm's ACKs; for the bare Reno by the calls of its cong_avoid. A round runs each algorithm once, so that a
+disturbance affects all of them. Prints median and quartiles over rounds, and the median difference from the bare Reno
+of the same round. Exit code 1 if LIA, OLIA or BALIA with two subflows need more than bare Reno + 250 ns and more than
+three times it. `throughput` sends over one veth pair, in each round over a connection of the kernel's reno and one of
+braid_reno in alternating order, client and server on a CPU each; with `--slices` over one connection that changes
+between the two that many times. Exit code 1 if the lower 95 % bound of the ratio's mean is under 0.98. A busy machine
+makes both results worse.
 
 Needs root, clang, bpftool, and a release build of braid (or BRAID=FILE).
 """
@@ -35,7 +36,7 @@ BRAID = Path(os.environ.get("BRAID", ROOT / "target/release/braid"))
 STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 PORT = 5900
 WINDOW = 32
-# Student's t, one-sided 95 %, by degrees of freedom; between those the next smaller is on the safe side.
+# Student's t, one-sided 95 %, by degrees of freedom; for values in between, the next smaller row is conservative.
 STUDENT = {4: 2.132, 9: 1.833, 14: 1.761, 19: 1.729, 29: 1.699, 39: 1.685, 59: 1.671, 99: 1.660, 199: 1.653}
 
 
@@ -47,13 +48,13 @@ def run(*command: object, check: bool = True) -> str:
 
 
 def on_cpu(which: int) -> list[str]:
-    """The beginning of a command that stays on the first (0) or last (-1) CPU."""
+    """Command prefix that pins a program to the first (0) or last (-1) CPU."""
     return ["taskset", "-c", str(sorted(os.sched_getaffinity(0))[which])]
 
 
 class Network:
-    """Client and server with so many paths between them (network.sh), and a server that takes data. With `window` every
-    connection is in congestion avoidance with at most so many packets."""
+    """Client and server with `paths` paths between them (network.sh), and a server that takes data. With `window` every
+    connection is in congestion avoidance with at most that many packets."""
 
     def __init__(self, paths: int, window: int = 0) -> None:
         script = f". {HERE}/network.sh; network {paths}; echo $client $server; read -r _"
@@ -75,14 +76,14 @@ class Network:
             self.fill(paths, window)
 
     def fill(self, paths: int, window: int) -> None:
-        """Congestion avoidance from the first packets on, and a window that is always full: the state of a transfer whose
-        limit is a link. This network alone would show slow start, and then windows that nothing fills."""
+        """Congestion avoidance from the first packets on, and a window that is always full: the state of a transfer
+        limited by a link. This network alone would show slow start, and then windows that are never full."""
         inside = ["ip", "netns", "exec", self.client]
         run(*inside, "sysctl", "-qw", "net.ipv4.tcp_no_ssthresh_metrics_save=0")
         for path in range(1, paths + 1):
             route = f"10.{path}.0.0/24 dev p{path} src 10.{path}.0.1 ssthresh lock {window // 2} cwnd lock {window}"
             run("ip", "-n", self.client, "route", "replace", *route.split())
-            # What the kernel remembers of a destination, it notes when a connection has ended.
+            # The kernel stores its metrics of a destination when a connection ends.
             run(*inside, sys.executable, HERE / "traffic.py", "visit", f"10.{path}.0.2", PORT)
 
     def __enter__(self) -> "Network":
@@ -123,7 +124,7 @@ def programs(prefix: str) -> dict[int, dict]:
 
 
 def spent(prefix: str, before: dict[int, dict]) -> tuple[int, dict[str, int]]:
-    """Nanoseconds in all programs of that prefix since, and calls by program."""
+    """Nanoseconds in all programs with that prefix since then, and calls by program."""
     nanoseconds, calls = 0, {}
     for number, program in programs(prefix).items():
         old = before.get(number, {})
@@ -145,13 +146,13 @@ def load_bare(folder: str) -> None:
         "-ffreestanding", "-I", ROOT / "algorithms", "-I", ROOT / "kernel", "-c", HERE / "bare_reno.bpf.c",
         "-o", target,
     )  # fmt: skip
-    # What a run that was killed has left.
+    # Removes the leftovers of a killed run.
     run("bpftool", "struct_ops", "unregister", "name", "bare_reno", check=False)
     run("bpftool", "struct_ops", "register", target)
 
 
 def end(*_: object) -> None:
-    """As Ctrl-C does: what was loaded is unloaded, and the statistics are switched off again."""
+    """As on Ctrl-C: unloads the algorithms and switches the statistics off."""
     sys.exit(1)
 
 

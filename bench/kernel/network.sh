@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Sourced: a client and a server namespace joined by veth pairs, one path each, gone when the script ends.
+# Sourced: a client and a server namespace joined by veth pairs, one path each; removed when the script ends.
 #
 #	network PATHS [RATE]    $client and $server are their names; path i is 10.i.0.1 - 10.i.0.2, fd0i::1 - fd0i::2
 #
-# The first path carries new connections, subflows over the others join. With RATE, as tc writes it, the client's end of
-# each path passes through a router with that rate and a queue of 100 packets.
+# New connections use the first path, and subflows join over the others. With RATE, in tc's notation, the client's end
+# of each path passes through a router with that rate and a queue of 100 packets.
 
 client=braid-$$-c
 server=braid-$$-s
@@ -29,7 +29,7 @@ network() {
 		if [[ -z $rate ]]; then
 			ip -n $client link add "p$i" type veth peer name "p$i" netns $server
 		else
-			# A bridge, so that both ends are in one subnet.
+			# A bridge puts both ends into one subnet.
 			ip -n $client link add "p$i" type veth peer name "c$i" netns $router
 			ip -n $server link add "p$i" type veth peer name "s$i" netns $router
 			ip -n $router link add "b$i" type bridge

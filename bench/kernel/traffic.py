@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bulk data over one TCP or MPTCP connection, the least there can be around the sockets.
+"""Bulk data over one TCP or MPTCP connection, with minimal work per socket.
 
 traffic.py serve PORT                                  accepts one connection after the other, reads and drops
 traffic.py visit ADDRESS PORT                          opens a TCP connection and closes it
@@ -30,7 +30,7 @@ def make(is_mptcp: bool) -> socket.socket:
 
 
 def serve(port: int) -> None:
-    # An MPTCP socket takes plain TCP, too.
+    # An MPTCP socket accepts plain TCP, too.
     with make(True) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("", port))
@@ -38,14 +38,14 @@ def serve(port: int) -> None:
         buffer = bytearray(1 << 20)
         while True:
             connection, _ = listener.accept()
-            # A client that has measured enough resets the connection.
+            # A client that has finished measuring resets the connection.
             with connection, contextlib.suppress(ConnectionResetError):
                 while connection.recv_into(buffer):
                     pass
 
 
 def subflows(connection: socket.socket) -> int:
-    """Subflows besides the first."""
+    """Number of subflows besides the first."""
     return connection.getsockopt(SOL_MPTCP, MPTCP_INFO, 256)[0]
 
 
@@ -66,7 +66,7 @@ def send(arguments: argparse.Namespace) -> None:
         while time.monotonic() - began < arguments.seconds:
             sent += connection.send(data)
         print(sent / (time.monotonic() - began))
-        # What is still buffered is of no interest.
+        # Discards buffered data.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -74,7 +74,7 @@ def pairs(arguments: argparse.Namespace) -> None:
     data = bytes(1 << 18)
     for number in range(arguments.pairs):
         rates = {}
-        # Order A B B A, so that neither gains by what goes steadily up or down.
+        # Order A B B A, so that a steady drift favours neither.
         for name in arguments.names if number % 2 == 0 else arguments.names[::-1]:
             with make(False) as connection:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
@@ -93,7 +93,7 @@ def alternate(arguments: argparse.Namespace) -> None:
     with make(False) as connection:
         connection.connect((arguments.address, arguments.port))
         totals = dict.fromkeys(arguments.names, 0)
-        # Order A B B A, so that neither gains by what goes steadily up or down. The first round does not count.
+        # Order A B B A, so that a steady drift favours neither. The first round does not count.
         order = (arguments.names + arguments.names[::-1]) * ((arguments.slices + 1) // 2)
         for number, name in enumerate(arguments.names + order):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())

@@ -3,7 +3,7 @@
 # TCP flows through one link between two nodes, with ns-2's Linux congestion control (Agent/TCP/Linux).
 # Usage: ns bottleneck.tcl key=value ...   (keys and defaults below; rates in bit/s, times in seconds)
 #   delack=0 acknowledges every packet; every=333 loses each 333rd data packet; param=beta:717,tcp_friendliness:0 sets parameters of the algorithm;
-#   trace=FILE samples cwnd and ssthresh every `sample` seconds. Otherwise nothing is traced.
+#   trace=FILE samples cwnd and ssthresh every `sample` seconds.
 # Prints one JSON document, after the lines in which ns-2 echoes the choice of algorithm.
 
 array set opt {
@@ -86,7 +86,7 @@ for {set i 0} {$i < $opt(flows)} {incr i} {
     $ns at [expr {$opt(start) + 0.001 * $i}] "$ftp start"
 }
 
-# Everything after the warm-up counts.
+# Counting starts after the warm-up.
 proc mark {} {
     global tcp opt before cutsbefore timeoutsbefore
     for {set i 0} {$i < $opt(flows)} {incr i} {

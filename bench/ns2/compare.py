@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The simulator against ns-2's Linux TCP: one flow on 100 Mbit/s and 20 ms, three buffers, random and periodic loss.
+"""The simulator compared with ns-2's Linux TCP: one flow on 100 Mbit/s and 20 ms, three buffers, random and periodic
+loss.
 
-Goodput must agree within 3 %, loss episodes within 15 %; windows stand side by side. ns-2 has the algorithms of Linux
-2.6.22, ours are those of today. So every row is run a third time, with `linux-2.6.22.patch` on our algorithms: a row
-that is out of bounds counts as explained if it is within them with the patch. Exits with 1 if a row is neither, but for the three
-that README.md names as not explained."""
+Goodput must agree within 3 %, loss episodes within 15 %; windows are printed for both. ns-2 has the algorithms of Linux
+2.6.22, Braid those of today. So every row is run a third time with Braid's algorithms patched by `linux-2.6.22.patch`:
+a row that is out of bounds counts as explained if it is within them with the patch. Exits with 1 if a row is neither,
+except for the three that README.md names as unexplained."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ EPISODES = 15.0
 WARMUP = 30
 QUANTILES = (5, 25, 50, 75, 95)
 BUFFERS = {"0.1 BDP": 17, "0.25 BDP": 42, "1 BDP": 167}
-# With fast convergence two kinds of cycles can go on for ever near one BDP: the neighbours show which one is the rule.
+# With fast convergence two cycles are stable near one BDP: the neighbours show which one is typical.
 NEIGHBOURS = {"1 BDP - 1": 166, "1 BDP + 1": 168}
 RANDOM = "0.1 % loss"
 PERIODIC = "1 in 333 lost"
@@ -43,7 +44,7 @@ class Variant:
     ours: str
 
 
-# Rows that the patch does not bring within the bounds; README.md says what is known of them.
+# Rows that stay out of bounds with the patch; README.md discusses them.
 UNEXPLAINED = [
     "cubic, beta 819/1024: 1 in 333 lost",
     "cubic, not friendly: 1 BDP",
@@ -62,7 +63,7 @@ VARIANTS = [
     ),
     Variant("cubic, the curve alone", ["cc=cubic", CURVE], "cubic:fast_convergence=off:friendly=off:rounding=linux" + HYSTART),
 ]
-# The same with fractions of a packet: shown for what rounding does, without a bound.
+# With fractions of a packet: shows the effect of rounding, without a bound.
 EXACT = [
     Variant("cubic, ours exact", ["cc=cubic", "param=beta:717"], "cubic" + HYSTART),
     Variant("the curve alone, ours exact", ["cc=cubic", CURVE], "cubic:fast_convergence=off:friendly=off" + HYSTART),
@@ -70,7 +71,7 @@ EXACT = [
 
 
 def build_old(folder: Path) -> str:
-    """Builds ours with the patch; returns the binary's path."""
+    """Builds the patched simulator; returns the binary's path."""
     root = harness.BENCH.parent
     source = folder / "source"
     source.mkdir()

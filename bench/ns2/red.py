@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The simulator's RED against that of ns-2, under Reno with every packet acknowledged on both sides.
+"""The simulator's RED compared with ns-2's, with Reno and every packet acknowledged on both sides.
 
-ns-2 has two Renos: `reno`, that of Linux as ours is, and `naive_reno`, the textbook's. Mean queue must agree with
-that of `reno` within 10 %, drops within 15 %; exits with 1 if not. Rows of `naive_reno` that are further off are marked."""
+ns-2 has two Renos: `reno`, that of Linux as in Braid, and `naive_reno`, the textbook's. Mean queue must agree with that
+of `reno` within 10 %, drops within 15 %; exits with 1 if not. Rows of `naive_reno` beyond that are marked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ns2(rate: int, rtt: int, flows: int, gentle: bool, cc: str) -> dict:
 
 
 def ours(folder: Path, rate: int, rtt: int, flows: int, gentle: bool) -> dict:
-    # Lengths count the packet being sent, those of ns-2 do not.
+    # Lengths include the packet in transmission, unlike ns-2's.
     red = f'kind = "red", min = "21p", max = "61p", gentle = {str(gentle).lower()}'
     lines = [
         f'title = "RED"\nduration = "{WARMUP + SECONDS}s"\nwarmup = "{WARMUP}s"',

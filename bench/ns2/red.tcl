@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# A bottleneck under RED in ns-2. Usage: ns red.tcl key=value ...   (keys and defaults below)
-#   load=0: TCP flows (Agent/TCP/Linux, every packet acknowledged); else Poisson arrivals of that share of the rate.
-# Prints one JSON document: drops and mean queue in packets, that being sent not counted, after the warm-up.
+# A bottleneck with RED in ns-2. Usage: ns red.tcl key=value ...   (keys and defaults below)
+#   load=0: TCP flows (Agent/TCP/Linux, every packet acknowledged); otherwise Poisson arrivals at that share of the rate.
+# Prints one JSON document: drops and mean queue in packets, without the packet in transmission, after the warm-up.
 
 array set opt { cc reno flows 4 rate 20e6 rtt 0.040 min 20 max 60 queue 1000 gentle true load 0
     duration 220 warmup 20 seed 1 }
@@ -18,7 +18,7 @@ remove-all-packet-headers
 add-packet-header IP TCP Flags RTP
 set ns [new Simulator]
 
-# The algorithm of the paper: lengths in packets, drops spread uniformly, 1500 bytes for the time that is idle.
+# The paper's algorithm: lengths in packets, drops spread uniformly, 1500 bytes to compute idle time.
 Queue/RED set bytes_ false
 Queue/RED set queue_in_bytes_ false
 Queue/RED set q_weight_ 0.002

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""CoDel and FQ-CoDel against ns-3: the queues alone with arrivals that heed nothing, and under Reno.
+"""CoDel and FQ-CoDel compared with ns-3: the queues alone with unresponsive arrivals, and with Reno.
 
-The queues alone: ns-3 and a model in floating point, with the control law as ns-3 and Linux compute it, must drop the same
-packets; the model with the law as RFC 8289 has it, and as the simulator computes it, may differ by 5 % in delay and
-drops. `--record` writes what that drops for `cargo test -p braid-sim`, which wants the simulator to drop the same.
-Under Reno: mean queue delay within 10 % and drops within 15 % of one of ns-3's two Renos, and equal shares under
-FQ-CoDel in both simulators. Exits with 1 if a bound is broken."""
+The queues alone: ns-3 and a model in floating point, with the control law of ns-3 and Linux, must drop the same
+packets. The model with RFC 8289's law, as in the simulator, may differ by 5 % in delay and drops. `--record` writes
+that model's drops for `cargo test -p braid-sim`, which expects the same from the simulator. With Reno: mean queue delay
+within 10 % and drops within 15 % of one of ns-3's two Renos, and equal shares with FQ-CoDel in both simulators. Exits
+with 1 if a bound is broken."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def jain(values: list[float]) -> float:
 
 
 def ours(folder: Path, aqm: str, rate: int, rtt: int, flows: int) -> dict:
-    """The same as ns-3's document."""
+    """The document, as ns-3 prints it."""
     lines = [
         f'title = "{flows} flows under {aqm}"',
         f'duration = "{WARMUP + SECONDS}s"\nwarmup = "{WARMUP}s"',
@@ -64,7 +64,7 @@ def ours(folder: Path, aqm: str, rate: int, rtt: int, flows: int) -> dict:
     file.write_text("\n".join(lines) + "\n")
     run = harness.braid(str(file), "--seeds", "1")[0]
     link = run["links"][0]
-    # Time spent by all that came, less the packet's own transmission.
+    # Queueing delay of all arrivals, without the packet's transmission.
     passed = link["packets"] + link["drops_packets"]
     delay = link["mean_queue_packets"] * run["measured_s"] / passed - 1500 * 8 / (rate * 1e6)
     return {

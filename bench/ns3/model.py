@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """CoDel (RFC 8289) and FQ-CoDel (RFC 8290) in floating point, fed with the arrivals of `aqm.cc --mode=open`.
 
-Written from the RFCs; it shares nothing with the simulator or ns-3 but the arrivals. With `Ns3` instead of `Exact` it is
-ns-3 that it models."""
+Written from the RFCs; it shares only the arrivals with the simulator and ns-3. With `Ns3` instead of `Exact` it models
+ns-3."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def arrivals(load: int, flows: int):
 
 
 class Exact:
-    """The control law as RFC 8289 has it: INTERVAL / sqrt(count), seconds. What is no queue is judged by the backlog of
-    all queues, as in Linux, and an overflow takes half of the packets of one, as in RFC 8290."""
+    """RFC 8289's control law: INTERVAL / sqrt(count), seconds. The minimum backlog counts all queues, as in Linux, and
+    an overflow drops half of the packets of one queue, as in RFC 8290."""
 
     target, interval = TARGET, INTERVAL
     own_backlog = False
@@ -74,9 +74,9 @@ class Exact:
 
 
 class Ns3:
-    """The control law as Linux and ns-3 have it: time in units of 1024 ns, and 1 / sqrt(count) in 16 bits, by one step of
-    Newton's method from its last value. The pauses after the first drops are 100, 50, 56, 49 ms, not 100, 71, 58, 50. What
-    is no queue is judged by the backlog of the queue alone, and an overflow takes half of its bytes."""
+    """The control law of Linux and ns-3: time in units of 1024 ns, and 1 / sqrt(count) in 16 bits, by one step of
+    Newton's method from its last value. The pauses after the first drops are 100, 50, 56, 49 ms, not 100, 71, 58, 50.
+    The minimum backlog counts one queue, and an overflow drops half of its bytes."""
 
     target, interval = 5_000_000 >> 10, 100_000_000 >> 10
     own_backlog = True
@@ -107,7 +107,7 @@ class Ns3:
 
 
 class CoDel:
-    """One queue with RFC 8289's appendix as its way out."""
+    """One queue; packets leave by the algorithm in RFC 8289's appendix."""
 
     def __init__(self, law, all_queues: list) -> None:
         self.all = all_queues
@@ -235,14 +235,14 @@ class Bottleneck:
 
 
 def run(aqm: str, load: int, limit: int, flows: int, seconds: float, law=Exact) -> dict:
-    """Numbers of the packets dropped, in that order, and the mean time in the queue of those that were sent."""
+    """Numbers of the dropped packets, in order, and the mean queueing delay of the sent ones."""
     bottleneck = Bottleneck(aqm == "FqCoDel", limit, flows, law)
     free, idle = 0.0, True
     waited, sent = 0.0, 0
     source = arrivals(load, flows)
     packet = next(source)
     while packet.came < seconds or free < seconds:
-        # What comes at the moment at which the transmitter gets free comes first.
+        # At equal times an arrival precedes the end of a transmission.
         if not idle and free < packet.came:
             now = free
         else:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The simulator against the window model, the closed forms and the fluid equilibria.
+"""The simulator compared with the window model, the closed forms and the fluid equilibria.
 
-Windows are what the goodput says: packets delivered in order per round trip time. Exits with 1 if a bound is broken:
-5 % under periodic loss, 3 % under random loss, 5 % for two paths."""
+Windows are derived from goodput: packets delivered in order per round trip time. Exits with 1 if a bound is broken: 5 %
+under periodic loss, 3 % under random loss, 5 % for two paths."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ def from_simulator(scenario: str, settings: list[str], cc: str, seeds: range) ->
 
 
 def span(paths: list[model.Path], events: int, links: tuple[str, ...], first: int = 1) -> tuple[list[str], range]:
-    """Settings and seeds for simulator runs that together see about so many loss events after their warm-ups."""
+    """Settings and seeds for simulator runs that together see about `events` loss events after their warm-ups."""
     per_second = sum(p.loss_events / (p.transmissions / p.rate) for p in paths)
     warmup = max(30 / per_second, 5.0)
     measured = max(events / per_second, 10.0)
     runs = 1 if events < 100 else max(SEEDS, math.ceil(measured / (LONGEST - warmup)))
     duration = measured / runs + warmup
-    # As fast as the simulator's limit of 2^32 packets allows, which leaves the round trip all but constant.
+    # As fast as the simulator's limit of 2^32 packets allows, so that the round trip is almost constant.
     rate = min(100e9, 2**32 * 0.9 * 8 * WIRE / duration)
     settings = [f"duration={round(duration * 1000)}ms", f"warmup={round(warmup * 1000)}ms"]
     settings += [f"link.{link}.rate={round(rate / 1e6)}mbit" for link in links]
@@ -138,7 +138,7 @@ def periodic(cases: list, results: list, verdict: Verdict) -> None:
         window, expected = ours.rate[0] * rtt, paths[0].rate * rtt
         formula = formulas.reno_window(1 / n) if cc == "reno" else formulas.rfc8312_window(1 / n, rtt, c)
         name = f"{cc} 1/p={n}, {1000 * rtt:g} ms" + (f", C={c:g}" if cc == "cubic" else "")
-        # A sawtooth of whole packets with a round trip of recovery: at short cycles this is what the formula leaves out.
+        # A sawtooth of whole packets with one round trip of recovery: at short cycles the formula ignores these.
         bound = 5.0 if c <= 0.4 else None
         corrected = formulas.reno_window_with_recovery(1 / n) if cc == "reno" else formula
         rows.append([
@@ -153,7 +153,7 @@ def periodic(cases: list, results: list, verdict: Verdict) -> None:
 
 
 def rfc8312(verdict: Verdict) -> None:
-    """A lone flow without fast convergence, as section 4.6 of RFC 8312 wants it, once its maximum has settled."""
+    """A single flow without fast convergence, as in section 4.6 of RFC 8312, once its maximum has settled."""
     print("\nPeriodic loss, 100 ms, CUBIC without fast convergence, after 6000 s: window")
     rows = []
     for n, c in ALONE:
@@ -172,7 +172,7 @@ def bernoulli(cases: list, results: list, events: int, verdict: Verdict) -> None
     rows = []
     for case, ((cc, p), paths) in enumerate(zip(cases, results)):
         expected = from_model(paths)
-        # Each case has seeds of its own, lest chance favour all of them alike.
+        # Each case has separate seeds, so that chance does not favour all of them alike.
         settings, seeds = span(paths, events, ("path",), 100 * case + 1)
         ours = from_simulator("oracle-bernoulli", [f"link.path.loss={p:g}", *settings], cc, seeds)
         name = f"{cc} p={p:g}"
@@ -236,7 +236,7 @@ def main() -> int:
     }
     if options.only:
         tables = {options.only: tables[options.only]}
-    # The weaker of two paths has few of the events.
+    # The weaker of two paths has few of the loss events.
     wanted = {"periodic": 40, "bernoulli": options.events, "two-paths": 3 * options.events}
     verdict = Verdict()
     with ProcessPoolExecutor(options.jobs) as pool:

@@ -40,7 +40,7 @@ def cubic_window(p: float, rtt: float, c: float = 0.4, keep: float = 0.7) -> flo
 
 
 def rfc8312_window(p: float, rtt: float, c: float = 0.4) -> float:
-    """What the tables of RFC 8312 hold: the larger of the cubic and 1.2/sqrt(p)."""
+    """The values of RFC 8312's tables: the larger of the cubic and 1.2/sqrt(p)."""
     return max(cubic_window(p, rtt, c), 1.2 / math.sqrt(p))
 
 

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A TCP window model on a path without a queue.
 
-The round trip time is constant, the link is infinitely fast, and every transmission is lost by a rule that does not
-look at the load: independently with probability p, or every n-th. What is left is congestion control and loss
-recovery, and both are here as the specifications word them: SACK with RACK loss detection, proportional rate
-reduction, tail loss probe, retransmission timeout, one reduction per loss event, growth only on acknowledgements that
-advance the window and never in recovery. Every packet is acknowledged. Data goes to the application at once, so that
-the subflows of one connection meet nowhere but in the increase of their windows.
+The round trip time is constant and the link infinitely fast. A transmission is lost independently of the load: with
+probability p, or every n-th one. This leaves congestion control and loss recovery, written from the specifications:
+SACK with RACK loss detection, proportional rate reduction, tail loss probe, retransmission timeout, one reduction per
+loss event, growth only on acknowledgements that advance the window and never in recovery. Every packet is acknowledged.
+The application reads at once, so only the increase of their windows connects the subflows of a connection.
 
-Packets that leave at the same instant and meet no loss are handled as one run; everything else packet by packet.
-A window is an integer number of packets plus the part of a packet that growth has earned but not yet reached.
-Times are seconds, windows packets.
+Packets that leave at the same time and are not lost form one run; all others are handled one by one. A window is an
+integer number of packets plus the fraction of the next packet that growth has accumulated. Times are seconds, windows
+packets.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Bernoulli:
         self.advance()
 
     def advance(self) -> None:
-        """Moves `next`, the number of the next lost transmission."""
+        """Advances `next`, the number of the next lost transmission."""
         self.next += 1 + int(math.log(1.0 - self.random.random()) / self.scale)
 
 
@@ -77,14 +76,14 @@ class Reno:
     """RFC 5681: one packet per window of acknowledged packets, half after a loss."""
 
     def increase(self, flow: Subflow) -> float:
-        """Growth per acknowledged packet at the present windows, in packets."""
+        """Growth per acknowledged packet at the current windows, in packets."""
         return 1.0 / flow.cwnd
 
     def grow(self, flow: Subflow, acked: int, now: float) -> None:
-        """Congestion avoidance for packets acknowledged at one instant."""
+        """Congestion avoidance for packets acknowledged at one time."""
         while acked > 0:
             gain = self.increase(flow)
-            # As many as it takes to the next whole packet: until then nothing in the formula changes.
+            # In steps to the next whole packet, since the formula is constant in between.
             room = 1.0 - flow.fraction if gain > 0.0 else flow.fraction + EPS
             n = min(max(math.ceil(room / abs(gain) - EPS), 1), acked) if gain else acked
             flow.set_window(flow.cwnd + flow.fraction + n * gain)
@@ -95,7 +94,7 @@ class Reno:
         return max(flow.cwnd // 2, 2)
 
     def on_loss(self, flow: Subflow) -> None:
-        """A loss event was noted; the window is still the old one."""
+        """Called at a loss event, before the window changes."""
 
     def on_timeout(self, flow: Subflow) -> None:
         """The retransmission timer ran out."""
@@ -124,7 +123,7 @@ class Cubic(Reno):
             self.k = ((self.origin - window) / self.c) ** (1.0 / 3.0)
         curve = self.origin + self.c * (now - self.epoch + flow.rtt - self.k) ** 3
         while acked > 0:
-            # As many packets as leave the integer window, and the slope of the Reno-friendly one, as they are.
+            # In steps during which the integer window and the slope of the Reno-friendly window are constant.
             cwnd = flow.cwnd
             target = min(curve, 1.5 * window)
             if self.w_max == 0.0:
@@ -154,7 +153,7 @@ class Cubic(Reno):
     def on_loss(self, flow: Subflow) -> None:
         window = flow.cwnd + flow.fraction
         self.epoch = None
-        # A window that came back to within a packet has come back.
+        # A window within a packet of its maximum counts as recovered.
         lower = self.fast_convergence and flow.cwnd < int(self.w_max)
         self.w_max = window * (1.0 + self.keep) / 2.0 if lower else window
         self.prior = window
@@ -239,8 +238,8 @@ class Subflow:
     events: int = 0
     flight: deque[Run] = field(default_factory=deque)
 
-    # Filled only while something is missing: segments believed in flight in the order of their last transmission
-    # (sequence number -> time, event), segments known lost, segments delivered above `una`.
+    # Filled only during recovery: segments in flight in the order of their last transmission (sequence number -> time,
+    # event), segments known lost, segments delivered above `una`.
     detailed: bool = False
     live: dict[int, tuple[float, int]] = field(default_factory=dict)
     lost: list[int] = field(default_factory=list)
@@ -268,11 +267,11 @@ class Subflow:
     marks: list[int] = field(default_factory=lambda: [0, 0, 0])
 
     def effective(self) -> float:
-        """The window to be counted in sums: where it is going while in recovery."""
+        """The window for averages: during recovery its target."""
         return float(self.ssthresh) if self.state == RECOVERY else float(self.cwnd)
 
     def loss_free(self) -> int:
-        """OLIA's measure of a path: packets since the last loss, or between the last two if more."""
+        """OLIA's measure of a path: packets since the last loss, or between the last two losses if more."""
         return max(self.una - self.marks[1], self.marks[1] - self.marks[0])
 
     @property
@@ -283,7 +282,7 @@ class Subflow:
     def rto(self) -> float:
         return (self.rtt + 0.2) * self.backoff
 
-    # Time passes.
+    # Time.
 
     def next_time(self) -> float:
         arrival = self.flight[0].time + self.rtt if self.flight else INFINITY
@@ -311,7 +310,7 @@ class Subflow:
             self.timeout(now)
 
     def arrive(self, run: Run, now: float) -> None:
-        """A run reaches the receiver and, at the same instant, its acknowledgements the sender."""
+        """A run reaches the receiver and, at the same time, its acknowledgements reach the sender."""
         while self.losses.next < run.transmission:
             self.losses.advance()
         end = run.transmission + run.count
@@ -349,7 +348,7 @@ class Subflow:
         self.probe_deadline = self.reorder_deadline = INFINITY
 
     def set_probe(self) -> None:
-        """A tail loss probe is due when nothing has come back for two round trips."""
+        """A tail loss probe is due after two round trips without an acknowledgement."""
         self.probe_deadline = INFINITY
         if self.state == OPEN and not self.sacked and not self.probing and self.nxt > self.una:
             wait = 2.0 * self.rtt + (0.2 if self.nxt - self.una == 1 else 0.002)
@@ -383,7 +382,7 @@ class Subflow:
         self.react(1, advanced, now)
 
     def detect(self, now: float) -> bool:
-        """RACK: what was sent before something delivered, a reordering window ago, is lost."""
+        """RACK: a segment is lost if it was sent a reordering window before a delivered one."""
         window = 0.0 if self.state >= RECOVERY or len(self.sacked) >= 3 else self.rtt / 4.0
         self.reorder_deadline = INFINITY
         found = []
@@ -401,7 +400,7 @@ class Subflow:
         return bool(found)
 
     def react(self, delivered: int, advanced: bool, now: float) -> None:
-        """The state machine, the window and what may be sent, in this order."""
+        """State machine, window, then transmission."""
         if self.state >= RECOVERY and self.una >= self.high:
             if self.state == RECOVERY:
                 self.cwnd = int(self.ssthresh)
@@ -452,7 +451,7 @@ class Subflow:
         self.cwnd = flight + max(count, 0)
 
     def grow(self, acked: int, now: float) -> None:
-        """Slow start, then congestion avoidance, for packets acknowledged at one instant."""
+        """Slow start, then congestion avoidance, for packets acknowledged at one time."""
         if self.cwnd < self.ssthresh:
             step = int(min(acked, self.ssthresh - self.cwnd))
             self.cwnd += step
@@ -466,7 +465,7 @@ class Subflow:
         self.fraction = max(window - self.cwnd - EPS, 0.0)
 
     def cut(self) -> None:
-        """ssthresh after a loss event; the part of a packet waits for the window to come down."""
+        """ssthresh after a loss event; the fraction of a packet is added once the window has come down."""
         target = self.cc.reduce(self)
         self.cc.on_loss(self)
         self.ssthresh = int(target)
@@ -498,7 +497,7 @@ class Subflow:
         self.send(now)
 
     def probe(self, now: float) -> None:
-        """One new segment beyond the window; what it brings back shows what is lost."""
+        """One new segment beyond the window; its acknowledgement reveals losses."""
         self.events += 1
         self.probing = True
         self.probe_deadline = INFINITY
@@ -546,7 +545,7 @@ class Subflow:
 
 @dataclass
 class Path:
-    """What happens to a subflow over the measured time."""
+    """Statistics of a subflow over the measured time."""
 
     rate: float  # packets delivered in order per second
     cwnd: float  # average over time
@@ -558,8 +557,8 @@ class Path:
 
 
 def simulate(cc: str, paths: list[tuple[float, Bernoulli | Periodic | Nothing]], loss_events: int, **options) -> list[Path]:
-    """Runs one connection over `paths` (round trip time, losses) until all paths together saw `loss_events` loss
-    events after a warm-up of a tenth as many."""
+    """Runs one connection over `paths` (round trip time, losses) until all paths together had `loss_events` loss events
+    after a warm-up of a tenth of that."""
     flows: list[Subflow] = []
     for rtt, losses in paths:
         flows.append(Subflow(rtt, losses, ALGORITHMS[cc](**options), flows))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The packet schedulers for which the specification has no vectors, against a model written from its text alone.
+"""The packet schedulers without vectors in the specification, compared with a model written from its text alone.
 
     bench/oracle/schedulers.py               # 2,000 random states each; a few seconds
     bench/oracle/schedulers.py --states 100000
 
-The model thinks in lists of paths and in exact fractions; it shares nothing with schedulers/*.c, which are compiled with the
+The model uses lists of paths and exact fractions, and shares no code with schedulers/*.c. Those are compiled with the
 system's C compiler and called directly. A sequence of states shares one private memory, as in a connection."""
 
 import argparse
@@ -63,7 +63,7 @@ def compile_schedulers(folder):
 
 
 class Native:
-    """A scheduler in C, at work on one connection."""
+    """A scheduler in C, for one connection."""
 
     def __init__(self, library, name, **values):
         self.raw = Scheduler.in_dll(library, f"braid_scheduler_{name}")
@@ -267,7 +267,7 @@ class Linux(RoundRobin):
         live = [k for k in range(view.n) if view.path[k].flags & ESTABLISHED and not view.path[k].flags & STALE]
         regular = [k for k in live if not view.path[k].flags & BACKUP]
         if view.flags & AGAIN:
-            # A path that has nothing else to do; a backup only if there is no progress anywhere else.
+            # An idle path; a backup only if no other path makes progress.
             idle = [k for k in live if view.path[k].memory == 0]
             first = [k for k in idle if k in regular]
             if not first and not any(view.path[k].flags & USABLE for k in regular):

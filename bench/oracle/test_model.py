@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The window model against vectors worked out by hand from the specifications."""
+"""The window model against vectors computed by hand from the specifications."""
 
 import unittest
 
@@ -37,7 +37,7 @@ def pair(cc) -> list[model.Subflow]:
 
 
 def sends_per_acknowledgement(flow: model.Subflow) -> list[int]:
-    """On which of the acknowledgements of the first window, counted from 1, a packet leaves, once per packet."""
+    """The acknowledgements of the first window, counted from 1, on which a packet leaves, once per packet."""
     sent, count = [], 0
     original = flow.acknowledge
 

@@ -27,7 +27,7 @@ fn build() -> Result<(), String> {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let root = manifest.join("../..").canonicalize().map_err(|error| error.to_string())?;
     let (algorithms, kernel) = (root.join("algorithms"), root.join("kernel"));
-    // Relative, so that a build folder that was copied watches the files beside it.
+    // Relative, so that a copied build folder watches the files beside it.
     for watched in ["../../algorithms", "../../kernel", "../braid-compile/src/clang.rs"] {
         println!("cargo::rerun-if-changed={watched}");
     }
@@ -41,7 +41,7 @@ fn build() -> Result<(), String> {
         .collect();
     sources.sort();
 
-    // `NAME=HASH ...`, by the build script of braid-algorithms, which lists the same folder.
+    // `NAME=HASH ...`, from the build script of braid-algorithms, which lists the same folder.
     let hashes = env::var("DEP_BRAID_ALGORITHMS_HASHES").expect("braid-algorithms tells them");
     let hashes: HashMap<&str, &str> =
         hashes.split_whitespace().filter_map(|one| one.split_once('=')).collect();
@@ -74,7 +74,7 @@ fn compile(clang: &Path, root: &Path, source: &Path, source_hash: &str, object: 
         .args(env::var_os("CI").map(|_| "-Werror"))
         .arg(format!("-DBRAID_SOURCE_HASH={source_hash}ull"))
         .args(["-I", "algorithms", "-I", "kernel"])
-        // Relative, so that objects do not depend on the folder they were built in.
+        // Relative, so that objects do not depend on the build folder.
         .arg(source.strip_prefix(root).unwrap_or(source))
         .arg(format!("-ffile-prefix-map={}=.", root.display()))
         .arg("-o")

@@ -1,8 +1,8 @@
-//! Embeds what the kernel module with the packet schedulers is made of.
+//! Embeds the sources of the kernel module with the packet schedulers.
 
 use std::{env, fmt::Write as _, fs, path::PathBuf};
 
-/// Folders of the repository, the place of each in the module's folder, and which of their files.
+/// Folders of the repository, their folders in the module's sources, and the files to take.
 const FOLDERS: [(&str, &str, &[&str]); 3] = [
     ("kernel/mptcp_sched", "", &["c", "h", "Kbuild"]),
     ("schedulers", "schedulers/", &["c", "h"]),

@@ -1,4 +1,4 @@
-//! Lists every file of `papers/`, so that adding one is all it takes to embed it, and hashes the sources.
+//! Lists every file of `papers/` to embed it, and hashes the sources.
 
 mod source_hash;
 
@@ -8,7 +8,7 @@ use std::{env, fs};
 
 fn main() {
     source_hash::write();
-    // Cargo runs this in the folder of the package. Relative paths keep a build folder true when it is moved or copied.
+    // Cargo runs this in the package's folder. Relative paths keep a build folder valid when it is moved or copied.
     let folder = Path::new("../../papers");
     println!("cargo:rerun-if-changed={}", folder.display());
     let mut files: Vec<_> = fs::read_dir(folder)

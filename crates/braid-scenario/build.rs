@@ -1,18 +1,18 @@
-//! Lists every scenario and every trace of the repository, so that adding a file is all it takes to embed it.
+//! Lists every scenario and every trace of the repository, to embed them.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    // Cargo runs this in the folder of the package. Relative paths keep a build folder true when it is moved or copied.
+    // Cargo runs this in the package's folder. Relative paths keep a build folder valid when it is moved or copied.
     let root = Path::new("../../scenarios");
     println!("cargo:rerun-if-changed={}", root.display());
     write(root, "toml", "embedded.rs");
     write(&root.join("traces"), "trace", "traces.rs");
 }
 
-/// A table of the names of all files with that ending, and their texts.
+/// Writes a table with the names and texts of all files with that extension.
 fn write(root: &Path, ending: &str, file: &str) {
     let mut names = Vec::new();
     collect(root, root, ending, &mut names);

@@ -1,4 +1,4 @@
-//! Hashes the sources, so that results can be told from those of another version.
+//! Hashes the sources, so that stored results of another version can be recognised.
 
 #[path = "../braid-results/source_hash.rs"]
 mod source_hash;

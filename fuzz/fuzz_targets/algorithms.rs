@@ -1,4 +1,4 @@
-//! Every algorithm, with any parameters, on any events: no undefined behaviour, and each call within what it may do.
+//! Every algorithm, with any parameters, on any events: no undefined behaviour, and each call keeps the contract.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
-//! Whatever is given as a scenario, it loads into something a backend can run, or gets a message. It never panics,
-//! hangs or fills the memory.
+//! Any input as a scenario: it loads into something that a backend can run, or gets an error message. The parser never
+//! panics, hangs or exhausts memory.
 //!
-//! A line `#--set KEY=VALUE` of the input is an assignment of the command line as well.
+//! A line `#--set KEY=VALUE` of the input acts as an assignment on the command line.
 
 #![no_main]
 
@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What backends take for granted.
+/// Assumptions of the backends.
 fn check(scenario: &Scenario) {
     assert!(scenario.warmup_ns + scenario.cooldown_ns < scenario.duration_ns);
     for direction in scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]) {

@@ -4,8 +4,8 @@
  *
  *	host-bottleneck SENDER RECEIVER BITS_PER_SECOND LIMIT_BYTES DELAY_US SECONDS
  *
- * Each namespace gets a TUN device t0. Data goes from SENDER to RECEIVER through the queue, then
- * waits DELAY_US; the way back only delays. Prints "ready" once both devices exist.
+ * Each namespace gets a TUN device t0. Data goes from SENDER to RECEIVER through the queue, then waits DELAY_US; the
+ * return direction only has the delay. Prints "ready" once both devices exist.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 struct packet {
 	uint64_t sent; /* leaves the queue */
-	uint64_t due;  /* arrives */
+	uint64_t due;  /* arrives at the receiver */
 	ssize_t length;
 	unsigned char data[1600];
 };
@@ -94,7 +94,7 @@ int main(int count, char **words)
 		for (int i = 0; i < 2; i++) {
 			struct pipe *pipe = &pipes[i];
 
-			/* 64: the other direction waits at most this long. */
+			/* 64, so that the other direction waits at most for that many packets. */
 			for (int n = 0; n < 64 && pipe->read - pipe->written < SLOTS; n++) {
 				struct packet *packet = &pipe->packets[pipe->read % SLOTS];
 

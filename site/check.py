@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the site that scripts/site has built: links, spelling, HTML, how hard the prose is to read, and manual pages.
+"""Checks the site built by scripts/site: links, spelling, HTML, readability of the prose, and manual pages.
 
     site/check.py                      all of these; links to other sites are not followed
     site/check.py --external FOLDER    the links of the pages in FOLDER to other sites, and nothing else
 
-The commands and programs of the pages are run by crates/braid-cli/tests/commands.rs.
+crates/braid-cli/tests/commands.rs runs the commands and programs of the pages.
 """
 
 import json
@@ -23,7 +23,7 @@ TOOLS = ROOT / "target/site-tools"
 MOST_WORDS = 15_000
 HIGHEST_GRADE = 10
 LINKINATOR = SITE / "node_modules/linkinator/build/src/cli.js"
-# Statuses of sites that want a person, or a password, or less haste.
+# Statuses of sites that refuse programs: they require a person, a password, or fewer requests.
 REFUSALS = (401, 403, 405, 406, 429, 451, 999)
 
 
@@ -38,7 +38,7 @@ def python_tools():
 
 
 def links():
-    """Of every page, to pages and to their parts; those to others are not followed."""
+    """Links of every page, to pages and to their parts; links to other sites are not followed."""
     done = tool("node", LINKINATOR, ".", "--recurse", "--skip", "^https?://(?!localhost)", "--verbosity", "error", cwd=OUT)
     yield from () if done.returncode == 0 else [done.stdout.strip()]
     ids = {}
@@ -66,7 +66,7 @@ def markup():
 
 
 def prose(text):
-    """Sentences alone: no code, tables, headings, links' targets."""
+    """Sentences only: without code, tables, headings, and link targets."""
     text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
@@ -75,21 +75,21 @@ def prose(text):
         if line.startswith(("#", "|", "    ", "       ")):
             lines.append("")
             continue
-        # An item of a list is a sentence, whatever it ends with.
+        # An item of a list is a sentence, with any ending.
         lines.append(re.sub(r"^\s*([-*]|\d+\.) ", "\n\n", line))
     paragraphs = [re.sub(r"[`*_]", "", part).replace("\n", " ").strip() for part in re.split(r"\n\s*\n", "\n".join(lines))]
     return " ".join(part if part.endswith((".", "?", "!")) else part.rstrip(":;,") + "." for part in paragraphs if part)
 
 
 def guides():
-    """Pages for people who want to learn or do something: those of these parts of the contents, and the front page."""
+    """Tutorials and guides: the pages of these parts of the contents, and the front page."""
     parts = re.split(r"^# ", (SITE / "summary.md").read_text(), flags=re.M)
     taken = [part for part in parts if part.startswith(("Tutorials", "How to", "Explanation"))]
     return ["README.md", *re.findall(r"\]\(([^)]+)\)", "".join(taken))]
 
 
 def others():
-    """All other pages that people wrote."""
+    """All other handwritten pages."""
     folders = ["", "docs", "docs/man", "docs/adr", "kernel", "kernel/mptcp_sched", "papers", "bench", "algorithms", "schedulers"]
     pages = [path.relative_to(ROOT) for folder in folders for path in sorted((ROOT / folder).glob("*.md"))]
     return [str(page) for page in pages if str(page) not in guides()]
@@ -115,7 +115,7 @@ def reading():
 
 
 def manual():
-    """Every manual page is made, groff has nothing to say of it, and whatis finds its line."""
+    """Every manual page is generated, groff prints no warning, and whatis finds its line."""
     if not all(map(shutil.which, ("lowdown", "man", "lexgrog"))):
         print("  skipped: lowdown or man-db is missing (sudo apt-get install lowdown man-db)")
         return
@@ -135,17 +135,17 @@ def manual():
 
 
 def external(folder):
-    """Asks each other site once for each link; exit code 1 if one is gone, or its site does not answer."""
+    """Checks each external link once; exit code 1 if one is gone, or its site does not answer."""
     options = "--recurse --format json --verbosity info --concurrency 8 --timeout 30000 --retry --retry-errors --retry-errors-count 2".split()
     done = subprocess.run(["node", LINKINATOR, ".", *options], cwd=folder, text=True, stdout=subprocess.PIPE)
     found = {}
     for link in json.loads(done.stdout)["links"]:
         url = link["url"]
-        # Those of the site itself are named by their files.
+        # Links within the site are file names.
         if url.startswith("http"):
             found.setdefault(url, (link["state"], link.get("status", 0), link.get("parent", ".")))
     broken = {url: value for url, value in found.items() if value[0] == "BROKEN"}
-    # What a site does not show to programs, a person has to look at.
+    # A person has to check pages that a site hides from programs.
     shy = {url: value for url, value in broken.items() if value[1] in REFUSALS}
     for url, (_, status, parent) in sorted(broken.items()):
         print(f"  {'look at it yourself' if url in shy else 'broken'}: {url} ({status or 'no answer'}), on {parent}")

@@ -1,4 +1,4 @@
-"""Manual pages from the pages of the site, by lowdown."""
+"""Manual pages from the site's pages, by lowdown."""
 
 import os
 import re
@@ -6,21 +6,21 @@ import subprocess
 
 
 def roff(text, name, section, about):
-    """One page of the site as a manual page; without `about` its heading is `NAME: what it is`."""
+    """One page of the site as a manual page; without `about` its heading is `NAME: description`."""
     heading, _, rest = text.partition("\n")
     about = about or re.sub(r"[`*]", "", heading.partition(": ")[2])
     text = f"# NAME\n\n{name} - {about}\n\n" + ("" if rest.lstrip().startswith("## ") else "# DESCRIPTION\n\n") + upper(plain(rest))
     options = ("--parse-no-super", "--parse-no-intraemph", "--out-no-smarty")
     command = ("lowdown", "-s", "-Tman", *options, "-m", f"title={name.upper()}", "-m", f"section={section}", "-")
     made = subprocess.run(command, input=text, text=True, check=True, stdout=subprocess.PIPE).stdout
-    # Terminals have no typewriter face within text, and whatis looks for a minus sign.
+    # Terminals have no typewriter face within text, and whatis expects a minus sign.
     made = made.replace(r"\fC", r"\fB").replace(f"{name} - ", rf"{name} \- ", 1)
-    # Without a date: the same pages make the same bytes. The last field is what the page is a part of.
+    # Without a date, so that builds are reproducible. The last field is the collection.
     return re.sub(r'^(\.TH .*) ""$', r'\1 "" "braid"', made, count=1, flags=re.M)
 
 
 def upper(text):
-    """Headings as manuals have them."""
+    """Headings in the style of manual pages."""
     text = re.sub(r"^## (.*)$", lambda match: "# " + match[1].upper(), text, flags=re.M)
     return re.sub(r"^###+ ", "## ", text, flags=re.M)
 
@@ -37,11 +37,11 @@ def fenced(block):
 
 def prose(text):
     text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
-    # With the paragraph that says what is to be seen.
+    # With the paragraph that describes the picture.
     text = re.sub(r"(?:^[^\n]+\n)+\n(?:!\[[^\]]*\]\([^)]*\)|<img [^>]*>)", "", text, flags=re.M)
     text = re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    # What is indented would belong to the term above it.
+    # Indented code would belong to the term above it.
     text = re.sub(r"(?:^ {4}.*\n|^\n(?= {4}))+", code, text, flags=re.M)
     return re.sub(r"(?:^\|.*\n)+", terms, text, flags=re.M)
 
@@ -55,7 +55,7 @@ def terms(match):
     rows = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in match[0].splitlines()]
     made = []
     for row in rows[2:]:
-        # The last column is what the others are about; those between say what they are.
+        # The last column is the description; those between are named details.
         between = [f"{head}: {cell}" for head, cell in zip(rows[0][1:-1], row[1:-1]) if cell]
         if row[0]:
             made.append(f"{row[0]}\n: {'; '.join(filter(None, [*between, row[-1]]))}\n")

@@ -1,4 +1,4 @@
-"""A server of static pages that compresses them, as those of the world do. `scripts/site --serve` and the audit use it."""
+"""A server of static pages with compression, as on common web servers. `scripts/site --serve` and the audit use it."""
 
 import functools
 import gzip
@@ -16,7 +16,7 @@ def packed(path, _changed):
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Pages of `directory`; quiet unless something is wrong."""
+    """Serves `directory`; prints only errors."""
 
     def send_head(self):
         path = self.translate_path(self.path)
@@ -38,5 +38,5 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def server(folder, port=0):
-    """Listens on this machine only; port 0 takes one that is free."""
+    """Listens on this machine only; port 0 takes a free port."""
     return http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Handler, directory=folder))

@@ -5,13 +5,13 @@ traffic.py serve PORT                                  accepts one connection af
 traffic.py visit ADDRESS PORT                          opens a TCP connection and closes it
 traffic.py send ADDRESS PORT SECONDS [--mptcp] [--cc NAME] [--subflows N]
                                                        prints the payload bytes that were sent per second
-traffic.py pairs ADDRESS PORT PAIRS SECONDS NAME NAME  the same over so many TCP connections on either congestion control,
-                                                       one after the other; prints a line for each pair: bytes per second
-                                                       on the first and the second
+traffic.py pairs ADDRESS PORT PAIRS SECONDS NAME NAME  sends over PAIRS TCP connections with each congestion control, one
+                                                       after the other; prints a line for each pair: bytes per second with the first
+                                                       and with the second
 traffic.py alternate ADDRESS PORT SLICES SECONDS NAME NAME
-                                                       the same over one TCP connection that goes from one congestion
-                                                       control to the other and back, for each of so many slices of time
-                                                       on either; prints the bytes per second on the first and the second
+                                                       sends over one TCP connection that changes between the congestion
+                                                       controls, with SLICES time slices for each; prints the bytes per
+                                                       second with the first and with the second
 """
 
 import argparse

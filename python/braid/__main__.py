@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`python -m braid sweep GRID --out DIR --dask ADDRESS`: what `braid sweep --dask` starts."""
+"""`python -m braid sweep GRID --out DIR --dask ADDRESS`: started by `braid sweep --dask`."""
 
 from __future__ import annotations
 

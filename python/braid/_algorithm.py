@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Algorithms: those that come with Braid, C files of your own, and Python classes."""
+"""Algorithms: built-in ones, your C files, and Python classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WANTS_RATE, OWNS_CWND, UNCOUPLED, WANTS_OWD = 1, 2, 4, 16
 
 
 def algorithms() -> dict[str, str]:
-    """Name and title of all congestion controls that are known.
+    """Name and title of all known congestion controls.
 
     >>> algorithms()["reno"]
     'additive increase, multiplicative decrease'
@@ -24,11 +24,11 @@ def algorithms() -> dict[str, str]:
 
 
 def algorithm(path: str | Path) -> str:
-    """Compiles a C file of your own and makes it known; gives its name, for `cc=`.
+    """Compiles your C file and registers its algorithm; returns the name, for `cc=`.
 
-    It takes the C compiler of this machine (`cc`, or what `CC` names). The file is held against the contract of `braid.h`,
-    and what is wrong is an `Error` with file, line and remedy. Each run with it is a process of its own: one that crashes or
-    never returns is a failed run.
+    Needs the C compiler of this machine (`cc`, or the one that `CC` names). The file is checked against the contract of
+    `braid.h`; a violation is an `Error` with file, line and remedy. Each run with it is a separate process: if it
+    crashes or never returns, only that run fails.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +45,7 @@ files: dict[str, Path] = {}
 
 
 def new_algorithm(name: str, folder: str | Path = ".") -> Path:
-    """Writes an algorithm that works and is yours to change: C file, page, scenario and test. Gives the C file."""
+    """Writes a working algorithm for you to change: C file, page, scenario and test. Returns the C file."""
     files = [(Path(folder) / file, text) for file, text in _braid.template(name)]
     for path, _ in files:
         if path.exists():
@@ -58,8 +58,9 @@ def new_algorithm(name: str, folder: str | Path = ".") -> Path:
 class Algorithm:
     """A congestion control as a Python class, for exploring: about fifteen times slower than C, and one run at a time.
 
-    The events are those of `braid.h`. Each subflow has an object of its own. `view.me` is the subflow that the event
-    happened to, `view.eligible` all that count in sums, `view.subflows` all. A view is there only during the event.
+    The events are those of `braid.h`. Each subflow has a separate object. `view.me` is the subflow of the event,
+    `view.eligible` are the subflows that count in sums, `view.subflows` all subflows. A view is valid only during the
+    event.
 
     >>> class Half(Algorithm):
     ...     '''Reno that grows half as fast.'''
@@ -95,7 +96,7 @@ class Algorithm:
     wants_owd: ClassVar[bool] = False
 
     def init(self, view: View, event: Event) -> None:
-        """It takes over a subflow."""
+        """The subflow starts to use this algorithm."""
 
     def release(self, view: View, event: Event) -> None:
         """The subflow closes."""
@@ -110,7 +111,7 @@ class Algorithm:
         """The episode ended, or was undone (`event.is_undo`)."""
 
     def on_idle_restart(self, view: View, event: Event) -> None:
-        """About to send after a pause of `event.idle_us`."""
+        """The sender is about to send after an idle time of `event.idle_us`."""
 
 
 def _define(cls: type[Algorithm]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A bar in the terminal or the notebook for what takes longer than a moment."""
+"""A progress bar in the terminal or the notebook."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _in_notebook() -> bool:
 
 @contextmanager
 def shown(progress: bool | Progress | None) -> Iterator[Progress | None]:
-    """What is to be told how far it is: nobody, whom the caller names, or a bar. By itself: a bar, where somebody looks."""
+    """The progress callback: none, the caller's, or a bar. Default: a bar in a terminal or notebook."""
     if progress is None:
         progress = sys.stderr.isatty() or _in_notebook()
     if callable(progress):

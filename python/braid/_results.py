@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What came of a study."""
+"""Results of a study."""
 
 from __future__ import annotations
 
@@ -54,22 +54,22 @@ class Results:
 
     @property
     def detections(self) -> Table:
-        """A row for each subflow with a detector of shared bottlenecks: what it said beside what was so."""
+        """A row for each subflow with a detector of shared bottlenecks: its group labels beside the truth."""
         return self._inner.table("detections")
 
     @property
     def samples(self) -> Table:
-        """Window, RTT and bytes of each subflow every 100 ms; runs have to keep them: `run(..., samples=True)`."""
+        """Window, RTT and bytes of each subflow every 100 ms; needs `run(..., samples=True)`."""
         return self._sampled("samples")
 
     @property
     def queues(self) -> Table:
-        """Queue and drops of each shared link every 100 ms; as `samples`."""
+        """Queue and drops of each shared link every 100 ms; needs samples, too."""
         return self._sampled("queues")
 
     @property
     def transfers(self) -> Table:
-        """A row for each object, short flow, burst, response or write; as `samples`."""
+        """A row for each object, short flow, burst, response or write; needs samples, too."""
         return self._sampled("transfers")
 
     def _sampled(self, name: str) -> Table:
@@ -87,8 +87,8 @@ class Results:
 
     @property
     def summary(self) -> list[dict[str, Any]]:
-        """Statistics over the runs that differ only in their seed, as in `results.json`: of every figure n, mean,
-        standard deviation and confidence interval."""
+        """Statistics over the runs that differ only in their seed, as in `results.json`: n, mean, standard deviation
+        and confidence interval of every figure."""
         return [json.loads(summary) for summary in self._inner.summaries()]
 
     def mean(self, figure: str) -> dict[str, float]:
@@ -120,7 +120,7 @@ class Results:
 
     @property
     def plot(self) -> Plots:
-        """Pictures in one call, with matplotlib: `results.plot.shares()`, `.sweep(...)`, `.delay()`."""
+        """Plots with matplotlib: `results.plot.shares()`, `.sweep(...)`, `.delay()`."""
         from braid.plot import Plots
 
         return Plots(self)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Scenarios: links, connections and what happens to them."""
+"""Scenarios: links, connections and events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Values = Mapping[str, Any] | Sequence[str] | None
 
 
 def scenarios() -> dict[str, str]:
-    """Name and title of the scenarios that come with Braid.
+    """Name and title of the built-in scenarios.
 
     >>> scenarios()["everyday/shared"]
     'One shared bottleneck: two subflows beside one TCP flow'
@@ -23,7 +23,7 @@ def scenarios() -> dict[str, str]:
 
 
 def assignments(values: Values) -> list[str]:
-    """`KEY=VALUE` texts.
+    """Assignments as `KEY=VALUE`.
 
     >>> assignments({"duration": "20s", "parameters.rate": ["10mbit", "20mbit"]})
     ['duration=20s', 'parameters.rate=10mbit,20mbit']
@@ -44,7 +44,7 @@ def _text(value: Any) -> str:
 
 
 class Scenario:
-    """A scenario by the name of one that comes with Braid, from a file, from TOML, or built in code.
+    """A scenario: a built-in one by name, from a file, from TOML, or built in code.
 
     >>> Scenario("everyday/shared").title
     'One shared bottleneck: two subflows beside one TCP flow'
@@ -55,7 +55,7 @@ class Scenario:
     >>> two.connections
     {'mp0': ['wifi', 'cell']}
 
-    `docs/scenarios.md` has all keys; a mistake is an `Error` that says where it is and what to write instead.
+    `docs/scenarios.md` explains all keys. A mistake is an `Error` with its place and the remedy.
     """
 
     name: str
@@ -67,14 +67,14 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario.toml") -> Scenario:
-        """A scenario whose text is there already; messages call it by the name."""
+        """A scenario from a text; messages use this name for it."""
         scenario = cls.__new__(cls)
         scenario.name, scenario._toml, scenario._document = name, text, {}
         return scenario
 
     @classmethod
     def build(cls, title: str, name: str | None = None, **keys: Any) -> Scenario:
-        """A scenario without links and connections yet; keys as at the top of a file: `duration`, `warmup`, `cc`."""
+        """A scenario without links and connections; keys as at the top of a file: `duration`, `warmup`, `cc`."""
         scenario = cls.__new__(cls)
         scenario.name, scenario._toml = name or title, None
         scenario._document = {"title": title, **keys, "link": {}, "connection": {}}
@@ -100,11 +100,11 @@ class Scenario:
 
     @property
     def toml(self) -> str:
-        """Its text."""
+        """The scenario as TOML."""
         return self._toml if self._toml is not None else _braid.toml_of_json(json.dumps(self._document))
 
     def check(self, set: Values = None) -> None:
-        """Raises an `Error` if anything is wrong with it."""
+        """Raises an `Error` if the scenario is invalid."""
         self._facts(set)
 
     def _facts(self, set: Values = None) -> tuple[str, str, list[str], list[tuple[str, list[str]]], int, float]:
@@ -112,17 +112,17 @@ class Scenario:
 
     @property
     def title(self) -> str:
-        """One line."""
+        """Its one-line title."""
         return self._facts()[0]
 
     @property
     def story(self) -> str:
-        """What it shows and what to expect."""
+        """Its purpose and the expected result."""
         return self._facts()[1]
 
     @property
     def cc(self) -> list[str]:
-        """The congestion controls to compare if none are named."""
+        """The congestion controls to compare by default."""
         return self._facts()[2]
 
     @property

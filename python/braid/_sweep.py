@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Sweeps: here, or on a Dask cluster."""
+"""Sweeps: on this machine, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MOST_RUNS_PER_TASK = 64
 
 
 class Sweep:
-    """The folder of a sweep: partitioned Parquet, a table in each of `runs`, `flows`, `links` and `periods`.
+    """The folder of a sweep: partitioned Parquet, one table each for `runs`, `flows`, `links` and `periods`.
 
-    What reads it: `polars`, or else `pyarrow`.
+    Read with `polars`, or else `pyarrow`.
     """
 
     def __init__(self, folder: str | Path, summary: str = "") -> None:
@@ -35,7 +35,7 @@ class Sweep:
         self.summary = summary
 
     def table(self, name: str) -> Any:
-        """The table of that name, as one of polars or pyarrow."""
+        """The table of that name, as a table of polars or pyarrow."""
         files = self.folder / name
         try:
             import polars
@@ -62,13 +62,13 @@ class Sweep:
 
     @property
     def plot(self) -> Plots:
-        """`sweep.plot.sweep(x="rate")` and the like."""
+        """Plots, such as `sweep.plot.sweep(x="rate")`."""
         from braid.plot import Plots
 
         return Plots(self)
 
     def report(self, path: str | Path, x: str, y: str = "goodput_bps", **how: Any) -> Path:
-        """Writes a page for people: the swept parameter with a line and a band for each algorithm, and the numbers below."""
+        """Writes an HTML report: the swept parameter with a line and a band for each algorithm, and the numbers below."""
         from braid.plot import page
 
         return page(self, Path(path), x, y, **how)
@@ -86,12 +86,12 @@ def sweep(
     time_limit: float = 30.0,
     progress: bool | Progress | None = None,
 ) -> Sweep:
-    """Runs a grid or a sample of parameters, as `braid sweep` does, and keeps everything in a folder.
+    """Runs a grid or a sample of parameters, as `braid sweep` does, and stores everything in a folder.
 
-    grid: a file as `docs/sweeps.md` explains it, or the same as a dictionary; scenarios may be `Scenario`s there.
-    out: the folder. A sweep that was interrupted goes on where it was with the same call.
-    client: a `distributed.Client`, or the address of a scheduler: runs are then done by its workers, which need this
-        package and nothing else. The results are the same bytes.
+    grid: a file (see `docs/sweeps.md`), or a dictionary of the same form, which may contain `Scenario`s.
+    out: the folder. The same call continues an interrupted sweep.
+    client: a `distributed.Client`, or the address of a scheduler: its workers then execute the runs, and need only
+        this package. The results are the same bytes.
     jobs, time_limit, progress: as for `run`.
 
     >>> import tempfile
@@ -114,7 +114,7 @@ def sweep(
     if client is not None:
         with shown(progress) as tell, _client(client) as connected:
             _on_dask(inner, connected, time_limit, tell)
-        # What is left is to write what is kept.
+        # All runs are stored, only the tables remain to be written.
         progress = False
     with shown(progress) as tell:
         summary, _ = inner.run(jobs, time_limit, tell)
@@ -137,7 +137,7 @@ def _read(grid: str | Path | Mapping[str, Any]) -> tuple[str, str, dict[str, str
 
 
 class _client:
-    """A client; one that was made here is closed at the end."""
+    """A client; closes it at the end if it was created here."""
 
     def __init__(self, client: Any) -> None:
         self.given = client
@@ -157,10 +157,10 @@ class _client:
 
 
 def _on_dask(inner: _braid.Sweep, client: Any, time_limit: float, tell: Progress | None) -> None:
-    """Has the runs done that are missing. A worker that dies costs the tasks that it was at: Dask gives them to others."""
+    """Executes the missing runs. A worker that dies costs only its current tasks: Dask gives them to other workers."""
     from distributed import as_completed
 
-    # In a list: of a dictionary each value would be sent by itself.
+    # In a list: Dask would send each value of a dictionary separately.
     (bundle,) = client.scatter([inner.bundle], broadcast=True)
     missing = deque(inner.missing())
     total = len(inner)
@@ -188,7 +188,7 @@ def _on_dask(inner: _braid.Sweep, client: Any, time_limit: float, tell: Progress
             if tell is not None:
                 tell(done, total, done / total)
             at_once = max(1, min(MOST_RUNS_PER_TASK, int(TASK_S / max(seconds / len(runs), 1e-4))))
-            # Towards the end in small portions, so that nobody waits for the last.
+            # Smaller batches towards the end, so that all workers end at about the same time.
             at_once = max(1, min(at_once, len(missing) // (TASKS_PER_THREAD * threads()) or 1))
             while missing and pending.count() < TASKS_PER_THREAD * threads():
                 send()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A Gymnasium environment around one MPTCP connection: the agent sets the windows of its subflows.
+"""A Gymnasium environment with one MPTCP connection: the agent sets the windows of its subflows.
 
 >>> import gymnasium
 >>> env = gymnasium.make("braid/Connection-v0", scenario="everyday/shared", set={"duration": "20s"})
@@ -32,24 +32,22 @@ Array = npt.NDArray[np.float32]
 
 
 class Connection(gymnasium.Env[Array, Array]):
-    """One MPTCP connection of a scenario; all others do what the scenario says.
+    """One MPTCP connection of a scenario; the other connections follow the scenario.
 
-    action: a number from -1 to 1 for each subflow, which multiplies its window by 2 ** action. Besides, only a
-        retransmission timeout changes a window: it halves it. Windows begin with 10 packets and have at least 2.
-    observation: a row for each subflow, of what happened since the last step, each number from 0 to 10:
+    action: a number from -1 to 1 for each subflow, which multiplies its window by 2 ** action. Otherwise only a
+        retransmission timeout changes a window: it halves it. Windows start at 10 packets; the minimum is 2.
+    observation: a row for each subflow, over the time since the last step, each number from 0 to 10:
         window: the window, as a share of rate x smallest RTT of its path's slowest link;
-        delivery: packets delivered, as a share of what that link can carry;
+        delivery: delivered packets, as a share of that link's capacity;
         queue: smoothed RTT over smallest RTT, minus 1;
-        loss: packets lost, as a share of those delivered and lost;
+        loss: lost packets, as a share of lost and delivered ones;
         in_flight: packets in flight, as a share of the window.
-    reward: goodput of the connection, as a share of the rates of its paths' slowest links together, minus
+    reward: goodput of the connection, as a share of the summed rates of its paths' slowest links, minus
         `delay_weight` x mean queue, minus `loss_weight` x mean loss.
-    end: with the scenario, as truncated.
+    end: at the end of the scenario, as truncated.
 
-    scenario, set: as for `braid.run`.
-    connection: which one; by default the first MPTCP connection.
-    cc: of connections that name no congestion control.
-    step_ms: virtual time of a step.
+    scenario, set: as for `braid.run`. connection: its name; by default the first MPTCP connection. cc: of connections
+    that name no congestion control. step_ms: virtual time of a step.
 
     The same seed and actions give the same episode, to the last bit.
     """

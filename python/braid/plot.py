@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Pictures of results in one call, with matplotlib; each returns its axes, to go on with.
+"""Plots of results with matplotlib; each function returns its axes, for further changes.
 
 >>> import matplotlib
 >>> matplotlib.use("agg")
@@ -32,7 +32,7 @@ _T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Mean and half of the 95 % confidence interval.
+    """Mean and half-width of the 95 % confidence interval.
 
     >>> interval([1.0, 2.0, 3.0])
     (2.0, 2.484...)
@@ -49,7 +49,7 @@ def interval(values: list[float]) -> tuple[float, float]:
 
 
 class Plots:
-    """The pictures of some results."""
+    """The plots of these results."""
 
     def __init__(self, results: Results | Sweep) -> None:
         self._results = results
@@ -67,7 +67,7 @@ class Plots:
     ) -> Axes:
         """A parameter on the x axis, and for each algorithm a line and its 95 % confidence band over seeds.
 
-        x: a parameter of the scenario or of the sweep; texts such as "10mbit" go by their number.
+        x: a parameter of the scenario or of the sweep; of texts such as "10mbit" the number counts.
         y: a column of `flows`. connection: by default the first MPTCP connection.
         """
         lines = self.lines(x, y, connection)
@@ -89,7 +89,7 @@ class Plots:
         return ax
 
     def lines(self, x: str, y: str, connection: str | None = None) -> dict[str, list[tuple[float, float, float]]]:
-        """Of each algorithm: value of the parameter, mean, and half of the confidence interval."""
+        """For each algorithm: value of the parameter, mean, and half-width of the confidence interval."""
         flows = self._columns("flows")
         if y not in flows:
             raise KeyError(f"flows has no column {y!r}; it has {', '.join(flows)}")
@@ -103,7 +103,7 @@ class Plots:
         for at, value in enumerate(values):
             if flows["connection"][at] != chosen or flows[y][at] is None or value is None:
                 continue
-            # What is of the whole connection is in the rows of all its subflows.
+            # Every subflow's row repeats the figures of the whole connection.
             key = (flows["run"][at], None if whole else flows["subflow"][at])
             if key not in seen:
                 seen.add(key)
@@ -113,7 +113,7 @@ class Plots:
     def delay(self, ax: Axes | None = None) -> Axes:
         """Throughput against 95 % quantile of the smoothed RTT, a point for each subflow and run; left and up is better.
 
-        The runs have to keep samples.
+        The runs must have samples.
         """
         samples, runs, flows = (self._columns(name) for name in ("samples", "runs", "flows"))
         rtts: dict[tuple[int, str, str], list[float]] = defaultdict(list)
@@ -149,10 +149,10 @@ class Plots:
     def shares(
         self, cc: str | None = None, run: int | None = None, link: str | None = None, ax: Axes | None = None
     ) -> Axes:
-        """Throughput of each flow over time, one on top of the other, and the capacity of a trace behind them.
+        """Throughput of each flow over time, stacked, and the capacity of a trace behind them.
 
-        cc, run: which run; by default the first. link: whose capacity; by default the first with a trace, if there is one.
-        The runs have to keep samples.
+        cc, run: selects the run; by default the first. link: the link whose capacity is drawn; by default the first
+        with a trace, if there is one. The runs must have samples.
         """
         samples, runs = self._columns("samples"), self._columns("runs")
         if run is None:
@@ -202,7 +202,7 @@ def _first_mptcp(flows: dict[str, list[Any]]) -> str:
 
 
 def _rates(series: dict[str, list[tuple[float, float]]]) -> tuple[dict[str, list[float]], list[float]]:
-    """Mbit/s of each over whole seconds."""
+    """Mbit/s of each flow, averaged over whole seconds."""
     end = int(max((point[0] for points in series.values() for point in points), default=0.0))
     rates = {}
     for name, points in series.items():
@@ -216,7 +216,7 @@ def _rates(series: dict[str, list[tuple[float, float]]]) -> tuple[dict[str, list
 
 
 def page(sweep: Sweep, path: Path, x: str, y: str, log: bool = False, connections: Iterable[str] | None = None) -> Path:
-    """A page with the sweep's picture and its numbers."""
+    """A page with the sweep's plot and numbers."""
     from matplotlib import pyplot
 
     parts = []

@@ -5,11 +5,11 @@
     python learn.py                  # two minutes on two cores
     python learn.py --generations 2  # a look at how it works
 
-The controller is a table of ten numbers: the same linear function of a subflow's observation for every subflow, squashed.
-It is trained on some rates, delays and seeds, and judged on others (Mannor, Rubinstein, Gat, ICML 2003, for the method).
+The controller is a table of ten numbers: the same linear function of a subflow's observation for every subflow,
+squashed. Training and evaluation use different rates, delays and seeds (method: Mannor, Rubinstein, Gat, ICML 2003).
 
-Its reward says nothing of the TCP flow beside it. It learns to take from it what OLIA by design leaves it: the last column. A
-reward that is to be fair has to say so.
+Its reward ignores the TCP flow beside it. So it learns to take the throughput that OLIA by design leaves to TCP: the
+last column. A fair controller needs fairness in its reward.
 """
 
 import argparse
@@ -41,7 +41,7 @@ JUDGED = [(15, 15, 80), (30, 8, 40)]
 
 
 def episode(weights: np.ndarray, case: tuple[int, int, int], seed: int) -> tuple[float, float]:
-    """Mean reward and mean goodput, Mbit/s, of an episode without its first two seconds, which OLIA's results leave out, too."""
+    """Mean reward and mean goodput, Mbit/s, of an episode without its first two seconds, which OLIA's results exclude, too."""
     env = Connection(network(*case))
     observation, _ = env.reset(seed=seed)
     rewards, goodput, over = [], [], False
@@ -66,14 +66,14 @@ def train(generations: int, population: int, jobs: int) -> np.ndarray:
             candidates = mean + deviation * random.standard_normal((population, SIZE))
             scores = list(pool.map(partial(score, seed=generation), candidates))
             elite = candidates[np.argsort(scores)[-population // 5 :]]
-            # Noise keeps it from settling too early.
+            # Noise delays convergence.
             mean, deviation = elite.mean(axis=0), elite.std(axis=0) + 0.3 / (generation + 1)
             print(f"generation {generation + 1}: mean {np.mean(scores):.3f}, best {max(scores):.3f}", flush=True)
     return mean
 
 
 def olia(case: tuple[int, int, int], seed: int) -> tuple[float, float]:
-    """The reward that OLIA would have had, by the same formula from what was measured over the same time; and its goodput."""
+    """The reward that OLIA would have had, by the same formula from its measurements over the same time; and its goodput."""
     results = braid.run(network(*case), cc="olia", seeds=range(seed, seed + 1), samples=True)
     samples, flows = results.samples, results.flows
     goodput = next(bps for bps, name in zip(flows["goodput_bps"], flows["connection"]) if name == "mp0")

@@ -1,4 +1,4 @@
-"""Algorithms of one's own: C files and classes."""
+"""User algorithms: C files and classes."""
 
 import math
 import pathlib
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 class Renopy(braid.Algorithm):
-    """Reno, as algorithms/reno.c has it."""
+    """Reno, equivalent to algorithms/reno.c."""
 
     def init(self, view: braid.View, event: braid.Event) -> None:
         self.carry = 0

@@ -1,4 +1,4 @@
-"""The programs in the documentation run; those of one page one after the other, in an empty folder."""
+"""The documentation's programs run; those of one page in order, in an empty folder."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_the_page_on_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_guide_on_kept_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    # What the guide's command writes.
+    # The file that the guide's command writes.
     results = braid.run("d-olia/2", cc=["lia", "olia"], seeds=2, set={"duration": "12s"}, samples=True, progress=False)
     (tmp_path / "results").mkdir()
     for name in ("runs", "flows", "samples"):

@@ -1,4 +1,4 @@
-"""The environment: what Gymnasium asks for, and the same episode for the same seed."""
+"""The environment: Gymnasium's interface, and the same episode for the same seed."""
 
 import pathlib
 import re
@@ -44,7 +44,7 @@ def test_windows_are_the_agents() -> None:
     env.reset(seed=1)
     for _ in range(5):
         *_, info = env.step(np.ones(2, np.float32))
-    # The slow start of nobody: 10 packets doubled five times, as long as something was acknowledged since.
+    # Slow start without an algorithm: 10 packets doubled five times, while packets are acknowledged.
     assert min(info["cwnd"]) > 80
     rate = info["goodput_bps"]
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Every notebook runs from top to bottom; those that take minutes with BRAID_ALL=1."""
+"""Every notebook runs from top to bottom; the ones that take minutes only with BRAID_ALL=1."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Pictures: every one has what it is about."""
+"""Plots: each contains its data."""
 
 import braid
 

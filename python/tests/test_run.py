@@ -1,4 +1,4 @@
-"""`braid.run`: the program's results, tables without a copy, errors with a remedy, an end at once."""
+"""`braid.run`: the program's results, tables without a copy, errors with a remedy, immediate interruption."""
 
 import json
 import os
@@ -23,7 +23,7 @@ SHORT = {"duration": "15s"}
 def program() -> str | None:
     root = pathlib.Path(__file__).parents[2]
     built = [root / "target" / profile / "braid" for profile in ("release", "debug")]
-    # The newest first: the other may be of another commit.
+    # The newest first: the other may be from another commit.
     there = sorted((path for path in built if path.exists()), key=lambda path: -path.stat().st_mtime)
     found = [str(path) for path in there]
     return os.environ.get("BRAID") or shutil.which("braid") or (found[0] if found else None)
@@ -57,7 +57,7 @@ def test_tables_go_to_other_programs_without_a_copy() -> None:
             assert (one and one.address) == (other and other.address), name
     frame = polars.DataFrame(samples)
     assert frame.shape == (len(samples), len(samples.column_names))
-    # Numbers are where Rust has put them, in polars too.
+    # Polars uses the memory that Rust has written.
     address = frame["time_s"].to_arrow().buffers()[1].address
     assert address == first["time_s"].chunk(0).buffers()[1].address
     assert pandas.DataFrame.from_arrow(samples)["cwnd"].tolist() == samples["cwnd"]

@@ -1,4 +1,4 @@
-"""Sweeps here and on a real Dask cluster: the same bytes, whatever happens on the way."""
+"""Sweeps on this machine and on a real Dask cluster: the same bytes, despite interruptions."""
 
 import hashlib
 import os
@@ -49,7 +49,7 @@ def test_a_grid_that_is_wrong_says_where(tmp_path: pathlib.Path) -> None:
 
 
 class Cluster:
-    """A scheduler and workers, each a process of its own."""
+    """A scheduler and workers, each a separate process."""
 
     def __init__(self, folder: pathlib.Path, workers: int) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""scripts/circles finds a circle, tells where it is, and takes nothing else for one."""
+"""scripts/circles finds a circle, prints its place, and reports nothing else."""
 
 import pathlib
 import subprocess
@@ -9,7 +9,7 @@ CIRCLES = pathlib.Path(__file__).parent.parent / "circles"
 
 
 def circles(files):
-    """Exit code and output for a crate of these files."""
+    """Exit code and output for a crate with these files."""
     with tempfile.TemporaryDirectory() as folder:
         for name, code in files.items():
             path = pathlib.Path(folder, "src", name)

@@ -1,4 +1,4 @@
-"""The map in CONTRIBUTING.md and the architecture page have every folder and every crate."""
+"""The map in CONTRIBUTING.md and the architecture page list every folder and every crate."""
 
 import pathlib
 import re
@@ -21,7 +21,7 @@ def folders():
 
 
 def used(folder):
-    """Crates of the tree that a crate's own code uses: its dependencies, those of a target or feature included."""
+    """Crates of the tree that a crate uses: its dependencies, including those of a target or feature."""
     manifest = tomllib.loads((ROOT / folder / "Cargo.toml").read_text())
     tables = [manifest, *manifest.get("target", {}).values()]
     return {name for table in tables for name in table.get("dependencies", {}) if name.startswith("braid-")}

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""An automated audit of the site, Lighthouse in headless Chromium: accessibility and performance of three pages.
+"""An automated audit of the site with Lighthouse in headless Chromium: accessibility and performance of three pages.
 
     scripts/site && site/tests/audit.py                         the median of five; exit code 1 if one is below 95
     site/tests/audit.py --markdown target/site-audit.md        also writes the page
 
-Also measures how much of each page is loaded at first, and how long the playground's engine takes for 60 s of two flows.
-Run it on a machine with nothing else to do. Needs node, npm and chromium. Lighthouse is fetched into target/site-audit and is of one version.
+Also measures each page's initial download, and the time that the playground's engine needs for 60 s of two flows. Needs
+an idle machine, node, npm and chromium. Fetches a fixed version of Lighthouse into target/site-audit.
 """
 
 import argparse
@@ -36,7 +36,7 @@ LEAST = 95
 RUNS = 5
 MOST_BYTES = 1_500_000
 ENGINE_MS = 100
-# Lighthouse's own settings for a computer at a desk: 40 ms, 10 Mbit/s, no slower processor.
+# Lighthouse's settings for a desktop computer: 40 ms, 10 Mbit/s, no slower processor.
 SETTINGS = ["--preset=desktop", "--only-categories=" + ",".join(KINDS), "--output=json", "--quiet"]
 CHROME = "--headless=new --no-sandbox --disable-gpu --disable-background-networking --no-first-run --disable-sync"
 
@@ -50,7 +50,7 @@ def lighthouse():
 
 
 def scores(program, url):
-    """Of one run, 0 to 100, and the audits that cost points."""
+    """Scores of one run, 0 to 100, and the audits that cost points."""
     environment = dict(os.environ, CHROME_PATH=shutil.which("chromium") or "/usr/bin/chromium")
     done = subprocess.run(
         ["node", program, url, *SETTINGS, f"--chrome-flags={CHROME}"], env=environment, stdout=subprocess.PIPE, check=True

@@ -29,7 +29,7 @@ class Site(unittest.TestCase):
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.quit)
         cls.browser.set_script_timeout(60)
-        # The site is a folder of what is served: a path that is not the root.
+        # The site is a subfolder of the server: a path other than the root.
         cls.server = serve.server(SITE.parent)
         threading.Thread(target=cls.server.serve_forever, daemon=True).start()
         cls.addClassCleanup(cls.server.shutdown)
@@ -41,7 +41,7 @@ class Site(unittest.TestCase):
             self.browser.get_log(kind)
 
     def tearDown(self):
-        """No message on the console, and nobody asked but the site itself."""
+        """No message on the console, and no request to another site."""
         self.assertEqual(self.browser.get_log("browser"), [])
         ours = ("file:", "data:", "about:", "blob:", "devtools:", self.roots["server"].rsplit("/", 1)[0])
         for entry in self.browser.get_log("performance"):
@@ -52,7 +52,7 @@ class Site(unittest.TestCase):
 
     def open(self, page, width=DESK, dark=False, root="file"):
         self.browser.look(width, dark)
-        # A new page, not only a new part behind #.
+        # A new page, so that the load is complete, not just a new part behind #.
         self.browser.get("about:blank")
         self.browser.get(f"{self.roots[root]}/{page}")
 
@@ -70,19 +70,19 @@ class Site(unittest.TestCase):
         self.done()
 
     def done(self):
-        """Waits for a run that is complete."""
+        """Waits for a completed run."""
         script = "return document.body.dataset.pgDone && document.querySelector('#pg-status').textContent"
         return self.until(lambda: self.browser.execute_script(script))
 
     def again(self, act):
-        """Does something, and waits for the run that follows; the new status."""
+        """Executes an action, and waits for the run that follows; returns the new status."""
         before = self.browser.execute_script("return document.body.dataset.pgDone")
         act()
         self.until(lambda: self.browser.execute_script("return document.body.dataset.pgDone") != before)
         return self.browser.text("#pg-status")
 
     def press(self, name):
-        """As the keyboard does it: a bar of the page may lie over where a mouse would."""
+        """By the keyboard: a bar of the page may cover the place where a mouse would click."""
         self.browser.find_element(By.ID, name).send_keys(Keys.ENTER)
 
     def fits(self):
@@ -129,7 +129,7 @@ class Site(unittest.TestCase):
             "s.dispatchEvent(new Event('input', {bubbles: true}));"
             "const look = () => document.body.dataset.pgDone !== was ? done(performance.now() - t) : setTimeout(look, 1); look();"
         )
-        # The compiler of the browser warms up; afterwards the middle one counts.
+        # The browser's compiler warms up; then the median counts.
         times = sorted(self.browser.execute_async_script(moved) for _ in range(9))
         print(f"slider to picture: {[round(t) for t in times]} ms")
         self.assertNotEqual(self.browser.text("#pg-status"), before)

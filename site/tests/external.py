@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`site/check.py --external` against a server of this machine that stands for other sites: what works, what moved, what is gone.
+"""Tests `site/check.py --external` with a local server in the place of other sites: working, moved and missing pages.
 
     site/tests/external.py
 """
@@ -20,7 +20,7 @@ class OtherSites(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         asked = self.asked[self.path] = self.asked.get(self.path, 0) + 1
-        # "busy" answers from the second time on; "head" knows GET alone.
+        # "busy" answers from the second time on; "head" supports GET only.
         status = {"/moved": 301, "/gone": 404, "/shy": 403, "/busy": 503 if asked == 1 else 200}.get(self.path, 200)
         if self.path == "/head" and self.command == "HEAD":
             status = 405

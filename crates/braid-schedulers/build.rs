@@ -1,12 +1,17 @@
 //! Compiles every scheduler of `schedulers/` natively and lists them for the crate.
 
+#[path = "../braid-algorithms/src/hash.rs"]
+mod hash;
+
 use std::{env, fmt::Write as _, fs, path::PathBuf};
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let schedulers = manifest.join("../../schedulers");
     let native = manifest.join("native");
-    for watched in ["../../schedulers", "../../algorithms/fixed.h", "native"] {
+    for watched in
+        ["../../schedulers", "../../algorithms/fixed.h", "native", "../braid-algorithms/src/hash.rs"]
+    {
         println!("cargo::rerun-if-changed={watched}");
     }
     let with = |ending: &str| {
@@ -37,7 +42,7 @@ fn main() {
         let name = source.file_stem().and_then(|stem| stem.to_str()).expect("names are ASCII");
         let page = fs::read_to_string(schedulers.join(format!("{name}.md"))).unwrap_or_default();
         let text = fs::read(source).expect("readable source");
-        let hash = fnv1a(headers.iter().chain(&text).copied());
+        let hash = hash::fnv1a(headers.iter().chain(&text).copied());
         let [a, b, c, d] = [48, 32, 16, 0].map(|bits| (hash >> bits) & 0xffff);
         let hash = format!("0x{a:04x}_{b:04x}_{c:04x}_{d:04x}");
         writeln!(list, "scheduler! {{ braid_scheduler_{name}, {page:?}, {hash} }},")
@@ -46,8 +51,4 @@ fn main() {
     list.push_str("]\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("list.rs"), list).expect("the build folder is writable");
-}
-
-fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -97,7 +97,7 @@ impl Agent {
         known();
         set.push(format!("connection.{connection}.cc={NAME}"));
         let source = Source { name, text };
-        let mut file = braid_study::load(&source, &set).map_err(|wrong| error::of_scenario(&wrong))?;
+        let mut file = braid_scenario::load(&source, &set).map_err(|wrong| error::of_scenario(&wrong))?;
         let scenario = Box::new(file.cells.remove(0));
         let spec = Spec::parse(cc).map_err(error::plain)?;
         let scheduler = Some(braid_schedulers::Spec::parse(scheduler).map_err(error::plain)?);

@@ -196,9 +196,8 @@ impl Backend for Guest {
     }
 
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
-        let named = request.case.scenario.connections.iter().filter_map(|own| own.cc.as_deref());
-        let mut specs: Vec<Spec> = named.filter_map(|text| Spec::parse(text).ok()).collect();
-        specs.push(request.case.spec.clone());
+        let named = request.case.scenario.connections.iter().filter_map(|own| own.cc.clone());
+        let specs: Vec<Spec> = named.chain([request.case.spec.clone()]).collect();
         let is_class = |spec: &Spec| {
             let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
             classes.iter().any(|class| class.name == spec.algorithm().name())

@@ -29,7 +29,7 @@ impl Asked {
         let sources: Vec<Source> =
             self.scenarios.into_iter().map(|(name, text)| Source { name, text }).collect();
         for source in &sources {
-            braid_study::load(source, &self.set).map_err(|wrong| error::of_scenario(&wrong))?;
+            braid_scenario::load(source, &self.set).map_err(|wrong| error::of_scenario(&wrong))?;
         }
         let none: [&str; 0] = [];
         let study = sources.into_iter().fold(Study::new(none), Study::source);

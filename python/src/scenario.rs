@@ -30,7 +30,7 @@ pub(crate) fn check(
     set: Vec<String>,
 ) -> PyResult<(String, String, Vec<String>, Vec<(String, Vec<String>)>, usize, f64)> {
     let source = Source { name, text };
-    let file = braid_study::load(&source, &set).map_err(|wrong| error::of_scenario(&wrong))?;
+    let file = braid_scenario::load(&source, &set).map_err(|wrong| error::of_scenario(&wrong))?;
     let cell = &file.cells[0];
     let connections = cell.connections.iter();
     let connections = connections.filter(|connection| connection.kind == braid_scenario::model::Kind::Mptcp);
@@ -39,8 +39,9 @@ pub(crate) fn check(
         (connection.name.clone(), subflows)
     });
     let connections = connections.collect();
+    let cc = file.cc.iter().map(|spec| spec.text().to_owned()).collect();
     let duration = cell.duration_ns as f64 / 1e9;
-    Ok((file.title.clone(), file.story.clone(), file.cc.clone(), connections, file.cells.len(), duration))
+    Ok((file.title.clone(), file.story.clone(), cc, connections, file.cells.len(), duration))
 }
 
 /// The same value as TOML.
@@ -55,7 +56,7 @@ pub(crate) fn toml_of_json(text: &str) -> PyResult<String> {
 pub(crate) fn capacities(name: String, text: String, set: Vec<String>) -> PyResult<Vec<(String, Vec<f64>)>> {
     const SECOND: u64 = 1_000_000_000;
     let source = Source { name, text };
-    let file = braid_study::load(&source, &set).map_err(|wrong| error::of_scenario(&wrong))?;
+    let file = braid_scenario::load(&source, &set).map_err(|wrong| error::of_scenario(&wrong))?;
     let cell = &file.cells[0];
     let links = cell.links.iter().filter_map(|link| Some((link, link.forward.trace.as_ref()?)));
     let capacity = links.map(|(link, trace)| {

@@ -3,27 +3,18 @@
 //! An [`Algorithm`] is a C file; a [`Spec`] is an algorithm with parameters, in text form (`cubic:beta=0.8`); a
 //! [`Controller`] runs a spec on one subflow of a [`layout::View`].
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::sync::{PoisonError, RwLock};
 
+#[doc(hidden)]
+pub mod descriptor;
 mod hash;
 pub mod layout;
 mod spec;
 
+use descriptor::{RawParam, constant, fact};
 use layout::{Event, View};
-pub use spec::{Spec, SpecError, nearest, normal_form, read_values, unknown};
-
-/// `struct braid_param`.
-#[repr(C)]
-struct RawParam {
-    name: *const c_char,
-    initial: u32,
-    low: u32,
-    high: u32,
-    scale: u32,
-    unit: *const c_char,
-    help: *const c_char,
-}
+pub use spec::{Configured, Spec, SpecError, Tunable, nearest};
 
 /// `braid_transition`: a function that handles an event.
 pub type Transition = unsafe extern "C" fn(*mut View, *mut c_void, *const c_void, *const Event);
@@ -228,11 +219,20 @@ fn taken(name: &str) -> SpecError {
     SpecError(format!("an algorithm that comes with Braid is called `{name}`: give this one another name"))
 }
 
-/// # Safety
-/// `text` must point to a constant C string.
-unsafe fn constant(text: *const c_char) -> &'static str {
-    // SAFETY: as promised by the caller.
-    unsafe { CStr::from_ptr(text) }.to_str().expect("the C files are ASCII")
+impl Tunable for Algorithm {
+    const KIND: &'static str = "algorithm";
+
+    fn find(name: &str) -> Option<&'static Self> {
+        find(name)
+    }
+
+    fn names() -> Vec<&'static str> {
+        all().iter().chain(added()).map(Self::name).collect()
+    }
+
+    fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<> {
+        self.params()
+    }
 }
 
 impl Algorithm {
@@ -281,16 +281,12 @@ impl Algorithm {
 
     /// One-line description: the page's heading without the name.
     pub fn title(&self) -> &'static str {
-        let heading = self.page.lines().next().unwrap_or_default();
-        heading.split_once(": ").map_or("", |(_, title)| title)
+        descriptor::title(self.page)
     }
 
     /// Facts from the table at the top of its page.
     pub fn facts(&self) -> Facts {
-        let fact = |key: &str| {
-            let rows = self.page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
-            rows.filter_map(|row| row.split_once(" | ")).find(|row| row.0 == key).map_or("", |row| row.1)
-        };
+        let fact = |key: &str| fact(self.page, key);
         Facts {
             base: fact("base"),
             signal: fact("signal"),
@@ -327,14 +323,8 @@ impl Algorithm {
 
     /// Its tunables, in the order of their struct.
     pub fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<> {
-        let rows: &'static [RawParam] =
-            // SAFETY: BRAID_ALGORITHM counts the constant rows it points to.
-            unsafe { std::slice::from_raw_parts(self.raw.params, self.raw.n_params as usize) };
-        rows.iter().map(|row| {
-            // SAFETY: the rows contain string literals.
-            let (name, unit, help) = unsafe { (constant(row.name), constant(row.unit), constant(row.help)) };
-            Param { name, initial: row.initial, low: row.low, high: row.high, scale: row.scale, unit, help }
-        })
+        // SAFETY: BRAID_ALGORITHM counts the constant rows it points to.
+        unsafe { descriptor::params(self.raw.params, self.raw.n_params) }
     }
 }
 

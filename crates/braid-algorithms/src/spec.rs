@@ -1,8 +1,23 @@
-//! `NAME[:key=value]...`: an algorithm and its parameters as text.
+//! `NAME[:key=value]...`: an algorithm or a packet scheduler and its parameters as a person writes them.
 
 use std::fmt;
 
-use crate::{Algorithm, Param, added, all, find};
+use crate::{Algorithm, Param};
+
+/// What a C file defines and a spec names.
+pub trait Tunable: Sized + 'static {
+    /// The word for it in messages, such as `algorithm`.
+    const KIND: &'static str;
+
+    /// The one of that name.
+    fn find(name: &str) -> Option<&'static Self>;
+
+    /// All names there are.
+    fn names() -> Vec<&'static str>;
+
+    /// Its tunables, in the order of their struct.
+    fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<Self>;
+}
 
 /// An algorithm with a value for each of its parameters.
 ///
@@ -17,9 +32,11 @@ use crate::{Algorithm, Param, added, all, find};
 ///     "`cubic` has no parameter `bta`: did you mean `beta`?"
 /// );
 /// ```
-#[derive(Clone)]
-pub struct Spec {
-    algorithm: &'static Algorithm,
+pub type Spec = Configured<Algorithm>;
+
+/// A [`Tunable`] with a value for each of its parameters. Two with the same text are equal.
+pub struct Configured<T: 'static> {
+    definition: &'static T,
     values: Vec<u32>,
     text: String,
 }
@@ -36,62 +53,77 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-impl Spec {
-    /// Parses `NAME[:key=value]...`.
+impl<T: Tunable> Configured<T> {
+    /// Reads `NAME[:key=value]...`.
     ///
     /// # Errors
     /// If the name, a key or a value is wrong.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let name = text.split(':').next().unwrap_or_default();
-        let algorithm = find(name).ok_or_else(|| {
-            let names: Vec<&'static str> = all().iter().chain(added()).map(Algorithm::name).collect();
-            unknown("algorithm", name, names.into_iter())
+        let definition = T::find(name).ok_or_else(|| {
+            let remedy = remedy(name, T::names().into_iter(), "there are");
+            SpecError(format!("no {} is called `{name}`: {remedy}", T::KIND))
         })?;
-        let params: Vec<Param> = algorithm.params().collect();
+        let params: Vec<Param> = definition.params().collect();
         let values = read_values(text, &params)?;
         let text = normal_form(name, &params, &values);
-        Ok(Self { algorithm, values, text })
+        Ok(Self { definition, values, text })
+    }
+}
+
+impl<T> Configured<T> {
+    /// What it configures.
+    pub fn definition(&self) -> &'static T {
+        self.definition
     }
 
-    /// The algorithm.
-    pub fn algorithm(&self) -> &'static Algorithm {
-        self.algorithm
-    }
-
-    /// The value of each parameter, in the algorithm's order and in units of 1/[`scale`](Param::scale).
+    /// The value of each parameter, in the definition's order and in units of 1/[`scale`](Param::scale).
     pub fn values(&self) -> &[u32] {
         &self.values
     }
 
-    /// The spec in normal form: parameters that differ from their defaults, in the algorithm's order, each value as
-    /// short as possible. Equivalent specs have the same text.
+    /// The spec in normal form: of the parameters those that differ from their defaults, in the definition's order, each
+    /// value as short as possible. So specs that mean the same have the same text.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-impl fmt::Display for Spec {
+impl Spec {
+    /// The algorithm.
+    pub fn algorithm(&self) -> &'static Algorithm {
+        self.definition
+    }
+}
+
+impl<T> Clone for Configured<T> {
+    fn clone(&self) -> Self {
+        Self { definition: self.definition, values: self.values.clone(), text: self.text.clone() }
+    }
+}
+
+impl<T> PartialEq for Configured<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl<T> Eq for Configured<T> {}
+
+impl<T> fmt::Display for Configured<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl fmt::Debug for Spec {
+impl<T> fmt::Debug for Configured<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Spec({})", self.text)
     }
 }
 
-/// An error that no `kind` has this name, with the known names.
-pub fn unknown(kind: &str, name: &str, names: impl Iterator<Item = &'static str> + Clone) -> SpecError {
-    SpecError(format!("no {kind} is called `{name}`: {}", remedy(name, names, "there are")))
-}
-
-/// The values of these parameters in `NAME[:key=value]...`, or else their defaults.
-///
-/// # Errors
-/// If a key or a value is wrong.
-pub fn read_values(text: &str, params: &[Param]) -> Result<Vec<u32>, SpecError> {
+/// The values of these parameters in `NAME[:key=value]...`: those given, or else their defaults.
+fn read_values(text: &str, params: &[Param]) -> Result<Vec<u32>, SpecError> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default();
     let mut given: Vec<Option<u32>> = vec![None; params.len()];
@@ -129,8 +161,8 @@ pub fn read_values(text: &str, params: &[Param]) -> Result<Vec<u32>, SpecError> 
     Ok(params.iter().zip(given).map(|(param, value)| value.unwrap_or(param.initial)).collect())
 }
 
-/// A name with the parameters that differ from their defaults.
-pub fn normal_form(name: &str, params: &[Param], values: &[u32]) -> String {
+/// A name and those of its parameters that differ from their defaults.
+fn normal_form(name: &str, params: &[Param], values: &[u32]) -> String {
     let mut text = name.to_owned();
     for (param, &value) in params.iter().zip(values) {
         if value != param.initial {

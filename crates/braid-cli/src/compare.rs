@@ -413,7 +413,7 @@ impl<B: Backend> Backend for AsInTheLab<B> {
     fn adapt(&self, cell: &mut Scenario) {
         for connection in &mut cell.connections {
             if let Some(same) = braid_lab::own_of_the_kernel(connection) {
-                connection.cc = Some(same.to_owned());
+                connection.cc = Some(same);
             }
         }
     }

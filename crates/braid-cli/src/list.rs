@@ -65,7 +65,7 @@ pub(crate) fn schedulers(name: Option<&str>) -> Result<(), Failure> {
         Some(name) => {
             let spec = braid_schedulers::Spec::parse(name)
                 .map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
-            let scheduler = spec.scheduler();
+            let scheduler = spec.definition();
             let memory = format!("{} bytes of state per connection.", scheduler.private_bytes());
             let parameters = parameters(scheduler.name(), scheduler.params());
             format!("{}\n\n{memory}\n\n{parameters}", scheduler.page().trim_end())
@@ -150,7 +150,11 @@ fn scenario(file: &File) -> String {
     text.push('\n');
     text.push_str(&numbers(cell));
     if !file.cc.is_empty() {
-        let _ = write!(text, "\nruns with {} unless --cc says otherwise\n", file.cc.join(", "));
+        let _ = write!(
+            text,
+            "\nruns with {} unless --cc says otherwise\n",
+            file.cc.iter().map(Spec::text).collect::<Vec<_>>().join(", ")
+        );
     }
     text
 }
@@ -197,7 +201,7 @@ pub(crate) fn numbers(scenario: &Scenario) -> String {
                     Kind::Tcp => "tcp".to_owned(),
                     Kind::Mptcp => "mptcp".to_owned(),
                 },
-                connection.cc.clone().unwrap_or_else(|| "--cc".to_owned()),
+                connection.cc.as_ref().map_or("--cc", |own| own.text()).to_owned(),
                 connection.traffic.name().to_owned(),
                 format!("{} s", times.join(", ")),
                 route.collect::<Vec<_>>().join(" "),
@@ -293,7 +297,7 @@ fn seconds(ns: u64) -> f64 {
 pub(crate) fn check(files: &[String]) -> Result<(), Failure> {
     let mut wrong = Vec::new();
     for name in files {
-        match Source::find(name).and_then(|source| braid_study::load(&source, &[])) {
+        match Source::find(name).and_then(|source| braid_scenario::load(&source, &[])) {
             Ok(file) => {
                 let cells = file.cells.len();
                 let line = format!("{name}: ok, {cells} {}\n", if cells == 1 { "cell" } else { "cells" });

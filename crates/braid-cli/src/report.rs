@@ -155,7 +155,7 @@ pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
     let specs = specs.into_iter().map(|spec| (spec.text().to_owned(), spec.algorithm().title().to_owned()));
     let schedulers = plan.schedulers().iter().filter(|_| plan.schedulers().len() > 1);
     let schedulers = schedulers.map(|text| {
-        let title = Scheduler::parse(text).map_or("", |spec| spec.scheduler().title());
+        let title = Scheduler::parse(text).map_or("", |spec| spec.definition().title());
         (text.clone(), title.to_owned())
     });
     specs.chain(schedulers).collect()

@@ -80,7 +80,7 @@ fn round(ns: u64) -> u64 {
 
 fn about(connection: &Connection) -> String {
     let mut about = match (&connection.cc, connection.kind) {
-        (Some(cc), _) => cc.split(':').next().unwrap_or_default().to_owned(),
+        (Some(cc), _) => cc.algorithm().name().to_owned(),
         (None, Kind::Mptcp) => "MPTCP, cc of the run".to_owned(),
         (None, Kind::Tcp) => "cc of the run".to_owned(),
     };

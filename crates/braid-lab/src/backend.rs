@@ -113,11 +113,10 @@ impl Backend for Kernel {
     }
 
     fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
-        let other = |own: &&str| !is_kernels_own(own);
         let has_other = cell
             .connections
             .iter()
-            .find(|connection| connection.scheduler.as_deref().is_some_and(|own| other(&own)));
+            .find(|connection| connection.scheduler.as_ref().is_some_and(|own| !is_kernels_own(own.text())));
         if let (Place::Here, Some(connection)) = (&self.place, has_other) {
             let key = format!("connection.{}.scheduler", connection.name);
             let message = "--backend host has the kernel's own scheduler only, linux".to_owned();

@@ -486,7 +486,7 @@ impl Setup<'_> {
                 Kind::Tcp => "tcp".to_owned(),
                 Kind::Mptcp => "mptcp".to_owned(),
             },
-            cc: model.cc.as_deref().unwrap_or(self.cc).to_owned(),
+            cc: model.cc.as_ref().map_or(self.cc, |own| own.text()).to_owned(),
             goodput_bps: bits_per_second(counts.goodput_bytes, counts.active_ns),
             throughput_bps: bits_per_second(bytes, counts.active_ns),
             retransmissions: sum(|subflow| subflow.retransmissions),

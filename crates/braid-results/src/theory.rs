@@ -142,7 +142,7 @@ fn model(scenario: &Scenario, cc: &str) -> Result<(Vec<Flow>, Vec<Pipe>), String
         if connection.traffic != Traffic::Bulk {
             return Err(format!("{} does not always have something to send", connection.name));
         }
-        let law = Law::of(connection.cc.as_deref().unwrap_or(cc))?;
+        let law = Law::of(connection.cc.as_ref().map_or(cc, |own| own.text()))?;
         // With a single path all coupled algorithms are Reno.
         let law = if connection.subflows.len() == 1 && law != Law::Cubic { Law::Reno } else { law };
         for subflow in &connection.subflows {

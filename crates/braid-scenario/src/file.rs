@@ -1,5 +1,7 @@
 //! From a file's text to its cells.
 
+use braid_algorithms::Spec;
+
 use crate::document::Document;
 use crate::error::Error;
 use crate::limits::{self, MOST_PARTS};
@@ -16,16 +18,16 @@ pub struct File {
     pub story: String,
     /// The topology in characters; several lines, may be empty.
     pub picture: String,
-    /// The congestion controls to compare by default; may be empty.
-    pub cc: Vec<String>,
+    /// The congestion controls to compare when the user names none; may be empty.
+    pub cc: Vec<Spec>,
     /// One scenario for every combination of the parameters, the last parameter varying fastest; at least one.
     pub cells: Vec<Scenario>,
     document: Document,
 }
 
 impl File {
-    /// An error about the value of `key` (such as `connection.bg0.cc` or `cc[1]`), with the place of that value. For
-    /// callers that know the available congestion controls.
+    /// An error about the value of `key` (such as `connection.bg0.cc` or `cc[1]`), with the place where it was
+    /// given. For what this crate cannot know: what a backend can run.
     pub fn error(&self, key: &str, message: impl Into<String>, hint: Option<String>) -> Error {
         self.document.problem(&key.into(), false, message).hint(hint).into()
     }
@@ -59,9 +61,9 @@ pub fn load(source: &Source, set: &[String]) -> Result<File, Error> {
             return Err(document.problem(&"parameters".into(), true, message).into());
         }
         cells.push(resolved.scenario);
-        first.get_or_insert(resolved.file);
+        first.get_or_insert((resolved.file, resolved.cc));
     }
-    let Some(format::Document { title, story, picture, cc, .. }) = first else {
+    let Some((format::Document { title, story, picture, .. }, cc)) = first else {
         unreachable!("an axis has at least one value, so there is at least one cell")
     };
     Ok(File { title, story, picture, cc, cells, document })

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use braid_algorithms::Spec;
 use indexmap::IndexMap;
 
 use crate::trace::Trace;
@@ -272,11 +273,11 @@ pub struct Connection {
     pub name: String,
     /// Plain or multipath TCP.
     pub kind: Kind,
-    /// Its fixed congestion control; `None`: that of the run (`--cc`).
-    pub cc: Option<String>,
-    /// Its fixed packet scheduler, MPTCP only; `None`: that of the run (`--scheduler`).
-    pub scheduler: Option<String>,
-    /// Data of its application over time.
+    /// The congestion control it always uses; `None`: the one the run is about (`--cc`).
+    pub cc: Option<Spec>,
+    /// The packet scheduler it always uses, MPTCP only; `None`: the one the run is about (`--scheduler`).
+    pub scheduler: Option<braid_schedulers::Spec>,
+    /// What its application sends and when.
     pub traffic: Traffic,
     /// Earliest time of opening.
     pub start_ns: u64,

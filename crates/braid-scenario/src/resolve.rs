@@ -13,6 +13,7 @@ mod route;
 mod subflow;
 mod traffic;
 
+use braid_algorithms::Spec;
 use indexmap::IndexMap;
 
 use amount::{check_length, default_buffers};
@@ -31,6 +32,8 @@ use crate::{Source, de};
 pub(crate) struct Resolved {
     pub(crate) scenario: Scenario,
     pub(crate) file: Document,
+    /// The congestion controls to compare.
+    pub(crate) cc: Vec<Spec>,
 }
 
 pub(crate) fn scenario(source: &Source, cell: &Cell, traces: &mut Traces) -> Result<Resolved, Error> {
@@ -45,6 +48,7 @@ pub(crate) fn scenario(source: &Source, cell: &Cell, traces: &mut Traces) -> Res
         private: Vec::new(),
         parts: 0,
     };
+    let cc = resolver.general();
     let connections = resolver.run();
     let Resolver { problems, mut links, private, .. } = resolver;
     if !problems.is_empty() {
@@ -68,12 +72,11 @@ pub(crate) fn scenario(source: &Source, cell: &Cell, traces: &mut Traces) -> Res
     if file.noise == Noise::Random {
         noise::add(&mut scenario);
     }
-    Ok(Resolved { scenario, file })
+    Ok(Resolved { scenario, file, cc })
 }
 
 impl Resolver<'_> {
     fn run(&mut self) -> Vec<Connection> {
-        self.general();
         let file = self.file;
         let mut shared = IndexMap::new();
         let mut directions = IndexMap::new();

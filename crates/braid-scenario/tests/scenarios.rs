@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{fs, iter};
 
+use braid_algorithms::Spec;
 use braid_scenario::model::{
     Change, CoDel, ConstantRate, Direction, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Kind, Loss,
     Programs, QueueLimit, Red, Reroute, Scenario, Spread, Traffic,
@@ -732,7 +733,7 @@ fn assignments_replace_and_add() {
     let cell = &file.cells[0];
     let link = |name: &str| cell.links.iter().find(|link| link.name == name).unwrap();
     assert_eq!(file.title, "A = B");
-    assert_eq!(file.cc, ["reno", "lia"]);
+    assert_eq!(file.cc.iter().map(Spec::text).collect::<Vec<_>>(), ["reno", "lia"]);
     assert_eq!(cell.duration_ns, 60 * S);
     assert_eq!(link("b1").forward.rate_bps, 20_000_000);
     assert_eq!(link("b1").forward.loss, Loss::Periodic(1000));
@@ -743,7 +744,7 @@ fn assignments_replace_and_add() {
     assert_eq!((sf2.join_delay_ns, sf2.route.len()), (Some(100 * MS), 1));
     let tcp = &cell.connections[1];
     assert_eq!((tcp.initial_window, tcp.initial_ssthresh), (4, Some(5)));
-    assert_eq!(cell.connections[1].cc.as_deref(), Some("reno"));
+    assert_eq!(cell.connections[1].cc.as_ref().map(Spec::text), Some("reno"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ warmup = "5s"
 cooldown = "1.5s"
 periods = ["0s..20s", "20s..0.9min"]
 rtt-samples = true
-cc = ["lia", "olia:x=1"]
+cc = ["lia", "lia:rounding=usec"]
 
 [parameters]
 bandwidth = ["10mbit", "20mbit"]

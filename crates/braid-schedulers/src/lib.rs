@@ -3,25 +3,14 @@
 //! A [`Scheduler`] is a C file; a [`Spec`] is a scheduler with parameters, in text form (`ecf:beta=0.5`); a [`Chooser`]
 //! runs a spec on one connection.
 
-use std::ffi::{CStr, c_char, c_void};
-use std::fmt;
+use std::ffi::{c_char, c_void};
 
-use braid_algorithms::{Param, SpecError};
+use braid_algorithms::descriptor::{self, RawParam, constant};
+use braid_algorithms::{Configured, Param, Tunable};
 
 pub mod layout;
 
 use layout::{Choice, Paths};
-
-#[repr(C)]
-struct RawParam {
-    name: *const c_char,
-    initial: u32,
-    low: u32,
-    high: u32,
-    scale: u32,
-    unit: *const c_char,
-    help: *const c_char,
-}
 
 type Transition = unsafe extern "C" fn(*const Paths, *mut c_void, *const c_void, *mut Choice);
 
@@ -73,11 +62,35 @@ pub fn find(name: &str) -> Option<&'static Scheduler> {
     all().iter().find(|scheduler| scheduler.name() == name)
 }
 
-/// # Safety
-/// `text` must point to a constant C string.
-unsafe fn constant(text: *const c_char) -> &'static str {
-    // SAFETY: as promised by the caller.
-    unsafe { CStr::from_ptr(text) }.to_str().expect("the C files are ASCII")
+/// A scheduler with a value for each of its parameters.
+///
+/// ```
+/// use braid_schedulers::Spec;
+///
+/// let spec = Spec::parse("ecf:penalise=off:beta=0.5").unwrap();
+/// assert_eq!(spec.definition().name(), "ecf");
+/// assert_eq!(spec.text(), "ecf:beta=0.5:penalise=off");
+/// assert_eq!(
+///     Spec::parse("blesst").err().unwrap().to_string(),
+///     "no scheduler is called `blesst`: did you mean `blest`?"
+/// );
+/// ```
+pub type Spec = Configured<Scheduler>;
+
+impl Tunable for Scheduler {
+    const KIND: &'static str = "scheduler";
+
+    fn find(name: &str) -> Option<&'static Self> {
+        find(name)
+    }
+
+    fn names() -> Vec<&'static str> {
+        all().iter().map(Self::name).collect()
+    }
+
+    fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<> {
+        self.params()
+    }
 }
 
 impl Scheduler {
@@ -105,14 +118,12 @@ impl Scheduler {
 
     /// One-line description: the page's heading without the name.
     pub fn title(&self) -> &'static str {
-        let heading = self.page.lines().next().unwrap_or_default();
-        heading.split_once(": ").map_or("", |(_, title)| title)
+        descriptor::title(self.page)
     }
 
     /// A fact from the table at the top of its page, such as `year`.
     pub fn fact(&self, key: &str) -> &'static str {
-        let rows = self.page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
-        rows.filter_map(|row| row.split_once(" | ")).find(|row| row.0 == key).map_or("", |row| row.1)
+        descriptor::fact(self.page, key)
     }
 
     /// [`Self::QUEUES`], [`Self::COPIES`], [`Self::BY_SRTT`].
@@ -132,85 +143,8 @@ impl Scheduler {
 
     /// Its tunables, in the order of their struct.
     pub fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<> {
-        let rows: &'static [RawParam] =
-            // SAFETY: BRAID_SCHEDULER counts the constant rows it points to.
-            unsafe { std::slice::from_raw_parts(self.raw.params, self.raw.n_params as usize) };
-        rows.iter().map(|row| {
-            // SAFETY: the rows contain string literals.
-            let (name, unit, help) = unsafe { (constant(row.name), constant(row.unit), constant(row.help)) };
-            Param { name, initial: row.initial, low: row.low, high: row.high, scale: row.scale, unit, help }
-        })
-    }
-}
-
-/// A scheduler with a value for each of its parameters.
-///
-/// ```
-/// use braid_schedulers::Spec;
-///
-/// let spec = Spec::parse("ecf:penalise=off:beta=0.5").unwrap();
-/// assert_eq!(spec.scheduler().name(), "ecf");
-/// assert_eq!(spec.text(), "ecf:beta=0.5:penalise=off");
-/// assert_eq!(
-///     Spec::parse("blesst").err().unwrap().to_string(),
-///     "no scheduler is called `blesst`: did you mean `blest`?"
-/// );
-/// ```
-#[derive(Clone)]
-pub struct Spec {
-    scheduler: &'static Scheduler,
-    values: Vec<u32>,
-    text: String,
-}
-
-impl Spec {
-    /// Parses `NAME[:key=value]...`.
-    ///
-    /// # Errors
-    /// If the name, a key or a value is wrong; the sentence names the remedy.
-    pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let name = text.split(':').next().unwrap_or_default();
-        let scheduler = find(name)
-            .ok_or_else(|| braid_algorithms::unknown("scheduler", name, all().iter().map(Scheduler::name)))?;
-        let params: Vec<Param> = scheduler.params().collect();
-        let values = braid_algorithms::read_values(text, &params)?;
-        let text = braid_algorithms::normal_form(name, &params, &values);
-        Ok(Self { scheduler, values, text })
-    }
-
-    /// The scheduler.
-    pub fn scheduler(&self) -> &'static Scheduler {
-        self.scheduler
-    }
-
-    /// The value of each parameter, in the scheduler's order and in units of 1/[`scale`](Param::scale).
-    pub fn values(&self) -> &[u32] {
-        &self.values
-    }
-
-    /// The spec in normal form: equivalent specs have the same text.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-}
-
-impl PartialEq for Spec {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Spec {}
-
-impl fmt::Display for Spec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl fmt::Debug for Spec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Spec({})", self.text)
+        // SAFETY: BRAID_SCHEDULER counts the constant rows it points to.
+        unsafe { descriptor::params(self.raw.params, self.raw.n_params) }
     }
 }
 
@@ -239,7 +173,7 @@ pub struct Chooser {
 impl Chooser {
     /// A chooser with zeroed memory; the host then delivers [`Event::Join`] for each path.
     pub fn new(spec: &Spec) -> Self {
-        let raw = spec.scheduler().raw;
+        let raw = spec.definition().raw;
         Self {
             on_event: &raw.on_event,
             params: spec.values().into(),

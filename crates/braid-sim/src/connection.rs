@@ -51,8 +51,8 @@ impl Connection {
         let buffer = (model.receive_buffer / u64::from(model.mss)).clamp(1, u64::from(u32::MAX / 4)) as u32;
         let multipath = model.kind == model::Kind::Mptcp;
         let scheduling = multipath.then(|| Box::new(Scheduling::new(scheduler)));
-        let gives_ahead = multipath && scheduler.scheduler().flags() & Scheduler::QUEUES != 0;
-        let is_mainline = multipath && scheduler.scheduler().flags() & Scheduler::MAINLINE != 0;
+        let gives_ahead = multipath && scheduler.definition().flags() & Scheduler::QUEUES != 0;
+        let is_mainline = multipath && scheduler.definition().flags() & Scheduler::MAINLINE != 0;
         let backlogs = if gives_ahead { model.subflows.len() } else { 0 };
         let bulk = model.traffic == model::Traffic::Bulk;
         let mut data = DataLevel::new(buffer, model.mss, bulk, multipath);

@@ -95,9 +95,8 @@ impl<'a> Case<'a> {
     /// User algorithms that take part.
     #[cfg(unix)]
     pub(crate) fn added(&self) -> Vec<&'static str> {
-        let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
-        let named = named.filter_map(|text| Some(Spec::parse(text).ok()?.algorithm()));
-        let added = named.chain([self.spec.algorithm()]).filter(|algorithm| algorithm.is_added());
+        let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_ref());
+        let added = named.chain([self.spec]).map(Spec::algorithm).filter(|algorithm| algorithm.is_added());
         let mut names: Vec<&'static str> = added.map(Algorithm::name).collect();
         names.sort_unstable();
         names.dedup();

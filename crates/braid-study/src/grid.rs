@@ -11,7 +11,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::plan::Planned;
-use crate::study::{choose, load, specs};
+use crate::study::{choose, specs};
 use crate::{Error, Kind, Seeds, Study};
 
 /// Maximum of points; more are taken for a mistake.
@@ -237,7 +237,7 @@ impl Grid {
                     Some(format!("{key}={value}"))
                 });
                 let set: Vec<String> = content.set.iter().cloned().chain(set).collect();
-                let mut file = load(&source, &set)?;
+                let mut file = braid_scenario::load(&source, &set)?;
                 let specs = choose(&file, name, &specs(&cc)?)?;
                 for cell in &mut file.cells {
                     cell.parameters.extend(point.clone());

@@ -76,6 +76,6 @@ pub use seeds::Seeds;
 pub use sim::Sim;
 #[cfg(feature = "store")]
 pub use store::Store;
-pub use study::{Study, load};
+pub use study::Study;
 #[cfg(feature = "parquet")]
 pub use sweep::{Sweep, Swept};

@@ -61,10 +61,9 @@ impl Backend for Sim {
         let algorithms = group.algorithms().into_iter();
         let mut sources: Vec<(&str, u64)> =
             algorithms.map(|algorithm| (algorithm.name(), algorithm.source_hash())).collect();
-        let named =
-            group.scenario.connections.iter().filter_map(|connection| connection.scheduler.as_deref());
-        for scheduler in named.chain([group.scheduler]).filter_map(|text| Scheduler::parse(text).ok()) {
-            sources.push((scheduler.scheduler().name(), scheduler.scheduler().source_hash()));
+        let named = group.scenario.connections.iter().filter_map(|connection| connection.scheduler.clone());
+        for scheduler in named.chain(Scheduler::parse(group.scheduler)) {
+            sources.push((scheduler.definition().name(), scheduler.definition().source_hash()));
         }
         sources.sort_unstable();
         sources.dedup();

@@ -1,7 +1,7 @@
 //! Definition of a study.
 
 use braid_algorithms::Spec;
-use braid_scenario::{File, Source};
+use braid_scenario::{File, Source, load};
 
 use crate::plan::{Plan, Planned};
 use crate::{Backend, Error, Kind, Results, Seeds, Sim};
@@ -141,28 +141,6 @@ impl Study {
     }
 }
 
-/// Reads and checks a scenario, including its congestion controls.
-///
-/// # Errors
-/// If it is invalid.
-pub fn load(source: &Source, set: &[String]) -> Result<File, braid_scenario::Error> {
-    let file = braid_scenario::load(source, set)?;
-    for text in &file.cc {
-        Spec::parse(text).map_err(|error| file.error("cc", error.0, None))?;
-    }
-    for connection in file.cells.iter().flat_map(|cell| &cell.connections) {
-        if let Some(text) = &connection.cc {
-            let key = format!("connection.{}.cc", connection.name);
-            Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
-        }
-        if let Some(text) = &connection.scheduler {
-            let key = format!("connection.{}.scheduler", connection.name);
-            braid_schedulers::Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
-        }
-    }
-    Ok(file)
-}
-
 fn schedulers(backend: &dyn Backend, names: &[String]) -> Result<Vec<String>, Error> {
     let mut schedulers = Vec::new();
     for name in names {
@@ -183,7 +161,7 @@ pub(crate) fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
     for text in texts {
         let spec =
             Spec::parse(text).map_err(|error| Error::new(Kind::Algorithm, format!("{text}: {error}")))?;
-        if !specs.iter().any(|known| known.text() == spec.text()) {
+        if !specs.contains(&spec) {
             specs.push(spec);
         }
     }
@@ -194,11 +172,10 @@ pub(crate) fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
 pub(crate) fn choose(file: &File, name: &str, asked: &[Spec]) -> Result<Vec<Spec>, Error> {
     let mut connections = file.cells.iter().flat_map(|cell| &cell.connections);
     if connections.all(|connection| connection.cc.is_some()) {
-        // All connections have fixed ones; the runs are named by the first connection's.
-        let first = file.cells[0].connections[0].cc.clone();
-        return specs(&first.into_iter().collect::<Vec<_>>());
+        // Nothing is left to choose; the runs go by the name of the first connection's.
+        return Ok(file.cells[0].connections[0].cc.iter().cloned().collect());
     }
-    let chosen = if asked.is_empty() { specs(&file.cc)? } else { asked.to_vec() };
+    let chosen = if asked.is_empty() { file.cc.clone() } else { asked.to_vec() };
     if chosen.is_empty() {
         let message = format!("{name} does not say which congestion control to run");
         return Err(Error::new(Kind::NoAlgorithm, message).hint("name one or more, such as lia and olia"));

@@ -94,8 +94,8 @@ impl Live {
                     "bottleneck": scenario.links[path.bottleneck].name})
             });
             json!({
-                "id": connection.name, "kind": kind(connection.kind), "cc": connection.cc,
-                "uses": connection.cc.as_deref().unwrap_or(self.cc.text()), "mss": connection.mss,
+                "id": connection.name, "kind": kind(connection.kind), "cc": connection.cc.as_ref().map(Spec::text),
+                "uses": connection.cc.as_ref().unwrap_or(&self.cc).text(), "mss": connection.mss,
                 "subflows": subflows.collect::<Vec<_>>(),
             })
         });

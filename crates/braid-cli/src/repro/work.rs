@@ -183,7 +183,7 @@ impl Work {
         if let Some(index) = self.files.get_index_of(&key) {
             return Ok(index);
         }
-        let file = braid_study::load(&Source::find(scenario)?, set)?;
+        let file = braid_scenario::load(&Source::find(scenario)?, set)?;
         Ok(self.files.insert_full(key, file).0)
     }
 

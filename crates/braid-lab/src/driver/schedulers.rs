@@ -17,7 +17,7 @@ pub(crate) fn is_kernels_own(text: &str) -> bool {
 pub(crate) fn need_module(scenario: &Scenario, scheduler: &str) -> bool {
     let multipath = scenario.connections.iter().filter(|connection| connection.kind == Kind::Mptcp);
     multipath
-        .map(|connection| connection.scheduler.as_deref().unwrap_or(scheduler))
+        .map(|connection| connection.scheduler.as_ref().map_or(scheduler, Spec::text))
         .any(|text| !is_kernels_own(text))
 }
 
@@ -36,7 +36,7 @@ impl Schedulers {
     pub(crate) fn of(scenario: &Scenario, scheduler: &str) -> Result<Self, Unsupported> {
         let mut own = Self { names: Vec::new(), specs: Vec::<Spec>::new() };
         for connection in &scenario.connections {
-            let text = connection.scheduler.as_deref().unwrap_or(scheduler);
+            let text = connection.scheduler.as_ref().map_or(scheduler, Spec::text);
             if connection.kind != Kind::Mptcp || is_kernels_own(text) {
                 own.names.push(None);
                 continue;
@@ -47,8 +47,8 @@ impl Schedulers {
                 remedy: Some("give both the same, or use --backend sim".to_owned()),
             };
             let spec = Spec::parse(text).map_err(|error| refuse(error.to_string()))?;
-            let name = spec.scheduler().name();
-            let other = own.specs.iter().find(|other| other.scheduler().name() == name && **other != spec);
+            let name = spec.definition().name();
+            let other = own.specs.iter().find(|other| other.definition().name() == name && **other != spec);
             if let Some(other) = other {
                 return Err(refuse(format!(
                     "the kernel module has one set of parameters for {name}, and another connection has {other}"
@@ -64,9 +64,9 @@ impl Schedulers {
     pub(crate) fn parameters(&self) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         for spec in &self.specs {
-            let params = spec.scheduler().params().zip(spec.values());
+            let params = spec.definition().params().zip(spec.values());
             for (param, value) in params.filter(|(param, value)| param.initial != **value) {
-                let word = format!("{}.{}={value}", spec.scheduler().name(), param.name);
+                let word = format!("{}.{}={value}", spec.definition().name(), param.name);
                 if !words.contains(&word) {
                     words.push(word);
                 }

@@ -43,14 +43,15 @@ pub(crate) struct Translated {
 const SERVER: &str = "server";
 const ETHERNET_MTU: u32 = 1500;
 
-/// The kernel's algorithm for plain TCP on reno or cubic that the scenario fixes, and our equivalent: Linux 6.12's
-/// CUBIC lacks RFC 9438's slope.
-pub fn own_of_the_kernel(connection: &model::Connection) -> Option<&'static str> {
-    match connection.cc.as_deref().filter(|_| connection.kind == Kind::Tcp)? {
-        "reno" => Some("reno"),
-        "cubic" => Some("cubic:alpha=constant:rounding=linux"),
-        _ => None,
-    }
+/// Plain TCP on reno or cubic, where the scenario says so, is the kernel's own in the lab. Which of ours is as that is: Linux
+/// 6.12's CUBIC has not the slope of RFC 9438.
+pub fn own_of_the_kernel(connection: &model::Connection) -> Option<Spec> {
+    let same = match connection.cc.as_ref().filter(|_| connection.kind == Kind::Tcp)?.text() {
+        "reno" => "reno",
+        "cubic" => "cubic:alpha=constant:rounding=linux",
+        _ => return None,
+    };
+    Some(Spec::parse(same).expect("it is built in"))
 }
 
 /// The kernel's charge of a receive buffer for a packet in addition to its payload: a socket buffer and its headroom,
@@ -336,7 +337,7 @@ impl<'a> Builder<'a> {
 
     /// The kernel's name of a connection's congestion control; loads it if it is ours.
     fn congestion_control(&mut self, model: &model::Connection, spec: &Spec) -> String {
-        let text = model.cc.as_deref().unwrap_or(spec.text());
+        let text = model.cc.as_ref().unwrap_or(spec).text();
         if own_of_the_kernel(model).is_some() {
             return text.to_owned();
         }

@@ -69,7 +69,6 @@ impl<'a> Run<'a> {
         let model = &scenario.connections[number];
         let id = self.last_id;
         self.last_id += 1;
-        let own = model.cc.as_deref().map(Spec::parse).transpose().map_err(|error| error.0)?;
         let qlog = self.qlog.map(|folder| {
             let connection = &model.name;
             let is_short = matches!(model.traffic, Traffic::Poisson { .. });
@@ -84,7 +83,7 @@ impl<'a> Run<'a> {
             let test = std::fs::File::create(path);
             test.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
         }
-        let (spec, seed) = (own.as_ref().unwrap_or(self.spec), self.seed);
+        let (spec, seed) = (model.cc.as_ref().unwrap_or(self.spec), self.seed);
         Ok(Flow::new(Setup { number, id, model, spec, seed, qlog }))
     }
 

@@ -18,13 +18,12 @@ impl Resolver<'_> {
     ) -> Connection {
         let place = Path::from("connection").key(name);
         self.name(&place, name);
-        if let Some(cc) = &given.cc {
-            self.cc(&place.key("cc"), cc);
-        }
+        let cc = given.cc.as_ref().and_then(|cc| self.spec(&place.key("cc"), cc));
         if given.scheduler.is_some() && given.kind == format::Kind::Tcp {
             let message = "plain TCP has no packet scheduler".to_owned();
             self.fail(&place.key("scheduler"), message, Some("remove it, or write kind = \"mptcp\"".into()));
         }
+        let scheduler = given.scheduler.as_ref().and_then(|text| self.spec(&place.key("scheduler"), text));
         self.times(&place, given);
         let ip_header = match given.ip_version {
             None | Some(4) => 20,
@@ -79,8 +78,8 @@ impl Resolver<'_> {
         Connection {
             name: name.to_owned(),
             kind,
-            cc: given.cc.clone(),
-            scheduler: given.scheduler.clone(),
+            cc,
+            scheduler,
             traffic: self.traffic(&place.key("traffic"), given.traffic.as_ref(), mss),
             start_ns: given.start.0,
             start_noise_ns: 0,

@@ -1,6 +1,6 @@
 //! Keys of a whole scenario: title, times, periods, congestion controls.
 
-use std::collections::BTreeSet;
+use braid_algorithms::Spec;
 
 use super::resolver::{LONGEST_RUN, Resolver};
 use crate::document::Path;
@@ -11,7 +11,8 @@ const MOST_PERIODS: usize = 1000;
 const LONGEST_TITLE: usize = 200;
 
 impl Resolver<'_> {
-    pub(super) fn general(&mut self) {
+    /// Returns the congestion controls to compare.
+    pub(super) fn general(&mut self) -> Vec<Spec> {
         let file = self.file;
         if file.title.trim().is_empty() || file.title.contains(char::is_control) {
             self.fail(&"title".into(), "expected one line of text", None);
@@ -40,13 +41,15 @@ impl Resolver<'_> {
             self.fail(&place, message, hint);
         }
         self.periods();
-        let mut before = BTreeSet::new();
+        let mut specs = Vec::new();
         for (i, cc) in file.cc.iter().enumerate() {
-            self.cc(&Path::from("cc").index(i), cc);
-            if !before.insert(cc) {
-                self.fail(&Path::from("cc").index(i), format!("{} is there twice", quote(cc)), None);
+            let place = Path::from("cc").index(i);
+            if file.cc[..i].contains(cc) {
+                self.fail(&place, format!("{} is there twice", quote(cc)), None);
             }
+            specs.extend(self.spec(&place, cc));
         }
+        specs
     }
 
     fn periods(&mut self) {

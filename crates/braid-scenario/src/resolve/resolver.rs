@@ -1,5 +1,7 @@
 //! Shared state of all checks: the file, its problems, and the links so far.
 
+use braid_algorithms::{Configured, Tunable};
+
 use crate::Source;
 use crate::document::Path;
 use crate::error::{MOST_PROBLEMS, Problem, quote};
@@ -42,15 +44,16 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn cc(&mut self, place: &Path, cc: &str) {
+    /// Reads a congestion control or a packet scheduler.
+    pub(super) fn spec<T: Tunable>(&mut self, place: &Path, text: &str) -> Option<Configured<T>> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:=".contains(c);
-        if !cc.starts_with(|c: char| c.is_ascii_lowercase())
-            || !cc.chars().all(plain)
-            || cc.len() > LONGEST_VALUE
-        {
-            let message = format!("expected a congestion control such as \"lia\", found {}", quote(cc));
-            self.fail(place, message, Some("`braid algorithms` lists them".to_owned()));
+        if !text.chars().all(plain) || text.len() > LONGEST_VALUE {
+            let message = format!("no {} is called {}", T::KIND, quote(text));
+            self.fail(place, message, Some(format!("`braid {}s` lists them", T::KIND)));
+            return None;
         }
+        let spec = Configured::parse(text);
+        spec.map_err(|error| self.fail(place, error.0, None)).ok()
     }
 
     /// Two keys that exclude each other; blames the one that the user has just set.

@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
         };
         let scheduler = options.scheduler.unwrap_or_else(usual_scheduler);
         for number in 0..scenario.connections.len() {
-            run.add_connection(number, cc, &scheduler, seed)?;
+            run.add_connection(number, cc, &scheduler, seed);
         }
         for link in 0..run.network.links.len() as u32 {
             for (nth, change) in run.direction(link).changes.iter().enumerate() {
@@ -140,20 +140,10 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    fn add_connection(
-        &mut self,
-        number: usize,
-        cc: &Spec,
-        scheduler: &braid_schedulers::Spec,
-        seed: u64,
-    ) -> Result<(), Error> {
+    fn add_connection(&mut self, number: usize, cc: &Spec, scheduler: &braid_schedulers::Spec, seed: u64) {
         let model = &self.scenario.connections[number];
-        let own = model.cc.as_deref().map(Spec::parse).transpose();
-        let own = own.map_err(|error| Error(format!("connection {}: {}", model.name, error.0)))?;
-        self.specs.push(own.unwrap_or_else(|| cc.clone()));
-        let own = model.scheduler.as_deref().map(braid_schedulers::Spec::parse).transpose();
-        let own = own.map_err(|error| Error(format!("connection {}: {}", model.name, error.0)))?;
-        self.schedulers.push(own.unwrap_or_else(|| scheduler.clone()));
+        self.specs.push(model.cc.as_ref().unwrap_or(cc).clone());
+        self.schedulers.push(model.scheduler.as_ref().unwrap_or(scheduler).clone());
         let scenario_subflow =
             self.applications.iter().map(|other| self.connections[other.first].n).sum::<usize>();
         let n = Application::connections(model);
@@ -195,12 +185,11 @@ impl<'a> Run<'a> {
             }
         }
         if self.is_external(number) {
-            return Ok(());
+            return;
         }
         self.plan(start_ns(model, seed), Plan::Open(number));
         if let Some(stop) = model.stop_ns {
             self.plan(stop, Plan::Close(number));
         }
-        Ok(())
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn connection(name: &str, cc: Option<&str>, routes: &[&[usize]]) -> C
     Connection {
         name: name.into(),
         kind: if mptcp { Kind::Mptcp } else { Kind::Tcp },
-        cc: cc.map(Into::into),
+        cc: cc.map(|text| Spec::parse(text).unwrap()),
         traffic: Traffic::Bulk,
         start_ns: 0,
         start_noise_ns: 0,

@@ -2,14 +2,12 @@
 
 use std::collections::VecDeque;
 
+use braid_sim::application::ENDLESS;
 use bytes::Bytes;
 use noq_proto::{Connection, Dir, ReadError, StreamId, WriteError};
 
 /// Repeated payload of applications.
 static PAYLOAD: [u8; 1 << 16] = [0; 1 << 16];
-/// Unlimited data.
-pub(crate) const ENDLESS: u64 = u64::MAX;
-
 /// A stream that the sender writes.
 struct Writing {
     id: StreamId,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use braid_algorithms::Spec;
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 
 use crate::trace::Trace;
 
@@ -315,8 +316,8 @@ pub struct Connection {
     pub subflows: Vec<Subflow>,
 }
 
-/// Data of an application over time.
-#[derive(Clone, Debug, PartialEq)]
+/// What an application sends and when.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Traffic {
     /// Unlimited data.
     Bulk,
@@ -355,6 +356,7 @@ pub enum Traffic {
     /// Writes at regular intervals.
     Cbr(ConstantRate),
     /// Programs of this machine, on a real kernel.
+    #[serde(skip)]
     Program(Arc<Programs>),
 }
 
@@ -386,8 +388,8 @@ impl Traffic {
     }
 }
 
-/// Writes of this many bytes at intervals that give this rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Writes of this many bytes at times that make this rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ConstantRate {
     /// Bits per second.
     pub rate_bps: u64,
@@ -396,7 +398,7 @@ pub struct ConstantRate {
 }
 
 /// An amount, fixed or drawn each time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Spread {
     /// Always this.
     Fixed(u64),

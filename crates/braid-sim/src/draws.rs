@@ -7,27 +7,26 @@ use crate::random::Stream;
 /// Upper limit of all drawn values: 1 TB, or some minutes in nanoseconds.
 const LARGEST: f64 = 1e12;
 
-/// Random times and sizes of a connection's traffic. A host that draws them in the application's order has the same
-/// traffic as the simulator's run with this seed.
-pub struct Draws {
+/// Times and amounts of a connection's traffic.
+pub(crate) struct Draws {
     times: Stream,
     amounts: Stream,
 }
 
 impl Draws {
-    /// Draws for the connection of this name.
-    pub fn new(seed: u64, connection: &str) -> Self {
+    /// Of the connection with this name.
+    pub(crate) fn new(seed: u64, connection: &str) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("traffic {connection} {what}"));
         Self { times: stream("times"), amounts: stream("amounts") }
     }
 
-    /// Draws a time, nanoseconds.
-    pub fn time(&mut self, spread: Spread) -> u64 {
+    /// Nanoseconds.
+    pub(crate) fn time(&mut self, spread: Spread) -> u64 {
         draw(&mut self.times, spread)
     }
 
-    /// Draws a size in bytes, at least one.
-    pub fn bytes(&mut self, spread: Spread) -> u64 {
+    /// Bytes, at least one.
+    pub(crate) fn bytes(&mut self, spread: Spread) -> u64 {
         draw(&mut self.amounts, spread).max(1)
     }
 }

@@ -8,13 +8,14 @@
 #[cfg(test)]
 extern crate self as braid_sim;
 
-mod application;
+pub mod application;
 mod autotuning;
 mod backlog;
 mod connection;
 mod data;
 mod datagram;
 mod draws;
+mod driven;
 mod event_queue;
 mod link;
 mod network;
@@ -36,7 +37,7 @@ use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
 
 pub use datagram::{Datagram, Ecn};
-pub use draws::{Draws, start_ns};
+pub use draws::start_ns;
 pub use options::{Error, Options, USUAL_SCHEDULER};
 pub use place::Place;
 pub use simulation::Simulation;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use braid_algorithms::Spec;
 use braid_results::measure::{LinkSample, Measurements, SubflowSample};
-use braid_scenario::model::{Scenario, Spread};
+use braid_scenario::model::Scenario;
 
 use crate::datagram::Datagram;
 use crate::event_queue::moment;
@@ -80,17 +80,7 @@ impl<'a> Simulation<'a> {
         None
     }
 
-    /// Draws a size of a connection's traffic as its application would, at least one byte.
-    pub fn draw_bytes(&mut self, connection: usize, spread: Spread) -> u64 {
-        self.run.draw_bytes(connection, spread)
-    }
-
-    /// Draws a time of a connection's traffic as its own application would, nanoseconds.
-    pub fn draw_time(&mut self, connection: usize, spread: Spread) -> u64 {
-        self.run.draw_time(connection, spread)
-    }
-
-    /// Present time of the run, nanoseconds.
+    /// Time in the run, nanoseconds from its start.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }

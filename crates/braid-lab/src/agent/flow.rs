@@ -6,13 +6,14 @@ use std::{
     os::fd::AsRawFd as _,
 };
 
+use braid_sim::application::Application;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{
-    application::Application, counted::Counted, crowd::Crowd, network::Network, pair::Pair, paths::Paths,
-    programs::Programs, sockets::Sockets, thresholds,
+    counted::Counted, crowd::Crowd, network::Network, pair::Pair, paths::Paths, programs::Programs,
+    sockets::Sockets, thresholds,
 };
-use crate::job::{self, SubflowAt, Traffic};
+use crate::job::{self, Job, SubflowAt};
 
 const FIRST_PORT: u16 = 5001;
 
@@ -71,8 +72,9 @@ fn force_buffer(socket: &Socket, option: libc::c_int, bytes: u64) -> io::Result<
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Starts the listener and both sides' path managers.
-pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::Connection) -> Result<Flow> {
+/// The receiver listens, and the path managers of both sides are ready.
+pub(super) fn prepare_flow(network: &Network, job: &Job, number: usize) -> Result<Flow> {
+    let connection = &job.connections[number];
     let name = &connection.name;
     let failed = |what: &'static str| move |error: io::Error| format!("{name}: {what}: {error}");
     network.enter(connection.nodes[1])?;
@@ -80,7 +82,7 @@ pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::C
         Paths::open().map_err(failed("path manager"))?;
     }
     let mut listener = None;
-    if connection.programs().is_none() {
+    if connection.programs.is_none() {
         let own = socket(connection.multipath, connection.server).map_err(failed("socket"))?;
         // The kernel doubles the value.
         force_buffer(&own, libc::SO_RCVBUFFORCE, connection.receive_memory / 2)
@@ -108,17 +110,18 @@ pub(super) fn prepare_flow(network: &Network, number: usize, connection: &job::C
         fs::write("/proc/sys/net/mptcp/scheduler", scheduler)
             .map_err(failed("setting its packet scheduler"))?;
     }
-    let is_many = matches!(connection.traffic, Traffic::Short { .. } | Traffic::Programs(_));
+    let application = Application::new(&connection.traffic, &connection.name, job.seed);
+    let is_many = application.is_short_flows() || connection.programs.is_some();
     let mut crowd = is_many.then(|| crowd(network, connection)).transpose()?;
     let mut programs = None;
-    if let (Some(model), Some(crowd)) = (connection.programs(), &mut crowd) {
+    if let (Some(model), Some(crowd)) = (&connection.programs, &mut crowd) {
         programs = Some(prepare_programs(network, connection, model, crowd)?);
     }
     Ok(Flow {
         listener,
         programs,
         pairs: Vec::new(),
-        application: Application::new(number),
+        application,
         crowd,
         paths,
         delivered_bytes: 0,

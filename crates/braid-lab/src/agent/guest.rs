@@ -160,7 +160,7 @@ fn work(processors: Processors) -> Result<Done, String> {
         load(SCHEDULER_MODULE, parameters)?;
     }
     let run = Run::prepare(&job, processors)?;
-    if job.connections.iter().any(|connection| connection.programs().is_some()) {
+    if job.connections.iter().any(|connection| connection.programs.is_some()) {
         before_programs()?;
     }
     run.run(beat)

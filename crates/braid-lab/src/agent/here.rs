@@ -42,7 +42,7 @@ fn work_here() -> Result<Done, String> {
         }
         *name = own;
     }
-    if job.connections.iter().any(|connection| connection.programs().is_some()) {
+    if job.connections.iter().any(|connection| connection.programs.is_some()) {
         programs::end_with_this().map_err(failed("a namespace for the programs"))?;
     }
     Run::prepare(&job, Processors::shared()?)?.run(|| ())

@@ -1,6 +1,5 @@
 //! Executes a job and reports: in a guest, or on this machine.
 
-mod application;
 mod aqm;
 mod capture;
 mod clock;

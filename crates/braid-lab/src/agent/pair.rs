@@ -20,8 +20,12 @@ pub(super) struct Pair {
     pub(super) asked: u64,
     /// Nothing to send: does not poll for room.
     pub(super) is_idle: bool,
-    /// The only transfer of a short flow.
-    pub(super) transfer: usize,
+    /// Of an object or a short flow, its only transfer.
+    pub(super) transfer: Option<usize>,
+    /// On-off without a rate: payload written before this turn.
+    pub(super) before: Option<u64>,
+    /// Requests that have been answered.
+    pub(super) answered: usize,
 }
 
 impl Pair {
@@ -36,7 +40,9 @@ impl Pair {
             delivered: 0,
             asked: 0,
             is_idle: false,
-            transfer: 0,
+            transfer: None,
+            before: None,
+            answered: 0,
         }
     }
 }

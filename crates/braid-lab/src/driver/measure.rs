@@ -7,7 +7,7 @@ use braid_results::measure::{
 use braid_scenario::model::{self, Kind, Scenario, Traffic};
 
 use super::translate::Translated;
-use crate::job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt, TransferAt};
+use crate::job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt};
 
 /// The measurements of a run.
 ///
@@ -32,7 +32,7 @@ pub(crate) fn measure(
         counts.add_samples(&mut measurements);
     }
     for ended in &report.programs {
-        let command = translated.job.connections[ended.connection].programs();
+        let command = translated.job.connections[ended.connection].programs.as_ref();
         let command =
             command.ok_or("the guest ran a program that nobody named")?.commands[ended.which].words.clone();
         let own = &mut measurements.connections[ended.connection];
@@ -52,8 +52,8 @@ pub(crate) fn measure(
             own.transfers.push(Transfer { start_ns: ended.start_ns, end_ns, bytes: last });
         }
     }
-    for &TransferAt { connection, start_ns, end_ns, bytes } in &report.transfers {
-        measurements.connections[connection].transfers.push(Transfer { start_ns, end_ns, bytes });
+    for &(connection, transfer) in &report.transfers {
+        measurements.connections[connection].transfers.push(transfer);
     }
     let last = report.moments.last().ok_or("the guest counted nothing")?;
     let received = last.connections.iter().flat_map(|own| &own.subflows).map(|subflow| subflow.received);
@@ -90,8 +90,8 @@ impl Counts<'_> {
     /// Arrival of a connection's only object, which ended the connection.
     fn arrived_ns(&self, connection: usize) -> Option<u64> {
         let is_object = matches!(self.scenario.connections[connection].traffic, Traffic::Object { .. });
-        let mut transfers = self.report.transfers.iter().filter(|own| own.connection == connection);
-        transfers.find_map(|own| own.end_ns).filter(|_| is_object)
+        let mut transfers = self.report.transfers.iter().filter(|own| own.0 == connection);
+        transfers.find_map(|own| own.1.end_ns).filter(|_| is_object)
     }
 
     fn stretch(&self, (from, to): (u64, u64)) -> Result<Measurements, String> {

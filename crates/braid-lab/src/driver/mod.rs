@@ -19,7 +19,6 @@ mod qemu;
 mod routes;
 mod schedulers;
 mod scratch;
-mod traffic;
 mod translate;
 mod validate;
 

@@ -24,7 +24,6 @@ use super::{
     error::Unsupported,
     routes::{Leg, is_ipv6, legs, queues_of},
     schedulers::Schedulers,
-    traffic::traffic,
 };
 use crate::job::{
     self, Added, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route,
@@ -86,7 +85,7 @@ pub(crate) fn translate(
     for (connection, name) in job.connections.iter_mut().zip(schedulers.names) {
         connection.scheduler = name;
     }
-    job.duration_ns = scenario.duration_ns;
+    (job.seed, job.duration_ns) = (seed, scenario.duration_ns);
     job.rtt_samples = scenario.rtt_samples;
     let periods = scenario.periods.iter().flat_map(|&(from, to)| [from, to]);
     job.moments =
@@ -322,8 +321,8 @@ impl<'a> Builder<'a> {
             hold_ns: self.hold_ns(model),
             initial_ssthresh: model.initial_ssthresh,
             subflows,
-            traffic: programs
-                .map_or_else(|| traffic(self.scenario, model, self.seed), job::Traffic::Programs),
+            traffic: if programs.is_some() { model::Traffic::Bulk } else { model.traffic.clone() },
+            programs,
         });
         Ok(())
     }

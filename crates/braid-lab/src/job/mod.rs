@@ -3,23 +3,26 @@
 mod added;
 mod guest;
 mod message;
+mod programs;
 mod report;
-mod traffic;
 
 use std::net::IpAddr;
 
+use braid_scenario::model::Traffic;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use added::Added;
 pub(crate) use guest::*;
 pub use message::Packet;
 pub(crate) use message::*;
+pub(crate) use programs::*;
 pub(crate) use report::*;
-pub(crate) use traffic::*;
 
 /// A network and what happens in it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Job {
+    /// Seed of what applications draw.
+    pub(crate) seed: u64,
     /// Length of the run.
     pub(crate) duration_ns: u64,
     /// Times of samples, in addition to every 100 ms.
@@ -257,16 +260,8 @@ pub(crate) struct Connection {
     pub(crate) subflows: Vec<Subflow>,
     /// Its application's traffic.
     pub(crate) traffic: Traffic,
-}
-
-impl Connection {
-    /// Its programs, if they are the traffic.
-    pub(crate) fn programs(&self) -> Option<&Programs> {
-        match &self.traffic {
-            Traffic::Programs(programs) => Some(programs),
-            _ => None,
-        }
-    }
+    /// Whose traffic it is instead.
+    pub(crate) programs: Option<Programs>,
 }
 
 /// A path of a connection.

@@ -1,5 +1,6 @@
 //! Counters of a run.
 
+use braid_results::measure::Transfer;
 use serde::{Deserialize, Serialize};
 
 /// Counters of a run.
@@ -19,9 +20,9 @@ pub(crate) struct Report {
     pub(crate) elsewhere: Vec<(String, String, u64)>,
     /// Packets missing from the capture.
     pub(crate) missed_packets: u64,
-    /// Transfers of built-in applications, by connection and then by start.
-    pub(crate) transfers: Vec<TransferAt>,
-    /// Results of the programs.
+    /// What applications of our own sent that they count, by connections and then by their beginnings.
+    pub(crate) transfers: Vec<(usize, Transfer)>,
+    /// What came of the programs.
     pub(crate) programs: Vec<Ended>,
 }
 
@@ -158,20 +159,7 @@ pub(crate) struct QueueAt {
     pub(crate) backlogged_bits: u64,
 }
 
-/// A transfer of a built-in application.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct TransferAt {
-    /// Index into [`Job::connections`].
-    pub(crate) connection: usize,
-    /// When it was written or requested, since the start of the run.
-    pub(crate) start_ns: u64,
-    /// When it was complete at the receiver.
-    pub(crate) end_ns: Option<u64>,
-    /// Its payload.
-    pub(crate) bytes: u64,
-}
-
-/// Result of a program.
+/// What came of a program.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Ended {
     /// Index into [`Job::connections`].

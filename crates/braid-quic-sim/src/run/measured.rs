@@ -9,8 +9,8 @@ use crate::counts::difference;
 
 impl Run<'_> {
     pub(super) fn sample(&mut self, now_ns: u64) {
-        for (application, samples) in self.applications.iter().zip(&mut self.samples) {
-            let flows = self.flows[application.places.clone()].iter().flatten();
+        for (own, samples) in self.applications.iter().zip(&mut self.samples) {
+            let flows = self.flows[own.places.clone()].iter().flatten();
             for flow in flows.filter(|flow| !flow.is_closed) {
                 for (subflow, sample) in flow.paths.samples(now_ns) {
                     if !flow.is_up(subflow) {
@@ -19,8 +19,8 @@ impl Run<'_> {
                     if now_ns >= self.scenario.warmup_ns {
                         samples.cwnd[subflow].push(sample.cwnd);
                     }
-                    // Without short flows, which may be many.
-                    if self.with_samples && application.is_single() {
+                    // Of short flows there may be many at a time: they are left out.
+                    if self.with_samples && !own.application.is_short_flows() {
                         samples.all[subflow].push(sample);
                     }
                 }
@@ -42,11 +42,11 @@ impl Run<'_> {
         let mut measured = simulation.finish();
         let between =
             |from: u64, to: u64, index: usize| difference(marks[&to][index].clone(), &marks[&from][index]);
-        for (index, (application, samples)) in applications.into_iter().zip(samples).enumerate() {
-            let number = application.number;
-            measured.packets_delivered += application.retired_packets();
+        for (index, (own, samples)) in applications.into_iter().zip(samples).enumerate() {
+            let number = own.number;
+            measured.packets_delivered += own.retired_packets;
             let mut counts = between(scenario.warmup_ns, end_ns, index);
-            counts.transfers = application.transfers;
+            counts.transfers = own.application.transfers;
             let each = samples.cwnd.into_iter().zip(samples.all);
             for (subflow, (cwnd, all)) in counts.subflows.iter_mut().zip(each) {
                 (subflow.cwnd_samples, subflow.samples) = (cwnd, all);

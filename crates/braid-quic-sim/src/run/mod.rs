@@ -19,7 +19,7 @@ use braid_study::Stop;
 
 pub(crate) use self::state::Run;
 use self::state::{Plan, Samples};
-use crate::application::Application;
+use crate::application::Driven;
 use crate::flow::{Flow, News};
 
 /// Interval after which the caller may stop a run.
@@ -79,15 +79,16 @@ impl<'a> Run<'a> {
     /// Adds a connection of the scenario with its planned events.
     fn add(&mut self, number: usize, model: &'a Connection) -> Result<(), String> {
         let index = self.applications.len();
-        let application = Application::new(number, model, self.flows.len());
+        let own = Driven::new(number, model, self.flows.len(), self.seed);
         self.application_of[number] = Some(index);
-        for _ in application.places.clone() {
+        for _ in own.places.clone() {
             self.owner.push(index);
             self.due.push(None);
-            let flow = if application.is_single() { Some(self.new_flow(number)?) } else { None };
+            let is_short = own.application.is_short_flows();
+            let flow = if is_short { None } else { Some(self.new_flow(number)?) };
             self.flows.push(flow);
         }
-        self.applications.push(application);
+        self.applications.push(own);
         let n = model.subflows.len();
         self.samples.push(Samples { cwnd: vec![Vec::new(); n], all: vec![Vec::new(); n] });
         self.plan(braid_sim::start_ns(model, self.seed), Plan::Open(index));
@@ -152,7 +153,10 @@ impl<'a> Run<'a> {
 
     fn follow(&mut self, now_ns: u64, plan: Plan) {
         match plan {
-            Plan::Open(index) => self.open(now_ns, index),
+            Plan::Open(index) => {
+                self.applications[index].application.start(now_ns);
+                self.drive(now_ns, index);
+            }
             Plan::Close(index) => self.close(now_ns, index),
             Plan::Join(place, id, subflow) => {
                 let now = self.now();
@@ -172,10 +176,14 @@ impl<'a> Run<'a> {
                 let places = self.applications[index].places.clone();
                 self.flows[places].iter_mut().flatten().for_each(|flow| flow.rebind(subflow));
             }
-            Plan::Request(index) => self.request(now_ns, index),
-            Plan::Arrive(index) => self.arrive(now_ns, index),
-            Plan::Toggle(index) => self.toggle(now_ns, index),
-            Plan::Write(index, turn) => self.write(now_ns, index, turn),
+            Plan::Established(index) => {
+                self.applications[index].application.established(now_ns);
+                self.drive(now_ns, index);
+            }
+            Plan::Due(timer, index) => {
+                self.applications[index].application.due(now_ns, timer);
+                self.drive(now_ns, index);
+            }
             Plan::Mark => {
                 let totals = self.totals(now_ns);
                 self.marks.insert(now_ns, totals);
@@ -193,10 +201,10 @@ impl<'a> Run<'a> {
         let (index, now_ns, now) = (self.owner[place], self.simulation.now_ns(), self.now());
         loop {
             let Self { flows, simulation, applications, .. } = self;
-            let (Some(flow), application) = (&mut flows[place], &mut applications[index]) else { return };
-            let most = application.most_unread(flow);
+            let (Some(flow), own) = (&mut flows[place], &mut applications[index]) else { return };
+            let most = own.most_unread(flow);
             flow.work(now, now_ns, most, |datagram| simulation.send(datagram));
-            application.has_read(now_ns, flow.streams.read);
+            own.application.delivered(now_ns, flow.streams.read);
             let (news, id) = (std::mem::take(&mut flow.news), flow.id);
             if news.is_empty() {
                 let since = |time: Instant| u64::try_from((time - self.start).as_nanos()).unwrap_or(u64::MAX);

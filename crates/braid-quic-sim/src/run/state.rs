@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use braid_quic::Spec;
 use braid_results::measure::{ConnectionCounts, SubflowSample};
 use braid_scenario::model::{Scenario, Traffic};
-use braid_sim::Simulation;
+use braid_sim::{Simulation, application::Timer};
 
-use crate::application::Application;
+use crate::application::Driven;
 use crate::flow::{Flow, Setup};
 use crate::qlog::ToFile;
 
@@ -23,10 +23,9 @@ pub(super) enum Plan {
     Join(usize, u32, usize),
     Leave(usize, u32, usize),
     Rebind(usize, usize),
-    Request(usize),
-    Arrive(usize),
-    Toggle(usize),
-    Write(usize, usize),
+    /// The application may write, or request.
+    Established(usize),
+    Due(Timer, usize),
     Sample,
     /// Ends an interval.
     Pause,
@@ -44,7 +43,7 @@ pub(crate) struct Run<'a> {
     pub(super) seed: u64,
     pub(super) qlog: Option<&'a Path>,
     pub(super) simulation: Simulation<'a>,
-    pub(super) applications: Vec<Application<'a>>,
+    pub(super) applications: Vec<Driven<'a>>,
     pub(super) samples: Vec<Samples>,
     /// By number of the connection.
     pub(super) application_of: Vec<Option<usize>>,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::calendar::Plan;
 use super::state::Run;
-use crate::application::Application;
+use crate::driven::Driven;
 use crate::event_queue::{Element, FIRST_LINK};
 
 /// Interval of samples.
@@ -64,10 +64,7 @@ impl Run<'_> {
                 Plan::Join(subflow, incarnation) => self.join(subflow, incarnation),
                 Plan::Leave(subflow, incarnation) => self.leave(subflow, incarnation),
                 Plan::Close(number) => self.stop(number),
-                Plan::Arrive(number) => self.arrive(number),
-                Plan::Toggle(number) => self.toggle(number),
-                Plan::Write(number, turn) => self.write(number, turn),
-                Plan::Request(number) => self.request(number),
+                Plan::Due(timer, number) => self.due(number, timer),
                 Plan::Repeat(number, transfer) => self.repeat_request(number, transfer),
                 Plan::Wake(number, incarnation) => self.wake(number, incarnation),
                 Plan::Change(link, nth) => self.network.change(link, &self.direction(link).changes[nth]),
@@ -101,7 +98,7 @@ impl Run<'_> {
         let change = &self.scenario.connections[number].subflows[index].reroutes[nth];
         let forward = change.forward.as_ref().map(|route| self.network.add_forward_route(route));
         let reverse = change.reverse.as_ref().map(|route| self.network.add_reverse_route(route));
-        let Application { first, n, .. } = self.applications[number];
+        let Driven { first, n, .. } = self.applications[number];
         for connection in first..first + n {
             let subflow = self.connections[connection].first + index;
             if let Some(hop) = forward {

@@ -14,6 +14,7 @@ use crate::application::Application;
 use crate::connection::Connection;
 use crate::datagram::Datagrams;
 use crate::draws::start_ns;
+use crate::driven::Driven;
 use crate::event_queue::{Element, EventQueue, FIRST_LINK, MAX_ELEMENTS};
 use crate::link::Link;
 use crate::network::Network;
@@ -70,7 +71,7 @@ impl<'a> Run<'a> {
         let n_scenario_subflows: usize =
             scenario.connections.iter().map(|connection| connection.subflows.len()).sum();
         let of_connection =
-            |model: &model::Connection| Application::connections(model) * model.subflows.len();
+            |model: &model::Connection| Application::connections(&model.traffic) * model.subflows.len();
         let n_subflows: usize = scenario.connections.iter().map(of_connection).sum();
         let elements = FIRST_LINK as usize + links.len() + 2 * n_subflows;
         if elements > MAX_ELEMENTS as usize {
@@ -146,8 +147,8 @@ impl<'a> Run<'a> {
         self.schedulers.push(model.scheduler.as_ref().unwrap_or(scheduler).clone());
         let scenario_subflow =
             self.applications.iter().map(|other| self.connections[other.first].n).sum::<usize>();
-        let n = Application::connections(model);
-        self.applications.push(Application::new(model, self.connections.len(), n, seed));
+        let n = Application::connections(&model.traffic);
+        self.applications.push(Driven::new(model, self.connections.len(), seed));
         let mut hops = Vec::with_capacity(model.subflows.len());
         for subflow in &model.subflows {
             let forward_hop = self.network.add_forward_route(&subflow.route);

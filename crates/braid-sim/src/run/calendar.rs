@@ -1,6 +1,8 @@
 //! Planned events of the scenario.
 
-/// An event planned for a certain time.
+use crate::application::Timer;
+
+/// What is planned for a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Plan {
     /// A connection is opened.
@@ -11,15 +13,9 @@ pub(super) enum Plan {
     Leave(usize, u32),
     /// A connection is closed.
     Close(usize),
-    /// A short flow arrives.
-    Arrive(usize),
-    /// An on-off application switches between sending and pausing.
-    Toggle(usize),
-    /// An application writes at its constant rate, unless its on period, counted in transfers, is over.
-    Write(usize, usize),
-    /// The next request is made.
-    Request(usize),
-    /// Missing packets of this transfer's request are sent again.
+    /// What an application waits for.
+    Due(Timer, usize),
+    /// What is missing of the request of this transfer is sent again.
     Repeat(usize, u32),
     /// The scheduler of a connection's n-th incarnation is called again.
     Wake(usize, u32),

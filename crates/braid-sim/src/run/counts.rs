@@ -27,16 +27,15 @@ impl Run<'_> {
         let lasted = |from: u64, to: Option<u64>| to.unwrap_or(now).min(now).saturating_sub(from);
         let delivered = self.delivered_bytes();
         let mut connections = Vec::with_capacity(self.applications.len());
-        for (number, (model, application)) in
-            self.scenario.connections.iter().zip(&self.applications).enumerate()
+        for (number, (model, driven)) in self.scenario.connections.iter().zip(&self.applications).enumerate()
         {
-            let own = &self.connections[application.first..application.first + application.n];
-            let mut data = application.retired_data.clone();
+            let own = &self.connections[driven.first..driven.first + driven.n];
+            let mut data = driven.retired_data.clone();
             for own in own {
                 data.add(&own.data.counts(now));
             }
             connections.push(ConnectionCounts {
-                active_ns: lasted(model.start_ns, application.ended),
+                active_ns: lasted(model.start_ns, driven.application.ended_ns()),
                 goodput_bytes: delivered[number],
                 reinjections: data.reinjections,
                 data_level: (model.kind == Kind::Mptcp).then_some(data.of),
@@ -62,10 +61,10 @@ impl Run<'_> {
     /// Payload bytes delivered to the receiving application of each connection of the scenario.
     pub(crate) fn delivered_bytes(&self) -> Vec<u64> {
         let each = self.scenario.connections.iter().zip(&self.applications);
-        each.map(|(model, application)| {
-            let own = &self.connections[application.first..application.first + application.n];
+        each.map(|(model, driven)| {
+            let own = &self.connections[driven.first..driven.first + driven.n];
             let bytes = |own: &Connection| own.data.delivered_bytes(model.mss);
-            application.retired_bytes + own.iter().map(bytes).sum::<u64>()
+            driven.retired_bytes + own.iter().map(bytes).sum::<u64>()
         })
         .collect()
     }

@@ -154,7 +154,7 @@ fn check(number: u64) {
     let mut run = Run::new(&scenario, &spec, number, Options::default()).unwrap();
     let (mut progress, mut since, mut delivered, mut worst) = (vec![], 0, 0, 0);
     let mut now = 0;
-    while run.applications[0].ended.is_none() {
+    while run.applications[0].application.ended_ns().is_none() {
         assert!(
             now < end_ms * MS - 1,
             "unfinished: {delivered} packets of {bytes} bytes, {}; {}",

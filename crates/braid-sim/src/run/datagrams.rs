@@ -1,6 +1,6 @@
 //! External datagrams on the routes of their connections.
 
-use braid_scenario::model::{Kind, Spread};
+use braid_scenario::model::Kind;
 
 use super::state::Run;
 use crate::datagram::{Datagram, Ecn, UDP_HEADER};
@@ -61,15 +61,5 @@ impl Run<'_> {
             payload,
         };
         Some((self.network.now, datagram))
-    }
-
-    /// Draws a size of an application's traffic, at least one byte.
-    pub(crate) fn draw_bytes(&mut self, connection: usize, spread: Spread) -> u64 {
-        self.applications[connection].draws.bytes(spread)
-    }
-
-    /// Draws a time of an application's traffic, nanoseconds.
-    pub(crate) fn draw_time(&mut self, connection: usize, spread: Spread) -> u64 {
-        self.applications[connection].draws.time(spread)
     }
 }

@@ -39,8 +39,8 @@ impl Run<'_> {
                 measured.connections[number].subflows[path.index].verdicts = std::mem::take(verdicts);
             }
         }
-        for (counts, application) in measured.connections.iter_mut().zip(self.applications) {
-            counts.transfers = application.transfers;
+        for (counts, driven) in measured.connections.iter_mut().zip(self.applications) {
+            counts.transfers = driven.application.transfers;
         }
         for (link, samples) in measured.links.iter_mut().zip(self.link_samples) {
             link.samples = samples;

@@ -9,8 +9,8 @@ use braid_scenario::model::{self, Direction, Scenario};
 
 use super::calendar::Plan;
 use super::retired::Retired;
-use crate::application::Application;
 use crate::connection::Connection;
+use crate::driven::Driven;
 use crate::event_queue::{CALENDAR, Element, NEVER};
 use crate::network::Network;
 use crate::packet::Packet;
@@ -56,7 +56,7 @@ pub(crate) struct Run<'a> {
     pub(crate) network: Network,
     pub(super) calendar: BinaryHeap<Reverse<(u64, Plan)>>,
     /// One per connection of the scenario.
-    pub(crate) applications: Vec<Application>,
+    pub(crate) applications: Vec<Driven>,
     pub(super) specs: Vec<Spec>,
     /// One per connection of the scenario, too.
     pub(super) schedulers: Vec<braid_schedulers::Spec>,

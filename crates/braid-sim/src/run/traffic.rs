@@ -1,42 +1,24 @@
-//! Behaviour of applications over time.
-
-use braid_scenario::model::{Spread, Traffic};
+//! What applications do to connections of the simulator.
 
 use super::calendar::Plan;
 use super::state::Run;
-use crate::application::Request;
+use crate::application::{Action, Timer};
 use crate::connection::Connection;
+use crate::driven::Request;
 use crate::packet::{Packet, Sacks, flags};
 
 impl Run<'_> {
     /// An application of the scenario begins.
     pub(super) fn begin(&mut self, number: usize) {
-        let now = self.network.now;
-        let application = &mut self.applications[number];
-        let connection = application.first;
-        match application.traffic {
-            Traffic::Poisson { .. } => return self.plan_arrival(number),
-            Traffic::Object { size } => {
-                let bytes = application.draws.bytes(size);
-                let transfer = application.begin(now, bytes);
-                let mss = self.model(connection).mss;
-                self.connections[connection].data.write(bytes, mss, Some(transfer));
-            }
-            Traffic::Bulk
-            | Traffic::OnOff { .. }
-            | Traffic::RequestResponse { .. }
-            | Traffic::Cbr(_)
-            | Traffic::Program(_) => {}
-        }
-        self.open(self.connections[connection].first);
+        self.applications[number].application.start(self.network.now);
+        self.drive(number);
     }
 
     /// An application of the scenario ends, with all its connections.
     pub(super) fn stop(&mut self, number: usize) {
-        let application = &mut self.applications[number];
-        if application.ended.is_none() {
-            application.ended = Some(self.network.now);
-            for connection in application.first..application.first + application.n {
+        let own = &mut self.applications[number];
+        if own.application.stop(self.network.now) {
+            for connection in own.first..own.first + own.n {
                 self.close(connection);
             }
         }
@@ -45,98 +27,74 @@ impl Run<'_> {
     /// A connection has its first subflow: the application may write.
     pub(super) fn established(&mut self, connection: usize) {
         let number = self.connections[connection].number;
-        match self.applications[number].traffic {
-            Traffic::Bulk | Traffic::Object { .. } | Traffic::Poisson { .. } | Traffic::Program(_) => {}
-            Traffic::OnOff { .. } => self.toggle(number),
-            Traffic::RequestResponse { .. } => self.request(number),
-            Traffic::Cbr(_) => {
-                self.applications[number].since = self.network.now;
-                self.write(number, 0);
+        self.applications[number].application.established(self.network.now);
+        self.drive(number);
+    }
+
+    /// What an application waited for.
+    pub(super) fn due(&mut self, number: usize, timer: Timer) {
+        self.applications[number].application.due(self.network.now, timer);
+        self.drive(number);
+    }
+
+    fn drive(&mut self, number: usize) {
+        while let Some(action) = self.applications[number].application.next_action() {
+            let own = &mut self.applications[number];
+            let connection = own.first;
+            match action {
+                Action::Wait(time, timer) => self.plan(time, Plan::Due(timer, number)),
+                Action::Open(transfer) => self.open_for(number, transfer),
+                Action::Write(bytes, transfer) => {
+                    self.write(connection, bytes, transfer.map(|transfer| transfer as u32));
+                }
+                Action::WriteEndlessly => {
+                    own.first_packet = Some(self.connections[connection].data.written());
+                    self.note_application_limit(connection);
+                    self.connections[connection].data.write_endlessly();
+                    self.push_written(connection);
+                }
+                Action::Pause(turn) => {
+                    let data = &mut self.connections[connection].data;
+                    data.pause(turn as u32);
+                    if let Some(first) = own.first_packet.take() {
+                        let mss = u64::from(self.scenario.connections[number].mss);
+                        own.application.transfers[turn].bytes = u64::from(data.written() - first) * mss;
+                    }
+                    self.deliver(connection);
+                }
+                Action::Request { bytes, transfer } => {
+                    let parts = bytes.div_ceil(self.scenario.connections[number].mss);
+                    let (transfer, missing) = (transfer as u32, (1 << parts) - 1);
+                    own.request = Request { transfer, bytes, missing, repeats: 0 };
+                    self.send_request(number);
+                }
+                Action::Stop => self.stop(number),
             }
         }
     }
 
-    fn plan_arrival(&mut self, number: usize) {
-        if let Traffic::Poisson { every_ns, .. } = self.applications[number].traffic {
-            let mean = every_ns as f64;
-            let wait = self.applications[number].draws.time(Spread::Exponential { mean });
-            self.plan(self.network.now + wait, Plan::Arrive(number));
-        }
-    }
-
-    /// A short flow arrives; it waits if the maximum is reached.
-    pub(super) fn arrive(&mut self, number: usize) {
-        let application = &mut self.applications[number];
-        let Traffic::Poisson { size, .. } = application.traffic else { return };
-        if application.ended.is_some() {
-            return;
-        }
-        let bytes = application.draws.bytes(size);
-        let transfer = application.begin(self.network.now, bytes);
-        application.waiting.push_back(transfer);
-        self.admit(number);
-        self.plan_arrival(number);
-    }
-
-    /// Opens a free connection for a waiting short flow.
-    fn admit(&mut self, number: usize) {
-        let application = &mut self.applications[number];
-        if application.free.is_empty() {
-            return;
-        }
-        let Some(transfer) = application.waiting.pop_front() else { return };
-        let Some(connection) = application.free.pop_front() else { return };
-        let bytes = application.transfers[transfer as usize].bytes;
-        let old = &self.connections[connection];
-        let (first, n, incarnation) = (old.first, old.n, old.incarnation + 1);
+    /// Opens a connection, and writes all of its transfer; that of a short flow begins another incarnation.
+    fn open_for(&mut self, number: usize, transfer: Option<usize>) {
         let model = &self.scenario.connections[number];
-        application.retired_bytes += old.data.delivered_bytes(model.mss);
-        application.retired_data.add(&old.data.counts(self.network.now));
-        self.connections[connection] = Connection::new(number, model, first, &self.schedulers[number]);
-        self.connections[connection].incarnation = incarnation;
-        for subflow in first..first + n {
-            self.renew(subflow);
-        }
-        self.connections[connection].data.write(bytes, model.mss, Some(transfer));
-        self.open(first);
-    }
-
-    /// An on-off application begins to send or to pause.
-    pub(super) fn toggle(&mut self, number: usize) {
-        let now = self.network.now;
-        let application = &mut self.applications[number];
-        let Traffic::OnOff { on, off, rate } = application.traffic else { return };
-        if application.ended.is_some() {
-            return;
-        }
-        let connection = application.first;
-        let mss = self.scenario.connections[number].mss;
-        application.sends = !application.sends;
-        let data = &mut self.connections[connection].data;
-        if application.sends {
-            let lasts = application.draws.time(on);
-            let turn = application.begin(now, 0) as usize;
-            (application.since, application.writes) = (now, 0);
-            application.first_packet = data.written();
-            self.plan(now + lasts, Plan::Toggle(number));
-            if rate.is_some() {
-                self.write(number, turn);
-            } else {
-                self.note_application_limit(connection);
-                self.connections[connection].data.write_endlessly();
-                self.push_written(connection);
+        let own = &mut self.applications[number];
+        let mut connection = own.first;
+        if own.application.is_short_flows() {
+            connection = own.free.pop_front().expect("no more short flows than connections");
+            let old = &self.connections[connection];
+            let (first, n, incarnation) = (old.first, old.n, old.incarnation + 1);
+            own.retired_bytes += old.data.delivered_bytes(model.mss);
+            own.retired_data.add(&old.data.counts(self.network.now));
+            self.connections[connection] = Connection::new(number, model, first, &self.schedulers[number]);
+            self.connections[connection].incarnation = incarnation;
+            for subflow in first..first + n {
+                self.renew(subflow);
             }
-        } else {
-            let lasts = application.draws.time(off);
-            let transfer = application.transfers.len() - 1;
-            data.pause(transfer as u32);
-            application.transfers[transfer].bytes = match rate {
-                Some(rate) => application.writes * u64::from(rate.write),
-                None => u64::from(data.written() - application.first_packet) * u64::from(mss),
-            };
-            self.plan(now + lasts, Plan::Toggle(number));
-            self.deliver(connection);
         }
+        if let Some(transfer) = transfer {
+            let bytes = self.applications[number].application.transfers[transfer].bytes;
+            self.connections[connection].data.write(bytes, model.mss, Some(transfer as u32));
+        }
+        self.open(self.connections[connection].first);
     }
 
     fn note_application_limit(&mut self, number: usize) {
@@ -145,63 +103,28 @@ impl Run<'_> {
             .note_application_limit(&mut self.senders[connection.first..connection.first + connection.n]);
     }
 
-    /// Writes at a constant rate, and plans the next write.
-    pub(super) fn write(&mut self, number: usize, turn: usize) {
-        let now = self.network.now;
-        let application = &mut self.applications[number];
-        let (rate, alone) = match application.traffic {
-            Traffic::Cbr(rate) => (rate, true),
-            Traffic::OnOff { rate: Some(rate), .. } => (rate, false),
-            _ => return,
-        };
-        let over = !alone && (!application.sends || application.transfers.len() != turn + 1);
-        if application.ended.is_some() || over {
-            return;
-        }
-        let bytes = u64::from(rate.write);
-        let transfer = alone.then(|| application.begin(now, bytes));
-        application.writes += 1;
-        let next = application.next_write(rate);
-        let connection = application.first;
+    fn write(&mut self, connection: usize, bytes: u64, transfer: Option<u32>) {
         let mss = self.model(connection).mss;
         self.note_application_limit(connection);
         self.connections[connection].data.write(bytes, mss, transfer);
-        self.plan(next, Plan::Write(number, turn));
         self.push_written(connection);
     }
 
-    /// The receiver makes a request.
-    pub(super) fn request(&mut self, number: usize) {
-        let application = &mut self.applications[number];
-        let Traffic::RequestResponse { request, response, .. } = application.traffic else { return };
-        if application.ended.is_some() {
-            return;
-        }
-        let connection = application.first;
-        let bytes = application.draws.bytes(response);
-        let transfer = application.begin(self.network.now, bytes);
-        let mss = self.model(connection).mss;
-        self.applications[number].request =
-            Request { transfer, missing: (1 << request.div_ceil(mss)) - 1, repeats: 0 };
-        self.send_request(number);
-    }
-
-    /// Sends missing packets of a request again after a timeout, on the next subflow.
+    /// What has not arrived of a request after a timeout is sent again, on the next subflow.
     pub(super) fn repeat_request(&mut self, number: usize, transfer: u32) {
-        let application = &mut self.applications[number];
-        let request = &mut application.request;
-        if application.ended.is_none() && request.transfer == transfer && request.missing != 0 {
+        let own = &mut self.applications[number];
+        let request = &mut own.request;
+        if own.application.ended_ns().is_none() && request.transfer == transfer && request.missing != 0 {
             request.repeats += 1;
             self.send_request(number);
         }
     }
 
     fn send_request(&mut self, number: usize) {
-        let application = &self.applications[number];
-        let Traffic::RequestResponse { request: bytes, .. } = application.traffic else { return };
-        let Request { transfer, missing, repeats } = application.request;
-        let connection = &self.connections[application.first];
-        let model = self.model(application.first);
+        let own = &self.applications[number];
+        let Request { transfer, bytes, missing, repeats } = own.request;
+        let connection = &self.connections[own.first];
+        let model = self.model(own.first);
         let senders = &self.senders[connection.first..connection.first + connection.n];
         let order = connection.by_srtt(senders);
         let mut rto_ns = 1_000_000_000;
@@ -230,43 +153,34 @@ impl Run<'_> {
 
     /// A packet of a request arrives; with the last of them, the sender writes its response.
     pub(super) fn receive_request(&mut self, connection: usize, packet: Packet) {
-        let application = &mut self.applications[self.connections[connection].number];
-        let request = &mut application.request;
+        let own = &mut self.applications[self.connections[connection].number];
+        let request = &mut own.request;
         if request.transfer != packet.dsn || request.missing & (1 << packet.seq) == 0 {
             return;
         }
         request.missing &= !(1 << packet.seq);
         if request.missing == 0 {
-            let bytes = application.transfers[request.transfer as usize].bytes;
             let transfer = request.transfer;
-            let mss = self.model(connection).mss;
-            self.note_application_limit(connection);
-            self.connections[connection].data.write(bytes, mss, Some(transfer));
-            self.push_written(connection);
+            let bytes = own.application.transfers[transfer as usize].bytes;
+            self.write(connection, bytes, Some(transfer));
         }
     }
 
     /// Something that the application counts may be complete.
     #[cold]
     pub(super) fn deliver(&mut self, connection: usize) {
-        let now = self.network.now;
         let number = self.connections[connection].number;
         while let Some(transfer) = self.connections[connection].data.take_complete() {
             let Some(transfer) = transfer else { continue };
-            let application = &mut self.applications[number];
-            application.transfers[transfer as usize].end_ns = Some(now);
-            match application.traffic {
-                Traffic::Object { .. } => return self.stop(number),
-                Traffic::Poisson { .. } => {
-                    application.free.push_back(connection);
-                    self.close(connection);
-                    return self.admit(number);
-                }
-                Traffic::RequestResponse { think, .. } => {
-                    let wait = application.draws.time(think);
-                    self.plan(now + wait, Plan::Request(number));
-                }
-                Traffic::Bulk | Traffic::OnOff { .. } | Traffic::Cbr(_) | Traffic::Program(_) => {}
+            let is_short = self.applications[number].application.is_short_flows();
+            if is_short {
+                self.applications[number].free.push_back(connection);
+                self.close(connection);
+            }
+            self.applications[number].application.arrived(self.network.now, transfer as usize);
+            self.drive(number);
+            if is_short {
+                return;
             }
         }
     }

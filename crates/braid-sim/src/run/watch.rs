@@ -7,6 +7,7 @@ use braid_results::measure::Measurements;
 
 use super::offsets::Offsets;
 use super::state::Run;
+use crate::driven;
 use crate::event_queue::{FIRST_LINK, moment};
 use crate::observe::{Acknowledgement, At, Event, LossCause, Observer, ReductionCause, Sent, State};
 use crate::packet::flags;
@@ -221,8 +222,7 @@ impl<'o> Watcher<'o> {
             } else if phase != Phase::Established {
                 continue;
             } else if packet.flags & flags::REQUEST != 0 {
-                let application = &run.applications[run.connections[connection].number];
-                Event::Request(application.part(packet, run.model(connection).mss))
+                Event::Request(driven::part(packet, run.model(connection)))
             } else {
                 let (data, bytes) = (&self.connections[connection].data, &self.subflows[number].offsets);
                 Event::Acknowledgement(Acknowledgement {
@@ -254,8 +254,8 @@ impl<'o> Watcher<'o> {
             Concerned::Some(subflows) => subflows
                 .iter()
                 .flat_map(|&number| {
-                    let application = &run.applications[run.connections[run.paths[number].place().0].number];
-                    application.first..application.first + application.n
+                    let driven = &run.applications[run.connections[run.paths[number].place().0].number];
+                    driven.first..driven.first + driven.n
                 })
                 .collect(),
         };

@@ -6,42 +6,34 @@ use std::{
     os::fd::AsRawFd as _,
 };
 
+use braid_scenario::model::Traffic;
 use rustix::event::epoll;
 use socket2::Socket;
 
 use super::{Action, Result, Role, Run, failed, token, token_of};
-use crate::{
-    agent::{
-        clock::{SECOND_NS, now_ns},
-        flow::{port, socket},
-        interfaces::interface,
-        pair::{Pair, reset},
-        paths::Endpoint,
-        tcp_info,
-    },
-    job::Traffic,
+use crate::agent::{
+    clock::{SECOND_NS, now_ns},
+    flow::{port, socket},
+    interfaces::interface,
+    pair::{Pair, reset},
+    paths::Endpoint,
+    tcp_info,
 };
 
 /// Interval between attempts of an early join.
 const JOIN_RETRY_NS: u64 = 1_000_000;
 
 impl Run<'_> {
-    pub(super) fn open(&mut self, number: usize) -> Result<()> {
-        match &self.job.connections[number].traffic {
-            Traffic::Programs(_) => self.open_program(number),
-            Traffic::Short { .. } => {
-                self.open_paths(number)?;
-                self.plan_arrival(number);
-                Ok(())
-            }
-            traffic => {
-                if let Traffic::Object(bytes) = *traffic {
-                    let start_ns = self.job.connections[number].start_ns;
-                    self.flows[number].application.begin(start_ns, bytes);
-                }
-                self.connect(number).map(drop)
-            }
+    pub(super) fn open(&mut self, number: usize, time: u64) -> Result<()> {
+        let flow = &mut self.flows[number];
+        if flow.programs.is_some() {
+            return self.open_program(number);
         }
+        if flow.application.is_short_flows() {
+            self.open_paths(number)?;
+        }
+        self.flows[number].application.start(time);
+        self.drive(number)
     }
 
     /// Opens a built-in connection; returns its slot.
@@ -55,8 +47,8 @@ impl Run<'_> {
             .set_tcp_congestion(connection.cc.as_bytes())
             .map_err(failed("setting its congestion control"))?;
         socket.set_nonblocking(true).map_err(failed("socket"))?;
-        if !matches!(connection.traffic, Traffic::Bulk | Traffic::Object(_)) {
-            // Writes are sent at once, even if they fill no packet.
+        if !matches!(connection.traffic, Traffic::Bulk | Traffic::Object { .. }) {
+            // What is written is to be sent, though it fills no packet.
             socket.set_tcp_nodelay(true).map_err(failed("TCP_NODELAY"))?;
         }
         let local = SocketAddr::new(connection.subflows[0].address, 0);
@@ -101,7 +93,7 @@ impl Run<'_> {
         let connection = &self.job.connections[number];
         let now = now_ns() - self.start;
         let Some(programs) = &mut self.flows[number].programs else { return Ok(()) };
-        let server_sends = connection.programs().is_some_and(|programs| programs.server_sends);
+        let server_sends = connection.programs.as_ref().is_some_and(|programs| programs.server_sends);
         self.network.enter(connection.nodes[usize::from(server_sends)])?;
         programs.start(1, now).map_err(|error| format!("{}: {error}", connection.name))?;
         if let Some(end) = programs.end_of(1) {
@@ -141,10 +133,10 @@ impl Run<'_> {
         epoll::add(&self.epoll, &socket, token_of(number, place, Role::Receiver), epoll::EventFlags::IN)
             .map_err(|e| format!("epoll: {e}"))?;
         pair.receiver = Some(socket);
-        if let Traffic::Exchange { .. } = self.job.connections[number].traffic {
-            self.plan(now_ns() - self.start, Action::Request(number));
+        if flow.application.begins_at_receiver() {
+            flow.application.established(now_ns() - self.start);
         }
-        Ok(())
+        self.drive(number)
     }
 
     /// The sender's socket is writable, or has a request.
@@ -207,10 +199,11 @@ impl Run<'_> {
 
     /// Nothing to send: stops polling for room.
     fn be_idle(&mut self, number: usize, place: usize) -> Result<()> {
-        let Some(pair) = &mut self.flows[number].pairs[place] else { return Ok(()) };
+        let flow = &mut self.flows[number];
+        let Some(pair) = &mut flow.pairs[place] else { return Ok(()) };
         let Some(socket) = pair.sender.as_ref().filter(|_| !pair.is_idle) else { return Ok(()) };
         pair.is_idle = true;
-        if let Traffic::Exchange { .. } = self.job.connections[number].traffic {
+        if flow.application.begins_at_receiver() {
             let token = token_of(number, place, Role::Sender);
             return epoll::modify(&self.epoll, socket, token, epoll::EventFlags::IN)
                 .map_err(|e| format!("epoll: {e}"));
@@ -221,17 +214,17 @@ impl Run<'_> {
 
     /// Data to send: polls for room.
     pub(super) fn wait_for_room(&mut self, number: usize, place: usize) -> Result<()> {
-        let Some(Some(pair)) = self.flows[number].pairs.get_mut(place) else { return Ok(()) };
+        let flow = &mut self.flows[number];
+        let Some(Some(pair)) = flow.pairs.get_mut(place) else { return Ok(()) };
         let Some(socket) = pair.sender.as_ref().filter(|_| pair.is_idle) else { return Ok(()) };
         pair.is_idle = false;
         let token = token_of(number, place, Role::Sender);
         let out = epoll::EventFlags::OUT;
-        let done = match self.job.connections[number].traffic {
-            // Always polls for requests.
-            Traffic::Exchange { .. } => {
-                epoll::modify(&self.epoll, socket, token, out | epoll::EventFlags::IN)
-            }
-            _ => epoll::add(&self.epoll, socket, token, out),
+        // Requests are waited for all the time.
+        let done = if flow.application.begins_at_receiver() {
+            epoll::modify(&self.epoll, socket, token, out | epoll::EventFlags::IN)
+        } else {
+            epoll::add(&self.epoll, socket, token, out)
         };
         done.map_err(|e| format!("epoll: {e}"))
     }
@@ -284,7 +277,7 @@ impl Run<'_> {
             address: subflow.address,
             interface: interface(subflow.wire, 0),
             backup: subflow.backup,
-            announced: connection.programs().is_some_and(|programs| programs.server_sends),
+            announced: connection.programs.as_ref().is_some_and(|programs| programs.server_sends),
         };
         let done = if join { paths.add(&endpoint) } else { paths.remove(&endpoint) };
         done.map_err(|error| {
@@ -310,7 +303,7 @@ impl Run<'_> {
                     }
                     pair.delivered += count as u64;
                     flow.delivered_bytes += count as u64;
-                    self.delivered(number, place);
+                    self.delivered(number, place)?;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() != ErrorKind::ConnectionReset => {
@@ -328,7 +321,7 @@ impl Run<'_> {
     pub(super) fn close(&mut self, number: usize, time: u64) -> Result<()> {
         self.observe(time)?;
         let flow = &mut self.flows[number];
-        flow.application.is_over = true;
+        flow.application.stop(time);
         if let Some(programs) = &mut flow.programs {
             programs.tell_to_end();
             self.plan(time + SECOND_NS, Action::Kill(number));

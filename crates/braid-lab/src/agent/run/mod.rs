@@ -6,6 +6,7 @@ mod traffic;
 
 use std::{collections::BTreeSet, fs, io, os::fd::AsFd as _};
 
+use braid_sim::application::Timer;
 use rustix::{
     event::epoll,
     fd::OwnedFd,
@@ -45,12 +46,8 @@ enum Action {
     /// A delayed pair may send.
     Send(usize, usize),
     Join(usize, usize),
-    /// The application writes in this turn, toggles or requests; a short flow arrives, or one has ended.
-    Write(usize, usize),
-    Toggle(usize),
-    Request(usize),
-    Arrive(usize),
-    Admit(usize),
+    /// What an application waits for.
+    Due(Timer, usize),
 }
 
 /// The socket of an event.
@@ -114,8 +111,8 @@ impl<'a> Run<'a> {
         epoll::add(&epoll, &timer, token(0, Role::Timer), epoll::EventFlags::IN)
             .map_err(|e| format!("epoll: {e}"))?;
         let mut flows = Vec::new();
-        for (number, connection) in job.connections.iter().enumerate() {
-            flows.push(prepare_flow(&network, number, connection)?);
+        for number in 0..job.connections.len() {
+            flows.push(prepare_flow(&network, job, number)?);
             let flow = &flows[number];
             let server = flow.programs.as_ref().and_then(|programs| programs.end_of(0));
             let listener = flow.listener.as_ref().map(|listener| (listener.as_fd(), Role::Listener));
@@ -194,7 +191,8 @@ impl<'a> Run<'a> {
                     for (number, flow) in self.flows.iter_mut().enumerate() {
                         let ended = flow.programs.take().map(|programs| programs.finish(number));
                         self.report.programs.extend(ended.into_iter().flatten());
-                        self.report.transfers.append(&mut flow.application.transfers);
+                        let transfers = flow.application.transfers.drain(..);
+                        self.report.transfers.extend(transfers.map(|transfer| (number, transfer)));
                     }
                     let mut packets = Vec::new();
                     if let Some(capture) = self.capture {
@@ -243,14 +241,13 @@ impl<'a> Run<'a> {
     fn act(&mut self, time: u64, action: Action) -> Result<()> {
         match action {
             Action::Look => self.look(time),
-            Action::Open(flow) => self.open(flow),
+            Action::Open(flow) => self.open(flow, time),
             Action::Send(flow, pair) => self.wait_for_room(flow, pair),
             Action::Close(flow) => self.close(flow, time),
-            Action::Write(flow, turn) => self.write(flow, turn),
-            Action::Toggle(flow) => self.toggle(flow, time),
-            Action::Request(flow) => self.request(flow, time),
-            Action::Arrive(flow) => self.arrive(flow, time),
-            Action::Admit(flow) => self.admit(flow),
+            Action::Due(timer, flow) => {
+                self.flows[flow].application.due(time, timer);
+                self.drive(flow)
+            }
             Action::Kill(flow) => {
                 self.flows[flow].programs.iter_mut().for_each(Programs::kill);
                 Ok(())

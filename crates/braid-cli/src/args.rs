@@ -32,7 +32,13 @@ pub(crate) enum Command {
         braid run my.toml --cc cubic,cubic:beta=0.8 --set link.b1.rate=20mbit --format json\n\n\
         Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
     Run(RunArgs),
-    /// Run the same scenarios in the simulator and in the lab, on a kernel's network stack, and show differences.
+    /// Show the runs of a folder that run, compare, repro or sweep wrote with --out.
+    #[command(after_help = "Examples:\n  \
+        braid report results\n  \
+        braid report results --report results.html --format csv\n\n\
+        Nothing is run: it shows what the program found that wrote the folder.")]
+    Report(ReportArgs),
+    /// Run the same scenarios in the simulator and in the lab, on a kernel's network stack, and show where they differ.
     #[cfg(target_os = "linux")]
     #[command(after_help = "Examples:\n  \
         braid compare d-olia/2 --cc reno,olia --seeds 3 --duration 60s\n  \
@@ -181,11 +187,11 @@ pub(crate) struct RunArgs {
     /// Run every combination with these seeds: N means 1 to N, A..B means A to B, both included.
     #[arg(long, value_name = "N|A..B", default_value = "1", allow_negative_numbers = true)]
     pub(crate) seeds: Seeds,
-    /// Backend of the runs.
-    #[arg(long, value_enum, default_value = "sim")]
-    pub(crate) backend: Backend,
-    /// With --backend lab, the guest's kernel: a name of the built-in list (fetched from apt's archive and cached), a
-    /// kernel's Debian package, or a file such as /boot/vmlinuz-6.12.0.
+    /// Where to run; with several, all runs are done on each.
+    #[arg(long, value_enum, value_name = "BACKEND,...", value_delimiter = ',', default_value = "sim")]
+    pub(crate) backend: Vec<Backend>,
+    /// With --backend lab, the guest's kernel: a name of the list that comes with Braid (fetched from the archive that
+    /// apt is configured for, and kept), a kernel's Debian package, or a file such as /boot/vmlinuz-6.12.0.
     #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Option<String>,
     /// With --backend lab, boot the guest for every run instead of once for all: slower, with the same results.
@@ -201,8 +207,9 @@ pub(crate) struct RunArgs {
     /// Output format: a table for people, one JSON document, one JSON object per run and line, or CSV.
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
-    /// Also write results.json, table.txt, runs.parquet, flows.parquet, links.parquet and log.txt into this folder.
-    /// Results of other runs there are never overwritten, and the same command continues after an interruption.
+    /// Store all runs in this folder and write results.json, table.txt, runs.parquet, flows.parquet, links.parquet and log.txt
+    /// there. The same command goes on where it was interrupted; one with more seeds, values or algorithms does only the runs that
+    /// are missing. Results of other runs are never overwritten.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// With --out, also write samples.parquet and queues.parquet: window, RTT, bytes and queue every 100 ms of all runs.
@@ -233,6 +240,25 @@ pub(crate) struct RunArgs {
     /// Check everything and print what would run.
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// The folder.
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+    /// A congestion control of your own that was run, one C file; may be repeated.
+    #[arg(long, value_name = "FILE.c", value_hint = ValueHint::FilePath)]
+    pub(crate) algorithm: Vec<PathBuf>,
+    /// What to print.
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    /// Also write one HTML page, as `braid run --report`. Time series are of the runs that were stored with samples.
+    #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+    /// No notes, only results and errors.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -271,10 +297,7 @@ pub(crate) struct ReproArgs {
     /// Backend of the experiments: the simulator, or the lab (a real kernel, by the plan in the papers' files).
     #[arg(long, value_enum, default_value = "sim")]
     pub(crate) backend: Backend,
-    /// With --backend lab: store finished runs in this folder, and do not repeat stored ones.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) runs: Option<PathBuf>,
-    /// Number of parallel runs; results do not depend on it. Default: one per processor.
+    /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
     #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Also write everything as one self-contained HTML page: scoreboard, drawn topologies, published and measured
@@ -291,9 +314,9 @@ pub(crate) struct ReproArgs {
     /// Parts to print as table or Markdown. Default: all of them.
     #[arg(long, value_name = "PART,...", value_delimiter = ',', value_parser = part())]
     pub(crate) show: Vec<Part>,
-    /// Also write repro.json into this folder, which stores runs until then: the same command continues after an
-    /// interruption. Other results there are never overwritten.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    /// Store all runs in this folder and write repro.json there. The same command goes on where it was interrupted; one with more
+    /// seeds does only the runs that are missing. Other results there are never overwritten.
+    #[arg(long, alias = "runs", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// Run nothing; show a repro.json written earlier, or several.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, num_args = 1..,
@@ -340,7 +363,8 @@ pub(crate) struct CompareArgs {
     /// Output format.
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: CompareFormat,
-    /// Store the lab's runs in this folder, each as soon as it is done, and do not repeat stored ones.
+    /// Store all runs in this folder, each as soon as it is done, and do not repeat those that are there. It may hold other
+    /// comparisons.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// Also write one HTML page with the backends side by side, including time series.

@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use braid_capture::events::EventLog;
 use braid_capture::pcap;
-use braid_scenario::File as Scenarios;
-use braid_scenario::model::Scenario;
 use braid_sim::observe::{At, Event, Observer};
 use braid_study::files::{part, publish};
-use braid_study::{Backend, Case, Error, Group, Outcome, Request, Sim, Stop};
+use braid_study::{Backend, Case, Outcome, Request, Sim, Stop};
 use tempfile::NamedTempFile;
 
 use crate::Failure;
@@ -143,26 +141,6 @@ impl Captures {
 pub(crate) struct Captured(pub(crate) Arc<Captures>);
 
 impl Backend for Captured {
-    fn name(&self) -> &'static str {
-        Sim.name()
-    }
-
-    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
-        Sim.scheduler(name)
-    }
-
-    fn check(&self, file: &Scenarios, cell: &Scenario) -> Result<(), Error> {
-        Sim.check(file, cell)
-    }
-
-    fn identity(&self, group: &Group) -> Result<String, Error> {
-        Sim.identity(group)
-    }
-
-    fn computes(&self) -> bool {
-        true
-    }
-
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         self.0.simulate(&request)
     }

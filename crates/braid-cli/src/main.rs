@@ -55,6 +55,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = match &args.command {
         Command::Run(args) => run::run(args),
+        Command::Report(args) => run::report(args),
         #[cfg(target_os = "linux")]
         Command::Compare(args) => compare::compare(args),
         Command::Advise(args) => advise::advise(args),

@@ -1,96 +1,87 @@
-//! The folder of `--out`: results that are complete and of these runs, or absent.
+//! The files of `--out`: results that are either whole and of these very runs, or not there.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
 
+use braid_report::Style;
 use braid_results::Run;
 use braid_results::measure::Measurements;
 use braid_results::parquet::Writer;
 use braid_results::table::{self, FLOWS, LINKS, PERIODS, QUEUES, RUNS, Row, SAMPLES, TRANSFERS, Table};
 use braid_study::files::{part, publish};
-use braid_study::{Plan, Store};
-use serde::Deserialize;
+use braid_study::{Error, Event, Folder, Plan, Results, Sink};
 use tempfile::NamedTempFile;
 
-use crate::Failure;
-use crate::command::VERSION;
+use crate::command::{self, VERSION};
+use crate::report;
+use crate::run::document;
 
 const RESULTS: &str = "results.json";
 const TABLE: &str = "table.txt";
 const LOG: &str = "log.txt";
 /// Samples per write: few enough for the memory, enough to compress well.
 const PORTION: usize = 1 << 16;
+/// The tables of samples, and their rows of a run.
+const SAMPLED: [(&Table, RowsOf); 3] =
+    [(&SAMPLES, table::samples), (&QUEUES, table::queues), (&TRANSFERS, table::transfers)];
 
-/// The results of a plan, being written to a folder.
-pub(crate) struct Folder {
-    store: Store,
+type RowsOf = for<'a> fn(u64, &'a Run, &'a Measurements) -> Vec<Row<'a>>;
+
+/// The files of a folder.
+pub(crate) struct Written {
+    folder: Folder,
+    started: Instant,
+    /// How many runs were done already.
+    before: usize,
+    samples: Option<Samples>,
+    quiet: bool,
 }
 
-impl Folder {
-    /// Creates the folder if necessary, and checks everything before running.
-    pub(crate) fn open(path: &Path, plan: &Plan) -> Result<Self, Failure> {
-        let mut store = Store::open(path, plan, &of_results())?;
-        if !store.has_runs() && store.file(RESULTS).exists() {
-            let results =
-                store.read(RESULTS)?.and_then(|bytes| serde_json::from_slice::<Results>(&bytes).ok());
-            store.complete(plan, results.map_or_else(Vec::new, |results| results.runs))?;
+impl Written {
+    /// An earlier table of samples of fewer runs is written again, too.
+    pub(crate) fn new(folder: &Folder, samples: bool, quiet: bool) -> Self {
+        let earlier =
+            || folder.replaces() && SAMPLED.iter().any(|(table, _)| folder.file(&file_of(table)).exists());
+        let samples = (samples || earlier()).then(Samples::default);
+        Self { folder: folder.clone(), started: Instant::now(), before: 0, samples, quiet }
+    }
+
+    /// What differs between equal runs and so is not among the results.
+    fn log(&self, runs: usize) -> String {
+        let noun = if runs == 1 { "run" } else { "runs" };
+        let before = if self.before > 0 { format!(" ({} done before)", self.before) } else { String::new() };
+        let now = humantime::format_rfc3339_seconds(SystemTime::now());
+        let seconds = self.started.elapsed().as_secs_f64();
+        let line = command::line(std::env::args());
+        format!("{now} braid {VERSION}, {runs} {noun}{before} in {seconds:.1} s: {line}\n")
+    }
+}
+
+impl Sink for Written {
+    fn samples(&self, _: &Plan, _: usize) -> bool {
+        self.samples.is_some()
+    }
+
+    fn collects(&self) -> bool {
+        true
+    }
+
+    fn see(&mut self, _: &Plan, event: &Event) -> Result<bool, Error> {
+        let Event::Finished(finished) = event else { return Ok(true) };
+        self.before += usize::from(finished.reused);
+        if let (Some(samples), Some(counts)) = (&mut self.samples, &finished.measurements) {
+            samples.add(&self.folder, finished.number as u64, &finished.run, counts)?;
         }
-        Ok(Self { store })
+        Ok(true)
     }
 
-    /// Store of runs until all are done.
-    pub(crate) fn store(&mut self) -> &mut Store {
-        &mut self.store
-    }
-
-    /// Whether the samples of all runs are stored.
-    pub(crate) fn has_samples(&self) -> bool {
-        let mut samples = [&SAMPLES, &QUEUES, &TRANSFERS].into_iter();
-        self.store.is_complete() && samples.all(|table| self.store.file(&file_of(table)).exists())
-    }
-
-    /// Begins the sample files. They are renamed by [`Folder::write`].
-    pub(crate) fn samples(&self) -> Result<Samples, Failure> {
-        Ok(Samples {
-            subflows: self.begin(&SAMPLES)?,
-            links: self.begin(&QUEUES)?,
-            transfers: self.begin(&TRANSFERS)?,
-            waiting: Vec::new(),
-            rows_waiting: 0,
-        })
-    }
-
-    fn begin(&self, table: &'static Table) -> Result<Part, Failure> {
-        let name = file_of(table);
-        let path = self.store.file(&name);
-        let begin = || {
-            let file = part(&path)?;
-            let writer = Writer::new(file.as_file().try_clone()?, table, VERSION)?;
-            Ok((file, writer))
-        };
-        let (file, writer) = begin().map_err(|error| Failure::writing(&path, &error))?;
-        Ok(Part { file, writer, path })
-    }
-
-    /// Writes the results, the tables and the samples if any, and appends to the log.
-    pub(crate) fn write(
-        &mut self,
-        runs: &[Run],
-        results: &str,
-        table: &str,
-        samples: Option<Samples>,
-        log: &str,
-    ) -> Result<(), Failure> {
-        match self.store.read(RESULTS)? {
-            Some(there) if there == results.as_bytes() => {}
-            Some(_) => {
-                let holds = format!("other {RESULTS} of the same runs (it or braid has changed)");
-                return Err(self.store.taken(&holds).into());
-            }
-            None => self.store.write(RESULTS, results.as_bytes())?,
-        }
-        self.store.write(TABLE, table.as_bytes())?;
+    fn finish(&mut self, plan: &Plan, results: &Results) -> Result<(), Error> {
+        let runs = results.runs();
+        let folder = &self.folder;
+        folder.write_results(RESULTS, document(results).as_bytes())?;
+        folder.write(TABLE, report::text(plan, results.summary(), Style::default()).as_bytes())?;
         let mut tables =
             vec![(&RUNS, table::runs(runs)), (&FLOWS, table::flows(runs)), (&LINKS, table::links(runs))];
         if runs.iter().any(|run| !run.periods.is_empty()) {
@@ -98,30 +89,27 @@ impl Folder {
         }
         for (table, rows) in tables {
             let name = file_of(table);
-            let bytes =
-                parquet(table, &rows).map_err(|error| Failure::writing(&self.store.file(&name), &error))?;
-            self.store.write(&name, &bytes)?;
+            let bytes = parquet(table, &rows).map_err(|error| Error::writing(&folder.file(&name), &error))?;
+            folder.write(&name, &bytes)?;
         }
-        if let Some(samples) = samples {
-            samples.finish()?;
+        let with_samples = if self.samples.is_some() { ", those of the samples" } else { "" };
+        if let Some(samples) = self.samples.take() {
+            samples.finish(folder)?;
         }
-        self.store.remove_runs()?;
-        let path = self.store.file(LOG);
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(|error| Failure::writing(&path, &error))?;
-        file.write_all(log.as_bytes()).map_err(|error| Failure::writing(&path, &error))
-    }
-
-    /// Describes the written files.
-    pub(crate) fn written(&self, samples: bool) -> String {
-        let with_samples = if samples { ", those of the samples" } else { "" };
-        format!(
-            "Wrote {RESULTS}, {TABLE}, the Parquet tables{with_samples} and {LOG} to {}.",
-            self.store.path().display()
-        )
+        let path = folder.file(LOG);
+        let add = || {
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&path)?
+                .write_all(self.log(runs.len()).as_bytes())
+        };
+        add().map_err(|error| Error::writing(&path, &error))?;
+        if !self.quiet {
+            let folder = folder.path().display();
+            eprintln!("Wrote {RESULTS}, {TABLE}, the Parquet tables{with_samples} and {LOG} to {folder}.");
+        }
+        Ok(())
     }
 }
 
@@ -139,8 +127,8 @@ fn file_of(table: &Table) -> String {
     format!("{}.parquet", table.name)
 }
 
-/// Files that depend on the manifest.
-fn of_results() -> Vec<String> {
+/// The files that mean nothing without the manifest.
+pub(crate) fn names() -> Vec<String> {
     [RESULTS, TABLE, LOG]
         .into_iter()
         .map(str::to_owned)
@@ -148,11 +136,10 @@ fn of_results() -> Vec<String> {
         .collect()
 }
 
-/// The samples of all runs, being written.
-pub(crate) struct Samples {
-    subflows: Part,
-    links: Part,
-    transfers: Part,
+/// The samples of all runs, on their way to the disk.
+#[derive(Default)]
+struct Samples {
+    parts: Vec<Part>,
     waiting: Vec<(u64, Run, Measurements)>,
     rows_waiting: usize,
 }
@@ -165,56 +152,54 @@ struct Part {
 }
 
 impl Part {
-    fn write(&mut self, rows: &[Row]) -> Result<(), Failure> {
-        self.writer.write(rows).map_err(|error| Failure::writing(&self.path, &error))
+    fn begin(folder: &Folder, table: &'static Table) -> Result<Self, Error> {
+        let path = folder.file(&file_of(table));
+        let begin = || {
+            let file = part(&path)?;
+            let writer = Writer::new(file.as_file().try_clone()?, table, VERSION)?;
+            io::Result::Ok((file, writer))
+        };
+        let (file, writer) = begin().map_err(|error| Error::writing(&path, &error))?;
+        Ok(Self { file, writer, path })
     }
 
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self) -> Result<(), Error> {
         let Self { file, writer, path } = self;
         let finish = || {
             writer.finish()?;
             publish(file, &path)
         };
-        finish().map_err(|error| Failure::writing(&path, &error))
+        finish().map_err(|error| Error::writing(&path, &error))
     }
 }
 
 impl Samples {
-    /// Adds the samples of the run with this number; runs come in order.
-    pub(crate) fn add(&mut self, number: u64, run: &Run, counts: Measurements) -> Result<(), Failure> {
+    /// Takes those of the run with this number; runs come in order.
+    fn add(&mut self, folder: &Folder, number: u64, run: &Run, counts: &Measurements) -> Result<(), Error> {
         let subflows = counts.connections.iter().flat_map(|connection| &connection.subflows);
         self.rows_waiting += subflows.map(|subflow| subflow.samples.len()).sum::<usize>();
         self.rows_waiting += counts.connections.iter().map(|own| own.transfers.len()).sum::<usize>();
-        self.waiting.push((number, run.clone(), counts));
-        if self.rows_waiting >= PORTION { self.flush() } else { Ok(()) }
+        self.waiting.push((number, run.clone(), counts.clone()));
+        if self.rows_waiting >= PORTION { self.flush(folder) } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
-        let waiting = &self.waiting;
-        let subflows: Vec<Row> =
-            waiting.iter().flat_map(|(number, run, counts)| table::samples(*number, run, counts)).collect();
-        let links: Vec<Row> =
-            waiting.iter().flat_map(|(number, run, counts)| table::queues(*number, run, counts)).collect();
-        self.subflows.write(&subflows)?;
-        let transfers: Vec<Row> =
-            waiting.iter().flat_map(|(number, run, counts)| table::transfers(*number, run, counts)).collect();
-        self.links.write(&links)?;
-        self.transfers.write(&transfers)?;
+    fn flush(&mut self, folder: &Folder) -> Result<(), Error> {
+        if self.parts.is_empty() {
+            self.parts =
+                SAMPLED.iter().map(|(table, _)| Part::begin(folder, table)).collect::<Result<_, _>>()?;
+        }
+        for (part, (_, rows_of)) in self.parts.iter_mut().zip(SAMPLED) {
+            let rows = self.waiting.iter().flat_map(|(number, run, counts)| rows_of(*number, run, counts));
+            let rows: Vec<Row> = rows.collect();
+            part.writer.write(&rows).map_err(|error| Error::writing(&part.path, &error))?;
+        }
         self.waiting.clear();
         self.rows_waiting = 0;
         Ok(())
     }
 
-    fn finish(mut self) -> Result<(), Failure> {
-        self.flush()?;
-        self.subflows.finish()?;
-        self.links.finish()?;
-        self.transfers.finish()
+    fn finish(mut self, folder: &Folder) -> Result<(), Error> {
+        self.flush(folder)?;
+        self.parts.into_iter().try_for_each(Part::finish)
     }
-}
-
-/// The needed parts of a results file.
-#[derive(Deserialize)]
-struct Results {
-    runs: Vec<Run>,
 }

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
+use braid_study::{Error, Event, Plan, Results, Sink};
 use indicatif::{ProgressBar, ProgressStyle};
 
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -10,22 +11,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Progress {
     total: usize,
     started: Instant,
-    wanted: bool,
+    quiet: bool,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
     pub(crate) fn new(total: usize, quiet: bool) -> Self {
-        Self { total, started: Instant::now(), wanted: !quiet && io::stderr().is_terminal(), bar: None }
-    }
-
-    pub(crate) fn started(&self) -> Instant {
-        self.started
+        Self { total, started: Instant::now(), quiet, bar: None }
     }
 
     /// To be called every now and then.
     pub(crate) fn tick(&mut self, done: usize) {
-        if self.wanted && self.bar.is_none() && self.started.elapsed() > PATIENCE {
+        let wanted = !self.quiet && io::stderr().is_terminal();
+        if wanted && self.bar.is_none() && self.started.elapsed() > PATIENCE {
             let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left")
                 .expect("the template is constant and right");
             let bar = ProgressBar::new(self.total as u64).with_elapsed(self.started.elapsed());
@@ -41,5 +39,27 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Sink for Progress {
+    fn see(&mut self, _: &Plan, event: &Event) -> Result<bool, Error> {
+        match event {
+            Event::Preparing(what) if !self.quiet => eprintln!("{what}"),
+            Event::Progress { done, .. } => self.tick(*done),
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    fn finish(&mut self, _: &Plan, _: &Results) -> Result<(), Error> {
+        Self::finish(self);
+        Ok(())
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        Self::finish(self);
     }
 }

@@ -1,16 +1,16 @@
-//! The file of `--report`: written completely, and only over an earlier report.
+//! Tables of a plan, and the file of `--report`: written whole, and over nothing but an earlier report.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use braid_algorithms::Spec;
-use braid_report::Table;
-use braid_report::html::{self, Curves, Event, MARK, Part, Report, Selection, Series};
-use braid_results::Run;
-use braid_results::measure::Measurements;
+use braid_report::html::{self, Curves, MARK, Part, Report, Selection, Series};
+use braid_report::{Cell, Style, Table, tables};
+use braid_results::{Run, Summary};
+use braid_scenario::model::Scenario;
 use braid_schedulers::Spec as Scheduler;
-use braid_study::{Plan, Planned, files};
+use braid_study::{Error, Event, Group, Plan, Results, Sink, files};
 
 use crate::args::{Backend, RunArgs};
 use crate::command::{self, VERSION};
@@ -19,90 +19,118 @@ use crate::{Failure, list};
 /// More than any report has before its mark.
 const HEAD: u64 = 1024;
 
-/// A writable place for a report, and its time series so far.
-pub(crate) struct ReportFile {
+/// The summaries of a plan as tables for people.
+pub(crate) fn text(plan: &Plan, summaries: &[Summary], style: Style) -> String {
+    let rows = labelled(plan, summaries, |row| (&mut row.cc, &row.backend));
+    let tables: Vec<Table> = by_file(plan, &rows).into_iter().map(|(_, table)| table).collect();
+    self::tables(&tables, style)
+}
+
+/// With several backends each is a row of its own.
+fn labelled<T: Clone>(plan: &Plan, all: &[T], names: impl Fn(&mut T) -> (&mut String, &String)) -> Vec<T> {
+    let mut all = all.to_vec();
+    if plan.backends().len() > 1 {
+        for one in &mut all {
+            let (cc, backend) = names(one);
+            *cc = format!("{cc} {backend}");
+        }
+    }
+    all
+}
+
+/// One table for each file, in the order asked for, with its groups: consecutive cells that have the same rows.
+fn by_file<'a>(plan: &'a Plan, summaries: &'a [Summary]) -> Vec<(Vec<Group<'a>>, Table<'a>)> {
+    let groups: Vec<Group> = plan.groups().collect();
+    let cells: Vec<&[Group]> = groups.chunk_by(|a, b| (a.file, a.cell) == (b.file, b.cell)).collect();
+    let row = |group: &Group<'a>| (group.spec.text(), group.backend, group.scheduler);
+    let alike = |a: &&[Group<'a>], b: &&[Group<'a>]| {
+        a[0].file == b[0].file && a.iter().map(row).eq(b.iter().map(row))
+    };
+    let mut rest = summaries;
+    let table = |cells: &[&[Group<'a>]]| {
+        let title = &plan.files()[cells[0][0].file].file.title;
+        let cell = |cell: &&[Group<'a>]| {
+            let (own, others) = rest.split_at(cell.len());
+            rest = others;
+            Cell { scenario: cell[0].scenario, summaries: own }
+        };
+        let own = cells.iter().map(cell).collect();
+        (cells.concat(), Table::new(title, own))
+    };
+    cells.chunk_by(alike).map(table).collect()
+}
+
+/// A page that can be written and is not something else, and the time series on their way into it.
+pub(crate) struct Page {
     path: PathBuf,
+    command: String,
+    quiet: bool,
     selection: Selection,
     /// With the number of their run.
     curves: Vec<(usize, Curves)>,
 }
 
-/// Whether the report includes the time series of a run.
-pub(crate) fn takes(selection: Selection, plan: &Plan, run: usize) -> bool {
-    let seeds = plan.seeds_of_each();
-    selection.takes(run / seeds, run % seeds)
+impl Page {
+    /// Checks the place before any time is spent on running.
+    pub(crate) fn prepare(path: &Path, plan: &Plan, command: String, quiet: bool) -> Result<Self, Failure> {
+        free(path)?;
+        let most = plan.groups().filter_map(|group| group.seeds.count()).max().unwrap_or(1);
+        let selection = Selection::new(plan.groups().map(|group| group.scenario), most);
+        Ok(Self { path: path.to_owned(), command, quiet, selection, curves: Vec::new() })
+    }
 }
 
-impl ReportFile {
-    /// Checks the place before running.
-    pub(crate) fn prepare(path: &Path, plan: &Plan) -> Result<Self, Failure> {
-        free(path)?;
-        files::part(path).map_err(|error| failure(path, &error))?;
-        let selection = Selection::new(plan.groups().map(|group| group.scenario), plan.seeds_of_each());
-        Ok(Self { path: path.to_owned(), selection, curves: Vec::new() })
+impl Sink for Page {
+    fn samples(&self, plan: &Plan, number: usize) -> bool {
+        let group = plan.group_of(number);
+        self.selection.takes(group, number - plan.group(group).first)
     }
 
-    pub(crate) fn selection(&self) -> Selection {
-        self.selection
+    fn collects(&self) -> bool {
+        true
     }
 
-    /// Stores the page's time series of a run with samples.
-    pub(crate) fn add(&mut self, plan: &Plan, run: usize, counts: &Measurements) {
-        if takes(self.selection, plan, run) {
-            let scenario = plan.case(run).scenario;
-            self.curves.push((run, self.selection.curves(scenario, counts)));
+    fn see(&mut self, plan: &Plan, event: &Event) -> Result<bool, Error> {
+        if let Event::Finished(finished) = event {
+            let number = finished.number;
+            if let Some(counts) = finished.measurements.as_ref().filter(|_| self.samples(plan, number)) {
+                self.curves.push((number, self.selection.curves(plan.case(number).scenario, counts)));
+            }
         }
+        Ok(true)
     }
 
-    /// Writes the page.
-    pub(crate) fn write(
-        &self,
-        args: &RunArgs,
-        plan: &Plan,
-        tables: Vec<Table>,
-        runs: &[Run],
-    ) -> Result<(), Failure> {
-        let mut parts = Vec::new();
-        let mut first = 0;
-        for (planned, table) in plan.files().iter().zip(tables) {
-            let Planned { file, specs } = planned;
-            let after =
-                first + file.cells.len() * specs.len() * plan.schedulers().len() * plan.seeds_of_each();
-            let series = self.curves.iter().filter(|(run, _)| (first..after).contains(run));
-            parts.push(Part {
+    fn finish(&mut self, plan: &Plan, results: &Results) -> Result<(), Error> {
+        let rows = labelled(plan, results.summary(), |row| (&mut row.cc, &row.backend));
+        let runs: Vec<Run> = labelled(plan, results.runs(), |run| (&mut run.cc, &run.backend));
+        let part = |(groups, table): (Vec<Group>, _)| {
+            let file = &plan.files()[groups[0].file].file;
+            let (first, last) = (groups[0], groups[groups.len() - 1]);
+            let range = first.first..last.first + last.seeds.count().unwrap_or(0);
+            let series = self.curves.iter().filter(|(run, _)| range.contains(run));
+            Part {
                 table,
                 story: &file.story,
-                numbers: list::numbers(&file.cells[0]),
-                events: file
-                    .cells
-                    .iter()
-                    .map(|cell| list::events(cell).iter().map(event).collect())
+                numbers: list::numbers(first.scenario),
+                events: groups
+                    .chunk_by(|a, b| a.cell == b.cell)
+                    .map(|cell| events(cell[0].scenario))
                     .collect(),
-                runs: &runs[first..after],
-                series: series.map(|(run, curves)| Series { run: run - first, curves }).collect(),
-            });
-            first = after;
-        }
-        let report =
-            Report { version: VERSION, command: &command_of(args), algorithms: algorithms(plan), parts };
-        self.save(&report)
-    }
-
-    /// Writes a page.
-    pub(crate) fn save(&self, report: &Report) -> Result<(), Failure> {
-        save(&self.path, &html::html(report))
-    }
-
-    /// Describes the written file.
-    pub(crate) fn written(&self) -> String {
-        format!("Wrote the report {}; open it in a browser.", self.path.display())
+                series: series.map(|(run, curves)| Series { run: run - range.start, curves }).collect(),
+                runs: &runs[range],
+            }
+        };
+        let parts = by_file(plan, &rows).into_iter().map(part).collect();
+        let report = Report { version: VERSION, command: &self.command, algorithms: algorithms(plan), parts };
+        save(&self.path, &html::html(&report), self.quiet)?;
+        Ok(())
     }
 }
 
-/// Refuses a file that is not a report.
+/// Refuses a place that cannot be written, and a file that is something else than a report.
 pub(crate) fn free(path: &Path) -> Result<(), Failure> {
     if is_free(path).map_err(|error| failure(path, &error))? {
-        return Ok(());
+        return files::part(path).map(drop).map_err(|error| failure(path, &error));
     }
     Err(Failure::bad_input(
         format!("{} is not a report of Braid; nothing was overwritten", path.display()),
@@ -110,15 +138,19 @@ pub(crate) fn free(path: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Writes a page completely, and only over an earlier report.
-pub(crate) fn save(path: &Path, page: &str) -> Result<(), Failure> {
-    // The file may have been created during the runs.
+/// Writes a page whole, and over nothing but an earlier report.
+pub(crate) fn save(path: &Path, page: &str, quiet: bool) -> Result<(), Failure> {
+    // The file may have come while the runs went on.
     match is_free(path) {
         Ok(true) => files::whole(path, page.as_bytes()),
         Ok(false) => Err(io::ErrorKind::AlreadyExists.into()),
         Err(error) => Err(error),
     }
-    .map_err(|error| failure(path, &error))
+    .map_err(|error| failure(path, &error))?;
+    if !quiet {
+        eprintln!("Wrote the report {}; open it in a browser.", path.display());
+    }
+    Ok(())
 }
 
 /// Whether the path is free or a report.
@@ -136,12 +168,17 @@ fn is_free(path: &Path) -> io::Result<bool> {
     Ok(head.windows(MARK.len()).any(|window| window == MARK.as_bytes()))
 }
 
-pub(crate) fn failure(path: &Path, error: &io::Error) -> Failure {
+fn failure(path: &Path, error: &io::Error) -> Failure {
     Failure::writing_to("--report", "the name of a file in a folder that is there", path, error)
 }
 
-pub(crate) fn event(event: &list::LinkEvent) -> Event {
-    Event { from_ns: event.from_ns, to_ns: event.to_ns, what: format!("{} {}", event.link, event.what) }
+fn events(scenario: &Scenario) -> Vec<html::Event> {
+    let event = |event: &list::LinkEvent| html::Event {
+        from_ns: event.from_ns,
+        to_ns: event.to_ns,
+        what: format!("{} {}", event.link, event.what),
+    };
+    list::events(scenario).iter().map(event).collect()
 }
 
 /// Each spec once with its description; and each scheduler, if there are several.
@@ -161,32 +198,32 @@ pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
     specs.chain(schedulers).collect()
 }
 
-/// The command that makes the same page, without irrelevant options.
-fn command_of(args: &RunArgs) -> String {
-    let mut words = vec!["braid".to_owned(), "run".to_owned()];
-    words.extend(args.scenarios.iter().cloned());
-    if !args.cc.is_empty() {
-        words.extend(["--cc".to_owned(), args.cc.join(",")]);
-    }
-    if !args.scheduler.is_empty() {
-        words.extend(["--scheduler".to_owned(), args.scheduler.join(",")]);
-    }
-    for file in &args.algorithm {
-        words.extend(["--algorithm".to_owned(), file.display().to_string()]);
-    }
-    if args.backend != Backend::Sim {
-        words.extend(["--backend".to_owned(), args.backend.name().to_owned()]);
-    }
-    if let Some(kernel) = &args.kernel {
-        words.extend(["--kernel".to_owned(), kernel.clone()]);
-    }
-    let seeds = match (args.seeds.first(), args.seeds.last()) {
-        (1, last) => last.to_string(),
-        (first, last) => format!("{first}..{last}"),
-    };
-    words.extend(["--seeds".to_owned(), seeds]);
-    for set in &args.set {
-        words.extend(["--set".to_owned(), set.clone()]);
+/// The command that gives the same page; without what does not matter to it.
+pub(crate) fn command_of(args: &RunArgs) -> String {
+    let list = |values: &[String]| if values.is_empty() { vec![] } else { vec![values.join(",")] };
+    let backends: Vec<String> = args.backend.iter().map(|backend| backend.name().to_owned()).collect();
+    let backends = if args.backend == [Backend::Sim] { vec![] } else { list(&backends) };
+    command(
+        "run",
+        &args.scenarios,
+        &[
+            ("--cc", list(&args.cc)),
+            ("--scheduler", list(&args.scheduler)),
+            ("--algorithm", args.algorithm.iter().map(|file| file.display().to_string()).collect()),
+            ("--backend", backends),
+            ("--kernel", args.kernel.iter().cloned().collect()),
+            ("--seeds", vec![args.seeds.to_string()]),
+            ("--set", args.set.clone()),
+        ],
+    )
+}
+
+/// A command that writes a page, with each value of each option.
+pub(crate) fn command(name: &str, what: &[String], options: &[(&str, Vec<String>)]) -> String {
+    let mut words = vec!["braid".to_owned(), name.to_owned()];
+    words.extend(what.iter().cloned());
+    for (option, values) in options {
+        words.extend(values.iter().flat_map(|value| [(*option).to_owned(), value.clone()]));
     }
     words.extend(["--report".to_owned(), "report.html".to_owned()]);
     command::line(words)

@@ -7,44 +7,37 @@ mod page;
 mod search;
 mod work;
 
+use std::path::PathBuf;
+
 use braid_report::repro::{self as report, Part};
 use braid_results::claims::{self, Document, Verdict};
-use braid_study::Store;
+use braid_study::{Folder, Store};
 
 use self::asked::papers;
 use self::files::RESULTS;
-use self::work::{Work, stand_ins};
+use self::work::Work;
 use crate::Failure;
 use crate::args::{Backend, ReproArgs, ReproFormat};
-use crate::command::VERSION;
 use crate::failure::{BAD_INPUT, FAILED};
-use crate::terminal;
+use crate::{report as page_file, terminal};
 
 /// Runs the requested experiments, or reads stored results, and prints them.
 pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
     check(args)?;
-    if let Some(path) = &args.report {
-        page::prepare(path)?;
-    }
-    let (document, pages, store) = if args.from.is_empty() {
-        let Some((document, store)) = measured(args)? else { return Ok(()) };
-        (document.clone(), vec![document], store)
+    args.report.as_deref().map(page_file::free).transpose()?;
+    let (document, pages) = if args.from.is_empty() {
+        let Some(document) = measured(args)? else { return Ok(()) };
+        (document.clone(), vec![document])
     } else {
         let all: Vec<Document> = args.from.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?;
         let one = if side_by_side(args) { all[0].clone() } else { files::together(args, &all)? };
-        (one, all, None)
+        if let Some(folder) = &args.out {
+            Folder::create(folder)?.write_results(RESULTS, one.to_json().as_bytes())?;
+        }
+        (one, all)
     };
-    if let Some(folder) = &args.out {
-        files::write(folder, &document)?;
-    }
-    if let Some(mut store) = store {
-        store.remove_runs()?;
-    }
     if let Some(path) = &args.report {
         page::write(path, args, &pages)?;
-        if !args.quiet {
-            eprintln!("Wrote the report {}; open it in a browser.", path.display());
-        }
     }
     if let Some(folder) = &args.dataset {
         files::dataset(folder, &pages)?;
@@ -75,50 +68,48 @@ pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs the requested experiments, with the store of runs until the results are written; `None` for a dry run.
-fn measured(args: &ReproArgs) -> Result<Option<(Document, Option<Store>)>, Failure> {
+/// Runs what was asked for, and writes it; nothing if it was only asked what that would be.
+fn measured(args: &ReproArgs) -> Result<Option<Document>, Failure> {
     let names = claims::names().map_err(|error| Failure::new(BAD_INPUT, error.to_string()))?;
     let papers = papers(&args.what, &args.claim)?;
-    if args.backend == Backend::Lab {
-        return Ok(lab::document(args, &papers, &names)?.map(|document| (document, None)));
-    }
-    let work = Work::new(args, &papers, &names)?;
+    work::check_stand_ins(args, &papers)?;
     let spaces: Vec<search::Space> = papers
         .iter()
         .enumerate()
         .filter(|_| args.search)
         .map(|(index, paper)| search::Space::new(index, paper, args.settings))
         .collect();
-    let searched = search::work(args, &papers, &names, &spaces)?;
-    let seeds = args.seeds.last() - args.seeds.first() + 1;
+    let on_kernel = args.backend == Backend::Lab;
+    let (work, intention) = if on_kernel {
+        lab::work(args, &papers, &names)?
+    } else if args.search {
+        // What is as assumed is among the settings of a search.
+        let work = search::work(args, &papers, &names, &spaces)?;
+        let intention = search::intention(&papers, &spaces, &work);
+        (work, intention)
+    } else {
+        let work = Work::new(args, &papers, &names)?;
+        let intention = work.intention(args);
+        (work, intention)
+    };
+    let plan = work.plan(args)?;
     if args.dry_run {
-        let mut text = if args.search { String::new() } else { work.intention(args) };
-        if args.search {
-            text += &search::intention(&papers, &spaces, &searched, seeds);
-        }
-        terminal::print(text.as_bytes())?;
+        terminal::print(intention.as_bytes())?;
         return Ok(None);
     }
-    // A search includes the setting as assumed: its runs are not repeated.
-    if !args.search {
-        let (measured, store) = work.measure(args)?;
-        return Ok(Some((work.document(args, &papers, &names, &measured), store)));
+    if on_kernel && !args.quiet {
+        eprint!("{intention}");
     }
-    let (measured, store) = searched.measure(args)?;
-    let search = search::searches(args, &papers, &names, &spaces, &searched, &measured);
-    let mut firsts = searched.studies.iter().enumerate().filter(|(_, study)| study.variation.is_none());
-    let results = firsts
-        .by_ref()
-        .map(|(_, study)| searched.reproduction(study, &papers, &names, &measured, seeds as usize));
-    let seeds = [args.seeds.first(), args.seeds.last()];
-    let document = Document {
-        set: args.set.clone(),
-        cc: stand_ins(&args.cc)?,
-        scheduler: args.scheduler.clone(),
-        search,
-        ..Document::new(VERSION, seeds, results.collect())
-    };
-    Ok(Some((document, store)))
+    let open = |folder: &PathBuf| Store::open(folder, &plan, &[RESULTS.to_owned()]);
+    let mut store = args.out.as_ref().map(open).transpose()?;
+    let measured = work.measure(args, &plan, store.as_mut())?;
+    let mut document = work.document(args, &papers, &names, &measured)?;
+    document.search = search::searches(&papers, &names, &spaces, &work, &measured, document.seeds);
+    if let Some(store) = &mut store {
+        store.folder().write_results(RESULTS, document.to_json().as_bytes())?;
+        store.finish(&plan)?;
+    }
+    Ok(Some(document))
 }
 
 /// Options that exclude each other.

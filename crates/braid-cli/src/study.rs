@@ -1,62 +1,69 @@
-//! From arguments to a checked study.
+//! From arguments to a study, and from its runs to what is made of them.
 
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use braid_algorithms::Spec;
 #[cfg(target_os = "linux")]
 use braid_lab::{Kernel, Start};
-use braid_study::{Plan, Study};
+use braid_study::{Done, Execution, Group, Kind, Plan, Sim, Sink, Store, Study};
 
-use crate::Failure;
 use crate::args::{Backend, RunArgs};
-use crate::capture::{Captured, Captures};
-#[cfg(target_os = "linux")]
-use crate::lab;
-use crate::own;
+use crate::capture::Captures;
+use crate::failure::FAILED;
+use crate::progress::Progress;
+use crate::{Failure, own, signal};
 
 /// Reads and checks everything named in `args`.
 pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<Plan, Failure> {
-    check_backend(args)?;
-    let in_kernel = matches!(args.backend, Backend::Lab | Backend::Host);
+    args.backend.iter().try_for_each(|backend| check_backend(args, *backend))?;
+    let in_kernel = args.backend.iter().any(|backend| matches!(backend, Backend::Lab | Backend::Host));
     for file in &args.algorithm {
         own::add(file, in_kernel)?;
     }
     let study = args.set.iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
-    let study = study.algorithms(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
-    let study = match (args.backend, captures) {
-        (Backend::Sim, None) => study,
-        (Backend::Sim, Some(captures)) => study.backend(Captured(Arc::clone(captures))),
-        #[cfg(target_os = "linux")]
-        (Backend::Lab, _) => {
-            let start = if args.boot { Start::Booted } else { Start::Restored };
-            on_kernel(study, Kernel::in_guest(args.kernel.as_deref(), start), captures)
-        }
-        #[cfg(target_os = "linux")]
-        (Backend::Host, _) => on_kernel(study, Kernel::here(), captures),
-        #[cfg(feature = "quic")]
-        (Backend::Quic, _) => study.backend(braid_quic_sim::Quic { qlog: args.qlog.clone() }),
-        #[cfg(not(feature = "quic"))]
-        (Backend::Quic, _) => unreachable!("refused above"),
-        #[cfg(not(target_os = "linux"))]
-        (Backend::Lab | Backend::Host, _) => unreachable!("refused above"),
-    };
+    let mut study = study.algorithms(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
+    for backend in &args.backend {
+        let backend: Box<dyn braid_study::Backend> = match (backend, captures) {
+            (Backend::Sim, None) => Box::new(Sim),
+            (Backend::Sim, Some(captures)) => Box::new(crate::capture::Captured(Arc::clone(captures))),
+            #[cfg(target_os = "linux")]
+            (Backend::Lab, _) => {
+                let start = if args.boot { Start::Booted } else { Start::Restored };
+                kernel(Kernel::in_guest(args.kernel.as_deref(), start), captures)
+            }
+            #[cfg(target_os = "linux")]
+            (Backend::Host, _) => kernel(Kernel::here(), captures),
+            #[cfg(feature = "quic")]
+            (Backend::Quic, _) => Box::new(braid_quic_sim::Quic { qlog: args.qlog.clone() }),
+            #[cfg(not(feature = "quic"))]
+            (Backend::Quic, _) => unreachable!("refused above"),
+            #[cfg(not(target_os = "linux"))]
+            (Backend::Lab | Backend::Host, _) => unreachable!("refused above"),
+        };
+        study = study.on(backend, None);
+    }
     Ok(study.check()?)
 }
 
 #[cfg(target_os = "linux")]
-fn on_kernel(study: Study, kernel: Kernel, captures: Option<&Arc<Captures>>) -> Study {
+fn kernel(kernel: Kernel, captures: Option<&Arc<Captures>>) -> Box<dyn braid_study::Backend> {
     match captures {
-        None => study.backend(kernel),
-        Some(captures) => study.backend(lab::Captured { kernel, captures: Arc::clone(captures) }),
+        None => Box::new(kernel),
+        Some(captures) => Box::new(crate::lab::Captured { kernel, captures: Arc::clone(captures) }),
     }
 }
 
-/// Whether the backend is available and supports the other options.
-fn check_backend(args: &RunArgs) -> Result<(), Failure> {
+/// Whether the backend is there and can do what else is asked for.
+fn check_backend(args: &RunArgs, backend: Backend) -> Result<(), Failure> {
     let wrong = |message: &str, hint: &str| Err(Failure::bad_input(message, hint));
-    match args.backend {
+    let records = args.events || args.pcap.is_some() || args.qlog.is_some();
+    match backend {
         Backend::Quic if cfg!(not(feature = "quic")) => Err(without_quic()),
+        _ if records && args.backend.len() > 1 => {
+            wrong("--events, --pcap and --qlog take one backend", "give a command for each backend")
+        }
         Backend::Quic if args.events || args.pcap.is_some() => wrong(
             "the backend quic writes neither --events nor --pcap",
             "use --qlog DIR, which has each connection's events as qlog",
@@ -71,7 +78,7 @@ fn check_backend(args: &RunArgs) -> Result<(), Failure> {
             "the backends lab and host write no events: a kernel does not tell them",
             "leave --events out, or use --backend sim; --pcap has the packets",
         ),
-        Backend::Sim | Backend::Host | Backend::Quic if args.kernel.is_some() || args.boot => {
+        _ if (args.kernel.is_some() || args.boot) && !args.backend.contains(&Backend::Lab) => {
             wrong("--kernel and --boot are of the lab", "add --backend lab")
         }
         Backend::Sim | Backend::Lab | Backend::Host | Backend::Quic => Ok(()),
@@ -86,27 +93,75 @@ pub(crate) fn without_quic() -> Failure {
     )
 }
 
-/// The output of `--dry-run`.
+/// How runs are done, whatever is made of them.
+pub(crate) struct How {
+    pub(crate) jobs: Option<NonZeroUsize>,
+    pub(crate) quiet: bool,
+}
+
+/// Does the runs of a plan, stores them, and hands them to the sinks.
+pub(crate) fn conduct<'a>(
+    plan: &Plan,
+    mut execution: Execution<'a>,
+    store: Option<&'a mut Store>,
+    how: &How,
+    sinks: Vec<&mut dyn Sink>,
+) -> Result<Done, Failure> {
+    execution = execution.cancel(&signal::cancel()?);
+    if let Some(jobs) = how.jobs {
+        execution = execution.jobs(jobs);
+    }
+    let then =
+        if store.is_some() { "; the same command goes on from there" } else { "; nothing was written" };
+    if let Some(store) = store {
+        execution = execution.store(store);
+    }
+    let mut progress = Progress::new(plan.len(), how.quiet);
+    let mut all: Vec<&mut dyn Sink> = vec![&mut progress];
+    all.extend(sinks.into_iter().map(|sink| sink as &mut dyn Sink));
+    execution.into_sinks(&mut all).map_err(|error| {
+        let interrupted = error.kind == Kind::Cancelled;
+        let failure = Failure::from(error);
+        if interrupted { failure.and(then) } else { failure }
+    })
+}
+
+/// Fails if a run did.
+pub(crate) fn verdict(plan: &Plan, done: &Done) -> Result<(), Failure> {
+    let Some(first) = &done.first else { return Ok(()) };
+    let (failed, total) = (done.failed, plan.len());
+    Err(Failure::new(FAILED, format!("{failed} of {total} runs failed; the first was {first}")))
+}
+
+/// What `--dry-run` prints.
 pub(crate) fn intention(plan: &Plan) -> String {
     let mut text = String::new();
-    for planned in plan.files() {
-        let specs: Vec<&str> = planned.specs.iter().map(Spec::text).collect();
-        for cell in &planned.file.cells {
-            let params: Vec<String> =
-                cell.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let several = plan.backends().len() > 1;
+    for backend in plan.backends().map(braid_study::Backend::name) {
+        let groups: Vec<Group> = plan.groups().filter(|group| group.backend == backend).collect();
+        if several {
+            let _ = writeln!(text, "{backend}:");
+        }
+        for cell in groups.chunk_by(|a, b| (a.file, a.cell) == (b.file, b.cell)) {
+            let Group { scenario, seeds, .. } = cell[0];
+            let mut specs: Vec<&str> = cell.iter().map(|group| Spec::text(group.spec)).collect();
+            specs.dedup();
+            let params = scenario.parameters.iter();
+            let params: Vec<String> = params.map(|(name, value)| format!("{name}={value}")).collect();
             let _ = writeln!(
                 text,
                 "{}{}{}  {} s  cc {}  seeds {}..{}",
-                cell.name,
+                scenario.name,
                 if params.is_empty() { "" } else { "  " },
                 params.join(" "),
-                cell.duration_ns as f64 / 1e9,
+                scenario.duration_ns as f64 / 1e9,
                 specs.join(","),
-                plan.seeds().first(),
-                plan.seeds().last()
+                seeds.first(),
+                seeds.last()
             );
         }
+        let runs: usize = groups.iter().filter_map(|group| group.seeds.count()).sum();
+        let _ = writeln!(text, "{runs} {}", if runs == 1 { "run" } else { "runs" });
     }
-    let _ = writeln!(text, "{} {}", plan.len(), if plan.len() == 1 { "run" } else { "runs" });
     text
 }

@@ -1,25 +1,20 @@
 //! `braid sweep`.
 
-use std::ops::ControlFlow;
 use std::process::{self, Command};
 use std::{env, fs};
 
 use braid_report::html::{self, SweepReport};
-use braid_study::{Grid, Kind, Sweep, Swept, files};
+use braid_study::{Dataset, Grid, Store};
 
-use crate::Failure;
 use crate::args::SweepArgs;
-use crate::command::{self, VERSION};
+use crate::command::VERSION;
 use crate::failure::FAILED;
-use crate::progress::Progress;
-use crate::{report, signal, study, terminal};
+use crate::study::{How, conduct, intention, verdict};
+use crate::{Failure, report, terminal};
 
 /// Reads, checks, runs and writes.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
-    if let Some(path) = &args.report {
-        report::free(path)?;
-        files::part(path).map_err(|error| report::failure(path, &error))?;
-    }
+    args.report.as_deref().map(report::free).transpose()?;
     if let Some(address) = &args.dask {
         on_dask(args, address)?;
         return if args.report.is_some() { write_report(args, &read(args)?) } else { Ok(()) };
@@ -27,51 +22,27 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let grid = read(args)?;
     let plan = grid.study()?.check()?;
     if args.dry_run {
-        return terminal::print(study::intention(&plan).as_bytes());
+        return terminal::print(intention(&plan).as_bytes());
     }
-    let cancel = signal::cancel()?;
-    plan.prepare(&cancel, |_| ())?;
-    let mut sweep = Sweep::open(&grid, plan, &args.out)?;
-    if let Some(summary) = sweep.complete()? {
+    let mut store = Store::open(&args.out, &plan, &Dataset::names())?;
+    if let (true, Some(summary)) = (store.is_complete(&plan)?, store.folder().read(Dataset::SUMMARY)?) {
         if !args.quiet {
             eprintln!("{} is complete already.", args.out.display());
         }
-        terminal::print(summary.as_bytes())?;
+        terminal::print(&summary)?;
         return write_report(args, &grid);
     }
-    let mut progress = Progress::new(sweep.plan().len(), args.quiet);
-    let swept = sweep.run(
-        |execution| {
-            let execution = execution.cancel(&cancel).time_limit(args.time_limit);
-            match args.jobs {
-                Some(jobs) => execution.jobs(jobs),
-                None => execution,
-            }
-        },
-        |done, _| {
-            progress.tick(done);
-            ControlFlow::Continue(())
-        },
-    );
-    progress.finish();
-    let swept = swept.map_err(|error| {
-        let interrupted = error.kind == Kind::Cancelled;
-        let failure = Failure::from(error);
-        if interrupted { failure.and("; the same command goes on from there") } else { failure }
-    })?;
-    let Swept { summary, failed, first } = swept.expect("nobody has broken it off");
-    terminal::print(summary.as_bytes())?;
+    let mut dataset = Dataset::new(&args.out, &grid.parameters());
+    let execution = plan.execution().time_limit(args.time_limit);
+    let how = How { jobs: args.jobs, quiet: args.quiet };
+    let done = conduct(&plan, execution, Some(&mut store), &how, vec![&mut dataset])?;
+    store.finish(&plan)?;
+    terminal::print(dataset.summary().as_bytes())?;
     if !args.quiet {
-        eprintln!("Wrote {} to {}.", Sweep::TABLES.join("/, ") + "/", args.out.display());
+        eprintln!("Wrote {}/ to {}.", Dataset::TABLES.join("/, "), args.out.display());
     }
     write_report(args, &grid)?;
-    match first {
-        None => Ok(()),
-        Some(run) => Err(Failure::new(
-            FAILED,
-            format!("{failed} of {} runs failed; the first was {run}", sweep.plan().len()),
-        )),
-    }
+    verdict(&plan, &done)
 }
 
 /// The grid, with its user algorithms registered.
@@ -101,29 +72,18 @@ fn write_report(args: &SweepArgs, grid: &Grid) -> Result<(), Failure> {
             scenarios.push(own);
         }
     }
-    let summary = fs::read_to_string(args.out.join(Sweep::SUMMARY)).unwrap_or_default();
+    let summary = fs::read_to_string(args.out.join(Dataset::SUMMARY)).unwrap_or_default();
+    let out = ("--out", vec!["DIR".to_owned()]);
     let report = SweepReport {
         version: VERSION,
-        command: &command::line([
-            "braid".to_owned(),
-            "sweep".to_owned(),
-            args.grid.display().to_string(),
-            "--out".to_owned(),
-            "DIR".to_owned(),
-            "--report".to_owned(),
-            "sweep.html".to_owned(),
-        ]),
+        command: &report::command("sweep", &[args.grid.display().to_string()], &[out]),
         summary: summary.lines().next().unwrap_or_default(),
         algorithms: report::algorithms(&plan),
         scenarios,
         seeds: plan.seeds_of_each(),
         sweep: &braid_study::measured(grid, &args.out)?,
     };
-    report::save(path, &html::sweep(&report))?;
-    if !args.quiet {
-        eprintln!("Wrote the report {}; open it in a browser.", path.display());
-    }
-    Ok(())
+    report::save(path, &html::sweep(&report), args.quiet)
 }
 
 /// Dask needs Python: the package does the same, with the same library.

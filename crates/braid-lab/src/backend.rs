@@ -11,8 +11,8 @@ use braid_scenario::model::Scenario;
 use braid_study::{Backend, Cancel, Error, Group, Kind, Outcome, Request, Stop};
 
 use crate::driver::{
-    self, Capture, Host, KERNELS_OWN, Lab, Start, check, default_kernel, is_kernels_own, need_module,
-    scheduler_module,
+    self, At, Capture, Host, KERNELS_OWN, Lab, Start, check, default_kernel, is_kernels_own, need_module,
+    programs_identity, scheduler_module,
 };
 
 /// A kernel that runs scenarios: [`Lab`] or [`Host`] as a backend of studies.
@@ -22,6 +22,8 @@ pub struct Kernel {
     /// The requested packet schedulers.
     schedulers: Mutex<Vec<String>>,
     machine: OnceLock<Machine>,
+    /// Program, kernel and virtual machine.
+    identity: OnceLock<String>,
 }
 
 enum Place {
@@ -47,7 +49,13 @@ impl Kernel {
     }
 
     fn at(place: Place) -> Self {
-        Self { place, program: None, schedulers: Mutex::default(), machine: OnceLock::new() }
+        Self {
+            place,
+            program: None,
+            schedulers: Mutex::default(),
+            machine: OnceLock::new(),
+            identity: OnceLock::new(),
+        }
     }
 
     /// The program whose subcommand `agent` is [`agent()`](crate::agent()); by default the running one.
@@ -56,7 +64,26 @@ impl Kernel {
         Self { program: Some(program.into()), ..self }
     }
 
-    /// Executes a run, and passes captured packets on if requested.
+    fn find_program(&self) -> Result<PathBuf, Error> {
+        self.program
+            .clone()
+            .map_or_else(env::current_exe, Ok)
+            .map_err(|error| Error::new(Kind::Failed, format!("cannot find this program itself: {error}")))
+    }
+
+    fn find_identity(&self) -> Result<&str, Error> {
+        if self.identity.get().is_none() {
+            let program = self.find_program()?;
+            let identity = match &self.place {
+                Place::Guest { kernel, .. } => Lab::identity(kernel, &program),
+                Place::Here => Host::identity(&program),
+            };
+            let _ = self.identity.set(identity?);
+        }
+        Ok(self.identity.get().expect("it was set"))
+    }
+
+    /// Does a run, and hands its packets over if they are wanted.
     ///
     /// # Errors
     /// As [`Backend::run`].
@@ -131,11 +158,12 @@ impl Backend for Kernel {
     }
 
     fn identity(&self, group: &Group) -> Result<String, Error> {
-        let mut identity = match self.machine.get().expect("it was prepared") {
-            Machine::Guest(lab) => lab.environment(group.scenario, group.scheduler),
-            Machine::Here(host) => format!("{} {:?}", host.environment(), host.programs(group.scenario)),
-        };
-        // Built-in algorithms are part of the image, or identified by the release.
+        let mut identity = self.find_identity()?.to_owned();
+        let at = if matches!(self.place, Place::Here) { At::Here } else { At::Guest };
+        if let Some(programs) = programs_identity(group.scenario, at)? {
+            let _ = write!(identity, " programs {programs}");
+        }
+        // Built-in algorithms are part of the program.
         for added in group.algorithms().iter().filter(|algorithm| algorithm.is_added()) {
             let _ = write!(identity, " {} {:x}", added.name(), added.source_hash());
         }
@@ -143,13 +171,6 @@ impl Backend for Kernel {
             let _ = write!(identity, " schedulers {}", scheduler_module());
         }
         Ok(identity)
-    }
-
-    fn machine(&self) -> Option<String> {
-        Some(match self.machine.get()? {
-            Machine::Guest(lab) => lab.machine(),
-            Machine::Here(host) => host.environment(),
-        })
     }
 
     fn prepare(
@@ -161,12 +182,7 @@ impl Backend for Kernel {
         if self.machine.get().is_some() {
             return Ok(());
         }
-        let program = match &self.program {
-            Some(program) => program.clone(),
-            None => env::current_exe().map_err(|error| {
-                Error::new(Kind::Failed, format!("cannot find this program itself: {error}"))
-            })?,
-        };
+        let program = self.find_program()?;
         let scenarios = scenarios.iter().copied();
         let say = RefCell::new(say);
         let machine = match &self.place {

@@ -19,6 +19,6 @@ pub use agent::{agent, agent_here};
 pub use backend::Kernel;
 pub use driver::{
     Capture, Error, Host, KERNELS_OWN as SCHEDULER, Kind, Lab, Outcome, Start, Unsupported, check,
-    default_kernel, kernel_identity, own_of_the_kernel,
+    default_kernel, own_of_the_kernel,
 };
 pub use job::Packet;

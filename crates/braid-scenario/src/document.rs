@@ -11,7 +11,7 @@ use crate::Source;
 use crate::error::{Error, Problem, quote, suggest};
 
 /// A parsed scenario.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Document {
     source: Source,
     /// The `--set` arguments.

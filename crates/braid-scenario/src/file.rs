@@ -2,6 +2,8 @@
 
 use braid_algorithms::Spec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::document::Document;
 use crate::error::Error;
 use crate::limits::{self, MOST_PARTS};
@@ -10,7 +12,7 @@ use crate::trace::Traces;
 use crate::{Source, expand, format, resolve};
 
 /// A scenario file, checked and resolved.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct File {
     /// One line.
     pub title: String,
@@ -22,6 +24,7 @@ pub struct File {
     pub cc: Vec<Spec>,
     /// One scenario for every combination of the parameters, the last parameter varying fastest; at least one.
     pub cells: Vec<Scenario>,
+    #[serde(skip)]
     document: Document,
 }
 

@@ -9,10 +9,10 @@ use braid_algorithms::Spec;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::trace::Trace;
+use crate::trace::{self, Trace};
 
-/// One cell of a scenario file: each parameter has one value.
-#[derive(Clone, Debug, PartialEq)]
+/// One cell of a scenario file: all its parameters have one value each.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Scenario {
     /// Its requested name, such as `d-olia/1`, or the file's path as given.
     pub name: String,
@@ -64,7 +64,7 @@ impl Scenario {
 }
 
 /// A duplex link.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Link {
     /// Its key in the file; a private copy is `key@connection.subflow.hop`.
     pub name: String,
@@ -77,11 +77,12 @@ pub struct Link {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Direction {
     /// Serialisation rate in bits per second; with a trace its mean.
     pub rate_bps: u64,
-    /// Delivery opportunities, instead of a rate.
+    /// Opportunities to deliver, instead of a rate.
+    #[serde(with = "trace::shared")]
     pub trace: Option<Arc<Trace>>,
     /// Propagation delay.
     pub delay_ns: u64,
@@ -121,8 +122,8 @@ impl Direction {
     }
 }
 
-/// Threshold for marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// From where on a queue marks packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum EcnThreshold {
     /// Marks packets that find this many packets.
     Packets(u32),
@@ -133,7 +134,7 @@ pub enum EcnThreshold {
 }
 
 /// Queue discipline.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Discipline {
     /// First in, first out; dropped when full.
     DropTail,
@@ -146,7 +147,7 @@ pub enum Discipline {
 }
 
 /// Parameters of RED. Lengths count the packet being sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Red {
     /// Mean length in packets above which packets are dropped at random.
     pub min: u32,
@@ -163,7 +164,7 @@ pub struct Red {
 }
 
 /// Parameters of `CoDel`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CoDel {
     /// Target waiting time; RFC 8289: 5 ms.
     pub target_ns: u64,
@@ -174,7 +175,7 @@ pub struct CoDel {
 }
 
 /// Parameters of `FQ-CoDel`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct FqCoDel {
     /// Parameters of each queue.
     pub codel: CoDel,
@@ -184,8 +185,8 @@ pub struct FqCoDel {
     pub quantum: u32,
 }
 
-/// New values from a certain time on; `None`: unchanged.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// New values from a certain time on; `None`: as before.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Change {
     /// Time of the change.
     pub at_ns: u64,
@@ -212,8 +213,8 @@ impl Change {
     }
 }
 
-/// Another route from a certain time on; `None`: unchanged. Indices into [`Scenario::links`], from sender to receiver.
-#[derive(Clone, Debug, PartialEq)]
+/// Another route from a certain time on; `None`: as before. Indices into [`Scenario::links`], from sender to receiver.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Reroute {
     /// Time of the change.
     pub at_ns: u64,
@@ -223,8 +224,8 @@ pub struct Reroute {
     pub reverse: Option<Vec<usize>>,
 }
 
-/// Capacity of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Capacity of a drop-tail queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum QueueLimit {
     /// In packets of any size.
     Packets(u32),
@@ -232,8 +233,8 @@ pub enum QueueLimit {
     Bytes(u64),
 }
 
-/// Loss that does not depend on the queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Loss that has nothing to do with the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Loss {
     /// None.
     None,
@@ -245,9 +246,9 @@ pub enum Loss {
     GilbertElliott(GilbertElliott),
 }
 
-/// The chain moves before each packet, which is then lost with the probability of the new state. It starts in the good
-/// state. Runs of the bad state have `1 / to_good` packets on average.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The chain moves before each packet, which is then lost with the probability of the state it meets. It starts in the
+/// good state. Runs of the bad state have `1 / to_good` packets on average.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct GilbertElliott {
     /// Probability of moving from good to bad, above 0.
     pub to_bad: f64,
@@ -268,7 +269,7 @@ impl GilbertElliott {
 }
 
 /// A sender, a receiver and the paths between them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Connection {
     /// Its key in the file.
     pub name: String,
@@ -356,12 +357,23 @@ pub enum Traffic {
     /// Writes at regular intervals.
     Cbr(ConstantRate),
     /// Programs of this machine, on a real kernel.
-    #[serde(skip)]
-    Program(Arc<Programs>),
+    Program(#[serde(with = "programs")] Arc<Programs>),
 }
 
-/// Two communicating programs. In their arguments `{server}` and `{client}` are replaced by addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
+mod programs {
+    use super::{Arc, Deserialize, Programs, Serialize};
+
+    pub(super) fn serialize<S: serde::Serializer>(own: &Arc<Programs>, to: S) -> Result<S::Ok, S::Error> {
+        Programs::serialize(own, to)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Arc<Programs>, D::Error> {
+        Programs::deserialize(from).map(Arc::new)
+    }
+}
+
+/// Two programs that talk to each other. In their arguments `{server}` and `{client}` stand for addresses.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Programs {
     /// The program that listens, and its arguments.
     pub server: Vec<String>,
@@ -426,7 +438,7 @@ pub enum Spread {
 }
 
 /// Plain or multipath TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Kind {
     /// One path.
     Tcp,
@@ -435,7 +447,7 @@ pub enum Kind {
 }
 
 /// One path of a connection.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Subflow {
     /// Its key in the file; `sf1` for TCP.
     pub name: String,

@@ -11,7 +11,7 @@ use crate::{case, embedded};
 const LONGEST: u64 = 1 << 20;
 
 /// The text of a scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// The embedded name such as `d-olia/1`, or the path as given, for messages.
     pub name: String,

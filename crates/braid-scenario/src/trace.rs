@@ -11,6 +11,8 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Problem, quote, suggest};
 use crate::{Source, embedded};
 
@@ -18,8 +20,26 @@ use crate::{Source, embedded};
 const LONGEST: u64 = 64 << 20;
 const MS: u64 = 1_000_000;
 
-/// Delivery opportunities of a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A trace that cells share, as what it holds.
+pub(crate) mod shared {
+    use super::{Arc, Deserialize, Serialize, Trace};
+
+    pub(crate) fn serialize<S: serde::Serializer>(
+        own: &Option<Arc<Trace>>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        own.as_deref().serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Arc<Trace>>, D::Error> {
+        Ok(Option::deserialize(from)?.map(Arc::new))
+    }
+}
+
+/// When a link may deliver how much.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Trace {
     /// Its name in the scenario.
     pub name: String,

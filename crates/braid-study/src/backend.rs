@@ -7,46 +7,58 @@ use braid_results::Setup;
 use braid_results::measure::Measurements;
 use braid_scenario::File;
 use braid_scenario::model::Scenario;
+use serde::{Deserialize, Serialize};
 
-use crate::{Cancel, Error, Group};
+use crate::{Cancel, Error, Group, Sim};
 
-/// Executes scenarios. Backend-specific knowledge stays in its crate; planning, storage and results are common.
+/// Runs scenarios. What only a backend knows stays in its crate; the rest, from planning to results, is the same for all.
+///
+/// A backend that wraps another names it in [`Backend::base`] and says only what differs.
 pub trait Backend: Send + Sync {
-    /// Its name in results: `sim`, `lab`, `host`.
-    fn name(&self) -> &'static str;
+    /// The backend that does what is not said here.
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
 
-    /// The scheduler of that name in normal form; `None`: the default.
+    /// As results call it: `sim`, `lab`, `host`, `quic`.
+    fn name(&self) -> &'static str {
+        self.base().name()
+    }
+
+    /// The scheduler of that name in normal form; with `None` the default one.
     ///
     /// # Errors
-    /// If it does not exist here.
-    fn scheduler(&self, name: Option<&str>) -> Result<String, Error>;
+    /// If there is none of that name here.
+    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
+        self.base().scheduler(name)
+    }
 
     /// Refuses scenarios that it cannot run, preferably by [`File::error`] with the place in the file. Called before
     /// anything runs.
     ///
     /// # Errors
     /// If it cannot run this cell of the file.
-    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error>;
-
-    /// Adapts a cell before it runs; does nothing by default.
-    fn adapt(&self, cell: &mut Scenario) {
-        let _ = cell;
+    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
+        self.base().check(file, cell)
     }
 
-    /// Further inputs of these runs' results besides scenario, congestion control, scheduler and seed: the sources of a
-    /// simulator, or kernel and programs. Part of a [`Key`](crate::Key); may be long. Called after
+    /// What it runs in place of a cell, if that is something else.
+    fn adapted(&self, cell: &Scenario) -> Option<Scenario> {
+        self.base().adapted(cell)
+    }
+
+    /// What the results of these runs depend on besides scenario, congestion control, scheduler and seed: the sources of a
+    /// simulator, or program, kernel and virtual machine. Part of a [`Key`](crate::Key); need not be short. Works before
     /// [`Backend::prepare`].
     ///
     /// # Errors
-    /// If it cannot be determined.
-    fn identity(&self, group: &Group) -> Result<String, Error>;
-
-    /// Kernel and machine as text; `None` for the simulator.
-    fn machine(&self) -> Option<String> {
-        None
+    /// If it cannot be found out.
+    fn identity(&self, group: &Group) -> Result<String, Error> {
+        self.base().identity(group)
     }
 
-    /// Prepares these scenarios, unless done already. `say` reports slow steps.
+    /// Gets everything ready for these scenarios; nothing, if that is done. What takes long is told to `say`. Called only if a
+    /// run is missing.
     ///
     /// # Errors
     /// If a requirement is missing, or it was cancelled.
@@ -56,24 +68,27 @@ pub trait Backend: Send + Sync {
         cancel: &Cancel,
         say: &mut dyn FnMut(&str),
     ) -> Result<(), Error> {
-        let _ = (scenarios, cancel, say);
-        Ok(())
+        self.base().prepare(scenarios, cancel, say)
     }
 
     /// Best number of parallel runs; `None`: the number of processors.
     fn jobs(&self) -> Option<usize> {
-        None
+        self.base().jobs()
     }
 
-    /// Whether a run is only computation in this process. A run with a user's algorithm then happens in a forked
-    /// process, which may crash; else the algorithm runs elsewhere, as in a kernel.
-    fn computes(&self) -> bool;
+    /// Whether a run is nothing but computation in this process. One with a user's algorithm then happens in a copy of it, which
+    /// may crash; else the algorithm runs elsewhere, as in a kernel.
+    fn computes(&self) -> bool {
+        self.base().computes()
+    }
 
     /// Executes a run.
     ///
     /// # Errors
     /// If the run fails, is cancelled, or shows that no run can succeed.
-    fn run(&self, request: Request) -> Result<Outcome, Stop>;
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        self.base().run(request)
+    }
 }
 
 /// One run of a plan.
@@ -131,8 +146,8 @@ impl Request<'_> {
     }
 }
 
-/// Outcome of a successful run.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The result of a run that succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Outcome {
     /// The measurements.
     pub measurements: Measurements,

@@ -6,13 +6,13 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use braid_results::Run;
 use braid_results::parquet::Writer;
 use braid_results::table::{self, Kind, Table};
+use braid_results::{OK, Run};
 use tempfile::NamedTempFile;
 
-use crate::Error;
-use crate::files::{part, publish};
+use crate::files::{part, publish, whole};
+use crate::{Error, Event, Finished, Plan, Results, Sink};
 
 /// The file name in each partition.
 pub(crate) const FILE: &str = "data.parquet";
@@ -20,13 +20,17 @@ pub(crate) const FILE: &str = "data.parquet";
 const PORTION: usize = 500;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A dataset being written: all files are renamed at the end.
+/// The dataset of a sweep: its files get their names together, at the end. Their bytes depend on the grid only.
 pub struct Dataset {
     folder: PathBuf,
     parameters: Vec<(String, Kind)>,
     /// Tables with columns for the parameters, by name.
     tables: BTreeMap<&'static str, &'static Table>,
     parts: BTreeMap<(String, String), Part>,
+    summary: String,
+    failed: usize,
+    /// The first run that failed.
+    first: String,
 }
 
 /// Runs of one scenario and algorithm.
@@ -44,28 +48,38 @@ struct Open {
 }
 
 impl Dataset {
-    /// Creates a dataset in a folder, with a column for each of these parameters (and whether they are numbers).
+    /// The file that is there when a sweep is complete.
+    pub const SUMMARY: &'static str = "sweep.txt";
+    /// Folders of the dataset.
+    pub const TABLES: [&'static str; 4] = ["runs", "flows", "links", "periods"];
+
+    /// In a folder, with a column for each of these parameters (and whether they are numbers).
     pub fn new(folder: &Path, parameters: &[(String, bool)]) -> Self {
         let kind = |is_number| if is_number { Kind::Real } else { Kind::Text };
-        let parameters =
-            parameters.iter().map(|(name, is_number)| (name.clone(), kind(*is_number))).collect();
-        Self { folder: folder.to_owned(), parameters, tables: BTreeMap::new(), parts: BTreeMap::new() }
+        let parameters = parameters.iter().map(|(name, is_number)| (name.clone(), kind(*is_number)));
+        Self {
+            folder: folder.to_owned(),
+            parameters: parameters.collect(),
+            tables: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            summary: String::new(),
+            failed: 0,
+            first: String::new(),
+        }
     }
 
-    /// Adds a run, in the order of the plan: equal sweeps must give equal bytes.
-    ///
-    /// # Errors
-    /// If something cannot be written.
-    pub fn add(&mut self, number: u64, run: Run) -> Result<(), Error> {
-        let algorithm = run.cc.split(':').next().unwrap_or_default().to_owned();
-        let key = (run.scenario.clone(), algorithm);
-        let part = self.parts.entry(key.clone()).or_default();
-        part.waiting.push((number, run));
-        if part.waiting.len() >= PORTION { self.flush(&key) } else { Ok(()) }
+    /// All names that it writes.
+    pub fn names() -> Vec<String> {
+        Self::TABLES.into_iter().chain([Self::SUMMARY]).map(str::to_owned).collect()
+    }
+
+    /// For people, once it is complete.
+    pub fn summary(&self) -> &str {
+        &self.summary
     }
 
     fn flush(&mut self, key: &(String, String)) -> Result<(), Error> {
-        let Self { folder, parameters, tables, parts } = self;
+        let Self { folder, parameters, tables, parts, .. } = self;
         let part = parts.get_mut(key).expect("it was added");
         let mut rows: BTreeMap<&'static str, (&'static Table, Vec<table::Row>)> = BTreeMap::new();
         for (number, run) in &part.waiting {
@@ -88,23 +102,45 @@ impl Dataset {
         part.waiting.clear();
         Ok(())
     }
+}
 
-    /// Writes the rest, and renames all files.
-    ///
-    /// # Errors
-    /// If something cannot be written.
-    pub fn finish(mut self) -> Result<(), Error> {
+impl Sink for Dataset {
+    fn see(&mut self, _: &Plan, event: &Event) -> Result<bool, Error> {
+        let Event::Finished(finished) = event else { return Ok(true) };
+        let Finished { number, run, .. } = &**finished;
+        if run.status != OK {
+            self.failed += 1;
+            if self.first.is_empty() {
+                self.first = format!("the first: {}\n", finished.which());
+            }
+        }
+        let algorithm = run.cc.split(':').next().unwrap_or_default().to_owned();
+        let key = (run.scenario.clone(), algorithm);
+        let part = self.parts.entry(key.clone()).or_default();
+        part.waiting.push((*number as u64, run.clone()));
+        if part.waiting.len() >= PORTION {
+            self.flush(&key)?;
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, plan: &Plan, _: &Results) -> Result<(), Error> {
         let keys: Vec<_> = self.parts.keys().cloned().collect();
         keys.iter().try_for_each(|key| self.flush(key))?;
         let mut files = Vec::new();
-        for open in self.parts.into_values().flat_map(|part| part.files.into_values()) {
+        for open in std::mem::take(&mut self.parts).into_values().flat_map(|part| part.files.into_values()) {
             let Open { file, writer, path } = open;
             writer.finish().map_err(|error| Error::writing(&path, &error))?;
             files.push((file, path));
         }
-        files
-            .into_iter()
-            .try_for_each(|(file, path)| publish(file, &path).map_err(|error| Error::writing(&path, &error)))
+        let (total, failed) = (plan.len(), self.failed);
+        let noun = if total == 1 { "run" } else { "runs" };
+        self.summary = format!("{total} {noun}, {failed} failed\n{}", self.first);
+        for (file, path) in files {
+            publish(file, &path).map_err(|error| Error::writing(&path, &error))?;
+        }
+        let path = self.folder.join(Self::SUMMARY);
+        whole(&path, self.summary.as_bytes()).map_err(|error| Error::writing(&path, &error))
     }
 }
 

@@ -1,13 +1,16 @@
-//! Events of a running study.
+//! What happens in an execution, and who is told.
 
-use braid_results::Run;
 use braid_results::measure::Measurements;
+use braid_results::{OK, Run};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Outcome, Plan, Results};
 
 /// An event of an [`Execution`](crate::Execution).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A slow preparation of the backend, such as fetching a kernel, as text.
+    /// A backend does something that takes a while before the first run, such as fetching a kernel; for people.
     Preparing(&'a str),
     /// Progress, several times a second.
     Progress {
@@ -22,23 +25,95 @@ pub enum Event<'a> {
     Finished(Box<Finished>),
 }
 
-/// A finished run.
+/// A run and its result.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// Its number in the plan.
     pub number: usize,
-    /// The run and its result; its status has a failure.
+    /// What was asked for and what was measured; a failure is in its status.
     pub run: Run,
-    /// The measurements, with samples if requested; `None` if the run failed, or was stored without samples.
+    /// What was measured; `None` if the run failed.
     pub measurements: Option<Measurements>,
-    /// Whether it was stored before.
+    /// Whether the measurements hold samples.
+    pub sampled: bool,
+    /// Whether it was done already.
     pub reused: bool,
 }
 
-/// A stored run.
-pub(crate) struct Kept {
-    pub(crate) run: Run,
-    pub(crate) measurements: Option<Measurements>,
-    /// Whether they include samples.
-    pub(crate) sampled: bool,
+/// A run as it is stored. With the scenario it gives the [`Run`] again.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) enum Record {
+    Done(Outcome),
+    Failed(String),
+}
+
+impl Finished {
+    pub(crate) fn new(plan: &Plan, number: usize, record: Record, sampled: bool, reused: bool) -> Self {
+        let setup = plan.case(number).setup();
+        let (run, measurements) = match record {
+            Record::Done(Outcome { measurements, environment, doubts }) => {
+                let run = Run { environment, doubts, ..setup.measured(&measurements) };
+                (run, Some(measurements))
+            }
+            Record::Failed(reason) => (setup.failed(reason), None),
+        };
+        Self { number, run, measurements, sampled, reused }
+    }
+
+    /// How to do it again, and what came of it; for people.
+    pub fn which(&self) -> String {
+        let Run { scenario, backend, cc, params, seed, status, .. } = &self.run;
+        let params = params.iter().map(|(name, value)| format!(" {name}={value}")).collect::<String>();
+        let backend = if backend == "sim" { String::new() } else { format!(" --backend {backend}") };
+        format!("{scenario}{params} --cc {cc} --seeds {seed}..{seed}{backend}: {status}")
+    }
+
+    /// As a store holds it, whether it holds all that could be asked for, and its bytes.
+    ///
+    /// # Panics
+    /// Never: it is plain data.
+    pub fn record(&self) -> (bool, Vec<u8>) {
+        let Run { status, environment, doubts, .. } = &self.run;
+        let record = match &self.measurements {
+            Some(measurements) if status == OK => Record::Done(Outcome {
+                measurements: measurements.clone(),
+                environment: environment.clone(),
+                doubts: doubts.clone(),
+            }),
+            _ => Record::Failed(status.clone()),
+        };
+        (self.sampled || status != OK, postcard::to_stdvec(&record).expect("plain data"))
+    }
+}
+
+/// Makes something of the runs of a plan: a table, a file, a page, a progress bar.
+pub trait Sink {
+    /// Whether it needs samples of the run with this number.
+    fn samples(&self, plan: &Plan, number: usize) -> bool {
+        let _ = (plan, number);
+        false
+    }
+
+    /// Whether it needs all runs together in the end.
+    fn collects(&self) -> bool {
+        false
+    }
+
+    /// Sees what happens, and says whether it needs what is still to come. An execution in which no sink does ends.
+    ///
+    /// # Errors
+    /// If it fails, which ends the execution.
+    fn see(&mut self, plan: &Plan, event: &Event) -> Result<bool, Error> {
+        let _ = (plan, event);
+        Ok(true)
+    }
+
+    /// All runs are done. The results are empty if no sink collects them.
+    ///
+    /// # Errors
+    /// If it fails.
+    fn finish(&mut self, plan: &Plan, results: &Results) -> Result<(), Error> {
+        let _ = (plan, results);
+        Ok(())
+    }
 }

@@ -3,26 +3,23 @@
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
-#[cfg(feature = "store")]
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use braid_results::OK;
 
-#[cfg(feature = "store")]
-use crate::Store;
-use crate::event::Kept;
+use crate::event::Record;
 use crate::panics::caught;
 use crate::pool::{self, Caller};
 use crate::worker::Worker;
-use crate::{Cancel, Error, Event, Finished, Kind, Plan, Results, Stop};
+use crate::{Cancel, Error, Event, Finished, Kind, Plan, Results, Sink, Stop, Store};
 
 /// Far more than any algorithm needs for a tenth of a second of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 impl Plan {
-    /// An execution with defaults: in parallel, without a store.
+    /// How it is to be run: everything in parallel, and nothing stored, unless it is said otherwise.
     pub fn execution(&self) -> Execution<'_> {
         Execution::new(self)
     }
@@ -34,20 +31,22 @@ pub struct Execution<'a> {
     jobs: Option<NonZeroUsize>,
     samples: Box<dyn Fn(usize) -> bool + Sync + 'a>,
     again: Box<dyn Fn(usize) -> bool + Sync + 'a>,
-    measurements: bool,
     cancel: Cancel,
     time_limit: Duration,
-    #[cfg(feature = "store")]
     store: Option<Mutex<&'a mut Store>>,
 }
 
-/// Result of an execution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How far an execution came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Finished runs.
     pub runs: usize,
     /// Number of them from the store.
     pub reused: usize,
+    /// How many of them failed.
+    pub failed: usize,
+    /// The first of those, for people.
+    pub first: Option<String>,
 }
 
 impl<'a> Execution<'a> {
@@ -57,10 +56,8 @@ impl<'a> Execution<'a> {
             jobs: None,
             samples: Box::new(|_| false),
             again: Box::new(|_| false),
-            measurements: false,
             cancel: Cancel::new(),
             time_limit: TIME_LIMIT,
-            #[cfg(feature = "store")]
             store: None,
         }
     }
@@ -83,20 +80,13 @@ impl<'a> Execution<'a> {
         Self { samples: Box::new(wanted), ..self }
     }
 
-    /// Stores every run as soon as it is done, and skips stored runs.
-    #[cfg(feature = "store")]
+    /// Stores every run as soon as it is done, and does none again that is there.
     #[must_use]
     pub fn store(self, store: &'a mut Store) -> Self {
         Self { store: Some(Mutex::new(store)), ..self }
     }
 
-    /// Stores the measurements of every run, not only of those with samples.
-    #[must_use]
-    pub fn measurements(self) -> Self {
-        Self { measurements: true, ..self }
-    }
-
-    /// Repeats the runs with these numbers even if they are stored; failed ones stay.
+    /// The runs with these numbers are done even if they are in the store.
     #[must_use]
     pub fn again(self, wanted: impl Fn(usize) -> bool + Sync + 'a) -> Self {
         Self { again: Box::new(wanted), ..self }
@@ -114,23 +104,26 @@ impl<'a> Execution<'a> {
         Self { cancel: cancel.clone(), ..self }
     }
 
-    /// Prepares the backend, executes all runs, and reports events to `each` on the caller's thread. A failed run has a
-    /// status. A break of `each` ends the execution without an error.
+    /// Gets the backends ready whose runs are missing, does these runs, and tells `each` what happens, on the thread of the
+    /// caller. A run that fails says so in its status. A caller that breaks has seen enough: that is no error.
     ///
     /// # Errors
     /// If every run would fail, or the study is cancelled.
     pub fn run(&self, mut each: impl FnMut(Event) -> ControlFlow<()>) -> Result<Done, Error> {
         let plan = self.plan;
+        if self.store.is_some() {
+            plan.group_keys()?;
+        }
         let mut enough = false;
-        let mut say = |what: &str| enough |= each(Event::Preparing(what)).is_break();
-        plan.prepare(&self.cancel, &mut say)?;
+        let say = |what: &str| enough |= each(Event::Preparing(what)).is_break();
+        plan.prepare(|number| !self.is_stored(number), &self.cancel, say)?;
         if enough {
             return Ok(Done::default());
         }
 
         let processors = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let jobs = self.jobs.map(NonZeroUsize::get).or_else(|| plan.backend().jobs());
-        let jobs = jobs.unwrap_or_else(processors);
+        let of_backends = || plan.backends().filter_map(crate::Backend::jobs).min();
+        let jobs = self.jobs.map(NonZeroUsize::get).or_else(of_backends).unwrap_or_else(processors);
         let shares: Vec<AtomicU32> = (0..jobs.min(plan.len())).map(|_| AtomicU32::new(0)).collect();
         let begin = |worker: usize| self.worker(&shares[worker]);
         let work = |worker: &mut Worker, number: usize| self.run_one(worker, number);
@@ -144,7 +137,9 @@ impl<'a> Execution<'a> {
         };
         pool::in_order(plan.len(), jobs, &self.cancel, begin, work, &mut teller);
         let Teller { finished, done, error, .. } = teller;
-        self.settle()?;
+        if let Some(store) = &self.store {
+            store.lock().unwrap_or_else(PoisonError::into_inner).flush()?;
+        }
         if let Some(error) = error.filter(|error| error.kind != Kind::Cancelled) {
             return Err(error);
         }
@@ -180,7 +175,47 @@ impl<'a> Execution<'a> {
         Ok(Results::new(self.plan, finished))
     }
 
-    /// Executes only the runs with these numbers, one after the other; the backend must be prepared.
+    /// Does all runs and hands them to the sinks, which say what samples they need.
+    ///
+    /// # Errors
+    /// As [`Execution::run`], or if a sink fails.
+    pub fn into_sinks(mut self, sinks: &mut [&mut dyn Sink]) -> Result<Done, Error> {
+        let plan = self.plan;
+        let needed = |number| sinks.iter().any(|sink| sink.samples(plan, number));
+        let needed: Vec<bool> = (0..plan.len()).map(needed).collect();
+        self = self.samples_of(move |number| needed[number]);
+        let collects = sinks.iter().any(|sink| sink.collects());
+        let (mut finished, mut broken) = (Vec::new(), None);
+        let done = self.run(|event| {
+            let mut wanted = false;
+            for sink in &mut *sinks {
+                match sink.see(plan, &event) {
+                    Ok(more) => wanted |= more,
+                    Err(error) => {
+                        broken.get_or_insert(error);
+                    }
+                }
+            }
+            match event {
+                Event::Finished(one) if collects => {
+                    finished.push(Finished { measurements: None, ..*one });
+                }
+                _ => {}
+            }
+            if wanted && broken.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        if let Some(error) = broken {
+            return Err(error);
+        }
+        let done = done?;
+        if done.runs == plan.len() {
+            let results = Results::new(plan, finished);
+            sinks.iter_mut().try_for_each(|sink| sink.finish(plan, &results))?;
+        }
+        Ok(done)
+    }
+
+    /// Does only the runs with these numbers, one after the other.
     ///
     /// # Errors
     /// If every run would fail, or the study is cancelled.
@@ -201,70 +236,40 @@ impl<'a> Execution<'a> {
         Worker::new(self.plan, &self.cancel, self.time_limit, share)
     }
 
+    /// Whether a run need not be done.
+    fn is_stored(&self, number: usize) -> bool {
+        self.store.as_ref().is_some_and(|store| {
+            let store = store.lock().unwrap_or_else(PoisonError::into_inner);
+            !(self.again)(number) && store.has(self.plan, number, (self.samples)(number))
+        })
+    }
+
     /// `None` if it was cancelled.
     fn run_one(&self, worker: &mut Worker, number: usize) -> Result<Option<Finished>, Error> {
-        let samples = (self.samples)(number);
-        if let Some(Kept { run, measurements, sampled }) = self.kept(number)? {
-            let enough = (sampled || !samples) && (measurements.is_some() || !self.measurements);
-            if run.status != OK || (enough && !(self.again)(number)) {
-                return Ok(Some(Finished { number, run, measurements, reused: true }));
+        let (plan, sampled) = (self.plan, (self.samples)(number));
+        if let Some(store) = self.store.as_ref().filter(|_| self.is_stored(number)) {
+            let record = store.lock().unwrap_or_else(PoisonError::into_inner).place(plan, number);
+            if let Some((record, sampled)) = record.and_then(|place| place.read()) {
+                return Ok(Some(Finished::new(plan, number, record, sampled, true)));
             }
+            // It cannot be read.
+            plan.prepare(|other| other == number, &self.cancel, |_| ())?;
         }
-        let outcome = caught(|| worker.run(number, samples));
-        let setup = self.plan.case(number).setup();
-        let (run, measurements) = match outcome.unwrap_or_else(|panic| Err(Stop::Failed(panic))) {
-            Ok(outcome) => {
-                let mut run = setup.measured(&outcome.measurements);
-                run.environment = outcome.environment;
-                run.doubts = outcome.doubts;
-                (run, Some(outcome.measurements))
-            }
-            Err(Stop::Failed(reason)) => (setup.failed(reason), None),
+        let outcome = caught(|| worker.run(number, sampled));
+        let record = match outcome.unwrap_or_else(|panic| Err(Stop::Failed(panic))) {
+            Ok(outcome) => Record::Done(outcome),
+            Err(Stop::Failed(reason)) => Record::Failed(reason),
             Err(Stop::Cancelled) => return Ok(None),
             Err(Stop::All(error)) => return Err(error),
         };
-        Ok(Some(Finished { number, run, measurements, reused: false }))
-    }
-}
-
-/// With a store.
-#[cfg(feature = "store")]
-impl Execution<'_> {
-    fn kept(&self, number: usize) -> Result<Option<Kept>, Error> {
-        let Some(store) = &self.store else { return Ok(None) };
-        let key = self.plan.key(number)?;
-        Ok(store.lock().unwrap_or_else(PoisonError::into_inner).get(&key))
+        Ok(Some(Finished::new(plan, number, record, sampled, false)))
     }
 
-    fn keep(&self, finished: &Finished) -> Result<(), Error> {
+    fn store_run(&self, finished: &Finished) -> Result<(), Error> {
         let Some(store) = self.store.as_ref().filter(|_| !finished.reused) else { return Ok(()) };
-        let key = self.plan.key(finished.number)?;
+        let (sampled, record) = finished.record();
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-        let sampled = (self.samples)(finished.number);
-        let measurements = finished.measurements.as_ref().filter(|_| sampled || self.measurements);
-        store.keep(key, &finished.run, measurements, sampled)
-    }
-
-    fn settle(&self) -> Result<(), Error> {
-        let Some(store) = &self.store else { return Ok(()) };
-        store.lock().unwrap_or_else(PoisonError::into_inner).settle()
-    }
-}
-
-/// Without a store.
-#[cfg(not(feature = "store"))]
-#[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with a store")]
-impl Execution<'_> {
-    fn kept(&self, _: usize) -> Result<Option<Kept>, Error> {
-        Ok(None)
-    }
-
-    fn keep(&self, _: &Finished) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn settle(&self) -> Result<(), Error> {
-        Ok(())
+        store.add(self.plan.key(finished.number)?, sampled, record)
     }
 }
 
@@ -284,7 +289,7 @@ impl<F: FnMut(Event) -> ControlFlow<()>> Caller<Result<Option<Finished>, Error>>
     fn ready(&mut self, _: usize, result: &Result<Option<Finished>, Error>) {
         if let Ok(Some(finished)) = result {
             self.finished += 1;
-            if let Err(error) = self.execution.keep(finished) {
+            if let Err(error) = self.execution.store_run(finished) {
                 self.error.get_or_insert(error);
             }
         }
@@ -298,6 +303,10 @@ impl<F: FnMut(Event) -> ControlFlow<()>> Caller<Result<Option<Finished>, Error>>
             Ok(Some(finished)) => {
                 self.done.runs += 1;
                 self.done.reused += usize::from(finished.reused);
+                if finished.run.status != OK {
+                    self.done.failed += 1;
+                    self.done.first.get_or_insert_with(|| finished.which());
+                }
                 (self.each)(Event::Finished(Box::new(finished)))
             }
             Ok(None) => ControlFlow::Break(()),

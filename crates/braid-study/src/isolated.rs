@@ -14,8 +14,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
+use crate::event::Record;
 use crate::panics::caught;
 use crate::{Kind, Outcome, Request, Stop};
 
@@ -25,14 +24,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// A request: the number of a run, and whether to include samples.
 type Question = [u8; 9];
 
-/// Outcome of a run, preceded by its length in 8 bytes.
-#[derive(Deserialize, Serialize)]
-enum Answer {
-    Done(braid_results::measure::Measurements, Vec<String>),
-    Failed(String),
-    /// Message and hint.
-    All(bool, String, Option<String>),
-}
+/// What came of a run, as the process says it: behind the length of this in 8 bytes. An error is kind, message and hint.
+type Answer = Result<Record, (bool, String, Option<String>)>;
 
 /// The process, seen from its parent. It is killed on drop.
 pub(crate) struct Isolated {
@@ -188,10 +181,10 @@ impl Drop for Isolated {
 }
 
 fn read(answer: &[u8]) -> Result<Outcome, Stop> {
-    match postcard::from_bytes(answer) {
-        Ok(Answer::Done(measurements, doubts)) => Ok(Outcome { measurements, environment: None, doubts }),
-        Ok(Answer::Failed(reason)) => Err(Stop::Failed(reason)),
-        Ok(Answer::All(is_input, message, hint)) => {
+    match postcard::from_bytes::<Answer>(answer) {
+        Ok(Ok(Record::Done(outcome))) => Ok(outcome),
+        Ok(Ok(Record::Failed(reason))) => Err(Stop::Failed(reason)),
+        Ok(Err((is_input, message, hint))) => {
             let kind = if is_input { Kind::Input } else { Kind::Failed };
             Err(Stop::All(crate::Error { kind, message, hint }))
         }
@@ -280,11 +273,11 @@ fn child(
     while asked.read_exact(&mut question).is_ok() {
         let [number @ .., samples] = question;
         let number = u64::from_ne_bytes(number) as usize;
-        let answer = match caught(|| work(number, samples != 0, &tell)) {
-            Ok(Ok(outcome)) => Answer::Done(outcome.measurements, outcome.doubts),
-            Ok(Err(Stop::Failed(reason))) | Err(reason) => Answer::Failed(reason),
-            Ok(Err(Stop::Cancelled)) => Answer::Failed("cancelled".to_owned()),
-            Ok(Err(Stop::All(error))) => Answer::All(error.kind == Kind::Input, error.message, error.hint),
+        let answer: Answer = match caught(|| work(number, samples != 0, &tell)) {
+            Ok(Ok(outcome)) => Ok(Record::Done(outcome)),
+            Ok(Err(Stop::Failed(reason))) | Err(reason) => Ok(Record::Failed(reason)),
+            Ok(Err(Stop::Cancelled)) => Ok(Record::Failed("cancelled".to_owned())),
+            Ok(Err(Stop::All(error))) => Err((error.kind == Kind::Input, error.message, error.hint)),
         };
         let text = postcard::to_stdvec(&answer).unwrap_or_default();
         let bytes = [&(text.len() as u64).to_ne_bytes()[..], &text].concat();

@@ -1,8 +1,8 @@
 //! Experiments: checked before anything starts, run in parallel, and returned as tables.
 //!
-//! A [`Study`] is scenarios × parameters × algorithms × schedulers × seeds on a [`Backend`], by default the simulator.
-//! [`Study::check`] reads and checks everything and returns a [`Plan`]; [`Plan::execution`] sets options; results come
-//! one by one in a fixed order, or all together as [`Results`].
+//! A [`Study`] is scenarios × parameters × algorithms × schedulers × [`Backend`]s × seeds; the backend is the simulator unless
+//! others are given. [`Study::check`] reads and checks everything and makes a [`Plan`] of it; [`Plan::execution`]
+//! says how it is to be run; its results come one by one and in a fixed order, or all together as [`Results`].
 //!
 //! ```
 //! use braid_study::Study;
@@ -23,9 +23,10 @@
 //! # Ok::<(), braid_study::Error>(())
 //! ```
 //!
-//! No terminal is involved: the caller gets [`Event`]s while it runs, and may [`Cancel`] it at any time. A run that
-//! fails, even by a panic, has a status, and the others go on. A [`Key`] identifies a run; a `Store` is a folder of
-//! runs by key, with which an interrupted study continues.
+//! There is no terminal in here: the caller gets [`Event`]s while it runs, or hands them to [`Sink`]s, and may [`Cancel`] it at
+//! any time. A run that fails, even by a panic, says why in its status, and the others go on. A [`Key`] tells whether two runs are
+//! the same; a [`Store`] is a folder that holds runs by their keys. A plan with more seeds, values, algorithms or backends does
+//! only the runs that are missing there.
 
 mod backend;
 mod cancel;
@@ -34,15 +35,11 @@ mod dataset;
 mod error;
 mod event;
 mod execution;
-#[cfg(feature = "store")]
 pub mod files;
 mod grid;
-mod group;
 #[cfg(unix)]
 mod isolated;
 mod key;
-#[cfg(feature = "store")]
-mod manifest;
 #[cfg(feature = "parquet")]
 mod measured;
 mod panics;
@@ -51,11 +48,8 @@ mod pool;
 mod results;
 mod seeds;
 mod sim;
-#[cfg(feature = "store")]
 mod store;
 mod study;
-#[cfg(feature = "parquet")]
-mod sweep;
 mod worker;
 
 pub use backend::{Backend, Case, Outcome, Request, Stop};
@@ -63,19 +57,15 @@ pub use cancel::Cancel;
 #[cfg(feature = "parquet")]
 pub use dataset::Dataset;
 pub use error::{Error, Kind};
-pub use event::{Event, Finished};
+pub use event::{Event, Finished, Sink};
 pub use execution::{Done, Execution};
 pub use grid::Grid;
-pub use group::Group;
 pub use key::Key;
 #[cfg(feature = "parquet")]
 pub use measured::measured;
-pub use plan::{Plan, Planned};
+pub use plan::{Group, Plan, Planned, Unit};
 pub use results::Results;
 pub use seeds::Seeds;
 pub use sim::Sim;
-#[cfg(feature = "store")]
-pub use store::Store;
-pub use study::Study;
-#[cfg(feature = "parquet")]
-pub use sweep::{Sweep, Swept};
+pub use store::{Folder, Store};
+pub use study::{Study, load};

@@ -2,25 +2,25 @@
 
 use std::sync::OnceLock;
 
-use braid_algorithms::Spec;
+use braid_algorithms::{Algorithm, Spec};
 use braid_results::{Run, Summary, summary, theory};
 use braid_scenario::File;
+use braid_scenario::model::Scenario;
+use serde::{Deserialize, Serialize};
 
-use crate::{Backend, Cancel, Case, Error, Group, Key, Kind, Seeds};
+use crate::{Backend, Cancel, Case, Error, Key, Kind, Request, Seeds, Stop};
 
 /// Maximum of runs that fit into memory.
 const MOST_RUNS: usize = 1_000_000;
 
-/// All runs: by file, cell, congestion control, scheduler and seed, the last varying fastest.
+/// Everything that is to be run: by file, cell, congestion control, backend, scheduler and seed, the last varying fastest.
 pub struct Plan {
     files: Vec<Planned>,
+    backends: Vec<Box<dyn Backend>>,
     schedulers: Vec<String>,
-    seeds: Seeds,
-    backend: Box<dyn Backend>,
     groups: Vec<Place>,
     /// Of each group, without seeds.
     keys: OnceLock<Vec<Key>>,
-    len: usize,
 }
 
 /// A scenario file and its congestion controls.
@@ -32,59 +32,120 @@ pub struct Planned {
     pub specs: Vec<Spec>,
 }
 
-/// The indices of a group.
-#[derive(Clone, Copy)]
-struct Place {
-    file: usize,
-    cell: usize,
-    spec: usize,
-    scheduler: usize,
+/// A cell of a planned file with one of its congestion controls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Unit {
+    /// Index of the file.
+    pub file: usize,
+    /// Index among the cells of the file.
+    pub cell: usize,
+    /// Index among the congestion controls of the file.
+    pub spec: usize,
+    /// The seeds of its runs.
+    pub seeds: Seeds,
+}
+
+/// A group, by indices.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Place {
+    pub(crate) unit: Unit,
+    pub(crate) backend: usize,
+    pub(crate) scheduler: String,
+    /// [`Backend::adapted`]
+    adapted: Option<Box<Scenario>>,
+    /// Number of its first run.
+    first: usize,
+}
+
+impl Place {
+    fn runs(&self) -> usize {
+        self.unit.seeds.count().unwrap_or(usize::MAX)
+    }
+}
+
+/// Runs that differ only in their seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
+    /// Index of its file in [`Plan::files`].
+    pub file: usize,
+    /// Index of its scenario among the cells of the file.
+    pub cell: usize,
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// The congestion control that the runs are about.
+    pub spec: &'a Spec,
+    /// The packet scheduler.
+    pub scheduler: &'a str,
+    /// [`Backend::name`]
+    pub backend: &'static str,
+    /// The seeds.
+    pub seeds: Seeds,
+    /// Number of the first run.
+    pub first: usize,
+}
+
+impl Group<'_> {
+    /// The congestion controls that take part, each once, by name.
+    pub fn algorithms(&self) -> Vec<&'static Algorithm> {
+        let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
+        let named = named.filter_map(|text| Spec::parse(text).ok()).map(|spec| spec.algorithm());
+        let mut all: Vec<_> = named.chain([self.spec.algorithm()]).collect();
+        all.sort_unstable_by_key(|algorithm| (algorithm.name(), algorithm.source_hash()));
+        all.dedup_by_key(|algorithm| (algorithm.name(), algorithm.source_hash()));
+        all
+    }
 }
 
 impl Plan {
+    /// Of these units, on each backend with each of its schedulers; a backend may have seeds of its own.
     pub(crate) fn new(
         files: Vec<Planned>,
-        schedulers: Vec<String>,
-        seeds: Seeds,
-        backend: Box<dyn Backend>,
+        units: &[Unit],
+        backends: Vec<(Box<dyn Backend>, Vec<String>, Option<Seeds>)>,
     ) -> Result<Self, Error> {
         let mut groups = Vec::new();
-        for (file, planned) in files.iter().enumerate() {
-            for cell in 0..planned.file.cells.len() {
-                for spec in 0..planned.specs.len() {
-                    groups.extend((0..schedulers.len()).map(|scheduler| Place {
-                        file,
-                        cell,
-                        spec,
-                        scheduler,
-                    }));
-                }
+        for &unit in units {
+            let cell = &files[unit.file].file.cells[unit.cell];
+            for (index, (backend, schedulers, seeds)) in backends.iter().enumerate() {
+                let unit = Unit { seeds: seeds.unwrap_or(unit.seeds), ..unit };
+                groups.extend(schedulers.iter().map(|scheduler| Place {
+                    unit,
+                    backend: index,
+                    scheduler: scheduler.clone(),
+                    adapted: backend.adapted(cell).map(Box::new),
+                    first: 0,
+                }));
             }
         }
-        let len = seeds.count().and_then(|seeds| seeds.checked_mul(groups.len()));
-        let Some(len @ ..=MOST_RUNS) = len else {
-            let message = format!("more than {MOST_RUNS} runs at once");
-            return Err(Error::new(Kind::TooMany, message).hint("ask for fewer seeds at a time"));
-        };
-        Ok(Self { files, schedulers, seeds, backend, groups, keys: OnceLock::new(), len })
+        let backends = backends.into_iter().map(|(backend, ..)| backend).collect();
+        Self::of_groups(files, backends, groups)
     }
 
-    /// Restricts the plan to these groups.
-    ///
-    /// # Panics
-    /// If no group is left.
-    #[must_use]
-    pub fn only(self, wanted: impl Fn(Group) -> bool) -> Self {
-        let groups: Vec<Place> =
-            self.groups.iter().copied().filter(|&place| wanted(self.group(place))).collect();
-        assert!(!groups.is_empty(), "a plan without runs");
-        Self { len: self.seeds_of_each() * groups.len(), groups, keys: OnceLock::new(), ..self }
+    fn of_groups(
+        files: Vec<Planned>,
+        backends: Vec<Box<dyn Backend>>,
+        mut groups: Vec<Place>,
+    ) -> Result<Self, Error> {
+        let mut len: usize = 0;
+        let mut schedulers: Vec<String> = Vec::new();
+        for place in &mut groups {
+            place.first = len;
+            len = len.saturating_add(place.runs());
+            if !schedulers.contains(&place.scheduler) {
+                schedulers.push(place.scheduler.clone());
+            }
+        }
+        if len > MOST_RUNS {
+            let message = format!("more than {MOST_RUNS} runs at once");
+            return Err(Error::new(Kind::TooMany, message).hint("ask for fewer seeds at a time"));
+        }
+        Ok(Self { files, backends, schedulers, groups, keys: OnceLock::new() })
     }
 
     /// Number of runs; at least one.
-    #[allow(clippy::len_without_is_empty, reason = "it never is")]
+    #[allow(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
-        self.len
+        self.groups.last().map_or(0, |place| place.first + place.runs())
     }
 
     /// The files, in the requested order.
@@ -97,29 +158,46 @@ impl Plan {
         &self.schedulers
     }
 
-    /// The seeds of each group.
-    pub fn seeds(&self) -> Seeds {
-        self.seeds
+    /// The backends, in the order asked for.
+    pub fn backends(&self) -> impl ExactSizeIterator<Item = &dyn Backend> {
+        self.backends.iter().map(|backend| &**backend)
     }
 
-    /// Number of consecutive runs that differ only in their seed.
+    /// The number of seeds of the first group; of all groups, unless backends or units have seeds of their own.
     pub fn seeds_of_each(&self) -> usize {
-        self.len / self.groups.len()
+        self.groups[0].runs()
     }
 
     /// The groups of runs that differ only in their seed, in order.
     pub fn groups(&self) -> impl ExactSizeIterator<Item = Group<'_>> {
-        self.groups.iter().map(|&place| self.group(place))
+        self.groups.iter().map(|place| self.group_at(place))
     }
 
-    fn group(&self, Place { file, cell, spec, scheduler }: Place) -> Group<'_> {
+    /// The group with this index.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn group(&self, index: usize) -> Group<'_> {
+        self.group_at(&self.groups[index])
+    }
+
+    /// Index of the group of the run with this number.
+    pub fn group_of(&self, number: usize) -> usize {
+        self.groups.partition_point(|place| place.first <= number) - 1
+    }
+
+    fn group_at<'a>(&'a self, place: &'a Place) -> Group<'a> {
+        let Unit { file, cell, spec, seeds } = place.unit;
         let planned = &self.files[file];
         Group {
             file,
             cell,
-            scenario: &planned.file.cells[cell],
+            scenario: place.adapted.as_deref().unwrap_or(&planned.file.cells[cell]),
             spec: &planned.specs[spec],
-            scheduler: &self.schedulers[scheduler],
+            scheduler: &place.scheduler,
+            backend: self.backends[place.backend].name(),
+            seeds,
+            first: place.first,
         }
     }
 
@@ -128,22 +206,35 @@ impl Plan {
     /// # Panics
     /// If it does not exist.
     pub fn case(&self, number: usize) -> Case<'_> {
-        let seeds = self.seeds_of_each();
-        let Group { scenario, spec, scheduler, .. } = self.group(self.groups[number / seeds]);
-        let seed = self.seeds.first() + (number % seeds) as u64;
-        Case { scenario, spec, scheduler, seed, backend: self.backend.name() }
+        let Group { scenario, spec, scheduler, backend, seeds, first, .. } =
+            self.group(self.group_of(number));
+        Case { scenario, spec, scheduler, seed: seeds.first() + (number - first) as u64, backend }
     }
 
-    /// Prepares the backend, unless done already.
-    ///
-    /// # Errors
-    /// If a requirement is missing, or it was cancelled.
-    pub fn prepare(&self, cancel: &Cancel, mut say: impl FnMut(&str)) -> Result<(), Error> {
-        let scenarios: Vec<_> = self.groups().map(|group| group.scenario).collect();
-        self.backend.prepare(&scenarios, cancel, &mut say)
+    /// The backend of the run with this number.
+    pub(crate) fn backend(&self, number: usize) -> &dyn Backend {
+        &*self.backends[self.groups[self.group_of(number)].backend]
     }
 
-    /// The key of a run. The backend must be prepared.
+    /// Gets the backend of these runs ready, if it is not.
+    pub(crate) fn prepare(
+        &self,
+        missing: impl Fn(usize) -> bool,
+        cancel: &Cancel,
+        mut say: impl FnMut(&str),
+    ) -> Result<(), Error> {
+        for (index, backend) in self.backends.iter().enumerate() {
+            let groups = || self.groups.iter().filter(|place| place.backend == index);
+            if groups().any(|place| (place.first..place.first + place.runs()).any(&missing)) {
+                let scenarios: Vec<_> = groups().map(|place| self.group_at(place).scenario).collect();
+                backend
+                    .prepare(&scenarios, cancel, &mut |what| say(&format!("{}: {what}", backend.name())))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What tells a run from all others.
     ///
     /// # Errors
     /// If the backend cannot determine its inputs.
@@ -151,33 +242,141 @@ impl Plan {
     /// # Panics
     /// If the number does not exist.
     pub fn key(&self, number: usize) -> Result<Key, Error> {
-        Ok(self.group_keys()?[number / self.seeds_of_each()].with_seed(self.case(number).seed))
+        Ok(self.group_keys()?[self.group_of(number)].with_seed(self.case(number).seed))
     }
 
     /// For each group, the common part of its runs' keys.
     pub(crate) fn group_keys(&self) -> Result<&[Key], Error> {
         if self.keys.get().is_none() {
-            let key =
-                |group: Group| Ok(Key::new(&group, self.backend.name(), &self.backend.identity(&group)?));
-            let keys = self.groups().map(key).collect::<Result<Vec<_>, Error>>()?;
+            let key = |place: &Place| {
+                let group = self.group_at(place);
+                Ok(Key::new(&group, &self.backends[place.backend].identity(&group)?))
+            };
+            let keys = self.groups.iter().map(key).collect::<Result<Vec<_>, Error>>()?;
             let _ = self.keys.set(keys);
         }
         Ok(self.keys.get().expect("they were set"))
     }
 
-    /// The backend.
-    pub fn backend(&self) -> &dyn Backend {
-        &*self.backend
+    /// A summary of each group, from all runs of the plan in its order, with what theory says.
+    pub fn summarize(&self, runs: &[Run]) -> Vec<Summary> {
+        let of_group = |group: Group| Summary {
+            theory: Some(theory::predict(group.scenario, group.spec.text())),
+            ..summary::of_group(&runs[group.first..][..group.seeds.count().unwrap_or(0)])
+        };
+        if runs.is_empty() { Vec::new() } else { self.groups().map(of_group).collect() }
     }
 
-    /// A summary of each group from all runs of the plan in order, with theoretical values.
-    pub fn summarize(&self, runs: &[Run]) -> Vec<Summary> {
-        let of_groups = runs.chunks(self.seeds_of_each()).zip(self.groups());
-        of_groups
-            .map(|(runs, group)| Summary {
-                theory: Some(theory::predict(group.scenario, group.spec.text())),
-                ..summary::of_group(runs)
-            })
-            .collect()
+    /// What a store holds of it.
+    pub(crate) fn stored(&self) -> Result<Stored, Error> {
+        let file = |planned: &Planned| {
+            (planned.file.clone(), planned.specs.iter().map(|spec| spec.text().to_owned()).collect())
+        };
+        Ok(Stored {
+            files: self.files.iter().map(file).collect(),
+            backends: self.backends().map(|backend| backend.name().to_owned()).collect(),
+            groups: self.groups.clone(),
+            keys: self.group_keys()?.to_vec(),
+        })
     }
+}
+
+/// A plan as a store holds it: resolved, so that it can be read without the files that it was made from.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Stored {
+    /// Each with its congestion controls.
+    files: Vec<(File, Vec<String>)>,
+    backends: Vec<String>,
+    pub(crate) groups: Vec<Place>,
+    /// Of each group, without seeds.
+    pub(crate) keys: Vec<Key>,
+}
+
+impl Stored {
+    /// A plan whose runs can be read, and not done again.
+    pub(crate) fn plan(self) -> Result<Plan, Error> {
+        let parse = |text: &String| {
+            Spec::parse(text).map_err(|error| {
+                Error::new(Kind::Algorithm, format!("{text}: {error}"))
+                    .hint("name the C file of an algorithm of your own with --algorithm")
+            })
+        };
+        let file = |(file, specs): (File, Vec<String>)| {
+            Ok(Planned { file, specs: specs.iter().map(parse).collect::<Result<_, Error>>()? })
+        };
+        let files = self.files.into_iter().map(file).collect::<Result<_, Error>>()?;
+        let backends = self.backends.iter().map(|name| Box::new(Done(name_of(name))) as Box<dyn Backend>);
+        let plan = Plan::of_groups(files, backends.collect(), self.groups)?;
+        let _ = plan.keys.set(self.keys);
+        Ok(plan)
+    }
+
+    pub(crate) fn scenario(&self, group: usize) -> &Scenario {
+        let Place { unit, adapted, .. } = &self.groups[group];
+        adapted.as_deref().unwrap_or(&self.files[unit.file].0.cells[unit.cell])
+    }
+
+    pub(crate) fn cc(&self, group: usize) -> &str {
+        let unit = self.groups[group].unit;
+        &self.files[unit.file].1[unit.spec]
+    }
+
+    pub(crate) fn backend(&self, group: usize) -> &str {
+        &self.backends[self.groups[group].backend]
+    }
+
+    /// Whether a group asks for what one of another plan asks for, seeds apart; perhaps of another program.
+    fn same(&self, group: usize, other: &Self, theirs: usize) -> bool {
+        let of = |all: &Self, group: usize| {
+            (all.cc(group).to_owned(), all.groups[group].scheduler.clone(), all.backend(group).to_owned())
+        };
+        of(self, group) == of(other, theirs) && self.scenario(group) == other.scenario(theirs)
+    }
+
+    /// Adds the groups of an earlier plan. Those that were done by another program are replaced.
+    pub(crate) fn add(&mut self, earlier: Self) {
+        let mut files: Vec<Option<usize>> = vec![None; earlier.files.len()];
+        for group in 0..earlier.groups.len() {
+            let mut place = earlier.groups[group].clone();
+            if let Some(own) = (0..self.groups.len()).find(|&own| self.same(own, &earlier, group)) {
+                let (a, b) = (self.groups[own].unit.seeds, place.unit.seeds);
+                let same_key = self.keys[own] == earlier.keys[group];
+                if !same_key || a.covers(b) {
+                    continue;
+                }
+                if let Some(seeds) = a.joined(b) {
+                    self.groups[own].unit.seeds = seeds;
+                    continue;
+                }
+            }
+            place.unit.file = *files[place.unit.file].get_or_insert_with(|| {
+                self.files.push(earlier.files[place.unit.file].clone());
+                self.files.len() - 1
+            });
+            let name = earlier.backend(group);
+            place.backend = self.backends.iter().position(|own| own == name).unwrap_or_else(|| {
+                self.backends.push(name.to_owned());
+                self.backends.len() - 1
+            });
+            self.groups.push(place);
+            self.keys.push(earlier.keys[group]);
+        }
+    }
+}
+
+/// A backend whose runs are all stored.
+struct Done(&'static str);
+
+impl Backend for Done {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn run(&self, _: Request) -> Result<crate::Outcome, Stop> {
+        Err(Stop::All(Error::new(Kind::Failed, "a run of the folder is damaged")))
+    }
+}
+
+fn name_of(text: &str) -> &'static str {
+    ["sim", "lab", "host", "quic"].into_iter().find(|name| *name == text).unwrap_or("other")
 }

@@ -1,5 +1,7 @@
 //! The collected results of a study.
 
+use std::path::Path;
+
 use braid_results::measure::Measurements;
 use braid_results::{Run, Summary};
 #[cfg(feature = "arrow")]
@@ -9,7 +11,7 @@ use {
     braid_results::table::{self, Row, Table},
 };
 
-use crate::{Finished, Plan};
+use crate::{Error, Finished, Plan, Store};
 
 /// The results of all runs, in the order of the plan.
 #[derive(Clone, Debug)]
@@ -27,7 +29,17 @@ impl Results {
         Self { runs, measurements, summary }
     }
 
-    /// From runs that were executed elsewhere, in the given order.
+    /// Of a folder whose runs are all done, with samples of those that were stored with them.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is incomplete.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let (plan, mut store) = Store::complete(folder)?;
+        let sampled: Vec<bool> = (0..plan.len()).map(|number| store.has(&plan, number, true)).collect();
+        plan.execution().store(&mut store).samples_of(move |number| sampled[number]).collect()
+    }
+
+    /// Of runs that were done elsewhere, in the order that they have there.
     pub fn of_runs(runs: Vec<Run>) -> Self {
         let summary = braid_results::summary::summarize(&runs);
         Self { measurements: vec![None; runs.len()], runs, summary }

@@ -1,10 +1,13 @@
 //! Seeds of a study's repetitions.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// An inclusive, non-empty range of seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Seeds {
     first: u64,
     last: u64,
@@ -26,8 +29,19 @@ impl Seeds {
         self.last
     }
 
-    /// Number of seeds; `None` if more than fit into memory.
-    pub(crate) fn count(self) -> Option<usize> {
+    /// Whether it has all of the other's.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+
+    /// Both together, if there is no gap between them.
+    pub(crate) fn joined(self, other: Self) -> Option<Self> {
+        let gap = self.first.max(other.first) > self.last.min(other.last).saturating_add(1);
+        (!gap).then(|| Self { first: self.first.min(other.first), last: self.last.max(other.last) })
+    }
+
+    /// How many there are; `None` if more than fit into memory.
+    pub fn count(self) -> Option<usize> {
         usize::try_from(self.last - self.first).ok()?.checked_add(1)
     }
 }
@@ -54,6 +68,15 @@ impl From<u64> for Seeds {
 impl From<RangeInclusive<u64>> for Seeds {
     fn from(range: RangeInclusive<u64>) -> Self {
         Self::new(*range.start(), *range.end()).expect("at least one seed")
+    }
+}
+
+impl fmt::Display for Seeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.first, self.last) {
+            (1, last) => write!(f, "{last}"),
+            (first, last) => write!(f, "{first}..{last}"),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use braid_schedulers::Spec as Scheduler;
 use braid_sim::observe::Observer;
 use braid_sim::{LONGEST_NS, Options, Simulation, USUAL_SCHEDULER};
 
-use crate::{Backend, Case, Error, Group, Kind, Outcome, Request, Stop};
+use crate::{Backend, Cancel, Case, Error, Group, Kind, Outcome, Request, Stop};
 
 /// The packet-level simulator.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +40,10 @@ impl Sim {
 }
 
 impl Backend for Sim {
+    fn base(&self) -> &dyn Backend {
+        unreachable!("the simulator wraps nothing")
+    }
+
     fn name(&self) -> &'static str {
         "sim"
     }
@@ -55,6 +59,18 @@ impl Backend for Sim {
         let hint = "use braid run --backend lab, or give the connection another kind of traffic".to_owned();
         let key = format!("connection.{}.traffic", connection.name);
         Err(file.error(&key, "the simulator cannot run programs", Some(hint)).into())
+    }
+
+    fn adapted(&self, _: &Scenario) -> Option<Scenario> {
+        None
+    }
+
+    fn prepare(&self, _: &[&Scenario], _: &Cancel, _: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn jobs(&self) -> Option<usize> {
+        None
     }
 
     fn identity(&self, group: &Group) -> Result<String, Error> {

@@ -1,106 +1,125 @@
-//! A folder of runs, so that an interruption loses little.
+//! A folder that stores runs by their [`Key`], so that none is done twice.
 //!
-//! Finished runs are written together a few times a second, to files that are complete or absent, each run under its
-//! [`Key`]. Missing or unreadable runs are executed again, with the same results.
+//! | file | content |
+//! |---|---|
+//! | `manifest.json` | what the folder is about, for people |
+//! | `unfinished/NNNNNNN` | finished runs while others are missing, written a few times a second |
+//! | `runs.store` | once all are done: the plan, and all runs in the order of their keys |
+//!
+//! Every file is whole or not there. A run that is missing or cannot be read is done again, which gives the same.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::ops::Range;
+use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use braid_results::measure::Measurements;
-use braid_results::{Run, json};
 use serde::{Deserialize, Serialize};
 
-use crate::event::Kept;
-use crate::files::{PART, whole};
-use crate::manifest::{Manifest, There};
+use crate::event::Record;
+use crate::files::{PART, part, publish, whole};
+use crate::plan::Stored;
 use crate::{Error, Key, Kind, Plan};
 
 const MANIFEST: &str = "manifest.json";
-const RUNS: &str = "unfinished";
-/// Interval of writes: the amount of work that may be lost.
+const RUNS: &str = "runs.store";
+const UNFINISHED: &str = "unfinished";
+/// This much work may be lost: often enough for people, rarely enough for the disk.
 const EVERY: Duration = Duration::from_millis(250);
+/// Raised when the format of a file changes.
+const SCHEMA_VERSION: u32 = 3;
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A writable, locked folder without runs of other plans.
+/// A folder that stores runs. No other program writes to it at the same time.
 #[derive(Debug)]
 pub struct Store {
-    path: PathBuf,
-    index: HashMap<Key, Place>,
-    /// Number of the next file of runs.
+    folder: Folder,
+    index: HashMap<Key, Slot>,
+    /// The bytes of the plan in [`RUNS`]; empty if there is none.
+    complete: Vec<u8>,
+    /// Whether another plan adds to that one, rather than taking its place.
+    adds: bool,
+    /// Number of the next file of finished runs.
     next: usize,
-    waiting: Vec<(Key, Vec<u8>)>,
+    waiting: Vec<(Key, bool, Vec<u8>)>,
     since: Instant,
-    /// Everything is stored already: repeated runs are not.
-    complete: bool,
-    _lock: Lock,
+    _lock: Option<Lock>,
 }
 
-/// Location of a run.
-#[derive(Debug)]
-enum Place {
-    Memory(Box<Run>),
-    /// A part of a file of runs.
-    File(PathBuf, Range<usize>),
+/// The files of results in the folder of a store.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Whether results that are there are of fewer runs.
+    replaces: bool,
 }
 
-/// A stored run.
-#[derive(Deserialize, Serialize)]
-struct Record {
-    /// As JSON: some of its types need a self-describing format.
-    run: String,
-    measurements: Option<Measurements>,
-    /// Whether they include samples.
+/// Where a run is.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    file: Arc<Path>,
+    start: u64,
+    length: u64,
+    /// Whether it holds all that could be asked for.
     sampled: bool,
 }
 
-impl Store {
-    /// Opens a folder for the runs of a plan whose backend is prepared; creates it if necessary. `results` are the
-    /// names of further files that the caller writes.
-    ///
-    /// # Errors
-    /// If it cannot be written to, has other content, or is in use. Nothing was changed then.
-    pub fn open(path: &Path, plan: &Plan, results: &[String]) -> Result<Self, Error> {
-        let writing = |error| Error::writing(path, &error);
-        let manifest = Manifest::of(plan)?;
-        fs::create_dir_all(path).map_err(writing)?;
-        tempfile::tempfile_in(path).map_err(writing)?;
-        let mut store = Self {
-            path: path.to_owned(),
-            index: HashMap::new(),
-            next: 0,
-            waiting: Vec::new(),
-            since: Instant::now(),
-            complete: false,
-            _lock: lock(path)?,
-        };
-        if let Some(there) = store.read(MANIFEST)? {
-            match Manifest::parse(&there) {
-                There::Foreign => {
-                    return Err(store.taken(&format!("a file {MANIFEST} that Braid did not write")));
-                }
-                There::Other(by) => return Err(store.taken(&format!("the results of other runs, {by}"))),
-                There::Known(there) => {
-                    if let Some(difference) = manifest.difference(&there) {
-                        return Err(store.taken(&format!("the results of other runs, {difference}")));
-                    }
-                }
-            }
-            store.remove_parts(results).map_err(writing)?;
-        } else {
-            if let Some(name) = results.iter().find(|name| store.file(name).exists()) {
-                return Err(store.taken(&format!("a file {name} but no {MANIFEST}")));
-            }
-            store.remove_parts(results).map_err(writing)?;
-            store.write(MANIFEST, manifest.to_json().as_bytes())?;
-        }
-        store.find_runs().map_err(writing)?;
-        Ok(store)
+impl Slot {
+    pub(crate) fn read(&self) -> Option<(Record, bool)> {
+        Some((postcard::from_bytes(&self.bytes().ok()?).ok()?, self.sampled))
     }
 
-    /// The folder.
+    fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut file = File::open(&self.file)?;
+        file.seek(SeekFrom::Start(self.start))?;
+        let mut bytes = vec![0; self.length as usize];
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Begins a file of runs, after its own length: the bytes of a plan or nothing, and each run's key, whether it is sampled, and
+/// length.
+type Header = (Vec<u8>, Vec<(Key, bool, u64)>);
+
+#[derive(Serialize)]
+struct Manifest<'a> {
+    schema_version: u32,
+    braid_version: &'a str,
+    scenarios: Vec<&'a str>,
+    cc: Vec<&'a str>,
+    schedulers: Vec<&'a str>,
+    backends: Vec<&'a str>,
+    /// First and last.
+    seeds: [u64; 2],
+}
+
+/// Enough of a manifest of any version to tell that Braid wrote it.
+#[derive(Deserialize)]
+struct Head {
+    schema_version: u32,
+    braid_version: String,
+}
+
+impl Folder {
+    /// A folder without a store, created if need be.
+    ///
+    /// # Errors
+    /// If it cannot be written to.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let writing = |error| Error::writing(path, &error);
+        fs::create_dir_all(path).map_err(writing)?;
+        tempfile::tempfile_in(path).map_err(writing)?;
+        Ok(Self { path: path.to_owned(), replaces: false })
+    }
+
+    /// Whether results that are there, if any, are of fewer runs.
+    pub fn replaces(&self) -> bool {
+        self.replaces
+    }
+
+    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -135,148 +154,263 @@ impl Store {
         whole(&path, bytes).map_err(|error| Error::writing(&path, &error))
     }
 
-    /// The error that the folder has other content.
-    pub fn taken(&self, holds: &str) -> Error {
+    /// Writes the results of a plan. They take the place of others only if these are of fewer runs.
+    ///
+    /// # Errors
+    /// If they cannot be written, or other results of the same runs are there.
+    pub fn write_results(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        match self.read(name)? {
+            Some(there) if there == bytes => Ok(()),
+            Some(_) if !self.replaces => {
+                Err(self.taken(&format!("other {name} of the same runs (it or braid has changed)")))
+            }
+            _ => self.write(name, bytes),
+        }
+    }
+
+    fn taken(&self, holds: &str) -> Error {
         let message = format!("{} holds {holds}; nothing was overwritten", self.path.display());
         Error::new(Kind::Taken, message).hint("name another folder, or remove this one")
     }
+}
 
-    /// Whether it has stored runs besides results.
-    pub fn has_runs(&self) -> bool {
-        self.file(RUNS).exists()
+impl Store {
+    /// Opens a folder for the runs of a plan, and creates it if need be. `results` are the names of files that the caller writes
+    /// besides.
+    ///
+    /// A folder with results takes any plan that has all of their runs. One without takes every plan.
+    ///
+    /// # Errors
+    /// If it cannot be written to, holds something else, or is in use. Nothing was changed then.
+    pub fn open(path: &Path, plan: &Plan, results: &[String]) -> Result<Self, Error> {
+        let writing = |error| Error::writing(path, &error);
+        let stored = plan.stored()?;
+        Folder::create(path)?;
+        let mut store = Self::empty(path, Some(lock(path)?));
+        store.adds = results.is_empty();
+        let there = store.head()?;
+        let named = results.iter().find(|name| store.folder.file(name).exists());
+        if let (None, Some(name)) = (&there, named) {
+            return Err(store.folder.taken(&format!("a file {name} but no {MANIFEST}")));
+        }
+        store.find_runs().map_err(writing)?;
+        if let (Some(there), Some(earlier)) = (&there, store.earlier().filter(|_| !store.adds)) {
+            if let Some(difference) = difference(&there.braid_version, &earlier, &stored) {
+                return Err(store.folder.taken(&format!("the results of other runs, {difference}")));
+            }
+        }
+        store.folder.replaces = store.complete != bytes_of(&stored);
+        store.remove_parts(results).map_err(writing)?;
+        if there.is_none() {
+            store.folder.write(MANIFEST, manifest(&stored).as_bytes())?;
+        }
+        Ok(store)
     }
 
-    /// The results exist already and contain these runs of the plan, in its order: repeated runs are not stored.
+    /// Opens a folder whose runs are all done, with the plan that it holds. Nothing is written.
+    ///
+    /// # Errors
+    /// If there is no such folder, or it is incomplete.
+    pub fn complete(path: &Path) -> Result<(Plan, Self), Error> {
+        let mut store = Self::empty(path, None);
+        let wrong = |what: &str| Error::new(Kind::Input, format!("{}: {what}", path.display()));
+        if store.head()?.is_none() {
+            let hint = "name a folder that a command wrote with --out";
+            return Err(wrong(&format!("not a folder of results: it has no {MANIFEST}")).hint(hint));
+        }
+        store.find_runs().map_err(|error| wrong(&error.to_string()))?;
+        let hint = "give the command that began it again: it goes on from there";
+        let stored = store.earlier().ok_or_else(|| wrong("its runs are incomplete").hint(hint))?;
+        Ok((stored.plan()?, store))
+    }
+
+    fn empty(path: &Path, lock: Option<Lock>) -> Self {
+        Self {
+            folder: Folder { path: path.to_owned(), replaces: true },
+            index: HashMap::new(),
+            complete: Vec::new(),
+            adds: false,
+            next: 0,
+            waiting: Vec::new(),
+            since: Instant::now(),
+            _lock: lock,
+        }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Whether it holds all runs of this plan and of no other.
     ///
     /// # Errors
     /// [`Plan::key`]
-    pub fn complete(&mut self, plan: &Plan, runs: Vec<Run>) -> Result<(), Error> {
-        self.complete = true;
-        for (number, run) in runs.into_iter().enumerate().take(plan.len()) {
-            self.index.insert(plan.key(number)?, Place::Memory(Box::new(run)));
-        }
-        Ok(())
+    pub fn is_complete(&self, plan: &Plan) -> Result<bool, Error> {
+        Ok(self.complete == bytes_of(&plan.stored()?))
     }
 
-    /// Whether [`Store::complete`] was called.
-    pub fn is_complete(&self) -> bool {
-        self.complete
+    /// The runs that are missing.
+    ///
+    /// # Errors
+    /// [`Plan::key`]
+    pub fn missing(&self, plan: &Plan) -> Result<Vec<usize>, Error> {
+        plan.group_keys()?;
+        Ok((0..plan.len()).filter(|&number| !self.has(plan, number, false)).collect())
     }
 
-    /// The run with this key, if it is stored.
-    pub(crate) fn get(&self, key: &Key) -> Option<Kept> {
-        match self.index.get(key)? {
-            Place::Memory(run) => Some(Kept { run: (**run).clone(), measurements: None, sampled: false }),
-            Place::File(path, range) => {
-                let mut file = File::open(path).ok()?;
-                file.seek(SeekFrom::Start(range.start as u64)).ok()?;
-                let mut bytes = vec![0; range.len()];
-                file.read_exact(&mut bytes).ok()?;
-                let record: Record = postcard::from_bytes(&bytes).ok()?;
-                let Record { run, measurements, sampled } = record;
-                Some(Kept { run: serde_json::from_str(&run).ok()?, measurements, sampled })
-            }
-        }
+    /// Whether a run is there, with samples if these are needed.
+    pub fn has(&self, plan: &Plan, number: usize, samples: bool) -> bool {
+        self.place(plan, number).is_some_and(|place| place.sampled || !samples)
     }
 
-    /// Whether a run is stored.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn has(&self, key: &Key) -> bool {
-        self.index.contains_key(key)
+    pub(crate) fn place(&self, plan: &Plan, number: usize) -> Option<Slot> {
+        self.index.get(&plan.key(number).ok()?).cloned()
     }
 
-    /// Stores a run.
-    pub(crate) fn keep(
-        &mut self,
-        key: Key,
-        run: &Run,
-        measurements: Option<&Measurements>,
-        sampled: bool,
-    ) -> Result<(), Error> {
-        if self.complete {
-            return Ok(());
-        }
+    /// Stores a run; its record is that of [`Finished::record`](crate::Finished::record).
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, key: Key, sampled: bool, record: Vec<u8>) -> Result<(), Error> {
         if self.waiting.is_empty() {
             self.since = Instant::now();
         }
-        let record = Record { run: json(run), measurements: measurements.cloned(), sampled };
-        self.waiting.push((key, postcard::to_stdvec(&record).expect("plain data")));
-        if self.since.elapsed() >= EVERY { self.settle() } else { Ok(()) }
+        self.waiting.push((key, sampled, record));
+        if self.since.elapsed() >= EVERY { self.flush() } else { Ok(()) }
     }
 
-    /// Writes all stored runs to the disk.
+    /// All stored runs go to the disk.
     ///
     /// # Errors
     /// If they cannot be written.
-    pub(crate) fn settle(&mut self) -> Result<(), Error> {
+    pub fn flush(&mut self) -> Result<(), Error> {
         if self.waiting.is_empty() {
             return Ok(());
         }
+        let folder = self.folder.file(UNFINISHED);
+        let path = folder.join(format!("{:07}", self.next));
+        let index = self.waiting.iter().map(|(key, sampled, record)| (*key, *sampled, record.len() as u64));
+        let header = (Vec::new(), index.collect());
+        let records = self.waiting.iter().map(|(_, _, record)| Ok(record.clone()));
         let write = || {
-            let folder = self.file(RUNS);
             fs::create_dir_all(&folder)?;
-            let bytes = postcard::to_stdvec(&self.waiting).map_err(io::Error::other)?;
-            let path = folder.join(format!("{:07}", self.next));
-            whole(&path, &bytes)?;
-            io::Result::Ok((path, bytes))
+            write_runs(&path, &header, records)
         };
-        let (path, bytes) = write().map_err(|error| Error::writing(&self.path, &error))?;
-        self.index(&path, &bytes);
+        write().map_err(|error| Error::writing(&self.folder.path, &error))?;
+        self.take(&path).map_err(|error| Error::writing(&path, &error))?;
         self.next += 1;
         self.waiting.clear();
         Ok(())
     }
 
-    /// Removes the stored runs, once the results are on the disk.
+    /// All runs of the plan are done and its results are written: puts the runs into one file, whose bytes depend on nothing but
+    /// the plan and the runs.
     ///
     /// # Errors
-    /// If they cannot be removed.
-    pub fn remove_runs(&mut self) -> Result<(), Error> {
-        self.index.clear();
-        match fs::remove_dir_all(self.file(RUNS)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::writing(&self.path, &error)),
-            _ => Ok(()),
+    /// If it cannot be written.
+    pub fn finish(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.flush()?;
+        let mut stored = plan.stored()?;
+        if let Some(earlier) = self.earlier().filter(|_| self.adds) {
+            stored.add(earlier);
+        }
+        let bytes = bytes_of(&stored);
+        let unfinished = self.folder.file(UNFINISHED);
+        if bytes == self.complete && !unfinished.exists() {
+            return Ok(());
+        }
+        let mut all: Vec<(Key, Slot)> = self.index.drain().collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        let index = all.iter().map(|(key, slot)| (*key, slot.sampled, slot.length)).collect();
+        let path = self.folder.file(RUNS);
+        let writing = |error| Error::writing(&path, &error);
+        write_runs(&path, &(bytes, index), all.iter().map(|(_, slot)| slot.bytes())).map_err(writing)?;
+        self.folder.write(MANIFEST, manifest(&stored).as_bytes())?;
+        match fs::remove_dir_all(unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(writing(error)),
+            _ => self.find_runs().map_err(writing),
         }
     }
 
+    /// What Braid says of the folder; nothing if it is new.
+    fn head(&self) -> Result<Option<Head>, Error> {
+        let Some(bytes) = self.folder.read(MANIFEST)? else { return Ok(None) };
+        let head: Head = serde_json::from_slice(&bytes)
+            .map_err(|_| self.folder.taken(&format!("a file {MANIFEST} that Braid did not write")))?;
+        if head.schema_version == SCHEMA_VERSION {
+            return Ok(Some(head));
+        }
+        let build = if head.schema_version < SCHEMA_VERSION { "an earlier build of " } else { "" };
+        let version = head.braid_version;
+        Err(self
+            .folder
+            .taken(&format!("the results of other runs, by {build}braid {version}; this is {VERSION}")))
+    }
+
+    /// The plan in [`RUNS`].
+    fn earlier(&self) -> Option<Stored> {
+        postcard::from_bytes(&self.complete).ok()
+    }
+
     fn find_runs(&mut self) -> io::Result<()> {
-        let folder = self.file(RUNS);
+        let path = self.folder.file(RUNS);
+        if path.exists() {
+            self.complete = self.take(&path)?;
+        }
+        let folder = self.folder.file(UNFINISHED);
         if !folder.exists() {
             return Ok(());
         }
-        let mut names: Vec<_> = fs::read_dir(&folder)?
-            .map(|entry| entry.map(|entry| entry.file_name()))
-            .collect::<Result<_, _>>()?;
-        names.sort();
-        for name in names {
-            let Some(number) = name.to_str().and_then(|name| name.parse::<usize>().ok()) else {
-                continue;
-            };
+        let mut numbers: Vec<usize> = Vec::new();
+        for entry in fs::read_dir(&folder)? {
+            numbers.extend(entry?.file_name().to_str().and_then(|name| name.parse::<usize>().ok()));
+        }
+        numbers.sort_unstable();
+        for number in numbers {
             self.next = self.next.max(number + 1);
-            let path = folder.join(&name);
-            let bytes = fs::read(&path)?;
-            self.index(&path, &bytes);
+            self.take(&folder.join(format!("{number:07}")))?;
         }
         Ok(())
     }
 
-    /// Records the runs of a file and their positions.
-    fn index(&mut self, path: &Path, bytes: &[u8]) {
-        let Ok(records) = postcard::from_bytes::<Vec<(Key, &[u8])>>(bytes) else { return };
-        for (key, record) in records {
-            let start = record.as_ptr() as usize - bytes.as_ptr() as usize;
-            self.index.insert(key, Place::File(path.to_owned(), start..start + record.len()));
+    /// Indexes the runs of a file, unless it is damaged; gives the bytes of its plan.
+    fn take(&mut self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let size = file.metadata()?.len();
+        let mut length = [0; 8];
+        if size < 8 {
+            return Ok(Vec::new());
         }
+        file.read_exact(&mut length)?;
+        let length = u64::from_le_bytes(length);
+        if length > size - 8 {
+            return Ok(Vec::new());
+        }
+        let mut header = vec![0; length as usize];
+        file.read_exact(&mut header)?;
+        let Ok((plan, index)) = postcard::from_bytes::<Header>(&header) else { return Ok(Vec::new()) };
+        let total = index.iter().try_fold(8 + length, |sum, (_, _, length)| sum.checked_add(*length));
+        if total != Some(size) {
+            return Ok(Vec::new());
+        }
+        let file: Arc<Path> = path.into();
+        let mut start = 8 + length;
+        for (key, sampled, length) in index {
+            self.index.insert(key, Slot { file: Arc::clone(&file), start, length, sampled });
+            start += length;
+        }
+        Ok(plan)
     }
 
     /// Removes left-overs of killed programs.
     fn remove_parts(&self, results: &[String]) -> io::Result<()> {
-        for entry in fs::read_dir(&self.path)? {
+        for entry in fs::read_dir(&self.folder.path)? {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            let is_of = |file: &str| name.starts_with(file);
-            if name.ends_with(PART) && (is_of(MANIFEST) || results.iter().any(|file| is_of(file))) {
+            let mut own = [MANIFEST, RUNS].into_iter().chain(results.iter().map(String::as_str));
+            if name.ends_with(PART) && own.any(|file| name.starts_with(file)) {
                 fs::remove_file(entry.path())?;
             }
         }
@@ -284,7 +418,94 @@ impl Store {
     }
 }
 
-/// Held while the program writes to a folder; the system releases it when the program ends.
+fn bytes_of(stored: &Stored) -> Vec<u8> {
+    postcard::to_stdvec(stored).expect("plain data")
+}
+
+fn write_runs(
+    path: &Path,
+    header: &Header,
+    records: impl Iterator<Item = io::Result<Vec<u8>>>,
+) -> io::Result<()> {
+    let file = part(path)?;
+    let mut out = BufWriter::new(file.as_file());
+    let header = postcard::to_stdvec(header).map_err(io::Error::other)?;
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(&header)?;
+    for record in records {
+        out.write_all(&record?)?;
+    }
+    out.flush()?;
+    drop(out);
+    publish(file, path)
+}
+
+fn manifest(stored: &Stored) -> String {
+    fn each<'a>(stored: &'a Stored, of: impl Fn(usize) -> &'a str) -> Vec<&'a str> {
+        let mut seen = std::collections::HashSet::new();
+        (0..stored.groups.len()).map(of).filter(|name| seen.insert(*name)).collect()
+    }
+    let seeds = || stored.groups.iter().map(|place| place.unit.seeds);
+    let manifest = Manifest {
+        schema_version: SCHEMA_VERSION,
+        braid_version: VERSION,
+        scenarios: each(stored, |group| &stored.scenario(group).name),
+        cc: each(stored, |group| stored.cc(group)),
+        schedulers: each(stored, |group| &stored.groups[group].scheduler),
+        backends: each(stored, |group| stored.backend(group)),
+        seeds: [
+            seeds().map(crate::Seeds::first).min().unwrap_or(0),
+            seeds().map(crate::Seeds::last).max().unwrap_or(0),
+        ],
+    };
+    serde_json::to_string_pretty(&manifest).expect("plain data with string keys") + "\n"
+}
+
+/// A run of an earlier plan that another plan lacks, if there is one; for people.
+fn difference(version: &str, earlier: &Stored, new: &Stored) -> Option<String> {
+    let mut seeds: HashMap<Key, Vec<crate::Seeds>> = HashMap::new();
+    for (key, place) in new.keys.iter().zip(&new.groups) {
+        seeds.entry(*key).or_default().push(place.unit.seeds);
+    }
+    let all = || 0..new.groups.len();
+    (0..earlier.groups.len()).find_map(|group| {
+        let place = &earlier.groups[group];
+        let own = seeds.get(&earlier.keys[group]).map_or(&[][..], Vec::as_slice);
+        if own.iter().any(|own| own.covers(place.unit.seeds)) {
+            return None;
+        }
+        if !own.is_empty() {
+            let [first, last] = [place.unit.seeds.first(), place.unit.seeds.last()];
+            return Some(format!("with seeds {first}..{last}"));
+        }
+        let scenario = earlier.scenario(group);
+        let name = &scenario.name;
+        let (cc, scheduler, backend) = (earlier.cc(group), &place.scheduler, earlier.backend(group));
+        let of_scenario = || all().filter(|&own| new.scenario(own).name == *name);
+        Some(if of_scenario().next().is_none() {
+            format!("of {name}")
+        } else if !of_scenario().any(|own| new.cc(own) == cc) {
+            let mut all: Vec<&str> = Vec::new();
+            for other in (0..earlier.groups.len()).filter(|&other| earlier.scenario(other).name == *name) {
+                if !all.contains(&earlier.cc(other)) {
+                    all.push(earlier.cc(other));
+                }
+            }
+            format!("of {name} with --cc {}", all.join(","))
+        } else if !all().any(|own| new.groups[own].scheduler == *scheduler && new.backend(own) == backend) {
+            format!("with backend {backend} and scheduler {scheduler}")
+        } else if !of_scenario().any(|own| new.scenario(own) == scenario) {
+            format!("of {name} before it has changed, or with another --set")
+        } else if version == VERSION {
+            let what = "another build of braid, on another kernel, or with other programs";
+            format!("of {name}, by {what}")
+        } else {
+            format!("by braid {version}; this is {VERSION}")
+        })
+    })
+}
+
+/// Held as long as the program writes to a folder; the system lets go of it when the program ends, however it does.
 #[cfg(unix)]
 type Lock = File;
 

@@ -3,18 +3,19 @@
 use braid_algorithms::Spec;
 use braid_scenario::{File, Source, load};
 
-use crate::plan::{Plan, Planned};
+use crate::plan::{Plan, Planned, Unit};
 use crate::{Backend, Error, Kind, Results, Seeds, Sim};
 
-/// Scenarios × parameters × algorithms × schedulers × seeds on a backend. Nothing is read or checked before
-/// [`Study::check`].
+/// Scenarios × parameters × algorithms × schedulers × backends × seeds. Nothing is read or checked before [`Study::check`].
 pub struct Study {
     scenarios: Vec<Origin>,
     set: Vec<String>,
     algorithms: Vec<String>,
     schedulers: Vec<String>,
     seeds: Seeds,
-    backend: Box<dyn Backend>,
+    units: Option<Vec<Unit>>,
+    /// The simulator if there is none; each may have seeds of its own.
+    backends: Vec<(Box<dyn Backend>, Option<Seeds>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -22,16 +23,6 @@ enum Origin {
     Name(String),
     Source(Source),
     Planned(Box<Planned>),
-}
-
-impl Origin {
-    fn name(&self) -> &str {
-        match self {
-            Self::Name(name) => name,
-            Self::Source(source) => &source.name,
-            Self::Planned(planned) => &planned.file.cells[0].name,
-        }
-    }
 }
 
 impl Study {
@@ -43,7 +34,8 @@ impl Study {
             algorithms: Vec::new(),
             schedulers: Vec::new(),
             seeds: Seeds::default(),
-            backend: Box::new(Sim),
+            units: None,
+            backends: Vec::new(),
         }
     }
 
@@ -90,10 +82,23 @@ impl Study {
         self
     }
 
-    /// Sets the backend.
+    /// Runs only these units of the planned files; without it all of them.
     #[must_use]
-    pub fn backend(mut self, backend: impl Backend + 'static) -> Self {
-        self.backend = Box::new(backend);
+    pub fn units(mut self, units: Vec<Unit>) -> Self {
+        self.units = Some(units);
+        self
+    }
+
+    /// A place to run; the simulator if none is named. All runs are done on each backend.
+    #[must_use]
+    pub fn backend(self, backend: impl Backend + 'static) -> Self {
+        self.on(Box::new(backend), None)
+    }
+
+    /// The same, perhaps with seeds of its own.
+    #[must_use]
+    pub fn on(mut self, backend: Box<dyn Backend>, seeds: Option<Seeds>) -> Self {
+        self.backends.push((backend, seeds));
         self
     }
 
@@ -102,34 +107,47 @@ impl Study {
     /// # Errors
     /// If anything is wrong, before anything runs.
     pub fn check(self) -> Result<Plan, Error> {
-        let Self { scenarios, set, algorithms, schedulers, seeds, backend } = self;
+        let Self { scenarios, set, algorithms, schedulers, seeds, units, mut backends } = self;
         if scenarios.is_empty() {
             return Err(Error::new(Kind::Input, "a study without scenarios").hint("name at least one"));
         }
-        let schedulers = self::schedulers(&*backend, &schedulers)?;
+        if backends.is_empty() {
+            backends.push((Box::new(Sim), None));
+        }
+        let backends = backends.into_iter().map(|(backend, seeds)| {
+            let own = self::schedulers(&*backend, &schedulers)?;
+            Ok((backend, own, seeds))
+        });
+        let backends: Vec<_> = backends.collect::<Result<_, Error>>()?;
         let asked = specs(&algorithms)?;
         let mut files = Vec::new();
         let mut names = Vec::new();
         for origin in scenarios {
-            let mut own = None;
-            let mut file = match &origin {
-                Origin::Name(name) if names.contains(name) => continue,
+            let planned = match origin {
+                Origin::Name(name) if names.contains(&name) => continue,
                 Origin::Name(name) => {
-                    names.push(name.clone());
-                    load(&Source::find(name)?, &set)?
+                    let planned = planned(&Source::find(&name)?, &set, &asked)?;
+                    names.push(name);
+                    planned
                 }
-                Origin::Source(source) => load(source, &set)?,
-                Origin::Planned(planned) => {
-                    own = Some(planned.specs.clone());
-                    planned.file.clone()
-                }
+                Origin::Source(source) => planned(&source, &set, &asked)?,
+                Origin::Planned(planned) => *planned,
             };
-            let specs = own.map_or_else(|| choose(&file, origin.name(), &asked), Ok)?;
-            file.cells.iter().try_for_each(|cell| backend.check(&file, cell))?;
-            file.cells.iter_mut().for_each(|cell| backend.adapt(cell));
-            files.push(Planned { file, specs });
+            for cell in &planned.file.cells {
+                backends.iter().try_for_each(|(backend, ..)| backend.check(&planned.file, cell))?;
+            }
+            files.push(planned);
         }
-        Plan::new(files, schedulers, seeds, backend)
+        let all = || {
+            let cells = files.iter().enumerate().flat_map(|(file, planned)| {
+                let specs = planned.specs.len();
+                let cells = 0..planned.file.cells.len();
+                cells.flat_map(move |cell| (0..specs).map(move |spec| Unit { file, cell, spec, seeds }))
+            });
+            cells.collect()
+        };
+        let units = units.unwrap_or_else(all);
+        Plan::new(files, &units, backends)
     }
 
     /// Checks, runs and collects: for studies whose results fit into memory.
@@ -139,6 +157,34 @@ impl Study {
     pub fn run(self) -> Result<Results, Error> {
         self.check()?.execution().collect()
     }
+}
+
+/// Reads and checks a scenario, the congestion controls that it names included.
+///
+/// # Errors
+/// If anything is wrong with it.
+pub fn load(source: &Source, set: &[String]) -> Result<File, braid_scenario::Error> {
+    let file = braid_scenario::load(source, set)?;
+    for text in &file.cc {
+        Spec::parse(text).map_err(|error| file.error("cc", error.0, None))?;
+    }
+    for connection in file.cells.iter().flat_map(|cell| &cell.connections) {
+        if let Some(text) = &connection.cc {
+            let key = format!("connection.{}.cc", connection.name);
+            Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
+        }
+        if let Some(text) = &connection.scheduler {
+            let key = format!("connection.{}.scheduler", connection.name);
+            braid_schedulers::Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
+        }
+    }
+    Ok(file)
+}
+
+fn planned(source: &Source, set: &[String], asked: &[Spec]) -> Result<Planned, Error> {
+    let file = load(source, set)?;
+    let specs = choose(&file, &source.name, asked)?;
+    Ok(Planned { file, specs })
 }
 
 fn schedulers(backend: &dyn Backend, names: &[String]) -> Result<Vec<String>, Error> {

@@ -56,21 +56,21 @@ impl<'a> Worker<'a> {
 
     #[cfg(not(unix))]
     fn place(&mut self, request: Request) -> Result<Outcome, Stop> {
-        self.plan.backend().run(request)
+        self.plan.backend(request.number).run(request)
     }
 
     #[cfg(unix)]
     fn place(&mut self, request: Request) -> Result<Outcome, Stop> {
         let plan = self.plan;
-        let added = if plan.backend().computes() { request.case.added() } else { Vec::new() };
+        let added = if plan.backend(request.number).computes() { request.case.added() } else { Vec::new() };
         if added.is_empty() {
-            return plan.backend().run(request);
+            return plan.backend(request.number).run(request);
         }
         let start = || {
             let work = |number: usize, samples: bool, tell: &dyn Fn(u64)| {
                 let never = Cancel::new();
                 let request = Request { number, case: plan.case(number), samples, cancel: &never, tell };
-                plan.backend().run(request)
+                plan.backend(number).run(request)
             };
             Isolated::new(work).map_err(|error| Stop::Failed(format!("no process for the run: {error}")))
         };

@@ -5,12 +5,11 @@ use std::path::Path;
 use braid_report::papers::{self, Page, Papers, StandIn};
 use braid_results::claims::{self, Document, ExperimentResult, Paper, Reproduction};
 use braid_scenario::{Source, load};
-use braid_study::files;
 use indexmap::IndexMap;
 
 use crate::Failure;
 use crate::args::ReproArgs;
-use crate::command::{self, VERSION};
+use crate::command::VERSION;
 use crate::failure::BAD_INPUT;
 use crate::report;
 
@@ -79,7 +78,7 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
         });
     }
     let page = papers::html(&Papers { version: VERSION, command: &command_of(args), pages });
-    report::save(path, &page)
+    report::save(path, &page, args.quiet)
 }
 
 /// The topology of an experiment's first cell; `None` if its scenario no longer exists.
@@ -95,33 +94,20 @@ fn drawing(paper: Option<&Paper>, experiment: &ExperimentResult) -> Option<Strin
 
 /// The command that makes the same page.
 fn command_of(args: &ReproArgs) -> String {
-    let mut words = vec!["braid".to_owned(), "repro".to_owned()];
-    words.extend(args.what.iter().cloned());
-    if args.from.is_empty() {
-        let (first, last) = (args.seeds.first(), args.seeds.last());
-        let seeds = if first == 1 { last.to_string() } else { format!("{first}..{last}") };
-        words.extend(["--seeds".to_owned(), seeds]);
-        for set in &args.set {
-            words.extend(["--set".to_owned(), set.clone()]);
-        }
-        if !args.cc.is_empty() {
-            words.extend(["--cc".to_owned(), args.cc.join(",")]);
-        }
-        if let Some(scheduler) = &args.scheduler {
-            words.extend(["--scheduler".to_owned(), scheduler.clone()]);
-        }
-        let flags = [(args.sensitivity, "--sensitivity"), (args.search, "--search")];
-        words.extend(flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned()));
-    } else {
-        words.push("--from".to_owned());
-        words.extend(args.from.iter().map(|path| path.display().to_string()));
+    if !args.from.is_empty() {
+        let mut what = vec!["--from".to_owned()];
+        what.extend(args.from.iter().map(|path| path.display().to_string()));
+        return report::command("repro", &what, &[]);
     }
-    words.extend(["--report".to_owned(), "report.html".to_owned()]);
-    command::line(words)
-}
-
-/// Whether the page can be written, checked before running.
-pub(super) fn prepare(path: &Path) -> Result<(), Failure> {
-    report::free(path)?;
-    files::part(path).map(drop).map_err(|error| report::failure(path, &error))
+    let flags = [(args.sensitivity, "--sensitivity"), (args.search, "--search")];
+    let flags = flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned());
+    let what: Vec<String> = args.what.iter().cloned().chain(flags).collect();
+    let cc = if args.cc.is_empty() { vec![] } else { vec![args.cc.join(",")] };
+    let options = [
+        ("--seeds", vec![args.seeds.to_string()]),
+        ("--set", args.set.clone()),
+        ("--cc", cc),
+        ("--scheduler", args.scheduler.iter().cloned().collect()),
+    ];
+    report::command("repro", &what, &options)
 }

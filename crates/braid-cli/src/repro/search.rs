@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 
 use braid_results::claims::{self, Names, Paper, Search, Setting, Variation, Verdict};
 use fastrand::Rng;
-use indexmap::IndexMap;
 
-use super::work::{Change, Measured, Study, Work, stand_ins};
+use super::work::{Change, Measured, Study, Work};
 use crate::Failure;
 use crate::args::ReproArgs;
 
@@ -60,17 +59,14 @@ pub(super) fn work(
     names: &Names,
     spaces: &[Space],
 ) -> Result<Work, Failure> {
-    let mut work = Work { files: IndexMap::new(), units: Vec::new(), studies: Vec::new() };
+    let mut work = Work::default();
     for space in spaces {
         let paper = &papers[space.paper];
         for setting in &space.settings {
-            let mut changes =
-                vec![Change { set: args.set.clone(), cc: stand_ins(&args.cc)?, only: Vec::new() }];
-            changes.extend(setting.iter().map(|&place| {
-                let Variation { set, cc, experiments, .. } = &paper.variation[place];
-                Change { set: set.clone(), cc: cc.clone(), only: experiments.clone() }
-            }));
-            work.add(space.paper, paper, setting.first().copied(), &changes, names)?;
+            let asked = Change { strict: setting.is_empty(), ..Change::asked(args)? };
+            let varied = setting.iter().map(|&place| Change::from(&paper.variation[place]));
+            let changes: Vec<Change> = std::iter::once(asked).chain(varied).collect();
+            work.add(space.paper, paper, setting.first().copied(), &changes, args.seeds, names)?;
         }
     }
     Ok(work)
@@ -78,16 +74,14 @@ pub(super) fn work(
 
 /// The searches of all spaces, from the result of [`Work::measure`].
 pub(super) fn searches(
-    args: &ReproArgs,
     papers: &[Paper],
     names: &Names,
     spaces: &[Space],
     work: &Work,
     measured: &Measured,
+    seeds: [u64; 2],
 ) -> Vec<Search> {
     let mut studies = work.studies.iter();
-    let seeds = [args.seeds.first(), args.seeds.last()];
-    let count = (seeds[1] - seeds[0] + 1) as usize;
     let mut searches = Vec::new();
     for space in spaces {
         let paper = &papers[space.paper];
@@ -97,7 +91,7 @@ pub(super) fn searches(
             if setting.is_empty() {
                 groups = self::groups(study);
             }
-            let cells = work.cells(study, measured, count);
+            let cells = work.cells(study, measured);
             let result = claims::evaluate(paper, names, &cells);
             let chosen = || setting.iter().map(|&place| &paper.variation[place]);
             let what: Vec<&str> = chosen().map(|variation| variation.what.as_str()).collect();
@@ -117,16 +111,14 @@ pub(super) fn searches(
     searches
 }
 
-/// The output of `--dry-run`.
-pub(super) fn intention(papers: &[Paper], spaces: &[Space], work: &Work, runs: u64) -> String {
+/// What `--dry-run` prints.
+pub(super) fn intention(papers: &[Paper], spaces: &[Space], work: &Work) -> String {
     let mut text = String::new();
     for space in spaces {
         let (tried, key) = (space.settings.len(), &papers[space.paper].key);
         let _ = writeln!(text, "{key}: {tried} settings, as assumed among them, of {}", space.possible + 1);
     }
-    let runs = runs * work.units.len() as u64;
-    let _ = writeln!(text, "{runs} {}", if runs == 1 { "run" } else { "runs" });
-    text
+    text + &work.count()
 }
 
 /// Experiments that share runs, directly or indirectly.

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use braid_algorithms::Spec;
 use braid_results::OK;
@@ -12,17 +10,15 @@ use braid_results::claims::{
     Variation, Varied,
 };
 use braid_scenario::{File, Source};
-use braid_study::{Cancel, Event, Finished, Group, Kind, Plan, Planned, Seeds, Store};
+use braid_study::{Error, Event, Kind, Plan, Planned, Seeds, Sink, Store};
 use indexmap::IndexMap;
 
 use super::asked::instead;
-use super::files::RESULTS;
 use crate::Failure;
 use crate::args::{Backend, ReproArgs};
 use crate::command::VERSION;
-use crate::failure::{BAD_INPUT, FAILED};
-use crate::progress::Progress;
-use crate::signal;
+use crate::failure::BAD_INPUT;
+use crate::study::{How, conduct};
 
 /// Differences from the papers' files.
 #[derive(Clone, Default)]
@@ -31,6 +27,21 @@ pub(super) struct Change {
     pub(super) cc: IndexMap<String, String>,
     /// Affected experiments; all of them if none is named.
     pub(super) only: Vec<String>,
+    /// Each assignment must fit to an experiment.
+    pub(super) strict: bool,
+}
+
+impl Change {
+    /// `--set` and `--cc`.
+    pub(super) fn asked(args: &ReproArgs) -> Result<Self, Failure> {
+        Ok(Self { set: args.set.clone(), cc: stand_ins(&args.cc)?, only: Vec::new(), strict: true })
+    }
+}
+
+impl From<&Variation> for Change {
+    fn from(Variation { set, cc, experiments, .. }: &Variation) -> Self {
+        Self { set: set.clone(), cc: cc.clone(), only: experiments.clone(), strict: false }
+    }
 }
 
 /// Runs that differ only in their seed.
@@ -39,14 +50,15 @@ pub(super) struct Unit {
     pub(super) file: usize,
     pub(super) cell: usize,
     spec: Spec,
+    seeds: Seeds,
     figures: Vec<Figure>,
 }
 
-/// A paper with one choice of assumptions.
+/// A paper, or a part of it, with one choice of assumptions.
 pub(super) struct Study {
-    pub(super) paper: usize,
-    /// Key and description of the variation; `None` for the requested setting itself.
-    pub(super) variation: Option<usize>,
+    paper: usize,
+    /// Index of the variation in the paper's file; none for what was asked for itself.
+    variation: Option<usize>,
     pub(super) experiments: Vec<ExperimentResult>,
     /// With the unit of its runs.
     pub(super) cells: Vec<(Cell, usize, Vec<Figure>)>,
@@ -54,13 +66,14 @@ pub(super) struct Study {
 
 /// Measurements of all units.
 pub(super) struct Measured {
-    /// The figures of every run, by unit and seed; NaN if missing.
-    pub(super) values: Vec<Vec<f64>>,
-    /// Labels over time in the first seed of units about detection.
+    /// The figures of every run, by unit and seed; not a number where there is none.
+    values: Vec<Vec<Vec<f64>>>,
+    /// The first seed of the units that are about detection, second by second.
     strips: BTreeMap<usize, (u64, Vec<StripSubflow>)>,
 }
 
-/// All units, each once.
+/// Everything that has to be run, each thing once.
+#[derive(Default)]
 pub(super) struct Work {
     /// By scenario and changes.
     pub(super) files: IndexMap<(String, Vec<String>), File>,
@@ -68,29 +81,35 @@ pub(super) struct Work {
     pub(super) studies: Vec<Study>,
 }
 
+/// Whether `--cc` names algorithms of the papers.
+pub(super) fn check_stand_ins(args: &ReproArgs, papers: &[Paper]) -> Result<(), Failure> {
+    let mut known: Vec<String> = papers
+        .iter()
+        .flat_map(|paper| paper.experiment.values())
+        .flat_map(|experiment| experiment.algorithms.clone())
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    match stand_ins(&args.cc)?.keys().find(|name| !known.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::bad_input(
+            format!("--cc {name}=...: no algorithm of these papers is called \"{name}\""),
+            instead(name, &known).unwrap_or_else(|| format!("they have {}", known.join(", "))),
+        )),
+    }
+}
+
 impl Work {
     pub(super) fn new(args: &ReproArgs, papers: &[Paper], names: &Names) -> Result<Self, Failure> {
-        let base = Change { set: args.set.clone(), cc: stand_ins(&args.cc)?, only: Vec::new() };
-        let algorithms =
-            || papers.iter().flat_map(|paper| &paper.experiment).flat_map(|(_, e)| &e.algorithms);
-        if let Some(name) = base.cc.keys().find(|name| !algorithms().any(|known| known == *name)) {
-            let mut known: Vec<String> = algorithms().cloned().collect();
-            known.sort_unstable();
-            known.dedup();
-            return Err(Failure::bad_input(
-                format!("--cc {name}=...: no algorithm of these papers is called \"{name}\""),
-                instead(name, &known).unwrap_or_else(|| format!("they have {}", known.join(", "))),
-            ));
-        }
-        let mut work = Self { files: IndexMap::new(), units: Vec::new(), studies: Vec::new() };
+        let asked = Change::asked(args)?;
+        let mut work = Self::default();
         for (index, paper) in papers.iter().enumerate() {
-            work.add(index, paper, None, std::slice::from_ref(&base), names)?;
+            work.add(index, paper, None, std::slice::from_ref(&asked), args.seeds, names)?;
         }
         for (index, paper) in papers.iter().enumerate().filter(|_| args.sensitivity) {
             for (number, variation) in paper.variation.iter().enumerate() {
-                let Variation { set, cc, experiments, .. } = variation.clone();
-                let changes = [base.clone(), Change { set, cc, only: experiments }];
-                work.add(index, paper, Some(number), &changes, names)?;
+                let changes = [Change { strict: false, ..asked.clone() }, variation.into()];
+                work.add(index, paper, Some(number), &changes, args.seeds, names)?;
             }
         }
         Ok(work)
@@ -102,6 +121,7 @@ impl Work {
         paper: &Paper,
         variation: Option<usize>,
         changes: &[Change],
+        seeds: Seeds,
         names: &Names,
     ) -> Result<(), Failure> {
         let all: Vec<(&Change, &String)> =
@@ -145,7 +165,7 @@ impl Work {
                         parameters: cell.parameters.clone(),
                         values: IndexMap::new(),
                     };
-                    let unit = unit(&mut self.units, file, number, spec, &figures);
+                    let unit = unit(&mut self.units, file, number, spec, seeds, &figures);
                     cells.push((cell, unit, figures.clone()));
                 }
             }
@@ -167,8 +187,8 @@ impl Work {
                 algorithms: specs.iter().map(|(name, spec)| (name.clone(), spec.text().to_owned())).collect(),
             });
         }
-        // A variation may be about experiments that were not requested.
-        if let Some(place) = used.iter().position(|used| !used).filter(|_| variation.is_none()) {
+        let unused = |place: &usize| !used[*place] && all[*place].0.strict;
+        if let Some(place) = (0..all.len()).find(unused) {
             return Err(Failure::bad_input(
                 format!("--set {}: no scenario of {} has that table", all[place].1, paper.key),
                 "name a link or connection of the scenarios (`braid scenarios NAME` shows them)",
@@ -202,146 +222,82 @@ impl Work {
                     writeln!(text, "{id}: {scenario}{} --cc {}{scheduler}", settings.concat(), cc.join(","));
             }
         }
-        let count = self.units.len() as u64 * (args.seeds.last() - args.seeds.first() + 1);
-        let _ = writeln!(text, "{count} {}", if count == 1 { "run" } else { "runs" });
-        text
+        text + &self.count()
     }
 
-    /// All runs, and the unit of each group.
-    pub(super) fn plan(
-        &self,
-        seeds: Seeds,
-        backend: impl Fn(braid_study::Study) -> braid_study::Study,
-    ) -> Result<(Plan, Vec<usize>), Failure> {
+    /// How many runs that are, for people.
+    pub(super) fn count(&self) -> String {
+        let count: u64 = self.units.iter().map(|unit| unit.seeds.last() - unit.seeds.first() + 1).sum();
+        format!("{count} {}\n", if count == 1 { "run" } else { "runs" })
+    }
+
+    /// Everything that has to be run: a group for each unit.
+    pub(super) fn plan(&self, args: &ReproArgs) -> Result<Plan, Failure> {
+        let mut specs: Vec<Vec<Spec>> = vec![Vec::new(); self.files.len()];
+        let unit = |unit: &Unit| {
+            let own = &mut specs[unit.file];
+            let known = own.iter().position(|known| known.text() == unit.spec.text());
+            let spec = known.unwrap_or_else(|| {
+                own.push(unit.spec.clone());
+                own.len() - 1
+            });
+            braid_study::Unit { file: unit.file, cell: unit.cell, spec, seeds: unit.seeds }
+        };
+        let units = self.units.iter().map(unit).collect();
         let none: [&str; 0] = [];
-        let mut study = braid_study::Study::new(none).seeds(seeds);
-        for (index, file) in self.files.values().enumerate() {
-            let mut specs: Vec<Spec> = Vec::new();
-            for unit in self.units.iter().filter(|unit| unit.file == index) {
-                if specs.iter().all(|known| known.text() != unit.spec.text()) {
-                    specs.push(unit.spec.clone());
-                }
-            }
+        let mut study = braid_study::Study::new(none).units(units).schedulers(&args.scheduler);
+        for (file, specs) in self.files.values().zip(specs) {
             study = study.planned(Planned { file: file.clone(), specs });
         }
-        let unit_of = |group: &Group| {
-            self.units.iter().position(|unit| {
-                (unit.file, unit.cell) == (group.file, group.cell) && unit.spec.text() == group.spec.text()
-            })
-        };
-        let plan = backend(study).check()?.only(|group| unit_of(&group).is_some());
-        let units = plan.groups().filter_map(|group| unit_of(&group)).collect();
-        Ok((plan, units))
+        #[cfg(target_os = "linux")]
+        if args.backend == Backend::Lab {
+            study = study.backend(braid_lab::Kernel::in_guest(None, braid_lab::Start::Restored));
+        }
+        Ok(study.check()?)
     }
 
-    /// Runs everything in the simulator, with the store of runs.
-    pub(super) fn measure(&self, args: &ReproArgs) -> Result<(Measured, Option<Store>), Failure> {
-        let (plan, units) = self.plan(args.seeds, |study| study.schedulers(&args.scheduler))?;
-        let cancel = signal::cancel()?;
-        plan.prepare(&cancel, |_| ())?;
-        let open = |folder: &PathBuf| Store::open(folder, &plan, &[RESULTS.to_owned()]);
-        let mut store = args.out.as_ref().map(open).transpose()?;
-        let measured = self.run(args, &plan, &units, store.as_mut(), &cancel)?;
-        Ok((measured, store))
-    }
-
-    /// The same for a plan, without stored runs. On a kernel a failed run is only missing.
-    pub(super) fn run(
+    /// Runs everything; what is in the store is not run again.
+    pub(super) fn measure(
         &self,
         args: &ReproArgs,
         plan: &Plan,
-        units: &[usize],
         store: Option<&mut Store>,
-        cancel: &Cancel,
     ) -> Result<Measured, Failure> {
-        let then =
-            if store.is_some() { "; the same command goes on from there" } else { "; no file was written" };
-        let seeds = plan.seeds_of_each();
-        let figures = |run: usize| &self.units[units[run / seeds]].figures;
-        let stripped = |run: usize| run % seeds == 0 && figures(run).iter().any(Figure::of_detection);
-        let mut execution = plan.execution().cancel(cancel).measurements().samples_of(|run| {
-            args.runs.is_some() || stripped(run) || figures(run).iter().any(Figure::needs_samples)
-        });
-        if let Some(store) = store {
-            execution = execution.store(store);
-        }
-        if let Some(jobs) = args.jobs {
-            execution = execution.jobs(jobs);
-        }
-        let mut progress = Progress::new(plan.len(), args.quiet);
-        let mut measured = Measured { values: vec![Vec::new(); plan.len()], strips: BTreeMap::new() };
-        let mut failure = None;
-        let done = execution.run(|event| {
-            match event {
-                Event::Progress { done, .. } => progress.tick(done),
-                Event::Finished(finished) => {
-                    let Finished { number, run, measurements, .. } = *finished;
-                    let unit = units[number / seeds];
-                    let values = &mut measured.values[unit * seeds + number % seeds];
-                    let Some(counts) = measurements.filter(|_| run.status == OK) else {
-                        let (cc, seed) = (&run.cc, run.seed);
-                        let what = format!("{} --cc {cc} --seeds {seed}..{seed}", run.scenario);
-                        if args.backend == Backend::Lab {
-                            eprintln!("{what}: {}", run.status);
-                            *values = vec![f64::NAN; figures(number).len()];
-                            return ControlFlow::Continue(());
-                        }
-                        failure = Some(Failure::new(FAILED, format!("{what}: {}", run.status)));
-                        return ControlFlow::Break(());
-                    };
-                    let own = figures(number).iter();
-                    let own = own.map(|figure| figure.value(&run, &counts).unwrap_or(f64::NAN));
-                    *values = own.collect();
-                    let subflows =
-                        if stripped(number) { StripSubflow::of(&run, &counts) } else { Vec::new() };
-                    if !subflows.is_empty() {
-                        measured.strips.insert(unit, (run.seed, subflows));
-                    }
-                }
-                _ => {}
-            }
-            ControlFlow::Continue(())
-        });
-        progress.finish();
-        match (failure, done) {
-            (Some(failure), _) => Err(failure),
-            (None, Ok(_)) => Ok(measured),
-            (None, Err(error)) => {
-                let interrupted = error.kind == Kind::Cancelled;
-                let failure = Failure::from(error);
-                Err(if interrupted { failure.and(then) } else { failure })
-            }
-        }
+        let on_kernel = args.backend == Backend::Lab;
+        let keeps_samples = on_kernel && store.is_some();
+        let measured = Measured { values: vec![Vec::new(); self.units.len()], strips: BTreeMap::new() };
+        let mut sink = Measuring { work: self, on_kernel, keeps_samples, measured };
+        let how = How { jobs: args.jobs, quiet: args.quiet };
+        conduct(plan, plan.execution(), store, &how, vec![&mut sink])?;
+        Ok(sink.measured)
     }
 
-    /// The measurements of a study's cells.
-    pub(super) fn cells(&self, study: &Study, measured: &Measured, seeds: usize) -> Vec<Cell> {
+    /// What was measured in the cells of a study.
+    pub(super) fn cells(&self, study: &Study, measured: &Measured) -> Vec<Cell> {
         let cell = |(cell, unit, figures): &(Cell, usize, Vec<Figure>)| {
-            let of_unit = &measured.values[unit * seeds..(unit + 1) * seeds];
             let place = |figure| self.units[*unit].figures.iter().position(|known| known == figure);
             let values = figures.iter().filter_map(|figure| {
                 let place = place(figure)?;
-                Some((figure.clone(), of_unit.iter().map(|run| run[place]).collect()))
+                Some((figure.clone(), measured.values[*unit].iter().map(|run| run[place]).collect()))
             });
             Cell { values: values.collect(), ..cell.clone() }
         };
         study.cells.iter().map(cell).collect()
     }
 
-    /// The paper beside the measurements of a study.
-    pub(super) fn reproduction(
+    /// A paper beside what was measured in studies of its parts.
+    fn reproduction(
         &self,
-        study: &Study,
-        papers: &[Paper],
+        studies: &[&Study],
+        paper: &Paper,
         names: &Names,
         measured: &Measured,
-        seeds: usize,
     ) -> Reproduction {
-        let cells = self.cells(study, measured, seeds);
+        let cells: Vec<Cell> = studies.iter().flat_map(|study| self.cells(study, measured)).collect();
         Reproduction {
-            experiments: study.experiments.clone(),
-            strips: strips(study, measured),
-            ..claims::evaluate(&papers[study.paper], names, &cells)
+            experiments: studies.iter().flat_map(|study| study.experiments.clone()).collect(),
+            strips: studies.iter().flat_map(|study| strips(study, measured)).collect(),
+            ..claims::evaluate(paper, names, &cells)
         }
     }
 
@@ -351,17 +307,20 @@ impl Work {
         papers: &[Paper],
         names: &Names,
         measured: &Measured,
-    ) -> Document {
-        let seeds = (args.seeds.last() - args.seeds.first() + 1) as usize;
-        let evaluated = |study: &Study| self.reproduction(study, papers, names, measured, seeds);
-        let (asked, varied): (Vec<&Study>, Vec<&Study>) =
-            self.studies.iter().partition(|study| study.variation.is_none());
-        let results: Vec<Reproduction> = asked.into_iter().map(&evaluated).collect();
-        let sensitivity = varied.into_iter().filter_map(|study| {
-            let variation = &papers[study.paper].variation[study.variation?];
-            let (counts, changed) = Varied::of(&results[study.paper], &evaluated(study));
+    ) -> Result<Document, Failure> {
+        let of_paper = |(index, paper): (usize, &Paper)| {
+            let own = |study: &&Study| study.paper == index && study.variation.is_none();
+            let own: Vec<&Study> = self.studies.iter().filter(own).collect();
+            self.reproduction(&own, paper, names, measured)
+        };
+        let results: Vec<Reproduction> = papers.iter().enumerate().map(of_paper).collect();
+        let varied = self.studies.iter().filter(|_| args.sensitivity).filter_map(|study| {
+            let paper = &papers[study.paper];
+            let variation = &paper.variation[study.variation?];
+            let result = self.reproduction(&[study], paper, names, measured);
+            let (counts, changed) = Varied::of(&results[study.paper], &result);
             Some(Varied {
-                paper: papers[study.paper].key.clone(),
+                paper: paper.key.clone(),
                 id: variation.id.clone(),
                 what: variation.what.clone(),
                 set: variation.set.clone(),
@@ -370,19 +329,95 @@ impl Work {
                 changed,
             })
         });
-        let sensitivity = sensitivity.collect();
-        Document {
+        let sensitivity = varied.collect();
+        let last = self.units.iter().map(|unit| unit.seeds.last()).max().unwrap_or(args.seeds.first());
+        Ok(Document {
+            backend: args.backend.name().to_owned(),
             set: args.set.clone(),
-            cc: stand_ins(&args.cc).unwrap_or_default(),
+            cc: stand_ins(&args.cc)?,
             scheduler: args.scheduler.clone(),
             sensitivity,
-            ..Document::new(VERSION, [args.seeds.first(), args.seeds.last()], results)
-        }
+            ..Document::new(VERSION, [args.seeds.first(), last], results)
+        })
     }
 }
 
-/// For a study's cells about detection.
-pub(super) fn strips(study: &Study, measured: &Measured) -> Vec<Strip> {
+/// The unit of that cell, spec and seeds, with these figures among its own.
+fn unit(
+    units: &mut Vec<Unit>,
+    file: usize,
+    cell: usize,
+    spec: &Spec,
+    seeds: Seeds,
+    figures: &[Figure],
+) -> usize {
+    let same = |unit: &Unit| {
+        (unit.file, unit.cell, unit.seeds) == (file, cell, seeds) && unit.spec.text() == spec.text()
+    };
+    let index = units.iter().position(same).unwrap_or_else(|| {
+        units.push(Unit { file, cell, spec: spec.clone(), seeds, figures: Vec::new() });
+        units.len() - 1
+    });
+    let known = &mut units[index].figures;
+    for figure in figures {
+        if !known.contains(figure) {
+            known.push(figure.clone());
+        }
+    }
+    index
+}
+
+/// Takes the figures of all runs.
+struct Measuring<'a> {
+    work: &'a Work,
+    /// There a run that fails is only missing.
+    on_kernel: bool,
+    /// Other figures may be asked for later.
+    keeps_samples: bool,
+    measured: Measured,
+}
+
+impl Measuring<'_> {
+    /// Whether the run goes into a strip, second by second.
+    fn is_stripped(&self, plan: &Plan, number: usize) -> bool {
+        let unit = plan.group_of(number);
+        plan.group(unit).first == number && self.work.units[unit].figures.iter().any(Figure::of_detection)
+    }
+}
+
+impl Sink for Measuring<'_> {
+    fn samples(&self, plan: &Plan, number: usize) -> bool {
+        let figures = &self.work.units[plan.group_of(number)].figures;
+        self.keeps_samples || self.is_stripped(plan, number) || figures.iter().any(Figure::needs_samples)
+    }
+
+    fn see(&mut self, plan: &Plan, event: &Event) -> Result<bool, Error> {
+        let Event::Finished(finished) = event else { return Ok(true) };
+        let (number, run) = (finished.number, &finished.run);
+        let unit = plan.group_of(number);
+        let figures = &self.work.units[unit].figures;
+        let Some(counts) = finished.measurements.as_ref().filter(|_| run.status == OK) else {
+            if !self.on_kernel {
+                return Err(Error::new(Kind::Failed, finished.which()));
+            }
+            eprintln!("{}", finished.which());
+            self.measured.values[unit].push(vec![f64::NAN; figures.len()]);
+            return Ok(true);
+        };
+        let values = figures.iter().map(|figure| figure.value(run, counts).unwrap_or(f64::NAN));
+        self.measured.values[unit].push(values.collect());
+        if self.is_stripped(plan, number) {
+            let subflows = StripSubflow::of(run, counts);
+            if !subflows.is_empty() {
+                self.measured.strips.insert(unit, (run.seed, subflows));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Of the cells of a study that are about detection.
+fn strips(study: &Study, measured: &Measured) -> Vec<Strip> {
     let about = study.cells.iter().filter(|(.., figures)| figures.iter().any(Figure::of_detection));
     about
         .filter_map(|(cell, unit, _)| {
@@ -398,23 +433,7 @@ pub(super) fn strips(study: &Study, measured: &Measured) -> Vec<Strip> {
         .collect()
 }
 
-/// The unit of that cell and spec, extended by these figures.
-fn unit(units: &mut Vec<Unit>, file: usize, cell: usize, spec: &Spec, figures: &[Figure]) -> usize {
-    let same = |unit: &Unit| unit.file == file && unit.cell == cell && unit.spec.text() == spec.text();
-    let index = units.iter().position(same).unwrap_or_else(|| {
-        units.push(Unit { file, cell, spec: spec.clone(), figures: Vec::new() });
-        units.len() - 1
-    });
-    let known = &mut units[index].figures;
-    for figure in figures {
-        if !known.contains(figure) {
-            known.push(figure.clone());
-        }
-    }
-    index
-}
-
-/// Whether the scenario has the table of an assignment; keys outside of links and connections exist in all.
+/// Whether the scenario has the table that an assignment changes; what is not in a link or connection concerns all.
 fn concerns(file: &File, assignment: &str) -> bool {
     let key = assignment.split_once('=').map_or(assignment, |(key, _)| key);
     let mut parts = key.trim().split('.');
@@ -435,7 +454,7 @@ fn concerns(file: &File, assignment: &str) -> bool {
 }
 
 /// `--cc NAME=SPEC`.
-pub(super) fn stand_ins(texts: &[String]) -> Result<IndexMap<String, String>, Failure> {
+fn stand_ins(texts: &[String]) -> Result<IndexMap<String, String>, Failure> {
     let mut stand_ins = IndexMap::new();
     for text in texts {
         let (name, spec) = text.split_once('=').filter(|(name, _)| !name.contains(':')).ok_or_else(|| {

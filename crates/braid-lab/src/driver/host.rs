@@ -25,6 +25,7 @@ use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal
 
 use super::{
     error::Error,
+    image,
     outcome::{Capture, Outcome},
     programs::{self, At, Named, Pack},
     schedulers::KERNELS_OWN,
@@ -39,7 +40,13 @@ const POLL: Duration = Duration::from_millis(50);
 /// Folders of programs. Accessible by root only, and emptied at boot.
 const FOLDERS: &str = "/run/braid";
 
-/// This machine, prepared for runs.
+fn release() -> Result<String, Error> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease")
+        .map_err(|error| Error::machine(format!("cannot read /proc/sys/kernel/osrelease: {error}")))?;
+    Ok(release.trim().to_owned())
+}
+
+/// This machine, which has all that runs need.
 #[derive(Debug)]
 pub struct Host {
     program: PathBuf,
@@ -63,8 +70,7 @@ impl Host {
                 format!("{}, or use --backend lab, which needs none of this", missing.remedy),
             ));
         }
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
-            .map_err(|error| Error::machine(format!("cannot read /proc/sys/kernel/osrelease: {error}")))?;
+        let kernel = release()?;
         let mut packs: Vec<(Named, Pack)> = Vec::new();
         for named in scenarios.map(programs::named).filter(|named| !named.is_empty()) {
             if !packs.iter().any(|(other, _)| *other == named) {
@@ -75,7 +81,15 @@ impl Host {
             fs::create_dir_all(FOLDERS).map_err(|error| Error::writing(Path::new(FOLDERS), &error))?;
             scratch::sweep(Path::new(FOLDERS));
         }
-        Ok(Self { program: program.to_owned(), kernel: kernel.trim().to_owned(), packs })
+        Ok(Self { program: program.to_owned(), kernel, packs })
+    }
+
+    /// What tells runs apart whose scenario, seed and user's code are the same.
+    ///
+    /// # Errors
+    /// If the program cannot be read.
+    pub fn identity(program: &Path) -> Result<String, Error> {
+        Ok(format!("Linux {}, program {}", release()?, image::identity(program)?))
     }
 
     fn pack(&self, scenario: &Scenario) -> Option<&Pack> {
@@ -83,12 +97,7 @@ impl Host {
         self.packs.iter().find(|(other, _)| *other == named).map(|(_, pack)| pack)
     }
 
-    /// Identity of a scenario's programs with their files; `None` without programs.
-    pub fn programs(&self, scenario: &Scenario) -> Option<String> {
-        self.pack(scenario).map(Pack::identity)
-    }
-
-    /// Named parts of the environment that results depend on, besides scenario and seed.
+    /// What results depend on besides scenario and seed, as far as it has a name.
     pub fn environment(&self) -> String {
         format!("Linux {}, this machine in real time", self.kernel)
     }

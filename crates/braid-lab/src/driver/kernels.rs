@@ -63,15 +63,7 @@ pub fn default_kernel() -> &'static str {
     names().first().expect("there is one in the list")
 }
 
-/// Distinguishes this kernel (by name or file) from others of the same name; does not fetch it.
-///
-/// # Errors
-/// If the kernel does not exist.
-pub fn kernel_identity(kernel: &str) -> Result<String, Error> {
-    identity(kernel)
-}
-
-/// The names of the pinned kernels, the default first.
+/// The names of the pinned kernels, the first being the default.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = entries().map(|(name, ..)| name).collect();
     names.dedup();

@@ -21,7 +21,7 @@ use super::{
     cache::{cache, is_sealed, mark, seal, tidy, whole},
     error::Error,
     image,
-    kernels::{Kernel, hex},
+    kernels::{self, Kernel, hex},
     module,
     outcome::{Capture, Outcome},
     programs::{self, At, Named, Pack},
@@ -113,6 +113,18 @@ impl Lab {
         }
         tidy(&lab.folder);
         Ok(lab)
+    }
+
+    /// What tells runs apart whose scenario, seed and user's code are the same: kernel, program and QEMU. Nothing is fetched or
+    /// booted.
+    ///
+    /// # Errors
+    /// If something is missing.
+    pub fn identity(kernel: &str, program: &Path) -> Result<String, Error> {
+        let qemu = Qemu::find()?;
+        let (kernel, program) = (kernels::identity(kernel)?, image::identity(program)?);
+        let arguments = (qemu.arguments(), qemu::kernel_arguments());
+        Ok(format!("kernel {kernel}, program {program}, QEMU {} {arguments:?}", qemu.version))
     }
 
     fn image(

@@ -48,7 +48,13 @@ pub(crate) fn named(scenario: &Scenario) -> Named {
     scenario.connections.iter().filter_map(of).collect()
 }
 
-/// Where programs run.
+/// What the programs of a scenario, with all they need, are told apart by; none if it has none.
+pub(crate) fn identity(scenario: &Scenario, at: At) -> Result<Option<String>, Error> {
+    let named = named(scenario);
+    if named.is_empty() { Ok(None) } else { Ok(Some(Pack::of(&named, at)?.identity())) }
+}
+
+/// Where programs are to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     /// In a guest, which has only the given files.

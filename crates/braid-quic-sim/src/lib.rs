@@ -5,7 +5,6 @@
 //! the server. `docs/quic.md` lists the differences from the simulator's MPTCP.
 
 mod application;
-mod counts;
 mod endpoint;
 mod flow;
 mod paths;

@@ -8,90 +8,151 @@ use serde::{Deserialize, Serialize};
 /// Time between two samples.
 pub const SAMPLE_INTERVAL_NS: u64 = 100_000_000;
 
-/// One run.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct Measurements {
-    /// Length of the measured part, nanoseconds.
-    pub measured_ns: u64,
-    /// One per connection of the scenario, in its order.
-    pub connections: Vec<ConnectionCounts>,
-    /// One per link of the scenario, in its order.
-    pub links: Vec<LinkCounts>,
-    /// One per period of the scenario, in its order: the same counters over that interval. Without samples and periods.
-    pub periods: Vec<Measurements>,
-    /// Whole run: events handled by the engine.
-    pub events: u64,
-    /// Whole run: data packets received.
-    pub packets_delivered: u64,
+/// Declares a struct of counts that only grow: those of an interval are the difference of two snapshots. What stands
+/// `beside` them is no count and stays as it is.
+macro_rules! counts {
+    (
+        $(#[$attribute:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* $field:ident: $type:ty,)*
+        }
+        beside {
+            $($(#[$other_doc:meta])* $other:ident: $other_type:ty,)*
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type,)*
+            $($(#[$other_doc])* pub $other: $other_type,)*
+        }
+
+        impl $name {
+            /// Adds what was counted elsewhere, or at another time.
+            pub fn add(&mut self, other: &Self) {
+                self.merge(other, true);
+            }
+
+            /// What was counted since `start`.
+            #[must_use]
+            pub fn since(&self, start: &Self) -> Self {
+                let mut own = self.clone();
+                own.merge(start, false);
+                own
+            }
+        }
+
+        impl Count for $name {
+            fn merge(&mut self, other: &Self, add: bool) {
+                $(self.$field.merge(&other.$field, add);)*
+            }
+        }
+    };
 }
 
-/// One connection.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct ConnectionCounts {
-    /// Part of the measured time during which it was open, nanoseconds.
-    pub active_ns: u64,
-    /// Payload bytes delivered to the application in order.
-    pub goodput_bytes: u64,
-    /// Packets of the data level reinjected on another subflow.
-    pub reinjections: u64,
-    /// Counters of its data level; `None` for plain TCP, and where a kernel does not report them.
-    pub data_level: Option<DataLevelCounts>,
-    /// One per subflow, in the scenario's order.
-    pub subflows: Vec<SubflowCounts>,
-    /// Of the whole run, in order of their start; none for a bulk transfer, and none in periods.
-    pub transfers: Vec<Transfer>,
-    /// Its programs, the server first; none in periods.
-    pub programs: Vec<Program>,
+/// A count, or several; the other one is added or subtracted.
+trait Count {
+    fn merge(&mut self, other: &Self, add: bool);
 }
 
-/// Counters of an MPTCP connection's data level.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct DataLevelCounts {
-    /// Payload bytes sent on a further subflow: reinjections, opportunistic retransmissions and copies.
-    pub repeated_bytes: u64,
-    /// Copies requested by the scheduler.
-    pub copies: u64,
-    /// Packets retransmitted because the receive window was full.
-    pub opportunistic: u64,
-    /// Congestion windows halved by the scheduler for the same reason.
-    pub penalties: u64,
-    /// Time in which the receive window blocked data while a subflow had room, nanoseconds.
-    pub window_limited_ns: u64,
-    /// Packets delivered to the application.
-    pub packets: u64,
-    /// Waiting times of out-of-order packets at the receiver.
-    pub delays: Delays,
+macro_rules! number {
+    ($($type:ty),*) => {
+        $(impl Count for $type {
+            fn merge(&mut self, other: &Self, add: bool) {
+                if add { *self += other } else { *self -= other }
+            }
+        })*
+    };
+}
+
+number!(u64, u128);
+
+impl<T: Count> Count for Option<T> {
+    fn merge(&mut self, other: &Self, add: bool) {
+        if let (Some(own), Some(other)) = (self, other) {
+            own.merge(other, add);
+        }
+    }
+}
+
+impl<T: Count> Count for Vec<T> {
+    fn merge(&mut self, other: &Self, add: bool) {
+        self.iter_mut().zip(other).for_each(|(own, other)| own.merge(other, add));
+    }
+}
+
+counts! {
+    /// One run.
+    pub struct Measurements {
+        /// One per connection of the scenario, in its order.
+        connections: Vec<ConnectionCounts>,
+        /// One per link of the scenario, in its order.
+        links: Vec<LinkCounts>,
+    }
+    beside {
+        /// Length of the measured part, nanoseconds.
+        measured_ns: u64,
+        /// One per period of the scenario, in its order: the same counts over that interval of the run. Without samples and
+        /// periods of their own.
+        periods: Vec<Measurements>,
+        /// Whole run: events the engine handled.
+        events: u64,
+        /// Whole run: data packets that reached their receiver.
+        packets_delivered: u64,
+    }
+}
+
+counts! {
+    /// One connection.
+    pub struct ConnectionCounts {
+        /// Part of the measured time during which it was open, nanoseconds.
+        active_ns: u64,
+        /// Payload bytes handed to the application in order.
+        goodput_bytes: u64,
+        /// Packets of the data level sent once more on another subflow.
+        reinjections: u64,
+        /// What its data level did; `None` of plain TCP, and where a kernel does not tell.
+        data_level: Option<DataLevelCounts>,
+        /// One per subflow, in the scenario's order.
+        subflows: Vec<SubflowCounts>,
+    }
+    beside {
+        /// Of the whole run, in the order of their beginnings; none of a bulk transfer, and none in periods.
+        transfers: Vec<Transfer>,
+        /// The programs whose traffic it was, the server first; none in periods.
+        programs: Vec<Program>,
+    }
+}
+
+counts! {
+    /// What the data level of an MPTCP connection did besides sending everything once.
+    #[derive(Eq)]
+    pub struct DataLevelCounts {
+        /// Payload bytes sent on a further subflow: reinjected, sent again because the window was full, or copies.
+        repeated_bytes: u64,
+        /// Packets that the scheduler had sent as copies.
+        copies: u64,
+        /// Packets sent again because the receive window was full.
+        opportunistic: u64,
+        /// Congestion windows that the scheduler halved for the same reason.
+        penalties: u64,
+        /// How long the receive window kept data back while a subflow had room, nanoseconds.
+        window_limited_ns: u64,
+        /// Packets handed to the application.
+        packets: u64,
+        /// How long those that came out of order waited at the receiver.
+        delays: Delays,
+    }
+    beside {}
 }
 
 impl DataLevelCounts {
-    /// Adds another connection's or interval's counters.
-    pub fn add(&mut self, other: &Self) {
-        self.repeated_bytes += other.repeated_bytes;
-        self.copies += other.copies;
-        self.opportunistic += other.opportunistic;
-        self.penalties += other.penalties;
-        self.window_limited_ns += other.window_limited_ns;
-        self.packets += other.packets;
-        self.delays.merge(&other.delays, |own, other| own + other);
-    }
-
-    /// Subtracts earlier counters.
-    pub fn subtract(&mut self, start: &Self) {
-        self.repeated_bytes -= start.repeated_bytes;
-        self.copies -= start.copies;
-        self.opportunistic -= start.opportunistic;
-        self.penalties -= start.penalties;
-        self.window_limited_ns -= start.window_limited_ns;
-        self.packets -= start.packets;
-        self.delays.merge(&start.delays, |own, start| own - start);
-    }
-
-    /// Mean time that a packet waited for earlier ones at the receiver, milliseconds; 0 for packets in order.
+    /// Mean time that a packet waited for earlier ones at the receiver, milliseconds; those in order did not.
     pub fn mean_delay_ms(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.delays.sum_ns as f64 / self.packets as f64 / 1e6)
     }
 
-    /// A quantile of the same in percent; an upper bound, at most 12 % too large.
+    /// The same, not exceeded by `percent` of 100 packets; an upper bound, 12 % too large at most.
     pub fn delay_quantile_ms(&self, percent: u64) -> Option<f64> {
         let rank = self.packets - self.packets * percent / 100;
         let mut above = 0;
@@ -140,15 +201,15 @@ impl Delays {
         let next = bucket as u64 + 1;
         if next <= 8 { next } else { (8 + next % 8) << (next / 8 - 1) }
     }
+}
 
-    fn merge(&mut self, other: &Self, merge: impl Fn(u64, u64) -> u64) {
-        self.sum_ns = merge(self.sum_ns, other.sum_ns);
+impl Count for Delays {
+    fn merge(&mut self, other: &Self, add: bool) {
+        self.sum_ns.merge(&other.sum_ns, add);
         if self.buckets.len() < other.buckets.len() {
             self.buckets.resize(other.buckets.len(), 0);
         }
-        for (own, other) in self.buckets.iter_mut().zip(&other.buckets) {
-            *own = merge(*own, *other);
-        }
+        self.buckets.merge(&other.buckets, add);
     }
 }
 
@@ -178,58 +239,43 @@ pub struct Transfer {
     pub bytes: u64,
 }
 
-/// One subflow.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct SubflowCounts {
-    /// Part of the measured time during which it was established, nanoseconds.
-    pub active_ns: u64,
-    /// IP bytes of its data packets that reached the receiver.
-    pub received_bytes: u64,
-    /// Data packets sent, including retransmissions.
-    pub packets_sent: u64,
-    /// Of those, retransmissions.
-    pub retransmissions: u64,
-    /// The backend does not know the causes of window reductions: `fast_retransmits`, `ecn_reductions` and `undos` are
-    /// meaningless.
-    #[serde(default)]
-    pub causes_unknown: bool,
-    /// Congestion episodes entered by fast retransmit.
-    pub fast_retransmits: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Congestion episodes entered by an ECN echo.
-    pub ecn_reductions: u64,
-    /// Episodes undone because the loss was spurious.
-    pub undos: u64,
-    /// Sum of all RTT samples, microseconds.
-    pub rtt_sum_us: u64,
-    /// Number of RTT samples.
-    pub rtt_samples: u64,
-    /// Integral of cwnd over time, packets x nanoseconds.
-    pub cwnd_integral: u128,
-    /// cwnd in packets every 100 ms while the subflow was established.
-    pub cwnd_samples: Vec<u32>,
-    /// Every 100 ms of the whole run while the subflow was established; empty unless requested.
-    pub samples: Vec<SubflowSample>,
-    /// Whole run: the algorithm's labels of shared bottlenecks, from each time the subflow was established; empty
-    /// without a detector.
-    pub verdicts: Vec<VerdictChange>,
-}
-
-impl SubflowCounts {
-    /// Adds counters of the same subflow; samples and labels stay.
-    pub fn add(&mut self, counts: &Self) {
-        self.active_ns += counts.active_ns;
-        self.received_bytes += counts.received_bytes;
-        self.packets_sent += counts.packets_sent;
-        self.retransmissions += counts.retransmissions;
-        self.fast_retransmits += counts.fast_retransmits;
-        self.timeouts += counts.timeouts;
-        self.ecn_reductions += counts.ecn_reductions;
-        self.undos += counts.undos;
-        self.rtt_sum_us += counts.rtt_sum_us;
-        self.rtt_samples += counts.rtt_samples;
-        self.cwnd_integral += counts.cwnd_integral;
+counts! {
+    /// One subflow.
+    pub struct SubflowCounts {
+        /// Part of the measured time during which it was established, nanoseconds.
+        active_ns: u64,
+        /// IP bytes of its data packets that reached the receiver.
+        received_bytes: u64,
+        /// Data packets sent, retransmissions included.
+        packets_sent: u64,
+        /// Of those, retransmissions.
+        retransmissions: u64,
+        /// Congestion episodes entered by fast retransmit.
+        fast_retransmits: u64,
+        /// Retransmission timeouts.
+        timeouts: u64,
+        /// Congestion episodes entered by an ECN echo.
+        ecn_reductions: u64,
+        /// Episodes undone because the loss was spurious.
+        undos: u64,
+        /// Sum of all RTT samples, microseconds.
+        rtt_sum_us: u64,
+        /// Number of RTT samples.
+        rtt_samples: u64,
+        /// Integral of cwnd over time, packets x nanoseconds.
+        cwnd_integral: u128,
+    }
+    beside {
+        /// The backend does not know what reduced the window: `fast_retransmits`, `ecn_reductions` and `undos` say nothing.
+        #[serde(default)]
+        causes_unknown: bool,
+        /// cwnd in packets every 100 ms while the subflow was established.
+        cwnd_samples: Vec<u32>,
+        /// Every 100 ms of the whole run while the subflow was established; empty unless asked for.
+        samples: Vec<SubflowSample>,
+        /// Whole run: what the algorithm said of shared bottlenecks, from each time the subflow was established; empty if it
+        /// says nothing of them.
+        verdicts: Vec<VerdictChange>,
     }
 }
 
@@ -270,19 +316,22 @@ pub struct SubflowSample {
     pub group: Option<u16>,
 }
 
-/// One link, both directions.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct LinkCounts {
-    /// From sender to receiver.
-    pub forward: DirectionCounts,
-    /// From receiver to sender.
-    pub reverse: DirectionCounts,
-    /// The forward direction every 100 ms of the whole run; empty unless requested, and for private links.
-    pub samples: Vec<LinkSample>,
-    /// Counters of the forward direction from the start of the whole run, every 100 ms; empty where no algorithm
-    /// detects bottlenecks, and for links that are not the bottleneck of a subflow with siblings.
-    #[serde(default)]
-    pub looks: Vec<LinkLook>,
+counts! {
+    /// One link, both directions.
+    pub struct LinkCounts {
+        /// From sender to receiver.
+        forward: DirectionCounts,
+        /// From receiver to sender.
+        reverse: DirectionCounts,
+    }
+    beside {
+        /// The forward direction every 100 ms of the whole run; empty unless asked for, and for private links.
+        samples: Vec<LinkSample>,
+        /// What the forward direction had counted at times of the whole run, from its start, every 100 ms; empty on real
+        /// kernels, where no algorithm detects bottlenecks, and for links at which no subflow of several waits longest.
+        #[serde(default)]
+        looks: Vec<LinkLook>,
+    }
 }
 
 /// Counters of a direction of a link.
@@ -305,23 +354,25 @@ pub struct LinkSample {
     pub drops_queue: u64,
 }
 
-/// One direction of a link.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct DirectionCounts {
-    /// Packets that entered the queue.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Time the transmitter was busy, nanoseconds.
-    pub busy_ns: u64,
-    /// Packets dropped because the queue was full.
-    pub drops_queue: u64,
-    /// Packets lost on the wire.
-    pub drops_wire: u64,
-    /// Packets marked.
-    pub marks: u64,
-    /// Integral of the queue length over time, packets x nanoseconds; includes the packet being sent.
-    pub queue_integral: u128,
+counts! {
+    /// One direction of a link.
+    pub struct DirectionCounts {
+        /// Packets that entered the queue.
+        packets: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// Time the transmitter was busy, nanoseconds.
+        busy_ns: u64,
+        /// Packets dropped because the queue was full.
+        drops_queue: u64,
+        /// Packets lost on the wire.
+        drops_wire: u64,
+        /// Packets that got a congestion mark.
+        marks: u64,
+        /// Integral of the queue length over time, packets x nanoseconds; the packet being sent counts.
+        queue_integral: u128,
+    }
+    beside {}
 }
 
 #[cfg(test)]

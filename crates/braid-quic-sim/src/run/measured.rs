@@ -5,7 +5,6 @@ use std::ops::Range;
 use braid_results::measure::{ConnectionCounts, Measurements};
 
 use super::state::Run;
-use crate::counts::difference;
 
 impl Run<'_> {
     pub(super) fn sample(&mut self, now_ns: u64) {
@@ -40,11 +39,10 @@ impl Run<'_> {
         self.marks.insert(self.end_ns, totals);
         let Self { scenario, simulation, applications, flows, end_ns, marks, samples, mut doubts, .. } = self;
         let mut measured = simulation.finish();
-        let between =
-            |from: u64, to: u64, index: usize| difference(marks[&to][index].clone(), &marks[&from][index]);
-        for (index, (own, samples)) in applications.into_iter().zip(samples).enumerate() {
-            let number = own.number;
-            measured.packets_delivered += own.retired_packets;
+        let between = |from: u64, to: u64, index: usize| marks[&to][index].since(&marks[&from][index]);
+        for (index, (application, samples)) in applications.into_iter().zip(samples).enumerate() {
+            let number = application.number;
+            measured.packets_delivered += application.retired_packets();
             let mut counts = between(scenario.warmup_ns, end_ns, index);
             counts.transfers = own.application.transfers;
             let each = samples.cwnd.into_iter().zip(samples.all);

@@ -2,7 +2,6 @@
 
 use braid_results::measure::Measurements;
 
-use super::counts::difference;
 use super::state::Run;
 use crate::event_queue::{CALENDAR, moment};
 
@@ -17,12 +16,12 @@ impl Run<'_> {
         self.network.now = self.end;
         let start = self.at_start.take().unwrap_or_default();
         let end = self.totals();
-        let mut measured = difference(&end, &start);
+        let mut measured = end.since(&start);
         measured.measured_ns = self.end - self.scenario.warmup_ns;
         measured.events = self.events;
         self.marks.insert(self.end, end);
         for &(from, to) in &self.scenario.periods {
-            let mut period = difference(&self.marks[&to], &self.marks[&from]);
+            let mut period = self.marks[&to].since(&self.marks[&from]);
             period.measured_ns = to - from;
             measured.periods.push(period);
         }

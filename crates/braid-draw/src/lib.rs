@@ -1,4 +1,5 @@
-//! Topologies as SVG: links, rates, and shared links.
+//! Topologies drawn as SVG: what is connected to what, how fast, and who shares which link. [`chart`] has the parts of
+//! charts.
 //!
 //! [`topology`] is the only drawing of a network in Braid: the reports embed it, and the playground gets it from the
 //! same code as WebAssembly. Senders are on the left, receivers on the right, links are bars in columns between them.
@@ -11,6 +12,7 @@
 //! # Ok::<(), braid_scenario::Error>(())
 //! ```
 
+pub mod chart;
 mod flows;
 mod layout;
 

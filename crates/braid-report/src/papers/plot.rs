@@ -1,10 +1,10 @@
 //! Dots, diamonds and scatters as SVG, readable without script.
 
+use braid_draw::chart::{Scale, px};
 use braid_results::claims::{Condition, Estimate, Metric, TableResult};
 use maud::{Markup, html};
 
 use super::page::Page;
-use crate::figure::number;
 
 pub(super) const WIDTH: f64 = 720.0;
 pub(super) const LABEL: f64 = 250.0;
@@ -75,39 +75,27 @@ pub(super) fn conditions(conditions: &[&Condition]) -> Markup {
     html! { @if rows.len() > 1 { (dots(&rows, "right side", "left side", "")) } }
 }
 
-fn ends(rows: &[Row]) -> (f64, f64) {
-    let all = rows.iter().flat_map(|row| [row.measured, row.other, row.kernel]).flatten();
+/// The ends of an axis for these ranges.
+fn ends(ranges: impl Iterator<Item = [f64; 2]>) -> [f64; 2] {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for estimate in all.filter(|estimate| estimate.mean.is_finite()) {
-        let half = estimate.ci95.unwrap_or(0.0);
-        low = low.min(estimate.mean - half);
-        high = high.max(estimate.mean + half);
+    for [from, to] in ranges.filter(|[from, _]| from.is_finite()) {
+        (low, high) = (low.min(from), high.max(to));
     }
     // From zero, unless that would hide the differences.
     if low > 0.0 && low < 0.7 * high {
         low = 0.0;
     }
-    if high <= low { (low - 0.5, low + 0.5) } else { (low, high + 0.03 * (high - low)) }
-}
-
-/// About five round values.
-pub(super) fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let rough = (high - low) / 5.0;
-    let power = 10_f64.powf(rough.log10().floor());
-    let step =
-        [1.0, 2.0, 5.0, 10.0].into_iter().map(|by| by * power).find(|step| *step >= rough).unwrap_or(power);
-    let first = (low / step).ceil() as i64;
-    let last = (high / step).floor() as i64;
-    (first..=last).map(|n| n as f64 * step).collect()
-}
-
-fn tick_text(value: f64) -> String {
-    number(value, 3).trim_end_matches('0').trim_end_matches('.').to_owned()
+    if high <= low { [low - 0.5, low + 0.5] } else { [low, high + 0.03 * (high - low)] }
 }
 
 fn dots(rows: &[Row], other: &str, measured: &str, unit: &str) -> Markup {
-    let (low, high) = ends(rows);
-    let x = |value: f64| LABEL + (value - low) / (high - low) * (WIDTH - LABEL - RIGHT);
+    let all = rows.iter().flat_map(|row| [row.measured, row.other, row.kernel]).flatten();
+    let ends = ends(all.map(|own| {
+        let half = own.ci95.unwrap_or(0.0);
+        [own.mean - half, own.mean + half]
+    }));
+    let scale = Scale::new(ends, [LABEL, WIDTH - RIGHT]);
+    let x = |value: f64| scale.at(value);
     let mut places = Vec::new();
     let mut y = TOP + ROW / 2.0;
     for row in rows {
@@ -119,15 +107,11 @@ fn dots(rows: &[Row], other: &str, measured: &str, unit: &str) -> Markup {
     }
     let bottom = y - ROW / 2.0 + 2.0;
     let with_kernel = rows.iter().any(|row| row.kernel.is_some());
-    let px = |value: f64| number(value, 1);
     html! {
         div.drawing tabindex="0" role="group" aria-label={ "Chart of " (measured) " and " (other) } {
             svg.plot viewBox={ "0 0 " (WIDTH) " " (px(bottom + BOTTOM)) } width=(WIDTH) role="img"
                 aria-label={ (rows.len()) " lines: " (measured) " as dots with intervals, " (other) " as diamonds" } {
-                @for tick in ticks(low, high) {
-                    line.grid x1=(px(x(tick))) x2=(px(x(tick))) y1="0" y2=(px(bottom)) {}
-                    text.tick x=(px(x(tick))) y=(px(bottom + 13.0)) text-anchor="middle" { (tick_text(tick)) }
-                }
+                (scale.columns([0.0, bottom], ""))
                 @for (row, y) in rows.iter().zip(&places) {
                     text x=(LABEL - 10.0) y=(px(y + 4.0)) text-anchor="end" { (cut(&row.label)) }
                     @if let (Some(a), Some(b)) = (row.measured, row.other) {
@@ -158,7 +142,6 @@ fn dots(rows: &[Row], other: &str, measured: &str, unit: &str) -> Markup {
 }
 
 fn interval(estimate: Estimate, x: &dyn Fn(f64) -> f64, y: f64, of: &str) -> Markup {
-    let px = |value: f64| number(value, 1);
     html! {
         @if let Some(half) = estimate.ci95.filter(|half| *half > 0.0) {
             line.interval.(of) x1=(px(x(estimate.mean - half))) x2=(px(x(estimate.mean + half))) y1=(px(y)) y2=(px(y)) {}
@@ -214,16 +197,11 @@ pub(super) fn scatters(page: &Page) -> Markup {
 fn square(metric: Metric, points: &[Point]) -> Markup {
     const SIDE: f64 = 250.0;
     const LEFT: f64 = 48.0;
+    const TOP: f64 = 8.0;
     let values = || points.iter().flat_map(|(published, measured, _)| [*published, measured.mean]);
-    let (mut low, high) =
-        (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-    if low > 0.0 && low < 0.7 * high {
-        low = 0.0;
-    }
-    let high = if high > low { high + 0.03 * (high - low) } else { low + 1.0 };
-    let x = |value: f64| LEFT + (value - low) / (high - low) * SIDE;
-    let y = |value: f64| 8.0 + (high - value) / (high - low) * SIDE;
-    let px = |value: f64| number(value, 1);
+    let [low, high] = ends(values().map(|value| [value; 2]));
+    let x = Scale::new([low, high], [LEFT, LEFT + SIDE]);
+    let y = Scale::new([low, high], [TOP + SIDE, TOP]);
     let agree = points.iter().filter(|(.., agrees)| *agrees).count();
     let unit = if metric.unit().is_empty() { String::new() } else { format!(", {}", metric.unit()) };
     html! {
@@ -231,32 +209,15 @@ fn square(metric: Metric, points: &[Point]) -> Markup {
             figcaption { b { (metric.text()) (unit) } br; span.note { (agree) " of " (points.len()) " cells agree" } }
             svg.plot viewBox={ "0 0 " (LEFT + SIDE + 10.0) " " (SIDE + 44.0) } role="img"
                 aria-label={ (metric.text()) ": " (agree) " of " (points.len()) " cells agree with the paper" } {
-                @for tick in ticks(low, high) {
-                    line.grid x1=(px(x(tick))) x2=(px(x(tick))) y1="8" y2=(px(8.0 + SIDE)) {}
-                    line.grid x1=(px(LEFT)) x2=(px(LEFT + SIDE)) y1=(px(y(tick))) y2=(px(y(tick))) {}
-                    text.tick x=(px(x(tick))) y=(px(SIDE + 22.0)) text-anchor="middle" { (tick_text(tick)) }
-                    text.tick x=(px(LEFT - 6.0)) y=(px(y(tick) + 4.0)) text-anchor="end" { (tick_text(tick)) }
-                }
-                line.apart x1=(px(x(low))) y1=(px(y(low))) x2=(px(x(high))) y2=(px(y(high))) {}
+                (x.columns([TOP, TOP + SIDE], ""))
+                (y.rows([LEFT, LEFT + SIDE]))
+                line.apart x1=(px(LEFT)) y1=(px(TOP + SIDE)) x2=(px(LEFT + SIDE)) y2=(px(TOP)) {}
                 @for (published, measured, agrees) in points {
-                    circle.dot.open[!agrees] cx=(px(x(*published))) cy=(px(y(measured.mean))) r="3.5" {}
+                    circle.dot.open[!agrees] cx=(px(x.at(*published))) cy=(px(y.at(measured.mean))) r="3.5" {}
                 }
                 text x=(px(LEFT + SIDE / 2.0)) y=(px(SIDE + 40.0)) text-anchor="middle" { "published" }
                 text x=(px(LEFT + 4.0)) y="20" { "measured" }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_round_and_within_the_ends() {
-        assert_eq!(ticks(0.0, 1.0), [0.0, 0.2, 0.4, 0.600_000_000_000_000_1, 0.8, 1.0]);
-        assert_eq!(ticks(-3.0, 12.0), [0.0, 5.0, 10.0]);
-        assert_eq!(tick_text(0.600_000_000_000_000_1), "0.6");
-        assert_eq!(tick_text(20.0), "20");
     }
 }

@@ -1,12 +1,11 @@
 //! Labels of shared bottlenecks below throughput, second by second, with the truth.
 
-use std::fmt::Write as _;
-
+use braid_draw::chart::{Scale, line, px};
 use braid_results::claims::{ExperimentResult, Strip, StripSubflow};
 use maud::{Markup, html};
 
 use super::page::Page;
-use super::plot::{LABEL, RIGHT, WIDTH, ticks};
+use super::plot::{LABEL, RIGHT, WIDTH};
 use crate::figure::number;
 
 /// Heights of a subflow's parts, and the space below it.
@@ -52,10 +51,10 @@ fn figure(strip: &Strip) -> Markup {
 
 fn drawing(strip: &Strip) -> Markup {
     let seconds = strip.subflows.iter().map(|own| own.said_percent.len()).max().unwrap_or(0);
-    let rates = strip.subflows.iter().flat_map(|own| &own.throughput_mbps);
-    let most = rates.copied().fold(0.0, f64::max).max(0.1);
-    let x = |second: f64| LABEL + second / seconds.max(1) as f64 * (WIDTH - LABEL - RIGHT);
-    let px = |value: f64| number(value, 1);
+    let all = strip.subflows.iter().flat_map(|own| &own.throughput_mbps);
+    let most = all.copied().fold(0.0, f64::max).max(0.1);
+    let scale = Scale::new([0.0, seconds.max(1) as f64], [LABEL, WIDTH - RIGHT]);
+    let x = |second: f64| scale.at(second);
     let each = LINE + 2.0 * BAND + GAP;
     let bottom = TOP + each * strip.subflows.len() as f64 - GAP + 4.0;
     let legend = bottom + 32.0;
@@ -63,10 +62,7 @@ fn drawing(strip: &Strip) -> Markup {
         div.drawing tabindex="0" role="group" aria-label={ "Detection over time with " (name(strip)) } {
             svg.plot.strip viewBox={ "0 0 " (WIDTH) " " (px(bottom + BOTTOM)) } width=(WIDTH) role="img"
                 aria-label={ (strip.subflows.len()) " subflows: throughput, what the detector said, and the truth" } {
-                @for tick in ticks(0.0, seconds as f64) {
-                    line.grid x1=(px(x(tick))) x2=(px(x(tick))) y1="0" y2=(px(bottom)) {}
-                    text.tick x=(px(x(tick))) y=(px(bottom + 13.0)) text-anchor="middle" { (tick) " s" }
-                }
+                (scale.columns([0.0, bottom], " s"))
                 @for (nth, subflow) in strip.subflows.iter().enumerate() {
                     @let top = TOP + each * nth as f64;
                     @let said = top + LINE + 1.0;
@@ -74,7 +70,7 @@ fn drawing(strip: &Strip) -> Markup {
                     text.tick x=(LABEL - 10.0) y=(px(top + 27.0)) text-anchor="end" { "up to " (number(most, 1)) " Mbit/s" }
                     text.tick x=(LABEL - 10.0) y=(px(said + BAND - 2.5)) text-anchor="end" { "label" }
                     text.tick x=(LABEL - 10.0) y=(px(said + 2.0 * BAND - 1.5)) text-anchor="end" { "truth" }
-                    path.rate d=(rate(&subflow.throughput_mbps, &x, &|mbps| top + LINE * (1.0 - mbps / most))) {}
+                    path.rate d=(line(rates(subflow).map(|(second, mbps)| (x(second), top + LINE * (1.0 - mbps / most))))) {}
                     @for (from, to, percent) in said_of(subflow) {
                         rect.said x=(px(x(from as f64))) y=(px(said)) width=(px(x(to as f64) - x(from as f64))) height=(BAND - 1.0)
                             fill-opacity=(number(opacity(percent), 2)) {}
@@ -100,14 +96,9 @@ fn opacity(percent: u8) -> f64 {
     0.2 + 0.8 * f64::from(percent) / 100.0
 }
 
-/// A line through the centres of the seconds.
-fn rate(mbps: &[f64], x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) -> String {
-    let mut path = String::new();
-    for (second, &mbps) in mbps.iter().enumerate() {
-        let letter = if second == 0 { 'M' } else { 'L' };
-        let _ = write!(path, "{letter}{:.1} {:.1}", x(second as f64 + 0.5), y(mbps));
-    }
-    path
+/// Mbit/s at the middle of each second.
+fn rates(subflow: &StripSubflow) -> impl Iterator<Item = (f64, f64)> {
+    subflow.throughput_mbps.iter().enumerate().map(|(second, &mbps)| (second as f64 + 0.5, mbps))
 }
 
 /// Seconds with the label "shared": from, to and percent; equal ones joined.

@@ -1,14 +1,9 @@
 //! Columns of a scenario's table, and the format of their numbers.
 
-use braid_results::theory::{Fluid, Theory};
 use braid_results::{Statistics, Summary};
-use braid_scenario::model::Scenario;
 
 use crate::Table;
-use crate::figure::{APART, Figure, figures, number};
-
-/// Rank of predictions: they are dropped first.
-const FLUID: u8 = 7;
+use crate::figure::{APART, Shown, figures, is_predicted, number, predictions};
 
 /// One column: three lines of heading and one text per row.
 pub(crate) struct Column {
@@ -33,8 +28,11 @@ pub(crate) fn columns(table: &Table) -> Vec<Column> {
         number: false,
     });
     let scenario = table.cells[0].scenario;
-    columns.extend(figures(scenario).iter().map(|figure| column(figure, &rows)));
-    columns.extend(predictions(&rows, scenario));
+    let mut shown = figures(scenario);
+    if is_predicted(rows.iter().copied()) && scenario.connections.len() <= APART {
+        shown.extend(predictions(scenario));
+    }
+    columns.extend(shown.iter().map(|figure| column(figure, &rows)));
     columns
 }
 
@@ -51,12 +49,10 @@ pub(crate) fn left_out<'a>(columns: &'a [Column], shown: &[&Column]) -> Vec<&'a 
 
 /// A column for each parameter with several values; repeated values are blank.
 fn parameters(table: &Table) -> Vec<Column> {
-    let first = table.cells[0].scenario;
-    let varying = first.parameters.iter().filter(|(name, value)| {
-        table.cells.iter().any(|cell| cell.scenario.parameters.get(*name) != Some(*value))
-    });
-    varying
-        .map(|(name, _)| {
+    table
+        .varying()
+        .into_iter()
+        .map(|name| {
             let mut cells = Vec::new();
             for cell in &table.cells {
                 let value = cell.scenario.parameters.get(name).cloned().unwrap_or_default();
@@ -65,42 +61,13 @@ fn parameters(table: &Table) -> Vec<Column> {
                     _ => String::new(),
                 }));
             }
-            let heading = [String::new(), String::new(), name.clone()];
+            let heading = [String::new(), String::new(), name.to_owned()];
             Column { heading, cells, rank: 0, number: true }
         })
         .collect()
 }
 
-/// Predictions of a fluid model: a column for each connection, if there are few and any prediction exists.
-fn predictions(rows: &[&Summary], scenario: &Scenario) -> Vec<Column> {
-    let fluids: Vec<Option<&Fluid>> = rows
-        .iter()
-        .map(|row| match &row.theory {
-            Some(Theory::Fluid(fluid)) => Some(fluid),
-            _ => None,
-        })
-        .collect();
-    if fluids.iter().all(Option::is_none) || scenario.connections.len() > APART {
-        return Vec::new();
-    }
-    let prediction = |who: &str, rate: &dyn Fn(&Fluid) -> Option<f64>| {
-        let cell =
-            |fluid: Option<&Fluid>| fluid.and_then(rate).map_or("-".to_owned(), |rate| number(rate / 1e6, 2));
-        Column {
-            heading: [who.to_owned(), "fluid".to_owned(), "Mbit/s".to_owned()],
-            cells: fluids.iter().copied().map(cell).collect(),
-            rank: FLUID,
-            number: true,
-        }
-    };
-    let of = |name: &str| {
-        let rate = |fluid: &Fluid| Some(fluid.connections.get(name)?.throughput_bps);
-        prediction(name, &rate)
-    };
-    scenario.connections.iter().map(|connection| of(&connection.name)).collect()
-}
-
-fn column(figure: &Figure, rows: &[&Summary]) -> Column {
+fn column(figure: &Shown, rows: &[&Summary]) -> Column {
     let values: Vec<Option<Statistics>> = rows.iter().map(|row| figure.statistics(row)).collect();
     let decimals = figure.decimals_for(&values);
     let intervals: Vec<Option<String>> = values

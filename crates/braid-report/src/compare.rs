@@ -7,9 +7,9 @@ use braid_results::compare::{
     parting_rule,
 };
 
-use crate::column::Column;
+use crate::Style;
 use crate::figure::number;
-use crate::{Style, layout};
+use crate::layout::{Grid, bold, dim, wrap};
 
 /// With one backend beside the simulator all differences are shown; with two, three for each.
 fn headings(others: &[Other]) -> Vec<[&'static str; 3]> {
@@ -35,34 +35,12 @@ fn headings(others: &[Other]) -> Vec<[&'static str; 3]> {
 pub fn text(comparisons: &[Comparison], style: Style) -> String {
     let mut out = String::new();
     for cell in comparisons.chunk_by(same_cell) {
-        let _ = writeln!(out, "{}", layout::bold(&title(&cell[0]), style));
-        let _ = writeln!(out, "{}", layout::dim(&circumstances(cell), style));
-        let headings = headings(&others(cell));
-        let mut columns: Vec<Column> = headings
-            .iter()
-            .enumerate()
-            .map(|(at, heading)| Column {
-                heading: heading.map(str::to_owned),
-                cells: Vec::new(),
-                rank: 0,
-                number: at > 1 && at + 1 < headings.len(),
-            })
-            .collect();
-        for row in rows(cell) {
-            columns.iter_mut().zip(row).for_each(|(column, text)| column.cells.push(text));
-        }
-        let shown: Vec<&Column> = columns.iter().collect();
-        let _ = writeln!(out, "{}\n", layout::draw(&shown, style));
-        for comparison in cell {
-            let _ = writeln!(out, "{}: {}.", subject(cell, comparison), parts(comparison));
-            for doubt in &comparison.doubts {
-                let _ = writeln!(out, "{}: doubtful: {doubt}.", subject(cell, comparison));
-            }
-        }
-        out.push('\n');
+        let table = grid(cell, |heading| heading.join("\n")).draw(1, style);
+        let (title, about) = (bold(&title(&cell[0]), style), dim(&circumstances(cell), style));
+        let _ = writeln!(out, "{title}\n{about}\n{table}\n\n{}", remarks(cell, ""));
     }
-    let _ = writeln!(out, "{}", score(comparisons));
-    let _ = writeln!(out, "{}", layout::dim(&layout::wrap(&legend(comparisons), style.width), style));
+    let legend = dim(&wrap(&legend(comparisons), style.width), style);
+    let _ = writeln!(out, "{}\n{legend}", score(comparisons));
     out
 }
 
@@ -70,27 +48,32 @@ pub fn text(comparisons: &[Comparison], style: Style) -> String {
 pub fn markdown(comparisons: &[Comparison]) -> String {
     let mut out = String::new();
     for cell in comparisons.chunk_by(same_cell) {
-        let _ = writeln!(out, "### {}\n\n{}\n", title(&cell[0]), circumstances(cell));
-        let words = |heading: [&'static str; 3]| -> String {
-            let words: Vec<&str> = heading.into_iter().filter(|word| !word.is_empty()).collect();
-            words.join(" ")
-        };
-        let headings: Vec<String> = headings(&others(cell)).into_iter().map(words).collect();
-        let _ = writeln!(out, "| {} |", headings.join(" | "));
-        let _ = writeln!(out, "|---|---|{}---|", "--:|".repeat(headings.len() - 3));
-        for row in rows(cell) {
-            let _ = writeln!(out, "| {} |", row.join(" | "));
-        }
-        out.push('\n');
-        for comparison in cell {
-            let _ = writeln!(out, "- {}: {}.", subject(cell, comparison), parts(comparison));
-            for doubt in &comparison.doubts {
-                let _ = writeln!(out, "- {}: doubtful: {doubt}.", subject(cell, comparison));
-            }
-        }
-        out.push('\n');
+        let words = |heading: [&str; 3]| heading.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let (title, about, table) = (title(&cell[0]), circumstances(cell), grid(cell, words).pipes());
+        let _ = writeln!(out, "### {title}\n\n{about}\n\n{table}\n{}", remarks(cell, "- "));
     }
     let _ = writeln!(out, "{}\n\n{}", score(comparisons), legend(comparisons));
+    out
+}
+
+fn grid(cell: &[Comparison], head: impl Fn([&'static str; 3]) -> String) -> Grid {
+    let mut grid = Grid::new(headings(&others(cell)).into_iter().map(head), rows(cell), 2);
+    // What is outside is text, too.
+    grid.numbers.pop();
+    grid.numbers.push(false);
+    grid
+}
+
+/// Where they part and what is doubtful, a line each.
+fn remarks(cell: &[Comparison], before: &str) -> String {
+    let mut out = String::new();
+    for comparison in cell {
+        let subject = subject(cell, comparison);
+        let _ = writeln!(out, "{before}{subject}: {}.", parts(comparison));
+        for doubt in &comparison.doubts {
+            let _ = writeln!(out, "{before}{subject}: doubtful: {doubt}.");
+        }
+    }
     out
 }
 

@@ -1,23 +1,32 @@
 //! The figures of a scenario for columns and charts.
 
+use braid_results::catalogue::{
+    self as results, DataLevel, Deadline, Delay, Figure, LinkDirection, Metrics, Times,
+};
+use braid_results::theory::Theory;
 use braid_results::{Statistics, Summary};
 use braid_scenario::model::{Connection, Kind, Scenario, Subflow, Traffic};
 use braid_scenario::topology;
 
-/// Above this number, connections of one kind share a figure with their mean.
+/// The rank of predictions: they go first where there is no room.
+const FLUID: u8 = 7;
+/// More connections of one kind than this share a figure with their mean.
 pub(crate) const APART: usize = 4;
 
-/// Description of a figure, without values.
+/// A figure that is shown, of certain flows or links.
 #[derive(Clone, Debug)]
-pub(crate) struct Figure {
-    /// The flow or link it is about.
+pub(crate) struct Shown {
+    /// The flow or link it is about, for people.
     pub(crate) who: String,
     pub(crate) what: &'static str,
     pub(crate) unit: &'static str,
-    /// Paths in [`Summary::statistics`]; several are averaged.
-    paths: Vec<String>,
-    /// Path of the whole of which the value is a share.
+    /// `None`: the throughput that a fluid model predicts.
+    figure: Option<&'static Figure>,
+    /// What it is of; several are averaged.
+    of: Vec<String>,
+    /// The connection whose throughput the value is a share of.
     whole: Option<String>,
+    period: Option<String>,
     /// Divides the value.
     scale: f64,
     /// Decimals of a value below 1000; one less from there, two less from 10 000.
@@ -28,74 +37,70 @@ pub(crate) struct Figure {
     pub(crate) rank: u8,
 }
 
-impl Figure {
-    fn new(rank: u8, who: &str, what: &'static str, unit: &'static str, path: String) -> Self {
+impl Shown {
+    fn new(rank: u8, who: &str, what: &'static str, figure: &'static Figure, of: String) -> Self {
+        let (unit, scale, decimals) = figure.shown();
+        let (who, of, figure) = (who.to_owned(), vec![of], Some(figure));
         Self {
-            who: who.to_owned(),
+            who,
             what,
             unit,
-            paths: vec![path],
+            figure,
+            of,
             whole: None,
-            scale: 1.0,
-            decimals: 2,
+            period: None,
+            scale,
+            decimals,
             interval: false,
             rank,
         }
     }
 
-    fn mbit(self) -> Self {
-        Self { scale: 1e6, ..self }
-    }
-
-    fn decimals(self, decimals: usize) -> Self {
-        Self { decimals, ..self }
+    fn fluid(connection: &str) -> Self {
+        let throughput = &results::Connection::throughput_bps;
+        Self { figure: None, ..Self::new(FLUID, connection, "fluid", throughput, connection.to_owned()) }
     }
 
     fn with_interval(self) -> Self {
         Self { interval: true, ..self }
     }
 
-    /// As a percentage of another figure's mean.
-    fn percent_of(self, whole: String) -> Self {
-        Self { whole: Some(whole), scale: 0.01, ..self }
+    /// A share from 0 to 1 in percent.
+    fn percent(self, unit: &'static str) -> Self {
+        Self { unit, scale: 0.01, decimals: 1, ..self }
     }
 
     /// Whether it is one figure of a run; else it is the mean over several flows, or a share of means, and its spread
     /// is meaningless.
     pub(crate) fn is_single(&self) -> bool {
-        self.paths.len() == 1 && self.whole.is_none()
+        self.of.len() == 1 && self.whole.is_none()
     }
 
-    /// Its statistics in the displayed unit; for several paths only their common mean.
+    /// Its statistics in the unit it is shown in; of several flows only their common mean.
     pub(crate) fn statistics(&self, row: &Summary) -> Option<Statistics> {
-        let scaled = |s: &Statistics| Statistics {
-            mean: s.mean / self.scale,
-            sd: s.sd.map(|sd| sd / self.scale),
-            ci95: s.ci95.map(|half| half / self.scale),
-            min: s.min / self.scale,
-            q1: s.q1 / self.scale,
-            median: s.median / self.scale,
-            q3: s.q3 / self.scale,
-            max: s.max / self.scale,
-            ..*s
+        let Some(figure) = self.figure else {
+            let Some(Theory::Fluid(fluid)) = &row.theory else { return None };
+            let predicted = fluid.connections.get(&self.of[0])?.throughput_bps;
+            return Statistics::of(&[predicted / self.scale]);
         };
-        if let ([path], None) = (&self.paths[..], &self.whole) {
-            return row.get(path).map(scaled);
+        let get = |of: &String| match &self.period {
+            None => row.get(figure, of),
+            Some(period) => row.during(period, figure, of),
+        };
+        if self.is_single() {
+            return get(&self.of[0]).map(|own| own.scaled(self.scale));
         }
-        let whole = self.whole.as_ref().map_or(Some(1.0), |path| row.get(path).map(|whole| whole.mean))?;
-        if whole == 0.0 {
-            return None;
-        }
-        let means: Option<Vec<f64>> =
-            self.paths.iter().map(|path| Some(row.get(path)?.mean / whole)).collect();
-        let mean = Statistics::of(&means?)?;
-        Some(Statistics { sd: None, ci95: None, ..scaled(&mean) })
+        let whole = |of: &String| Some(row.get(&results::Connection::throughput_bps, of)?.mean);
+        let whole = self.whole.as_ref().map_or(Some(1.0), whole).filter(|&whole| whole != 0.0)?;
+        let means: Option<Vec<f64>> = self.of.iter().map(|of| Some(get(of)?.mean / whole)).collect();
+        Some(Statistics { sd: None, ci95: None, ..Statistics::of(&means?)?.scaled(self.scale) })
     }
 
     /// Decimals that suit all these values.
     pub(crate) fn decimals_for(&self, values: &[Option<Statistics>]) -> usize {
         let largest = values.iter().flatten().map(|s| s.mean.abs()).fold(0.0, f64::max);
         match largest {
+            _ if self.figure.is_none() => self.decimals,
             10_000.0.. => self.decimals.saturating_sub(2),
             1000.0.. => self.decimals.saturating_sub(1),
             _ => self.decimals,
@@ -103,7 +108,7 @@ impl Figure {
     }
 }
 
-/// The number with this many decimals, without a negative zero.
+/// The number with these decimals, and no negative zero.
 pub(crate) fn number(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {
@@ -112,8 +117,8 @@ pub(crate) fn number(value: f64, decimals: usize) -> String {
     }
 }
 
-/// In the order of interest: goodput, benefit, rates, fairness, losses and RTT of the flows.
-pub(crate) fn figures(scenario: &Scenario) -> Vec<Figure> {
+/// What people ask for first: goodput, benefit, rates, fairness, losses and RTT of the flows.
+pub(crate) fn figures(scenario: &Scenario) -> Vec<Shown> {
     let all = &scenario.connections;
     let about = |connection: &&Connection| {
         connection.cc.is_none() || all.iter().all(|connection| connection.cc.is_some())
@@ -129,115 +134,125 @@ pub(crate) fn figures(scenario: &Scenario) -> Vec<Figure> {
         goodput(&mut figures, group, 0);
     }
     let bulk = |connection: &&Connection| connection.traffic == Traffic::Bulk;
-    for connection in all.iter().filter(|c| c.kind == Kind::Mptcp && bulk(c)).take(APART) {
-        let path = format!("metrics.aggregate_benefits.{}", connection.name);
-        figures.push(Figure::new(1, &connection.name, "benefit", "", path).decimals(3).with_interval());
+    for Connection { name, .. } in all.iter().filter(|c| c.kind == Kind::Mptcp && bulk(c)).take(APART) {
+        let benefit = Shown::new(1, name, "benefit", &Metrics::aggregate_benefits, name.clone());
+        figures.push(benefit.with_interval());
     }
     let apart = || tested.iter().filter(|group| group.len() <= APART).flatten();
     for connection in apart().filter(|connection| connection.subflows.len() > 1) {
         for subflow in &connection.subflows {
-            let path = format!("connections.{}.subflows.{}.throughput_bps", connection.name, subflow.name);
-            figures.push(Figure::new(3, &subflow.name, "rate", "Mbit/s", path).mbit());
+            let rate = &results::Subflow::throughput_bps;
+            figures.push(Shown::new(3, &subflow.name, "rate", rate, id(connection, subflow)));
         }
     }
     for group in &others {
         goodput(&mut figures, group, 2);
     }
     for connection in all.iter().filter(|connection| !bulk(connection)).take(APART) {
-        for (what, key) in [("time p50", "p50"), ("time p95", "p95")] {
-            let path = format!("connections.{}.application.time_ms.{key}", connection.name);
-            figures.push(Figure::new(2, &connection.name, what, "ms", path).decimals(1).with_interval());
-        }
+        let of = |what, figure| {
+            Shown::new(2, &connection.name, what, figure, connection.name.clone()).with_interval()
+        };
+        figures.extend([of("time p50", &Times::p50), of("time p95", &Times::p95)]);
         if connection.deadline_ns.is_some() {
-            let path = format!("connections.{}.application.deadline.missed_percent", connection.name);
-            figures.push(Figure::new(2, &connection.name, "late", "%", path).decimals(2).with_interval());
+            figures.push(Shown { decimals: 2, ..of("late", &Deadline::missed_percent) });
         }
     }
     fairness(&mut figures, scenario);
-    for connection in apart() {
-        let path = format!("connections.{}.retransmissions", connection.name);
-        figures.push(Figure::new(5, &connection.name, "retrans", "packets", path).decimals(0));
+    for Connection { name, .. } in apart() {
+        let again = &results::Connection::retransmissions;
+        figures.push(Shown::new(5, name, "retrans", again, name.clone()));
     }
     for connection in apart() {
         for subflow in &connection.subflows {
             let who = if connection.subflows.len() > 1 { &subflow.name } else { &connection.name };
-            let path = format!("connections.{}.subflows.{}.mean_rtt_ms", connection.name, subflow.name);
-            figures.push(Figure::new(6, who, "RTT", "ms", path).decimals(1));
+            let rtt = &results::Subflow::mean_rtt_ms;
+            figures.push(Shown::new(6, who, "RTT", rtt, id(connection, subflow)));
         }
     }
     figures
 }
 
-fn goodput(figures: &mut Vec<Figure>, connections: &[&Connection], rank: u8) {
-    let path = |connection: &Connection| format!("connections.{}.goodput_bps", connection.name);
+/// As results name a subflow.
+fn id(connection: &Connection, subflow: &Subflow) -> String {
+    format!("{}.{}", connection.name, subflow.name)
+}
+
+fn goodput(figures: &mut Vec<Shown>, connections: &[&Connection], rank: u8) {
+    let goodput = &results::Connection::goodput_bps;
+    let names = connections.iter().map(|connection| connection.name.clone());
     if connections.len() > APART {
         let who = format!("{} flows", connections.len());
-        let paths = connections.iter().map(|connection| path(connection)).collect();
-        let mean = Figure::new(rank, &who, "mean goodput", "Mbit/s", String::new()).mbit();
-        figures.push(Figure { paths, ..mean });
-        return;
-    }
-    for connection in connections {
-        let figure = Figure::new(rank, &connection.name, "goodput", "Mbit/s", path(connection));
-        figures.push(figure.mbit().with_interval());
+        let mean = Shown::new(rank, &who, "mean goodput", goodput, String::new());
+        figures.push(Shown { of: names.collect(), ..mean });
+    } else {
+        figures.extend(
+            names.map(|name| Shown::new(rank, &name, "goodput", goodput, name.clone()).with_interval()),
+        );
     }
 }
 
-/// Figures for packet schedulers: MPTCP connections' use of their paths, and its effect on data.
-pub(crate) fn of_data_level(scenario: &Scenario) -> Vec<Figure> {
+/// What packet schedulers are judged by: how MPTCP connections use their paths, and what that does to data.
+pub(crate) fn of_data_level(scenario: &Scenario) -> Vec<Shown> {
     let mut figures = Vec::new();
     let several = |connection: &&Connection| connection.kind == Kind::Mptcp && connection.subflows.len() > 1;
     for connection in scenario.connections.iter().filter(several).take(APART) {
         let name = &connection.name;
-        let path = |field: &str| format!("connections.{name}.{field}");
+        let of = |what, figure| Shown::new(0, name, what, figure, name.clone());
         if connection.traffic != Traffic::Bulk {
-            let time = path("application.time_ms.p99");
-            figures.push(Figure::new(0, name, "time p99", "ms", time).decimals(1));
+            figures.push(of("time p99", &Times::p99));
         }
-        for (what, key) in [("out of order", "mean"), ("order p95", "p95"), ("order p99", "p99")] {
-            let delay = path(&format!("data_level.out_of_order_delay_ms.{key}"));
-            figures.push(Figure::new(0, name, what, "ms", delay).decimals(1));
-        }
-        let twice = Figure::new(0, name, "sent twice", "kB", path("data_level.repeated_bytes")).decimals(0);
-        figures.push(Figure { scale: 1e3, ..twice });
-        let full = Figure::new(0, name, "window full", "% of the time", path("data_level.window_limited"));
-        figures.push(Figure { scale: 0.01, ..full }.decimals(1));
+        figures.extend([
+            of("out of order", &Delay::mean),
+            of("order p95", &Delay::p95),
+            of("order p99", &Delay::p99),
+            of("sent twice", &DataLevel::repeated_bytes),
+            of("window full", &DataLevel::window_limited).percent("% of the time"),
+        ]);
         for subflow in &connection.subflows {
-            let rate = path(&format!("subflows.{}.throughput_bps", subflow.name));
-            let share = Figure::new(0, &subflow.name, "share", "%", rate).decimals(1);
-            figures.push(share.percent_of(path("throughput_bps")));
+            let rate = &results::Subflow::throughput_bps;
+            let share = Shown::new(0, &subflow.name, "share", rate, id(connection, subflow)).percent("%");
+            figures.push(Shown { whole: Some(name.clone()), ..share });
         }
     }
     figures
 }
 
-/// Utilisation, queue and drops of links that are a bottleneck.
-pub(crate) fn of_links(scenario: &Scenario) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    for link in bottlenecks(scenario) {
+/// How full the links were that are someone's bottleneck: utilisation, queue, drops.
+pub(crate) fn of_links(scenario: &Scenario) -> Vec<Shown> {
+    let of_link = |link: usize| {
         let name = &scenario.links[link].name;
-        let path = |field: &str| format!("links.{name}.{field}");
-        let percent = Figure::new(0, name, "utilisation", "%", path("utilization")).decimals(1);
-        figures.push(Figure { scale: 0.01, ..percent });
-        figures.push(Figure::new(0, name, "mean queue", "packets", path("mean_queue_packets")).decimals(1));
-        figures.push(Figure::new(0, name, "queue drops", "packets", path("drops_packets")).decimals(0));
-    }
-    figures
-}
-
-/// Throughput of each connection, with all its subflows if there are few.
-pub(crate) fn throughputs(scenario: &Scenario) -> Vec<Figure> {
-    let of = |connection: &Connection| {
-        let path = format!("connections.{}.throughput_bps", connection.name);
-        Figure::new(0, &connection.name, "throughput", "Mbit/s", path).mbit()
+        let of = |what, figure| Shown::new(0, name, what, figure, name.clone());
+        [
+            of("utilisation", &LinkDirection::utilization).percent("%"),
+            of("mean queue", &LinkDirection::mean_queue_packets),
+            of("queue drops", &LinkDirection::drops_packets),
+        ]
     };
-    scenario.connections.iter().take(APART).map(of).collect()
+    bottlenecks(scenario).into_iter().flat_map(of_link).collect()
 }
 
-/// Goodput of a connection in the period with this id.
-pub(crate) fn in_period(connection: &Connection, period: &str) -> Figure {
-    let path = format!("periods.{period}.connections.{}.goodput_bps", connection.name);
-    Figure::new(0, period, "goodput", "Mbit/s", path).mbit()
+/// What a fluid model predicts of each connection, unless they are many.
+pub(crate) fn predictions(scenario: &Scenario) -> Vec<Shown> {
+    scenario.connections.iter().take(APART).map(|connection| Shown::fluid(&connection.name)).collect()
+}
+
+/// Throughput of each connection, with all its subflows, and after it what is predicted.
+pub(crate) fn throughputs(scenario: &Scenario) -> Vec<Shown> {
+    let throughput =
+        |name: &String| Shown::new(0, name, "throughput", &results::Connection::throughput_bps, name.clone());
+    predictions(scenario).into_iter().flat_map(|fluid| [throughput(&fluid.who), fluid]).collect()
+}
+
+/// Whether a fluid model predicts something for one of these rows.
+pub(crate) fn is_predicted<'a>(mut rows: impl Iterator<Item = &'a Summary>) -> bool {
+    rows.any(|row| matches!(row.theory, Some(Theory::Fluid(_))))
+}
+
+/// Goodput of a connection in the interval of a run with this id.
+pub(crate) fn in_period(connection: &Connection, period: &str) -> Shown {
+    let goodput = &results::Connection::goodput_bps;
+    let shown = Shown::new(0, period, "goodput", goodput, connection.name.clone());
+    Shown { period: Some(period.to_owned()), ..shown }
 }
 
 /// The shared links that are a bottleneck, ascending.
@@ -258,8 +273,8 @@ pub(crate) fn somebody_moves(scenario: &Scenario, link: usize) -> bool {
     scenario.connections.iter().flat_map(|connection| &connection.subflows).any(moves)
 }
 
-/// Jain's index at bottleneck links with several flows.
-fn fairness(figures: &mut Vec<Figure>, scenario: &Scenario) {
+/// Jain's index at the links that are someone's bottleneck and that several flows cross.
+fn fairness(figures: &mut Vec<Shown>, scenario: &Scenario) {
     for index in bottlenecks(scenario).into_iter().filter(|&link| !somebody_moves(scenario, link)) {
         let link = &scenario.links[index];
         let crossing = |connection: &&Connection| -> usize {
@@ -268,12 +283,12 @@ fn fairness(figures: &mut Vec<Figure>, scenario: &Scenario) {
         let bulk = || scenario.connections.iter().filter(|c| c.traffic == Traffic::Bulk);
         let subflows: usize = bulk().filter(|c| c.kind == Kind::Mptcp).map(|c| crossing(&c)).sum();
         if bulk().filter(|c| crossing(c) > 0).count() > 1 {
-            let path = format!("metrics.jain_connections.{}", link.name);
-            figures.push(Figure::new(4, &link.name, "Jain", "", path).decimals(3));
+            let jain = &Metrics::jain_connections;
+            figures.push(Shown::new(4, &link.name, "Jain", jain, link.name.clone()));
         }
         if subflows > 1 {
-            let path = format!("metrics.jain_mptcp_subflows.{}", link.name);
-            figures.push(Figure::new(4, &link.name, "Jain sf", "", path).decimals(3));
+            let jain = &Metrics::jain_mptcp_subflows;
+            figures.push(Shown::new(4, &link.name, "Jain sf", jain, link.name.clone()));
         }
     }
 }

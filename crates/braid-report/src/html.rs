@@ -14,11 +14,12 @@ mod shares;
 mod sweep;
 mod table;
 
+pub use crate::markup::MARK;
 pub use curves::{Curves, Selection};
-pub use report::{Event, MARK, Part, Report, Series};
+pub use report::{Event, Part, Report, Series};
 pub use sweep::{SweepReport, sweep};
 
 /// The page as text.
 pub fn html(report: &Report) -> String {
-    page::page(report).into_string()
+    page::page(report)
 }

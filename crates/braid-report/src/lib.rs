@@ -6,6 +6,7 @@ pub mod compare;
 mod figure;
 pub mod html;
 mod layout;
+mod markup;
 pub mod overlay;
 pub mod papers;
 pub mod repro;

@@ -10,11 +10,11 @@ mod score;
 mod strip;
 
 use braid_results::claims::Verdict;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use self::marks::{class, mark};
 pub use self::page::{Page, StandIn};
-use crate::html::MARK;
+use crate::markup;
 
 const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/papers.css");
@@ -38,46 +38,34 @@ pub fn html(papers: &Papers) -> String {
         [page] => page.result.title.clone(),
         pages => format!("{} papers on multipath congestion control, run again", pages.len()),
     };
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                (PreEscaped(MARK))
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " \u{2013} Braid" }
-                style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
-            }
-            body.papers {
-                a.skip href="#main" { "Skip to the results" }
-                header.page {
-                    p.eyebrow { "Braid: published experiments, run again" }
-                    h1 { (title) }
-                    p.label { "To get this page again:" }
-                    pre.command tabindex="0" { code { (papers.command) } }
-                    @if papers.pages.len() > 1 {
-                        nav aria-label="Papers" {
-                            ul.chips {
-                                @for page in &papers.pages {
-                                    li { a href={ "#" (page.key()) } { (page.result.title) } }
-                                }
+    let body = html! {
+        body.papers {
+            a.skip href="#main" { "Skip to the results" }
+            header.page {
+                p.eyebrow { "Braid: published experiments, run again" }
+                h1 { (title) }
+                p.label { "To get this page again:" }
+                pre.command tabindex="0" { code { (papers.command) } }
+                @if papers.pages.len() > 1 {
+                    nav aria-label="Papers" {
+                        ul.chips {
+                            @for page in &papers.pages {
+                                li { a href={ "#" (page.key()) } { (page.result.title) } }
                             }
                         }
                     }
                 }
-                main #main {
-                    (score::board(&papers.pages))
-                    (filter())
-                    @for page in &papers.pages { (paper(page)) }
-                    (method())
-                }
-                footer { p { "Made by braid " (papers.version) ". This page is complete in itself: it loads nothing and runs nothing." } }
             }
+            main #main {
+                (score::board(&papers.pages))
+                (filter())
+                @for page in &papers.pages { (paper(page)) }
+                (method())
+            }
+            footer { p { "Made by braid " (papers.version) ". This page is complete in itself: it loads nothing and runs nothing." } }
         }
     };
-    page.into_string()
+    markup::page(&format!("{title} \u{2013} Braid"), POLICY, &[STYLE, OWN_STYLE], &body)
 }
 
 /// Filter of claims: without script, by the state of checkboxes.

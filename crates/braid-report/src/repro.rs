@@ -7,7 +7,6 @@ use braid_results::claims::{
     ClaimResult, Condition, Counts, Document, Estimate, ExperimentResult, Metric, Reproduction, TableCell,
     TableResult, Verdict,
 };
-use comfy_table::{CellAlignment, ContentArrangement, TableComponent, presets};
 
 use crate::Style;
 use crate::layout::{Grid, bold, dim, wrap};
@@ -64,7 +63,7 @@ pub fn text(document: &Document, parts: &[Part], style: Style) -> String {
             Part::Cells => {
                 for (paper, table) in tables(document) {
                     let _ = writeln!(out, "{}", bold(&title(paper, table), style));
-                    let _ = writeln!(out, "{}\n", draw(&exact(table), style));
+                    let _ = writeln!(out, "{}\n", exact(table).draw(2, style));
                     for doubt in doubts(table) {
                         let _ = writeln!(out, "{}", dim(&wrap(&format!("? {doubt}"), style.width), style));
                     }
@@ -86,13 +85,13 @@ pub fn text(document: &Document, parts: &[Part], style: Style) -> String {
                 }
             }
             Part::Scoreboard => {
-                let _ = writeln!(out, "{}\n", draw(&scoreboard(document), style));
+                let _ = writeln!(out, "{}\n", scoreboard(document).draw(2, style));
                 let _ = writeln!(out, "{}", dim(&basis(document), style));
             }
             Part::Glance => {}
             Part::Sensitivity if document.sensitivity.is_empty() => {}
             Part::Sensitivity => {
-                let _ = writeln!(out, "\n{}", draw(&sensitivity(document), style));
+                let _ = writeln!(out, "\n{}", sensitivity(document).draw(2, style));
             }
             Part::Search => {
                 for search in &document.search {
@@ -111,7 +110,7 @@ pub fn markdown(document: &Document, parts: &[Part]) -> String {
         match part {
             Part::Cells => {
                 for (paper, table) in tables(document) {
-                    let mut section = format!("**{}**\n\n{}", title(paper, table), pipes(&exact(table)));
+                    let mut section = format!("**{}**\n\n{}", title(paper, table), exact(table).pipes());
                     for doubt in doubts(table) {
                         let _ = write!(section, "\n? {doubt}.\n");
                     }
@@ -131,19 +130,18 @@ pub fn markdown(document: &Document, parts: &[Part]) -> String {
                         ]
                     });
                     let heads = ["claim", "source", "what it says", "verdict", "measured"];
-                    let grid =
-                        Grid { heads: heads.map(str::to_owned).to_vec(), rows: rows.collect(), left: 5 };
-                    sections.push(format!("**{}**: {}\n\n{}", paper.paper, paper.title, pipes(&grid)));
+                    let grid = Grid::new(heads, rows, 5);
+                    sections.push(format!("**{}**: {}\n\n{}", paper.paper, paper.title, grid.pipes()));
                 }
             }
             Part::Scoreboard => {
-                sections.push(format!("{}\n{}\n", pipes(&scoreboard(document)), basis(document)));
+                sections.push(format!("{}\n{}\n", scoreboard(document).pipes(), basis(document)));
             }
             Part::Sensitivity if document.sensitivity.is_empty() => {}
-            Part::Sensitivity => sections.push(pipes(&sensitivity(document))),
+            Part::Sensitivity => sections.push(sensitivity(document).pipes()),
             Part::Search if document.search.is_empty() => {}
             Part::Search => {
-                sections.extend([search::beds(document), search::fates(document)].map(|grid| pipes(&grid)));
+                sections.extend([search::beds(document), search::fates(document)].map(|grid| grid.pipes()));
             }
         }
     }
@@ -168,26 +166,26 @@ fn glance(document: &Document) -> Vec<String> {
         statistics.median
     )];
     for (place, (paper, table)) in shares().enumerate() {
-        let Grid { heads, rows, left } = cells(table, &|cell| {
+        let Grid { heads, rows, .. } = cells(table, &|cell| {
             let doubt = if cell.doubt.is_some() { "?" } else { "" };
             let measured = cell.measured.map_or("-".to_owned(), |measured| format!("{:.0}", measured.mean));
             format!("{:.0}{doubt}&nbsp;/&nbsp;**{measured}**", cell.published)
         });
         let merged = |cells: Vec<String>| -> Vec<String> {
-            let (keys, values) = cells.split_at(left);
+            let (keys, values) = cells.split_at(table.row_axes.len());
             [&[keys.join(" ")], values].concat()
         };
         let mut heads = merged(heads);
         heads[0] = String::new();
-        let grid = Grid { heads, rows: rows.into_iter().map(merged).collect(), left: 1 };
+        let grid = Grid::new(heads, rows.into_iter().map(merged), 1);
         let experiment = experiment(paper, table);
         let title = experiment.map_or(&table.source, |experiment| &experiment.title);
         sections.push(match place {
-            0 => format!("**{title}** ({})\n\n{}", table.source, pipes(&grid)),
+            0 => format!("**{title}** ({})\n\n{}", table.source, grid.pipes()),
             _ => format!(
                 "<details><summary><b>{title}</b> ({})</summary>\n\n{}\n</details>\n",
                 table.source,
-                pipes(&grid)
+                grid.pipes()
             ),
         });
     }
@@ -225,11 +223,7 @@ pub(crate) fn cells(table: &TableResult, show: &dyn Fn(&TableCell) -> String) ->
         line.extend(row.iter().map(show));
         line
     });
-    Grid {
-        rows: rows.collect(),
-        left: table.row_axes.len(),
-        heads: table.row_axes.iter().cloned().chain(heads).collect(),
-    }
+    Grid::new(table.row_axes.iter().cloned().chain(heads), rows, table.row_axes.len())
 }
 
 fn exact(table: &TableResult) -> Grid {
@@ -312,11 +306,7 @@ fn scoreboard(document: &Document) -> Grid {
         [name.to_owned()].into_iter().chain(numbers.map(|number| number.to_string())).collect()
     };
     let heads = ["paper", "holds", "fails", "undecided", "not checkable", "claims"];
-    Grid {
-        heads: heads.map(str::to_owned).to_vec(),
-        rows: document.papers.iter().map(|paper| line(&paper.paper, paper.counts)).collect(),
-        left: 1,
-    }
+    Grid::new(heads, document.papers.iter().map(|paper| line(&paper.paper, paper.counts)), 1)
 }
 
 /// Basis of the verdicts.
@@ -360,7 +350,7 @@ fn sensitivity(document: &Document) -> Grid {
         }
     }
     let heads = ["paper", "what is different", "holds", "fails", "undecided", "not checkable", "now"];
-    Grid { heads: heads.map(str::to_owned).to_vec(), rows, left: 2 }
+    Grid::new(heads, rows, 2)
 }
 
 fn varied_row(paper: &str, what: &str, counts: Counts, changed: String) -> Vec<String> {
@@ -377,38 +367,4 @@ fn mark(verdict: Verdict) -> String {
         Verdict::Fails => format!("**{}**", verdict.text()),
         _ => verdict.text().to_owned(),
     }
-}
-
-fn draw(grid: &Grid, style: Style) -> String {
-    let mut table = comfy_table::Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_style(TableComponent::HeaderLines, '\u{2500}');
-    table.set_style(TableComponent::MiddleHeaderIntersections, '\u{2500}');
-    table.set_header(&grid.heads);
-    for row in &grid.rows {
-        table.add_row(row);
-    }
-    for (place, column) in table.column_iter_mut().enumerate() {
-        column.set_cell_alignment(if place < grid.left { CellAlignment::Left } else { CellAlignment::Right });
-        column.set_padding((0, 2));
-    }
-    let mut lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    for line in lines.iter_mut().take(2) {
-        *line = dim(line, style);
-    }
-    lines.join("\n")
-}
-
-fn pipes(grid: &Grid) -> String {
-    let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let rule: Vec<String> =
-        (0..grid.heads.len()).map(|place| if place < grid.left { "---" } else { "--:" }.to_owned()).collect();
-    let mut out = line(&grid.heads) + &format!("|{}|\n", rule.join("|"));
-    for row in &grid.rows {
-        out += &line(row);
-    }
-    out
 }

@@ -60,11 +60,7 @@ pub(crate) fn beds(document: &Document) -> Grid {
             .chain(holds(search).map(|count| count.to_string()))
             .collect()
     };
-    Grid {
-        heads: heads.map(str::to_owned).to_vec(),
-        rows: document.search.iter().map(row).collect(),
-        left: 2,
-    }
+    Grid::new(heads, document.search.iter().map(row), 2)
 }
 
 /// Fates of the claims of each paper.
@@ -75,11 +71,7 @@ pub(crate) fn fates(document: &Document) -> Grid {
         let counts = Fate::ALL.map(|fate| count(fate).to_string());
         [search.paper.clone()].into_iter().chain(counts).collect()
     };
-    Grid {
-        heads: ["paper"].into_iter().chain(Fate::ALL.map(Fate::text)).map(str::to_owned).collect(),
-        rows: document.search.iter().map(row).collect(),
-        left: 1,
-    }
+    Grid::new(["paper"].into_iter().chain(Fate::ALL.map(Fate::text)), document.search.iter().map(row), 1)
 }
 
 fn tried(search: &Search) -> String {

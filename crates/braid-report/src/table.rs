@@ -30,6 +30,14 @@ impl<'a> Table<'a> {
         if several_schedulers(self.cells[0].summaries) { "cc, scheduler" } else { "cc" }
     }
 
+    /// The parameters that differ between cells.
+    pub(crate) fn varying(&self) -> Vec<&'a str> {
+        let of = |name: &str, cell: &Cell<'a>| cell.scenario.parameters.get(name);
+        let names = self.cells[0].scenario.parameters.keys().map(String::as_str);
+        let differs = |name: &&str| self.cells.iter().any(|cell| of(name, cell) != of(name, &self.cells[0]));
+        names.filter(differs).collect()
+    }
+
     /// All rows, each with its name.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &'a Summary)> {
         let names = || self.names.iter().map(String::as_str);

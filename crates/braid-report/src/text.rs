@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use braid_results::Summary;
 use braid_results::theory::Theory;
+use braid_results::{Deadline, Figure, Metrics, Summary, Times};
 
 use crate::{Style, Table, column, layout};
 
@@ -68,7 +68,9 @@ fn legend(out: &mut String, tables: &[Table], style: Style) {
 pub(crate) fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
     let cells = || tables.iter().flat_map(|table| &table.cells);
     let summaries = || cells().flat_map(|cell| cell.summaries);
-    let has = |path: &str| summaries().any(|row| row.statistics.keys().any(|key| key.starts_with(path)));
+    let keys = || summaries().flat_map(|row| row.statistics.keys());
+    let has = |figure: &Figure| keys().any(|key| key.period.is_none() && *key.figure == *figure);
+    let has_ever = |figure: &Figure| keys().any(|key| *key.figure == *figure);
     let several_subflows =
         cells().flat_map(|cell| &cell.scenario.connections).any(|connection| connection.subflows.len() > 1);
     let several_seeds = summaries().any(|row| row.runs - row.failed > 1);
@@ -77,7 +79,7 @@ pub(crate) fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
     if several_subflows {
         notes.push("rate: IP bytes of one subflow.");
     }
-    if has("metrics.aggregate_benefit") {
+    if has(&Metrics::aggregate_benefits) || has(&Metrics::aggregate_benefit_raw) {
         notes.push(
             "benefit: 0 is as good as the best single path with its fair share, 1 is the fair share of all paths.",
         );
@@ -85,21 +87,20 @@ pub(crate) fn legend_notes(tables: &[Table]) -> Vec<&'static str> {
     if summaries().any(|row| row.backend == "sim") && summaries().any(|row| row.backend != "sim") {
         notes.push("RTT: with backend sim the mean over the newest packets that acknowledgements cover; else the kernel's smoothed RTT, of the oldest.");
     }
-    if has("metrics.jain_connections") {
+    if has(&Metrics::jain_connections) {
         notes.push("Jain: fairness between the connections on that link, 1 is even.");
     }
-    if has("metrics.jain_mptcp_subflows") {
+    if has(&Metrics::jain_mptcp_subflows) {
         notes.push("Jain sf: the same between MPTCP subflows.");
     }
     if summaries().any(|row| matches!(row.theory, Some(Theory::Fluid(_)))) {
         notes
             .push("fluid: throughput in the equilibrium of a fluid model, an orientation (docs/results.md).");
     }
-    let has_end = |path: &str| summaries().any(|row| row.statistics.keys().any(|key| key.ends_with(path)));
-    if summaries().any(|row| row.statistics.keys().any(|key| key.contains(".time_ms."))) {
+    if has_ever(&Times::mean) {
         notes.push("time p50, p95: how long an object, a response, a burst or a write takes to arrive, median and 95 %.");
     }
-    if has_end(".deadline.missed_percent") {
+    if has_ever(&Deadline::missed_percent) {
         notes.push(
             "late: transfers that took longer than their deadline, of those whose deadline was in the run.",
         );

@@ -1,4 +1,4 @@
-//! The HTML report as text. `browser.py` checks its appearance in a browser.
+//! The HTML report as text. `browser.py` tests it in a browser.
 
 mod common;
 

@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};
-use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+    UInt64Array,
+};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::SCHEMA_VERSION;
-use crate::table::{Column, Kind, Row, Table, Value};
+use crate::catalogue::{Figure, Row};
+use crate::table::{Kind, Table, Value};
 
 /// The columns of a table. Each field has its `unit`, if any, and its `meaning`.
 pub fn schema(table: &Table) -> SchemaRef {
@@ -17,7 +20,7 @@ pub fn schema(table: &Table) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, HashMap::from([version])))
 }
 
-fn field(column: &Column) -> Field {
+fn field(column: &Figure) -> Field {
     let data_type = match column.kind {
         Kind::Text => DataType::Utf8,
         Kind::Bool => DataType::Boolean,
@@ -42,41 +45,14 @@ pub fn batch(table: &Table, rows: &[Row]) -> RecordBatch {
         .expect("each column has a value of its kind in every row")
 }
 
-fn array(column: &Column, rows: &[Row]) -> ArrayRef {
+fn array(column: &Figure, rows: &[Row]) -> ArrayRef {
     let values = rows.iter().map(|row| column.value(row));
     match column.kind {
-        // Text is borrowed from the run where possible.
-        Kind::Text => Arc::new(
-            values
-                .map(|value| match value {
-                    Value::Text(text) => Some(text),
-                    _ => None,
-                })
-                .collect::<StringArray>(),
-        ),
-        Kind::Bool => Arc::new(
-            values
-                .map(|value| match value {
-                    Value::Bool(value) => Some(value),
-                    _ => None,
-                })
-                .collect::<BooleanArray>(),
-        ),
-        Kind::Integer => numbers::<Int64Type>(values.map(|value| match value {
-            Value::Integer(value) => Some(value),
-            _ => None,
-        })),
-        Kind::Unsigned => numbers::<UInt64Type>(values.map(|value| match value {
-            Value::Unsigned(value) => Some(value),
-            _ => None,
-        })),
-        Kind::Real => numbers::<Float64Type>(values.map(|value| match value {
-            Value::Real(value) => Some(value),
-            _ => None,
-        })),
+        // Text is borrowed from the run where it can be.
+        Kind::Text => Arc::new(values.map(Value::text).collect::<StringArray>()),
+        Kind::Bool => Arc::new(values.map(Value::bool).collect::<BooleanArray>()),
+        Kind::Integer => Arc::new(values.map(Value::integer).collect::<Int64Array>()),
+        Kind::Unsigned => Arc::new(values.map(Value::unsigned).collect::<UInt64Array>()),
+        Kind::Real => Arc::new(values.map(Value::real).collect::<Float64Array>()),
     }
-}
-
-fn numbers<T: ArrowPrimitiveType>(values: impl Iterator<Item = Option<T::Native>>) -> ArrayRef {
-    Arc::new(values.collect::<PrimitiveArray<T>>())
 }

@@ -3,9 +3,10 @@
 use braid_scenario::model::{Kind, Scenario};
 use indexmap::IndexMap;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::catalogue::{Key, Metrics, Subflow};
 use crate::measure::{Measurements, SAMPLE_INTERVAL_NS, SubflowSample};
+use crate::statistics::t_quantile;
 use crate::{Statistics, Summary};
 
 /// Target of throughput: a share of the rate of the route's slowest link, or within chance.
@@ -15,11 +16,11 @@ pub const RTT_TARGET: f64 = 0.15;
 /// Target of Jain's index.
 pub const JAIN_TARGET: f64 = 0.05;
 
-/// Distance from all runs of the simulator at which a value of the lab counts as different: a share of it, and this
-/// many of its unit (packets, milliseconds, Mbit/s).
+/// How far outside of all runs of the simulator a value of the lab has to be to count as another one: a share of it, and
+/// two of its unit (packets, milliseconds, Mbit/s), so that small values do not count.
 const APART_SHARE: f64 = 0.10;
 const APART_LEAST: f64 = 2.0;
-/// Minimum of consecutive samples.
+/// Consecutive samples for which it has to be.
 const APART_SAMPLES: usize = 10;
 /// Rates are means over this many samples.
 const RATE_SAMPLES: usize = 10;
@@ -170,36 +171,36 @@ pub fn differences(scenario: &Scenario, sim: Side<'_>, backend: Other, other: Si
                 within,
             });
         };
-    let figures = |path: &str| [sim, other].map(|side| side.summary.get(path).copied());
+    let measured = |figure, of: &str| [sim, other].map(|side| side.summary.get(figure, of).copied());
+    let place = |figure, of: &str| Key { period: None, figure, of: of.to_owned() }.to_string();
     for (nth, connection) in scenario.connections.iter().enumerate() {
         for (number, subflow) in connection.subflows.iter().enumerate() {
-            let path =
-                |field: &str| format!("connections.{}.subflows.{}.{field}", connection.name, subflow.name);
+            let of = format!("{}.{}", connection.name, subflow.name);
             let who = match connection.kind {
                 Kind::Tcp => connection.name.clone(),
                 Kind::Mptcp => format!("{} {}", connection.name, subflow.name),
             };
             let rates = subflow.route.iter().map(|&link| scenario.links[link].forward.rate_bps);
             let rate_bps = rates.min().unwrap_or(0) as f64;
-            let [rate, rtt, again] = ["throughput_bps", "srtt_ms", "retransmissions"].map(path);
-            let rates = figures(&rate);
+            let rate = &Subflow::throughput_bps;
             let allowed = |_, chance: f64| Some((THROUGHPUT_TARGET * rate_bps).max(chance));
-            add(rate, &who, Quantity::Throughput, rates, &allowed);
+            add(place(rate, &of), &who, Quantity::Throughput, measured(rate, &of), &allowed);
             let rtts = [sim, other].map(|side| {
                 let of = |counts: &&Measurements| {
                     smoothed_rtt_ms(scenario, &counts.connections[nth].subflows[number].samples)
                 };
                 Statistics::of(&side.counts.iter().filter_map(of).collect::<Vec<f64>>())
             });
+            let rtt = format!("connections.{}.subflows.{}.srtt_ms", connection.name, subflow.name);
             add(rtt, &who, Quantity::Rtt, rtts, &|other, _| Some(RTT_TARGET * other));
-            let retransmissions = figures(&again);
-            add(again, &who, Quantity::Retransmissions, retransmissions, &|_, _| None);
+            let again = &Subflow::retransmissions;
+            add(place(again, &of), &who, Quantity::Retransmissions, measured(again, &of), &|_, _| None);
         }
     }
     for link in scenario.links.iter().filter(|link| !link.private) {
-        let path = format!("metrics.jain_connections.{}", link.name);
-        let indices = figures(&path);
-        add(path, &link.name, Quantity::Jain, indices, &|_, _| Some(JAIN_TARGET));
+        let jain = &Metrics::jain_connections;
+        let indices = measured(jain, &link.name);
+        add(place(jain, &link.name), &link.name, Quantity::Jain, indices, &|_, _| Some(JAIN_TARGET));
     }
     found
 }
@@ -228,8 +229,7 @@ fn interval(a: &Statistics, b: &Statistics) -> Option<f64> {
     }
     let squares = |s: &Statistics| s.sd.unwrap_or(0.0).powi(2) * (s.n as f64 - 1.0);
     let variance = (squares(a) + squares(b)) / freedom;
-    let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975);
-    Some(t * (variance * (1.0 / a.n as f64 + 1.0 / b.n as f64)).sqrt())
+    Some(t_quantile(freedom) * (variance * (1.0 / a.n as f64 + 1.0 / b.n as f64)).sqrt())
 }
 
 /// The point at which a run of the other backend leaves the simulator's runs.

@@ -5,57 +5,17 @@
 //! (`fq_codel`).
 
 use braid_scenario::model::{self, Scenario};
-use serde::{Deserialize, Serialize};
 
+use crate::catalogue::Detection;
 use crate::measure::{ConnectionCounts, LinkCounts, LinkLook, SubflowCounts};
 
 /// A queue persists where packets wait longer than this, on average over the previous [`SECOND`].
 const STANDING_NS: f64 = 3e6;
-/// And longer than this many times the delays' own variation.
+/// And longer than the jitter times this.
 const JITTERS: f64 = 3.0;
 const SECOND: u64 = 1_000_000_000;
 /// Times at which labels are checked, nanoseconds after their interval has begun.
 const LOOKS_NS: [u64; 6] = [500_000_000, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 20 * SECOND];
-
-/// Labels of one subflow during an interval in which the truth did not change.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Detection {
-    /// The connection's key in the scenario.
-    pub connection: String,
-    /// The subflow's key in the scenario.
-    pub subflow: String,
-    /// Id of the link that was its bottleneck.
-    pub bottleneck: String,
-    /// The truth: whether another subflow had the same bottleneck.
-    pub shared: bool,
-    /// Start, seconds from the start of the run.
-    pub from_s: f64,
-    /// End, seconds from the start of the run.
-    pub to_s: f64,
-    /// Percent of that time in which the subflow's label, shared or not, was right.
-    pub accuracy_percent: f64,
-    /// Percent of that time in which its group was right: exactly the subflows with that bottleneck.
-    pub group_accuracy_percent: f64,
-    /// Number of changes of the label.
-    pub changes: usize,
-    /// Number of changes to the right label.
-    pub right_changes: usize,
-    /// Time to the first right label, milliseconds; absent if it was never right.
-    pub first_right_ms: Option<f64>,
-    /// Time from which the label was right to the end, milliseconds; absent if it was wrong at the end.
-    pub settled_ms: Option<f64>,
-    /// Whether the label was right 0.5, 1, 2, 5, 10 and 20 seconds after the beginning, as far as the interval lasts.
-    #[serde(default)]
-    pub right_at: Vec<(f64, bool)>,
-    /// Seconds, from one second after the beginning on, with a persistent queue at the bottleneck: in the second
-    /// before, packets waited 3 ms on average, and three times the largest jitter of the subflow's route. Absent where
-    /// queues are not sampled: on real kernels.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing_s: Option<f64>,
-    /// Percent of those seconds in which the label was right; absent if there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub standing_accuracy_percent: Option<f64>,
-}
 
 impl Detection {
     /// Length in seconds.
@@ -64,10 +24,10 @@ impl Detection {
     }
 }
 
-/// Percent of the time of all subflows in which the label was right; `None` without a detector.
-pub fn accuracy_percent(detections: &[Detection]) -> Option<f64> {
-    let time: f64 = detections.iter().map(Detection::lasts_s).sum();
-    let right = detections.iter().map(|detection| detection.accuracy_percent * detection.lasts_s());
+/// Percent of all time of all subflows in which the label was right; `None` without a detector.
+pub fn accuracy_percent<'a>(detections: impl Iterator<Item = &'a Detection> + Clone) -> Option<f64> {
+    let time: f64 = detections.clone().map(Detection::lasts_s).sum();
+    let right = detections.map(|detection| detection.accuracy_percent * detection.lasts_s());
     (time > 0.0).then(|| right.sum::<f64>() / time)
 }
 
@@ -102,7 +62,7 @@ fn of_connection(
 
     let mut detections = Vec::new();
     for (own, subflow) in subflows.iter().enumerate() {
-        // Intervals between changes of any subflow's truth, joined where this subflow's is equal.
+        // Intervals between changes of the truth about anybody, joined where it is the same for this one.
         let mut stretches: Vec<(Truth, u64, u64)> = Vec::new();
         for stretch in times.windows(2) {
             let Some(truth) = Truth::of(scenario, &subflows, own, stretch[0]) else { continue };

@@ -1,11 +1,15 @@
 //! Results of runs: raw counters, derived metrics, statistics over seeds and the JSON document.
 //!
-//! A backend fills [`measure::Measurements`]; [`Setup::measured`] turns it into a [`Run`]; [`summary::summarize`]
-//! computes means and confidence intervals over runs that differ only in their seed; [`Document`] contains all.
-//! [`mod@table`] has the same figures as plain tables. [`mod@claims`] compares them with published ones.
+//! A backend fills [`measure::Measurements`]; [`Setup::measured`] makes a [`Run`] of it; [`summary::summarize`] turns
+//! the runs that differ only in their seed into means and confidence intervals; [`Document`] is all of it. The same
+//! figures as plain tables are in [`mod@table`]; [`mod@catalogue`] declares all of them. [`mod@claims`] compares them with what papers have published.
+
+#[macro_use]
+mod figures;
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
+pub mod catalogue;
 pub mod claims;
 pub mod compare;
 pub mod detection;
@@ -22,11 +26,11 @@ pub mod theory;
 
 use serde::Serialize;
 
-pub use detection::Detection;
-pub use run::{
-    Application, Connection, DataLevel, Deadline, Delay, Link, LinkDirection, Metrics, OK, Period, Run,
-    Setup, Subflow, Times,
+pub use catalogue::{
+    Application, Connection, DataLevel, Deadline, Delay, Detection, Figure, Link, LinkDirection, Metrics, OK,
+    Period, Run, Subflow, Times,
 };
+pub use run::Setup;
 pub use statistics::Statistics;
 pub use summary::Summary;
 

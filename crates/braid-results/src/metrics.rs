@@ -101,7 +101,7 @@ pub fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Avail
     scenario.connections.iter().enumerate().map(fair_share).collect()
 }
 
-/// The interval, cut at the given times within it.
+/// The interval, cut at those times that lie within.
 fn intervals((from, to): (u64, u64), times: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut times: Vec<u64> = times.filter(|time| (from..to).contains(time)).chain([from, to]).collect();
     times.sort_unstable();
@@ -120,12 +120,12 @@ pub(crate) fn measured(scenario: &Scenario) -> (u64, u64) {
     (scenario.warmup_ns, scenario.duration_ns - scenario.cooldown_ns)
 }
 
-/// The part of an interval in which a connection is open: `[from, to)`; empty if `from >= to`.
+/// The part of an interval in which a connection is open: `[from, to)`, or `from >= to` if there is none.
 fn open_within(connection: &Connection, (from, to): (u64, u64)) -> (u64, u64) {
     (connection.start_ns.max(from), connection.stop_ns.unwrap_or(to).min(to))
 }
 
-/// Number of open connections with a path over the link in that interval, from each time on.
+/// How many connections with a path over the link are open in that interval, from each time on.
 fn open_connections(scenario: &Scenario, link: usize, stretch: (u64, u64)) -> Vec<(u64, usize)> {
     let mut changes = BTreeMap::new();
     for connection in scenario.connections.iter().filter(|connection| connection.traffic == Traffic::Bulk) {
@@ -152,7 +152,7 @@ fn crossings(connection: &Connection, link: usize, time_ns: u64) -> usize {
     connection.subflows.iter().filter(|subflow| subflow.route_at(time_ns).contains(&link)).count()
 }
 
-/// Whether the subflow crosses the link in that interval; `None`: in a part of it.
+/// Whether the subflow crosses the link in that interval; `None`: in a part of it only.
 pub(crate) fn crosses(subflow: &Subflow, link: usize, (from, to): (u64, u64)) -> Option<bool> {
     let first = subflow.route_at(from).contains(&link);
     let later = subflow.reroutes.iter().map(|reroute| reroute.at_ns).filter(|time| (from..to).contains(time));

@@ -1,5 +1,6 @@
 //! Tables as Parquet files. The same rows give the same bytes: no date, no host, fixed settings.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use parquet::record::Field;
 use parquet::schema::types::{Type, TypePtr};
 
 use crate::SCHEMA_VERSION;
-use crate::table::{Column, Kind, Row, Table, Value};
+use crate::catalogue::{Figure, Row};
+use crate::table::{Kind, Table, Value};
 
 /// Writes one table into one file.
 pub struct Writer<W: Write + Send> {
@@ -44,7 +46,7 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     /// The sink's error.
     pub fn write(&mut self, rows: &[Row]) -> io::Result<()> {
-        let values = |_, column: &Column| rows.iter().map(|row| column.value(row)).collect();
+        let values = |_, column: &Figure| rows.iter().map(|row| column.value(row)).collect();
         if rows.is_empty() { Ok(()) } else { self.write_group(values).map_err(cause) }
     }
 
@@ -53,40 +55,30 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     /// The sink's error.
     pub fn write_given(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
-        let values = |place: usize, _: &Column| rows.iter().map(|row| row[place].clone()).collect();
+        let values = |place: usize, _: &Figure| rows.iter().map(|row| row[place].clone()).collect();
         if rows.is_empty() { Ok(()) } else { self.write_group(values).map_err(cause) }
     }
 
     fn write_group<'a>(
         &mut self,
-        values: impl Fn(usize, &Column) -> Vec<Value<'a>>,
+        values: impl Fn(usize, &Figure) -> Vec<Value<'a>>,
     ) -> Result<(), ParquetError> {
         let mut group = self.file.next_row_group()?;
         for (place, column) in self.table.columns().enumerate() {
             let writer = group.next_column()?.expect("the file has the table's columns");
             let values = values(place, column).into_iter();
             match column.kind {
-                Kind::Text => put::<ByteArrayType>(writer, column, values, |value| match value {
-                    Value::Text(text) => Some(text.as_bytes().to_vec().into()),
-                    _ => None,
-                }),
-                Kind::Bool => put::<BoolType>(writer, column, values, |value| match value {
-                    Value::Bool(value) => Some(value),
-                    _ => None,
-                }),
-                Kind::Integer => put::<Int64Type>(writer, column, values, |value| match value {
-                    Value::Integer(value) => Some(value),
-                    _ => None,
-                }),
-                // Parquet stores the bits and marks them as unsigned.
-                Kind::Unsigned => put::<Int64Type>(writer, column, values, |value| match value {
-                    Value::Unsigned(value) => Some(value as i64),
-                    _ => None,
-                }),
-                Kind::Real => put::<DoubleType>(writer, column, values, |value| match value {
-                    Value::Real(value) => Some(value),
-                    _ => None,
-                }),
+                Kind::Text => {
+                    let bytes = |text: Cow<str>| text.as_bytes().to_vec().into();
+                    put::<ByteArrayType>(writer, column, values, |value| value.text().map(bytes))
+                }
+                Kind::Bool => put::<BoolType>(writer, column, values, Value::bool),
+                Kind::Integer => put::<Int64Type>(writer, column, values, Value::integer),
+                // Parquet keeps the bits and says that they have no sign.
+                Kind::Unsigned => {
+                    put::<Int64Type>(writer, column, values, |value| value.unsigned().map(|bits| bits as i64))
+                }
+                Kind::Real => put::<DoubleType>(writer, column, values, Value::real),
             }?;
         }
         group.close().map(drop)
@@ -104,7 +96,7 @@ impl<W: Write + Send> Writer<W> {
 /// Writes a column; `get` unwraps a value of its kind.
 fn put<'a, T: DataType>(
     mut writer: SerializedColumnWriter,
-    column: &Column,
+    column: &Figure,
     values: impl Iterator<Item = Value<'a>>,
     get: impl Fn(Value<'a>) -> Option<T::T>,
 ) -> Result<(), ParquetError> {
@@ -122,7 +114,7 @@ fn put<'a, T: DataType>(
 }
 
 fn schema(table: &Table) -> Result<TypePtr, ParquetError> {
-    let field = |column: &Column| {
+    let field = |column: &Figure| {
         let (physical, logical) = match column.kind {
             Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
             Kind::Bool => (Physical::BOOLEAN, None),

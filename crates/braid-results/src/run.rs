@@ -1,19 +1,18 @@
-//! One run in the JSON document. The order of the fields here is their order in the document.
+//! From what a backend has counted to the figures of the [catalogue](crate::catalogue).
 
 use braid_scenario::model::{self, Kind, Scenario, Traffic};
 use braid_scenario::units::{Duration, Window};
-use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
 
-use crate::detection::{self, Detection};
+use crate::catalogue::{
+    Application, Connection, CwndQuantiles, DataLevel, Deadline, Delay, Link, LinkDirection, Metrics, OK,
+    Period, Run, Subflow, Times,
+};
+use crate::detection;
 use crate::measure::{
-    ConnectionCounts, DataLevelCounts, DirectionCounts, LinkCounts, Measurements, Program, SubflowCounts,
-    Transfer,
+    ConnectionCounts, DataLevelCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts, Transfer,
 };
 use crate::metrics::{crosses, fair_shares_within, jain, measured, path_capacity, payload_fraction};
-
-/// [`Run::status`] of a run that succeeded.
-pub const OK: &str = "ok";
+use crate::statistics::nearest_rank;
 
 /// Everything that determines a run's result, except the program.
 #[derive(Clone, Copy, Debug)]
@@ -28,122 +27,6 @@ pub struct Setup<'a> {
     pub scheduler: &'a str,
     /// The seed.
     pub seed: u64,
-}
-
-/// One run: request and result.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Run {
-    /// Embedded name, or path of the file as given.
-    pub scenario: String,
-    /// `sim`, `lab` or `host`.
-    pub backend: String,
-    /// The run's congestion control: that of every connection without its own.
-    pub cc: String,
-    /// The scenario's parameters and their values in this cell.
-    pub params: IndexMap<String, String>,
-    /// The MPTCP packet scheduler.
-    pub scheduler: String,
-    /// The seed.
-    pub seed: u64,
-    /// Length of the whole run, seconds.
-    pub duration_s: f64,
-    /// Length of the measured part, seconds: without warm-up and cool-down.
-    pub measured_s: f64,
-    /// [`OK`], or the reason of failure; then the lists are empty.
-    pub status: String,
-    /// In the scenario's order.
-    pub connections: Vec<Connection>,
-    /// In the scenario's order, including private copies.
-    pub links: Vec<Link>,
-    /// Derived metrics.
-    pub metrics: Metrics,
-    /// Labels of shared-bottleneck detectors for each subflow, whole run; empty without a detector.
-    pub detections: Vec<Detection>,
-    /// Further inputs besides program, scenario and seed: versions of a real kernel and its machine; absent in the
-    /// simulator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub environment: Option<String>,
-    /// Warnings of the run's checks, such as a guest that was too busy; absent if there are none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<String>,
-    /// The same figures over intervals of the run, in the scenario's order.
-    pub periods: Vec<Period>,
-}
-
-/// An interval of a run with results of its own.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Period {
-    /// As the scenario gives it, such as `20s..40s`.
-    pub id: String,
-    /// Its beginning, seconds since the start of the run.
-    pub from_s: f64,
-    /// Its end, seconds since the start of the run.
-    pub to_s: f64,
-    /// As in [`Run`]; quantiles of cwnd are absent.
-    pub connections: Vec<Connection>,
-    /// As in [`Run`].
-    pub links: Vec<Link>,
-    /// As in [`Run`], with the fair shares of this interval.
-    pub metrics: Metrics,
-}
-
-/// One connection. Rates are over the measured time during which it was open.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Connection {
-    /// Its key in the scenario.
-    pub id: String,
-    /// `mptcp` or `tcp`.
-    pub kind: String,
-    /// The spec of its congestion control.
-    pub cc: String,
-    /// Payload delivered to the application in order, bits per second.
-    pub goodput_bps: f64,
-    /// IP bits per second that arrived, including duplicates, over all subflows.
-    pub throughput_bps: f64,
-    /// Data packets retransmitted on the same subflow, all subflows.
-    pub retransmissions: u64,
-    /// Packets reinjected on another subflow.
-    pub reinjections: u64,
-    /// Counters of its data level; absent for plain TCP, and where a kernel does not report them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data_level: Option<DataLevel>,
-    /// Retransmission timeouts, all subflows.
-    pub timeouts: u64,
-    /// Results of its application; absent for a bulk transfer.
-    pub application: Option<Application>,
-    /// Its programs and their output; absent if there are none, and in periods.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub programs: Vec<Program>,
-    /// In order of creation.
-    pub subflows: Vec<Subflow>,
-}
-
-/// Counters of an MPTCP connection's data level.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct DataLevel {
-    /// Payload bytes sent on a further subflow.
-    pub repeated_bytes: u64,
-    /// Copies requested by the scheduler.
-    pub copies: u64,
-    /// Packets retransmitted because the receive window was full.
-    pub opportunistic_retransmissions: u64,
-    /// Congestion windows halved by the scheduler for the same reason.
-    pub penalties: u64,
-    /// Share of the time in which the receive window blocked data while a subflow had room, 0 to 1.
-    pub window_limited: f64,
-    /// Waiting time of packets for earlier ones at the receiver; absent if none arrived.
-    pub out_of_order_delay_ms: Option<Delay>,
-}
-
-/// A delay of packets, milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Delay {
-    /// Mean of all packets.
-    pub mean: f64,
-    /// 95 % quantile.
-    pub p95: f64,
-    /// 99 % quantile.
-    pub p99: f64,
 }
 
 impl DataLevel {
@@ -163,36 +46,9 @@ impl DataLevel {
     }
 }
 
-/// Transfers of an application: objects, short flows, bursts, responses, or writes at a constant rate.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Application {
-    /// Its pattern in the scenario, such as `poisson`.
-    pub traffic: String,
-    /// Number that began in the measured time.
-    pub transfers: usize,
-    /// Number of these that were incomplete at the end of the run.
-    pub unfinished: usize,
-    /// Durations of the others; absent if there are none.
-    pub time_ms: Option<Times>,
-    /// Late transfers; absent without a deadline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Deadline>,
-}
-
-/// Transfers that began in the measured time, and were complete or had their deadline within the run.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Deadline {
-    /// Number of them.
-    pub transfers: usize,
-    /// Number of them that were incomplete at their deadline.
-    pub missed: usize,
-    /// The same in percent; absent if there are none.
-    pub missed_percent: Option<f64>,
-}
-
 impl Deadline {
     fn of(transfers: &[Transfer], deadline_ns: u64, end_ns: u64) -> Self {
-        // `None`: unknown.
+        // `None`: unknown, as the run ended first.
         let is_late = |transfer: &Transfer| match transfer.end_ns {
             Some(end) => Some(end - transfer.start_ns > deadline_ns),
             None => (transfer.start_ns + deadline_ns <= end_ns).then_some(true),
@@ -202,22 +58,6 @@ impl Deadline {
         let missed_percent = (judged > 0).then(|| 100.0 * missed as f64 / judged as f64);
         Self { transfers: judged, missed, missed_percent }
     }
-}
-
-/// From the arrival of an object or a short flow, the beginning of a burst, a request or a write, until the last byte
-/// was delivered to the receiving application in order; milliseconds (quantiles: nearest rank).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Times {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 95 % quantile.
-    pub p95: f64,
-    /// 99 % quantile.
-    pub p99: f64,
-    /// The longest.
-    pub max: f64,
 }
 
 impl Application {
@@ -263,58 +103,6 @@ impl Times {
     }
 }
 
-/// Quantile of ascending values in percent.
-fn nearest_rank<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
-    sorted.get((sorted.len() * percent).div_ceil(100).max(1) - 1).copied()
-}
-
-/// One subflow. A TCP connection has one.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Subflow {
-    /// Its key in the scenario.
-    pub id: String,
-    /// Ids of the links it crosses, from sender to receiver.
-    pub links: Vec<String>,
-    /// IP bits per second of data packets that arrived.
-    pub throughput_bps: f64,
-    /// Mean of its RTT samples; absent without one.
-    pub mean_rtt_ms: Option<f64>,
-    /// Mean over time, packets; absent if it was never established.
-    pub mean_cwnd: Option<f64>,
-    /// Of samples every 100 ms, packets; absent if it was never established.
-    pub cwnd_quantiles: Option<CwndQuantiles>,
-    /// Data packets sent, including retransmissions.
-    pub packets_sent: u64,
-    /// Retransmissions among them.
-    pub retransmissions: u64,
-    /// Window reductions: fast retransmits, timeouts and ECN echoes, including undone ones; null where the backend
-    /// cannot distinguish, as the lab for MPTCP subflows.
-    pub loss_episodes: Option<u64>,
-    /// Episodes that began with a fast retransmit; null where the backend cannot distinguish.
-    pub fast_retransmits: Option<u64>,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Episodes that began with an ECN echo; null where the backend cannot distinguish.
-    pub ecn_reductions: Option<u64>,
-    /// Episodes undone because the loss was spurious; null where the backend cannot distinguish.
-    pub undos: Option<u64>,
-}
-
-/// Quantiles of cwnd over time, packets (nearest rank).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct CwndQuantiles {
-    /// 5 % quantile.
-    pub p5: u32,
-    /// Lower quartile.
-    pub p25: u32,
-    /// Median.
-    pub p50: u32,
-    /// Upper quartile.
-    pub p75: u32,
-    /// 95 % quantile.
-    pub p95: u32,
-}
-
 impl CwndQuantiles {
     fn of(samples: &[u32]) -> Option<Self> {
         let mut sorted = samples.to_vec();
@@ -322,65 +110,6 @@ impl CwndQuantiles {
         let rank = |percent| nearest_rank(&sorted, percent);
         Some(Self { p5: rank(5)?, p25: rank(25)?, p50: rank(50)?, p75: rank(75)?, p95: rank(95)? })
     }
-}
-
-/// One link: its forward direction, and the reverse one within.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Link {
-    /// Its key in the scenario; a private copy is `key@connection.subflow.hop`.
-    pub id: String,
-    /// Whether it is a copy of one route.
-    pub private: bool,
-    /// From sender to receiver.
-    #[serde(flatten)]
-    pub forward: LinkDirection,
-    /// From receiver to sender.
-    pub reverse: LinkDirection,
-}
-
-/// One direction of a link.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct LinkDirection {
-    /// Serialisation rate, bits per second.
-    pub rate_bps: u64,
-    /// Share of the time in which the transmitter was busy, 0 to 1.
-    pub utilization: f64,
-    /// Packets that entered the queue.
-    pub packets: u64,
-    /// Packets dropped because the queue was full.
-    pub drops_packets: u64,
-    /// Packets lost on the wire, after the queue.
-    pub lost_packets: u64,
-    /// Packets marked.
-    pub marked_packets: u64,
-    /// Mean over time, including the packet being sent.
-    pub mean_queue_packets: f64,
-}
-
-/// Metrics derived from rates; [`crate::metrics`] has the definitions.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct Metrics {
-    /// Of the first MPTCP connection, relative to its fair share of each path; absent if there is none.
-    pub aggregate_benefit: Option<f64>,
-    /// Of the first MPTCP connection, relative to the full capacity of each path.
-    pub aggregate_benefit_raw: Option<f64>,
-    /// For each MPTCP connection, relative to its fair share of each path.
-    pub aggregate_benefits: IndexMap<String, Option<f64>>,
-    /// Jain's index over the connections that cross a shared link; the subflows of one count as one flow.
-    pub jain_connections: IndexMap<String, f64>,
-    /// Jain's index over the flows that cross a shared link: each subflow and each TCP connection is one.
-    pub jain_subflows: IndexMap<String, f64>,
-    /// Jain's index over the MPTCP subflows that cross a shared link, without TCP.
-    pub jain_mptcp_subflows: IndexMap<String, f64>,
-    /// For each connection and, as `connection.subflow`, each subflow of MPTCP: throughput in percent of the fair share.
-    pub share_of_expected_percent: IndexMap<String, Option<f64>>,
-    /// Percent of the time of all subflows with a detector in which their labels were right; absent without a detector,
-    /// and in periods. Of the whole run.
-    pub detection_accuracy_percent: Option<f64>,
-    /// Of all connections, bits per second.
-    pub total_goodput_bps: f64,
-    /// Of all connections.
-    pub total_retransmissions: u64,
 }
 
 impl Setup<'_> {
@@ -397,7 +126,7 @@ impl Setup<'_> {
         let (connections, links, mut metrics) = self.stretch(counts, counts, measured(scenario));
         let end = scenario.duration_ns - scenario.cooldown_ns;
         let detections = detection::detections(scenario, &counts.connections, &counts.links, end);
-        metrics.detection_accuracy_percent = detection::accuracy_percent(&detections);
+        metrics.detection_accuracy_percent = detection::accuracy_percent(detections.iter());
         let periods = scenario.periods.iter().zip(&counts.periods);
         Run {
             measured_s: seconds(counts.measured_ns),
@@ -423,7 +152,7 @@ impl Setup<'_> {
         }
     }
 
-    /// Results of an interval of the run: `counts`, and transfers of the whole `run` that began there.
+    /// What was measured in a interval of the run: `counts`, and what began there of the transfers of the whole `run`.
     fn stretch(
         &self,
         counts: &Measurements,
@@ -575,7 +304,7 @@ fn derive(scenario: &Scenario, connections: &[Connection], stretch: (u64, u64)) 
 
     for (index, link) in scenario.links.iter().enumerate().filter(|(_, link)| !link.private) {
         let bulk = || scenario.connections.iter().filter(|model| model.traffic == Traffic::Bulk);
-        // Rates over the whole interval do not describe a link that a subflow used for a part of it.
+        // Rates over the whole interval say nothing about a link that a subflow crosses for a part of it.
         if bulk().flat_map(|model| &model.subflows).any(|model| crosses(model, index, stretch).is_none()) {
             continue;
         }

@@ -33,7 +33,23 @@ impl Statistics {
         self.ci95.filter(|_| self.min < self.max)
     }
 
-    /// The statistics of `values`; `None` if it is empty or has a value that is not finite.
+    /// In a unit that is this many times larger.
+    #[must_use]
+    pub fn scaled(self, scale: f64) -> Self {
+        Self {
+            n: self.n,
+            mean: self.mean / scale,
+            sd: self.sd.map(|sd| sd / scale),
+            ci95: self.ci95.map(|half| half / scale),
+            min: self.min / scale,
+            q1: self.q1 / scale,
+            median: self.median / scale,
+            q3: self.q3 / scale,
+            max: self.max / scale,
+        }
+    }
+
+    /// The statistics of `values`; `None` if there is none, or if one is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
             return None;
@@ -49,7 +65,7 @@ impl Statistics {
             n,
             mean,
             sd,
-            ci95: sd.map(|sd| t_quantile(n - 1) * sd / (n as f64).sqrt()),
+            ci95: sd.map(|sd| t_quantile((n - 1) as f64) * sd / (n as f64).sqrt()),
             min: sorted[0],
             q1: quantile(&sorted, 0.25),
             median: quantile(&sorted, 0.5),
@@ -67,9 +83,19 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + (position - below as f64) * (sorted[above] - sorted[below])
 }
 
-/// The 97.5 % quantile of Student's t.
-fn t_quantile(degrees_of_freedom: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees_of_freedom as f64)
+/// The value that `percent` of ascending values do not exceed.
+pub(crate) fn nearest_rank<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
+    sorted.get((sorted.len() * percent).div_ceil(100).max(1) - 1).copied()
+}
+
+/// Arithmetic mean; `None` if there is no value.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The 97.5 % quantile of Student's t; at least one degree of freedom.
+pub(crate) fn t_quantile(degrees_of_freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees_of_freedom)
         .expect("the scale is 1 and there is a degree of freedom")
         .inverse_cdf(0.975)
 }
@@ -96,7 +122,7 @@ mod tests {
     #[test]
     fn t_quantiles_agree_with_printed_tables() {
         for (df, t) in [(1, 12.706_205), (2, 4.302_653), (9, 2.262_157), (29, 2.045_230), (1000, 1.962_339)] {
-            close(t_quantile(df), t, 2e-6);
+            close(t_quantile(df as f64), t, 2e-6);
         }
     }
 

@@ -1,11 +1,11 @@
 //! Statistics over the runs that differ only in their seed.
 
 use indexmap::IndexMap;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Serialize, Serializer};
 
+use crate::Statistics;
+use crate::catalogue::{Connection, Figure, Key, Link, LinkDirection, Metrics, Numbers, OK, Run};
 use crate::theory::Theory;
-use crate::{Connection, Link, Metrics, OK, Run, Statistics};
 
 /// Runs of one scenario cell, congestion control and scheduler, over their seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,20 +24,28 @@ pub struct Summary {
     pub runs: usize,
     /// Number of failed ones, which are not in the statistics.
     pub failed: usize,
-    /// By the figure's path in a run, with ids in place of list positions: `connections.mp0.subflows.sf1.mean_rtt_ms`,
-    /// `links.b1.utilization`, `metrics.jain_subflows.b1`; a period's begin with it:
-    /// `periods.20s..40s.connections.mp0.goodput_bps`. Without private links. A figure missing in a run does not count
-    /// in its `n`.
-    pub statistics: IndexMap<String, Statistics>,
-    /// Prediction of a fluid model; absent if it was not requested.
+    /// Of each figure that has numbers; in JSON by its place in a run. Private links are left out. A figure that a run lacks
+    /// does not count in its `n`.
+    #[serde(serialize_with = "by_place")]
+    pub statistics: IndexMap<Key, Statistics>,
+    /// What a fluid model predicts; absent if it was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theory: Option<Theory>,
 }
 
+fn by_place<S: Serializer>(statistics: &IndexMap<Key, Statistics>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(statistics.iter().map(|(key, own)| (key.to_string(), own)))
+}
+
 impl Summary {
-    /// The statistics of one figure.
-    pub fn get(&self, path: &str) -> Option<&Statistics> {
-        self.statistics.get(path)
+    /// The statistics of a figure of `mp0`, `mp0.sf1` or `b1`, over the measured time.
+    pub fn get(&self, figure: &'static Figure, of: &str) -> Option<&Statistics> {
+        self.statistics.get(&Key { period: None, figure, of: of.to_owned() })
+    }
+
+    /// The same in a period of the scenario.
+    pub fn during(&self, period: &str, figure: &'static Figure, of: &str) -> Option<&Statistics> {
+        self.statistics.get(&Key { period: Some(period.to_owned()), figure, of: of.to_owned() })
     }
 }
 
@@ -56,12 +64,11 @@ fn same_but_seed(a: &Run, b: &Run) -> bool {
 /// # Panics
 /// If there are no runs.
 pub fn of_group(runs: &[Run]) -> Summary {
-    let mut figures: IndexMap<String, Vec<f64>> = IndexMap::new();
+    let mut figures: IndexMap<Key, Vec<f64>> = IndexMap::new();
     for run in runs.iter().filter(|run| run.status == OK) {
-        stretch("", &run.connections, &run.links, &run.metrics, &mut figures);
+        stretch(None, &run.connections, &run.links, &run.metrics, &mut figures);
         for period in &run.periods {
-            let place = format!("periods.{}.", period.id);
-            stretch(&place, &period.connections, &period.links, &period.metrics, &mut figures);
+            stretch(Some(&period.id), &period.connections, &period.links, &period.metrics, &mut figures);
         }
     }
     let first = &runs[0];
@@ -75,49 +82,38 @@ pub fn of_group(runs: &[Run]) -> Summary {
         failed: runs.iter().filter(|run| run.status != OK).count(),
         statistics: figures
             .into_iter()
-            .filter_map(|(path, values)| Some((path, Statistics::of(&values)?)))
+            .filter_map(|(key, values)| Some((key, Statistics::of(&values)?)))
             .collect(),
         theory: None,
     }
 }
 
-/// Every figure of a run, or of its period with that index.
+/// Every number of a run, or of a period of it.
 fn stretch(
-    place: &str,
+    period: Option<&String>,
     connections: &[Connection],
     links: &[Link],
     metrics: &Metrics,
-    figures: &mut IndexMap<String, Vec<f64>>,
+    figures: &mut IndexMap<Key, Vec<f64>>,
 ) {
-    let shared: Vec<_> = links.iter().filter(|link| !link.private).collect();
-    for (name, part) in [
-        ("connections", serde_json::to_value(connections)),
-        ("links", serde_json::to_value(&shared)),
-        ("metrics", serde_json::to_value(metrics)),
-    ] {
-        collect(&format!("{place}{name}"), &part.expect("plain data with string keys"), figures);
-    }
-}
-
-/// Every number below `value`, by its path.
-fn collect(path: &str, value: &Value, figures: &mut IndexMap<String, Vec<f64>>) {
-    match value {
-        Value::Number(number) => {
-            figures.entry(path.to_owned()).or_default().extend(number.as_f64());
-        }
-        Value::Array(items) => {
-            for item in items {
-                if let Some(id) = item["id"].as_str() {
-                    collect(&format!("{path}.{id}"), item, figures);
-                }
-            }
-        }
-        Value::Object(fields) => {
+    let mut add = |of: &str, numbers: &dyn Numbers| {
+        numbers.numbers(&mut |figure, part, value| {
             // A rate is given, not measured.
-            for (key, field) in fields.iter().filter(|(key, _)| *key != "rate_bps") {
-                collect(&format!("{path}.{key}"), field, figures);
+            if value.is_finite() && *figure != LinkDirection::rate_bps {
+                let of = if part.is_empty() { of } else { part }.to_owned();
+                figures.entry(Key { period: period.cloned(), figure, of }).or_default().push(value);
             }
+        });
+    };
+    for connection in connections {
+        add(&connection.id, connection);
+        for subflow in &connection.subflows {
+            add(&format!("{}.{}", connection.id, subflow.id), subflow);
         }
-        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
+    for link in links.iter().filter(|link| !link.private) {
+        add(&link.id, link);
+        add(&format!("{}.reverse", link.id), &link.reverse);
+    }
+    add("", metrics);
 }

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::Statistics;
+use crate::catalogue::{Connection, Figure, Link, LinkDirection, Subflow, Times};
 
 /// A parameter of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +29,8 @@ pub struct Point {
     pub scheduler: String,
     /// A value for each axis; `None` for axes that the algorithm does not use.
     pub values: Vec<Option<String>>,
-    /// Existing figures, in the order of [`FIGURES`].
-    pub figures: IndexMap<Figure, Statistics>,
+    /// Those that there are, in the order of [`FIGURES`].
+    pub figures: IndexMap<Charted, Statistics>,
 }
 
 /// A complete sweep.
@@ -43,69 +44,33 @@ pub struct Sweep {
     pub points: Vec<Point>,
 }
 
-/// A figure of a connection, subflow or link.
+/// A figure of a connection, a subflow or a link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Figure {
+pub struct Charted {
     /// Place in [`FIGURES`].
     pub kind: usize,
     /// The connection, subflow or link.
     pub who: String,
 }
 
-/// A table column worth plotting.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FigureKind {
-    /// Column of the table.
-    pub column: &'static str,
-    /// Its table.
-    pub of: Of,
-    /// Short description.
-    pub what: &'static str,
-    /// Unit as displayed.
-    pub unit: &'static str,
-    /// Divides the value.
-    pub scale: f64,
-}
-
-/// Subject of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
-    /// A whole connection: equal in the rows of all its subflows.
-    Connection,
-    /// A subflow.
-    Subflow,
-    /// A shared link.
-    Link,
-}
-
-impl Figure {
-    /// Its kind.
-    pub fn kind(&self) -> &'static FigureKind {
-        &FIGURES[self.kind]
+impl Charted {
+    /// Which figure, and what it is in a few words.
+    pub fn kind(&self) -> (&'static Figure, &'static str) {
+        FIGURES[self.kind]
     }
 }
 
-const fn kind(
-    column: &'static str,
-    of: Of,
-    what: &'static str,
-    unit: &'static str,
-    scale: f64,
-) -> FigureKind {
-    FigureKind { column, of, what, unit, scale }
-}
-
-/// In the order of interest.
-pub const FIGURES: [FigureKind; 11] = [
-    kind("goodput_bps", Of::Connection, "goodput", "Mbit/s", 1e6),
-    kind("connection_benefit", Of::Connection, "aggregate benefit", "", 1.0),
-    kind("transfer_p50_ms", Of::Connection, "time of a transfer, median", "ms", 1.0),
-    kind("transfer_p95_ms", Of::Connection, "time of a transfer, 95 % quantile", "ms", 1.0),
-    kind("throughput_bps", Of::Subflow, "rate", "Mbit/s", 1e6),
-    kind("mean_rtt_ms", Of::Subflow, "mean RTT", "ms", 1.0),
-    kind("mean_cwnd", Of::Subflow, "mean cwnd", "packets", 1.0),
-    kind("retransmissions", Of::Subflow, "retransmissions", "packets", 1.0),
-    kind("utilization", Of::Link, "utilization", "", 1.0),
-    kind("jain_connections", Of::Link, "Jain's index of the connections", "", 1.0),
-    kind("drops_packets", Of::Link, "drops", "packets", 1.0),
+/// The columns that are worth a picture, each in a few words. What people ask for first comes first.
+pub const FIGURES: [(&Figure, &str); 11] = [
+    (&Connection::goodput_bps, "goodput"),
+    (&Connection::connection_benefit, "aggregate benefit"),
+    (&Times::p50, "time of a transfer, median"),
+    (&Times::p95, "time of a transfer, 95 % quantile"),
+    (&Subflow::throughput_bps, "rate"),
+    (&Subflow::mean_rtt_ms, "mean RTT"),
+    (&Subflow::mean_cwnd, "mean cwnd"),
+    (&Subflow::retransmissions, "retransmissions"),
+    (&LinkDirection::utilization, "utilization"),
+    (&Link::jain_connections, "Jain's index of the connections"),
+    (&LinkDirection::drops_packets, "drops"),
 ];

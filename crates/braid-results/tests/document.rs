@@ -5,7 +5,7 @@
 use braid_results::measure::{ConnectionCounts, Measurements, SubflowCounts, Transfer};
 use braid_results::metrics::{Available, fair_shares, path_capacity};
 use braid_results::summary::summarize;
-use braid_results::{Document, Run, Setup};
+use braid_results::{Connection, Document, LinkDirection, Run, Setup, Subflow};
 use braid_scenario::model::Scenario;
 
 mod common;
@@ -88,14 +88,14 @@ fn a_period_has_its_own_figures_and_its_own_fair_shares() {
     close(run.periods[1].to_s, 50.5);
     close(run.periods[0].connections[0].goodput_bps, 12e6);
     close(run.periods[1].connections[0].goodput_bps, 13e6);
-    // 15 Mbit/s are available while no other flow is active.
+    // 15 Mbit/s are available until the other connection starts.
     let payload = payload(&scenario);
     let benefit = |share: f64, goodput: f64| (goodput - 10.0 * payload) / (share * payload);
     close(run.periods[0].metrics.aggregate_benefit.unwrap(), benefit(10.0, 12.0));
     close(run.periods[1].metrics.aggregate_benefit.unwrap(), benefit(5.0, 13.0));
     let summary = summarize(&[run]);
-    close(summary[0].get("periods.0s..20s.connections.mp0.goodput_bps").unwrap().mean, 12e6);
-    close(summary[0].get("connections.mp0.goodput_bps").unwrap().mean, 11e6);
+    close(summary[0].during("0s..20s", &Connection::goodput_bps, "mp0").unwrap().mean, 12e6);
+    close(summary[0].get(&Connection::goodput_bps, "mp0").unwrap().mean, 11e6);
 }
 
 /// Payload per byte on the wire of MPTCP's default packets.
@@ -208,13 +208,13 @@ fn a_summary_leaves_failed_runs_out_and_counts_them() {
     let summary = &summarize(&runs)[..];
     assert_eq!(summary.len(), 1);
     assert_eq!((summary[0].runs, summary[0].failed), (3, 1));
-    let goodput = summary[0].get("connections.mp0.goodput_bps").unwrap();
+    let goodput = summary[0].get(&Connection::goodput_bps, "mp0").unwrap();
     assert_eq!(goodput.n, 2);
     close(goodput.mean, 11.5e6);
     close(goodput.sd.unwrap(), 0.5e6 * 2.0_f64.sqrt());
-    assert!(summary[0].get("connections.mp0.subflows.sf1.mean_rtt_ms").is_some());
-    assert!(summary[0].get("links.b1.reverse.packets").is_some());
-    assert!(summary[0].get("links.b1.rate_bps").is_none(), "given, not measured");
+    assert!(summary[0].get(&Subflow::mean_rtt_ms, "mp0.sf1").is_some());
+    assert!(summary[0].get(&LinkDirection::packets, "b1.reverse").is_some());
+    assert!(summary[0].get(&LinkDirection::rate_bps, "b1").is_none(), "given, not measured");
 }
 
 #[test]

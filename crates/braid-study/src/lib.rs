@@ -6,6 +6,7 @@
 //!
 //! ```
 //! use braid_study::Study;
+//! use braid_study::catalogue::Metrics;
 //!
 //! let results = Study::new(["d-olia/1"])
 //!     .set("duration=20s")
@@ -15,7 +16,7 @@
 //!     .execution()
 //!     .collect()?;
 //! for summary in results.summary() {
-//!     let benefit = summary.get("metrics.aggregate_benefit").expect("there is an MPTCP connection");
+//!     let benefit = summary.get(&Metrics::aggregate_benefit, "").expect("there is an MPTCP connection");
 //!     println!("{}: aggregate benefit {:.2} of {} runs", summary.cc, benefit.mean, summary.runs);
 //! }
 //! # #[cfg(feature = "arrow")]
@@ -51,6 +52,8 @@ mod sim;
 mod store;
 mod study;
 mod worker;
+
+pub use braid_results::catalogue;
 
 pub use backend::{Backend, Case, Outcome, Request, Stop};
 pub use cancel::Cancel;

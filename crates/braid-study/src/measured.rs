@@ -6,8 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use braid_results::Statistics;
+use braid_results::catalogue::Level;
 use braid_results::parquet::read;
-use braid_results::sweep::{FIGURES, Figure, Of, Point, Sweep};
+use braid_results::sweep::{Charted, FIGURES, Point, Sweep};
 use braid_results::table::Value;
 use indexmap::IndexMap;
 
@@ -36,7 +37,7 @@ type Setting = [String; 4];
 struct Seeds {
     /// Number of the first run.
     first: i64,
-    values: BTreeMap<Figure, Vec<f64>>,
+    values: BTreeMap<Charted, Vec<f64>>,
 }
 
 /// Reads the folder of a complete sweep of this grid.
@@ -57,7 +58,7 @@ pub fn measured(grid: &Grid, folder: &Path) -> Result<Sweep, Error> {
     let points = all.into_iter().map(|([scenario, cc, parameters, scheduler], seeds)| {
         let parameters: IndexMap<String, String> = serde_json::from_str(&parameters).unwrap_or_default();
         let figures = seeds.values.into_iter().filter_map(|(figure, values)| {
-            let scale = figure.kind().scale;
+            let (_, scale, _) = figure.kind().0.shown();
             let values: Vec<f64> = values.into_iter().map(|value| value / scale).collect();
             Some((figure, Statistics::of(&values)?))
         });
@@ -95,11 +96,11 @@ fn files(table: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Reads the values of a file.
 fn take(file: File, of_links: bool, all: &mut BTreeMap<Setting, Seeds>) -> io::Result<()> {
-    let kinds = FIGURES.iter().enumerate().filter(|(_, kind)| (kind.of == Of::Link) == of_links);
+    let kinds = FIGURES.iter().enumerate().filter(|(_, kind)| (kind.0.level == Level::Link) == of_links);
     let kinds: Vec<usize> = kinds.map(|(number, _)| number).collect();
     let columns: Vec<&str> =
-        WHICH.into_iter().chain(kinds.iter().map(|&kind| FIGURES[kind].column)).collect();
-    // For a connection the row of its first subflow counts.
+        WHICH.into_iter().chain(kinds.iter().map(|&kind| FIGURES[kind].0.name)).collect();
+    // Of a connection the row of its first subflow counts.
     let mut latest = (None, String::new());
     read(file, &columns, |row| {
         let text = |place: usize| match &row[place] {
@@ -124,14 +125,14 @@ fn take(file: File, of_links: bool, all: &mut BTreeMap<Setting, Seeds>) -> io::R
                 Value::Integer(value) => *value as f64,
                 _ => continue,
             };
-            let who = match FIGURES[kind].of {
-                Of::Connection if !is_first => continue,
-                Of::Connection => connection.clone(),
-                Of::Subflow if text(7) == "tcp" => connection.clone(),
-                Of::Subflow => format!("{connection} {subflow}"),
-                Of::Link => link.clone(),
+            let who = match FIGURES[kind].0.level {
+                Level::Connection if !is_first => continue,
+                Level::Connection => connection.clone(),
+                Level::Subflow if text(7) == "tcp" => connection.clone(),
+                Level::Subflow => format!("{connection} {subflow}"),
+                _ => link.clone(),
             };
-            seeds.values.entry(Figure { kind, who }).or_default().push(value);
+            seeds.values.entry(Charted { kind, who }).or_default().push(value);
         }
     })
 }

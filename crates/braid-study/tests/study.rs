@@ -58,7 +58,8 @@ fn two_scenarios_of_one_name_have_a_summary_each() {
     let results = small().source(faster).algorithms(["lia"]).seeds(2).run().unwrap();
     let runs: Vec<usize> = results.summary().iter().map(|summary| summary.runs).collect();
     assert_eq!(runs, [2, 2]);
-    let rate = |summary: usize| results.summary()[summary].get("connections.mp0.goodput_bps").unwrap().mean;
+    let goodput = &braid_results::Connection::goodput_bps;
+    let rate = |summary: usize| results.summary()[summary].get(goodput, "mp0").unwrap().mean;
     assert!(rate(1) > rate(0) + 0.5e6, "{} and {}", rate(0), rate(1));
 }
 

@@ -1,12 +1,13 @@
 //! Compares two algorithms where both subflows of a connection pass one bottleneck, and prints a table: `cargo run`.
 
+use braid_study::catalogue::Connection;
 use braid_study::{Error, Study};
 
 fn main() -> Result<(), Error> {
     let results =
         Study::new(["everyday/shared"]).set("duration=20s").algorithms(["cubic", "olia"]).seeds(2).run()?;
     for summary in results.summary() {
-        let goodput = summary.get("connections.mp0.goodput_bps").expect("it has this connection").mean;
+        let goodput = summary.get(&Connection::goodput_bps, "mp0").expect("it has this connection").mean;
         println!("{}: {:.1} Mbit/s of the 50", summary.cc, goodput / 1e6);
     }
     let columns = ["cc", "seed", "connection", "subflow", "throughput_bps"];

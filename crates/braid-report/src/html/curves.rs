@@ -10,7 +10,7 @@ const BUDGET: usize = 500_000;
 const MOST_POINTS: usize = 1600;
 /// Minimum of points per series, to show events.
 const FEWEST_POINTS: usize = 200;
-/// Maximum of distinguishable lines.
+/// A reader does not tell more lines than these apart.
 pub(super) const MOST_SUBFLOWS: usize = 16;
 pub(super) const MOST_LINKS: usize = 16;
 /// Maximum of runs of one scenario and congestion control.

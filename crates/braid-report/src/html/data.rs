@@ -1,6 +1,6 @@
 //! The charts' data, as JSON inside the page.
 
-use braid_results::detection::Detection;
+use braid_results::Detection;
 use braid_results::measure::SAMPLE_INTERVAL_NS;
 use braid_results::{OK, Statistics};
 use braid_scenario::model::Scenario;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::curves::{Curves, MOST_LINKS, MOST_SUBFLOWS};
 use super::report::{Part, Report};
-use crate::figure::{self, Figure};
+use crate::figure::{self, Shown};
 
 /// The data of a page for a `<script type="application/json">`: no character in it ends the element.
 pub(super) fn json(report: &Report) -> String {
@@ -138,7 +138,7 @@ fn part<'a>(part: &'a Part<'a>) -> PartData<'a> {
         subflows: subflows.into_iter().take(MOST_SUBFLOWS).collect(),
         links_left_out: links.len().saturating_sub(MOST_LINKS),
         links: links.into_iter().take(MOST_LINKS).collect(),
-        figures: figures.filter(Figure::is_single).map(|figure| boxes(part, &figure)).collect(),
+        figures: figures.filter(Shown::is_single).map(|figure| boxes(part, &figure)).collect(),
         runs,
     }
 }
@@ -173,7 +173,7 @@ pub(super) fn label(part: &Part, scenario: &Scenario) -> String {
     part.varying().into_iter().filter_map(value).collect::<Vec<_>>().join(", ")
 }
 
-fn boxes<'a>(part: &Part, figure: &Figure) -> FigureData<'a> {
+fn boxes<'a>(part: &Part, figure: &Shown) -> FigureData<'a> {
     let statistics = |s: Statistics| BoxData {
         n: s.n,
         five: [s.min, s.q1, s.median, s.q3, s.max].map(rounded),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use braid_results::detection::Detection;
+use braid_results::Detection;
 use maud::{Markup, html};
 
 use super::report::Part;
@@ -44,7 +44,7 @@ impl Tally {
     }
 }
 
-/// A table, or nothing without detectors.
+/// A table, or nothing without a detector.
 pub(super) fn table(part: &Part) -> Markup {
     let parameters = part.varying();
     let mut tallies: BTreeMap<(usize, usize, &str, bool), Tally> = BTreeMap::new();

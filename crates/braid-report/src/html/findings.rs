@@ -1,5 +1,6 @@
 //! Findings from the numbers, in words, without prior expectations.
 
+use braid_results::catalogue::{self, LinkDirection, Metrics, Subflow};
 use braid_results::{OK, Run, Statistics};
 use braid_scenario::model::{Connection, Kind, Scenario};
 use braid_scenario::topology;
@@ -48,8 +49,9 @@ fn goodput(part: &Part, groups: &[Group]) -> Option<Markup> {
     if part.names().len() < 2 {
         return None;
     }
-    let path = format!("connections.{}.goodput_bps", connection.name);
-    let of = |group: &Group| group.summary.get(&path).map(|s| scaled(s, 1e6));
+    let of = |group: &Group| {
+        Some(group.summary.get(&catalogue::Connection::goodput_bps, &connection.name)?.scaled(1e6))
+    };
     let mut cells = Vec::new();
     for cell in 0..part.cells().len() {
         let mut ranking: Vec<(&str, Statistics)> = groups
@@ -130,8 +132,8 @@ fn benefit(part: &Part, groups: &[Group]) -> Option<Markup> {
     }
     let connection =
         part.first().connections.iter().find(|c| c.kind == Kind::Mptcp && c.subflows.len() > 1)?;
-    let path = format!("metrics.aggregate_benefits.{}", connection.name);
-    let compared = compare(part, groups, 0.0, 2, |group| group.summary.get(&path).copied());
+    let benefit = |group: &Group| group.summary.get(&Metrics::aggregate_benefits, &connection.name).copied();
+    let compared = compare(part, groups, 0.0, 2, benefit);
     Some(html! {
         "Aggregate benefit of " (connection.name) " (0: as much as its fair share of the best path alone; 1: its fair \
          share of all paths):"
@@ -145,10 +147,10 @@ fn utilisation(part: &Part, groups: &[Group]) -> Option<Markup> {
     let mut idle = Vec::new();
     for &link in &links {
         let name = &scenario.links[link].name;
-        let path = format!("links.{name}.utilization");
+        let busy = |group: &Group| Some(group.summary.get(&LinkDirection::utilization, name)?.mean);
         let of_cc = |algorithm: &str| {
             let of = groups.iter().filter(|group| group.name == algorithm);
-            let mut values: Vec<f64> = of.filter_map(|group| Some(group.summary.get(&path)?.mean)).collect();
+            let mut values: Vec<f64> = of.filter_map(busy).collect();
             let cells = values.len();
             values.retain(|&value| value < BUSY);
             let lowest = values.iter().copied().reduce(f64::min)?;
@@ -194,9 +196,10 @@ fn delay(part: &Part, groups: &[Group]) -> Option<Markup> {
     let changes = !part.events[0].is_empty();
     let mut items = Vec::new();
     for (subflow, path) in connection.subflows.iter().zip(paths) {
-        let key = format!("connections.{}.subflows.{}.mean_rtt_ms", connection.name, subflow.name);
+        let of = format!("{}.{}", connection.name, subflow.name);
+        let rtt = |group: &Group| Some(group.summary.get(&Subflow::mean_rtt_ms, &of)?.mean);
         let mut ranking: Vec<(&str, f64)> =
-            groups.iter().filter_map(|group| Some((group.name, group.summary.get(&key)?.mean))).collect();
+            groups.iter().filter_map(|group| Some((group.name, rtt(group)?))).collect();
         ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
         let (Some(low), Some(high)) = (ranking.first(), ranking.last()) else { continue };
         let base = path.base_rtt_ns as f64 / 1e6;
@@ -310,10 +313,6 @@ impl Compared<'_> {
 
 fn overlap(a: &Statistics, b: &Statistics) -> bool {
     a.ci95.zip(b.ci95).is_some_and(|(x, y)| (a.mean - b.mean).abs() <= x + y)
-}
-
-fn scaled(s: &Statistics, scale: f64) -> Statistics {
-    Statistics { mean: s.mean / scale, ci95: s.ci95.map(|half| half / scale), ..*s }
 }
 
 /// A mean with its interval.

@@ -3,49 +3,46 @@
 use std::collections::BTreeSet;
 
 use braid_results::theory::Theory;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
-use super::report::{MARK, Part, Report};
+use super::report::{Part, Report};
 use super::{data, detections, findings, shares, table};
 use crate::figure;
+use crate::markup;
 use crate::text::{circumstances, legend_notes};
 
 pub(super) const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
-pub(super) const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
+const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
 const ECHARTS_NOTICE: &str = include_str!("../../assets/echarts/NOTICE");
 const D3_LICENCE: &str = include_str!("../../assets/echarts/LICENSE-d3");
-/// The page loads nothing, whatever its content.
+/// The page loads nothing, whatever is in it.
 pub(super) const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
-pub(super) fn page(report: &Report) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                (PreEscaped(MARK))
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title(report)) " \u{2013} Braid report" }
-                style { (PreEscaped(STYLE)) }
+pub(super) fn page(report: &Report) -> String {
+    let body = html! {
+        body {
+            a.skip href="#main" { "Skip to the results" }
+            (head(report))
+            main #main {
+                @for part in &report.parts { (scenario(part, report.parts.len() > 1)) }
+                (charts())
+                (method(report))
             }
-            body {
-                a.skip href="#main" { "Skip to the results" }
-                (head(report))
-                main #main {
-                    @for part in &report.parts { (scenario(part, report.parts.len() > 1)) }
-                    (charts())
-                    (method(report))
-                }
-                (foot(report.version))
-                script #data type="application/json" { (PreEscaped(data::json(report))) }
-                script { (PreEscaped(ECHARTS)) }
-                script { (PreEscaped(SCRIPT)) }
-            }
+            (foot(report.version))
+            (scripts(&data::json(report), SCRIPT))
         }
+    };
+    markup::page(&format!("{} \u{2013} Braid report", title(report)), POLICY, &[STYLE], &body)
+}
+
+/// What draws the charts, and from what.
+pub(super) fn scripts(data: &str, script: &str) -> Markup {
+    html! {
+        script #data type="application/json" { (PreEscaped(data)) }
+        script { (PreEscaped(ECHARTS)) }
+        script { (PreEscaped(script)) }
     }
 }
 
@@ -124,8 +121,7 @@ fn scenario(part: &Part, several: bool) -> Markup {
 }
 
 fn flows(part: &Part) -> Markup {
-    let columns = table::measured(part, &figure::figures(part.first()));
-    table::table(part, "Flows: means over the seeds", &columns)
+    table::table(part, "Flows: means over the seeds", &figure::figures(part.first()))
 }
 
 /// Figures for packet schedulers.
@@ -133,10 +129,9 @@ fn data_level(part: &Part) -> Markup {
     let mut figures = figure::of_data_level(part.first());
     // A kernel does not report everything.
     figures.retain(|figure| part.table.rows().any(|(_, row)| figure.statistics(row).is_some()));
-    let columns = table::measured(part, &figures);
     html! {
-        @if !columns.is_empty() {
-            (table::table(part, "Data level of MPTCP connections: means over the seeds", &columns))
+        (table::table(part, "Data level of MPTCP connections: means over the seeds", &figures))
+        @if !figures.is_empty() {
             p.note {
                 "Out of order: how long packets waited at the receiver for earlier ones, mean of all, and not exceeded by 95 and 99 %. \
                  Sent twice: payload on a further subflow, as it was lost, in the way or to be copied. Window full: the receive window \
@@ -147,30 +142,20 @@ fn data_level(part: &Part) -> Markup {
 }
 
 fn links(part: &Part) -> Markup {
-    let columns = table::measured(part, &figure::of_links(part.first()));
-    html! {
-        @if !columns.is_empty() {
-            (table::table(part, "Shared bottleneck links: means over the seeds", &columns))
-        }
-    }
+    table::table(part, "Shared bottleneck links: means over the seeds", &figure::of_links(part.first()))
 }
 
-/// Results of the main connection in each period of the scenario.
+/// How the connection that the run is about fared in each of the intervals that the scenario names.
 fn periods(part: &Part) -> Markup {
     let periods = part.runs.iter().find(|run| !run.periods.is_empty()).map_or(&[][..], |run| &run.periods);
-    let connection = findings::of_interest(part.first());
-    let figures = |of| periods.iter().map(|period| figure::in_period(of, &period.id)).collect::<Vec<_>>();
-    html! {
-        @if let Some(connection) = connection.filter(|_| !periods.is_empty()) {
-            @let caption = format!("Periods: goodput of {} in each, means over the seeds", connection.name);
-            (table::table(part, &caption, &table::measured(part, &figures(connection))))
-        }
-    }
+    let Some(connection) = findings::of_interest(part.first()) else { return html! {} };
+    let figures: Vec<_> = periods.iter().map(|period| figure::in_period(connection, &period.id)).collect();
+    let caption = format!("Periods: goodput of {} in each, means over the seeds", connection.name);
+    table::table(part, &caption, &figures)
 }
 
 /// Predictions of a fluid model, and flows without one.
 fn theory(part: &Part) -> Markup {
-    let columns = table::predicted(part);
     let mut without: Vec<(&str, &str)> = Vec::new();
     for summary in part.cells().iter().flat_map(|cell| cell.summaries) {
         if let Some(Theory::None(why)) = &summary.theory {
@@ -180,8 +165,8 @@ fn theory(part: &Part) -> Markup {
         }
     }
     html! {
-        @if !columns.is_empty() {
-            (table::table(part, "Theory: throughput beside the equilibrium of a fluid model", &columns))
+        @if figure::is_predicted(part.table.rows().map(|(_, row)| row)) {
+            (table::table(part, "Theory: throughput beside the equilibrium of a fluid model", &figure::throughputs(part.first())))
             @for (cc, why) in without { p.note { "No prediction for " (cc) ": " (why) "." } }
         }
     }

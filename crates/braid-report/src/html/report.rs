@@ -6,9 +6,6 @@ use braid_scenario::model::Scenario;
 use super::curves::Curves;
 use crate::{Cell, Table};
 
-/// The generator mark in the second line of a report, by which it is recognised.
-pub const MARK: &str = "<meta name=\"generator\" content=\"Braid report\">";
-
 /// Everything on the page. Equal reports give equal pages.
 #[derive(Debug)]
 pub struct Report<'a> {
@@ -98,14 +95,6 @@ impl<'a> Part<'a> {
 
     /// Parameters that differ between cells.
     pub(super) fn varying(&self) -> Vec<&'a str> {
-        let parameters = &self.first().parameters;
-        let differs = |name: &str, value: &str| {
-            self.cells().iter().any(|cell| cell.scenario.parameters.get(name).is_none_or(|v| v != value))
-        };
-        parameters
-            .iter()
-            .filter(|(name, value)| differs(name, value))
-            .map(|(name, _)| name.as_str())
-            .collect()
+        self.table.varying()
     }
 }

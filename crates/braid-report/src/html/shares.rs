@@ -1,11 +1,12 @@
 //! The first picture of a report: shares of all connections, one bar for each cell and congestion control.
 
-use braid_results::Summary;
+use braid_results::{Connection, Summary};
 use braid_scenario::model::Scenario;
 use maud::{Markup, html};
 
 use super::Part;
 use super::findings::number;
+use crate::markup::share_row;
 
 /// Maximum of cells; further ones are in the tables and charts only.
 const CELLS: usize = 6;
@@ -48,20 +49,21 @@ pub(super) fn shares(part: &Part) -> Markup {
                             }
                         }
                     }
-                    div.share-row {
-                        span.cc { (name) }
-                        div.share-bar {
-                            div.pieces style={ "width:" (number(100.0 * total(pieces) / most, 2)) "%" } {
-                                @for piece in pieces {
-                                    span.piece.{ "line-" (piece.colour) }
-                                        style={ "flex:" (number(piece.mbit, 3)) " 1 0" }
-                                        title={ (piece.name) " " (number(piece.mbit, 2)) " Mbit/s" } {
-                                        b { (piece.name) } " " (number(piece.mbit, 2))
-                                    }
-                                }
-                            }
-                        }
-                    }
+                    (share_row(name, &bar(pieces, 100.0 * total(pieces) / most)))
+                }
+            }
+        }
+    }
+}
+
+fn bar(pieces: &[Piece], percent: f64) -> Markup {
+    html! {
+        div.pieces style={ "width:" (number(percent, 2)) "%" } {
+            @for piece in pieces {
+                span.piece.{ "line-" (piece.colour) }
+                    style={ "flex:" (number(piece.mbit, 3)) " 1 0" }
+                    title={ (piece.name) " " (number(piece.mbit, 2)) " Mbit/s" } {
+                    b { (piece.name) } " " (number(piece.mbit, 2))
                 }
             }
         }
@@ -77,7 +79,7 @@ fn pieces(scenario: &Scenario, summary: &Summary) -> Vec<Piece> {
         .filter_map(|connection| {
             let own = colour;
             colour += connection.subflows.len();
-            let mean = summary.get(&format!("connections.{}.goodput_bps", connection.name))?.mean;
+            let mean = summary.get(&Connection::goodput_bps, &connection.name)?.mean;
             Some(Piece { name: connection.name.clone(), colour: own % COLOURS, mbit: mean / 1e6 })
         })
         .collect();

@@ -1,12 +1,14 @@
 //! The page of a sweep: the swept parameter on the x axis, with a line and its confidence band for each algorithm.
 
-use braid_results::sweep::{Axis, Figure, Of, Point, Sweep};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use braid_results::Connection;
+use braid_results::catalogue::Level;
+use braid_results::sweep::{Axis, Charted, Point, Sweep};
+use maud::{Markup, html};
 use serde::Serialize;
 
-use super::page::{ECHARTS, POLICY, STYLE, foot};
-use super::report::MARK;
+use super::page::{POLICY, STYLE, foot, scripts};
 use crate::figure::number;
+use crate::markup;
 
 const SCRIPT: &str = include_str!("../../assets/sweep.js");
 /// Ratio of the largest value to the smallest from which the scale is logarithmic.
@@ -33,53 +35,36 @@ pub struct SweepReport<'a> {
 
 /// The page as text.
 pub fn sweep(report: &SweepReport) -> String {
-    page(report).into_string()
-}
-
-fn page(report: &SweepReport) -> Markup {
     let title = title(report);
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                (PreEscaped(MARK))
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " \u{2013} Braid sweep" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                a.skip href="#main" { "Skip to the results" }
-                header.page { p.eyebrow { "Braid sweep" } h1 { (title) } }
-                main #main {
-                    noscript { p.note { "The chart needs JavaScript; the table below it does not." } }
-                    section #charts {
-                        div.controls {
-                            @for (id, name) in [("scenario", "Scenario"), ("figure", "Figure"), ("x", "Parameter")] {
-                                label #{ "choose-" (id) } hidden { (name) " " select {} }
-                            }
-                            span.range #others {}
+    let body = html! {
+        body {
+            a.skip href="#main" { "Skip to the results" }
+            header.page { p.eyebrow { "Braid sweep" } h1 { (title) } }
+            main #main {
+                noscript { p.note { "The chart needs JavaScript; the table below it does not." } }
+                section #charts {
+                    div.controls {
+                        @for (id, name) in [("scenario", "Scenario"), ("figure", "Figure"), ("x", "Parameter")] {
+                            label #{ "choose-" (id) } hidden { (name) " " select {} }
                         }
-                        p.note #note aria-live="polite" {}
-                        div.legend #lines role="group" aria-label="Algorithms shown" {}
-                        figure.chart {
-                            figcaption { h3 #caption {} button.save type="button" #save { "Save SVG" } }
-                            div.canvas #chart role="img" hidden {}
-                        }
+                        span.range #others {}
                     }
-                    section { h2 { "In numbers" } div.wide { table #numbers { (numbers(report)) } } }
-                    (what(report))
-                    (method(report))
+                    p.note #note aria-live="polite" {}
+                    div.legend #lines role="group" aria-label="Algorithms shown" {}
+                    figure.chart {
+                        figcaption { h3 #caption {} button.save type="button" #save { "Save SVG" } }
+                        div.canvas #chart role="img" hidden {}
+                    }
                 }
-                (foot(report.version))
-                script #data type="application/json" { (PreEscaped(json(report))) }
-                script { (PreEscaped(ECHARTS)) }
-                script { (PreEscaped(SCRIPT)) }
+                section { h2 { "In numbers" } div.wide { table #numbers { (numbers(report)) } } }
+                (what(report))
+                (method(report))
             }
+            (foot(report.version))
+            (scripts(&json(report), SCRIPT))
         }
-    }
+    };
+    markup::page(&format!("{title} \u{2013} Braid sweep"), POLICY, &[STYLE], &body)
 }
 
 fn title(report: &SweepReport) -> String {
@@ -182,26 +167,24 @@ fn numbers(report: &SweepReport) -> Markup {
     }
 }
 
-fn name_of(figure: &Figure) -> String {
-    let kind = figure.kind();
-    let unit = if kind.unit.is_empty() { String::new() } else { format!(", {}", kind.unit) };
-    format!("{}: {}{unit}", figure.who, kind.what)
+fn name_of(swept: &Charted) -> String {
+    let (figure, what) = swept.kind();
+    let (unit, ..) = figure.shown();
+    let comma = if unit.is_empty() { "" } else { ", " };
+    format!("{}: {what}{comma}{unit}", swept.who)
 }
 
-/// Figures of a scenario: connections first, MPTCP's before others, as in the tables.
-fn figures<'a>(report: &SweepReport<'a>, scenario: &str) -> Vec<&'a Figure> {
+/// What was measured in a scenario: connections first, and MPTCP's before others, as the tables have them.
+fn figures<'a>(report: &SweepReport<'a>, scenario: &str) -> Vec<&'a Charted> {
     let of = report.sweep.points.iter().filter(|point| point.scenario == scenario);
-    let mut all: Vec<&Figure> = of.flat_map(|point| point.figures.keys()).collect();
+    let mut all: Vec<&Charted> = of.flat_map(|point| point.figures.keys()).collect();
     all.sort();
     all.dedup();
-    // MPTCP connections have a benefit; they are the main subject.
-    let benefits: Vec<&str> = all
-        .iter()
-        .filter(|figure| figure.kind().column == "connection_benefit")
-        .map(|f| f.who.as_str())
-        .collect();
+    // What has a benefit is an MPTCP connection: it is what a sweep is about.
+    let benefits = all.iter().filter(|swept| *swept.kind().0 == Connection::connection_benefit);
+    let benefits: Vec<&str> = benefits.map(|swept| swept.who.as_str()).collect();
     let is_about =
-        |figure: &Figure| figure.kind().of == Of::Connection && benefits.contains(&figure.who.as_str());
+        |swept: &Charted| swept.kind().0.level == Level::Connection && benefits.contains(&swept.who.as_str());
     all.sort_by_key(|figure| (figure.kind, !is_about(figure)));
     all
 }

@@ -6,6 +6,7 @@ use maud::{Markup, PreEscaped, html};
 use super::marks::mark;
 use super::page::Page;
 use super::{plot, strip};
+use crate::markup;
 use crate::repro::{cells, estimate, number};
 
 pub(super) fn section(page: &Page, experiment: &ExperimentResult) -> Markup {
@@ -81,20 +82,7 @@ fn published(page: &Page, table: &TableResult) -> Markup {
         }
         details {
             summary { "The same in numbers: published / measured" }
-            div.wide tabindex="0" role="group" aria-label=(title) {
-                table {
-                    thead { tr { @for head in &grid.heads { th scope="col" { (head) } } } }
-                    tbody {
-                        @for row in &grid.rows {
-                            tr {
-                                @for (place, text) in row.iter().enumerate() {
-                                    @if place < grid.left { th scope="row" { (text) } } @else { td.number { (text) } }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+            (markup::table(&title, None, &grid))
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Scoreboards: claims that hold in the simulator, on a kernel, and in the most plausible test bed.
 
-use braid_results::claims::{Counts, Fate, Reproduction, Verdict};
+use braid_results::claims::{Counts, Fate, Reproduction, Search, Verdict};
 use maud::{Markup, html};
 
 use super::marks::{class, mark};
 use super::page::Page;
+use crate::layout::Grid;
+use crate::markup::{share_row, table};
 
 const VERDICTS: [Verdict; 4] = [Verdict::Holds, Verdict::Undecided, Verdict::Fails, Verdict::NotCheckable];
 
@@ -44,26 +46,20 @@ fn bars(page: &Page) -> Markup {
 }
 
 fn bar(name: &str, counts: Option<Counts>, without: &str) -> Markup {
-    html! {
-        div.share-row {
-            span.cc { (name) }
-            div.share-bar {
-                @match counts {
-                    Some(counts) => div.pieces {
-                        @for verdict in VERDICTS {
-                            @let own = count(counts, verdict);
-                            @if own > 0 {
-                                span.piece.(class(verdict)) style={ "flex:" (own) " 1 0" } title={ (own) " " (verdict.text()) } {
-                                    (mark(verdict)) " " b { (own) } span.word { " " (verdict.text()) }
-                                }
-                            }
-                        }
-                    },
-                    None => span.note { (without) },
+    let Some(counts) = counts else { return share_row(name, &html! { span.note { (without) } }) };
+    let pieces = html! {
+        div.pieces {
+            @for verdict in VERDICTS {
+                @let own = count(counts, verdict);
+                @if own > 0 {
+                    span.piece.(class(verdict)) style={ "flex:" (own) " 1 0" } title={ (own) " " (verdict.text()) } {
+                        (mark(verdict)) " " b { (own) } span.word { " " (verdict.text()) }
+                    }
                 }
             }
         }
-    }
+    };
+    share_row(name, &pieces)
 }
 
 /// Runs of a paper, and the search's result.
@@ -78,28 +74,22 @@ pub(super) fn of_paper(page: &Page) -> Markup {
         @if !page.varied.is_empty() {
             details {
                 summary { "With each of the other assumptions alone (" (page.varied.len()) ")" }
-                div.wide tabindex="0" role="group" aria-label="With other assumptions" {
-                    table {
-                        thead { tr {
-                            th scope="col" { "what is different" }
-                            @for verdict in VERDICTS { th.number scope="col" { (verdict.text()) } }
-                        } }
-                        tbody {
-                            @for varied in &page.varied {
-                                tr {
-                                    th scope="row" { (varied.what) }
-                                    @for verdict in VERDICTS { td.number { (count(varied.counts, verdict)) } }
-                                }
-                            }
-                        }
-                    }
-                }
+                (table("With other assumptions", None, &varied(page)))
             }
         }
     }
 }
 
-/// Verdicts of the simulator against another column's, with undecided as a row.
+fn varied(page: &Page) -> Grid {
+    let heads = ["what is different"].into_iter().chain(VERDICTS.map(Verdict::text));
+    let rows = page.varied.iter().map(|varied| {
+        let counts = VERDICTS.map(|verdict| count(varied.counts, verdict).to_string());
+        [varied.what.clone()].into_iter().chain(counts).collect()
+    });
+    Grid::new(heads, rows, 1)
+}
+
+/// Verdicts of the simulator against those of another column, undecided as a row of its own.
 fn verdicts(page: &Page, name: &str, column: &Reproduction) -> Markup {
     let pairs: Vec<(Verdict, Verdict)> = page
         .result
@@ -111,25 +101,12 @@ fn verdicts(page: &Page, name: &str, column: &Reproduction) -> Markup {
         })
         .collect();
     let both = |a, b| pairs.iter().filter(|pair| **pair == (a, b)).count();
-    html! {
-        div.wide tabindex="0" role="group" aria-label={ "Verdicts of simulator and " (name) } {
-            table {
-                caption { "Verdicts of simulator (rows) and " (name) " (columns)" }
-                thead { tr {
-                    td {}
-                    @for verdict in VERDICTS { th.number scope="col" { (verdict.text()) } }
-                } }
-                tbody {
-                    @for a in VERDICTS {
-                        tr {
-                            th scope="row" { (a.text()) }
-                            @for b in VERDICTS { td.number { (both(a, b)) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    let row = |a: Verdict| {
+        [a.text().to_owned()].into_iter().chain(VERDICTS.map(|b| both(a, b).to_string())).collect()
+    };
+    let grid = Grid::new([""].into_iter().chain(VERDICTS.map(Verdict::text)), VERDICTS.map(row), 1);
+    let caption = format!("Verdicts of simulator (rows) and {name} (columns)");
+    table(&format!("Verdicts of simulator and {name}"), Some(&caption), &grid)
 }
 
 fn search(page: &Page) -> Markup {
@@ -137,8 +114,6 @@ fn search(page: &Page) -> Markup {
     let fates = page.fates().unwrap_or_default();
     let of = |fate: Fate| fates.values().filter(|own| **own == fate).count();
     let best = &search.settings[search.best];
-    let mut order: Vec<usize> = (0..search.settings.len()).collect();
-    order.sort_by(|&a, &b| search.score(b).total_cmp(&search.score(a)));
     html! {
         h3 { "The test bed behind it" }
         p {
@@ -160,27 +135,26 @@ fn search(page: &Page) -> Markup {
         ul.fates { @for fate in Fate::ALL { li { b { (of(fate)) } " " (fate.text()) } } }
         details {
             summary { "Settings by score" }
-            div.wide tabindex="0" role="group" aria-label="Settings by score" {
-                table {
-                    thead { tr {
-                        th scope="col" { "setting" } th.number scope="col" { "score" } th.number scope="col" { "cells that agree" }
-                        th.number scope="col" { "claims that hold" } th.number scope="col" { "fail" }
-                    } }
-                    tbody {
-                        @for &place in &order {
-                            @let setting = &search.settings[place];
-                            @let cells = setting.scores.values().fold((0, 0), |sum, own| (sum.0 + own.cells, sum.1 + own.of_cells));
-                            tr {
-                                th scope="row" { (setting.what) }
-                                td.number { (format!("{:.3}", search.score(place))) }
-                                td.number { (cells.0) " of " (cells.1) }
-                                td.number { (setting.counts.holds) }
-                                td.number { (setting.counts.fails) }
-                            }
-                        }
-                    }
-                }
-            }
+            (table("Settings by score", None, &settings(search)))
         }
     }
+}
+
+/// The best first.
+fn settings(search: &Search) -> Grid {
+    let mut order: Vec<usize> = (0..search.settings.len()).collect();
+    order.sort_by(|&a, &b| search.score(b).total_cmp(&search.score(a)));
+    let rows = order.into_iter().map(|place| {
+        let setting = &search.settings[place];
+        let cells =
+            setting.scores.values().fold((0, 0), |sum, own| (sum.0 + own.cells, sum.1 + own.of_cells));
+        vec![
+            setting.what.clone(),
+            format!("{:.3}", search.score(place)),
+            format!("{} of {}", cells.0, cells.1),
+            setting.counts.holds.to_string(),
+            setting.counts.fails.to_string(),
+        ]
+    });
+    Grid::new(["setting", "score", "cells that agree", "claims that hold", "fail"], rows, 1)
 }

@@ -3,103 +3,76 @@
 use std::io;
 
 use super::{Coordinates, Document, Estimate, Reproduction};
+use crate::catalogue::Entry::{self, Group};
 use crate::parquet::Writer;
-use crate::table::{Column, Kind, Table, Value, given};
+use crate::table::{Table, Value};
 
 type Rows<'a> = Vec<Vec<Value<'a>>>;
 
-const WHICH: &[Column] = &[
-    given("paper", Kind::Text, "", "key of the paper, as in papers/KEY.toml"),
-    given("backend", Kind::Text, "", "what ran: sim, the simulator, or lab, a real kernel"),
-    given("seeds", Kind::Integer, "", "repetitions asked for"),
-];
-const CELLS: Table = Table::of(
-    "cells",
-    "a cell of a printed table",
-    &[
-        WHICH,
-        &[
-            given("table", Kind::Text, "", "key of the table in the paper's file"),
-            given("source", Kind::Text, "", "where in the paper"),
-            given("experiment", Kind::Text, "", "key of the experiment in the paper's file"),
-            given("metric", Kind::Text, "", "what the figure is"),
-            given("unit", Kind::Text, "", "of published, measured and ci95; empty for what has none"),
-            given("at", Kind::Text, "", "where in the table, as axis=value with ; between"),
-            given("published", Kind::Real, "as unit says", "as printed"),
-            given(
-                "measured",
-                Kind::Real,
-                "as unit says",
-                "mean of the repetitions; null if there is nothing",
-            ),
-            given(
-                "ci95",
-                Kind::Real,
-                "as unit says",
-                "half the width of its 95 % confidence interval (Student's t)",
-            ),
-            given("n", Kind::Integer, "", "repetitions that it is the mean of"),
-            given(
-                "agrees",
-                Kind::Bool,
-                "",
-                "within 10 points of a share, 0.05 of an index, 10 % else, ci95 apart; null if in doubt",
-            ),
-            given("doubt", Kind::Text, "", "why not to trust what was printed"),
-        ],
-    ],
-);
-const CLAIMS: Table = Table::of(
-    "claims",
-    "a claim of a paper",
-    &[
-        WHICH,
-        &[
-            given("claim", Kind::Text, "", "key of the claim in the paper's file"),
-            given("source", Kind::Text, "", "where in the paper"),
-            given("strength", Kind::Text, "", "how clearly the paper says it"),
-            given("statement", Kind::Text, "", "what it says, in our words"),
-            given(
-                "verdict",
-                Kind::Text,
-                "",
-                "holds, fails, undecided or not checkable, by the rules of papers/README.md",
-            ),
-            given("reason", Kind::Text, "", "why it cannot be checked"),
-        ],
-    ],
-);
-const COMPARISONS: Table = Table::of(
-    "comparisons",
-    "a comparison that a claim makes",
-    &[
-        WHICH,
-        &[
-            given("claim", Kind::Text, "", "key of the claim"),
-            given("where", Kind::Text, "", "the cell, or with whom"),
-            given("left", Kind::Real, "the metric's", "mean of the left side"),
-            given("left_ci95", Kind::Real, "the metric's", "half the width of its interval"),
-            given("right", Kind::Real, "the metric's", "mean of the right side, or the claim's number"),
-            given("right_ci95", Kind::Real, "the metric's", "half the width of its interval"),
-            given("verdict", Kind::Text, "", "of this comparison alone; the sides are compared seed by seed"),
-        ],
-    ],
-);
-const SETTINGS: Table = Table::of(
-    "settings",
-    "a setting that a search for the test bed tried",
-    &[
-        WHICH,
-        &[
-            given("setting", Kind::Integer, "", "0 is as assumed"),
-            given("what", Kind::Text, "", "what is different"),
-            given("score", Kind::Real, "0 to 1", "mean over the experiments: half claims, half cells"),
-            given("claims_hold", Kind::Integer, "", "claims that hold, of all"),
-            given("cells_agree", Kind::Integer, "", "printed cells that agree"),
-            given("best", Kind::Bool, "", "whether it is the most plausible one"),
-        ],
-    ],
-);
+figures! {
+    const WHICH;
+    "paper": String, "", "key of the paper, as in papers/KEY.toml";
+    "backend": String, "", "what ran: sim, the simulator, or lab, a real kernel";
+    "seeds": u64, "", "repetitions asked for";
+}
+
+figures! {
+    const OF_CELL;
+    "table": String, "", "key of the table in the paper's file";
+    "source": String, "", "where in the paper";
+    "experiment": String, "", "key of the experiment in the paper's file";
+    "metric": String, "", "what the figure is";
+    "unit": String, "", "of published, measured and ci95; empty for what has none";
+    "at": String, "", "where in the table, as axis=value with ; between";
+    "published": f64, "as unit says", "as printed";
+    "measured": f64, "as unit says", "mean of the repetitions; null if there is nothing";
+    "ci95": f64, "as unit says", "half the width of its 95 % confidence interval (Student's t)";
+    "n": u64, "", "repetitions that it is the mean of";
+    "agrees": bool, "", "within 10 points of a share, 0.05 of an index, 10 % else, ci95 apart; null if in doubt";
+    "doubt": String, "", "why not to trust what was printed";
+}
+
+figures! {
+    const OF_CLAIM;
+    "claim": String, "", "key of the claim in the paper's file";
+    "source": String, "", "where in the paper";
+    "strength": String, "", "how clearly the paper says it";
+    "statement": String, "", "what it says, in our words";
+    "verdict": String, "", "holds, fails, undecided or not checkable, by the rules of papers/README.md";
+    "reason": String, "", "why it cannot be checked";
+}
+
+figures! {
+    const OF_COMPARISON;
+    "claim": String, "", "key of the claim";
+    "where": String, "", "the cell, or with whom";
+    "left": f64, "the metric's", "mean of the left side";
+    "left_ci95": f64, "the metric's", "half the width of its interval";
+    "right": f64, "the metric's", "mean of the right side, or the claim's number";
+    "right_ci95": f64, "the metric's", "half the width of its interval";
+    "verdict": String, "", "of this comparison alone; the sides are compared seed by seed";
+}
+
+figures! {
+    const OF_SETTING;
+    "setting": u64, "", "0 is as assumed";
+    "what": String, "", "what is different";
+    "score": f64, "0 to 1", "mean over the experiments: half claims, half cells";
+    "claims_hold": u64, "", "claims that hold, of all";
+    "cells_agree": u64, "", "printed cells that agree";
+    "best": bool, "", "whether it is the most plausible one";
+}
+
+const fn table(name: &'static str, row: &'static str, columns: &'static [Entry]) -> Table {
+    Table { name, row, columns }
+}
+
+const CELLS: Table = table("cells", "a cell of a printed table", &[Group(WHICH), Group(OF_CELL)]);
+const CLAIMS: Table = table("claims", "a claim of a paper", &[Group(WHICH), Group(OF_CLAIM)]);
+const COMPARISONS: Table =
+    table("comparisons", "a comparison that a claim makes", &[Group(WHICH), Group(OF_COMPARISON)]);
+const SETTINGS: Table =
+    table("settings", "a setting that a search for the test bed tried", &[Group(WHICH), Group(OF_SETTING)]);
 
 fn text(text: impl Into<String>) -> Value<'static> {
     Value::Text(text.into().into())

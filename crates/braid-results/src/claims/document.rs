@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Counts, Estimate, Reproduction, Search, Verdict};
+use super::{Condition, Counts, Estimate, Reproduction, Search, Verdict};
 use crate::SCHEMA_VERSION;
 
 /// Papers beside measurements. Equal runs give equal documents.
@@ -174,58 +174,39 @@ impl Document {
     /// Never: it is written to memory.
     pub fn to_csv(&self) -> String {
         let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-        let mut line = |fields: [String; 9]| csv.write_record(fields).expect("memory takes every line");
+        let mut line = |fields: [&str; 9]| csv.write_record(fields).expect("memory takes every line");
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        let mean = |estimate: Option<Estimate>| number(estimate.map(|estimate| estimate.mean));
-        let half = |estimate: Option<Estimate>| number(estimate.and_then(|estimate| estimate.ci95));
-        line(
-            ["paper", "part", "id", "what", "measured", "ci95", "compared_with", "compared_ci95", "verdict"]
-                .map(str::to_owned),
-        );
+        let side = |side: Option<Estimate>| {
+            [number(side.map(|own| own.mean)), number(side.and_then(|own| own.ci95))]
+        };
+        line([
+            "paper",
+            "part",
+            "id",
+            "what",
+            "measured",
+            "ci95",
+            "compared_with",
+            "compared_ci95",
+            "verdict",
+        ]);
         for paper in &self.papers {
             for table in &paper.tables {
                 for cell in &table.cells {
-                    line([
-                        paper.paper.clone(),
-                        "cell".to_owned(),
-                        table.id.clone(),
-                        cell.at.values().map(String::as_str).collect::<Vec<_>>().join(" "),
-                        mean(cell.measured),
-                        half(cell.measured),
-                        cell.published.to_string(),
-                        String::new(),
-                        String::new(),
-                    ]);
+                    let what = cell.at.values().map(String::as_str).collect::<Vec<_>>().join(" ");
+                    let ([mean, half], published) = (side(cell.measured), cell.published.to_string());
+                    line([&paper.paper, "cell", &table.id, &what, &mean, &half, &published, "", ""]);
                 }
             }
             for claim in &paper.claims {
-                let verdict = |verdict: Verdict| verdict.text().to_owned();
-                if claim.conditions.is_empty() {
-                    let nothing = String::new;
-                    line([
-                        paper.paper.clone(),
-                        "claim".to_owned(),
-                        claim.id.clone(),
-                        claim.statement.clone(),
-                        nothing(),
-                        nothing(),
-                        nothing(),
-                        nothing(),
-                        verdict(claim.verdict),
-                    ]);
-                }
-                for condition in &claim.conditions {
-                    line([
-                        paper.paper.clone(),
-                        "claim".to_owned(),
-                        claim.id.clone(),
-                        format!("{} {}", claim.statement, condition.what).trim().to_owned(),
-                        mean(condition.a),
-                        half(condition.a),
-                        mean(condition.b),
-                        half(condition.b),
-                        verdict(condition.verdict),
-                    ]);
+                let nothing = [Condition { what: String::new(), a: None, b: None, verdict: claim.verdict }];
+                let all = if claim.conditions.is_empty() { &nothing[..] } else { &claim.conditions };
+                for Condition { what, a, b, verdict } in all {
+                    let what = format!("{} {what}", claim.statement);
+                    let ([left, left_half], [right, right_half]) = (side(*a), side(*b));
+                    let (id, what) = (&claim.id, what.trim());
+                    let verdict = verdict.text();
+                    line([&paper.paper, "claim", id, what, &left, &left_half, &right, &right_half, verdict]);
                 }
             }
         }

@@ -9,6 +9,7 @@ use super::paper::{Direction, Pool, Relation, Statistic, Values};
 use super::verdict::{Bound, combine, margin, rank, spreads_more};
 use super::{Claim, Coordinates, Counts, Figure, Metric, Names, Paper, Strength, Strip, Verdict};
 use crate::Statistics;
+use crate::statistics::mean;
 
 /// One combination of parameters of an experiment, run with one algorithm and every seed.
 #[derive(Clone, Debug, Default)]
@@ -338,32 +339,33 @@ impl Comparison<'_> {
         Ok(cells)
     }
 
-    /// The values of each cell, or of their mean; sides do not differ on the axes `same`.
-    fn samples(&self, cells: &[&Cell], at: &Coordinates, same: &[&str]) -> Result<Vec<Sample>, String> {
+    /// One for each seed.
+    fn values(&self, cell: &Cell, at: &Coordinates) -> Result<Vec<f64>, String> {
         let metric = self.claim.metric.ok_or("nothing is measured")?;
         let figure = figure(metric, at, self.names).ok_or("no flow or link is named")?;
+        let values = cell.values.get(&figure).filter(|values| !values.is_empty());
+        values.filter(|values| values.iter().all(|value| value.is_finite())).cloned().ok_or_else(|| {
+            format!("{} of {} could not be measured in {}", metric.text(), figure.of, cell.experiment)
+        })
+    }
+
+    /// The values of each cell, or of their mean; `same` are axes on which sides do not differ.
+    fn samples(&self, cells: &[&Cell], at: &Coordinates, same: &[&str]) -> Result<Vec<Sample>, String> {
         let mut samples = Vec::new();
         for cell in cells {
-            let values =
-                cell.values.get(&figure).filter(|values| values.iter().all(|value| value.is_finite()));
-            let values = values.filter(|values| !values.is_empty()).ok_or_else(|| {
-                format!("{} of {} could not be measured in {}", metric.text(), figure.of, cell.experiment)
-            })?;
-            samples.push((label(cell, cells, at, same), values.clone()));
+            samples.push((label(cell, cells, at, same), self.values(cell, at)?));
         }
         if self.claim.statistic == Statistic::Sd {
             return Ok(samples);
         }
         match self.claim.pool {
             None => Ok(samples),
-            Some(Pool::Mean) => {
-                let count = samples.len() as f64;
-                let sums = samples.iter().map(|(_, values)| values.clone());
-                let sums = sums.reduce(|a, b| combine(&a, &b, |a, b| a + b)).unwrap_or_default();
-                Ok(vec![(String::new(), sums.iter().map(|sum| sum / count).collect())])
-            }
+            Some(Pool::Mean) => Ok(vec![(
+                String::new(),
+                mean_of_each(samples.into_iter().map(|(_, values)| values).collect()),
+            )]),
             Some(Pool::Lowest) => {
-                let lowest = samples.into_iter().min_by(|a, b| mean(&a.1).total_cmp(&mean(&b.1)));
+                let lowest = samples.into_iter().min_by(|a, b| middle(&a.1).total_cmp(&middle(&b.1)));
                 Ok(lowest.into_iter().collect())
             }
         }
@@ -399,17 +401,7 @@ impl Comparison<'_> {
                 let what = label(cell, a, &at_a, &[]);
                 return Err(format!("{} cells to compare {what} with, not one", partners.len()));
             };
-            let unpooled = |cell: &&Cell, at| {
-                let figure = self.claim.metric.and_then(|metric| figure(metric, at, self.names));
-                let values = figure.and_then(|figure| cell.values.get(&figure));
-                let whole =
-                    |values: &&Vec<f64>| !values.is_empty() && values.iter().all(|value| value.is_finite());
-                values
-                    .filter(whole)
-                    .cloned()
-                    .ok_or_else(|| format!("nothing could be measured in {}", cell.experiment))
-            };
-            let (left, right) = (unpooled(cell, &at_a)?, unpooled(partner, &at_b)?);
+            let (left, right) = (self.values(cell, &at_a)?, self.values(partner, &at_b)?);
             if pooled {
                 ratios.push(combine(&left, &right, |a, b| a / b));
             } else {
@@ -417,9 +409,7 @@ impl Comparison<'_> {
             }
         }
         if pooled {
-            let count = ratios.len() as f64;
-            let sum = ratios.into_iter().reduce(|a, b| combine(&a, &b, |a, b| a + b)).unwrap_or_default();
-            let mean: Vec<f64> = sum.iter().map(|sum| sum / count).collect();
+            let mean = mean_of_each(ratios);
             let one = vec![1.0; mean.len()];
             conditions.push(self.condition(rel, "mean of the ratios".to_owned(), &mean, &one));
         }
@@ -477,8 +467,8 @@ impl Comparison<'_> {
                 let mut order: Vec<(f64, &str)> = others
                     .iter()
                     .zip(&rivals)
-                    .map(|(values, rival)| (mean(values), rival.as_str()))
-                    .chain([(mean(&values), own.map_or("", String::as_str))])
+                    .map(|(values, rival)| (middle(values), rival.as_str()))
+                    .chain([(middle(&values), own.map_or("", String::as_str))])
                     .collect();
                 order.sort_by(|a, b| b.0.total_cmp(&a.0));
                 let order: Vec<&str> = order.into_iter().map(|(_, name)| name).collect();
@@ -608,8 +598,16 @@ fn label(cell: &Cell, cells: &[&Cell], at: &Coordinates, same: &[&str]) -> Strin
     axes.filter_map(|axis| cell.coordinate(axis)).collect::<Vec<_>>().join(" ")
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+/// The mean of these for each seed.
+fn mean_of_each(values: Vec<Vec<f64>>) -> Vec<f64> {
+    let count = values.len() as f64;
+    let sums = values.into_iter().reduce(|a, b| combine(&a, &b, |a, b| a + b)).unwrap_or_default();
+    sums.iter().map(|sum| sum / count).collect()
+}
+
+/// Of a sample, which has values.
+fn middle(values: &[f64]) -> f64 {
+    mean(values).expect("samples without values are refused")
 }
 
 /// The statement of a claim, from its comparison.

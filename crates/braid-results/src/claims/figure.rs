@@ -3,9 +3,10 @@
 use braid_scenario::units::Window;
 use serde::{Deserialize, Serialize};
 
-use crate::detection::Detection;
+use crate::catalogue::{Connection, Detection, Period, Run, Subflow};
+use crate::detection::accuracy_percent;
 use crate::measure::{Measurements, SubflowCounts, SubflowSample};
-use crate::run::{Connection, Period, Run, Subflow};
+use crate::statistics::mean;
 
 /// Metrics of papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,85 +59,86 @@ pub enum Metric {
     DetectionTime,
 }
 
+/// What is to be known of a metric.
+struct Facts {
+    text: &'static str,
+    unit: &'static str,
+    decimals: usize,
+    /// The difference that counts as agreement with a printed figure; `None`: 10 % of it.
+    agreement: Option<f64>,
+    of_link: bool,
+    /// Measured from samples over time; other metrics of flows are if they are of a part of the run.
+    from_samples: bool,
+}
+
 impl Metric {
-    /// Whether it is a metric of links, not of flows.
+    fn facts(self) -> Facts {
+        // Name for people, unit, digits after the point, and what counts as agreement.
+        let flow = |text, unit, decimals, agreement| Facts {
+            text,
+            unit,
+            decimals,
+            agreement,
+            of_link: false,
+            from_samples: false,
+        };
+        let link = |text, unit, decimals, agreement| Facts {
+            of_link: true,
+            ..flow(text, unit, decimals, agreement)
+        };
+        let samples = |text, unit, decimals, agreement| Facts {
+            from_samples: true,
+            ..flow(text, unit, decimals, agreement)
+        };
+        match self {
+            Self::Goodput => flow("goodput", "Mbit/s", 2, None),
+            Self::Throughput => flow("throughput", "Mbit/s", 2, None),
+            Self::Share => flow("share", "%", 1, Some(10.0)),
+            Self::Rtt => flow("RTT", "ms", 1, None),
+            Self::Cwnd => flow("cwnd", "packets", 1, None),
+            Self::CwndMax => samples("largest cwnd", "packets", 1, None),
+            Self::PeakTime => samples("time of the largest cwnd", "s", 2, None),
+            Self::Kept => samples("part of cwnd kept", "", 3, Some(0.05)),
+            Self::CwndShare => samples("part of cwnd", "", 3, Some(0.05)),
+            Self::Growth => samples("growth", "packets/s", 2, None),
+            Self::Straight => samples("fit of straight lines to cwnd", "", 3, Some(0.05)),
+            Self::CubicCurve => samples("fit of cubic curves to cwnd", "", 3, Some(0.05)),
+            Self::CwndCorrelation => samples("correlation of cwnd", "", 3, Some(0.05)),
+            Self::RttAlike => samples("share of seconds with RTTs that move alike", "", 3, Some(0.05)),
+            Self::Retransmissions => flow("retransmissions", "packets", 0, None),
+            Self::Benefit => flow("aggregate benefit", "", 3, None),
+            Self::JainSubflows => link("Jain's index of subflows", "", 3, Some(0.05)),
+            Self::JainConnections => link("Jain's index", "", 3, Some(0.05)),
+            Self::Utilization => link("utilization", "", 3, Some(0.05)),
+            Self::DetectionAccuracy => link("detection accuracy", "%", 1, Some(10.0)),
+            Self::DetectionTime => link("detection time", "ms", 0, None),
+        }
+    }
+
+    /// Whether it is a link's, not a flow's.
     pub fn of_link(self) -> bool {
-        matches!(
-            self,
-            Self::JainSubflows
-                | Self::JainConnections
-                | Self::Utilization
-                | Self::DetectionAccuracy
-                | Self::DetectionTime
-        )
+        self.facts().of_link
     }
 
     /// Its name in reports.
     pub fn text(self) -> &'static str {
-        match self {
-            Self::Goodput => "goodput",
-            Self::Throughput => "throughput",
-            Self::Share => "share",
-            Self::Rtt => "RTT",
-            Self::Cwnd => "cwnd",
-            Self::CwndMax => "largest cwnd",
-            Self::PeakTime => "time of the largest cwnd",
-            Self::Kept => "part of cwnd kept",
-            Self::CwndShare => "part of cwnd",
-            Self::Growth => "growth",
-            Self::Straight => "fit of straight lines to cwnd",
-            Self::CubicCurve => "fit of cubic curves to cwnd",
-            Self::CwndCorrelation => "correlation of cwnd",
-            Self::RttAlike => "share of seconds with RTTs that move alike",
-            Self::Retransmissions => "retransmissions",
-            Self::Benefit => "aggregate benefit",
-            Self::JainSubflows => "Jain's index of subflows",
-            Self::JainConnections => "Jain's index",
-            Self::Utilization => "utilization",
-            Self::DetectionAccuracy => "detection accuracy",
-            Self::DetectionTime => "detection time",
-        }
+        self.facts().text
     }
 
     /// Its unit; empty if it has none.
     pub fn unit(self) -> &'static str {
-        match self {
-            Self::Goodput | Self::Throughput => "Mbit/s",
-            Self::Share | Self::DetectionAccuracy => "%",
-            Self::Rtt | Self::DetectionTime => "ms",
-            Self::Cwnd | Self::CwndMax | Self::Retransmissions => "packets",
-            Self::PeakTime => "s",
-            Self::Growth => "packets/s",
-            Self::Kept
-            | Self::CwndShare
-            | Self::Straight
-            | Self::CubicCurve
-            | Self::CwndCorrelation
-            | Self::RttAlike
-            | Self::Benefit
-            | Self::JainSubflows
-            | Self::JainConnections
-            | Self::Utilization => "",
-        }
+        self.facts().unit
     }
 
     /// Digits after the decimal point in reports.
     pub fn decimals(self) -> usize {
-        match self {
-            Self::Goodput | Self::Throughput | Self::Growth | Self::PeakTime => 2,
-            Self::Share | Self::Rtt | Self::Cwnd | Self::CwndMax | Self::DetectionAccuracy => 1,
-            Self::Retransmissions | Self::DetectionTime => 0,
-            Self::Kept
-            | Self::CwndShare
-            | Self::Straight
-            | Self::CubicCurve
-            | Self::CwndCorrelation
-            | Self::RttAlike
-            | Self::Benefit
-            | Self::JainSubflows
-            | Self::JainConnections
-            | Self::Utilization => 3,
-        }
+        self.facts().decimals
+    }
+
+    /// The difference that counts as agreement with this printed figure: ten points of a share, 0.05 of a fraction or an index,
+    /// 10 % of everything else.
+    pub fn tolerance(self, published: f64) -> f64 {
+        self.facts().agreement.unwrap_or(0.1 * published.abs())
     }
 }
 
@@ -148,7 +150,7 @@ pub struct Figure {
     /// Links or flows by their keys in the scenario (`b1`, `tcp0`, `mp0.sf1`), several with ` + ` and ` - ` between, or
     /// in `mean(A, B)`, `min(A, B)` or `max(A, B)`, which ignore absent flows.
     pub of: String,
-    /// Time, if not all of the measured time: intervals of the run with ` + ` between, or `each` for all of the
+    /// When, if not during all of the measured time: intervals of the run with ` + ` between, or `each` for all of the
     /// scenario's periods; the mean over them.
     pub during: Option<String>,
 }
@@ -161,20 +163,9 @@ impl Figure {
 
     /// Whether it needs samples over time.
     pub fn needs_samples(&self) -> bool {
-        match self.metric {
-            Metric::CwndShare
-            | Metric::CwndMax
-            | Metric::PeakTime
-            | Metric::Kept
-            | Metric::Growth
-            | Metric::Straight
-            | Metric::CubicCurve
-            | Metric::CwndCorrelation
-            | Metric::RttAlike => true,
-            // Only known for the scenario's own periods.
-            metric if metric.of_link() || metric == Metric::Benefit => false,
-            _ => self.during.is_some(),
-        }
+        // Benefit, and what is of links, is known for the scenario's own periods.
+        let by_period = self.metric.of_link() || self.metric == Metric::Benefit;
+        self.metric.facts().from_samples || (self.during.is_some() && !by_period)
     }
 
     /// Its value in a run; `None` if something is missing in the scenario or was never open.
@@ -188,11 +179,10 @@ impl Figure {
         };
         let values: Option<Vec<f64>> =
             windows.iter().map(|&window| self.during_window(run, counts, window)).collect();
-        Some(mean(&values?))
+        mean(&values?)
     }
 
     fn during_window(&self, run: &Run, counts: &Measurements, window: Option<Window>) -> Option<f64> {
-        let one = |id: &str| Flow::find(run, counts, id).and_then(|flow| flow.value(self.metric, window));
         if matches!(self.metric, Metric::RttAlike | Metric::CwndCorrelation) {
             let flows: Option<Vec<Flow>> =
                 self.of.split(", ").map(|id| Flow::find(run, counts, id)).collect();
@@ -205,13 +195,17 @@ impl Figure {
                 _ => correlation(&samples, window),
             };
         }
-        let one =
-            |id: &str| if self.metric.of_link() { of_link(self.metric, run, window, id) } else { one(id) };
+        let one = |id: &str| {
+            if self.metric.of_link() {
+                return of_link(self.metric, run, window, id);
+            }
+            Flow::find(run, counts, id)?.value(self.metric, window)
+        };
         if let Some((combine, list)) =
             self.of.split_once('(').and_then(|(way, rest)| Some((combination(way)?, rest.strip_suffix(')')?)))
         {
             let values: Vec<f64> = list.split(", ").filter_map(one).collect();
-            return (!values.is_empty()).then(|| combine(&values));
+            return combine(&values);
         }
         let mut sum = 0.0;
         let mut sign = 1.0;
@@ -226,11 +220,11 @@ impl Figure {
     }
 }
 
-fn combination(name: &str) -> Option<fn(&[f64]) -> f64> {
+fn combination(name: &str) -> Option<fn(&[f64]) -> Option<f64>> {
     match name {
         "mean" => Some(mean),
-        "min" => Some(|values| values.iter().copied().fold(f64::INFINITY, f64::min)),
-        "max" => Some(|values| values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+        "min" => Some(|values| values.iter().copied().reduce(f64::min)),
+        "max" => Some(|values| values.iter().copied().reduce(f64::max)),
         _ => None,
     }
 }
@@ -243,15 +237,12 @@ fn period(run: &Run, window: Window) -> Option<&Period> {
 
 /// Labels of subflows while that link was their bottleneck.
 fn detected(metric: Metric, detections: &[Detection], id: &str) -> Option<f64> {
-    let found: Vec<&Detection> = detections.iter().filter(|found| found.bottleneck == id).collect();
+    let found = || detections.iter().filter(|found| found.bottleneck == id);
     if metric == Metric::DetectionAccuracy {
-        let time: f64 = found.iter().map(|found| found.lasts_s()).sum();
-        let right: f64 = found.iter().map(|found| found.accuracy_percent * found.lasts_s()).sum();
-        return (time > 0.0).then(|| right / time);
+        return accuracy_percent(found());
     }
-    let times = found.iter().map(|found| found.first_right_ms.unwrap_or(found.lasts_s() * 1e3));
-    let times: Vec<f64> = times.collect();
-    (!times.is_empty()).then(|| mean(&times))
+    let times = found().map(|found| found.first_right_ms.unwrap_or(found.lasts_s() * 1e3));
+    mean(&times.collect::<Vec<f64>>())
 }
 
 fn of_link(metric: Metric, run: &Run, window: Option<Window>, id: &str) -> Option<f64> {
@@ -294,6 +285,13 @@ impl<'a> Flow<'a> {
     }
 
     fn value(&self, metric: Metric, window: Option<Window>) -> Option<f64> {
+        type OfSamples = fn(&[SubflowSample], Window) -> Option<f64>;
+        let times = window.unwrap_or(self.measured());
+        let sum = |of: OfSamples| -> Option<f64> {
+            self.subflows.iter().map(|(_, counts)| of(&counts.samples, times)).sum()
+        };
+        // Of one subflow, not of a connection.
+        let alone = |of: OfSamples| if self.whole { None } else { of(&self.subflows[0].1.samples, times) };
         match (metric, window) {
             (Metric::Goodput, None) => self.whole.then_some(self.connection.goodput_bps / 1e6),
             (Metric::Throughput, None) if self.whole => Some(self.connection.throughput_bps / 1e6),
@@ -302,43 +300,22 @@ impl<'a> Flow<'a> {
             (Metric::Share, None) => *self.run.metrics.share_of_expected_percent.get(self.id)?,
             (Metric::Rtt, None) => {
                 let rtts: Option<Vec<f64>> = self.subflows.iter().map(|(flow, _)| flow.mean_rtt_ms).collect();
-                rtts.map(|rtts| mean(&rtts))
+                mean(&rtts?)
             }
             (Metric::Cwnd, None) => self.subflows.iter().map(|(flow, _)| flow.mean_cwnd).sum(),
-            (Metric::Cwnd, Some(window)) => {
-                self.subflows.iter().map(|(_, counts)| cwnd(&counts.samples, window)).sum()
-            }
-            (Metric::CwndMax, window) => {
-                let window = window.unwrap_or(self.measured());
-                let peaks = self.subflows.iter().map(|(_, counts)| peak(&counts.samples, window));
-                peaks.map(|peak| peak.map(|sample| f64::from(sample.cwnd))).sum()
-            }
-            (Metric::PeakTime, window) if !self.whole => {
-                let peak = peak(&self.subflows[0].1.samples, window.unwrap_or(self.measured()))?;
-                Some(peak.time_ns as f64 / 1e9)
-            }
-            (Metric::Kept, window) if !self.whole => {
-                kept(&self.subflows[0].1.samples, window.unwrap_or(self.measured()))
-            }
-            (Metric::CwndShare, window) => {
-                let window = window.unwrap_or(self.measured());
-                let own: f64 = self
-                    .subflows
-                    .iter()
-                    .map(|(_, counts)| cwnd(&counts.samples, window))
-                    .sum::<Option<_>>()?;
-                let all: f64 =
-                    self.siblings.iter().map(|counts| cwnd(&counts.samples, window)).sum::<Option<_>>()?;
+            (Metric::Cwnd, Some(_)) => sum(cwnd),
+            (Metric::CwndMax, _) => sum(|samples, times| Some(f64::from(peak(samples, times)?.cwnd))),
+            (Metric::PeakTime, _) => alone(|samples, times| Some(peak(samples, times)?.time_ns as f64 / 1e9)),
+            (Metric::Kept, _) => alone(kept),
+            (Metric::CwndShare, _) => {
+                let all = self.siblings.iter().map(|counts| cwnd(&counts.samples, times));
+                let all = all.sum::<Option<f64>>()?;
+                let own = sum(cwnd)?;
                 (all > 0.0).then(|| own / all)
             }
-            (Metric::Growth, window) => {
-                let window = window.unwrap_or(self.measured());
-                self.subflows.iter().map(|(_, counts)| growth(&counts.samples, window)).sum()
-            }
-            (Metric::Straight | Metric::CubicCurve, window) if !self.whole => {
-                let degree = if metric == Metric::Straight { 1 } else { 3 };
-                fit(&self.subflows[0].1.samples, window.unwrap_or(self.measured()), degree)
-            }
+            (Metric::Growth, _) => sum(growth),
+            (Metric::Straight, _) => alone(|samples, times| fit(samples, times, 1)),
+            (Metric::CubicCurve, _) => alone(|samples, times| fit(samples, times, 3)),
             (Metric::Retransmissions, None) => {
                 Some(self.subflows.iter().map(|(flow, _)| flow.retransmissions).sum::<u64>() as f64)
             }
@@ -387,7 +364,7 @@ fn within(samples: &[SubflowSample], window: Window) -> &[SubflowSample] {
 
 fn cwnd(samples: &[SubflowSample], window: Window) -> Option<f64> {
     let cwnds: Vec<f64> = within(samples, window).iter().map(|sample| f64::from(sample.cwnd)).collect();
-    (!cwnds.is_empty()).then(|| mean(&cwnds))
+    mean(&cwnds)
 }
 
 /// The sample with the largest congestion window; the first of equals.
@@ -417,7 +394,7 @@ fn alike(flows: &[&[SubflowSample]], window: Window) -> Option<f64> {
         )))
     });
     let verdicts: Vec<f64> = verdicts.collect();
-    (!verdicts.is_empty()).then(|| mean(&verdicts))
+    mean(&verdicts)
 }
 
 /// Mean over the reductions: the new threshold over the window in the previous sample.
@@ -428,11 +405,11 @@ fn kept(samples: &[SubflowSample], window: Window) -> Option<f64> {
         reduced.then(|| f64::from(after) / f64::from(before.cwnd))
     });
     let parts: Vec<f64> = pairs.collect();
-    (!parts.is_empty()).then(|| mean(&parts))
+    mean(&parts)
 }
 
-/// Intervals of congestion avoidance: between two reductions, from the time when the window has decreased to the
-/// slow-start threshold, so that recovery does not count.
+/// Intervals of congestion avoidance: between two reductions, from where the window has come down to the slow-start
+/// threshold, so that recovery does not count.
 fn stretches(samples: &[SubflowSample], window: Window) -> Vec<&[SubflowSample]> {
     let samples = within(samples, window);
     let uninterrupted = |a: &SubflowSample, b: &SubflowSample| {
@@ -457,20 +434,21 @@ fn growth(samples: &[SubflowSample], window: Window) -> Option<f64> {
     (time > 0.0).then(|| gained / time)
 }
 
-/// Mean coefficient of determination of polynomials of that degree, fitted to intervals of congestion avoidance of at
-/// least a second in which the window changes.
+/// Mean coefficient of determination of polynomials of that degree fitted to intervals of congestion avoidance of at
+/// least a second in which the window moves.
 fn fit(samples: &[SubflowSample], window: Window, degree: usize) -> Option<f64> {
     let fits = stretches(samples, window).into_iter().filter(|run| run.len() > 10).filter_map(|run| {
         let windows: Vec<f64> = run.iter().map(|sample| f64::from(sample.cwnd)).collect();
         let times: Vec<f64> = (0..run.len()).map(|place| place as f64 / run.len() as f64).collect();
-        let spread: f64 = windows.iter().map(|window| (window - mean(&windows)).powi(2)).sum();
+        let middle = mean(&windows)?;
+        let spread: f64 = windows.iter().map(|window| (window - middle).powi(2)).sum();
         let curve = polynomial(&times, &windows, degree);
         let value = |time: f64| curve.iter().rev().fold(0.0, |sum, factor| sum * time + factor);
         let missed = times.iter().zip(&windows).map(|(&time, window)| (window - value(time)).powi(2));
         (spread > 0.0).then(|| 1.0 - missed.sum::<f64>() / spread)
     });
     let fits: Vec<f64> = fits.collect();
-    (!fits.is_empty()).then(|| mean(&fits))
+    mean(&fits)
 }
 
 /// Coefficients, the constant first, of the least-squares polynomial: Gaussian elimination of the normal equations,
@@ -500,14 +478,12 @@ fn correlation(flows: &[&[SubflowSample]], window: Window) -> Option<f64> {
     let pairs = within(a, window).iter();
     let pairs = pairs.filter_map(|a| Some((f64::from(a.cwnd), f64::from(at(a.time_ns)?))));
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
-    let moment =
-        |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(p, q)| (p - mean(x)) * (q - mean(y))).sum::<f64>();
+    let (mean_a, mean_b) = (mean(&a)?, mean(&b)?);
+    let a: Vec<f64> = a.iter().map(|value| value - mean_a).collect();
+    let b: Vec<f64> = b.iter().map(|value| value - mean_b).collect();
+    let moment = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(p, q)| p * q).sum::<f64>();
     let scale = (moment(&a, &a) * moment(&b, &b)).sqrt();
     (scale > 0.0).then(|| moment(&a, &b) / scale)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]

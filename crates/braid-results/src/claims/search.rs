@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::paper::Coordinates;
 use super::{Cell, Claim, Counts, Metric, Names, Paper, Reproduction, TableCell, Verdict, evaluate};
+use crate::statistics::mean;
 
 /// Random splits, if there are too many to try all.
 const SPLITS: usize = 500;
@@ -18,27 +19,6 @@ const SPLITS: usize = 500;
 const SHUFFLES: usize = 1000;
 /// Seed of splits and shuffles, so that equal scores give equal results.
 const SEED: u64 = 1;
-
-/// Tolerance between figure and print, in addition to the interval.
-impl Metric {
-    /// The difference that counts as agreement with this printed figure: ten points of a share, 0.05 of a fraction or
-    /// an index, 10 % of everything else.
-    pub fn tolerance(self, published: f64) -> f64 {
-        match self {
-            Self::Share | Self::DetectionAccuracy => 10.0,
-            Self::JainSubflows
-            | Self::JainConnections
-            | Self::Utilization
-            | Self::Kept
-            | Self::CwndShare
-            | Self::Straight
-            | Self::CubicCurve
-            | Self::CwndCorrelation
-            | Self::RttAlike => 0.05,
-            _ => 0.1 * published.abs(),
-        }
-    }
-}
 
 impl TableCell {
     /// Whether the measurement agrees with the print within [`Metric::tolerance`] and the confidence interval; `None`
@@ -204,7 +184,7 @@ impl Search {
     /// The mean score of a setting over its experiments.
     pub fn score(&self, setting: usize) -> f64 {
         let scores: Vec<f64> = self.settings[setting].scores.values().filter_map(Score::value).collect();
-        scores.iter().sum::<f64>() / scores.len().max(1) as f64
+        mean(&scores).unwrap_or_default()
     }
 
     /// Whether the choice on one half is better on the other beyond chance.
@@ -274,7 +254,7 @@ fn matrix(settings: &[Setting], groups: &[Vec<String>]) -> Vec<Vec<f64>> {
     let of_group = |setting: &Setting, group: &[String]| {
         let scores: Vec<f64> =
             group.iter().filter_map(|id| setting.scores.get(id).and_then(Score::value)).collect();
-        (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
+        mean(&scores)
     };
     let whole: Vec<&Vec<String>> = groups
         .iter()

@@ -74,7 +74,7 @@ pub(super) fn margin(values: &[f64], bound: Bound) -> Verdict {
     }
 }
 
-/// Verdict on the rank of `a` among itself and `others`, 1 being the largest.
+/// The place of `a` among itself and `others`, 1 being the largest: it is `place` if `place - 1` others are above it.
 pub(super) fn rank(a: &[f64], others: &[Vec<f64>], place: usize) -> Verdict {
     let against: Vec<Verdict> =
         others.iter().map(|other| margin(&combine(other, a, |other, a| other - a), Bound::Strict)).collect();

@@ -1,8 +1,7 @@
 //! A table: its columns, and rows as CSV.
 
-use super::column::{Column, Get};
-use super::row::Row;
 use super::value::{Kind, Value};
+use crate::catalogue::{Entry, Figure, Get, Level, Row};
 
 /// A table.
 #[derive(Clone, Copy, Debug)]
@@ -11,21 +10,12 @@ pub struct Table {
     pub name: &'static str,
     /// Meaning of a row.
     pub row: &'static str,
-    pub(super) parts: &'static [&'static [Column]],
+    pub(crate) columns: &'static [Entry],
 }
 
 impl Table {
-    #[cfg(feature = "parquet")]
-    pub(crate) const fn of(
-        name: &'static str,
-        row: &'static str,
-        parts: &'static [&'static [Column]],
-    ) -> Self {
-        Self { name, row, parts }
-    }
-
-    /// The same table with a column for each of these parameters of runs, text or [`Kind::Real`], after the columns
-    /// that identify runs. Leaked for the rest of the program.
+    /// The same with a column for each of these parameters of runs, text or [`Kind::Real`], after what tells the runs apart.
+    /// It stays for the rest of the program.
     ///
     /// # Panics
     /// For any other kind.
@@ -33,18 +23,26 @@ impl Table {
         let column = |(name, kind): &(String, Kind)| {
             assert!(matches!(kind, Kind::Text | Kind::Real), "a parameter is text or a number");
             let name: &'static str = String::leak(name.clone());
-            let meaning = "a parameter that the runs differ in";
-            Column { name, kind: *kind, nullable: true, unit: "", meaning, value: Get::Parameter(name) }
+            Entry::Figure(Box::leak(Box::new(Figure {
+                level: Level::Run,
+                path: "",
+                name,
+                kind: *kind,
+                nullable: true,
+                unit: "",
+                meaning: "a parameter that the runs differ in",
+                value: Get::Parameter(name),
+            })))
         };
-        let own: &'static [Column] = Vec::leak(parameters.iter().map(column).collect());
-        let mut parts = self.parts.to_vec();
-        parts.insert(parts.len().min(1), own);
-        Box::leak(Box::new(Self { parts: Vec::leak(parts), ..*self }))
+        let own: Vec<Entry> = parameters.iter().map(column).collect();
+        let mut columns = self.columns.to_vec();
+        columns.insert(columns.len().min(1), Entry::Group(Vec::leak(own)));
+        Box::leak(Box::new(Self { columns: Vec::leak(columns), ..*self }))
     }
 
     /// From left to right.
-    pub fn columns(&self) -> impl Iterator<Item = &'static Column> {
-        self.parts.iter().copied().flatten()
+    pub fn columns(&self) -> impl Iterator<Item = &'static Figure> {
+        Entry::columns(self.columns).into_iter()
     }
 
     /// The rows as CSV (RFC 4180) with a header line; a missing value is an empty field.

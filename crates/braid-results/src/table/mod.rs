@@ -1,20 +1,17 @@
 //! Results as plain tables: the output of `--format csv` and the Parquet files of `--out`.
 //!
-//! A table is a list of [`Column`]s with meaning and value, and of [`Row`]s. The same flow has the same columns in CSV
-//! and in Parquet. `docs/results.md` lists all of them.
+//! A table is a list of figures of the [catalogue](crate::catalogue), which are its columns, and of [`Row`]s. The same flow has
+//! the same columns in CSV and in Parquet. `docs/results.md` lists all of them.
 
-mod column;
-mod columns;
 mod layout;
 mod row;
+mod tables;
 mod value;
 
-pub use column::Column;
-#[cfg(feature = "parquet")]
-pub(crate) use column::given;
-pub use columns::{DETECTIONS, FLOWS, LINKS, PERIODS, QUEUES, RUNS, SAMPLES, TABLES, TRANSFERS};
+pub use crate::catalogue::Row;
 pub use layout::Table;
-pub use row::{Row, detections, flows, links, periods, queues, runs, samples, transfers};
+pub use row::{detections, flows, links, periods, queues, runs, samples, transfers};
+pub use tables::{DETECTIONS, FLOWS, LINKS, PERIODS, QUEUES, RUNS, SAMPLES, TABLES, TRANSFERS};
 pub use value::{Kind, Value};
 
 use crate::Run;

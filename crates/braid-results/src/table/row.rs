@@ -1,32 +1,10 @@
-//! Subjects of rows, and the rows of runs.
+//! Which rows runs give, and how a row finds what it is about.
 
-use crate::detection::Detection;
-use crate::measure::{LinkSample, Measurements, SubflowSample, Transfer};
-use crate::{
-    Application, Connection, DataLevel, Deadline, Link, LinkDirection, Metrics, OK, Period, Run, Subflow,
-    Times,
-};
-
-const FORWARD: &str = "forward";
-const REVERSE: &str = "reverse";
-
-/// Subject of a row; the parts depend on the table.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
-    pub(super) number: u64,
-    pub(super) run: &'a Run,
-    pub(super) period: Option<&'a Period>,
-    pub(super) connection: Option<&'a Connection>,
-    pub(super) subflow: Option<&'a Subflow>,
-    pub(super) link: Option<(&'a Link, &'static str)>,
-    pub(super) sample: Option<&'a SubflowSample>,
-    pub(super) queue: Option<&'a LinkSample>,
-    pub(super) transfer: Option<&'a Transfer>,
-    pub(super) detection: Option<&'a Detection>,
-}
+use crate::catalogue::{Connection, Metrics, OK, Row, Run};
+use crate::measure::{ConnectionCounts, LinkCounts, Measurements};
 
 impl<'a> Row<'a> {
-    pub(super) fn of(number: u64, run: &'a Run) -> Self {
+    pub(crate) fn of(number: u64, run: &'a Run) -> Self {
         Self {
             number,
             run,
@@ -34,6 +12,7 @@ impl<'a> Row<'a> {
             connection: None,
             subflow: None,
             link: None,
+            is_reverse: false,
             sample: None,
             queue: None,
             transfer: None,
@@ -41,93 +20,70 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Metrics of its interval.
-    pub(super) fn metrics(&self) -> &'a Metrics {
-        self.period.map_or(&self.run.metrics, |period| &period.metrics)
+    /// Where [`Metrics`] may name it: the subflow first, then its connection; a link's forward direction.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let mut ids = Vec::new();
+        if let Some(connection) = self.connection {
+            ids.extend(self.subflow.map(|subflow| format!("{}.{}", connection.id, subflow.id)));
+            ids.push(connection.id.clone());
+        }
+        ids.extend(self.link.filter(|_| !self.is_reverse).map(|link| link.id.clone()));
+        ids
     }
 
-    pub(super) fn data_level(&self) -> Option<&'a DataLevel> {
-        self.connection?.data_level.as_ref()
-    }
-
-    pub(super) fn application(&self) -> Option<&'a Application> {
-        self.connection?.application.as_ref()
-    }
-
-    pub(super) fn times(&self) -> Option<&'a Times> {
-        self.application()?.time_ms.as_ref()
-    }
-
-    pub(super) fn deadline(&self) -> Option<&'a Deadline> {
-        self.application()?.deadline.as_ref()
-    }
-
-    pub(super) fn direction(&self) -> Option<&'a LinkDirection> {
-        let (link, direction) = self.link?;
-        Some(if direction == FORWARD { &link.forward } else { &link.reverse })
-    }
-
-    /// The forward direction's link: values of whole links are in its row.
-    pub(super) fn forward(&self) -> Option<&'a Link> {
-        self.link.filter(|(_, direction)| *direction == FORWARD).map(|(link, _)| link)
+    /// Those of the interval that it is about.
+    pub(crate) fn metrics(&self) -> Option<&'a Metrics> {
+        let metrics = self.period.map_or(&self.run.metrics, |period| &period.metrics);
+        (self.run.status == OK).then_some(metrics)
     }
 }
 
 /// One row per run.
 pub fn runs(runs: &[Run]) -> Vec<Row<'_>> {
-    numbered(runs).map(|(number, run)| Row::of(number, run)).collect()
+    each(runs, |row| [row])
 }
 
 /// One row per subflow; a TCP connection has one. A failed run has one row with its status.
 pub fn flows(runs: &[Run]) -> Vec<Row<'_>> {
-    let mut rows = Vec::new();
-    for (number, run) in numbered(runs) {
-        let row = Row::of(number, run);
-        if run.status != OK {
-            rows.push(row);
-        }
-        for connection in &run.connections {
-            let row = Row { connection: Some(connection), ..row };
-            rows.extend(connection.subflows.iter().map(|subflow| Row { subflow: Some(subflow), ..row }));
-        }
-    }
-    rows
+    each(runs, |row| {
+        let failed = (row.run.status != OK).then_some(row);
+        failed.into_iter().chain(subflows(row, &row.run.connections))
+    })
 }
 
 /// One row per subflow and period, in the order of [`flows`] within each period.
 pub fn periods(runs: &[Run]) -> Vec<Row<'_>> {
-    let mut rows = Vec::new();
-    for (number, run) in numbered(runs) {
-        for period in &run.periods {
-            for connection in &period.connections {
-                let row = Row { period: Some(period), connection: Some(connection), ..Row::of(number, run) };
-                rows.extend(connection.subflows.iter().map(|subflow| Row { subflow: Some(subflow), ..row }));
-            }
-        }
-    }
-    rows
+    each(runs, |row| {
+        let of = move |period| (Row { period: Some(period), ..row }, &period.connections);
+        row.run.periods.iter().map(of).flat_map(|(row, connections)| subflows(row, connections))
+    })
 }
 
 /// Two rows per link, one for each direction.
 pub fn links(runs: &[Run]) -> Vec<Row<'_>> {
-    let mut rows = Vec::new();
-    for (number, run) in numbered(runs) {
-        for link in &run.links {
-            let row = Row::of(number, run);
-            rows.extend([FORWARD, REVERSE].map(|direction| Row { link: Some((link, direction)), ..row }));
-        }
-    }
-    rows
+    each(runs, |row| {
+        let of = move |link| [false, true].map(|is_reverse| Row { link: Some(link), is_reverse, ..row });
+        row.run.links.iter().flat_map(of)
+    })
 }
 
-/// One row per interval and subflow with a shared-bottleneck detector.
+/// One row per interval and subflow of which a detector of shared bottlenecks said something.
 pub fn detections(runs: &[Run]) -> Vec<Row<'_>> {
-    let mut rows = Vec::new();
-    for (number, run) in numbered(runs) {
-        let row = Row::of(number, run);
-        rows.extend(run.detections.iter().map(|detection| Row { detection: Some(detection), ..row }));
-    }
-    rows
+    each(runs, |row| {
+        row.run.detections.iter().map(move |detection| Row { detection: Some(detection), ..row })
+    })
+}
+
+fn each<'a, I: IntoIterator<Item = Row<'a>>>(runs: &'a [Run], of: impl Fn(Row<'a>) -> I) -> Vec<Row<'a>> {
+    (0..).zip(runs).flat_map(|(number, run)| of(Row::of(number, run))).collect()
+}
+
+/// The same row for each subflow of these connections.
+fn subflows<'a>(row: Row<'a>, connections: &'a [Connection]) -> impl Iterator<Item = Row<'a>> {
+    connections.iter().flat_map(move |connection| {
+        let of = move |subflow| Row { connection: Some(connection), subflow: Some(subflow), ..row };
+        connection.subflows.iter().map(of)
+    })
 }
 
 /// One row per sample of each subflow of a run, in the order of [`flows`].
@@ -136,14 +92,10 @@ pub fn detections(runs: &[Run]) -> Vec<Row<'_>> {
 /// If `counts` are of another run.
 pub fn samples<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Row<'a>> {
     assert_eq!(run.connections.len(), counts.connections.len(), "the measurements of this run");
-    let mut rows = Vec::new();
-    for (connection, counts) in run.connections.iter().zip(&counts.connections) {
-        for (subflow, counts) in connection.subflows.iter().zip(&counts.subflows) {
-            let row = Row { connection: Some(connection), subflow: Some(subflow), ..Row::of(number, run) };
-            rows.extend(counts.samples.iter().map(|sample| Row { sample: Some(sample), ..row }));
-        }
-    }
-    rows
+    let counts = counts.connections.iter().flat_map(|connection| &connection.subflows);
+    let rows = subflows(Row::of(number, run), &run.connections).zip(counts);
+    rows.flat_map(|(row, counts)| counts.samples.iter().map(move |own| Row { sample: Some(own), ..row }))
+        .collect()
 }
 
 /// One row per sample of each shared link of a run, forward direction.
@@ -152,12 +104,11 @@ pub fn samples<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<R
 /// If `counts` are of another run.
 pub fn queues<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Row<'a>> {
     assert_eq!(run.links.len(), counts.links.len(), "the measurements of this run");
-    let mut rows = Vec::new();
-    for (link, counts) in run.links.iter().zip(&counts.links) {
-        let row = Row { link: Some((link, FORWARD)), ..Row::of(number, run) };
-        rows.extend(counts.samples.iter().map(|queue| Row { queue: Some(queue), ..row }));
-    }
-    rows
+    let of = |(link, counts): (_, &'a LinkCounts)| {
+        let row = Row { link: Some(link), ..Row::of(number, run) };
+        counts.samples.iter().map(move |queue| Row { queue: Some(queue), ..row })
+    };
+    run.links.iter().zip(&counts.links).flat_map(of).collect()
 }
 
 /// One row per transfer of each connection of a run.
@@ -166,14 +117,9 @@ pub fn queues<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Ro
 /// If `counts` are of another run.
 pub fn transfers<'a>(number: u64, run: &'a Run, counts: &'a Measurements) -> Vec<Row<'a>> {
     assert_eq!(run.connections.len(), counts.connections.len(), "the measurements of this run");
-    let mut rows = Vec::new();
-    for (connection, counts) in run.connections.iter().zip(&counts.connections) {
+    let of = |(connection, counts): (_, &'a ConnectionCounts)| {
         let row = Row { connection: Some(connection), ..Row::of(number, run) };
-        rows.extend(counts.transfers.iter().map(|transfer| Row { transfer: Some(transfer), ..row }));
-    }
-    rows
-}
-
-fn numbered(runs: &[Run]) -> impl Iterator<Item = (u64, &Run)> {
-    (0..).zip(runs)
+        counts.transfers.iter().map(move |transfer| Row { transfer: Some(transfer), ..row })
+    };
+    run.connections.iter().zip(&counts.connections).flat_map(of).collect()
 }

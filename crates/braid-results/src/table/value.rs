@@ -34,6 +34,26 @@ pub enum Value<'a> {
     Real(f64),
 }
 
+macro_rules! of_kind {
+    ($($name:ident $kind:ident $type:ty;)*) => {
+        /// The value if it is of that kind.
+        #[allow(missing_docs)]
+        impl<'a> Value<'a> {
+            $(pub fn $name(self) -> Option<$type> {
+                if let Self::$kind(value) = self { Some(value) } else { None }
+            })*
+        }
+    };
+}
+
+of_kind! {
+    text Text Cow<'a, str>;
+    bool Bool bool;
+    integer Integer i64;
+    unsigned Unsigned u64;
+    real Real f64;
+}
+
 impl<'a> From<&'a str> for Value<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(text.into())
@@ -67,6 +87,12 @@ impl From<u32> for Value<'_> {
 /// A count: none reaches 2^63.
 impl From<u64> for Value<'_> {
     fn from(count: u64) -> Self {
+        Self::Integer(count as i64)
+    }
+}
+
+impl From<usize> for Value<'_> {
+    fn from(count: usize) -> Self {
         Self::Integer(count as i64)
     }
 }

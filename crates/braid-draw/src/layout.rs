@@ -46,8 +46,8 @@ impl Node {
     }
 }
 
-/// A bar and its position.
-pub(crate) struct Place {
+/// Where a bar is drawn.
+pub(crate) struct BarBox {
     pub(crate) x: usize,
     pub(crate) y: usize,
     pub(crate) lanes: usize,
@@ -95,10 +95,10 @@ impl Layout {
         Self { hosts: hosts.collect(), columns, owners, stops, width, height: height + 4 }
     }
 
-    pub(crate) fn links(&self) -> impl Iterator<Item = (Place, usize)> {
+    pub(crate) fn links(&self) -> impl Iterator<Item = (BarBox, usize)> {
         self.columns.iter().enumerate().flat_map(|(column, nodes)| {
             nodes.iter().filter_map(move |node| {
-                Some((Place { x: x_of(column), y: node.y, lanes: node.lanes.len() }, node.link?))
+                Some((BarBox { x: x_of(column), y: node.y, lanes: node.lanes.len() }, node.link?))
             })
         })
     }

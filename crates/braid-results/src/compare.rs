@@ -1,11 +1,11 @@
 //! Compares the same runs on two backends: differences beyond chance, and the first divergence.
 
-use braid_scenario::model::{Kind, Scenario};
+use braid_scenario::model::{self, Kind, Scenario};
 use indexmap::IndexMap;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::catalogue::{Key, Metrics, Subflow};
-use crate::measure::{Measurements, SAMPLE_INTERVAL_NS, SubflowSample};
+use crate::measure::{Measurements, SAMPLE_INTERVAL_NS, SubflowSample, by_time};
 use crate::statistics::t_quantile;
 use crate::{Statistics, Summary};
 
@@ -176,10 +176,7 @@ pub fn differences(scenario: &Scenario, sim: Side<'_>, backend: Other, other: Si
     for (nth, connection) in scenario.connections.iter().enumerate() {
         for (number, subflow) in connection.subflows.iter().enumerate() {
             let of = format!("{}.{}", connection.name, subflow.name);
-            let who = match connection.kind {
-                Kind::Tcp => connection.name.clone(),
-                Kind::Mptcp => format!("{} {}", connection.name, subflow.name),
-            };
+            let who = name(connection, subflow);
             let rates = subflow.route.iter().map(|&link| scenario.links[link].forward.rate_bps);
             let rate_bps = rates.min().unwrap_or(0) as f64;
             let rate = &Subflow::throughput_bps;
@@ -205,7 +202,15 @@ pub fn differences(scenario: &Scenario, sim: Side<'_>, backend: Other, other: Si
     found
 }
 
-/// Mean over the measured time, weighted by data delivered between samples.
+/// A subflow for people; a TCP connection has one.
+fn name(connection: &model::Connection, subflow: &model::Subflow) -> String {
+    match connection.kind {
+        Kind::Tcp => connection.name.clone(),
+        Kind::Mptcp => format!("{} {}", connection.name, subflow.name),
+    }
+}
+
+/// Mean in the measured time, weighted by what arrived between one sample and the next.
 fn smoothed_rtt_ms(scenario: &Scenario, samples: &[SubflowSample]) -> Option<f64> {
     let end_ns = scenario.duration_ns - scenario.cooldown_ns;
     let is_measured =
@@ -268,24 +273,16 @@ pub type Curve = Vec<Option<f64>>;
 /// The time series of a run with samples: subject, quantity, values. Packets (`cwnd`, `queue`), milliseconds (`rtt`)
 /// and Mbit/s (`rate`).
 pub fn curves(scenario: &Scenario, counts: &Measurements) -> Vec<(String, &'static str, Curve)> {
-    let length = (scenario.duration_ns / SAMPLE_INTERVAL_NS) as usize + 1;
-    let place = |time_ns: u64| (time_ns / SAMPLE_INTERVAL_NS) as usize;
     let mut curves = Vec::new();
     for (model, connection) in scenario.connections.iter().zip(&counts.connections) {
         for (path, subflow) in model.subflows.iter().zip(&connection.subflows) {
-            let who = match model.kind {
-                Kind::Tcp => model.name.clone(),
-                Kind::Mptcp => format!("{} {}", model.name, path.name),
-            };
-            let mut grid: Vec<Option<&SubflowSample>> = vec![None; length];
-            for sample in subflow.samples.iter().filter(|sample| place(sample.time_ns) < length) {
-                grid[place(sample.time_ns)] = Some(sample);
-            }
+            let who = name(model, path);
+            let grid = by_time(&subflow.samples, |sample| sample.time_ns, scenario.duration_ns);
             let level = |of: &dyn Fn(&SubflowSample) -> Option<f64>| -> Curve {
                 grid.iter().map(|sample| sample.and_then(of)).collect()
             };
-            let mut rate = vec![None; length];
-            for at in RATE_SAMPLES..length {
+            let mut rate = vec![None; grid.len()];
+            for at in RATE_SAMPLES..grid.len() {
                 if let (Some(before), Some(now)) = (grid[at - RATE_SAMPLES], grid[at]) {
                     let bits = 8.0 * now.received_bytes.saturating_sub(before.received_bytes) as f64;
                     rate[at] = Some(bits * 1e3 / (now.time_ns - before.time_ns) as f64);
@@ -297,11 +294,9 @@ pub fn curves(scenario: &Scenario, counts: &Measurements) -> Vec<(String, &'stat
         }
     }
     for (model, link) in scenario.links.iter().zip(&counts.links).filter(|(model, _)| !model.private) {
-        let mut queue = vec![None; length];
-        for sample in link.samples.iter().filter(|sample| place(sample.time_ns) < length) {
-            queue[place(sample.time_ns)] = Some(f64::from(sample.queue_packets));
-        }
-        curves.push((model.name.clone(), "queue", queue));
+        let grid = by_time(&link.samples, |sample| sample.time_ns, scenario.duration_ns);
+        let queue = grid.into_iter().map(|sample| sample.map(|sample| f64::from(sample.queue_packets)));
+        curves.push((model.name.clone(), "queue", queue.collect()));
     }
     curves
 }

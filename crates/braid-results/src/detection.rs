@@ -75,11 +75,12 @@ fn of_connection(
             let bottleneck = scenario.links[truth.bottleneck].name.clone();
             let looks = &links[truth.bottleneck].looks;
             let stood = (!looks.is_empty()).then(|| standing(scenario, subflow, &truth, looks));
-            let mut detection = judge(&subflows, own, &truth, (from, to), stood.as_deref());
-            detection.connection.clone_from(&model.name);
-            detection.subflow.clone_from(&subflow.model.name);
-            detection.bottleneck = bottleneck;
-            detections.push(detection);
+            detections.push(Detection {
+                connection: model.name.clone(),
+                subflow: subflow.model.name.clone(),
+                bottleneck,
+                ..judge(&subflows, own, &truth, (from, to), stood.as_deref())
+            });
         }
     }
     detections
@@ -254,9 +255,6 @@ fn judge(
     let standing_ns = of_standing((from, to));
     let milliseconds = |time: u64| (time - from) as f64 / 1e6;
     Detection {
-        connection: String::new(),
-        subflow: String::new(),
-        bottleneck: String::new(),
         shared,
         from_s: from as f64 / 1e9,
         to_s: to as f64 / 1e9,
@@ -270,5 +268,6 @@ fn judge(
         standing_s: stood.map(|_| standing_ns as f64 / 1e9),
         standing_accuracy_percent: (standing_ns > 0)
             .then(|| 100.0 * right_standing_ns as f64 / standing_ns as f64),
+        ..Detection::default()
     }
 }

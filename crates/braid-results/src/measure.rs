@@ -375,6 +375,18 @@ counts! {
     beside {}
 }
 
+/// Samples of a run of that duration by time: place `i` has that at `i` times [`SAMPLE_INTERVAL_NS`].
+pub fn by_time<T>(samples: &[T], time_ns: impl Fn(&T) -> u64, duration_ns: u64) -> Vec<Option<&T>> {
+    let mut grid: Vec<Option<&T>> = Vec::new();
+    grid.resize_with((duration_ns / SAMPLE_INTERVAL_NS) as usize + 1, || None);
+    for sample in samples {
+        if let Some(place) = grid.get_mut((time_ns(sample) / SAMPLE_INTERVAL_NS) as usize) {
+            *place = Some(sample);
+        }
+    }
+    grid
+}
+
 #[cfg(test)]
 mod tests {
     use super::{DataLevelCounts, Delays};

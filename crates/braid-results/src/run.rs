@@ -193,15 +193,7 @@ impl Setup<'_> {
             scheduler: self.scheduler.to_owned(),
             seed: self.seed,
             duration_s: seconds(scenario.duration_ns),
-            measured_s: 0.0,
-            status: String::new(),
-            connections: Vec::new(),
-            links: Vec::new(),
-            metrics: Metrics::default(),
-            detections: Vec::new(),
-            environment: None,
-            doubts: Vec::new(),
-            periods: Vec::new(),
+            ..Run::default()
         }
     }
 

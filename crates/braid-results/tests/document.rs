@@ -38,6 +38,10 @@ fn the_same_runs_give_the_same_bytes() {
     assert_eq!(text(), text());
 }
 
+fn measured(scenario: &Scenario, counts: &Measurements) -> Run {
+    Setup { scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 }.measured(counts)
+}
+
 fn close(a: f64, b: f64) {
     assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} is not {b}");
 }
@@ -47,8 +51,7 @@ fn rates_are_over_the_time_a_connection_was_open() {
     let scenario = scenario(TWO_PATHS);
     let mut counts = measurements(1);
     counts.connections[1].active_ns = 50 * SECOND;
-    let setup = Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 };
-    let run = setup.measured(&counts);
+    let run = measured(&scenario, &counts);
     close(run.connections[0].goodput_bps, 11e6);
     close(run.connections[1].goodput_bps, 13e6);
     close(run.connections[0].subflows[0].throughput_bps, 3e6);
@@ -66,8 +69,7 @@ fn a_connection_that_never_opened_has_no_rate_and_no_means() {
     let mut counts = measurements(1);
     counts.connections[1] =
         ConnectionCounts { subflows: vec![SubflowCounts::default()], ..ConnectionCounts::default() };
-    let setup = Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 };
-    let idle = &setup.measured(&counts).connections[1];
+    let idle = &measured(&scenario, &counts).connections[1];
     assert_eq!(idle.goodput_bps.to_bits(), 0.0_f64.to_bits());
     assert_eq!((idle.subflows[0].mean_rtt_ms, idle.subflows[0].mean_cwnd), (None, None));
 }
@@ -80,8 +82,7 @@ fn a_period_has_its_own_figures_and_its_own_fair_shares() {
     let scenario = scenario(&text);
     let mut counts = measurements(1);
     counts.periods = [2, 3].map(measurements).into();
-    let setup = Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 };
-    let run = setup.measured(&counts);
+    let run = measured(&scenario, &counts);
     let ids: Vec<&str> = run.periods.iter().map(|period| period.id.as_str()).collect();
     assert_eq!(ids, ["0s..20s", "20s..50500ms"]);
     close(run.periods[1].from_s, 20.0);
@@ -159,8 +160,7 @@ fn a_link_has_no_index_of_fairness_where_somebody_comes_or_goes() {
     let scenario = scenario(&text);
     let mut counts = measurements(1);
     counts.periods = [1, 2].map(measurements).into();
-    let setup = Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 };
-    let run = setup.measured(&counts);
+    let run = measured(&scenario, &counts);
     assert_eq!(run.metrics.jain_connections.len(), 0);
     let found = run.periods.iter().map(|period| period.metrics.jain_mptcp_subflows.contains_key("b1"));
     assert_eq!(found.collect::<Vec<bool>>(), [false, true]);
@@ -252,10 +252,7 @@ fn transfers_are_late_after_their_deadline_and_not_judged_if_that_is_after_the_e
         transfer(begin + 2 * MS, None),
         transfer(begin + 3 * MS, Some(20 * MS)),
     ];
-    let run = |counts: &Measurements| {
-        Setup { scenario: &scenario, backend: "sim", cc: "lia", scheduler: "minrtt", seed: 1 }
-            .measured(counts)
-    };
+    let run = |counts: &Measurements| measured(&scenario, counts);
     let application = run(&counts).connections[0].application.clone().unwrap();
     let deadline = application.deadline.unwrap();
     assert_eq!((deadline.transfers, deadline.missed, deadline.missed_percent), (4, 2, Some(50.0)));

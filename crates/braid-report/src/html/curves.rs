@@ -1,6 +1,6 @@
 //! The time series of a run, reduced for a page.
 
-use braid_results::measure::{Measurements, SAMPLE_INTERVAL_NS, SubflowSample};
+use braid_results::measure::{Measurements, SAMPLE_INTERVAL_NS, SubflowSample, by_time};
 use braid_scenario::model::Scenario;
 use serde::{Serialize, Serializer};
 
@@ -59,12 +59,7 @@ impl Selection {
         let mut curves = Curves { per_bucket, window, ..Curves::default() };
         let subflows = counts.connections.iter().flat_map(|connection| &connection.subflows);
         for subflow in subflows.take(MOST_SUBFLOWS) {
-            let mut grid: Vec<Option<&SubflowSample>> = vec![None; length];
-            for sample in &subflow.samples {
-                if let Some(place) = grid.get_mut((sample.time_ns / SAMPLE_INTERVAL_NS) as usize) {
-                    *place = Some(sample);
-                }
-            }
+            let grid = by_time(&subflow.samples, |sample| sample.time_ns, scenario.duration_ns);
             let level = |of: &dyn Fn(&SubflowSample) -> Option<f64>| {
                 let values: Vec<Option<f64>> = grid.iter().map(|sample| sample.and_then(of)).collect();
                 extremes(&values, per_bucket)
@@ -79,13 +74,9 @@ impl Selection {
         }
         for (_, link) in scenario.links.iter().zip(&counts.links).filter(|(l, _)| !l.private).take(MOST_LINKS)
         {
-            let mut grid = vec![None; length];
-            for sample in &link.samples {
-                if let Some(place) = grid.get_mut((sample.time_ns / SAMPLE_INTERVAL_NS) as usize) {
-                    *place = Some(f64::from(sample.queue_packets));
-                }
-            }
-            curves.queue.push(extremes(&grid, per_bucket));
+            let grid = by_time(&link.samples, |sample| sample.time_ns, scenario.duration_ns);
+            let packets = grid.iter().map(|sample| sample.map(|sample| f64::from(sample.queue_packets)));
+            curves.queue.push(extremes(&packets.collect::<Vec<_>>(), per_bucket));
         }
         curves
     }
@@ -107,22 +98,22 @@ pub struct Curves {
     /// Samples per mean rate; value i begins at sample i times this.
     window: usize,
     /// Packets, of each subflow.
-    cwnd: Vec<Vec<Value>>,
+    cwnd: Vec<Vec<Rounded>>,
     /// Smoothed, milliseconds, of each subflow.
-    rtt: Vec<Vec<Value>>,
+    rtt: Vec<Vec<Rounded>>,
     /// IP bytes that arrived, Mbit/s, of each subflow.
-    rate: Vec<Vec<Value>>,
-    /// Group label of each subflow, 0 for none; empty without a detector.
-    group: Vec<Vec<Value>>,
+    rate: Vec<Vec<Rounded>>,
+    /// What its detector of shared bottlenecks says of each subflow: a group, 0 for none; empty if there is no detector.
+    group: Vec<Vec<Rounded>>,
     /// Packets, of each shared link, forward.
-    queue: Vec<Vec<Value>>,
+    queue: Vec<Vec<Rounded>>,
 }
 
 /// A number with four significant digits, or none.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Value(Option<f64>);
+struct Rounded(Option<f64>);
 
-impl Serialize for Value {
+impl Serialize for Rounded {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.0.and_then(|value| format!("{value:.3e}").parse::<f64>().ok()) {
             None => to.serialize_none(),
@@ -132,26 +123,26 @@ impl Serialize for Value {
     }
 }
 
-/// The smallest and the largest of each bucket, in order of time.
-fn extremes(values: &[Option<f64>], per_bucket: usize) -> Vec<Value> {
+/// The smallest and the largest of each bucket, in the order in which they came.
+fn extremes(values: &[Option<f64>], per_bucket: usize) -> Vec<Rounded> {
     if per_bucket == 1 {
-        return values.iter().copied().map(Value).collect();
+        return values.iter().copied().map(Rounded).collect();
     }
     let pair = |bucket: &[Option<f64>]| {
         let known = || bucket.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
         let low = known().min_by(|a, b| a.1.total_cmp(&b.1));
         let high = known().max_by(|a, b| a.1.total_cmp(&b.1));
         match low.zip(high) {
-            None => [Value(None); 2],
-            Some((low, high)) if low.0 <= high.0 => [Value(Some(low.1)), Value(Some(high.1))],
-            Some((low, high)) => [Value(Some(high.1)), Value(Some(low.1))],
+            None => [Rounded(None); 2],
+            Some((low, high)) if low.0 <= high.0 => [Rounded(Some(low.1)), Rounded(Some(high.1))],
+            Some((low, high)) => [Rounded(Some(high.1)), Rounded(Some(low.1))],
         }
     };
     values.chunks(per_bucket).flat_map(pair).collect()
 }
 
 /// Mean rates in Mbit/s over `window` samples each.
-fn rates(grid: &[Option<&SubflowSample>], window: usize) -> Vec<Value> {
+fn rates(grid: &[Option<&SubflowSample>], window: usize) -> Vec<Rounded> {
     let ends: Vec<Option<&SubflowSample>> = grid.iter().step_by(window).copied().collect();
     let mut before = 0;
     let rate = |pair: &[Option<&SubflowSample>]| {
@@ -161,14 +152,14 @@ fn rates(grid: &[Option<&SubflowSample>], window: usize) -> Vec<Value> {
         before = bytes;
         Some(news as f64 * 8e3 / (window as u64 * SAMPLE_INTERVAL_NS) as f64)
     };
-    ends.windows(2).map(rate).map(Value).collect()
+    ends.windows(2).map(rate).map(Rounded).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(values: &[Value]) -> String {
+    fn shown(values: &[Rounded]) -> String {
         serde_json::to_string(values).unwrap()
     }
 
@@ -187,7 +178,7 @@ mod tests {
 
     #[test]
     fn numbers_have_four_significant_digits_and_no_needless_ones() {
-        let values = [12.3456, 1234.56, 0.000_123_456, 300.0, 0.1 + 0.2].map(|v| Value(Some(v)));
+        let values = [12.3456, 1234.56, 0.000_123_456, 300.0, 0.1 + 0.2].map(|v| Rounded(Some(v)));
         assert_eq!(shown(&values), "[12.35,1235,0.0001235,300,0.3]");
     }
 

@@ -14,10 +14,10 @@ const TOP: f64 = 6.0;
 const BOTTOM: f64 = 34.0;
 
 /// A cell of a scatter: published, measured, and whether they agree.
-type Point = (f64, Estimate, bool);
+type ScatterCell = (f64, Estimate, bool);
 
 /// A line of a dot plot.
-struct Row {
+struct DotLine {
     label: String,
     measured: Option<Estimate>,
     /// The paper's figure, or the right side.
@@ -34,7 +34,7 @@ fn point(mean: f64) -> Estimate {
 /// Published and measured cells of a table, one line each.
 pub(super) fn table(table: &TableResult, kernel: Option<&TableResult>) -> Markup {
     let mut before: Option<String> = None;
-    let rows: Vec<Row> = table
+    let rows: Vec<DotLine> = table
         .cells
         .iter()
         .enumerate()
@@ -47,7 +47,7 @@ pub(super) fn table(table: &TableResult, kernel: Option<&TableResult>) -> Markup
             let gap = before.as_ref().is_some_and(|before| *before != row);
             before = Some(row.clone());
             let doubt = if cell.doubt.is_some() { " (in doubt)" } else { "" };
-            Row {
+            DotLine {
                 label: format!("{row} {column}{doubt}").trim().to_owned(),
                 measured: cell.measured,
                 other: Some(point(cell.published)),
@@ -61,10 +61,10 @@ pub(super) fn table(table: &TableResult, kernel: Option<&TableResult>) -> Markup
 
 /// The sides of comparisons, one line each.
 pub(super) fn conditions(conditions: &[&Condition]) -> Markup {
-    let rows: Vec<Row> = conditions
+    let rows: Vec<DotLine> = conditions
         .iter()
         .filter(|condition| condition.a.is_some() && condition.b.is_some())
-        .map(|condition| Row {
+        .map(|condition| DotLine {
             label: condition.what.clone(),
             measured: condition.a,
             other: condition.b,
@@ -88,7 +88,7 @@ fn ends(ranges: impl Iterator<Item = [f64; 2]>) -> [f64; 2] {
     if high <= low { [low - 0.5, low + 0.5] } else { [low, high + 0.03 * (high - low)] }
 }
 
-fn dots(rows: &[Row], other: &str, measured: &str, unit: &str) -> Markup {
+fn dots(rows: &[DotLine], other: &str, measured: &str, unit: &str) -> Markup {
     let all = rows.iter().flat_map(|row| [row.measured, row.other, row.kernel]).flatten();
     let ends = ends(all.map(|own| {
         let half = own.ci95.unwrap_or(0.0);
@@ -170,7 +170,7 @@ pub(super) fn scatters(page: &Page) -> Markup {
             metrics.push(table.metric);
         }
     }
-    let squares: Vec<(Metric, Vec<Point>)> = metrics
+    let squares: Vec<(Metric, Vec<ScatterCell>)> = metrics
         .into_iter()
         .map(|metric| {
             let cells = page
@@ -194,7 +194,7 @@ pub(super) fn scatters(page: &Page) -> Markup {
     }
 }
 
-fn square(metric: Metric, points: &[Point]) -> Markup {
+fn square(metric: Metric, points: &[ScatterCell]) -> Markup {
     const SIDE: f64 = 250.0;
     const LEFT: f64 = 48.0;
     const TOP: f64 = 8.0;

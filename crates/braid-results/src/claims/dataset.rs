@@ -2,12 +2,12 @@
 
 use std::io;
 
-use super::{Coordinates, Document, Estimate, Reproduction};
+use super::{ClaimResult, Condition, Document, Estimate, Search, TableResult};
 use crate::catalogue::Entry::{self, Group};
 use crate::parquet::Writer;
 use crate::table::{Table, Value};
 
-type Rows<'a> = Vec<Vec<Value<'a>>>;
+type Rows = Vec<Vec<Value<'static>>>;
 
 figures! {
     const WHICH;
@@ -74,20 +74,8 @@ const COMPARISONS: Table =
 const SETTINGS: Table =
     table("settings", "a setting that a search for the test bed tried", &[Group(WHICH), Group(OF_SETTING)]);
 
-fn text(text: impl Into<String>) -> Value<'static> {
-    Value::Text(text.into().into())
-}
-
-fn whole(number: usize) -> Value<'static> {
-    Value::Integer(number as i64)
-}
-
-fn at(coordinates: &Coordinates) -> Value<'static> {
-    let parts: Vec<String> = coordinates.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    text(parts.join(";"))
-}
-
-fn sides<'a>(estimate: Option<Estimate>) -> [Value<'a>; 2] {
+/// Mean and half the interval.
+fn side<'a>(estimate: Option<Estimate>) -> [Value<'a>; 2] {
     [estimate.map(|own| own.mean).into(), estimate.and_then(|own| own.ci95).into()]
 }
 
@@ -100,24 +88,20 @@ pub fn files(documents: &[Document], braid_version: &str) -> io::Result<Vec<(Str
         (Rows::new(), Rows::new(), Rows::new(), Rows::new());
     for document in documents {
         let seeds = (document.seeds[1] - document.seeds[0] + 1) as usize;
-        let which = |paper: &str| vec![text(paper), text(document.backend.clone()), whole(seeds)];
+        let row = |paper: &str, own: Vec<Value<'static>>| {
+            [vec![paper.to_owned().into(), document.backend.clone().into(), seeds.into()], own].concat()
+        };
         for paper in &document.papers {
-            let which = which(&paper.paper);
-            add_paper(paper, &which, &mut cells, &mut claims, &mut comparisons);
+            cells.extend(paper.tables.iter().flat_map(of_cells).map(|own| row(&paper.paper, own)));
+            for claim in &paper.claims {
+                claims.push(row(&paper.paper, of_claim(claim)));
+                let conditions = claim.conditions.iter().map(|condition| of_condition(&claim.id, condition));
+                comparisons.extend(conditions.map(|own| row(&paper.paper, own)));
+            }
         }
         for search in &document.search {
-            for (place, setting) in search.settings.iter().enumerate() {
-                let agree = setting.scores.values().map(|score| score.cells).sum();
-                let own = vec![
-                    whole(place),
-                    text(setting.what.clone()),
-                    Value::Real(search.score(place)),
-                    whole(setting.counts.holds),
-                    whole(agree),
-                    Value::Bool(place == search.best),
-                ];
-                settings.push([which(&search.paper), own].concat());
-            }
+            let of_setting = |place| row(&search.paper, of_setting(search, place));
+            settings.extend((0..search.settings.len()).map(of_setting));
         }
     }
     let mut files = vec![("dictionary.csv".to_owned(), dictionary().into_bytes())];
@@ -133,57 +117,55 @@ pub fn files(documents: &[Document], braid_version: &str) -> io::Result<Vec<(Str
     Ok(files)
 }
 
-fn add_paper(
-    paper: &Reproduction,
-    which: &[Value<'static>],
-    cells: &mut Rows,
-    claims: &mut Rows,
-    comparisons: &mut Rows,
-) {
-    let row = |own: Vec<Value<'static>>| [which.to_vec(), own].concat();
-    for table in &paper.tables {
-        for cell in &table.cells {
-            let experiment = table.experiment.clone().or_else(|| cell.at.get("experiment").cloned());
-            let [mean, half] = sides(cell.measured);
-            cells.push(row(vec![
-                text(table.id.clone()),
-                text(table.source.clone()),
-                experiment.map_or(Value::Null, text),
-                text(table.metric.text()),
-                text(table.metric.unit()),
-                at(&cell.at),
-                Value::Real(cell.published),
-                mean,
-                half,
-                cell.measured.map_or(Value::Null, |own| whole(own.n)),
-                cell.agrees(table.metric).map_or(Value::Null, Value::Bool),
-                cell.doubt.clone().map_or(Value::Null, text),
-            ]));
-        }
-    }
-    for claim in &paper.claims {
-        claims.push(row(vec![
-            text(claim.id.clone()),
-            text(claim.source.clone()),
-            text(format!("{:?}", claim.strength).to_lowercase()),
-            text(claim.statement.clone()),
-            text(claim.verdict.text()),
-            claim.reason.clone().map_or(Value::Null, text),
-        ]));
-        for condition in &claim.conditions {
-            let ([left, left_half], [right, right_half]) = (sides(condition.a), sides(condition.b));
-            let (what, verdict) = (text(condition.what.clone()), text(condition.verdict.text()));
-            comparisons.push(row(vec![
-                text(claim.id.clone()),
-                what,
-                left,
-                left_half,
-                right,
-                right_half,
-                verdict,
-            ]));
-        }
-    }
+fn of_cells(table: &TableResult) -> impl Iterator<Item = Vec<Value<'static>>> {
+    table.cells.iter().map(|cell| {
+        let experiment = table.experiment.clone().or_else(|| cell.at.get("experiment").cloned());
+        let at: Vec<String> = cell.at.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+        let [mean, half] = side(cell.measured);
+        vec![
+            table.id.clone().into(),
+            table.source.clone().into(),
+            experiment.into(),
+            table.metric.text().into(),
+            table.metric.unit().into(),
+            at.join(";").into(),
+            cell.published.into(),
+            mean,
+            half,
+            cell.measured.map(|own| own.n).into(),
+            cell.agrees(table.metric).into(),
+            cell.doubt.clone().into(),
+        ]
+    })
+}
+
+fn of_claim(claim: &ClaimResult) -> Vec<Value<'static>> {
+    vec![
+        claim.id.clone().into(),
+        claim.source.clone().into(),
+        format!("{:?}", claim.strength).to_lowercase().into(),
+        claim.statement.clone().into(),
+        claim.verdict.text().into(),
+        claim.reason.clone().into(),
+    ]
+}
+
+fn of_condition(claim: &str, condition: &Condition) -> Vec<Value<'static>> {
+    let ([left, left_half], [right, right_half]) = (side(condition.a), side(condition.b));
+    let (what, verdict) = (condition.what.clone().into(), condition.verdict.text().into());
+    vec![claim.to_owned().into(), what, left, left_half, right, right_half, verdict]
+}
+
+fn of_setting(search: &Search, place: usize) -> Vec<Value<'static>> {
+    let setting = &search.settings[place];
+    vec![
+        place.into(),
+        setting.what.clone().into(),
+        search.score(place).into(),
+        setting.counts.holds.into(),
+        setting.scores.values().map(|score| score.cells).sum::<usize>().into(),
+        (place == search.best).into(),
+    ]
 }
 
 /// Meaning of each column: table, row, column, kind, unit, meaning.
@@ -203,7 +185,7 @@ fn dictionary() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claims::{Counts, Metric, TableCell, TableResult};
+    use crate::claims::{Coordinates, Counts, Metric, Reproduction, TableCell};
 
     #[test]
     fn every_row_has_a_value_for_every_column_and_equal_documents_give_equal_bytes() {

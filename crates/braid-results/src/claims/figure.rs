@@ -8,116 +8,100 @@ use crate::detection::accuracy_percent;
 use crate::measure::{Measurements, SubflowCounts, SubflowSample};
 use crate::statistics::mean;
 
-/// Metrics of papers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Payload delivered in order, Mbit/s; of a connection.
-    Goodput,
-    /// IP bits that arrived, Mbit/s; of a connection or subflow.
-    Throughput,
-    /// Throughput in percent of the fair share; of a connection or subflow.
-    Share,
-    /// Mean of the RTT samples, ms; of a connection the mean of its subflows.
-    Rtt,
-    /// Congestion window, packets, mean over time; of a connection the sum of its subflows.
-    Cwnd,
-    /// Congestion window at its largest, packets; of a connection the sum of its subflows'.
-    CwndMax,
-    /// Time of the largest congestion window, the first of equals, seconds; of a subflow.
-    PeakTime,
-    /// Share of the congestion window that a reduction keeps, 0 to 1, mean over the reductions; of a subflow.
-    Kept,
-    /// The subflow's part of the connection's congestion window, mean over time.
-    CwndShare,
-    /// Packets per second by which the congestion window grows between two reductions, outside slow start.
-    Growth,
-    /// Fit of straight lines to the congestion window between two reductions, as a coefficient of determination; of a
-    /// subflow.
-    Straight,
-    /// Fit of cubic curves.
-    CubicCurve,
-    /// Correlation of the congestion windows of two flows `A, B` over time.
-    CwndCorrelation,
-    /// Share of the seconds in which the RTTs of flows `A, B` move alike: their mean differences between successive RTT
-    /// samples are within 20 % of each other.
-    RttAlike,
-    /// Data packets sent again; of a connection or subflow.
-    Retransmissions,
-    /// Aggregate benefit against the fair shares; of a connection.
-    Benefit,
-    /// Jain's index over the MPTCP subflows that cross a link.
-    JainSubflows,
-    /// Jain's index over the connections that cross a link.
-    JainConnections,
-    /// Share of the time that a link is busy, 0 to 1.
-    Utilization,
-    /// Percent of the time in which a detector labelled the subflows at that bottleneck correctly.
-    DetectionAccuracy,
-    /// Time to the first correct label, since the subflow began or its bottleneck changed or became shared or unshared;
-    /// milliseconds, mean. If it was never correct, the whole interval.
-    DetectionTime,
+/// Declares the metrics: where each comes from, its name for people, unit and digits after the point, and the difference
+/// that counts as agreement with a printed figure (`None`: 10 % of it).
+macro_rules! metrics {
+    ($($(#[doc = $doc:literal])+ $name:ident: $from:ident, $text:literal, $unit:literal, $decimals:literal, $agreement:expr;)*) => {
+        /// What papers measure.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Metric {
+            $($(#[doc = $doc])+ $name,)*
+        }
+
+        impl Metric {
+            fn facts(self) -> Facts {
+                let (from, text, unit, decimals, agreement) = match self {
+                    $(Self::$name => (Source::$from, $text, $unit, $decimals, $agreement),)*
+                };
+                Facts { from, text, unit, decimals, agreement }
+            }
+        }
+    };
 }
 
-/// What is to be known of a metric.
 struct Facts {
+    from: Source,
     text: &'static str,
     unit: &'static str,
     decimals: usize,
-    /// The difference that counts as agreement with a printed figure; `None`: 10 % of it.
     agreement: Option<f64>,
-    of_link: bool,
-    /// Measured from samples over time; other metrics of flows are if they are of a part of the run.
-    from_samples: bool,
+}
+
+/// What a metric is measured from.
+#[derive(PartialEq)]
+enum Source {
+    /// A connection or subflow; from samples where it is of a part of the run.
+    Flow,
+    /// Samples of a connection or subflow over time.
+    Samples,
+    /// A link.
+    Link,
+}
+
+metrics! {
+    /// Payload delivered in order, Mbit/s; of a connection.
+    Goodput: Flow, "goodput", "Mbit/s", 2, None;
+    /// IP bits that arrived, Mbit/s; of a connection or subflow.
+    Throughput: Flow, "throughput", "Mbit/s", 2, None;
+    /// Throughput in percent of the fair share; of a connection or subflow.
+    Share: Flow, "share", "%", 1, Some(10.0);
+    /// Mean of the RTT samples, ms; of a connection the mean of its subflows.
+    Rtt: Flow, "RTT", "ms", 1, None;
+    /// Congestion window, packets, mean over time; of a connection the sum of its subflows.
+    Cwnd: Flow, "cwnd", "packets", 1, None;
+    /// Congestion window at its largest, packets; of a connection the sum of its subflows'.
+    CwndMax: Samples, "largest cwnd", "packets", 1, None;
+    /// When the congestion window is at its largest for the first time, seconds; of a subflow.
+    PeakTime: Samples, "time of the largest cwnd", "s", 2, None;
+    /// What a reduction leaves of the congestion window, 0 to 1, mean over the reductions; of a subflow.
+    Kept: Samples, "part of cwnd kept", "", 3, Some(0.05);
+    /// The subflow's part of the connection's congestion window, mean over time.
+    CwndShare: Samples, "part of cwnd", "", 3, Some(0.05);
+    /// Packets per second by which the congestion window grows between two reductions, outside slow start.
+    Growth: Samples, "growth", "packets/s", 2, None;
+    /// How well straight lines fit the congestion window between two reductions, as a coefficient of determination; of a
+    /// subflow.
+    Straight: Samples, "fit of straight lines to cwnd", "", 3, Some(0.05);
+    /// How well cubic curves do.
+    CubicCurve: Samples, "fit of cubic curves to cwnd", "", 3, Some(0.05);
+    /// Correlation of the congestion windows of two flows over time, given as `A, B`.
+    CwndCorrelation: Samples, "correlation of cwnd", "", 3, Some(0.05);
+    /// Share of the seconds in which the RTTs of flows, given as `A, B`, move alike: the mean difference between one RTT
+    /// sample and the next of each is within 20 % of each other's.
+    RttAlike: Samples, "share of seconds with RTTs that move alike", "", 3, Some(0.05);
+    /// Data packets sent again; of a connection or subflow.
+    Retransmissions: Flow, "retransmissions", "packets", 0, None;
+    /// Aggregate benefit against the fair shares; of a connection.
+    Benefit: Flow, "aggregate benefit", "", 3, None;
+    /// Jain's index over the MPTCP subflows that cross a link.
+    JainSubflows: Link, "Jain's index of subflows", "", 3, Some(0.05);
+    /// Jain's index over the connections that cross a link.
+    JainConnections: Link, "Jain's index", "", 3, Some(0.05);
+    /// Share of the time that a link is busy, 0 to 1.
+    Utilization: Link, "utilization", "", 3, Some(0.05);
+    /// Percent of the time in which a detector of shared bottlenecks was right about the subflows whose bottleneck the
+    /// link was.
+    DetectionAccuracy: Link, "detection accuracy", "%", 1, Some(10.0);
+    /// Time until it was right for the first time, from their beginning or from when the link became their bottleneck, or
+    /// became shared or was not any longer; milliseconds, the mean. Where it never was, as long as that lasted.
+    DetectionTime: Link, "detection time", "ms", 0, None;
 }
 
 impl Metric {
-    fn facts(self) -> Facts {
-        // Name for people, unit, digits after the point, and what counts as agreement.
-        let flow = |text, unit, decimals, agreement| Facts {
-            text,
-            unit,
-            decimals,
-            agreement,
-            of_link: false,
-            from_samples: false,
-        };
-        let link = |text, unit, decimals, agreement| Facts {
-            of_link: true,
-            ..flow(text, unit, decimals, agreement)
-        };
-        let samples = |text, unit, decimals, agreement| Facts {
-            from_samples: true,
-            ..flow(text, unit, decimals, agreement)
-        };
-        match self {
-            Self::Goodput => flow("goodput", "Mbit/s", 2, None),
-            Self::Throughput => flow("throughput", "Mbit/s", 2, None),
-            Self::Share => flow("share", "%", 1, Some(10.0)),
-            Self::Rtt => flow("RTT", "ms", 1, None),
-            Self::Cwnd => flow("cwnd", "packets", 1, None),
-            Self::CwndMax => samples("largest cwnd", "packets", 1, None),
-            Self::PeakTime => samples("time of the largest cwnd", "s", 2, None),
-            Self::Kept => samples("part of cwnd kept", "", 3, Some(0.05)),
-            Self::CwndShare => samples("part of cwnd", "", 3, Some(0.05)),
-            Self::Growth => samples("growth", "packets/s", 2, None),
-            Self::Straight => samples("fit of straight lines to cwnd", "", 3, Some(0.05)),
-            Self::CubicCurve => samples("fit of cubic curves to cwnd", "", 3, Some(0.05)),
-            Self::CwndCorrelation => samples("correlation of cwnd", "", 3, Some(0.05)),
-            Self::RttAlike => samples("share of seconds with RTTs that move alike", "", 3, Some(0.05)),
-            Self::Retransmissions => flow("retransmissions", "packets", 0, None),
-            Self::Benefit => flow("aggregate benefit", "", 3, None),
-            Self::JainSubflows => link("Jain's index of subflows", "", 3, Some(0.05)),
-            Self::JainConnections => link("Jain's index", "", 3, Some(0.05)),
-            Self::Utilization => link("utilization", "", 3, Some(0.05)),
-            Self::DetectionAccuracy => link("detection accuracy", "%", 1, Some(10.0)),
-            Self::DetectionTime => link("detection time", "ms", 0, None),
-        }
-    }
-
     /// Whether it is a link's, not a flow's.
     pub fn of_link(self) -> bool {
-        self.facts().of_link
+        self.facts().from == Source::Link
     }
 
     /// Its name in reports.
@@ -165,7 +149,7 @@ impl Figure {
     pub fn needs_samples(&self) -> bool {
         // Benefit, and what is of links, is known for the scenario's own periods.
         let by_period = self.metric.of_link() || self.metric == Metric::Benefit;
-        self.metric.facts().from_samples || (self.during.is_some() && !by_period)
+        self.metric.facts().from == Source::Samples || (self.during.is_some() && !by_period)
     }
 
     /// Its value in a run; `None` if something is missing in the scenario or was never open.
@@ -493,21 +477,11 @@ mod tests {
     #[test]
     fn detections_count_with_their_time_and_those_that_never_were_right_with_all_of_it() {
         let detection = |to_s: f64, accuracy_percent, first_right_ms| Detection {
-            connection: "mp0".to_owned(),
-            subflow: "sf1".to_owned(),
             bottleneck: "b1".to_owned(),
-            shared: true,
-            from_s: 0.0,
             to_s,
             accuracy_percent,
-            group_accuracy_percent: 0.0,
-            changes: 0,
-            right_changes: 0,
             first_right_ms,
-            settled_ms: None,
-            right_at: Vec::new(),
-            standing_s: None,
-            standing_accuracy_percent: None,
+            ..Detection::default()
         };
         let detections = [detection(10.0, 90.0, Some(1000.0)), detection(30.0, 0.0, None)];
         assert_eq!(detected(Metric::DetectionAccuracy, &detections, "b1"), Some(22.5));

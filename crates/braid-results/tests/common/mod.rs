@@ -54,17 +54,14 @@ pub(crate) fn subflow(mbit: u64) -> SubflowCounts {
         received_bytes: mbit * 12_500_000,
         packets_sent: mbit * 8400,
         retransmissions: 7 * mbit,
-        causes_unknown: false,
         fast_retransmits: 5,
         timeouts: 1,
-        ecn_reductions: 0,
         undos: 1,
         rtt_sum_us: 3_000_000,
         rtt_samples: 200,
         cwnd_integral: 1234 * u128::from(SECOND),
         cwnd_samples: (1..=20).rev().collect(),
-        samples: vec![],
-        verdicts: vec![],
+        ..SubflowCounts::default()
     }
 }
 
@@ -73,10 +70,8 @@ pub(crate) fn connection(goodput_mbit: f64, subflows: Vec<SubflowCounts>) -> Con
         active_ns: 100 * SECOND,
         goodput_bytes: (goodput_mbit * 12_500_000.0) as u64,
         reinjections: 3,
-        data_level: None,
         subflows,
-        transfers: vec![],
-        programs: vec![],
+        ..ConnectionCounts::default()
     }
 }
 
@@ -88,12 +83,11 @@ pub(crate) fn link(busy_s: u64) -> LinkCounts {
             busy_ns: busy_s * SECOND,
             drops_queue: 17,
             drops_wire: 4,
-            marks: 0,
             queue_integral: 2550 * u128::from(SECOND),
+            ..DirectionCounts::default()
         },
         reverse: DirectionCounts { packets: 25_000, bytes: 1_300_000, ..DirectionCounts::default() },
-        samples: vec![],
-        looks: vec![],
+        ..LinkCounts::default()
     }
 }
 
@@ -105,9 +99,7 @@ pub(crate) fn measurements(seed: u64) -> Measurements {
             connection(6.5, vec![subflow(7)]),
         ],
         links: vec![link(98), link(87)],
-        periods: vec![],
-        events: 1,
-        packets_delivered: 1,
+        ..Measurements::default()
     }
 }
 

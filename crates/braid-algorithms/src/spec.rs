@@ -122,6 +122,22 @@ impl<T> fmt::Debug for Configured<T> {
     }
 }
 
+/// As its text.
+#[cfg(feature = "serde")]
+impl<T> serde::Serialize for Configured<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de, T: Tunable> serde::Deserialize<'de> for Configured<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text: String = serde::Deserialize::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
 /// The values of these parameters in `NAME[:key=value]...`: those given, or else their defaults.
 fn read_values(text: &str, params: &[Param]) -> Result<Vec<u32>, SpecError> {
     let mut parts = text.split(':');

@@ -56,6 +56,7 @@ mod worker;
 pub use braid_results::catalogue;
 
 pub use backend::{Backend, Case, Outcome, Request, Stop};
+pub use braid_scenario::load;
 pub use cancel::Cancel;
 #[cfg(feature = "parquet")]
 pub use dataset::Dataset;
@@ -71,4 +72,4 @@ pub use results::Results;
 pub use seeds::Seeds;
 pub use sim::Sim;
 pub use store::{Folder, Store};
-pub use study::{Study, load};
+pub use study::Study;

@@ -87,8 +87,8 @@ pub struct Group<'a> {
 impl Group<'_> {
     /// The congestion controls that take part, each once, by name.
     pub fn algorithms(&self) -> Vec<&'static Algorithm> {
-        let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_deref());
-        let named = named.filter_map(|text| Spec::parse(text).ok()).map(|spec| spec.algorithm());
+        let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_ref());
+        let named = named.map(Spec::algorithm);
         let mut all: Vec<_> = named.chain([self.spec.algorithm()]).collect();
         all.sort_unstable_by_key(|algorithm| (algorithm.name(), algorithm.source_hash()));
         all.dedup_by_key(|algorithm| (algorithm.name(), algorithm.source_hash()));

@@ -159,28 +159,6 @@ impl Study {
     }
 }
 
-/// Reads and checks a scenario, the congestion controls that it names included.
-///
-/// # Errors
-/// If anything is wrong with it.
-pub fn load(source: &Source, set: &[String]) -> Result<File, braid_scenario::Error> {
-    let file = braid_scenario::load(source, set)?;
-    for text in &file.cc {
-        Spec::parse(text).map_err(|error| file.error("cc", error.0, None))?;
-    }
-    for connection in file.cells.iter().flat_map(|cell| &cell.connections) {
-        if let Some(text) = &connection.cc {
-            let key = format!("connection.{}.cc", connection.name);
-            Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
-        }
-        if let Some(text) = &connection.scheduler {
-            let key = format!("connection.{}.scheduler", connection.name);
-            braid_schedulers::Spec::parse(text).map_err(|error| file.error(&key, error.0, None))?;
-        }
-    }
-    Ok(file)
-}
-
 fn planned(source: &Source, set: &[String], asked: &[Spec]) -> Result<Planned, Error> {
     let file = load(source, set)?;
     let specs = choose(&file, &source.name, asked)?;

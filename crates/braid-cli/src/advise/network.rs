@@ -6,7 +6,7 @@ use braid_results::metrics::fair_shares;
 use braid_scenario::File;
 use braid_scenario::model::{Connection, Kind, Scenario, Subflow, Traffic};
 
-use super::CUBIC;
+use super::cubic;
 use crate::Failure;
 
 /// A network and the connection that the advice is about: the first one of kind `mptcp`.
@@ -51,7 +51,7 @@ impl Network {
             ));
         };
         for connection in &mut cell.connections {
-            connection.cc.get_or_insert_with(|| CUBIC.to_owned());
+            connection.cc.get_or_insert_with(cubic);
         }
         cell.connections[asked].cc = None;
         cell.connections[asked].scheduler = None;
@@ -116,7 +116,7 @@ impl Network {
         let flow = |subflow: &Subflow| Connection {
             name: format!("beside-{}", subflow.name),
             kind: Kind::Tcp,
-            cc: Some(CUBIC.to_owned()),
+            cc: Some(cubic()),
             traffic: Traffic::Bulk,
             subflows: vec![Subflow {
                 join_delay_ns: None,
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(names(&cells.all[2]), ["mp0", "tcp0", "beside-b", "beside-c"]);
         assert_eq!(names(&cells.all[3]), ["beside-c", "beside-b", "tcp0", "mp0"]);
         let of = |name: &str| cells.all[2].connections.iter().find(|other| other.name == name).unwrap();
-        assert_eq!(of("tcp0").cc.as_deref(), Some("cubic"), "it names none");
-        assert_eq!((of("mp0").cc.as_deref(), of("mp0").subflows.len()), (None, 2));
+        assert_eq!(of("tcp0").cc.as_ref().map(Spec::text), Some("cubic"), "it names none");
+        assert_eq!((of("mp0").cc.clone(), of("mp0").subflows.len()), (None, 2));
     }
 
     #[test]

@@ -40,9 +40,9 @@ impl Run<'_> {
         let Self { scenario, simulation, applications, flows, end_ns, marks, samples, mut doubts, .. } = self;
         let mut measured = simulation.finish();
         let between = |from: u64, to: u64, index: usize| marks[&to][index].since(&marks[&from][index]);
-        for (index, (application, samples)) in applications.into_iter().zip(samples).enumerate() {
-            let number = application.number;
-            measured.packets_delivered += application.retired_packets();
+        for (index, (own, samples)) in applications.into_iter().zip(samples).enumerate() {
+            let number = own.number;
+            measured.packets_delivered += own.retired_packets;
             let mut counts = between(scenario.warmup_ns, end_ns, index);
             counts.transfers = own.application.transfers;
             let each = samples.cwnd.into_iter().zip(samples.all);

@@ -1,4 +1,8 @@
-//! Embeds the sources of the kernel module with the packet schedulers.
+//! Embeds what the kernel module with the packet schedulers is made of, and hashes the sources, so that results can be told from
+//! those of another version.
+
+#[path = "../braid-results/source_hash.rs"]
+mod source_hash;
 
 use std::{env, fmt::Write as _, fs, path::PathBuf};
 
@@ -10,6 +14,7 @@ const FOLDERS: [(&str, &str, &[&str]); 3] = [
 ];
 
 fn main() {
+    source_hash::write(&["src", "../braid-kernel/src", "../../kernel"]);
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let mut list = String::from("&[\n");
     for (folder, place, wanted) in FOLDERS {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-    source_hash::write();
-    // Cargo runs this in the package's folder. Relative paths keep a build folder valid when it is moved or copied.
+    source_hash::write(&["src"]);
+    // Cargo runs this in the folder of the package. Relative paths keep a build folder true when it is moved or copied.
     let folder = Path::new("../../papers");
     println!("cargo:rerun-if-changed={}", folder.display());
     let mut files: Vec<_> = fs::read_dir(folder)

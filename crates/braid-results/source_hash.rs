@@ -5,10 +5,14 @@ use std::{env, fs};
 
 use sha2::{Digest as _, Sha256};
 
-/// Writes the hash of `src` to the file `source-hash` of the build folder.
-pub(crate) fn write() {
+/// Writes the hash of these folders to the file `source-hash` of the build folder.
+pub(crate) fn write(folders: &[&str]) {
     let mut files = Vec::new();
-    collect(Path::new("src"), &mut files);
+    for folder in folders {
+        collect(Path::new(folder), &mut files);
+        println!("cargo::rerun-if-changed={folder}");
+    }
+    files.retain(|file| file.extension().is_none_or(|extension| extension != "md"));
     files.sort();
     let mut hash = Sha256::new();
     for file in files {
@@ -16,7 +20,6 @@ pub(crate) fn write() {
         hash.update(file.display().to_string());
         hash.update(fs::read(&file).expect("a source can be read"));
     }
-    println!("cargo::rerun-if-changed=src");
     let text = u128::from_be_bytes(hash.finalize()[..16].try_into().expect("16 bytes"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("source-hash");
     fs::write(out, format!("{text:032x}")).expect("the build folder can be written");

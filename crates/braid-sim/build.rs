@@ -4,5 +4,5 @@
 mod source_hash;
 
 fn main() {
-    source_hash::write();
+    source_hash::write(&["src"]);
 }

@@ -16,7 +16,7 @@ Programs that read Arrow use tables without a copy: `polars.DataFrame(results.fl
 from braid._algorithm import Algorithm, algorithm, algorithms, new_algorithm
 from braid._braid import Error, Event, Subflow, Table, View, __version__
 from braid._results import Results
-from braid._run import run
+from braid._run import open, run
 from braid._scenario import Scenario, scenarios
 from braid._sweep import Sweep, sweep
 
@@ -34,6 +34,7 @@ __all__ = [
     "algorithm",
     "algorithms",
     "new_algorithm",
+    "open",
     "run",
     "scenarios",
     "sweep",

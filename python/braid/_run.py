@@ -85,6 +85,11 @@ def run(
     return _by_program(asked, backend, samples, jobs)
 
 
+def open(folder: str | Path) -> Results:  # noqa: A001
+    """The results in a folder that `braid run`, `compare`, `repro` or `sweep` wrote with `--out`. Nothing is run."""
+    return Results(_braid.open(Path(folder)))
+
+
 def program() -> str:
     """The installed `braid`, or the program that the variable BRAID names."""
     found = os.environ.get("BRAID") or shutil.which("braid")

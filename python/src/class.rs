@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use braid_algorithms::layout::{self, PUBLIC_WORDS, ca_state, cause, event_flags, event_type, subflow_flags};
 use braid_algorithms::{Definition, Param, Spec, Transition, define as define_algorithm};
-use braid_scenario::File;
-use braid_scenario::model::Scenario;
-use braid_study::{Backend, Cancel, Error, Group, Outcome, Request, Sim, Stop};
+use braid_study::{Backend, Cancel, Outcome, Request, Sim, Stop};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
 
@@ -175,26 +173,6 @@ impl Raised {
 pub(crate) struct Guest(pub(crate) Raised);
 
 impl Backend for Guest {
-    fn name(&self) -> &'static str {
-        Sim.name()
-    }
-
-    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
-        Sim.scheduler(name)
-    }
-
-    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
-        Sim.check(file, cell)
-    }
-
-    fn identity(&self, group: &Group) -> Result<String, Error> {
-        Sim.identity(group)
-    }
-
-    fn computes(&self) -> bool {
-        Sim.computes()
-    }
-
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         let named = request.case.scenario.connections.iter().filter_map(|own| own.cc.clone());
         let specs: Vec<Spec> = named.chain([request.case.spec.clone()]).collect();

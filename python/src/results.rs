@@ -1,5 +1,6 @@
 //! Results of a study.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
@@ -73,4 +74,13 @@ impl Results {
 pub(crate) fn of_json(runs: Vec<String>) -> PyResult<Results> {
     let runs: Result<Vec<Run>, _> = runs.iter().map(|run| serde_json::from_str(run)).collect();
     Ok(Results::new(braid_study::Results::of_runs(runs.map_err(error::plain)?), false))
+}
+
+/// Of a folder that `braid` or a sweep wrote; with samples if all runs were stored with them.
+#[pyfunction]
+pub(crate) fn open(py: Python<'_>, folder: PathBuf) -> PyResult<Results> {
+    let results = py.detach(|| braid_study::Results::open(&folder));
+    let results = results.map_err(|wrong| error::of_study(&wrong))?;
+    let sampled = results.measurements().iter().all(Option::is_some);
+    Ok(Results::new(results, sampled))
 }

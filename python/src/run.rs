@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use braid_scenario::Source;
-use braid_study::{Cancel, Event, Plan, Study};
+use braid_study::{Cancel, Error, Event, Plan, Sink, Study};
 use pyo3::prelude::*;
 
 use crate::class::{Guest, Raised};
@@ -74,7 +74,7 @@ pub(crate) fn run(
         if samples {
             execution = execution.samples();
         }
-        execution.collect_with(|event| watch.see(event))
+        execution.collect_with(|event| watch.look(event))
     });
     if let Some(raised) = raised.take().or(watch.raised) {
         return Err(raised);
@@ -95,13 +95,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn see(&mut self, event: &Event) {
-        if let Event::Progress { done, total, share } = event {
-            self.tick(*done, *total, *share);
-        }
-    }
-
-    pub(crate) fn tick(&mut self, done: usize, total: usize, share: f64) {
+    pub(crate) fn look(&mut self, event: &Event) {
+        let Event::Progress { done, total, share } = event else { return };
         let seen = Python::attach(|py| {
             py.check_signals()?;
             match &self.progress {
@@ -113,5 +108,12 @@ impl Watch {
             self.cancel.cancel();
             self.raised.get_or_insert(raised);
         }
+    }
+}
+
+impl Sink for Watch {
+    fn see(&mut self, _: &Plan, event: &Event) -> Result<bool, Error> {
+        self.look(event);
+        Ok(false)
     }
 }

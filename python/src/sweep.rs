@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use braid_results::{Run, json};
 use braid_scenario::Source;
-use braid_study::{Cancel, Finished, Grid, Plan};
+use braid_study::{Cancel, Dataset, Finished, Grid, Plan, Store};
 use pyo3::prelude::*;
 
 use crate::error;
@@ -37,7 +35,9 @@ fn plan(bundle: &Bundle) -> Result<(Grid, Plan), braid_study::Error> {
 
 #[pyclass(module = "braid._braid")]
 pub(crate) struct Sweep {
-    inner: braid_study::Sweep,
+    plan: Plan,
+    store: Store,
+    dataset: Dataset,
     bundle: Bundle,
     cancel: Cancel,
 }
@@ -72,12 +72,13 @@ impl Sweep {
         }
         let bundle = Bundle { name, grid, scenarios: texts, algorithms };
         let (grid, plan) = py.detach(|| plan(&bundle)).map_err(of_study)?;
-        let inner = braid_study::Sweep::open(&grid, plan, &folder).map_err(of_study)?;
-        Ok(Self { inner, bundle, cancel: Cancel::new() })
+        let store = Store::open(&folder, &plan, &Dataset::names()).map_err(of_study)?;
+        let dataset = Dataset::new(&folder, &grid.parameters());
+        Ok(Self { plan, store, dataset, bundle, cancel: Cancel::new() })
     }
 
     fn __len__(&self) -> usize {
-        self.inner.plan().len()
+        self.plan.len()
     }
 
     /// Inputs of workers.
@@ -88,35 +89,39 @@ impl Sweep {
 
     /// Its summary, if it is complete already.
     fn complete(&self) -> PyResult<Option<String>> {
-        self.inner.complete().map_err(|wrong| error::of_study(&wrong))
+        let read = || -> Result<_, braid_study::Error> {
+            let summary = self.store.folder().read(Dataset::SUMMARY)?;
+            Ok(summary.filter(|_| self.store.is_complete(&self.plan).is_ok_and(|complete| complete)))
+        };
+        let summary = read().map_err(|wrong| error::of_study(&wrong))?;
+        Ok(summary.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// The missing runs.
     fn missing(&self) -> PyResult<Vec<usize>> {
-        self.inner.missing().map_err(|wrong| error::of_study(&wrong))
+        self.store.missing(&self.plan).map_err(|wrong| error::of_study(&wrong))
     }
 
-    /// Stores a worker's runs: number, key and JSON of each.
-    fn keep(&mut self, py: Python<'_>, done: Vec<(usize, String, String)>) -> PyResult<()> {
+    /// Stores what a worker has done.
+    fn keep(&mut self, py: Python<'_>, done: Vec<Done>) -> PyResult<()> {
         py.detach(|| {
-            for (number, key, run) in done {
-                let own = self.inner.plan().key(number).map_err(|wrong| error::of_study(&wrong))?;
+            for (number, key, sampled, record) in done {
+                let own = self.plan.key(number).map_err(|wrong| error::of_study(&wrong))?;
                 if own.to_string() != key {
                     return Err(error::plain(
                         "a worker has another build of braid, or another C compiler made other code of an algorithm: \
                          install the same wheel everywhere",
                     ));
                 }
-                let run: Run = serde_json::from_str(&run).map_err(error::plain)?;
-                self.inner.keep(number, &run).map_err(|wrong| error::of_study(&wrong))?;
+                self.store.add(own, sampled, record).map_err(|wrong| error::of_study(&wrong))?;
             }
             Ok(())
         })
     }
 
-    /// Writes stored runs to the disk.
+    /// What is stored goes to the disk.
     fn settle(&mut self) -> PyResult<()> {
-        self.inner.settle().map_err(|wrong| error::of_study(&wrong))
+        self.store.flush().map_err(|wrong| error::of_study(&wrong))
     }
 
     /// Executes missing runs here and writes the dataset; returns a summary and the number of failed runs.
@@ -130,48 +135,45 @@ impl Sweep {
         let time_limit = limit(time_limit)?;
         let cancel = self.cancel.clone();
         let mut watch = Watch { progress, cancel: cancel.clone(), raised: None };
-        let inner = &mut self.inner;
-        let swept = py.detach(|| {
-            inner.run(
-                |execution| {
-                    let execution = execution.cancel(&cancel).time_limit(time_limit);
-                    match jobs {
-                        Some(jobs) => execution.jobs(jobs),
-                        None => execution,
-                    }
-                },
-                |done, total| {
-                    watch.tick(done, total, done as f64 / total as f64);
-                    ControlFlow::Continue(())
-                },
-            )
+        let Self { plan, store, dataset, .. } = self;
+        let done = py.detach(|| {
+            let mut execution = plan.execution().cancel(&cancel).time_limit(time_limit).store(store);
+            if let Some(jobs) = jobs {
+                execution = execution.jobs(jobs);
+            }
+            let done = execution.into_sinks(&mut [&mut watch, dataset])?;
+            store.finish(plan).map(|()| done)
         });
         if let Some(raised) = watch.raised {
             return Err(raised);
         }
-        let swept = swept.map_err(|wrong| error::of_study(&wrong))?.expect("nobody has broken it off");
-        Ok((swept.summary, swept.failed))
+        let done = done.map_err(|wrong| error::of_study(&wrong))?;
+        Ok((self.dataset.summary().to_owned(), done.failed))
     }
 }
 
-/// The worker's latest sweep.
+/// A run that a worker has done: number, key, and what [`Finished::record`] gives.
+type Done = (usize, String, bool, Vec<u8>);
+
+/// The latest sweep that this worker has seen.
 static LATEST: Mutex<Option<(Bundle, Arc<Plan>)>> = Mutex::new(None);
 
-/// Executes the runs with these numbers on a worker; returns number, key and JSON of each.
+/// What a worker does: the runs with these numbers, one after the other.
 #[pyfunction]
 pub(crate) fn do_runs(
     py: Python<'_>,
     bundle: Bundle,
     numbers: Vec<usize>,
     time_limit: f64,
-) -> PyResult<Vec<(usize, String, String)>> {
+) -> PyResult<Vec<Done>> {
     let time_limit = limit(time_limit)?;
     py.detach(|| {
         let plan = known(bundle)?;
         let finished = plan.execution().time_limit(time_limit).only(&numbers);
-        let one = |Finished { number, run, .. }: Finished| {
-            let key = plan.key(number).map_err(|wrong| error::of_study(&wrong))?;
-            Ok((number, key.to_string(), json(&run)))
+        let one = |finished: Finished| {
+            let key = plan.key(finished.number).map_err(|wrong| error::of_study(&wrong))?;
+            let (sampled, record) = finished.record();
+            Ok((finished.number, key.to_string(), sampled, record))
         };
         finished.map_err(|wrong| error::of_study(&wrong))?.into_iter().map(one).collect()
     })

@@ -5,6 +5,7 @@
 mod guests;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -25,7 +26,7 @@ fn compare(scenario: &Path, options: &[&str]) -> Output {
 }
 
 #[test]
-fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
+fn both_backends_are_compared_once_and_stored_runs_are_not_run_again() {
     if !lab_is_here("both backends compared") {
         return;
     }
@@ -61,18 +62,21 @@ fn both_backends_are_compared_once_and_what_is_kept_is_not_run_again() {
         .collect();
     assert!(drawings.len() == 1 && drawings[0].contains("mp0 sf2: cwnd, packets"), "{drawings:?}");
 
-    // QEMU is not on the path now, and not needed.
+    // QEMU does nothing now but say its version, and is not missed.
+    let said = Command::new("qemu-system-x86_64").arg("--version").output().unwrap();
+    let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{}'\n", text(&said.stdout));
+    let qemu = folder.path().join("qemu-system-x86_64");
+    fs::write(&qemu, script).unwrap();
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
     let mut again = Command::new(cargo_bin("braid"));
-    again.arg("compare").arg(&scenario).args([
-        "--quiet",
-        "--sim-seeds",
-        "3",
-        "--out",
-        &out,
-        "--format",
-        "json",
-    ]);
-    assert!(done(&again.env("PATH", "").output().unwrap()) == first, "the same document");
+    let options = ["--quiet", "--sim-seeds", "3", "--out", &out, "--format", "json"];
+    again.arg("compare").arg(&scenario).args(options).env("PATH", folder.path());
+    assert!(done(&again.output().unwrap()) == first, "the same document");
+
+    // The folder can be shown, and takes other comparisons.
+    let mut shown = Command::new(cargo_bin("braid"));
+    let shown = done(&shown.args(["report", &out]).output().unwrap());
+    assert!(shown.contains("reno sim") && shown.contains("reno lab"), "{shown}");
 
     // Another duration is another run.
     let options = ["--out", &out, "--duration", "2s", "--dry-run"];

@@ -49,8 +49,15 @@ fn out_holds_what_was_printed_and_a_log() {
     assert_eq!(file("table.txt"), place.stdout("run small.toml --seeds 2"));
     assert!(file("log.txt").contains("run small.toml --seeds 2 --out results --format json"));
     let names: Vec<String> = finished(&place.path().join("results")).into_keys().collect();
-    let expected =
-        ["flows.parquet", "links.parquet", "manifest.json", "results.json", "runs.parquet", "table.txt"];
+    let expected = [
+        "flows.parquet",
+        "links.parquet",
+        "manifest.json",
+        "results.json",
+        "runs.parquet",
+        "runs.store",
+        "table.txt",
+    ];
     assert_eq!(names, expected, "and nothing temporary");
 }
 
@@ -69,11 +76,9 @@ fn the_same_run_may_be_written_again_and_another_one_may_not() {
     let json = place.stdout("run small.toml --seeds 2 --out results --jobs 1 --format json");
     assert_eq!(json.as_bytes(), before["results.json"]);
     for (other, difference) in [
-        ("--seeds 3", "with seeds 1..2"),
         ("--seeds 2..3", "with seeds 1..2"),
         ("--seeds 2 --cc lia", "of small.toml with --cc lia,olia"),
         ("--seeds 2 --set link.b1.rate=7mbit", "or with another --set"),
-        ("--seeds 2 d-olia/1", "of small.toml"),
     ] {
         let pieces =
             ["the results of other runs", difference, "nothing was overwritten", "hint: name another folder"];
@@ -114,10 +119,53 @@ fn the_files_are_the_same_bytes_whatever_the_number_of_jobs() {
         finished(&place.path().join(out))
     };
     let one = with(1);
-    assert_eq!(one.len(), 9);
+    assert_eq!(one.len(), 10);
     assert!(one == with(2) && one == with(7));
     place.stdout("run small.toml --seeds 4 --out jobs1 --jobs 3");
     assert!(one == finished(&place.path().join("jobs1")), "samples are left alone where none are asked for");
+}
+
+#[test]
+fn a_folder_that_was_extended_is_the_same_as_one_that_was_not_and_can_be_shown() {
+    let place = Place::new();
+    let run = |options: &str| place.stdout(&format!("run small.toml d-olia/1 --set duration=5s {options}"));
+    place.stdout("run small.toml --set duration=5s --cc lia --seeds 2 --samples --out grown");
+    for more in ["--cc lia --seeds 3", "--cc lia,olia --seeds 3", "--cc lia,olia,reno --seeds 1..4"] {
+        run(&format!("{more} --out grown"));
+    }
+    let log = fs::read_to_string(place.path().join("grown/log.txt")).unwrap();
+    let before: Vec<&str> = log.lines().map(|line| line.split(" in ").next().unwrap()).collect();
+    assert!(before[1].ends_with("6 runs (2 done before)"), "{log}");
+    assert!(before[2].ends_with("12 runs (6 done before)"), "{log}");
+    assert!(before[3].ends_with("24 runs (12 done before)"), "{log}");
+    let table = run("--cc lia,olia,reno --seeds 4 --samples --out fresh");
+    assert!(finished(&place.path().join("grown")) == finished(&place.path().join("fresh")));
+    place.refused("run small.toml --set duration=5s --cc lia --out grown", &["with --cc lia,olia,reno"]);
+
+    // Without the scenario, and without running anything.
+    place.stdout("run small.toml d-olia/1 --set duration=5s --cc lia,olia,reno --seeds 4 --report run.html");
+    fs::remove_file(place.path().join("small.toml")).unwrap();
+    assert_eq!(place.stdout("report grown"), table);
+    let json = place.stdout("report grown --format json --report page.html");
+    assert!(json.as_bytes() == finished(&place.path().join("grown"))["results.json"]);
+    let page = |name: &str| {
+        let page = fs::read_to_string(place.path().join(name)).unwrap();
+        let (head, rest) = page.split_once("<code>").unwrap();
+        head.to_owned() + rest.split_once("</code>").unwrap().1
+    };
+    assert!(page("page.html") == page("run.html"), "the same but for the command");
+    place.refused("report nowhere", &["nowhere: not a folder of results", "--out"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_incomplete_is_not_shown() {
+    let place = Place::new();
+    let mut child = start(place.path(), "run small.toml --seeds 500000 --out results");
+    wait_for("a finished run", || place.path().join("results/unfinished/0000000").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.refused("report results", &["results: its runs are incomplete", "hint: give the command"]);
 }
 
 #[test]
@@ -318,7 +366,7 @@ fn a_disk_that_fills_up_leaves_whole_files_and_earlier_results() {
     assert!(message.contains("cannot write disk/second") && message.contains("No space left"), "{message}");
     assert!(message.contains("hint: make room"), "{message}");
     assert_eq!(message.lines().count(), 2, "{message}");
-    assert!(first.len() == 9 && first == after);
+    assert!(first.len() == 10 && first == after);
     assert_eq!(second, ["manifest.json"], "nothing that looks like a result");
     assert!(went_on);
 }

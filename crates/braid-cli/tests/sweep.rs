@@ -51,7 +51,7 @@ fn every_point_is_run_once_and_has_columns_for_its_parameters() {
     place.write("grid.toml", GRID);
     assert_eq!(place.stdout("sweep grid.toml --out results --quiet"), "16 runs, 0 failed\n");
     let names: Vec<String> = tree(&place.path().join("results")).into_keys().collect();
-    let mut expected = vec!["manifest.json".to_owned(), "sweep.txt".to_owned()];
+    let mut expected = ["manifest.json", "runs.store", "sweep.txt"].map(str::to_owned).to_vec();
     for table in ["flows", "links", "runs"] {
         expected.extend(
             ["cubic", "lia"].map(|cc| format!("{table}/scenario=small.toml/algorithm={cc}/data.parquet")),
@@ -83,6 +83,12 @@ fn every_point_is_run_once_and_has_columns_for_its_parameters() {
         "16 runs, 0 failed\n",
         "nothing is run again"
     );
+    // More values and seeds run what is missing.
+    let more = GRID.replace("\"5mbit\"", "\"5mbit\", \"9mbit\"").replace("seeds = 2", "seeds = 3");
+    place.write("grid.toml", &more);
+    place.stdout("sweep grid.toml --out results --quiet");
+    place.stdout("sweep grid.toml --out fresh --quiet");
+    assert!(tree(&place.path().join("results")) == tree(&place.path().join("fresh")));
     place.write("grid.toml", GRID.replace("5mbit", "6mbit"));
     place.refused("sweep grid.toml --out results", &["the results of other runs", "nothing was overwritten"]);
     let plan = place.stdout("sweep grid.toml --out nowhere --dry-run");

@@ -22,7 +22,7 @@ pub struct Kernel {
     /// The requested packet schedulers.
     schedulers: Mutex<Vec<String>>,
     machine: OnceLock<Machine>,
-    /// Program, kernel and virtual machine.
+    /// Sources, kernel and virtual machine.
     identity: OnceLock<String>,
 }
 
@@ -64,19 +64,11 @@ impl Kernel {
         Self { program: Some(program.into()), ..self }
     }
 
-    fn find_program(&self) -> Result<PathBuf, Error> {
-        self.program
-            .clone()
-            .map_or_else(env::current_exe, Ok)
-            .map_err(|error| Error::new(Kind::Failed, format!("cannot find this program itself: {error}")))
-    }
-
     fn find_identity(&self) -> Result<&str, Error> {
         if self.identity.get().is_none() {
-            let program = self.find_program()?;
             let identity = match &self.place {
-                Place::Guest { kernel, .. } => Lab::identity(kernel, &program),
-                Place::Here => Host::identity(&program),
+                Place::Guest { kernel, .. } => Lab::identity(kernel),
+                Place::Here => Host::identity(),
             };
             let _ = self.identity.set(identity?);
         }
@@ -163,9 +155,8 @@ impl Backend for Kernel {
         if let Some(programs) = programs_identity(group.scenario, at)? {
             let _ = write!(identity, " programs {programs}");
         }
-        // Built-in algorithms are part of the program.
-        for added in group.algorithms().iter().filter(|algorithm| algorithm.is_added()) {
-            let _ = write!(identity, " {} {:x}", added.name(), added.source_hash());
+        for algorithm in group.algorithms() {
+            let _ = write!(identity, " {} {:x}", algorithm.name(), algorithm.source_hash());
         }
         if need_module(group.scenario, group.scheduler) {
             let _ = write!(identity, " schedulers {}", scheduler_module());
@@ -182,7 +173,10 @@ impl Backend for Kernel {
         if self.machine.get().is_some() {
             return Ok(());
         }
-        let program = self.find_program()?;
+        let program =
+            self.program.clone().map_or_else(env::current_exe, Ok).map_err(|error| {
+                Error::new(Kind::Failed, format!("cannot find this program itself: {error}"))
+            })?;
         let scenarios = scenarios.iter().copied();
         let say = RefCell::new(say);
         let machine = match &self.place {

@@ -22,3 +22,6 @@ pub use driver::{
     default_kernel, own_of_the_kernel,
 };
 pub use job::Packet;
+
+/// Tells the sources of lab, loader and kernel side from those of another version.
+pub(crate) const SOURCE_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/source-hash"));

@@ -4,8 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use braid_results::OK;
-use braid_scenario::model::Scenario;
-use braid_scenario::{File, Source};
+use braid_scenario::Source;
 use braid_study::{
     Backend, Cancel, Error, Event, Group, Kind, Outcome, Request, Results, Seeds, Sim, Stop, Study,
 };
@@ -42,9 +41,13 @@ cc = "reno"
 route = ["b1"]
 "#;
 
+fn source() -> Source {
+    Source { name: "small.toml".to_owned(), text: SMALL.to_owned() }
+}
+
 fn small() -> Study {
     let none: [&str; 0] = [];
-    Study::new(none).source(Source { name: "small.toml".to_owned(), text: SMALL.to_owned() })
+    Study::new(none).source(source())
 }
 
 fn with_jobs(jobs: usize) -> Results {
@@ -86,26 +89,6 @@ fn results_have_the_order_of_the_plan_whatever_the_number_of_jobs() {
 struct Odd;
 
 impl Backend for Odd {
-    fn name(&self) -> &'static str {
-        "sim"
-    }
-
-    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
-        Sim.scheduler(name)
-    }
-
-    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
-        Sim.check(file, cell)
-    }
-
-    fn identity(&self, group: &Group) -> Result<String, Error> {
-        Sim.identity(group)
-    }
-
-    fn computes(&self) -> bool {
-        true
-    }
-
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         match request.case.seed {
             2 => panic!("seed two is bad"),
@@ -189,6 +172,54 @@ fn equal_runs_have_equal_keys_and_others_have_not() {
     all.sort();
     all.dedup();
     assert_eq!(all.len(), count);
+}
+
+/// The simulator under another name, as a program of another version.
+struct Other;
+
+impl Backend for Other {
+    fn name(&self) -> &'static str {
+        "quic"
+    }
+
+    fn identity(&self, group: &Group) -> Result<String, Error> {
+        Ok(Sim.identity(group)? + " later")
+    }
+}
+
+#[test]
+fn a_backend_is_an_axis_and_may_have_seeds_of_its_own() {
+    let study = small().algorithms(["lia", "olia"]).seeds(2).on(Box::new(Sim), Some(3.into())).backend(Other);
+    let results = study.run().unwrap();
+    let order: Vec<_> = results.runs().iter().map(|run| (&*run.cc, &*run.backend, run.seed)).collect();
+    let of = |cc| [(cc, "sim", 1), (cc, "sim", 2), (cc, "sim", 3), (cc, "quic", 1), (cc, "quic", 2)];
+    assert_eq!(order, [of("lia"), of("olia")].concat());
+    let runs: Vec<usize> = results.summary().iter().map(|summary| summary.runs).collect();
+    assert_eq!(runs, [3, 2, 3, 2]);
+}
+
+/// What a run is known by is written down: a change of names in the program must not lose stored runs. If values that results
+/// depend on are added, or sources change, it is another one.
+#[test]
+fn the_key_depends_on_the_values_of_a_scenario_and_not_on_what_the_program_calls_them() {
+    struct Fixed;
+    impl Backend for Fixed {
+        fn identity(&self, _: &Group) -> Result<String, Error> {
+            Ok(String::new())
+        }
+    }
+    let key = |identity: bool| {
+        let study = small().algorithms(["lia"]);
+        let study = if identity { study.backend(Sim) } else { study.backend(Fixed) };
+        study.check().unwrap().key(0).unwrap()
+    };
+    assert_ne!(key(true), key(false), "the program is part of it");
+    let scenario = braid_scenario::load(&source(), &[]).unwrap().cells.remove(0);
+    let text = format!("{scenario:?}");
+    let bytes = postcard::to_stdvec(&scenario).unwrap();
+    for name in ["duration_ns", "forward", "rate_bps"] {
+        assert!(text.contains(name) && !bytes.windows(name.len()).any(|part| part == name.as_bytes()));
+    }
 }
 
 #[test]

@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fs, process, thread};
 
 use braid_results::OK;
-use braid_scenario::File;
-use braid_scenario::model::Scenario;
-use braid_study::{Backend, Cancel, Error, Event, Group, Kind, Outcome, Request, Results, Sim, Stop, Study};
+use braid_study::{Backend, Cancel, Event, Kind, Outcome, Request, Results, Sim, Stop, Study};
 
 /// The template's algorithm under another name, with this code in its `on_loss`.
 fn add(name: &str, at_loss: &str) {
@@ -28,7 +26,6 @@ fn study(algorithms: &[&str]) -> Study {
         .set("warmup=1s")
         .set("link.line.queue=30p")
         .algorithms(algorithms.iter().copied())
-        .backend(Sim)
 }
 
 #[test]
@@ -106,26 +103,6 @@ fn an_endless_loop_can_be_cancelled() {
 struct Told;
 
 impl Backend for Told {
-    fn name(&self) -> &'static str {
-        Sim.name()
-    }
-
-    fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
-        Sim.scheduler(name)
-    }
-
-    fn check(&self, file: &File, cell: &Scenario) -> Result<(), Error> {
-        Sim.check(file, cell)
-    }
-
-    fn identity(&self, group: &Group) -> Result<String, Error> {
-        Sim.identity(group)
-    }
-
-    fn computes(&self) -> bool {
-        true
-    }
-
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         static LATEST: AtomicU32 = AtomicU32::new(0);
         let is_first = LATEST.swap(process::id(), Ordering::Relaxed) != process::id();

@@ -14,13 +14,7 @@ use object::{
     read::elf::{FileHeader as _, ProgramHeader as _},
 };
 
-use sha2::{Digest as _, Sha256};
-
-use super::{
-    error::Error,
-    kernels::{Kernel, hex},
-    libraries::needed,
-};
+use super::{error::Error, kernels::Kernel, libraries::needed};
 use crate::job::MODULES;
 
 /// Path of this program in the guest.
@@ -29,35 +23,18 @@ pub(crate) const PROGRAM: &str = "/braid";
 /// By path: mode and content.
 pub(crate) type Files = BTreeMap<String, (u32, Vec<u8>)>;
 
-/// This program, and the libraries that it needs to start.
-fn program(program: &Path) -> Result<Files, Error> {
+/// Builds the archive for this kernel around `program`, with what the program needs to start, and with `others`.
+pub(crate) fn build(kernel: &Kernel, program: &Path, others: &Files) -> Result<Vec<u8>, Error> {
     let reading = |path: &Path| {
         let path = path.display().to_string();
         move |error: io::Error| Error::machine(format!("cannot read {path}: {error}"))
     };
-    let mut files = Files::new();
+    let mut files = others.clone();
     files.insert(PROGRAM.into(), (0o755, loaded_part(fs::read(program).map_err(reading(program))?)));
     for library in needed(program)? {
         let bytes = loaded_part(fs::read(&library).map_err(reading(&library))?);
         files.insert(library.display().to_string(), (0o755, bytes));
     }
-    Ok(files)
-}
-
-/// A hash of the program and its libraries.
-pub(crate) fn identity(program: &Path) -> Result<String, Error> {
-    let mut hash = Sha256::new();
-    for (name, (_, bytes)) in self::program(program)? {
-        hash.update(name);
-        hash.update(bytes);
-    }
-    Ok(hex(&hash.finalize()[..12]))
-}
-
-/// Builds the archive for this kernel around `program`, with what the program needs to start, and with `others`.
-pub(crate) fn build(kernel: &Kernel, program: &Path, others: &Files) -> Result<Vec<u8>, Error> {
-    let mut files = others.clone();
-    files.extend(self::program(program)?);
     let mut list = String::new();
     for (name, bytes) in &kernel.modules {
         files.insert(format!("{MODULES}/{name}"), (0o644, bytes.clone()));

@@ -115,16 +115,15 @@ impl Lab {
         Ok(lab)
     }
 
-    /// What tells runs apart whose scenario, seed and user's code are the same: kernel, program and QEMU. Nothing is fetched or
-    /// booted.
+    /// What tells runs apart whose scenario, algorithms and seed are the same: kernel, sources of the lab, and QEMU. Nothing is
+    /// fetched or booted.
     ///
     /// # Errors
     /// If something is missing.
-    pub fn identity(kernel: &str, program: &Path) -> Result<String, Error> {
+    pub fn identity(kernel: &str) -> Result<String, Error> {
         let qemu = Qemu::find()?;
-        let (kernel, program) = (kernels::identity(kernel)?, image::identity(program)?);
-        let arguments = (qemu.arguments(), qemu::kernel_arguments());
-        Ok(format!("kernel {kernel}, program {program}, QEMU {} {arguments:?}", qemu.version))
+        let (kernel, arguments) = (kernels::identity(kernel)?, (qemu.arguments(), qemu::kernel_arguments()));
+        Ok(format!("kernel {kernel}, sources {}, QEMU {} {arguments:?}", crate::SOURCE_HASH, qemu.version))
     }
 
     fn image(

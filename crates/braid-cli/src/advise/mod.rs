@@ -27,6 +27,10 @@ use table::Answer;
 const CUBIC: &str = "cubic";
 const CANDIDATES: [&str; 6] = [CUBIC, "bbr", "lia", "olia", "balia", "weave"];
 
+fn cubic() -> Spec {
+    Spec::parse(CUBIC).expect("a built-in algorithm")
+}
+
 /// What the help says beside the options, and with it the manual page.
 pub(crate) const MORE: &str = "Examples:\n  \
     braid advise home.toml                       # a network from a file\n  \
@@ -111,7 +115,7 @@ fn ask(
     // On disjoint paths it is the baseline.
     specs.retain(|spec| disjoint != all || spec.text() != CUBIC);
 
-    let sets = [(disjoint.clone(), vec![parse(CUBIC)?]), (all.clone(), specs.clone())];
+    let sets = [(disjoint.clone(), vec![cubic()]), (all.clone(), specs.clone())];
     let scheduler = args.scheduler.as_deref().or(present).unwrap_or("linux");
     let mut study = Study::new(Vec::<String>::new()).seeds(args.seeds).schedulers([scheduler]);
     let mut alone = 0;

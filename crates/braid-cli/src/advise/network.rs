@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(names(&cells.all[2]), ["mp0", "tcp0", "beside-b", "beside-c"]);
         assert_eq!(names(&cells.all[3]), ["beside-c", "beside-b", "tcp0", "mp0"]);
         let of = |name: &str| cells.all[2].connections.iter().find(|other| other.name == name).unwrap();
-        assert_eq!(of("tcp0").cc.as_ref().map(Spec::text), Some("cubic"), "it names none");
+        assert_eq!(of("tcp0").cc.as_ref().map(braid_algorithms::Spec::text), Some("cubic"), "it names none");
         assert_eq!((of("mp0").cc.clone(), of("mp0").subflows.len()), (None, 2));
     }
 

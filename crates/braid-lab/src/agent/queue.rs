@@ -40,8 +40,8 @@ pub(super) fn set_queue(
         header[12..16].copy_from_slice(&parent.to_ne_bytes());
         let mut message = Message::new(36, flags, &header);
         message.text(1, kind);
-        if parent == ROOT && !changes {
-            // Queues count IP packets, without the 14 bytes of Ethernet.
+        if parent == ROOT {
+            // Queues count IP packets, without the 14 bytes of Ethernet. A change without this table removes it.
             message.nested(8, |table| {
                 let mut spec = [0; 24];
                 spec[4..8].copy_from_slice(&(-14_i32).to_ne_bytes());
@@ -179,9 +179,9 @@ fn told(options: &[u8]) -> Option<Told> {
     })
 }
 
-/// With any rate, even one that takes no time, jitter does not reorder.
+/// With a rate, even one that takes no time, neither jitter nor a shorter delay reorders.
 fn path_rate(queue: &Queue) -> u64 {
-    if queue.path.jitter_ns > 0 && !queue.path.reordering { 8_000_000_000_000 } else { 0 }
+    if queue.path.reordering { 0 } else { 8_000_000_000_000 }
 }
 
 /// A probability in netem's units.

@@ -84,7 +84,7 @@ pub(crate) fn doubts(scenario: &Scenario, translated: &Translated, report: &Repo
 fn absent(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
     for (model, own) in scenario.connections.iter().zip(&last.connections) {
         for (path, subflow) in model.subflows.iter().zip(&own.subflows) {
-            let begins = model.start_ns + path.join_delay_ns.unwrap_or(0);
+            let begins = model.start_ns + model.start_noise_ns + path.join_delay_ns.unwrap_or(0);
             let has_much = own.subflows.iter().map(|subflow| subflow.sent).sum::<u64>() >= ENOUGH_PACKETS;
             let needs_all = match model.traffic {
                 Traffic::Bulk => true,

@@ -16,7 +16,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 pub use crate::traffic::{Pattern, Side, Spread, SpreadKeys, SpreadKind, Traffic};
 use crate::units::{
-    Chance, Duration, Packets, Probability, Quantity as _, Queue, Rate, Size, Threshold, Window,
+    Chance, Duration, Packets, Probability, Quantity as _, Queue, Rate, Size, Start, Threshold, Window,
 };
 
 /// A scenario file.
@@ -122,8 +122,8 @@ pub struct Link {
     /// Random extra delay of each packet, uniform from zero to this, both directions; at most `"60s"`, default none.
     #[serde(default)]
     pub jitter: Duration,
-    /// Whether jitter, or a `delay` that gets shorter, lets packets overtake each other; default false: packets stay in
-    /// order. Needs a `jitter`.
+    /// Whether jitter, or a `delay` that gets shorter, lets packets overtake each other; default false: a packet that would
+    /// overtake another arrives together with it. Needs a `jitter` or a change to a shorter `delay`.
     #[serde(default)]
     pub reordering: bool,
     /// Capacity of the queue, both directions, including the packet being sent; at least one packet or 1500 bytes, and
@@ -173,7 +173,7 @@ pub struct Reverse {
     pub delay: Option<Duration>,
     /// See [`Link::jitter`].
     pub jitter: Option<Duration>,
-    /// See [`Link::reordering`]. Not inherited by a `jitter` of `"0s"`.
+    /// See [`Link::reordering`]. Not taken over from the way there where nothing can reorder packets.
     pub reordering: Option<bool>,
     /// See [`Link::queue`].
     pub queue: Option<Queue>,
@@ -345,11 +345,12 @@ pub struct Connection {
     pub scheduler: Option<String>,
     /// Data of its application over time. Default: a bulk transfer with unlimited data.
     pub traffic: Option<Traffic>,
-    /// Time of opening; before the end of the run, default `"0s"`.
+    /// When it is opened; before the end of the run, default `"0s"`. With `"2s..10s"` the seed draws the time, the same in
+    /// every backend; fair shares count the connection from the earliest time.
     #[serde(default)]
-    pub start: Duration,
-    /// Time at which its application stops writing and the connection is closed; after `start`. Default, and maximum:
-    /// the end of the run.
+    pub start: Start,
+    /// When its application stops writing and the connection is closed at once; after `start`. Default: the end
+    /// of the run, also if `stop` is later.
     pub stop: Option<Duration>,
     /// 4 or 6: an IPv6 header has 40 bytes, 20 more than that of IPv4. Default 4.
     pub ip_version: Option<u32>,

@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::format::{Bursts, Discipline, DisciplineKeys, DisciplineKind, Document, Loss, Scalar};
 use crate::traffic::{Spread, SpreadKeys};
-use crate::units::{Chance, Duration, Number, Packets, Probability, Queue, Rate, Size, Threshold, Window};
+use crate::units::{
+    Chance, Duration, Number, Packets, Probability, Queue, Rate, Size, Start, Threshold, Window,
+};
 
 /// The JSON schema (draft 7) of a scenario file, made from [`crate::format`]; ends with a line break.
 ///
@@ -177,6 +179,10 @@ schema_of! {
     Window: _ => quantity(
         "A stretch of time, its end excluded.", &format!(r"{NUMBER}(ns|us|ms|s|min)\.\.{NUMBER}(ns|us|ms|s|min)"),
         &["60s..90s"]
+    );
+    Start: _ => quantity(
+        "A time, or a stretch of time from which the seed draws one.",
+        &format!(r"{NUMBER}(ns|us|ms|s|min)(\.\.{NUMBER}(ns|us|ms|s|min))?"), &["10s", "2s..10s"]
     );
     Probability: _ => share("A probability, 0 to below 1.", "exclusiveMaximum");
     Chance: _ => share("A probability, 0 to 1.", "maximum");

@@ -80,7 +80,22 @@ pub struct Window {
     pub to: Duration,
 }
 
-/// Spelling of a family of units, smallest unit first.
+/// When something begins: a [`Duration`] after the start of the run, or a [`Window`] from which the seed draws the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At this time.
+    At(Duration),
+    /// At a time drawn uniformly from these.
+    Within(Window),
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self::At(Duration::default())
+    }
+}
+
+/// How a family of units is written, smallest unit first.
 struct Units {
     /// `a rate such as "10mbit"`.
     expected: &'static str,
@@ -484,6 +499,26 @@ impl fmt::Display for Window {
     }
 }
 
+impl Start {
+    const EXPECTED: &str = "a time such as \"10s\", or \"2s..10s\" for a random one";
+
+    /// The earliest and the latest time.
+    pub fn bounds(self) -> (Duration, Duration) {
+        match self {
+            Self::At(time) => (time, time),
+            Self::Within(window) => (window.from, window.to),
+        }
+    }
+}
+
+impl FromStr for Start {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text.contains("..") { text.parse().map(Self::Within) } else { text.parse().map(Self::At) }
+    }
+}
+
 impl Number {
     const EXPECTED: &str = "a number such as 1.5";
 
@@ -597,6 +632,12 @@ impl Quantity for Window {
     }
 }
 
+impl Quantity for Start {
+    fn expected() -> &'static str {
+        Self::EXPECTED
+    }
+}
+
 struct QuantityVisitor<T>(std::marker::PhantomData<T>);
 
 impl<T: Quantity> Visitor<'_> for QuantityVisitor<T> {
@@ -629,4 +670,4 @@ macro_rules! deserialize {
     )*};
 }
 
-deserialize!(Duration, Rate, Size, Packets, Queue, Threshold, Probability, Chance, Number, Window);
+deserialize!(Duration, Rate, Size, Packets, Queue, Threshold, Probability, Chance, Number, Window, Start);

@@ -800,3 +800,25 @@ fn noise_is_a_packet_long_at_the_bottleneck_and_an_rtt_at_the_start() {
     let short = slow.replace("9s", "40ms");
     assert_eq!(of(&parse(&short)).1, 40_000_000);
 }
+
+#[test]
+fn a_random_start_takes_the_place_of_noise() {
+    for noise in ["none", "random"] {
+        let text = SMALL.replacen("kind = \"tcp\"", "kind = \"tcp\"\nstart = \"2s..6s\"", 1);
+        let connection = parse(&format!("noise = \"{noise}\"{text}")).connections.remove(0);
+        assert_eq!((connection.start_ns, connection.start_noise_ns), (2 * S, 4 * S));
+    }
+}
+
+#[test]
+fn a_link_reorders_by_jitter_or_a_shorter_delay_and_so_does_the_way_back() {
+    let reorders = |keys: &str| {
+        let link = link(&format!("reordering = true\n{keys}"));
+        (link.forward.reordering, link.reverse.reordering)
+    };
+    assert_eq!(reorders("jitter = \"1ms\""), (true, true));
+    assert_eq!(reorders("jitter = \"1ms\"\nreverse.jitter = \"0s\""), (true, false));
+    let shorter = "change = [{ at = \"1s\", delay = \"9ms\" }, { at = \"2s\", delay = \"3ms\" }]";
+    assert_eq!(reorders(shorter), (true, true));
+    assert_eq!(reorders(&format!("{shorter}\nreverse.delay = \"1ms\"")), (true, false));
+}

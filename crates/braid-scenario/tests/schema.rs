@@ -117,7 +117,7 @@ files = []
 [connection.tcp0]
 kind = "tcp"
 cc = "cubic"
-start = "10s"
+start = "10s..20s"
 stop = "50s"
 route = ["b2"]
 change = [{ at = "9s", route = ["b3"] }]

@@ -1,10 +1,19 @@
 //! Quantities are exact, and a written quantity reads back unchanged.
 
-use braid_scenario::units::{Duration, Packets, Probability, Queue, Rate, Size, Window};
+use braid_scenario::units::{Duration, Packets, Probability, Queue, Rate, Size, Start, Window};
 use proptest::prelude::*;
 
 fn parse<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().unwrap()
+}
+
+#[test]
+fn a_start_is_a_time_or_a_stretch_of_time() {
+    let (two, ten) = (Duration(2_000_000_000), Duration(10_000_000_000));
+    assert_eq!(parse::<Start>("2s"), Start::At(two));
+    assert_eq!(parse::<Start>("2s..10s"), Start::Within(Window { from: two, to: ten }));
+    assert_eq!(parse::<Start>("2s..10s").bounds(), (two, ten));
+    assert!("10s..2s".parse::<Start>().is_err() && "..2s".parse::<Start>().is_err());
 }
 
 #[test]

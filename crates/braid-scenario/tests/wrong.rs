@@ -221,6 +221,13 @@ pub(crate) const FILES: &[(&str, &str, &str)] = &[
     ),
     ("a trace that is a number", "rate = \"100mbit\"\n", "trace = 12\n"),
     ("reordering without jitter", "private = true", "reordering = true"),
+    (
+        "reordering by a delay that gets longer",
+        "[link.b2.reverse]",
+        "reordering = true\nchange = [{ at = \"9s\", delay = \"1s\" }]\n[link.b2.reverse]",
+    ),
+    ("a random start after the end", "start = \"10s\"", "start = \"10s..60s\""),
+    ("a random start that ends before it begins", "start = \"10s\"", "start = \"10s..5s\""),
     // Changes.
     (
         "a change of a traced rate",

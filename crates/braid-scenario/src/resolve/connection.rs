@@ -71,6 +71,7 @@ impl Resolver<'_> {
             let message = "there are no marks to echo without ecn = true".to_owned();
             self.fail(&place.key("accurate-ecn"), message, Some("add ecn = true, or remove it".into()));
         }
+        let (earliest, latest) = given.start.bounds();
         let subflows = self.subflows(&place, name, given, known);
         for subflow in &subflows {
             self.room(name, mss.saturating_add(data_header), &subflow.route);
@@ -81,8 +82,8 @@ impl Resolver<'_> {
             cc,
             scheduler,
             traffic: self.traffic(&place.key("traffic"), given.traffic.as_ref(), mss),
-            start_ns: given.start.0,
-            start_noise_ns: 0,
+            start_ns: earliest.0,
+            start_noise_ns: latest.0 - earliest.0,
             stop_ns: given.stop.map(|stop| stop.0).filter(|stop| *stop < self.file.duration.0),
             mss,
             ip_header,
@@ -107,12 +108,13 @@ impl Resolver<'_> {
 
     fn times(&mut self, place: &Path, given: &format::Connection) {
         let duration = self.file.duration;
-        if given.start >= self.end() {
-            let message = format!("starts at {}, when the run of {duration} is over", given.start);
+        let (_, latest) = given.start.bounds();
+        if latest >= self.end() {
+            let message = format!("starts at {latest}, when the run of {duration} is over");
             self.fail(&place.key("start"), message, None);
         }
-        if let Some(stop) = given.stop.filter(|stop| *stop <= given.start) {
-            let message = format!("stops at {stop}, not after its start at {}", given.start);
+        if let Some(stop) = given.stop.filter(|stop| *stop <= latest) {
+            let message = format!("stops at {stop}, not after its start at {latest}");
             self.fail(&place.key("stop"), message, None);
         }
     }

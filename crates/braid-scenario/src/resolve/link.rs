@@ -76,6 +76,11 @@ impl Resolver<'_> {
             },
         );
         forward.changes = self.changes(&place.key("change"), &link.change, &forward);
+        if link.reordering && !can_reorder(&forward) {
+            let hint = Some("add jitter = \"1ms\", or remove reordering".to_owned());
+            let message = "without jitter or a delay that gets shorter no packet overtakes another";
+            self.fail(&place.key("reordering"), message, hint);
+        }
         let reverse = match &link.reverse {
             None => Direction { delay_ns: back.0, ..forward.clone() },
             Some(reverse) => self.reverse(&place.key("reverse"), link, reverse, back, &forward),
@@ -177,15 +182,14 @@ impl Resolver<'_> {
             (rate, trace) => self.rate(place, rate, trace.as_deref()),
         };
         let trace = self.begun(place, trace, reverse.trace_start);
-        let jitter = reverse.jitter.unwrap_or(link.jitter);
         let direction = self.direction(
             place,
             &Keys {
                 rate_bps,
                 trace,
                 delay: reverse.delay.unwrap_or(back),
-                jitter,
-                reordering: reverse.reordering.unwrap_or(link.reordering && jitter > Duration(0)),
+                jitter: reverse.jitter.unwrap_or(link.jitter),
+                reordering: reverse.reordering.unwrap_or(link.reordering),
                 queue: reverse.queue.unwrap_or(link.queue),
                 loss,
                 ecn_threshold,
@@ -198,15 +202,20 @@ impl Resolver<'_> {
             None => changes_but(&forward.changes, reverse),
             Some(changes) => self.changes(&place.key("change"), changes, &direction),
         };
-        Direction { changes, ..direction }
+        let mut direction = Direction { changes, ..direction };
+        if direction.reordering && !can_reorder(&direction) {
+            direction.reordering = false;
+            if reverse.reordering.is_some() {
+                let hint = Some("add jitter = \"1ms\", or remove reordering".to_owned());
+                let message = "without jitter or a delay that gets shorter no packet overtakes another";
+                self.fail(&place.key("reordering"), message, hint);
+            }
+        }
+        direction
     }
 
     fn direction(&mut self, place: &Path, keys: &Keys<'_>) -> Direction {
         self.delay(&place.key("jitter"), keys.jitter, LONGEST_DELAY);
-        if keys.reordering && keys.jitter == Duration(0) {
-            let hint = Some("add jitter = \"1ms\", or remove reordering".to_owned());
-            self.fail(&place.key("reordering"), "without jitter no packet overtakes another", hint);
-        }
         let queue = queue_limit(keys.queue);
         let ecn_threshold = keys.ecn_threshold.map(ecn_threshold);
         self.marking(&place.key("ecn-threshold"), ecn_threshold, queue, &keys.discipline);
@@ -227,4 +236,11 @@ impl Resolver<'_> {
             keeps_queue: keys.keeps_queue,
         }
     }
+}
+
+/// Whether a packet can arrive before one sent earlier.
+fn can_reorder(direction: &Direction) -> bool {
+    let mut delay_ns = direction.delay_ns;
+    let mut changes = direction.changes.iter().filter_map(|change| change.delay_ns);
+    direction.jitter_ns > 0 || changes.any(|next| next < std::mem::replace(&mut delay_ns, next))
 }

@@ -24,7 +24,7 @@ pub(super) fn add(scenario: &mut Scenario) {
             forward.noise_ns = serialisation_ns(FULL_PACKET, forward.rate_bps).min(LONGEST_DELAY_NS);
         }
     }
-    for connection in connections {
+    for connection in connections.iter_mut().filter(|connection| connection.start_noise_ns == 0) {
         let end_ns = connection.stop_ns.unwrap_or(*duration_ns);
         let rtt_ns = base_rtt_ns(links, connection).min(LATEST_START_NS);
         connection.start_noise_ns = rtt_ns.min(end_ns - connection.start_ns);

@@ -5,7 +5,7 @@ use super::route::Known;
 use crate::document::Path;
 use crate::format;
 use crate::model::{Reroute, Subflow};
-use crate::units::Duration;
+use crate::units::{Duration, Start};
 
 const MOST_SUBFLOWS: usize = 8;
 
@@ -100,14 +100,15 @@ impl Resolver<'_> {
     }
 
     /// The times at which a subflow's address exists.
-    fn up(&mut self, place: &Path, index: usize, given: &format::Subflow, start: Duration) {
+    fn up(&mut self, place: &Path, index: usize, given: &format::Subflow, start: Start) {
         let up = &given.up;
         self.ordered(place, up);
         let Some(first) = up.first() else { return };
         if given.join_delay.is_some() {
             self.both(place, &Path(place.0[..place.0.len() - 1].to_vec()).key("join-delay"));
         }
-        if index == 0 && (first.from > start || first.to <= start) {
+        let (start, latest) = start.bounds();
+        if index == 0 && (first.from > start || first.to <= latest) {
             let message = format!("the first subflow opens the connection, at {start}");
             let hint = format!("begin with \"{start}..\", or give the connection another start");
             self.fail(&place.index(0), message, Some(hint));

@@ -6,6 +6,7 @@ use braid_algorithms::{Algorithm, Param, Spec};
 use braid_scenario::model::{Direction, Kind, Link, Scenario};
 use braid_scenario::words::{both, limit, loss, milliseconds, queue, rate};
 use braid_scenario::{File, Source, topology};
+use braid_study::Sim;
 
 use crate::failure::BAD_INPUT;
 use crate::{Failure, terminal};
@@ -297,7 +298,12 @@ fn seconds(ns: u64) -> f64 {
 pub(crate) fn check(files: &[String]) -> Result<(), Failure> {
     let mut wrong = Vec::new();
     for name in files {
-        match Source::find(name).and_then(|source| braid_scenario::load(&source, &[])) {
+        let checked = Source::find(name).and_then(|source| braid_study::load(&source, &[]));
+        let checked = checked.map_err(braid_study::Error::from).and_then(|file| {
+            file.cells.iter().try_for_each(|cell| Sim.check_duration(&file, cell))?;
+            Ok(file)
+        });
+        match checked {
             Ok(file) => {
                 let cells = file.cells.len();
                 let line = format!("{name}: ok, {cells} {}\n", if cells == 1 { "cell" } else { "cells" });

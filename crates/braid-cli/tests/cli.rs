@@ -288,6 +288,10 @@ fn a_scenario_without_a_choice_of_congestion_control_asks_for_one() {
 fn check_says_which_files_are_right() {
     let place = Place::new();
     assert_eq!(place.stdout("check small.toml d-olia/1"), "small.toml: ok, 1 cell\nd-olia/1: ok, 1 cell\n");
+    place.write("day.toml", SMALL.replace("duration = \"2s\"", "duration = \"86400s\""));
+    for command in ["check day.toml", "run day.toml"] {
+        place.refused(command, &["day.toml:", "duration: too long for the simulator"]);
+    }
     place.write("bad.toml", "title = 3\n");
     let output = place.output("check bad.toml small.toml");
     assert_eq!(output.status.code(), Some(2));

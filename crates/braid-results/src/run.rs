@@ -319,11 +319,11 @@ fn derive(scenario: &Scenario, connections: &[Connection], stretch: (u64, u64)) 
         let multipath: Vec<f64> = multipath.flat_map(|(_, rates)| rates.iter().copied()).collect();
         if all.len() > 1 {
             let sums: Vec<f64> = rates.iter().map(|(_, rates)| rates.iter().sum()).collect();
-            metrics.jain_connections.insert(link.name.clone(), jain(&sums));
-            metrics.jain_subflows.insert(link.name.clone(), jain(&all));
+            metrics.jain_connections.extend(jain(&sums).map(|index| (link.name.clone(), index)));
+            metrics.jain_subflows.extend(jain(&all).map(|index| (link.name.clone(), index)));
         }
         if multipath.len() > 1 {
-            metrics.jain_mptcp_subflows.insert(link.name.clone(), jain(&multipath));
+            metrics.jain_mptcp_subflows.extend(jain(&multipath).map(|index| (link.name.clone(), index)));
         }
     }
     metrics

@@ -13,7 +13,7 @@
 //! queues that empty after each loss are further off. The windows for given losses equal those of
 //! `bench/oracle/formulas.py`.
 
-use braid_scenario::model::{Connection, Direction, Discipline, Loss, QueueLimit, Scenario, Traffic};
+use braid_scenario::model::{Connection, Direction, Discipline, Link, Loss, QueueLimit, Scenario, Traffic};
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -122,7 +122,9 @@ struct Pipe {
 const LOSS: f64 = 0.01;
 /// Smallest window, packets.
 const FLOOR: f64 = 1.0;
-/// Maximum of flows: more would take longer than the runs.
+/// A connection that opens later is not open all the time; random delays alone are shorter.
+const LATEST_START_NS: u64 = 100_000_000;
+/// More would take longer than the runs.
 const MOST_FLOWS: usize = 32;
 
 /// The equilibrium of a scenario whose open connections use `cc`.
@@ -136,7 +138,10 @@ pub fn predict(scenario: &Scenario, cc: &str) -> Theory {
 fn model(scenario: &Scenario, cc: &str) -> Result<(Vec<Flow>, Vec<Pipe>), String> {
     let mut flows = Vec::new();
     for (index, connection) in scenario.connections.iter().enumerate() {
-        if connection.start_ns > 0 || connection.stop_ns.is_some_and(|stop| stop < scenario.duration_ns) {
+        if connection.start_ns > 0
+            || connection.start_noise_ns > LATEST_START_NS
+            || connection.stop_ns.is_some_and(|stop| stop < scenario.duration_ns)
+        {
             return Err(format!("{} is not open all the time", connection.name));
         }
         if connection.traffic != Traffic::Bulk {
@@ -238,10 +243,37 @@ fn settle(scenario: &Scenario, mut flows: Vec<Flow>, mut pipes: Vec<Pipe>) -> Re
             pipe.price = next;
         }
         if moved < 1e-7 {
-            return Ok(fluid(scenario, &flows, &pipes));
+            let fluid = fluid(scenario, &flows, &pipes);
+            return within_limits(scenario, &fluid).map(|()| fluid);
         }
     }
     Err("the model does not come to rest".to_owned())
+}
+
+/// The model knows neither buffers nor what acknowledgements need: refuses what these limit.
+fn within_limits(scenario: &Scenario, fluid: &Fluid) -> Result<(), String> {
+    let mut acknowledged_bps = vec![0.0; scenario.links.len()];
+    for (connection, own) in scenario.connections.iter().zip(fluid.connections.values()) {
+        let packet = f64::from(connection.mss + connection.data_header);
+        let rtt = own.subflows.values().map(|subflow| subflow.rtt_ms / 1e3).fold(0.0, f64::max);
+        let under_way = own.throughput_bps / 8.0 / packet * f64::from(connection.mss) * rtt;
+        let buffer = connection.send_buffer.unwrap_or(u64::MAX).min(connection.receive_buffer);
+        if under_way > buffer as f64 {
+            return Err(format!("a buffer limits {}", connection.name));
+        }
+        let packets_each = if connection.delayed_ack { 2.0 } else { 1.0 };
+        for (subflow, own) in connection.subflows.iter().zip(own.subflows.values()) {
+            for &link in &subflow.route {
+                acknowledged_bps[link] +=
+                    own.throughput_bps / packet / packets_each * f64::from(connection.ack_size);
+            }
+        }
+    }
+    let slow = |&(link, bps): &(&Link, f64)| bps > link.reverse.rate_bps as f64;
+    match scenario.links.iter().zip(acknowledged_bps).find(slow) {
+        Some((link, _)) => Err(format!("the way back of {} is too slow for all acknowledgements", link.name)),
+        None => Ok(()),
+    }
 }
 
 /// Loss and round trip of a flow at the links' prices.
@@ -457,6 +489,29 @@ route = ["near2", "b1"]
             assert!((0.01..0.5).contains(&queue) && loss == 0.0, "{link}: {queue} {loss}");
         }
         close(&[fluid.connections["mp0"].throughput_bps], &[15e6], 2e-3);
+    }
+
+    #[test]
+    fn what_the_way_back_or_a_buffer_limits_has_no_prediction() {
+        let predicted = |reverse: &str, keys: &str| {
+            let text = format!(
+                "title = \"t\"\nduration = \"10s\"\n[link.l]\nrate = \"10mbit\"\nrtt = \"20ms\"\nqueue = \"100p\"\n\
+                 reverse.rate = \"{reverse}\"\n[connection.c]\nkind = \"tcp\"\nroute = [\"l\"]\n{keys}"
+            );
+            match predict(&scenario(&text), "reno") {
+                Theory::Fluid(fluid) => format!("{:.1}", fluid.connections["c"].throughput_bps / 1e6),
+                Theory::None(why) => why,
+            }
+        };
+        // 833 packets/s, an acknowledgement of 52 bytes for each second one: 173 kbit/s. 100 packets wait 120 ms.
+        let slow = "the way back of l is too slow for all acknowledgements";
+        assert_eq!(predicted("180kbit", ""), "10.0");
+        assert_eq!(predicted("170kbit", ""), slow);
+        assert_eq!(predicted("180kbit", "delayed-ack = false\n"), slow);
+        assert_eq!(predicted("1gbit", "receive-buffer = \"180kB\"\n"), "10.0");
+        assert_eq!(predicted("1gbit", "receive-buffer = \"160kB\"\n"), "a buffer limits c");
+        assert_eq!(predicted("1gbit", "send-buffer = \"160kB\"\n"), "a buffer limits c");
+        assert_eq!(predicted("1gbit", "start = \"0s..1s\"\n"), "c is not open all the time");
     }
 
     #[test]

@@ -73,11 +73,20 @@ pub(crate) struct Sack {
     pub(crate) n: u8,
     /// The first block reports a duplicate (RFC 2883).
     pub(crate) duplicate: bool,
-    /// One-way delay of the latest packet, microseconds; only if the sender uses it.
+    /// When the acknowledgement was sent, microseconds (the timestamp of RFC 7323).
+    pub(crate) sent: u32,
+    /// How long the latest packet took to get there, microseconds; only where the sender wants to know.
     pub(crate) one_way_us: Option<u32>,
 }
 
-/// The blocks of all acknowledgements in flight. Few have any, so they are stored outside of the packets.
+/// A packet with a timestamp that is older than the latest one by more than a tick of 1 ms is dropped (RFC 7323 section 5,
+/// Linux `tcp_paws_check`). Timestamps are microseconds and wrap after 71 minutes: what is half of that older is newer.
+pub(crate) fn is_outdated(timestamp: u32, latest: u32) -> bool {
+    let behind_us = latest.wrapping_sub(timestamp);
+    behind_us < 1 << 31 && (behind_us + timestamp % 1_000) / 1_000 > 1
+}
+
+/// The blocks of all acknowledgements under way. Few have any, so they are kept out of the packets.
 #[derive(Default)]
 pub(crate) struct Sacks {
     slots: Vec<Sack>,

@@ -76,6 +76,9 @@ impl Run<'_> {
             return;
         }
         let rtt_us = self.network.timestamp().wrapping_sub(packet.timestamp);
+        if step == 0 {
+            self.senders[subflow].answered(packet.timestamp);
+        }
         if (index > 0 || self.connections[number].established) && step == 0 {
             // A join takes two round trips: data only after the fourth packet (RFC 8684 sect. 3.2).
             self.senders[subflow].phase = Phase::Opening(1);
@@ -86,7 +89,7 @@ impl Run<'_> {
         let senders = &mut self.senders[connection.first..connection.first + connection.n];
         senders[index].establish(connection, &mut self.network, rtt_us);
         connection.joined(senders, index, &self.network);
-        self.receivers[subflow].established(now, senders[index].rto_ns());
+        self.receivers[subflow].established(now, senders[index].rto_ns(), rtt_us);
         let path = &mut self.paths[subflow];
         (path.established, path.live) = (Some(now), path.id);
         connection.push(senders, index, &mut self.network);

@@ -8,15 +8,16 @@ use super::scoreboard::segment;
 use super::sender::Sender;
 use crate::connection::Connection;
 use crate::network::Network;
-use crate::packet::{Packet, Sacks, flags};
+use crate::packet::{Packet, Sack, Sacks, flags, is_outdated};
 
 /// Transmission times for RTT samples, nanoseconds; 0: none, since nothing is sent before the handshake. Only packets
 /// never retransmitted.
 #[derive(Clone, Copy, Default)]
 struct Samples {
     first_acknowledged: u64,
+    last_acknowledged: u64,
     first_sacked: u64,
-    latest: u64,
+    last_sacked: u64,
     any_retransmitted: bool,
 }
 
@@ -26,6 +27,10 @@ impl Sender {
         let now = network.now;
         let index = self.setup.index;
         let prior_una = self.board.snd_una;
+        if packet.seq < prior_una {
+            self.receive_overtaken(connection, network, packet);
+            return;
+        }
         let prior_in_flight = self.board.in_flight();
         let prior_highest = self.board.highest_sacked();
         let mut info = AckInformation {
@@ -41,7 +46,9 @@ impl Sender {
         // Takes arrivals and the newest RTT sample.
         let mut samples = Samples::default();
         if packet.sack != Sacks::NONE {
-            (info, samples) = self.take_sack(connection, network, packet.sack, prior_highest, info);
+            let sack = network.sacks.take(packet.sack);
+            self.latest_answer = sack.sent;
+            (info, samples) = self.take_sack(connection, network, packet.seq, sack, info);
         }
         let ack = packet.seq.min(self.board.snd_nxt);
         if ack > prior_una {
@@ -93,32 +100,56 @@ impl Sender {
         }
     }
 
+    /// An acknowledgement arrives behind one that acknowledges more: only what it reports selectively counts, and not as
+    /// delivered (Linux `tcp_ack`, `old_ack`). One that is older than a tick of the timestamps is dropped.
+    #[cold]
+    fn receive_overtaken(&mut self, connection: &mut Connection, network: &mut Network, packet: &Packet) {
+        if packet.sack == Sacks::NONE {
+            return;
+        }
+        let sack = network.sacks.take(packet.sack);
+        if is_outdated(sack.sent, self.latest_answer) {
+            return;
+        }
+        let info = AckInformation { echo: packet.timestamp, ..AckInformation::default() };
+        let (info, _) = self.take_sack(connection, network, self.board.snd_una, sack, info);
+        if let Some(rate) = &mut self.rate {
+            rate.forget_sample();
+        }
+        self.repair = false;
+        self.fastretrans_alert(connection, network, self.board.snd_una, info);
+        if self.repair {
+            self.retransmit(connection, network);
+        }
+    }
+
     /// Marks what an acknowledgement reports selectively.
     #[inline(never)]
     fn take_sack(
         &mut self,
         connection: &Connection,
-        network: &mut Network,
-        sack: u32,
-        prior_highest: u32,
+        network: &Network,
+        ack: u32,
+        mut sack: Sack,
         mut info: AckInformation,
     ) -> (AckInformation, Samples) {
         let mut samples = Samples::default();
-        let sack = network.sacks.take(sack);
         info.one_way_us = sack.one_way_us;
-        let mut blocks = &sack.blocks[..usize::from(sack.n)];
-        if sack.duplicate {
-            let (start, _) = blocks[0];
-            blocks = &blocks[1..];
-            self.take_duplicate(start, &mut info);
-        }
-        let now = network.now;
-        let min_rtt = connection.subflow(self.setup.index).min_rtt_us;
-        let recovery_point = self.recovery_point;
-        let (rack, board, rate) = (&mut self.rack, &mut self.board, &mut self.rate);
         let mut reordered = u32::MAX;
-        for &(start, end) in blocks {
-            board.acknowledge_range(start, end, |seq, record| {
+        let blocks = &mut sack.blocks[..usize::from(sack.n)];
+        let duplicate = sack.duplicate.then(|| blocks[0].0);
+        if let Some(seq) = duplicate {
+            self.take_duplicate(seq, &mut reordered, &mut info);
+        }
+        blocks.sort_unstable();
+        let now = network.now;
+        let view = connection.subflow(self.setup.index);
+        let min_rtt = view.min_rtt_us;
+        let recovery_point = self.recovery_point;
+        let prior_highest = self.board.highest_sacked();
+        let (rack, board, rate) = (&mut self.rack, &mut self.board, &mut self.rate);
+        for &mut (start, end) in blocks {
+            board.acknowledge_range(start.max(ack), end, |seq, record| {
                 info.sacked = true;
                 info.delivered += 1;
                 let retransmitted = record.state & segment::EVER_RETRANS != 0;
@@ -134,24 +165,43 @@ impl Sender {
                     if samples.first_sacked == 0 {
                         samples.first_sacked = record.sent;
                     }
-                    samples.latest = samples.latest.max(record.sent);
+                    samples.last_sacked = record.sent;
                 }
             });
         }
-        if reordered < prior_highest {
-            rack.reordered(reordered, prior_highest);
+        if let Some(seq) = duplicate.filter(|&seq| seq >= ack) {
+            board.duplicate(seq);
+        }
+        // After a timeout retransmissions are not told from originals well enough.
+        let highest = board.highest_sacked();
+        if reordered < highest && (view.ca_state != ca_state::LOSS || self.undo_marker.is_some()) {
+            rack.reordered(reordered, highest);
         }
         (info, samples)
     }
 
-    /// The receiver reported a duplicate.
-    fn take_duplicate(&mut self, seq: u32, info: &mut AckInformation) {
+    /// The receiver got a packet twice (Linux `tcp_check_dsack`, `tcp_sacktag_one`).
+    fn take_duplicate(&mut self, seq: u32, reordered: &mut u32, info: &mut AckInformation) {
+        let is_probe = self.probe.is_some_and(|(end, _)| end == seq + 1);
+        info.probe_duplicate |= is_probe;
+        self.duplicates += 1;
+        if self.duplicates > self.counts.retransmissions {
+            // The network made it.
+            return;
+        }
         info.duplicate = true;
         info.delivered += 1;
-        if self.probe == Some((seq + 1, true)) {
-            info.probe_duplicate = true;
-        } else {
+        if !is_probe {
             self.rack.duplicate();
+        }
+        if seq >= self.board.snd_una {
+            let state = self.board.get(seq).state;
+            if state & segment::EVER_RETRANS == 0 {
+                return;
+            }
+            if state & segment::SACKED != 0 {
+                *reordered = seq;
+            }
         }
         if self.undo_marker.is_some_and(|marker| seq >= marker) {
             if let Some(retransmissions) = &mut self.undo_retrans {
@@ -179,8 +229,7 @@ impl Sender {
             if let Some(rate) = &mut self.rate {
                 rate.delivered_below(ack, last);
             }
-            samples.first_acknowledged = first;
-            samples.latest = samples.latest.max(last);
+            (samples.first_acknowledged, samples.last_acknowledged) = (first, last);
             info.original_arrived |= una < self.recovery_point;
             return;
         }
@@ -206,7 +255,7 @@ impl Sender {
                 if samples.first_acknowledged == 0 {
                     samples.first_acknowledged = record.sent;
                 }
-                samples.latest = samples.latest.max(record.sent);
+                samples.last_acknowledged = record.sent;
                 info.original_arrived |= seq < self.recovery_point;
                 if seq < prior_highest {
                     reordered = reordered.min(seq);
@@ -218,12 +267,13 @@ impl Sender {
             rate.forget_below(ack);
         }
         if reordered < prior_highest {
-            self.rack.reordered(reordered, prior_highest);
+            self.rack.reordered(reordered, self.board.highest_sacked());
         }
     }
 
-    /// RTT samples: for the timeout the earliest packet acknowledged; for the algorithm and the minimum the latest one
-    /// delivered, which is returned. 0 if there is none.
+    /// RTT: for the timeout the earliest packet acknowledged, for algorithm and minimum the latest one, which is returned;
+    /// 0 if there is none. The echoed timestamp tells both where a retransmission was acknowledged (Linux
+    /// `tcp_ack_update_rtt`).
     #[inline]
     fn take_samples(
         &mut self,
@@ -234,19 +284,22 @@ impl Sender {
     ) -> u32 {
         let now = network.now;
         let age_us = |sent: u64| ((now - sent) / 1_000) as u32;
-        let for_timeout = if samples.first_acknowledged > 0 && !samples.any_retransmitted {
-            Some(age_us(samples.first_acknowledged))
-        } else if samples.first_sacked > 0 {
-            Some(age_us(samples.first_sacked))
+        let acknowledged = samples.first_acknowledged > 0 && !samples.any_retransmitted;
+        let sacked = samples.first_sacked > 0;
+        let (for_timeout, latest) = if acknowledged || sacked {
+            let first = if acknowledged { samples.first_acknowledged } else { samples.first_sacked };
+            let last = if sacked { samples.last_sacked } else { samples.last_acknowledged };
+            (Some(age_us(first)), Some(age_us(last)))
         } else if info.una_advanced {
-            Some(network.timestamp().wrapping_sub(info.echo))
+            let age = network.timestamp().wrapping_sub(info.echo);
+            (Some(age), Some(age))
         } else {
-            None
+            (None, None)
         };
         let mut rtt_us = 0;
         let view = connection.subflow_mut(self.setup.index);
-        if samples.latest > 0 {
-            rtt_us = age_us(samples.latest).max(1);
+        if let Some(latest) = latest {
+            rtt_us = latest.max(1);
             if self.counts.rtt_samples > 0 {
                 self.counts.rtt_steps_us += u64::from(rtt_us.abs_diff(view.last_rtt_us));
             }

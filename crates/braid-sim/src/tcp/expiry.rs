@@ -65,9 +65,13 @@ impl Sender {
                 self.send_new(connection, network, dsn);
                 self.probe = Some((self.board.snd_nxt, false));
             } else if self.board.get(last).state & segment::SACKED == 0 {
-                // A packet that has arrived is not sent as a probe.
-                self.send_again(connection, network, last);
+                // A packet that has arrived is no probe.
+                self.send_copy(connection, network, last);
                 self.probe = Some((self.board.snd_nxt, true));
+            }
+            if self.probe.is_some() {
+                self.start_retransmission_timer(network.now);
+                return;
             }
         }
         let deadline = self.retransmission_deadline(network.now);
@@ -84,9 +88,7 @@ impl Sender {
         self.enter_loss(connection, network);
         self.rto_backoffs += 1;
         self.potentially_failed = true;
-        if let Some(head) = self.board.next_to_retransmit() {
-            self.send_again(connection, network, head);
-        }
+        self.send_again(connection, network, self.board.snd_una);
         self.rtt.back_off();
         self.start_retransmission_timer(network.now);
         Expired::Timeout

@@ -8,23 +8,27 @@ use crate::event_queue::NEVER;
 use crate::network::Network;
 
 impl Sender {
-    /// The handshake is done after this time: the algorithm starts.
+    /// The answer to the opening arrives, which echoes this timestamp. RFC 6928: one packet if the opening had to be sent more
+    /// than twice, unless the answer is to the first (Linux `tcp_try_undo_spurious_syn`).
+    pub(crate) fn answered(&mut self, echo: u32) {
+        if self.counts.timeouts > 1 && self.first_retransmission != Some(echo) {
+            self.first_window = 1;
+        }
+    }
+
+    /// The handshake is done and took this long: the algorithm takes over.
     pub(crate) fn establish(&mut self, connection: &mut Connection, network: &mut Network, rtt_us: u32) {
         let now_us = network.now_us();
         self.phase = Phase::Established;
         self.may_send = true;
         self.rtt.sample(rtt_us, 0, 0);
         let minimum = self.rtt.sample_minimum(now_us, rtt_us);
-        let timeouts = self.counts.timeouts;
-        let first_answered =
-            self.first_retransmission.take() == Some(network.timestamp().wrapping_sub(rtt_us));
+        self.first_retransmission = None;
         let view = connection.subflow_mut(self.setup.index);
         view.srtt_us = self.rtt.srtt_us();
         view.min_rtt_us = minimum;
         view.last_rtt_us = rtt_us;
-        // RFC 6928: one packet if the SYN was sent more than twice, unless the answer is to the first SYN (Linux
-        // `tcp_try_undo_spurious_syn`).
-        view.cwnd = if timeouts > 1 && !first_answered { 1 } else { self.setup.initial_window };
+        view.cwnd = self.first_window;
         view.ssthresh = self.setup.initial_ssthresh.unwrap_or(SSTHRESH_INFINITE);
         view.flags |= subflow_flags::ELIGIBLE | subflow_flags::SAME_ALGORITHM;
         view.last_ack_us = now_us;

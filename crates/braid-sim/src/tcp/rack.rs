@@ -20,7 +20,7 @@ pub(crate) struct Rack {
     /// A packet arrived since the last loss detection.
     advanced: bool,
     steps: u32,
-    persist: u8,
+    pub(super) persist: u8,
     duplicate_seen: bool,
     /// The reordering window is widened at most once per round.
     adapt_after: u32,
@@ -91,6 +91,11 @@ impl Rack {
         } else if self.persist == 0 {
             self.steps = 1;
         }
+    }
+
+    /// A recovery was undone because all its retransmissions were duplicates: the widened window is kept longer.
+    pub(crate) fn undone_by_duplicates(&mut self) {
+        self.persist = (self.persist + 1).min(PERSIST);
     }
 
     /// A recovery ended without being undone.
@@ -166,7 +171,7 @@ impl Rack {
                 .get_or_insert_with(|| self.window_ns(in_recovery, board.sacked_out, min_rtt_us, srtt_us));
             let due = sent + self.rtt_ns + window;
             if due <= now {
-                detected.retransmission |= board.mark_lost(seq);
+                detected.retransmission |= board.mark_lost(seq, false);
                 detected.marked += 1;
             } else {
                 detected.wait_ns = detected.wait_ns.max(due - now);

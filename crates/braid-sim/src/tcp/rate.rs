@@ -70,6 +70,13 @@ impl Rate {
         self.forget_below(ack);
     }
 
+    /// What was delivered since the last sample gives none.
+    pub(super) fn forget_sample(&mut self) {
+        if let Some((sent, ..)) = self.newest.take() {
+            self.flight_us = sent / 1_000;
+        }
+    }
+
     /// Packets below are acknowledged.
     pub(super) fn forget_below(&mut self, snd_una: u32) {
         self.marks.remove_below(snd_una);

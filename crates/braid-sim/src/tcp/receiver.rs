@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::data::DataLevel;
 use crate::event_queue::NEVER;
 use crate::network::Network;
-use crate::packet::{MAX_BLOCKS, Packet, Sack, Sacks, flags};
+use crate::packet::{MAX_BLOCKS, Packet, Sack, Sacks, flags, is_outdated};
 use crate::ranges::Ranges;
 
 /// Delay of the acknowledgement of a lone packet, nanoseconds.
@@ -16,7 +16,16 @@ const QUICK_ACKS: u32 = 16;
 /// first packet to that assumed afterwards (64 and 79 of 128, `tcp_scaling_ratio`, packets of 1500 bytes), and
 /// acknowledges each packet until then. This is the number of packets per packet of buffer.
 const OPENING: (u64, u64) = (79 - 64, 128);
-/// Remembered blocks; blocks that do not fit an acknowledgement are reported in later ones.
+/// Acknowledgements of packets out of order that leave at once before they are compressed (Linux `tcp_comp_sack_nr`, `TCP_FASTRETRANS_THRESH`).
+const UNCOMPRESSED: u32 = 3;
+const MOST_COMPRESSED: u32 = 44;
+/// Blocks that an acknowledgement is expected to carry (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS_EXPECTED: usize = 2;
+/// How long they are held back: a twentieth of the RTT, at most this.
+const LONGEST_COMPRESSION_NS: u64 = 1_000_000;
+/// Within this time timestamps have not wrapped.
+const TIMESTAMPS_HOLD_NS: u64 = 2_000_000_000_000;
+/// Blocks remembered; what no longer fits an acknowledgement is reported in later ones.
 const RECENT: usize = 4;
 
 /// Constants of the receiving end.
@@ -65,11 +74,16 @@ pub(crate) struct Receiver {
     n_recent: usize,
     /// The timestamp to echo: of the packet that last advanced the cumulative acknowledgement.
     timestamp: u32,
-    unacknowledged: u32,
     quick_acks: u32,
     /// Packets until the window is fully open; unlimited with autotuning.
     opening: u32,
-    /// After a longer pause the next packets are acknowledged at once.
+    /// Acknowledgements at the present `rcv_nxt` that left at once, and what is held back since the last one.
+    out_of_order_acks: (u32, u32),
+    compressed: u32,
+    compression_ns: u64,
+    /// A duplicate that the acknowledgement held back reports.
+    duplicate: Option<u32>,
+    /// A pause longer than this makes the next packets be acknowledged at once.
     pause_ns: u64,
     last_data: u64,
     /// A congestion mark arrived and the sender has not answered with CWR yet; with accurate ECN: the latest packet was
@@ -107,9 +121,12 @@ impl Receiver {
             recent: [0; RECENT],
             n_recent: 0,
             timestamp: 0,
-            unacknowledged: 0,
             quick_acks: QUICK_ACKS,
             opening,
+            out_of_order_acks: (0, 0),
+            compressed: 0,
+            compression_ns: 0,
+            duplicate: None,
             pause_ns: 1_000_000_000,
             last_data: 0,
             echo: false,
@@ -121,9 +138,11 @@ impl Receiver {
         }
     }
 
-    /// The handshake is done: its RTO is known, which defines a pause.
-    pub(crate) fn established(&mut self, now: u64, rto_ns: u64) {
+    /// Its end of the handshake is done: its own RTT and retransmission timeout are known, which defines a pause.
+    pub(crate) fn established(&mut self, now: u64, rto_ns: u64, rtt_us: u32) {
         self.pause_ns = rto_ns;
+        self.timestamp = (now / 1_000) as u32;
+        self.compression_ns = (u64::from(rtt_us) * 1_000 / 20).min(LONGEST_COMPRESSION_NS);
         self.last_data = now;
     }
 
@@ -146,8 +165,8 @@ impl Receiver {
         if self.setup.accurate_ecn {
             let marked = packet.flags & flags::CE != 0;
             if marked != self.echo {
-                // The marking of earlier unacknowledged packets differs from this one's.
-                if self.unacknowledged > 0 {
+                // What was not acknowledged yet was not marked, or was, as this one is not.
+                if self.rcv_nxt > self.acknowledged {
                     self.acknowledge(None, data, network);
                 }
                 self.echo = marked;
@@ -165,11 +184,20 @@ impl Receiver {
         if now - self.last_data > self.pause_ns {
             self.quick_acks = QUICK_ACKS;
         }
+        let seq = packet.seq;
+        if is_outdated(packet.timestamp, self.timestamp) && now - self.last_data < TIMESTAMPS_HOLD_NS {
+            // Linux `tcp_validate_incoming`: dropped, even if it would fill a gap.
+            let duplicate = (seq < self.rcv_nxt).then_some(seq);
+            if duplicate.is_some() {
+                self.quick_acks = QUICK_ACKS;
+            }
+            self.acknowledge_now(duplicate, data, network);
+            return;
+        }
         self.last_data = now;
 
-        let seq = packet.seq;
         let mut duplicate = None;
-        if seq <= self.acknowledged {
+        if seq <= self.acknowledged && self.timestamp.wrapping_sub(packet.timestamp) as i32 <= 0 {
             self.timestamp = packet.timestamp;
         }
         if seq == self.rcv_nxt {
@@ -182,19 +210,21 @@ impl Receiver {
                 let next = self.out_of_order.take_prefix(self.rcv_nxt);
                 self.held -= next - self.rcv_nxt;
                 self.rcv_nxt = next;
-                at_once = true;
+                at_once |= self.out_of_order.is_empty();
             }
-            self.unacknowledged += 1;
-        } else if seq < self.rcv_nxt || self.out_of_order.containing(seq).is_some() {
+        } else if seq < self.rcv_nxt {
             duplicate = Some(seq);
             self.quick_acks = QUICK_ACKS;
-            at_once = true;
+        } else if self.out_of_order.containing(seq).is_some() {
+            duplicate = Some(seq);
         } else {
+            if self.compressed > 0 && self.begins_a_block_too_many(seq) {
+                self.acknowledge_now(None, data, network);
+            }
             self.out_of_order.insert(seq, seq + 1, |_, _| {});
             self.keep(seq, packet.dsn, now);
             self.held += 1;
             self.remember(seq);
-            at_once = true;
         }
         if !self.setup.multipath {
             data.follow(self.rcv_nxt, self.held);
@@ -202,16 +232,55 @@ impl Receiver {
         if self.opening > 0 && duplicate.is_none() {
             self.open(data);
         }
-        at_once |= !self.out_of_order.is_empty() || self.unacknowledged >= 2;
+        at_once |= self.rcv_nxt - self.acknowledged >= 2;
         if self.quick_acks > 0 {
             self.quick_acks -= 1;
             at_once = true;
         }
         if at_once {
             self.acknowledge_now(duplicate, data, network);
+        } else if self.out_of_order.is_empty() {
+            self.due = self.due.min(now + DELAYED_ACK_NS);
         } else {
-            self.due = now + DELAYED_ACK_NS;
+            self.acknowledge_out_of_order(duplicate, data, network);
         }
+    }
+
+    /// A packet leaves a gap: the first acknowledgements of it leave at once, later ones are compressed (Linux
+    /// `__tcp_ack_snd_check`).
+    #[cold]
+    fn acknowledge_out_of_order(
+        &mut self,
+        duplicate: Option<u32>,
+        data: &mut DataLevel,
+        network: &mut Network,
+    ) {
+        let (at, sent) = self.out_of_order_acks;
+        let sent = if at == self.rcv_nxt { sent } else { 0 };
+        self.out_of_order_acks = (self.rcv_nxt, sent);
+        if sent < UNCOMPRESSED && self.compressed < MOST_COMPRESSED {
+            self.out_of_order_acks.1 += 1;
+        }
+        if sent < UNCOMPRESSED || self.compressed >= MOST_COMPRESSED {
+            self.acknowledge_now(duplicate, data, network);
+            return;
+        }
+        self.duplicate = duplicate.or(self.duplicate);
+        self.compressed += 1;
+        if self.compressed == 1 {
+            self.due = self.due.min(network.now + self.compression_ns);
+        }
+    }
+
+    /// More blocks than an acknowledgement carries, or the last of them grows (Linux `tcp_sack_new_ofo_skb`).
+    fn begins_a_block_too_many(&self, seq: u32) -> bool {
+        let grows = |&at: &u32| {
+            self.out_of_order
+                .containing(at)
+                .is_some_and(|(start, end)| (start..=end).contains(&seq) || seq + 1 == start)
+        };
+        let known = &self.recent[..self.n_recent];
+        known.iter().position(grows).unwrap_or(self.n_recent) >= BLOCKS_EXPECTED
     }
 
     /// The window opens.
@@ -262,15 +331,17 @@ impl Receiver {
     fn acknowledge_now(&mut self, duplicate: Option<u32>, data: &mut DataLevel, network: &mut Network) {
         let mut size = self.setup.ack_size;
         let mut slot = Sacks::NONE;
+        let duplicate = duplicate.or(self.duplicate.take());
+        self.compressed = 0;
         if duplicate.is_some() || !self.out_of_order.is_empty() {
             let sack = self.blocks(duplicate);
             if sack.n > 0 {
                 size += 4 + 8 * u16::from(sack.n);
-                slot = network.sacks.put(Sack { one_way_us: self.one_way_report(), ..sack });
+                slot = network.sacks.put(self.reported(sack, network));
             }
         }
         if slot == Sacks::NONE && self.setup.reports_delay {
-            slot = network.sacks.put(Sack { one_way_us: self.one_way_report(), ..Sack::default() });
+            slot = network.sacks.put(self.reported(Sack::default(), network));
         }
         let window_end = data.advertise(self.window_end.saturating_sub(self.rcv_nxt));
         self.window_end = self.rcv_nxt + (window_end - data.rcv_nxt);
@@ -287,13 +358,13 @@ impl Receiver {
             sack: slot,
         };
         self.acknowledged = self.rcv_nxt;
-        self.unacknowledged = 0;
         self.due = NEVER;
         network.send(packet);
     }
 
-    fn one_way_report(&self) -> Option<u32> {
-        self.setup.reports_delay.then_some(self.one_way_us)
+    fn reported(&self, sack: Sack, network: &Network) -> Sack {
+        let one_way_us = self.setup.reports_delay.then_some(self.one_way_us);
+        Sack { sent: network.timestamp(), one_way_us, ..sack }
     }
 
     /// The block that holds `seq` becomes the most recent one.

@@ -22,6 +22,10 @@ pub(crate) mod segment {
     pub(crate) const EVER_RETRANS: u8 = 8;
     /// Its data has been given to another subflow as well.
     pub(crate) const REINJECTED: u8 = 16;
+    /// In the list of transmissions, where losses are looked for.
+    pub(super) const LISTED: u8 = 32;
+    /// A timeout marked it: back into the list if the loss turns out to be spurious.
+    pub(super) const TIMED_OUT: u8 = 64;
 }
 
 /// A packet between its first transmission and its cumulative acknowledgement.
@@ -31,7 +35,7 @@ pub(crate) struct Segment {
     pub(crate) sent: u64,
     /// Its number on the connection.
     pub(crate) dsn: u32,
-    /// Neighbours in order of transmission; only for packets that are neither acknowledged nor awaiting retransmission.
+    /// Neighbours in order of transmission, of packets that are [`segment::LISTED`].
     older: u32,
     newer: u32,
     /// See [`segment`].
@@ -129,20 +133,25 @@ impl Scoreboard {
 
     /// A retransmission of `seq` leaves now.
     pub(crate) fn send_again(&mut self, now: u64, seq: u32) {
-        if self.get(seq).state & (segment::LOST | segment::RETRANS) != segment::LOST {
-            self.unlink(seq);
+        self.send_probe(now, seq);
+        let record = self.get_mut(seq);
+        if record.state & segment::RETRANS == 0 {
+            record.state |= segment::RETRANS;
+            self.retrans_out += 1;
+            self.in_flight += 1;
         }
+    }
+
+    /// As [`Self::send_again`], but the copy does not count as in flight (Linux `tcp_send_loss_probe`).
+    pub(crate) fn send_probe(&mut self, now: u64, seq: u32) {
+        self.unlink(seq);
         self.unmarked_from = self.unmarked_from.max(seq + 1);
         let newest = self.newest;
         let record = self.get_mut(seq);
         record.sent = now;
         record.older = newest;
         record.newer = NONE;
-        if record.state & segment::RETRANS == 0 {
-            record.state |= segment::RETRANS | segment::EVER_RETRANS;
-            self.retrans_out += 1;
-            self.in_flight += 1;
-        }
+        record.state = (record.state | segment::EVER_RETRANS) & !segment::TIMED_OUT;
         self.append(seq);
     }
 
@@ -171,12 +180,14 @@ impl Scoreboard {
     pub(crate) fn acknowledge_first(&mut self) -> Segment {
         let seq = self.snd_una;
         let record = *self.segments.get(seq);
-        if record.state & segment::SACKED != 0 {
-            self.sacked_out -= 1;
-        } else {
-            self.clear_loss_marks(seq);
-            self.in_flight -= 1;
-        }
+        self.unlink(seq);
+        let counts = |bit| u32::from(record.state & bit != 0);
+        let (sacked, lost) = (counts(segment::SACKED), counts(segment::LOST));
+        let again = counts(segment::RETRANS);
+        self.sacked_out -= sacked;
+        self.lost_out -= lost;
+        self.retrans_out -= again;
+        self.in_flight = self.in_flight + sacked + lost - again - 1;
         self.segments.pop();
         self.snd_una += 1;
         record
@@ -202,48 +213,64 @@ impl Scoreboard {
         sacked.insert(start, end, |from, to| {
             for seq in from..to {
                 let record = *self.get(seq);
-                self.clear_loss_marks(seq);
-                self.get_mut(seq).state |= segment::SACKED;
+                self.unlink(seq);
+                let mut state = record.state | segment::SACKED;
                 self.sacked_out += 1;
-                self.in_flight -= 1;
+                // A retransmission of what was not lost is believed to be under way still (Linux `tcp_sacktag_one`).
+                if state & segment::LOST == 0 {
+                    self.in_flight -= 1;
+                } else {
+                    let again = u32::from(state & segment::RETRANS != 0);
+                    state &= !(segment::LOST | segment::RETRANS);
+                    self.lost_out -= 1;
+                    self.retrans_out -= again;
+                    self.in_flight -= again;
+                }
+                self.get_mut(seq).state = state & !segment::LISTED;
                 fresh(seq, &record);
             }
         });
         self.sacked = sacked;
     }
 
-    /// Removes a packet that has arrived from the counters and the transmission order.
-    #[inline]
-    fn clear_loss_marks(&mut self, seq: u32) {
-        let state = self.get(seq).state;
-        if state & (segment::LOST | segment::RETRANS) != segment::LOST {
-            self.unlink(seq);
-        }
-        if state & (segment::LOST | segment::RETRANS) != 0 {
-            let lost = u32::from(state & segment::LOST != 0);
-            let again = u32::from(state & segment::RETRANS != 0);
-            self.lost_out -= lost;
-            self.retrans_out -= again;
-            self.in_flight = self.in_flight + lost - again;
-            self.get_mut(seq).state &= !(segment::LOST | segment::RETRANS);
+    /// The receiver got a packet twice that is acknowledged selectively: no copy of it is under way.
+    pub(crate) fn duplicate(&mut self, seq: u32) {
+        let record = self.get_mut(seq);
+        if record.state & segment::RETRANS != 0 {
+            record.state &= !segment::RETRANS;
+            self.retrans_out -= 1;
+            self.in_flight -= 1;
         }
     }
 
-    /// Marks a packet lost that is neither acknowledged nor awaiting retransmission. Returns whether a retransmission
-    /// was lost.
-    pub(crate) fn mark_lost(&mut self, seq: u32) -> bool {
+    /// Marks a packet lost that is neither acknowledged nor already waiting for a retransmission, because of a timeout or
+    /// not. Returns whether it was a retransmission that was lost; a retransmission of a packet that was not marked is
+    /// believed to be under way still (Linux `tcp_mark_skb_lost`).
+    pub(crate) fn mark_lost(&mut self, seq: u32, timeout: bool) -> bool {
         if let Some(losses) = &mut self.losses {
             losses.push(seq);
         }
         self.unlink(seq);
         self.unmarked_from = self.unmarked_from.max(seq + 1);
         let record = self.get_mut(seq);
-        let retransmission = record.state & segment::RETRANS != 0;
         let first_time = record.state & segment::LOST == 0;
-        record.state = (record.state | segment::LOST) & !segment::RETRANS;
-        self.retrans_out -= u32::from(retransmission);
-        self.lost_out += u32::from(first_time);
-        self.in_flight -= u32::from(retransmission) + u32::from(first_time);
+        let retransmission = !first_time;
+        if timeout {
+            record.state |= segment::TIMED_OUT;
+        }
+        if first_time {
+            record.state |= segment::LOST;
+            let under_way = record.state & segment::RETRANS != 0;
+            self.lost_out += 1;
+            self.in_flight -= 1;
+            if under_way {
+                return false;
+            }
+        } else {
+            record.state &= !segment::RETRANS;
+            self.retrans_out -= 1;
+            self.in_flight -= 1;
+        }
         match self.to_retransmit.back() {
             Some(&last) if last >= seq => {
                 if let Err(at) = self.to_retransmit.binary_search(&seq) {
@@ -255,8 +282,12 @@ impl Scoreboard {
         retransmission
     }
 
-    /// The lowest packet awaiting retransmission.
+    /// The lowest packet that waits for a retransmission; none while as many copies are under way as packets are lost
+    /// (Linux `tcp_xmit_retransmit_queue`).
     pub(crate) fn next_to_retransmit(&mut self) -> Option<u32> {
+        if self.retrans_out >= self.lost_out {
+            return None;
+        }
         while let Some(&seq) = self.to_retransmit.front() {
             if seq >= self.snd_una {
                 let state = self.get(seq).state;
@@ -276,10 +307,15 @@ impl Scoreboard {
             if seq >= self.snd_una
                 && self.get(seq).state & (segment::LOST | segment::RETRANS) == segment::LOST
             {
-                self.get_mut(seq).state &= !segment::LOST;
+                let record = self.get_mut(seq);
+                let timed_out = record.state & segment::TIMED_OUT != 0;
+                record.state &= !(segment::LOST | segment::TIMED_OUT);
                 self.lost_out -= 1;
                 self.in_flight += 1;
-                self.insert_by_time(seq);
+                // What RACK marked leaves its list for good: only a timeout can mark it again.
+                if timed_out {
+                    self.insert_by_time(seq);
+                }
             }
         }
         if self.lost_out > 0 {
@@ -297,7 +333,7 @@ impl Scoreboard {
         self.to_retransmit.clear();
     }
 
-    /// The packet transmitted longest ago that is neither acknowledged nor awaiting retransmission.
+    /// The packet transmitted longest ago in which losses are looked for.
     #[inline]
     pub(crate) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
@@ -319,11 +355,16 @@ impl Scoreboard {
             self.get_mut(newest).newer = seq;
         }
         self.newest = seq;
+        self.get_mut(seq).state |= segment::LISTED;
     }
 
     #[inline]
     fn unlink(&mut self, seq: u32) {
-        let Segment { older, newer, .. } = *self.get(seq);
+        let Segment { older, newer, state, .. } = *self.get(seq);
+        if state & segment::LISTED == 0 {
+            return;
+        }
+        self.get_mut(seq).state &= !segment::LISTED;
         if older == NONE {
             self.oldest = newer;
         } else {
@@ -348,6 +389,7 @@ impl Scoreboard {
         let record = self.get_mut(seq);
         record.older = older;
         record.newer = newer;
+        record.state |= segment::LISTED;
         if older == NONE {
             self.oldest = seq;
         } else {
@@ -376,10 +418,7 @@ mod tests {
             assert_eq!(self.retrans_out, count(segment::RETRANS));
             let mut expected: Vec<_> = all
                 .iter()
-                .filter(|(_, record)| {
-                    record.state & segment::SACKED == 0
-                        && record.state & (segment::LOST | segment::RETRANS) != segment::LOST
-                })
+                .filter(|(_, record)| record.state & segment::LISTED != 0)
                 .map(|(seq, record)| (record.sent, *seq))
                 .collect();
             expected.sort_unstable();
@@ -390,13 +429,83 @@ mod tests {
                 at = self.newer(seq);
             }
             assert_eq!(listed, expected, "order of transmission");
+            for (seq, record) in all {
+                let (sacked, waiting) = (record.state & segment::SACKED != 0, is_waiting(record.state));
+                assert!(record.state & segment::LISTED == 0 || !(sacked || waiting), "{seq}");
+                assert!(!sacked || record.state & segment::LOST == 0, "{seq}");
+            }
         }
+    }
+
+    fn is_waiting(state: u8) -> bool {
+        state & (segment::LOST | segment::RETRANS) == segment::LOST
+    }
+
+    /// Three packets, the first of which was retransmitted needlessly: its loss mark was taken back.
+    fn retransmitted_needlessly() -> Scoreboard {
+        let mut board = Scoreboard::new();
+        for time in 0..3 {
+            board.send_new(time, 0);
+        }
+        board.mark_lost(0, false);
+        board.send_again(9, 0);
+        board.unmark_lost();
+        assert_eq!((board.in_flight(), board.retrans_out), (4, 1));
+        board
+    }
+
+    #[test]
+    fn a_needless_copy_is_in_flight_until_its_duplicate_is_reported() {
+        let mut board = retransmitted_needlessly();
+        board.acknowledge_range(0, 1, |_, _| {});
+        assert_eq!((board.in_flight(), board.retrans_out), (3, 1));
+        board.duplicate(0);
+        assert_eq!((board.in_flight(), board.retrans_out), (2, 0));
+        board.check();
+    }
+
+    #[test]
+    fn a_needless_copy_keeps_its_packet_from_being_sent_again() {
+        let mut board = retransmitted_needlessly();
+        assert!(!board.mark_lost(0, false), "the copy is believed to be under way");
+        assert_eq!((board.lost_out, board.retrans_out, board.next_to_retransmit()), (1, 1, None));
+        // Another loss waits as long as more copies are under way than packets are lost.
+        let mut board = retransmitted_needlessly();
+        board.mark_lost(1, false);
+        assert_eq!(board.next_to_retransmit(), None);
+        board.duplicate(0);
+        assert_eq!(board.next_to_retransmit(), Some(1));
+    }
+
+    #[test]
+    fn what_rack_marked_is_not_found_lost_a_second_time_after_an_undo() {
+        for (timeout, oldest) in [(false, 1), (true, 0)] {
+            let mut board = Scoreboard::new();
+            for time in 0..2 {
+                board.send_new(time, 0);
+            }
+            board.mark_lost(0, timeout);
+            board.unmark_lost();
+            assert_eq!(board.oldest(), Some(oldest));
+            board.check();
+        }
+    }
+
+    #[test]
+    fn a_probe_is_not_in_flight() {
+        let mut board = Scoreboard::new();
+        board.send_new(0, 0);
+        board.send_new(1, 0);
+        board.send_probe(5, 0);
+        assert_eq!((board.in_flight(), board.oldest()), (2, Some(1)));
+        assert_eq!(board.get(0).state, segment::EVER_RETRANS | segment::LISTED);
+        board.check();
     }
 
     proptest! {
         #[test]
         fn counters_and_lists_agree_with_the_records(
-            steps in prop::collection::vec((0..6_u8, 0..40_u32, 1..6_u32), 1..200),
+            steps in prop::collection::vec((0..8_u8, 0..40_u32, 1..6_u32), 1..200),
         ) {
             let mut board = Scoreboard::new();
             for (time, (kind, at, length)) in steps.into_iter().enumerate() {
@@ -415,18 +524,22 @@ mod tests {
                     2 => board.acknowledge_range(seq, seq + length, |_, _| {}),
                     3 if outstanding => {
                         let state = board.get(seq).state;
-                        if state & segment::SACKED == 0 && state & (segment::LOST | segment::RETRANS) != segment::LOST {
-                            board.mark_lost(seq);
+                        if state & segment::SACKED == 0 && !is_waiting(state) {
+                            board.mark_lost(seq, length > 3);
                         }
                     }
                     4 => {
-                        let lowest = (board.snd_una..board.snd_nxt).find(|&seq| {
-                            board.get(seq).state & (segment::LOST | segment::RETRANS) == segment::LOST
-                        });
+                        let mut all = board.snd_una..board.snd_nxt;
+                        let lowest = all.find(|&seq| is_waiting(board.get(seq).state));
+                        let lowest = lowest.filter(|_| board.retrans_out < board.lost_out);
                         prop_assert_eq!(board.next_to_retransmit(), lowest);
                         if let Some(seq) = lowest { board.send_again(time, seq); }
                     }
                     5 if length == 5 => board.unmark_lost(),
+                    6 if outstanding && board.get(seq).state & segment::SACKED != 0 => board.duplicate(seq),
+                    7 if outstanding && board.get(seq).state & (segment::SACKED | segment::LOST) == 0 => {
+                        board.send_probe(time, seq);
+                    }
                     _ => {}
                 }
                 board.check();

@@ -89,6 +89,12 @@ pub(crate) struct Sender {
     pub(super) undo_retrans: Option<u32>,
     /// Timestamp of the episode's first retransmission; during the handshake, of the first SYN.
     pub(crate) first_retransmission: Option<u32>,
+    /// Window after the handshake.
+    pub(super) first_window: u32,
+    /// Duplicates that the receiver reported.
+    pub(super) duplicates: u64,
+    /// When the latest acknowledgement with blocks was sent, microseconds.
+    pub(super) latest_answer: u32,
     pub(super) frto: bool,
     /// Expiries since the last advance of `snd_una`.
     pub(crate) rto_backoffs: u32,
@@ -144,6 +150,9 @@ impl Sender {
             may_send: false,
             held_until: NEVER,
             next_send: 0,
+            first_window: setup.initial_window,
+            duplicates: 0,
+            latest_answer: 0,
             setup,
             phase: Phase::Idle,
             board: Scoreboard::new(),

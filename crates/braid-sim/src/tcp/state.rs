@@ -211,6 +211,9 @@ impl Sender {
 
     /// Recovery: something was lost. After CWR the window is not cut a second time.
     pub(super) fn enter_recovery(&mut self, connection: &mut Connection, network: &mut Network, ece: bool) {
+        if !self.any_retransmission_pending() {
+            self.first_retransmission = None;
+        }
         self.prior_ssthresh = 0;
         self.remember_for_undo();
         self.counts.fast_retransmits += 1;
@@ -225,7 +228,9 @@ impl Sender {
 
     fn remember_for_undo(&mut self) {
         self.undo_marker = Some(self.board.snd_una);
-        self.undo_retrans = (self.board.retrans_out > 0).then_some(self.board.retrans_out);
+        let probes = u32::from(matches!(self.probe, Some((_, true))));
+        let copies = self.board.retrans_out + probes;
+        self.undo_retrans = (copies > 0).then_some(copies);
     }
 
     /// Loss: the retransmission timer expired.
@@ -272,7 +277,7 @@ impl Sender {
                 && !waiting
                 && (seq == head || self.rack.is_overdue(now, record.sent))
             {
-                self.board.mark_lost(seq);
+                self.board.mark_lost(seq, true);
                 marked += 1;
             }
         }
@@ -297,7 +302,7 @@ impl Sender {
                 return;
             }
             if self.board.snd_nxt > self.recovery_point {
-                if info.sacked || !info.una_advanced {
+                if info.sacked || !(info.una_advanced || info.duplicate) {
                     // Step 3a: the loss was real.
                     self.frto = false;
                 }
@@ -320,9 +325,10 @@ impl Sender {
         self.repair = true;
     }
 
-    /// The echoed timestamp is older than the first retransmission: the original had arrived (Eifel).
+    /// Nothing was retransmitted yet, or the echoed timestamp is older than the first retransmission: the original had
+    /// arrived (Eifel; Linux `tcp_packet_delayed`).
     fn original_was_delayed(&self, info: &AckInformation) -> bool {
-        self.first_retransmission.is_some_and(|first| (info.echo.wrapping_sub(first) as i32) < 0)
+        self.first_retransmission.is_none_or(|first| (info.echo.wrapping_sub(first) as i32) < 0)
     }
 
     fn may_undo(&self, info: &AckInformation) -> bool {
@@ -415,6 +421,7 @@ impl Sender {
     fn undo_after_duplicates(&mut self, connection: &mut Connection, network: &mut Network) -> bool {
         let undo = self.undo_marker.is_some() && self.undo_retrans == Some(0);
         if undo {
+            self.rack.undone_by_duplicates();
             self.undo_reduction(connection, network, false);
         }
         undo

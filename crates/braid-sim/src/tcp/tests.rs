@@ -4,12 +4,14 @@ use braid_algorithms::layout::{Subflow, ca_state};
 use braid_algorithms::{Controller, Spec};
 use braid_scenario::model::{self, Direction, Discipline, Loss, QueueLimit};
 
+use super::receiver::{self, Receiver};
+use super::scoreboard::segment;
 use super::sender::{Sender, Setup, Timer};
 use crate::connection::Connection;
 use crate::event_queue::{EventQueue, NEVER};
 use crate::link::Link;
 use crate::network::{END, Network};
-use crate::packet::{Packet, Sack, Sacks, flags};
+use crate::packet::{Packet, Sack, Sacks, flags, is_outdated};
 
 const MS: u64 = 1_000_000;
 
@@ -579,6 +581,7 @@ fn window_after_answer_to(syn_s: u64) -> u32 {
     bench.network.now = 5_000 * MS;
     sender.first_retransmission = Some(0);
     let rtt_us = (5_000 - 1_000 * syn_s) as u32 * 1_000;
+    sender.answered(bench.network.timestamp() - rtt_us);
     sender.establish(&mut bench.connection, &mut bench.network, rtt_us);
     bench.view().cwnd
 }
@@ -609,7 +612,7 @@ fn a_retransmission_of_the_head_leaves_a_pending_reordering_timer_alone() {
     assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
     let deadline = bench.network.now + 5 * MS;
     bench.senders[0].set_timer(Timer::Reordering, deadline);
-    bench.senders[0].board.mark_lost(0);
+    bench.senders[0].board.mark_lost(0, false);
     bench.view_mut().cwnd = 40;
     let Bench { connection, senders, network } = &mut bench;
     senders[0].retransmit(connection, network);
@@ -625,6 +628,259 @@ fn a_duplicate_report_counts_as_delivered() {
     bench.sack(10, &[]);
     assert_eq!(bench.view().delivered, delivered);
     let echo = bench.network.timestamp();
+    bench.senders[0].counts.retransmissions = 1;
     bench.receive(10, &[(3, 4)], true, 0, echo);
     assert_eq!(bench.view().delivered, delivered + 1);
+    // More duplicates than retransmissions: the network makes them.
+    bench.receive(10, &[(3, 4)], true, 0, echo);
+    assert_eq!(bench.view().delivered, delivered + 1);
+}
+
+#[test]
+fn an_acknowledgement_that_was_overtaken_counts_for_its_blocks_only() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.ack(10);
+    let before = (bench.view().cwnd, bench.view().srtt_us, bench.view().delivered);
+    bench.network.now += 50 * MS;
+    bench.ack(9);
+    bench.sack(9, &[(12, 14)]);
+    assert_eq!((bench.view().cwnd, bench.view().srtt_us, bench.view().delivered), before);
+    assert_eq!(bench.sender().board.sacked_out, 2);
+    assert_eq!(bench.view().ca_state, ca_state::DISORDER);
+    // More than a tick older than the latest one: dropped.
+    bench.senders[0].latest_answer = 2_000;
+    bench.sack(9, &[(12, 16)]);
+    assert_eq!(bench.sender().board.sacked_out, 2);
+    bench.senders[0].latest_answer = 1_000;
+    bench.sack(9, &[(12, 16)]);
+    assert_eq!(bench.sender().board.sacked_out, 4);
+}
+
+#[test]
+fn reordering_is_measured_to_what_the_same_acknowledgement_reports() {
+    let mut bench = Bench::new("reno", 100, 40);
+    bench.sack(0, &[(10, 11)]);
+    bench.sack(0, &[(20, 25), (5, 6)]);
+    assert_eq!(bench.sender().rack.reordering, 20);
+    // The same by a cumulative acknowledgement.
+    let mut bench = Bench::new("reno", 100, 40);
+    bench.sack(0, &[(10, 11)]);
+    bench.sack(6, &[(20, 25)]);
+    assert_eq!(bench.sender().rack.reordering, 25);
+}
+
+#[test]
+fn in_the_loss_state_without_undo_sacks_show_no_reordering() {
+    for (marker, seen) in [(Some(0), true), (None, false)] {
+        let mut bench = Bench::new("reno", 100, 20);
+        bench.sack(0, &[(10, 11)]);
+        bench.view_mut().ca_state = ca_state::LOSS;
+        bench.senders[0].undo_marker = marker;
+        bench.sack(0, &[(5, 6)]);
+        assert_eq!(bench.sender().rack.reordering_seen, seen);
+    }
+}
+
+#[test]
+fn a_duplicate_of_a_packet_reported_before_is_reordering() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.sack(0, &[(2, 9)]);
+    assert!(bench.sender().board.get(1).state & segment::EVER_RETRANS != 0, "packet 1 was retransmitted");
+    bench.sack(0, &[(1, 9)]);
+    assert!(!bench.sender().rack.reordering_seen);
+    let echo = bench.network.timestamp();
+    bench.receive(0, &[(1, 2), (1, 9)], true, 0, echo);
+    assert!(bench.sender().rack.reordering_seen);
+    assert_eq!(bench.sender().rack.reordering, 8);
+}
+
+#[test]
+fn blocks_are_taken_in_the_order_of_packets() {
+    let mut bench = Bench::new("reno", 100, 20);
+    assert_eq!(bench.ack(2), [20, 21]);
+    bench.network.now += 50 * MS;
+    bench.sack(2, &[(20, 21), (5, 6)]);
+    // For the timeout the first one, 150 ms old; for the algorithm the last one.
+    assert!(bench.view().srtt_us > 105_000, "{}", bench.view().srtt_us);
+    assert_eq!(bench.view().last_rtt_us, 50_000);
+}
+
+#[test]
+fn an_acknowledgement_of_a_retransmission_too_is_timed_by_its_timestamp() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.sack(0, &[(2, 9)]);
+    let sent = bench.network.timestamp();
+    bench.network.now += 70 * MS;
+    bench.receive(20, &[], false, 0, sent);
+    assert_eq!((bench.view().last_rtt_us, bench.view().min_rtt_us), (70_000, 70_000));
+}
+
+#[test]
+fn a_probe_that_repeats_a_packet_is_not_in_flight_and_starts_a_full_timeout() {
+    let mut bench = Bench::new("reno", 100, 10);
+    bench.connection.data.set_window_end(10);
+    bench.receive_quietly(9);
+    assert_eq!(bench.expire(), [9]);
+    assert_eq!((bench.sender().in_flight(), bench.sender().board.retrans_out), (1, 0));
+    assert_eq!(bench.sender().first_retransmission, None);
+    assert_eq!(bench.sender().deadline(), bench.network.now + bench.sender().rto_ns());
+}
+
+#[test]
+fn a_probe_that_is_under_way_when_a_recovery_begins_may_turn_out_to_be_needless() {
+    for (probe, copies) in [(None, Some(1)), (Some((20, true)), Some(2)), (Some((20, false)), Some(1))] {
+        let mut bench = Bench::new("reno", 100, 20);
+        bench.senders[0].probe = probe;
+        bench.sack(0, &[(1, 5)]);
+        assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
+        assert_eq!(bench.sender().undo_retrans, copies, "{probe:?} and the retransmission");
+    }
+}
+
+#[test]
+fn an_undo_by_duplicates_keeps_a_wide_reordering_window_longer() {
+    let mut bench = Bench::new("reno", 100, 20);
+    bench.sack(0, &[(1, 6)]);
+    let echo = bench.network.timestamp();
+    bench.network.now += 100 * MS;
+    bench.senders[0].rack.persist = 7;
+    bench.receive(19, &[(0, 1)], true, 0, echo);
+    assert_eq!(bench.sender().counts.undos, 1);
+    assert_eq!(bench.sender().rack.persist, 8);
+}
+
+/// A recovery in which pacing holds back the first retransmission.
+fn recovery_held_back() -> Bench {
+    let mut bench = Bench::new("reno", 100, 20);
+    assert_eq!(bench.sender().timer, Timer::Probe);
+    bench.senders[0].may_send = false;
+    assert!(bench.sack(1, &[(2, 6)]).is_empty());
+    assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
+    bench
+}
+
+#[test]
+fn an_advance_before_any_retransmission_undoes_the_recovery() {
+    let mut bench = recovery_held_back();
+    let now = bench.network.timestamp();
+    bench.receive(6, &[], false, 0, now);
+    assert_eq!(bench.sender().counts.undos, 1);
+    assert!(bench.view().cwnd >= 20);
+}
+
+#[test]
+fn a_timeout_that_takes_the_place_of_a_probe_counts_from_the_heads_transmission() {
+    let bench = recovery_held_back();
+    assert_eq!(bench.sender().timer, Timer::Retransmission);
+    assert_eq!(bench.sender().deadline(), bench.network.now - 100 * MS + bench.sender().rto_ns());
+}
+
+#[test]
+fn no_reordering_is_waited_for_longer_than_the_timeout() {
+    let mut bench = Bench::new("reno", 100, 20);
+    let (now, rto) = (bench.network.now, bench.sender().rto_ns());
+    bench.senders[0].start_reordering_timer(now, 10 * MS);
+    assert_eq!(bench.sender().deadline(), now + 12 * MS);
+    bench.senders[0].start_reordering_timer(now, rto);
+    assert_eq!(bench.sender().deadline(), now + rto);
+}
+
+#[test]
+fn only_the_opening_of_a_join_decides_where_its_window_starts() {
+    let mut bench = Bench::new("reno", 100, 10);
+    let sender = &mut bench.senders[0];
+    sender.answered(7);
+    sender.counts.timeouts = 4;
+    sender.first_retransmission = Some(0);
+    sender.establish(&mut bench.connection, &mut bench.network, 1_000);
+    assert_eq!(bench.view().cwnd, 10);
+}
+
+/// A receiver whose quick acknowledgements and opening window are over, at packet 0.
+fn receiver(bench: &mut Bench) -> Receiver {
+    let mut receiver = Receiver::new(receiver::Setup {
+        subflow: 0,
+        hop: 0,
+        ack_size: 52,
+        max_blocks: 3,
+        multipath: false,
+        delayed_ack: true,
+        buffer: Some(0),
+        accurate_ecn: false,
+        reports_delay: false,
+    });
+    receiver.established(bench.network.now, 300 * MS, 100_000);
+    for seq in 0..16 {
+        arrive(&mut receiver, bench, seq, 0);
+    }
+    receiver
+}
+
+/// Packet `seq`, sent so many microseconds ago, arrives. Returns what the acknowledgement says, if one is sent.
+fn arrive(receiver: &mut Receiver, bench: &mut Bench, seq: u32, age_us: u32) -> Option<u32> {
+    let timestamp = bench.network.timestamp() - age_us;
+    let packet = Packet { seq, dsn: seq, size: 1500, timestamp, flags: flags::DATA, ..Packet::default() };
+    receiver.receive(&packet, &mut bench.connection.data, &mut bench.network);
+    let sent = bench.packets();
+    assert!(sent.len() <= 1, "{sent:?}");
+    sent.first().map(|packet| packet.seq)
+}
+
+#[test]
+fn the_fourth_acknowledgement_of_a_gap_is_held_back_a_millisecond() {
+    let mut bench = Bench::new("reno", 100, 10);
+    let mut receiver = receiver(&mut bench);
+    for seq in 17..20 {
+        assert_eq!(arrive(&mut receiver, &mut bench, seq, 0), Some(16));
+    }
+    assert_eq!(arrive(&mut receiver, &mut bench, 20, 0), None);
+    assert_eq!(receiver.due, bench.network.now + MS);
+    let due = receiver.due;
+    bench.network.now += MS / 2;
+    assert_eq!(arrive(&mut receiver, &mut bench, 21, 0), None);
+    assert_eq!(receiver.due, due, "the first one counts");
+    // A gap that closes is acknowledged at once, and so is the next gap.
+    assert_eq!(arrive(&mut receiver, &mut bench, 16, 0), Some(22));
+    assert_eq!(receiver.due, NEVER);
+    assert_eq!(arrive(&mut receiver, &mut bench, 23, 0), Some(22));
+}
+
+#[test]
+fn acknowledgements_are_not_held_back_while_they_have_more_blocks_than_fit() {
+    let mut bench = Bench::new("reno", 100, 10);
+    let mut receiver = receiver(&mut bench);
+    for seq in [17, 19, 21] {
+        assert_eq!(arrive(&mut receiver, &mut bench, seq, 0), Some(16));
+    }
+    assert_eq!(arrive(&mut receiver, &mut bench, 23, 0), None, "held back, with a fourth block");
+    assert_eq!(arrive(&mut receiver, &mut bench, 25, 0), Some(16), "that of the fourth block");
+    assert_eq!(arrive(&mut receiver, &mut bench, 26, 0), None, "it extends the latest block");
+}
+
+#[test]
+fn a_packet_older_than_a_tick_is_dropped_though_it_fills_the_gap() {
+    let mut bench = Bench::new("reno", 100, 10);
+    let mut receiver = receiver(&mut bench);
+    bench.network.now += 20 * MS;
+    // Packet 16 is a retransmission, sent after packets 17 and 18.
+    assert_eq!(arrive(&mut receiver, &mut bench, 16, 0), None);
+    assert_eq!(arrive(&mut receiver, &mut bench, 17, 1_000), Some(18));
+    assert_eq!(arrive(&mut receiver, &mut bench, 18, 2_000), Some(18), "dropped, and acknowledged at once");
+    assert_eq!(receiver.distinct(), 18);
+    arrive(&mut receiver, &mut bench, 18, 0);
+    assert_eq!(receiver.distinct(), 19);
+}
+
+#[test]
+fn timestamps_wrap() {
+    for (timestamp, latest, outdated) in [
+        (0, 1_999, false),
+        (0, 2_000, true),
+        (999, 2_000, true),
+        (1_000, 2_999, false),
+        (u32::MAX, 5_000, true),
+    ] {
+        assert_eq!(is_outdated(timestamp, latest), outdated, "{timestamp} {latest}");
+        assert!(!is_outdated(latest, timestamp), "{timestamp} {latest}");
+    }
 }

@@ -51,7 +51,7 @@ impl Sender {
     }
 
     pub(super) fn start_reordering_timer(&mut self, now: u64, wait_ns: u64) {
-        self.set_timer(Timer::Reordering, now + wait_ns + SLACK_NS);
+        self.set_timer(Timer::Reordering, now + (wait_ns + SLACK_NS).min(self.rtt.rto_ns()));
     }
 
     /// Waits for the answer to the handshake's step.
@@ -71,19 +71,27 @@ impl Sender {
         if self.board.packets_out() == 0 {
             self.stop_timer();
         } else if !self.schedule_probe(connection, now, now + self.rtt.rto_ns()) {
-            self.start_retransmission_timer(now);
+            // The time since the head was sent counts where another timer ran (Linux `tcp_rearm_rto`).
+            if self.timer == Timer::Reordering || self.timer == Timer::Probe {
+                let deadline = self.retransmission_deadline(now);
+                self.set_timer(Timer::Retransmission, deadline);
+            } else {
+                self.start_retransmission_timer(now);
+            }
         }
     }
 
-    /// After sending new data.
+    /// After sending new data (Linux `tcp_event_new_data_sent`, then `tcp_schedule_loss_probe`).
     #[inline]
     pub(crate) fn restart_probe(&mut self, connection: &Connection, now: u64) {
-        if self.board.packets_out() > 0 && self.timer != Timer::Reordering {
-            let timeout = match self.timer {
-                Timer::Retransmission => self.deadline,
-                _ => self.retransmission_deadline(now),
-            };
-            self.schedule_probe(connection, now, timeout);
+        if self.board.packets_out() == 0 {
+            return;
+        }
+        let head = self.board.get(self.board.snd_una).sent + self.rtt.rto_ns();
+        let timeout = if head > now { head } else { NEVER };
+        if !self.schedule_probe(connection, now, timeout) && self.timer == Timer::Probe {
+            let deadline = self.retransmission_deadline(now);
+            self.set_timer(Timer::Retransmission, deadline);
         }
     }
 

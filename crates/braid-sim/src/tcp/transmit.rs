@@ -80,9 +80,19 @@ impl Sender {
     /// Sends a packet once more.
     pub(super) fn send_again(&mut self, connection: &mut Connection, network: &mut Network, seq: u32) {
         self.board.send_again(network.now, seq);
-        self.counts.retransmissions += 1;
         self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
         self.first_retransmission.get_or_insert(network.timestamp());
+        self.transmit_again(connection, network, seq);
+    }
+
+    /// Sends a packet once more as a tail loss probe, which is no part of a recovery.
+    pub(super) fn send_copy(&mut self, connection: &mut Connection, network: &mut Network, seq: u32) {
+        self.board.send_probe(network.now, seq);
+        self.transmit_again(connection, network, seq);
+    }
+
+    fn transmit_again(&mut self, connection: &Connection, network: &mut Network, seq: u32) {
+        self.counts.retransmissions += 1;
         let dsn = self.board.get(seq).dsn;
         if self.is_rate_based {
             self.note_rate(connection, network.now, seq, dsn);

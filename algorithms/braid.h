@@ -274,8 +274,24 @@ braid_inline void braid_grow(struct braid_subflow *self, s64 *carry, s64 increas
 	self->cwnd = (u32)braid_min((u64)cwnd, self->cwnd_clamp);
 }
 
-/* Sets ssthresh to a window with 32 fraction bits, at least floor packets. The fraction is carried, since cwnd
- * follows. */
+/* Adds one packet to cwnd for each `window` packets acknowledged, as Linux does: in whole packets, *count being those that
+ * wait for more. What a larger window left waiting is worth one. */
+braid_inline void braid_count(struct braid_subflow *self, u32 *count, u64 window, u32 acked)
+{
+	u64 cwnd = self->cwnd, waiting = *count, packets;
+
+	window = braid_max(window, 1);
+	if (waiting >= window) {
+		waiting = 0;
+		cwnd++;
+	}
+	waiting += acked;
+	packets = braid_div(waiting, window);
+	*count = (u32)(waiting - packets * window);
+	self->cwnd = (u32)braid_min(cwnd + packets, self->cwnd_clamp);
+}
+
+/* Makes ssthresh a window with 32 fraction bits, not under floor packets. The fraction is carried, for cwnd follows. */
 braid_inline void braid_reduce(struct braid_subflow *self, s64 *carry, u64 window, u32 floor)
 {
 	window = braid_max(window, (u64)floor << 32);

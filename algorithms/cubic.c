@@ -134,21 +134,12 @@ static void cubic_linux_update(const struct braid_subflow *self, struct cubic_pr
 	priv->cnt = (u32)braid_clamp(cnt, 2, BRAID_U32_MAX);
 }
 
-/* Growth by an ACK in whole packets, one per cnt acknowledged. Packets counted with a larger cnt give one packet. */
+/* An ACK's growth in whole packets, one per cnt acknowledged. */
 static void cubic_linux_grow(struct braid_subflow *self, struct cubic_private *priv, const struct cubic_params *params,
 			     u32 acked, u64 now_us)
 {
-	u64 cwnd = self->cwnd, count = priv->cwnd_cnt, packets;
-
 	cubic_linux_update(self, priv, params, acked, cubic_linux_clock(now_us));
-	if (count >= priv->cnt) {
-		count = 0;
-		cwnd++;
-	}
-	count += acked;
-	packets = braid_div(count, priv->cnt);
-	priv->cwnd_cnt = (u32)(count - packets * priv->cnt);
-	self->cwnd = (u32)braid_min(cwnd + packets, self->cwnd_clamp);
+	braid_count(self, &priv->cwnd_cnt, priv->cnt, acked);
 }
 
 /* A timeout resets this, too. */

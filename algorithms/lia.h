@@ -72,12 +72,11 @@ braid_inline u64 lia_kernel_rtt(const struct braid_subflow *subflow, u32 roundin
 	return rounding == LIA_JIFFIES ? braid_max32(subflow->srtt_us / 500, 1) : (u64)subflow->srtt_us << 3;
 }
 
-/* Number of ACKs that the kernel counts before it adds a packet. Its scales, 32, 10 and 12 bits, are for jiffies; with
- * microseconds the comparison of w/rtt^2 truncates to 0, and the last subflow of the list, the oldest, passes for the
- * best. */
-braid_inline u64 lia_kernel_threshold(const struct braid_view *view, u32 eligible, u32 rounding)
+/* The kernel's alpha. Its scales, 32 and 10 bits, were made for jiffies; with microseconds the comparison of w/rtt^2
+ * truncates to 0 and the subflow listed last, the oldest, passes for the best. */
+braid_inline u64 lia_kernel_alpha(const struct braid_view *view, u32 eligible, u32 rounding)
 {
-	u64 best = 0, best_rtt = 1, best_window = 1, rates = 0, alpha;
+	u64 best = 0, best_rtt = 1, best_window = 1, rates = 0;
 	u32 i;
 
 	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
@@ -87,17 +86,22 @@ braid_inline u64 lia_kernel_threshold(const struct braid_view *view, u32 eligibl
 		if (!(eligible >> k & 1))
 			continue;
 		rtt = lia_kernel_rtt(&view->subflow[k], rounding);
-		quality = braid_div((u64)braid_rate_window(view, k) << 32, rtt * rtt);
+		quality = braid_div((u64)view->subflow[k].cwnd << 32, rtt * rtt);
 		if (quality >= best) {
 			best = quality;
 			best_rtt = rtt;
-			best_window = braid_rate_window(view, k);
+			best_window = view->subflow[k].cwnd;
 		}
 	}
-	braid_for_each(i, eligible) rates += braid_div(((u64)braid_rate_window(view, i) << 10) * best_rtt,
+	braid_for_each(i, eligible) rates += braid_div(((u64)view->subflow[i].cwnd << 10) * best_rtt,
 						       lia_kernel_rtt(&view->subflow[i], rounding));
-	alpha = braid_max(braid_div(best_window << 32, rates * rates), 1);
-	return braid_max((1u << 12) / alpha, braid_self((struct braid_view *)view)->cwnd);
+	return braid_max(braid_div(best_window << 32, rates * rates), 1);
+}
+
+/* How many ACKs the kernel counts before it adds a packet. */
+braid_inline u64 lia_kernel_threshold(u64 alpha, u32 window)
+{
+	return braid_max(braid_div(1u << 12, alpha), window);
 }
 
 /* Congestion avoidance for this many acknowledged packets, coupled with the subflows of a set; Reno if self is not one
@@ -110,7 +114,7 @@ braid_inline void lia_grow_in(struct braid_view *view, struct lia_growth *growth
 		braid_grow(self, &growth->carry, (s64)braid_reno_increase(self->cwnd), acked);
 	} else if (rounding == LIA_EXACT) {
 		braid_grow(self, &growth->carry, (s64)lia_increase(view, set), acked);
-	} else if (growth->counted >= lia_kernel_threshold(view, set, rounding)) {
+	} else if (growth->counted >= lia_kernel_threshold(lia_kernel_alpha(view, set, rounding), self->cwnd)) {
 		growth->counted = 0;
 		self->cwnd = (u32)braid_min((u64)self->cwnd + 1, self->cwnd_clamp);
 	} else {

@@ -40,7 +40,7 @@ union lisa_inner {
 	s64 reno;
 	struct lia_growth lia;
 	struct olia_growth olia;
-	struct balia_growth balia;
+	s64 balia;
 	struct mpcubic mpcubic;
 };
 
@@ -80,7 +80,7 @@ static void lisa_inner_on_ack(struct braid_view *view, union lisa_inner *inner, 
 	else if (cc == LISA_OLIA)
 		olia_grow(view, &inner->olia, OLIA_EXACT, acked);
 	else if (cc == LISA_BALIA)
-		balia_grow(view, &inner->balia, BALIA_EXACT, acked);
+		balia_grow(view, &inner->balia, acked);
 	else
 		braid_grow(self, &inner->reno, (s64)braid_reno_increase(self->cwnd), acked);
 }
@@ -96,7 +96,7 @@ static void lisa_inner_on_loss(struct braid_view *view, union lisa_inner *inner,
 		return;
 	}
 	if (cc == LISA_BALIA) {
-		balia_shrink(view, &inner->balia, BALIA_EXACT);
+		balia_shrink(view, &inner->balia);
 		return;
 	}
 	if (cc == LISA_OLIA)

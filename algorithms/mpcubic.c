@@ -6,6 +6,7 @@
  *	x = w/rtt
  *	delta=total:     delta   = (max_k x_k / sum_k x_k)^4
  *	delta=balanced:  delta_r = min(w_r max_k(w_k^3/rtt_k^4) / (sum_k x_k)^4, 1)
+ *	delta=squared:   delta_r = min(w_r^2 max_k(w_k^2/rtt_k^4) / (sum_k x_k)^4, 1)
  *	W(t) = origin + delta C (t - K)^3,  K = cbrt((W_max - w) / (delta C)),  the rest as CUBIC
  *	Reno-friendly:  W_est += a min(max_k(w_k/rtt_k^2) / (sum_k x_k)^2, 1/w_r),  a LIA with CUBIC's decrease
  *

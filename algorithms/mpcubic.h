@@ -9,14 +9,15 @@
 #include "cubic.h"
 #include "lia.h"
 
-#define MPCUBIC_BALANCED 1u
+#define MPCUBIC_TOTAL 0u
+#define MPCUBIC_SQUARED 2u
 #define MPCUBIC_LITERAL 1u
 
 #define MPCUBIC_PARAMS(P)                                                                                             \
 	CUBIC_LAW_PARAMS(P)                                                                                           \
-	P(delta, 0, 0, 1, 1, "total|balanced",                                                                        \
+	P(delta, MPCUBIC_TOTAL, 0, 2, 1, "total|balanced|squared",                                                    \
 	  "what C is scaled by: one number that makes the total rate that of one CUBIC on the best path, or one for " \
-	  "each subflow that also favours the subflows with less loss")                                               \
+	  "each subflow that also favours the subflows with less loss, by its own window or by its square")           \
 	P(law, 0, 0, 1, 1, "consistent|literal",                                                                      \
 	  "below the last maximum: the curve that K was made for, or the minimum of the scaled and the plain one")    \
 	P(multipath_fast_recovery, 0, 0, 1, 1, "off|on",                                                              \
@@ -60,12 +61,16 @@ braid_inline u64 mpcubic_total_delta(const struct braid_view *view, u32 set)
 	return share * share;
 }
 
-/* min(w_r max(w_k^3/rtt_k^4) / (sum x)^4, 1) = min(s_r s_b^3 rtt_r/rtt_b, 1), b being the subflow of the maximum and s
- * the share of the total rate (see shares.h). */
-braid_inline u64 mpcubic_balanced_delta(const struct braid_view *view, u32 set)
+/*
+ * The subflow b of the best quality, of which both deltas with an index take rate and RTT:
+ *	balanced: min(w_r max(w_k^3/rtt_k^4) / (sum x)^4, 1)   = min(s_r s_b^3 rtt_r/rtt_b, 1)         b: max(x_k^3/rtt_k)
+ *	squared:  min(w_r^2 max(w_k^2/rtt_k^4) / (sum x)^4, 1) = min((s_r s_b rtt_r/rtt_b)^2, 1)       b: max(x_k/rtt_k)
+ * with s the share of the total rate (see shares.h).
+ */
+braid_inline u64 mpcubic_indexed_delta(const struct braid_view *view, u32 set, u32 which)
 {
 	u32 fastest = braid_fastest_rtt(view, set), best_rtt = 1, shift, i;
-	u64 total = 0, own = 0, best = 0, best_rate = 0, share, product;
+	u64 total = 0, own = 0, best = 0, best_rate = 0, own_share, share, product;
 
 	braid_for_each(i, set)
 	{
@@ -79,15 +84,23 @@ braid_inline u64 mpcubic_balanced_delta(const struct braid_view *view, u32 set)
 	{
 		u64 speed = braid_speed(view, i, fastest), rate = braid_rate_window(view, i) * speed;
 		u64 x = braid_shl(rate, shift) >> 33; /* at most 31 bits, as s has */
-		u64 quality = braid_mul_shift((x * x >> 31) * x, speed, BRAID_SPEED_BITS);
+		u64 cube = (x * x >> 31) * x, line = x << 31;
+		u64 quality = braid_mul_shift(braid_select(braid_equal(which, MPCUBIC_SQUARED), line, cube), speed,
+					      BRAID_SPEED_BITS);
 		u32 better = braid_below(best, quality);
 
 		best = braid_select(better, quality, best);
 		best_rate = braid_select(better, rate, best_rate);
 		best_rtt = (u32)braid_select(better, braid_rtt(&view->subflow[i]), best_rtt);
 	}
+	own_share = braid_share(own, total);
 	share = braid_share(best_rate, total);
-	product = (braid_share(own, total) * share >> BRAID_SHARE_BITS) * (share * share >> BRAID_SHARE_BITS);
+	if (which == MPCUBIC_SQUARED) {
+		product = braid_muldiv(own_share * share, braid_rtt(braid_self((struct braid_view *)view)), best_rtt);
+		product = braid_min(product, 1ull << MPCUBIC_DELTA_BITS) >> BRAID_SHARE_BITS;
+		return product * product;
+	}
+	product = (own_share * share >> BRAID_SHARE_BITS) * (share * share >> BRAID_SHARE_BITS);
 	product = braid_muldiv(product, braid_rtt(braid_self((struct braid_view *)view)), best_rtt);
 	return braid_min(product, 1ull << MPCUBIC_DELTA_BITS);
 }
@@ -126,8 +139,8 @@ braid_inline void mpcubic_couple(struct braid_view *view, struct mpcubic *priv, 
 	if (set != priv->set || step->now_us >= priv->look_us) {
 		priv->increase = step->increase;
 		if (set) {
-			u64 delta = params->delta == MPCUBIC_BALANCED ? mpcubic_balanced_delta(view, set)
-								      : mpcubic_total_delta(view, set);
+			u64 delta = params->delta == MPCUBIC_TOTAL ? mpcubic_total_delta(view, set)
+								   : mpcubic_indexed_delta(view, set, params->delta);
 
 			c = braid_max(braid_mul_shift(c, delta, MPCUBIC_DELTA_BITS), 1);
 			priv->increase = lia_increase(view, set);

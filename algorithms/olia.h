@@ -96,20 +96,25 @@ braid_inline s64 olia_increase(const struct braid_view *view, const struct olia_
 	return (braid_sdiv(increase, braid_rate_window(view, view->self)) + (1 << 29)) >> (2 * BRAID_SHARE_BITS - 32);
 }
 
-/* The same in the kernel's integers, 1/1024 of a packet; wraps as the kernel's. */
-braid_inline s64 olia_fork_increase(const struct braid_view *view, const struct olia_sets *sets)
+/* What the kernel takes for the window: in Recovery it may be inflated. */
+braid_inline u32 olia_fork_window(const struct braid_subflow *subflow)
+{
+	return subflow->ca_state == BRAID_RECOVERY ? subflow->ssthresh : subflow->cwnd;
+}
+
+/* The same in the kernel's integers, 1/1024 of a packet; wraps where the kernel's wrap. */
+braid_inline s64 olia_fork_increase(const struct braid_view *view, u32 eligible, s32 inverse_alpha)
 {
 	const struct braid_subflow *self = braid_self((struct braid_view *)view);
-	s32 inverse_alpha = olia_inverse_alpha(sets, view->self & (BRAID_MAX_SUBFLOWS - 1));
 	u64 rate = 1, square = (u64)self->cwnd << 10, scale = (u32)(inverse_alpha < 0 ? -inverse_alpha : inverse_alpha);
 	u64 divisor;
 	u32 i;
 
-	braid_for_each(i, sets->eligible)
-		rate += braid_div(((u64)braid_rate_window(view, i) << 10) * self->srtt_us, view->subflow[i].srtt_us);
+	braid_for_each(i, eligible) rate += braid_div(((u64)olia_fork_window(&view->subflow[i]) << 10) * self->srtt_us,
+						      view->subflow[i].srtt_us);
 	rate *= rate;
 	square *= square;
-	divisor = braid_max(braid_max(scale, 1) * self->cwnd * rate, 1);
+	divisor = braid_max((u32)braid_max(scale, 1) * self->cwnd * rate, 1);
 	if (inverse_alpha == 0)
 		return (s64)((square << 10) / divisor);
 	if (inverse_alpha > 0)
@@ -147,7 +152,9 @@ braid_inline void olia_grow_in(struct braid_view *view, struct olia_growth *grow
 	if (rounding == OLIA_EXACT)
 		braid_grow(self, &growth->carry, olia_increase(view, &sets), acked);
 	else
-		olia_fork_grow(self, &growth->sum, olia_fork_increase(view, &sets));
+		olia_fork_grow(self, &growth->sum,
+			       olia_fork_increase(view, set,
+						  olia_inverse_alpha(&sets, view->self & (BRAID_MAX_SUBFLOWS - 1))));
 }
 
 /* The same with all eligible subflows. */

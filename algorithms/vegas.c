@@ -12,10 +12,13 @@
  */
 #include "braid.h"
 
-#define VEGAS_PARAMS(P)                                                              \
-	P(alpha, 2, 0, 1000, 1, "packets", "grow while fewer than these are queued") \
-	P(beta, 4, 0, 1000, 1, "packets", "shrink while more than these are queued") \
-	P(gamma, 1, 0, 1000, 1, "packets", "leave slow start when more than these are queued")
+#define VEGAS_EXACT 0u
+
+#define VEGAS_PARAMS(P)                                                                        \
+	P(alpha, 2, 0, 1000, 1, "packets", "grow while fewer than these are queued")           \
+	P(beta, 4, 0, 1000, 1, "packets", "shrink while more than these are queued")           \
+	P(gamma, 1, 0, 1000, 1, "packets", "leave slow start when more than these are queued") \
+	P(rounding, VEGAS_EXACT, 0, 1, 1, "exact|linux", "of the Reno phases: fractions of a packet, or whole packets")
 
 BRAID_PARAMS(vegas, VEGAS_PARAMS);
 
@@ -29,6 +32,8 @@ struct vegas_private {
 	u32 round_rtt_us;  /* smallest RTT of the round; 0: no sample yet */
 	u32 round_samples; /* RTT samples of the round */
 	u32 disabled;      /* not Open: Reno */
+	u32 counted;       /* linux: packets acknowledged in the Reno phases since the last one was added */
+	u32 reserved;
 };
 
 static void vegas_begin_round(const struct braid_subflow *self, struct vegas_private *priv)
@@ -48,11 +53,15 @@ static void vegas_on_rtt(struct vegas_private *priv, u32 rtt_us)
 	priv->round_samples++;
 }
 
-static void vegas_reno(struct braid_subflow *self, struct vegas_private *priv, const struct braid_event *event)
+static void vegas_reno(struct braid_subflow *self, struct vegas_private *priv, const struct vegas_params *params,
+		       const struct braid_event *event)
 {
 	u32 acked = braid_acked_in_avoidance(self, event);
 
-	braid_grow(self, &priv->carry, (s64)braid_reno_increase(self->cwnd), acked);
+	if (params->rounding == VEGAS_EXACT)
+		braid_grow(self, &priv->carry, (s64)braid_reno_increase(self->cwnd), acked);
+	else if (acked)
+		braid_count(self, &priv->counted, self->cwnd, acked);
 }
 
 /* The adjustment at the end of a round. Like Linux, ignores whether the window was the limit. */
@@ -99,12 +108,12 @@ static void vegas_on_ack(struct braid_view *view, struct vegas_private *priv, co
 	if (event->grow == 0)
 		return;
 	if (disabled) {
-		vegas_reno(self, priv, event);
+		vegas_reno(self, priv, params, event);
 	} else if (self->snd_una > priv->round_end) {
 		if (priv->round_samples > 2)
 			vegas_adjust(self, priv, params, event->grow);
 		else
-			vegas_reno(self, priv, event);
+			vegas_reno(self, priv, params, event);
 		vegas_begin_round(self, priv);
 	} else if (braid_in_slow_start(self)) {
 		braid_slow_start(self, event->grow);
@@ -117,6 +126,7 @@ static void vegas_on_loss(struct braid_view *view, struct vegas_private *priv, c
 	struct braid_subflow *self = braid_self(view);
 
 	priv->carry = 0;
+	priv->counted = 0;
 	priv->disabled = 1;
 	self->ssthresh = braid_half(self->cwnd);
 }

@@ -10,7 +10,11 @@
  */
 #include "opportunistic.h"
 
+#define DAPS_MS 0u
+
 #define DAPS_PARAMS(P)                                                                                         \
+	P(clock, DAPS_MS, 0, 1, 1, "ms|us",                                                                    \
+	  "unit of the plan: as published, or the microseconds of its module, where grid is in them, too")     \
 	P(grid, 4, 1, 100, 1, "ms", "delays are rounded to multiples of this")                                 \
 	P(horizon, 2000, 1, 100000, 1, "ms", "no plan is longer: multiples of unlike delays have no end")      \
 	P(windows, 0, 0, 1, 1, "smoothed|now", "windows as averaged, or as they are when a path's turn comes") \
@@ -21,21 +25,21 @@ BRAID_SCHEDULER_PARAMS(daps, DAPS_PARAMS);
 
 struct daps_private {
 	struct opportunistic opportunistic;
-	u32 delay[BRAID_MAX_PATHS];    /* ms; 0: not in the plan */
+	u32 delay[BRAID_MAX_PATHS];    /* in units of the clock, as all times of the plan; 0: not in the plan */
 	u32 smoothed[BRAID_MAX_PATHS]; /* window in eighths of a packet; 0: none yet */
 	u64 smoothed_us[BRAID_MAX_PATHS];
-	u32 time, end; /* of the plan, ms; both 0: no plan */
-	u32 due;       /* set of paths still to be served at `time` */
-	u32 path;      /* path being served */
-	u32 left;      /* packets left for it */
+	u32 time, end; /* of the plan; both 0: there is none */
+	u32 due;       /* set of paths whose turn at `time` is still to come */
+	u32 path;      /* whose turn it is */
+	u32 left;      /* packets of it */
 };
 
 braid_inline u32 daps_gcd(u32 a, u32 b)
 {
 	u32 i;
 
-	/* Fibonacci numbers take longest: 24 steps for delays of up to 46368 ms. */
-	for (i = 0; i < 24 && b; i++) {
+	/* The numbers of Fibonacci take longest: 36 steps for delays of up to 30 s in microseconds. */
+	for (i = 0; i < 36 && b; i++) {
 		u32 rest = a - (u32)braid_div(a, b) * b;
 
 		a = b;
@@ -48,7 +52,7 @@ braid_inline u32 daps_gcd(u32 a, u32 b)
 braid_inline void daps_plan(const struct braid_paths *view, struct daps_private *priv, const struct daps_params *params,
 			    u32 set)
 {
-	u32 i, end = 1;
+	u32 i, end = 1, unit_us = params->clock == DAPS_MS ? 1000 : 1, longest = braid_div(30000000, unit_us);
 
 	for (i = 0; i < BRAID_MAX_PATHS; i++)
 		priv->delay[i] = 0;
@@ -56,12 +60,12 @@ braid_inline void daps_plan(const struct braid_paths *view, struct daps_private 
 	{
 		u32 grid = braid_max32(params->grid, 1);
 		u64 half_us = view->path[i].srtt_us / 2;
-		u32 steps = (u32)braid_div(half_us + 500ull * grid, 1000ull * grid);
+		u32 steps = (u32)braid_div(half_us + (u64)unit_us * grid / 2, (u64)unit_us * grid);
 		u64 lcm;
 
-		priv->delay[i] = braid_max32(braid_min32(steps * grid, 30000), 1);
+		priv->delay[i] = braid_max32(braid_min32(steps * grid, longest), 1);
 		lcm = braid_div(end, daps_gcd(end, priv->delay[i])) * priv->delay[i];
-		end = (u32)braid_min(lcm, braid_max32(params->horizon, priv->delay[i]));
+		end = (u32)braid_min(lcm, braid_max32(params->horizon * (u32)braid_div(1000, unit_us), priv->delay[i]));
 	}
 	priv->time = 0;
 	priv->end = end;

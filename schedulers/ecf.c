@@ -12,10 +12,14 @@
 #include "minrtt.h"
 #include "opportunistic.h"
 
+#define ECF_EXACT 0u
+
 #define ECF_PARAMS(P)                                                                                           \
 	P(beta, 256, 0, 1024, 1024, "", "hysteresis: how much longer to wait once waiting")                     \
 	P(sigma, 0, 0, 1, 1, "rttvar|linux",                                                                    \
 	  "RTT variation of RFC 6298, or half of what Linux keeps, whose floor of 200 ms outweighs short RTTs") \
+	P(arithmetic, ECF_EXACT, 0, 1, 1, "exact|fork",                                                         \
+	  "products in 64 bits, or in 32 as in the out-of-tree kernel's module, where they overflow")           \
 	OPPORTUNISTIC_PARAMS(P)
 
 BRAID_SCHEDULER_PARAMS(ecf, ECF_PARAMS);
@@ -28,6 +32,12 @@ struct ecf_private {
 braid_inline u64 ecf_sigma(const struct braid_path *path, u32 sigma)
 {
 	return sigma ? path->mdev_max_us >> 1 : path->rttvar_us;
+}
+
+/* A product as the module has it: of 32 bits. */
+braid_inline u64 ecf_product(u64 a, u64 b, u32 arithmetic)
+{
+	return arithmetic == ECF_EXACT ? a * b : (u32)a * (u32)b;
 }
 
 static void ecf_on_choose(const struct braid_paths *view, struct ecf_private *priv, const struct ecf_params *params,
@@ -49,12 +59,15 @@ static void ecf_on_choose(const struct braid_paths *view, struct ecf_private *pr
 	f = &view->path[fast & (BRAID_MAX_PATHS - 1)];
 	s = &view->path[slow & (BRAID_MAX_PATHS - 1)];
 	delta = braid_max(ecf_sigma(f, params->sigma), ecf_sigma(s, params->sigma));
-	window = (u64)f->cwnd * f->mss;
-	left = f->srtt_us * (braid_max(view->unassigned, window) + window);
-	right = window * (s->srtt_us + delta);
+	/* The module takes the MSS of s for both. */
+	window = (u64)f->cwnd * (params->arithmetic == ECF_EXACT ? f->mss : s->mss);
+	left = ecf_product(f->srtt_us, braid_max(view->unassigned, window) + window, params->arithmetic);
+	right = ecf_product(window, s->srtt_us + delta, params->arithmetic);
 	if (braid_product_below(left, 1024, right, 1024 + priv->waiting * params->beta)) {
 		window = (u64)s->cwnd * s->mss;
-		if (s->srtt_us * braid_max(view->unassigned, window) >= window * (2ull * f->srtt_us + delta)) {
+		left = ecf_product(s->srtt_us, braid_max(view->unassigned, window), params->arithmetic);
+		right = ecf_product(window, 2ull * f->srtt_us + delta, params->arithmetic);
+		if (left >= right) {
 			priv->waiting = 1;
 			choice->wake_us = braid_max32(f->srtt_us, 1);
 			return;

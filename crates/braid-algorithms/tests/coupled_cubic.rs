@@ -33,16 +33,17 @@ fn k(host: &Host, i: usize) -> f64 {
 fn mpcubic_scales_c_by_delta() {
     assert_deltas("mpcubic", &PAIR, &[0.4096, 0.4096]);
     assert_deltas("mpcubic:delta=balanced", &PAIR, &[0.4096, 0.2048]);
+    assert_deltas("mpcubic:delta=squared", &PAIR, &[0.4096, 0.1024]);
     for n in 1..=8_usize {
         let expected = (n as f64).powi(-4);
-        for spec in ["mpcubic", "mpcubic:delta=balanced"] {
+        for spec in ["mpcubic", "mpcubic:delta=balanced", "mpcubic:delta=squared"] {
             assert_deltas(spec, &vec![(100, 30_000); n], &vec![expected; n]);
         }
     }
 }
 
 #[test]
-fn balanced_delta_is_what_floating_point_gives_and_at_most_one() {
+fn deltas_of_a_subflow_are_what_floating_point_gives_and_at_most_one() {
     for subflows in [
         [(1000, 10_000), (2, 200_000), (300, 35_000)],
         [(7, 500), (9000, 900_000), (40, 20_000)],
@@ -50,13 +51,16 @@ fn balanced_delta_is_what_floating_point_gives_and_at_most_one() {
     ] {
         let w = subflows.map(|(w, rtt)| (f64::from(w), f64::from(rtt)));
         let total: f64 = w.iter().map(|(w, rtt)| w / rtt).sum();
-        let best = w.iter().map(|(w, rtt)| w.powi(3) / rtt.powi(4)).fold(0.0, f64::max);
-        let expected = w.map(|(w, _)| (w * best / total.powi(4)).min(1.0));
-        for (measured, expected) in deltas("mpcubic:delta=balanced", &subflows).into_iter().zip(expected) {
-            assert!(
-                (measured - expected).abs() < 1e-3 * expected + 1e-8,
-                "{subflows:?}: {measured} {expected}"
-            );
+        for (delta, own) in [("balanced", 1), ("squared", 2)] {
+            let best = w.iter().map(|(w, rtt)| w.powi(4 - own) / rtt.powi(4)).fold(0.0, f64::max);
+            let expected = w.map(|(w, _)| (w.powi(own) * best / total.powi(4)).min(1.0));
+            let spec = format!("mpcubic:delta={delta}");
+            for (measured, expected) in deltas(&spec, &subflows).into_iter().zip(expected) {
+                assert!(
+                    (measured - expected).abs() < 1e-3 * expected + 1e-8,
+                    "{spec} {subflows:?}: {measured} {expected}"
+                );
+            }
         }
     }
 }

@@ -87,7 +87,20 @@ fn lia_is_exact_at_the_ends_of_its_range() {
     }
 }
 
-/// Number of ACKs until the window has grown by one packet.
+/// A host of the out-of-tree kernel's modules, all of which have just computed their increase: a recovery has ended.
+fn module_host(spec: &str, subflows: &[(u32, u32)]) -> Host {
+    let mut host = Host::new(spec, subflows);
+    compute(&mut host);
+    host
+}
+
+fn compute(host: &mut Host) {
+    for i in 0..host.view.n as usize {
+        host.deliver(i, Event { kind: event_type::ON_RECOVERED, cause: cause::EXIT, ..Event::default() });
+    }
+}
+
+/// How many ACKs it takes until the window has grown.
 fn acks_per_packet(host: &mut Host, i: usize) -> u32 {
     let before = host.cwnd(i);
     let grown = |_: &u32| {
@@ -101,12 +114,12 @@ fn acks_per_packet(host: &mut Host, i: usize) -> u32 {
 fn lia_with_kernel_rounding_counts_as_the_kernel_does() {
     // Threshold 31 on both, and one ACK more per packet.
     for i in 0..2 {
-        assert_eq!(acks_per_packet(&mut Host::new("lia:rounding=jiffies", &PAIR), i), 32);
+        assert_eq!(acks_per_packet(&mut module_host("lia:rounding=jiffies", &PAIR), i), 32);
     }
     // In microseconds the oldest subflow counts as the best: here the slow one.
     let reversed = [PAIR[1], PAIR[0]];
     for i in 0..2 {
-        assert_eq!(acks_per_packet(&mut Host::new("lia:rounding=usec", &reversed), i), 257);
+        assert_eq!(acks_per_packet(&mut module_host("lia:rounding=usec", &reversed), i), 257);
     }
 }
 
@@ -217,7 +230,7 @@ fn balia_cuts_between_a_half_and_three_quarters() {
     let mut host = Host::new("balia", &[(100, 100_000), (80, 100_000)]);
     assert_eq!(host.lose(1), 30);
     // The fork's alpha is a whole number: 1.
-    let mut host = Host::new("balia:rounding=fork", &[(100, 100_000), (80, 100_000)]);
+    let mut host = module_host("balia:rounding=fork", &[(100, 100_000), (80, 100_000)]);
     assert_eq!(host.lose(1), 40);
     // At least one packet.
     let mut host = Host::new("balia", &[(100, 100_000), (1, 100_000)]);
@@ -228,16 +241,34 @@ fn balia_cuts_between_a_half_and_three_quarters() {
 fn balia_with_the_forks_rounding_counts_acks() {
     // 10 w X^2 / ((x + m)(4x + m)) = 31.25 and 62.5
     for (i, acks) in [(0, 32), (1, 63)] {
-        let measured = acks_per_packet(&mut Host::new("balia:rounding=fork", &PAIR), i);
+        let measured = acks_per_packet(&mut module_host("balia:rounding=fork", &PAIR), i);
         assert!(measured.abs_diff(acks) <= 1, "subflow {i}: {measured}");
     }
+}
+
+#[test]
+fn the_modules_alpha_is_of_the_latest_packet_gained_on_any_subflow() {
+    let mut host = module_host("lia:rounding=usec", &[(20, 50_000), (10, 50_000)]);
+    let alpha =
+        |host: &Host, i: usize| (host.view.subflow[i].public_words[1], host.view.subflow[i].public_words[0]);
+    host.ack(0, 1);
+    let (first, serial) = alpha(&host, 0);
+    // A larger window changes alpha only when a packet is gained.
+    host.view.subflow[1].cwnd = 40;
+    host.ack(0, 1);
+    assert_eq!(alpha(&host, 0), (first, serial));
+    while host.cwnd(1) == 40 {
+        host.ack(1, 1);
+    }
+    let (second, later) = alpha(&host, 1);
+    assert!(later > serial && second < first, "{first} at {serial}, {second} at {later}");
 }
 
 #[test]
 fn balia_with_the_forks_rounding_needs_four_windows_of_acks_on_equal_large_subflows() {
     // 10 w X^2 / ((x + m)(4x + m)) = 4 w; the product of all factors exceeds 64 bits from w = 1304 on.
     for window in [1250, 1303, 1304, 1320, 60_000] {
-        let mut host = Host::new("balia:rounding=fork", &[(window, 100_000); 2]);
+        let mut host = module_host("balia:rounding=fork", &[(window, 100_000); 2]);
         host.view.subflow[0].cwnd_clamp = window + 1;
         let acks = (1..400_000_u32).find(|_| {
             host.ack(0, 1);
@@ -251,9 +282,10 @@ fn balia_with_the_forks_rounding_needs_four_windows_of_acks_on_equal_large_subfl
 #[test]
 fn balia_with_the_forks_rounding_takes_its_own_mss_for_all_subflows() {
     for i in 0..2 {
-        let mut host = Host::new("balia:rounding=fork", &[(20, 50_000); 2]);
+        let mut host = module_host("balia:rounding=fork", &[(20, 50_000); 2]);
         host.view.subflow[0].mss = 1428;
         host.view.subflow[1].mss = 1220;
+        compute(&mut host);
         assert_eq!(acks_per_packet(&mut host, i), 81, "four windows and one ACK");
     }
 }

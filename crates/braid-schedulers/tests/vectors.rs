@@ -313,6 +313,15 @@ fn ecf_waits_and_sends_as_in_the_examples_of_the_specification() {
 }
 
 #[test]
+fn ecf_in_32_bits_overflows_as_the_module_does() {
+    let of = |srtt_ms, cwnd| Path { mss: 1428, mdev_max_us: 200_000, ..path(srtt_ms, cwnd) };
+    let view = Paths { unassigned: 50_000, ..view(&[full(of(10, 20)), of(60, 10)]) };
+    assert_eq!(choose("ecf:sigma=linux", &view).path(), None);
+    // 28560 bytes times 160000 us is more than 32 bits hold.
+    assert_eq!(choose("ecf:sigma=linux:arithmetic=fork", &view).path(), Some(1));
+}
+
+#[test]
 fn ll_bm_caps_the_window_of_a_path_whose_queue_is_long() {
     let at = |srtt_ms, in_flight| view(&[Path { in_flight, ..path(srtt_ms, 60) }, path(500, 10)]);
     let mut llbm = chooser("llbm", &at(50, 0));
@@ -330,6 +339,10 @@ fn ll_bm_caps_the_window_of_a_path_whose_queue_is_long() {
 fn daps_gives_the_slow_path_what_will_be_due() {
     let paths = view(&[path(20, 1), path(60, 1)]);
     assert_eq!(sequence("daps:grid=1", &paths, 8), [0, 0, 0, 1, 0, 0, 0, 1].map(Some));
+    // 10 and 30 ms are 12 and 32 ms on the default grid of 4 ms (8:3), on a grid of 4 us themselves.
+    let paths = view(&[path(20, 1), path(60, 1)]);
+    assert_eq!(sequence("daps:clock=us", &paths, 8), [0, 0, 0, 1, 0, 0, 0, 1].map(Some));
+    assert_ne!(sequence("daps", &paths, 8), sequence("daps:clock=us", &paths, 8));
     let busy = view(&[full(path(20, 1)), path(60, 1)]);
     let waits = choose("daps:grid=1", &busy);
     assert_eq!((waits.paths, waits.wake_us), (0, 20_000), "it waits for the path whose turn it is");

@@ -65,16 +65,15 @@ braid_inline void balia_shrink(struct braid_view *view, s64 *carry)
 	struct balia_rates rates = { 0 };
 	u32 eligible = braid_eligible(view);
 
-	*carry = 0;
 	if (braid_is_coupled(view, eligible)) {
 		u64 twice, cut;
 
 		balia_exact_rates(view, eligible, &rates);
 		twice = 2 * rates.self;
 		cut = braid_min(rates.largest, rates.self + (rates.self >> 1));
-		braid_reduce(self, carry, braid_muldiv((u64)self->cwnd << 32, twice - cut, twice), 1);
+		braid_reduce(self, carry, braid_muldiv(braid_exact_window(self, *carry), twice - cut, twice), 1);
 	} else {
-		self->ssthresh = braid_half(self->cwnd);
+		braid_halve(self, carry, 2);
 	}
 }
 

@@ -299,7 +299,20 @@ braid_inline void braid_reduce(struct braid_subflow *self, s64 *carry, u64 windo
 	*carry = (s64)(window & BRAID_U32_MAX);
 }
 
-/* Half the window, at least 2 packets (RFC 5681 eq. 4, Linux). */
+/* The window with the fraction that is carried, 32 fraction bits. */
+braid_inline u64 braid_exact_window(const struct braid_subflow *self, s64 carry)
+{
+	return ((u64)self->cwnd << 32) + (u64)carry;
+}
+
+/* Halves the window and its fraction, not under floor packets. A small window would otherwise lose half a packet at a
+ * loss: 6 to 14 % of its mean. */
+braid_inline void braid_halve(struct braid_subflow *self, s64 *carry, u32 floor)
+{
+	braid_reduce(self, carry, braid_exact_window(self, *carry) >> 1, floor);
+}
+
+/* Half the window in whole packets, not under 2 (RFC 5681 eq. 4, Linux). */
 braid_inline u32 braid_half(u32 window)
 {
 	return braid_max32(window >> 1, 2);

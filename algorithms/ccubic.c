@@ -209,12 +209,13 @@ static void ccubic_on_loss(struct braid_view *view, struct ccubic_private *priv,
 			   const struct braid_event *event)
 {
 	struct braid_subflow *self = braid_self(view);
+	s64 carry = priv->law.carry;
 
 	cubic_reduce(self, &priv->law, ccubic_law_of(params), event);
 	priv->look_us = event->now_us;
 	if (!priv->large && braid_is_coupled(view, braid_eligible(view))) {
-		priv->law.carry = 0;
-		self->ssthresh = braid_half(self->cwnd);
+		priv->law.carry = carry;
+		braid_halve(self, &priv->law.carry, 2);
 	}
 }
 

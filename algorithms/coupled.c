@@ -39,13 +39,13 @@ static void coupled_on_loss(struct braid_view *view, struct coupled_private *pri
 	struct braid_subflow *self = braid_self(view);
 	u32 eligible = braid_eligible(view);
 
-	priv->carry = 0;
 	if (braid_is_coupled(view, eligible)) {
 		u64 twice = 2 * (u64)self->cwnd;
 
-		braid_reduce(self, &priv->carry, braid_sub(twice, braid_total_window(view, eligible)) << 31, 1);
+		braid_reduce(self, &priv->carry,
+			     (braid_sub(twice, braid_total_window(view, eligible)) << 31) + ((u64)priv->carry >> 1), 1);
 	} else {
-		self->ssthresh = braid_half(self->cwnd);
+		braid_halve(self, &priv->carry, 2);
 	}
 }
 

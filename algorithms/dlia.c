@@ -42,10 +42,11 @@ static void dlia_on_loss(struct braid_view *view, struct dlia_private *priv, con
 	struct braid_subflow *self = braid_self(view);
 	u64 beta;
 
-	priv->growth.carry = 0;
+	if (params->rounding != LIA_EXACT)
+		priv->growth.carry = 0;
 	priv->growth.counted = 0;
 	if (params->disable_when_single && !braid_is_coupled(view, braid_eligible(view))) {
-		self->ssthresh = braid_half(self->cwnd);
+		braid_halve(self, &priv->growth.carry, 2);
 		return;
 	}
 	beta = dynamic_decrease_beta(&priv->memory, self->cwnd, params->weight, params->beta_min, params->beta_max);

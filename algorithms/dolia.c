@@ -82,11 +82,12 @@ static void dolia_on_loss(struct braid_view *view, struct dolia_private *priv, c
 			(rtt_us > priv->rtt_mid_us && rtt_us > priv->rtt_last_loss_us);
 	u64 beta = BRAID_ONE / 2;
 
-	priv->growth.carry = 0;
+	if (params->rounding != OLIA_EXACT)
+		priv->growth.carry = 0;
 	olia_mark_loss(view);
 	priv->rtt_last_loss_us = rtt_us;
 	if (params->disable_when_single && !braid_is_coupled(view, braid_eligible(view))) {
-		self->ssthresh = braid_half(self->cwnd);
+		braid_halve(self, &priv->growth.carry, 2);
 		return;
 	}
 	if (!congested)

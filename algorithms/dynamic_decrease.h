@@ -45,7 +45,7 @@ braid_inline u64 dynamic_decrease_beta(const struct dynamic_decrease *memory, u3
 braid_inline void dynamic_decrease_apply(struct dynamic_decrease *memory, struct braid_subflow *self, s64 *carry,
 					 u64 beta, u32 floor)
 {
-	u64 window = braid_mul_shift((u64)self->cwnd << 32, beta, 32);
+	u64 window = braid_mul_shift(braid_exact_window(self, *carry), beta, 32);
 
 	braid_reduce(self, carry, window, floor);
 	memory->window = ((u64)self->ssthresh << 32) + (u64)*carry;

@@ -41,8 +41,7 @@ static void ewtcp_on_loss(struct braid_view *view, struct ewtcp_private *priv, c
 {
 	struct braid_subflow *self = braid_self(view);
 
-	priv->carry = 0;
-	self->ssthresh = braid_max32(self->cwnd >> 1, braid_is_coupled(view, braid_eligible(view)) ? 1 : 2);
+	braid_halve(self, &priv->carry, braid_is_coupled(view, braid_eligible(view)) ? 1 : 2);
 }
 
 BRAID_ALGORITHM(ewtcp, BRAID_NO_PARAMS,

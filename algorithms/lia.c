@@ -88,9 +88,8 @@ static void lia_on_loss(struct braid_view *view, struct lia_private *priv, const
 {
 	struct braid_subflow *self = braid_self(view);
 
-	priv->growth.carry = 0;
 	priv->growth.counted = 0;
-	self->ssthresh = braid_half(self->cwnd);
+	braid_halve(self, &priv->growth.carry, 2);
 	if (params->rounding == LIA_EXACT)
 		return;
 	fork_state_after_loss(view, &priv->state, LIA_CHANGED_WORD, event);

@@ -101,8 +101,7 @@ static void lisa_inner_on_loss(struct braid_view *view, union lisa_inner *inner,
 	}
 	if (cc == LISA_OLIA)
 		olia_mark_loss(view);
-	inner->reno = 0;
-	self->ssthresh = braid_half(self->cwnd);
+	braid_halve(self, &inner->reno, 2);
 }
 
 /* Whether subflow i is in its initial slow start and runs LISA, too: 1 or 0. */

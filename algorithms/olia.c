@@ -118,14 +118,13 @@ static void olia_on_loss(struct braid_view *view, struct olia_private *priv, con
 	struct braid_subflow *self = braid_self(view);
 	struct olia_public *shown = BRAID_PUBLIC(olia, self);
 
-	priv->growth.carry = 0;
 	if (params->rounding == OLIA_EXACT) {
 		olia_mark_loss(view);
 	} else if (shown->counted != shown->marks.last) {
 		shown->marks.before_last = shown->marks.last;
 		shown->marks.last = shown->counted;
 	}
-	self->ssthresh = braid_max32(self->cwnd >> 1, olia_ssthresh_floor(view, params->slow_start));
+	braid_halve(self, &priv->growth.carry, olia_ssthresh_floor(view, params->slow_start));
 }
 
 BRAID_ALGORITHM(olia, OLIA_PARAMS,

@@ -40,9 +40,8 @@ static void reno_on_loss(struct braid_view *view, struct reno_private *priv, con
 {
 	struct braid_subflow *self = braid_self(view);
 
-	priv->carry = 0;
 	priv->counted = 0;
-	self->ssthresh = braid_half(self->cwnd);
+	braid_halve(self, &priv->carry, 2);
 }
 
 BRAID_ALGORITHM(reno, RENO_PARAMS, BRAID_UNCOUPLED | BRAID_RATES_OF_SELF | BRAID_GROWTH_ONLY, BRAID_IGNORE,

@@ -108,11 +108,10 @@ braid_inline void degree_on_loss(struct braid_view *view, struct degree_state *s
 	struct braid_subflow *self = braid_self(view);
 	u64 kept = 2 * DEGREE_ONE - degree_of(self);
 
-	state->carry = 0;
 	if (event->cause == BRAID_CAUSE_ECN)
-		braid_reduce(self, &state->carry, braid_mul_shift((u64)self->cwnd << 32, kept, 17), 2);
+		braid_reduce(self, &state->carry, braid_mul_shift(braid_exact_window(self, state->carry), kept, 17), 2);
 	else
-		self->ssthresh = braid_half(self->cwnd);
+		braid_halve(self, &state->carry, 2);
 }
 
 REACTION_IGNORES(degree_on_recovered)

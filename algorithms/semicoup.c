@@ -50,8 +50,7 @@ static void semicoup_on_loss(struct braid_view *view, struct semicoup_private *p
 {
 	struct braid_subflow *self = braid_self(view);
 
-	priv->carry = 0;
-	self->ssthresh = braid_max32(self->cwnd >> 1, braid_is_coupled(view, braid_eligible(view)) ? 1 : 2);
+	braid_halve(self, &priv->carry, braid_is_coupled(view, braid_eligible(view)) ? 1 : 2);
 }
 
 BRAID_ALGORITHM(semicoup, SEMICOUP_PARAMS,

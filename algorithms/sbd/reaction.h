@@ -46,9 +46,8 @@ braid_inline void lia_reaction_on_loss(struct braid_view *view, struct lia_react
 {
 	struct braid_subflow *self = braid_self(view);
 
-	state->growth.carry = 0;
 	state->growth.counted = 0;
-	self->ssthresh = braid_half(self->cwnd);
+	braid_halve(self, &state->growth.carry, 2);
 }
 
 REACTION_IGNORES(lia_reaction_init)
@@ -88,9 +87,8 @@ braid_inline void olia_reaction_on_loss(struct braid_view *view, struct olia_rea
 {
 	struct braid_subflow *self = braid_self(view);
 
-	state->growth.carry = 0;
 	olia_mark_loss(view);
-	self->ssthresh = braid_max32(self->cwnd >> 1, olia_ssthresh_floor_in(view, params->slow_start, set));
+	braid_halve(self, &state->growth.carry, olia_ssthresh_floor_in(view, params->slow_start, set));
 }
 
 REACTION_IGNORES(olia_reaction_on_recovered)

@@ -238,6 +238,29 @@ fn balia_cuts_between_a_half_and_three_quarters() {
 }
 
 #[test]
+fn a_reduction_keeps_the_fraction_of_the_window() {
+    for spec in ["reno", "lia", "olia", "balia", "ewtcp", "semicoup"] {
+        for subflows in [1, 2] {
+            let mut host = Host::new(spec, &[(7, 50_000); 2][..subflows]);
+            host.ack(0, 1);
+            let window = f64::from(host.cwnd(0)) + host.carry(0);
+            assert!(window > 7.0, "{spec}");
+            host.lose(0);
+            assert_near(f64::from(host.cwnd(0)) + host.carry(0), window / 2.0, 1e-9);
+        }
+    }
+    // The floor has no fraction, nor have whole packets.
+    let mut host = Host::new("lia", &[(3, 50_000); 2]);
+    assert_eq!((host.lose(0), host.carry(0)), (2, 0.0));
+    for spec in ["reno:rounding=linux", "lia:rounding=usec", "olia:rounding=fork"] {
+        let mut host = Host::new(spec, &[(7, 50_000); 2]);
+        assert_eq!((host.lose(0), host.cwnd(0)), (3, 3), "{spec}");
+        host.ack(0, 1);
+        assert_eq!(host.cwnd(0), 3, "{spec}");
+    }
+}
+
+#[test]
 fn balia_with_the_forks_rounding_counts_acks() {
     // 10 w X^2 / ((x + m)(4x + m)) = 31.25 and 62.5
     for (i, acks) in [(0, 32), (1, 63)] {
@@ -293,7 +316,8 @@ fn balia_with_the_forks_rounding_takes_its_own_mss_for_all_subflows() {
 #[test]
 fn dlia_cuts_less_the_sooner_loss_follows_loss() {
     let mut host = Host::new("dlia", &[(40, 50_000), (40, 50_000)]);
-    for (cwnd, left) in [(40, 20.0), (30, 16.25), (22, 13.0), (40, 20.977)] {
+    // The carried fraction counts: 22.25, 40.148.
+    for (cwnd, left) in [(40, 20.0), (30, 16.25), (22, 13.148), (40, 21.092)] {
         host.view.subflow[0].cwnd = cwnd;
         host.lose(0);
         assert_near(f64::from(host.cwnd(0)) + host.carry(0), left, 1e-3);

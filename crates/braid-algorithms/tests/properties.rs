@@ -64,7 +64,11 @@ fn base(spec: &str) -> String {
     if ["dlia", "dolia"].contains(&name) && !params.contains("disable_when_single=on") {
         return spec.to_owned();
     }
-    // SB-CC reduces by its degree of congestion when it is marked; a test below covers that.
+    // The modules count ACKs with one subflow, too.
+    if ["lia", "olia", "balia"].contains(&name) && params.starts_with("rounding=") {
+        return spec.to_owned();
+    }
+    // SB-CC reduces by its degree of congestion where it is marked; a test below is about the rest.
     if name == "sbcc" {
         return spec.to_owned();
     }
@@ -78,7 +82,7 @@ fn base(spec: &str) -> String {
     if base.name() == name {
         return spec.to_owned();
     }
-    let shared = |param: &&str| base.params().any(|known| param.starts_with(&format!("{}=", known.name)));
+    let shared = |param: &&str| Spec::parse(&format!("{}:{param}", base.name())).is_ok();
     params.split(':').filter(shared).fold(base.name().to_owned(), |spec, param| format!("{spec}:{param}"))
 }
 

@@ -54,8 +54,11 @@ fn wrong_names_get_a_suggestion_or_the_list() {
 fn wrong_keys_get_a_suggestion_or_the_list() {
     assert_eq!(error("cubic:bta=0.7"), "`cubic` has no parameter `bta`: did you mean `beta`?");
     assert_eq!(error("cubic:C=0.7"), "`cubic` has no parameter `C`: did you mean `c`?");
-    assert_eq!(error("vegas:speed=3"), "`vegas` has no parameter `speed`: it has alpha, beta, gamma");
-    assert_eq!(error("reno:beta=0.5"), "`reno` has no parameter `beta`: it has none, write just `reno`");
+    assert_eq!(
+        error("vegas:speed=3"),
+        "`vegas` has no parameter `speed`: it has alpha, beta, gamma, rounding"
+    );
+    assert_eq!(error("ewtcp:beta=0.5"), "`ewtcp` has no parameter `beta`: it has none, write just `ewtcp`");
     assert_eq!(
         error("cubic:beta"),
         "`beta` in `cubic:beta` has no value: a parameter is written `key=value`"
@@ -64,7 +67,7 @@ fn wrong_keys_get_a_suggestion_or_the_list() {
         error("lia:"),
         "nothing follows a `:` in `lia:`: write just `lia`, or a parameter after the `:`, such as `lia:rounding=exact`"
     );
-    assert_eq!(error("reno:"), "nothing follows a `:` in `reno:`: write just `reno`");
+    assert_eq!(error("ewtcp:"), "nothing follows a `:` in `ewtcp:`: write just `ewtcp`");
     assert_eq!(
         error("cubic:beta=0.7:beta=0.8"),
         "`beta` is given twice in `cubic:beta=0.7:beta=0.8`: keep one of the two"

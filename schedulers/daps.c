@@ -52,7 +52,7 @@ braid_inline u32 daps_gcd(u32 a, u32 b)
 braid_inline void daps_plan(const struct braid_paths *view, struct daps_private *priv, const struct daps_params *params,
 			    u32 set)
 {
-	u32 i, end = 1, unit_us = params->clock == DAPS_MS ? 1000 : 1, longest = braid_div(30000000, unit_us);
+	u32 i, end = 1, unit_us = params->clock == DAPS_MS ? 1000 : 1, longest = (u32)braid_div(30000000, unit_us);
 
 	for (i = 0; i < BRAID_MAX_PATHS; i++)
 		priv->delay[i] = 0;

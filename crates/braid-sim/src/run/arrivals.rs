@@ -89,7 +89,7 @@ impl Run<'_> {
         let senders = &mut self.senders[connection.first..connection.first + connection.n];
         senders[index].establish(connection, &mut self.network, rtt_us);
         connection.joined(senders, index, &self.network);
-        self.receivers[subflow].established(now, senders[index].rto_ns(), rtt_us);
+        self.receivers[subflow].established(now, senders[index].rto_ns());
         let path = &mut self.paths[subflow];
         (path.established, path.live) = (Some(now), path.id);
         connection.push(senders, index, &mut self.network);

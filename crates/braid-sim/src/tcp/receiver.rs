@@ -16,13 +16,6 @@ const QUICK_ACKS: u32 = 16;
 /// first packet to that assumed afterwards (64 and 79 of 128, `tcp_scaling_ratio`, packets of 1500 bytes), and
 /// acknowledges each packet until then. This is the number of packets per packet of buffer.
 const OPENING: (u64, u64) = (79 - 64, 128);
-/// Acknowledgements of packets out of order that leave at once before they are compressed (Linux `tcp_comp_sack_nr`, `TCP_FASTRETRANS_THRESH`).
-const UNCOMPRESSED: u32 = 3;
-const MOST_COMPRESSED: u32 = 44;
-/// Blocks that an acknowledgement is expected to carry (Linux `TCP_SACK_BLOCKS_EXPECTED`).
-const BLOCKS_EXPECTED: usize = 2;
-/// How long they are held back: a twentieth of the RTT, at most this.
-const LONGEST_COMPRESSION_NS: u64 = 1_000_000;
 /// Within this time timestamps have not wrapped.
 const TIMESTAMPS_HOLD_NS: u64 = 2_000_000_000_000;
 /// Blocks remembered; what no longer fits an acknowledgement is reported in later ones.
@@ -77,12 +70,6 @@ pub(crate) struct Receiver {
     quick_acks: u32,
     /// Packets until the window is fully open; unlimited with autotuning.
     opening: u32,
-    /// Acknowledgements at the present `rcv_nxt` that left at once, and what is held back since the last one.
-    out_of_order_acks: (u32, u32),
-    compressed: u32,
-    compression_ns: u64,
-    /// A duplicate that the acknowledgement held back reports.
-    duplicate: Option<u32>,
     /// A pause longer than this makes the next packets be acknowledged at once.
     pause_ns: u64,
     last_data: u64,
@@ -123,10 +110,6 @@ impl Receiver {
             timestamp: 0,
             quick_acks: QUICK_ACKS,
             opening,
-            out_of_order_acks: (0, 0),
-            compressed: 0,
-            compression_ns: 0,
-            duplicate: None,
             pause_ns: 1_000_000_000,
             last_data: 0,
             echo: false,
@@ -138,11 +121,10 @@ impl Receiver {
         }
     }
 
-    /// Its end of the handshake is done: its own RTT and retransmission timeout are known, which defines a pause.
-    pub(crate) fn established(&mut self, now: u64, rto_ns: u64, rtt_us: u32) {
+    /// Its end of the handshake is done: its own retransmission timeout is known, which defines a pause.
+    pub(crate) fn established(&mut self, now: u64, rto_ns: u64) {
         self.pause_ns = rto_ns;
         self.timestamp = (now / 1_000) as u32;
-        self.compression_ns = (u64::from(rtt_us) * 1_000 / 20).min(LONGEST_COMPRESSION_NS);
         self.last_data = now;
     }
 
@@ -218,9 +200,6 @@ impl Receiver {
         } else if self.out_of_order.containing(seq).is_some() {
             duplicate = Some(seq);
         } else {
-            if self.compressed > 0 && self.begins_a_block_too_many(seq) {
-                self.acknowledge_now(None, data, network);
-            }
             self.out_of_order.insert(seq, seq + 1, |_, _| {});
             self.keep(seq, packet.dsn, now);
             self.held += 1;
@@ -232,55 +211,16 @@ impl Receiver {
         if self.opening > 0 && duplicate.is_none() {
             self.open(data);
         }
-        at_once |= self.rcv_nxt - self.acknowledged >= 2;
+        at_once |= !self.out_of_order.is_empty() || self.rcv_nxt - self.acknowledged >= 2;
         if self.quick_acks > 0 {
             self.quick_acks -= 1;
             at_once = true;
         }
         if at_once {
             self.acknowledge_now(duplicate, data, network);
-        } else if self.out_of_order.is_empty() {
-            self.due = self.due.min(now + DELAYED_ACK_NS);
         } else {
-            self.acknowledge_out_of_order(duplicate, data, network);
+            self.due = self.due.min(now + DELAYED_ACK_NS);
         }
-    }
-
-    /// A packet leaves a gap: the first acknowledgements of it leave at once, later ones are compressed (Linux
-    /// `__tcp_ack_snd_check`).
-    #[cold]
-    fn acknowledge_out_of_order(
-        &mut self,
-        duplicate: Option<u32>,
-        data: &mut DataLevel,
-        network: &mut Network,
-    ) {
-        let (at, sent) = self.out_of_order_acks;
-        let sent = if at == self.rcv_nxt { sent } else { 0 };
-        self.out_of_order_acks = (self.rcv_nxt, sent);
-        if sent < UNCOMPRESSED && self.compressed < MOST_COMPRESSED {
-            self.out_of_order_acks.1 += 1;
-        }
-        if sent < UNCOMPRESSED || self.compressed >= MOST_COMPRESSED {
-            self.acknowledge_now(duplicate, data, network);
-            return;
-        }
-        self.duplicate = duplicate.or(self.duplicate);
-        self.compressed += 1;
-        if self.compressed == 1 {
-            self.due = self.due.min(network.now + self.compression_ns);
-        }
-    }
-
-    /// More blocks than an acknowledgement carries, or the last of them grows (Linux `tcp_sack_new_ofo_skb`).
-    fn begins_a_block_too_many(&self, seq: u32) -> bool {
-        let grows = |&at: &u32| {
-            self.out_of_order
-                .containing(at)
-                .is_some_and(|(start, end)| (start..=end).contains(&seq) || seq + 1 == start)
-        };
-        let known = &self.recent[..self.n_recent];
-        known.iter().position(grows).unwrap_or(self.n_recent) >= BLOCKS_EXPECTED
     }
 
     /// The window opens.
@@ -331,8 +271,6 @@ impl Receiver {
     fn acknowledge_now(&mut self, duplicate: Option<u32>, data: &mut DataLevel, network: &mut Network) {
         let mut size = self.setup.ack_size;
         let mut slot = Sacks::NONE;
-        let duplicate = duplicate.or(self.duplicate.take());
-        self.compressed = 0;
         if duplicate.is_some() || !self.out_of_order.is_empty() {
             let sack = self.blocks(duplicate);
             if sack.n > 0 {

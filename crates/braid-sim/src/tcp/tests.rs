@@ -809,7 +809,7 @@ fn receiver(bench: &mut Bench) -> Receiver {
         accurate_ecn: false,
         reports_delay: false,
     });
-    receiver.established(bench.network.now, 300 * MS, 100_000);
+    receiver.established(bench.network.now, 300 * MS);
     for seq in 0..16 {
         arrive(&mut receiver, bench, seq, 0);
     }
@@ -824,37 +824,6 @@ fn arrive(receiver: &mut Receiver, bench: &mut Bench, seq: u32, age_us: u32) -> 
     let sent = bench.packets();
     assert!(sent.len() <= 1, "{sent:?}");
     sent.first().map(|packet| packet.seq)
-}
-
-#[test]
-fn the_fourth_acknowledgement_of_a_gap_is_held_back_a_millisecond() {
-    let mut bench = Bench::new("reno", 100, 10);
-    let mut receiver = receiver(&mut bench);
-    for seq in 17..20 {
-        assert_eq!(arrive(&mut receiver, &mut bench, seq, 0), Some(16));
-    }
-    assert_eq!(arrive(&mut receiver, &mut bench, 20, 0), None);
-    assert_eq!(receiver.due, bench.network.now + MS);
-    let due = receiver.due;
-    bench.network.now += MS / 2;
-    assert_eq!(arrive(&mut receiver, &mut bench, 21, 0), None);
-    assert_eq!(receiver.due, due, "the first one counts");
-    // A gap that closes is acknowledged at once, and so is the next gap.
-    assert_eq!(arrive(&mut receiver, &mut bench, 16, 0), Some(22));
-    assert_eq!(receiver.due, NEVER);
-    assert_eq!(arrive(&mut receiver, &mut bench, 23, 0), Some(22));
-}
-
-#[test]
-fn acknowledgements_are_not_held_back_while_they_have_more_blocks_than_fit() {
-    let mut bench = Bench::new("reno", 100, 10);
-    let mut receiver = receiver(&mut bench);
-    for seq in [17, 19, 21] {
-        assert_eq!(arrive(&mut receiver, &mut bench, seq, 0), Some(16));
-    }
-    assert_eq!(arrive(&mut receiver, &mut bench, 23, 0), None, "held back, with a fourth block");
-    assert_eq!(arrive(&mut receiver, &mut bench, 25, 0), Some(16), "that of the fourth block");
-    assert_eq!(arrive(&mut receiver, &mut bench, 26, 0), None, "it extends the latest block");
 }
 
 #[test]

@@ -123,7 +123,8 @@ struct braid_event {
 	u32 prior_in_flight;      /* in_flight before this ACK */
 };
 
-/* Flags of an algorithm. */
+/* Flags of an algorithm. Without those that leave something out it may read everything but rate sample and owd_us. What it
+ * reads against its flags is found by changing it, and refused: in the tree by a test, in other files before they run. */
 #define BRAID_WANTS_RATE 1u /* fill in the rate sample */
 #define BRAID_OWNS_CWND 2u  /* rate-based: the algorithm sets cwnd in every state, no PRR, no cwnd = 1; always paced */
 #define BRAID_UNCOUPLED 4u  /* reads no siblings: its host need not find them */

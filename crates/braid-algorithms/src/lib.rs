@@ -119,7 +119,7 @@ pub fn find(name: &str) -> Option<&'static Algorithm> {
 /// same source.
 ///
 /// # Errors
-/// If it is for another version of `braid.h`, or has the name of a built-in one.
+/// If it is of another version of `braid.h`, one that comes with Braid has its name, or `check` refuses it.
 ///
 /// # Safety
 /// `descriptor` must be a `struct braid_algorithm` as made by `BRAID_ALGORITHM` with `native/host.h`; it and everything
@@ -128,6 +128,7 @@ pub unsafe fn add(
     descriptor: *const c_void,
     page: String,
     source_hash: u64,
+    check: impl FnOnce(&'static Algorithm) -> Result<(), SpecError>,
 ) -> Result<&'static Algorithm, SpecError> {
     // SAFETY: as promised by the caller.
     let raw: &'static RawAlgorithm = unsafe { &*descriptor.cast() };
@@ -144,6 +145,7 @@ pub unsafe fn add(
         return Ok(same);
     }
     let algorithm: &'static Algorithm = Box::leak(Box::new(algorithm));
+    check(algorithm)?;
     ADDED.write().unwrap_or_else(PoisonError::into_inner).push(algorithm);
     Ok(algorithm)
 }
@@ -228,6 +230,10 @@ impl Tunable for Algorithm {
 
     fn names() -> Vec<&'static str> {
         all().iter().chain(added()).map(Self::name).collect()
+    }
+
+    fn name(&self) -> &'static str {
+        self.name()
     }
 
     fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<> {

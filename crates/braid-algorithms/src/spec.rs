@@ -15,6 +15,9 @@ pub trait Tunable: Sized + 'static {
     /// All names there are.
     fn names() -> Vec<&'static str>;
 
+    /// Its name.
+    fn name(&self) -> &'static str;
+
     /// Its tunables, in the order of their struct.
     fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<Self>;
 }
@@ -66,8 +69,20 @@ impl<T: Tunable> Configured<T> {
         })?;
         let params: Vec<Param> = definition.params().collect();
         let values = read_values(text, &params)?;
-        let text = normal_form(name, &params, &values);
-        Ok(Self { definition, values, text })
+        Ok(Self::new(definition, values))
+    }
+}
+
+impl<T: Tunable> Configured<T> {
+    /// A definition with these values.
+    ///
+    /// # Panics
+    /// If there are more or fewer of them than parameters.
+    pub fn new(definition: &'static T, values: Vec<u32>) -> Self {
+        let params: Vec<Param> = definition.params().collect();
+        assert_eq!(params.len(), values.len(), "a value for each parameter");
+        let text = normal_form(definition.name(), &params, &values);
+        Self { definition, values, text }
     }
 }
 

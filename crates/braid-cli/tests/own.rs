@@ -183,6 +183,11 @@ fn what_breaks_the_contract_is_loaded_into_no_kernel_and_run_nowhere() {
         ("BRAID_IGNORE, BRAID_IGNORE)", "BRAID_IGNORE)", &["has no on_idle_restart"]),
         ("priv->carry = 0;", "while (1)\n\t\t;", &["bad.c:61: `while` without a bound"]),
         ("priv->carry = 0;", "for (;;)\n\t\t;", &["bad.c:61: `for` without a bound"]),
+        (
+            "good_PARAMS, 0,",
+            "good_PARAMS, BRAID_UNCOUPLED,",
+            &["bad.c:67: it uses ", "says BRAID_UNCOUPLED: leave it out"],
+        ),
     ] {
         changed(&place, from, to);
         place.refused("load ./bad.c", pieces);

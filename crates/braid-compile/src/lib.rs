@@ -7,6 +7,7 @@
 mod clang;
 mod compiler;
 mod error;
+mod flags;
 mod headers;
 mod load;
 mod source;
@@ -24,7 +25,8 @@ pub use template::{File, template};
 /// is the same.
 ///
 /// # Errors
-/// If there is no compiler, the file does not compile, or it breaks the contract; the message has the place.
+/// If there is no compiler, the file does not compile, it breaks the contract, or it uses what its flags say it does not; the
+/// message says where.
 pub fn algorithm(path: &Path) -> Result<&'static Algorithm, Error> {
     let text = source::read(path)?;
     let declared = source::declaration(path, &text)?;
@@ -36,7 +38,7 @@ pub fn algorithm(path: &Path) -> Result<&'static Algorithm, Error> {
     source::check(&tokens)?;
     let library = compiler.build(&folder.path().join("algorithm.so"))?;
     symbols::check(&library, &tokens, &declared)?;
-    load::load(&library, path, &tokens, &declared)
+    load::load(&library, path, &tokens, &declared, folder.path())
 }
 
 /// Compiles a file that [`algorithm`] has accepted for a kernel, as the algorithms of the tree. Needs clang. The same

@@ -10,6 +10,7 @@ use libloading::{Library, Symbol};
 use sha2::{Digest as _, Sha256};
 
 use crate::Error;
+use crate::flags;
 use crate::source::{Declaration, Token};
 
 /// Loads a library for the rest of the program. `tokens` are its whole source.
@@ -18,6 +19,7 @@ pub(crate) fn load(
     source: &Path,
     tokens: &[Token],
     declared: &Declaration,
+    folder: &Path,
 ) -> Result<&'static Algorithm, Error> {
     let Declaration { name, place } = declared;
     let failed =
@@ -35,7 +37,7 @@ pub(crate) fn load(
     let code: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
     let hash = Sha256::digest(code.join(" "));
     let hash = u64::from_be_bytes(hash[..8].try_into().expect("8 bytes"));
-    // SAFETY: it has the header's layout, and stays valid.
-    unsafe { braid_algorithms::add(descriptor, page, hash) }
+    // SAFETY: it is of the header's layout, and stays.
+    unsafe { braid_algorithms::add(descriptor, page, hash, |new| flags::check(new, folder)) }
         .map_err(|error| Error::new(format!("{place}: {error}")))
 }

@@ -90,6 +90,33 @@ fn what_breaks_the_contract_is_told_with_its_place() {
 }
 
 #[test]
+fn what_is_used_against_a_flag_is_told_with_field_and_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    let reads = good("liar").replace("braid_window(&view->subflow[i])", "view->subflow[i].in_flight");
+    let with = |flags: &str| {
+        let text = reads.replace("liar_PARAMS, 0", &format!("liar_PARAMS, {flags}"));
+        algorithm(&write(&folder, "liar.c", &text)).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let told = with("BRAID_RATES_OF_SIBLINGS");
+    let why = "liar.c:67: it uses in_flight of a sibling, and says BRAID_RATES_OF_SIBLINGS: leave it out";
+    assert!(told.contains(why), "{told}");
+    assert!(Spec::parse("liar").is_err(), "what is refused is not known by its name");
+    assert_eq!(with("0"), "");
+}
+
+#[test]
+fn what_crashes_or_never_returns_is_left_to_its_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, to) in [
+        ("crashes", "\t*(volatile u32 *)8 = 1;\n"),
+        ("hangs", "\tfor (u32 i = 0; i < 8; i++)\n\t\ti -= i & 1;\n"),
+    ] {
+        let text = good(name).replace("\tpriv->carry = 0;\n", to);
+        algorithm(&write(&folder, &format!("{name}.c"), &text)).unwrap();
+    }
+}
+
+#[test]
 fn for_a_kernel_the_same_file_gives_the_same_bytes_wherever_it_is() {
     let compiled = || {
         let folder = tempfile::tempdir().unwrap();

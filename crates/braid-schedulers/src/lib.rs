@@ -88,6 +88,10 @@ impl Tunable for Scheduler {
         all().iter().map(Self::name).collect()
     }
 
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
     fn params(&self) -> impl ExactSizeIterator<Item = Param> + use<> {
         self.params()
     }

@@ -6,6 +6,7 @@
 
 mod binary;
 mod call;
+pub mod contract;
 mod error;
 mod fields;
 mod file;

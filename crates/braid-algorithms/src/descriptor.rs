@@ -2,7 +2,24 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::Param;
+/// One tunable of an algorithm or a packet scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its key in a spec.
+    pub name: &'static str,
+    /// Default, in units of 1/`scale`.
+    pub initial: u32,
+    /// Smallest value allowed, in units of 1/`scale`.
+    pub low: u32,
+    /// Largest value allowed, in units of 1/`scale`.
+    pub high: u32,
+    /// What 1 is multiplied with; 1 for whole numbers and choices.
+    pub scale: u32,
+    /// Unit, or the names of a choice separated by `|`.
+    pub unit: &'static str,
+    /// What it does and why the default is what it is.
+    pub help: &'static str,
+}
 
 /// `struct braid_param`.
 #[repr(C)]

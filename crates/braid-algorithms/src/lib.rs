@@ -12,6 +12,7 @@ mod hash;
 pub mod layout;
 mod spec;
 
+pub use descriptor::Param;
 use descriptor::{RawParam, constant, fact};
 use layout::{Event, View};
 pub use spec::{Configured, Spec, SpecError, Tunable, nearest};
@@ -57,25 +58,6 @@ pub struct Facts {
     pub source: &'static str,
     /// How closely it follows the publication.
     pub confidence: &'static str,
-}
-
-/// One tunable of an algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Param {
-    /// Its key in a spec.
-    pub name: &'static str,
-    /// Default, in units of 1/`scale`.
-    pub initial: u32,
-    /// Smallest value allowed, in units of 1/`scale`.
-    pub low: u32,
-    /// Largest value allowed, in units of 1/`scale`.
-    pub high: u32,
-    /// Denominator; 1 for whole numbers and choices.
-    pub scale: u32,
-    /// Unit, or the names of a choice separated by `|`.
-    pub unit: &'static str,
-    /// Its effect, and the reason for the default.
-    pub help: &'static str,
 }
 
 macro_rules! algorithm {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::{Algorithm, Param};
+use crate::Algorithm;
+use crate::descriptor::Param;
 
 /// What a C file defines and a spec names.
 pub trait Tunable: Sized + 'static {

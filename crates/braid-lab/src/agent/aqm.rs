@@ -3,7 +3,7 @@
 //! polls an empty discipline, so that RED notices an idle link, which htb would not.
 
 use super::netlink::{Message, find};
-use super::told::Told;
+use super::readback::Told;
 use crate::job::{Aqm, Bottleneck, CoDel, Red};
 
 /// The kernel's name of the discipline.

@@ -10,7 +10,7 @@ use braid_sim::application::Application;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{
-    counted::Counted, crowd::Crowd, network::Network, pair::Pair, paths::Paths, programs::Programs,
+    counted::Counted, flow_group::FlowGroup, network::Network, pair::Pair, paths::Paths, programs::Programs,
     sockets::Sockets, thresholds,
 };
 use crate::job::{self, Job, SubflowAt};
@@ -27,14 +27,14 @@ pub(super) struct Flow {
     /// Connections of a built-in application: a single one, or the slots of short flows.
     pub(super) pairs: Vec<Option<Pair>>,
     pub(super) application: Application,
-    /// Present if it consists of many sockets.
-    pub(super) crowd: Option<Crowd>,
+    /// Where it is many sockets.
+    pub(super) group: Option<FlowGroup>,
     pub(super) paths: Option<Paths>,
     pub(super) delivered_bytes: u64,
     pub(super) reinjected_bytes: u64,
     pub(super) subflows: Vec<Counted>,
-    /// For many sockets: their counters by subflow, and the payload received on all subflows.
-    pub(super) of_crowd: Vec<SubflowAt>,
+    /// Instead of these, where it is many sockets: their counts by subflow, and the payload that they got on all subflows.
+    pub(super) of_group: Vec<SubflowAt>,
     pub(super) active_ns: u64,
     pub(super) received_bytes: u64,
 }
@@ -112,35 +112,35 @@ pub(super) fn prepare_flow(network: &Network, job: &Job, number: usize) -> Resul
     }
     let application = Application::new(&connection.traffic, &connection.name, job.seed);
     let is_many = application.is_short_flows() || connection.programs.is_some();
-    let mut crowd = is_many.then(|| crowd(network, connection)).transpose()?;
+    let mut group = is_many.then(|| group(network, connection)).transpose()?;
     let mut programs = None;
-    if let (Some(model), Some(crowd)) = (&connection.programs, &mut crowd) {
-        programs = Some(prepare_programs(network, connection, model, crowd)?);
+    if let (Some(model), Some(group)) = (&connection.programs, &mut group) {
+        programs = Some(prepare_programs(network, connection, model, group)?);
     }
     Ok(Flow {
         listener,
         programs,
         pairs: Vec::new(),
         application,
-        crowd,
+        group,
         paths,
         delivered_bytes: 0,
         reinjected_bytes: 0,
         subflows: vec![Counted::default(); connection.subflows.len()],
-        of_crowd: vec![SubflowAt::default(); connection.subflows.len()],
+        of_group: vec![SubflowAt::default(); connection.subflows.len()],
         active_ns: 0,
         received_bytes: 0,
     })
 }
 
-/// Sockets of both namespaces.
-fn crowd(network: &Network, connection: &job::Connection) -> Result<Crowd> {
+/// The sockets of both namespaces.
+fn group(network: &Network, connection: &job::Connection) -> Result<FlowGroup> {
     let mut sockets = connection.nodes.iter().map(|&node| {
         network.enter(node)?;
         Sockets::open().map_err(|error| format!("{}: listing sockets: {error}", connection.name))
     });
     let mut next = || sockets.next().expect("a connection has two ends");
-    Ok(Crowd { sender: next()?, receiver: next()? })
+    Ok(FlowGroup { sender: next()?, receiver: next()? })
 }
 
 /// Starts the server.
@@ -148,7 +148,7 @@ fn prepare_programs(
     network: &Network,
     connection: &job::Connection,
     model: &job::Programs,
-    crowd: &mut Crowd,
+    group: &mut FlowGroup,
 ) -> Result<Programs> {
     let name = &connection.name;
     let failed = |error: String| format!("{name}: {error}");
@@ -160,7 +160,7 @@ fn prepare_programs(
     let mut programs = Programs::new(model).map_err(|error| failed(error.to_string()))?;
     network.enter(connection.nodes[usize::from(!model.server_sends)])?;
     programs.start(0, 0).map_err(failed)?;
-    let sockets = if model.server_sends { &mut crowd.sender } else { &mut crowd.receiver };
+    let sockets = if model.server_sends { &mut group.sender } else { &mut group.receiver };
     programs.wait_for_listener(sockets).map_err(failed)?;
     Ok(programs)
 }

@@ -3,10 +3,10 @@
 use std::io::{self, ErrorKind};
 
 use super::{
-    aqm, every,
+    aqm, drop_nth,
     interfaces::interface,
     netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find},
-    told::{Told, agrees, told_loss},
+    readback::{Told, agrees, told_loss},
 };
 use crate::job::{Aqm, Bottleneck, Loss, Path, Queue, QueueAt};
 
@@ -102,12 +102,12 @@ pub(super) fn set_queue(
             return Ok(());
         }
         let mut message = request("prio", LOSS, BOTTLENECK | 1, flags);
-        every::stage(&mut message);
+        drop_nth::stage(&mut message);
         ask("prio", message)?;
         let mut message = request("pfifo", FIFO, LOSS | 1, flags);
         message.attribute(2, &NO_LIMIT.to_ne_bytes());
         ask("pfifo", message)?;
-        return route.request(every::filter(index, LOSS, counters)).map_err(every::explained);
+        return route.request(drop_nth::filter(index, LOSS, counters)).map_err(drop_nth::explained);
     }
     let mut message = request("netem", LOSS, BOTTLENECK | 1, flags);
     netem(&mut message, &Path { loss, seed, ..Path::default() }, NO_LIMIT, 0);

@@ -5,7 +5,7 @@ use braid_schedulers::layout::{Choice, choice_flags, flags};
 use braid_schedulers::{Event, Scheduler};
 
 use super::Scheduling;
-use super::standing::Standing;
+use super::blocked_cache::BlockedCache;
 use crate::connection::Connection;
 use crate::event_queue::NEVER;
 use crate::network::Network;
@@ -299,7 +299,7 @@ impl Scheduling {
         }
         let now_us = network.now_us();
         if self
-            .standing
+            .blocked_cache
             .as_ref()
             .is_some_and(|answer| answer.holds(&connection.view, index, carriers, now_us))
         {
@@ -323,7 +323,7 @@ impl Scheduling {
         self.paths.head_carriers = carriers;
         let choice = self.chooser.deliver(Event::Blocked, &self.paths);
         self.asks_when_blocked = choice.flags & choice_flags::NO_REMEDY == 0;
-        self.standing = Standing::new(&choice, &connection.view, index, carriers, network.now_us());
+        self.blocked_cache = BlockedCache::new(&choice, &connection.view, index, carriers, network.now_us());
         for (other, sender) in senders.iter_mut().enumerate() {
             let (cwnd, ssthresh) = (choice.cwnd[other & 7], choice.ssthresh[other & 7]);
             if cwnd > 0 && sender.penalise(connection, network.now, cwnd, ssthresh) {

@@ -4,23 +4,23 @@
 //! - [`choices`] — calls of the scheduler, and its decisions;
 //! - [`carriers`] — subflows that have sent each packet;
 //! - [`memory`] — send buffers;
-//! - [`again`] — reinjection;
-//! - [`retransmission`], [`progress`] — unmodified Linux's retransmission timer;
+//! - [`reinject`] — what is to be sent once more;
+//! - [`retransmission`], [`stale`] — when unmodified Linux sends once more what does not arrive;
 //! - [`scheduling`] — the scheduler of a connection;
-//! - [`standing`] — cached decisions about a full window.
+//! - [`blocked_cache`] — the cached answer about a full window.
 
-mod again;
+mod blocked_cache;
 pub(crate) mod carriers;
 mod choices;
 mod memory;
-mod progress;
+mod reinject;
 mod retransmission;
 mod scheduling;
-mod standing;
+mod stale;
 mod view;
 
-pub(crate) use progress::Retransmission;
 pub(crate) use scheduling::Scheduling;
+pub(crate) use stale::Retransmission;
 
 use crate::connection::Connection;
 use crate::network::Network;

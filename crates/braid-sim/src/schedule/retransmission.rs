@@ -5,7 +5,7 @@
 //! without arrivals at five expiries is stale: it gets no more data until something arrives on it, and all missing data
 //! is sent again.
 
-use super::progress::SHORTEST_NS;
+use super::stale::SHORTEST_NS;
 use crate::connection::Connection;
 use crate::event_queue::NEVER;
 use crate::network::Network;

@@ -3,7 +3,7 @@
 use braid_schedulers::layout::Paths;
 use braid_schedulers::{Chooser, Event, Spec};
 
-use super::standing::Standing;
+use super::blocked_cache::BlockedCache;
 
 /// The scheduler of a connection.
 pub(crate) struct Scheduling {
@@ -12,8 +12,8 @@ pub(crate) struct Scheduling {
     pub(super) paths: Paths,
     /// It handles a full receive window or send buffer.
     pub(super) asks_when_blocked: bool,
-    /// Its last cached decision about that.
-    pub(super) standing: Option<Standing>,
+    /// What it answered about that last.
+    pub(super) blocked_cache: Option<BlockedCache>,
 }
 
 impl Scheduling {
@@ -23,7 +23,7 @@ impl Scheduling {
             asks_when_blocked: chooser.wants(Event::Blocked),
             chooser,
             paths: Paths::default(),
-            standing: None,
+            blocked_cache: None,
         }
     }
 

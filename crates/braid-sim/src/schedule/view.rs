@@ -84,7 +84,7 @@ impl Scheduling {
         network: &Network,
     ) {
         if self.chooser.wants(event) {
-            self.standing = None;
+            self.blocked_cache = None;
             self.show(connection, senders, network, true);
             self.paths.self_index = index as u32;
             self.chooser.deliver(event, &self.paths);

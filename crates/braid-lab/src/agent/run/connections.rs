@@ -236,8 +236,8 @@ impl Run<'_> {
             return Ok(());
         }
         let flow = &self.flows[number];
-        // The kernel opens the subflows of short flows.
-        let Some((_, socket)) = flow.established().filter(|_| flow.crowd.is_none()) else { return Ok(()) };
+        // Short flows have their subflows from the kernel.
+        let Some((_, socket)) = flow.established().filter(|_| flow.group.is_none()) else { return Ok(()) };
         let info = tcp_info::mptcp(socket).map_err(failed("MPTCP_FULL_INFO"))?;
         let rtt_ns = info.subflows.first().map_or(0, |(.., info)| u64::from(info.srtt_us) * 1000);
         let now = now_ns() - self.start;
@@ -260,7 +260,7 @@ impl Run<'_> {
         let subflow = &connection.subflows[index];
         let flow = &mut self.flows[number];
         let Some(paths) = &mut flow.paths else { return Ok(()) };
-        if flow.crowd.is_none() {
+        if flow.group.is_none() {
             let sender = flow.pairs.first().and_then(|pair| pair.as_ref()?.sender.as_ref());
             let Some(sender) = sender else { return Ok(()) };
             let info = tcp_info::mptcp(sender).map_err(failed("MPTCP_FULL_INFO"))?;

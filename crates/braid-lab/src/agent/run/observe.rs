@@ -38,12 +38,12 @@ impl Run<'_> {
         let elapsed = time - self.last_look;
         self.last_look = time;
         for (number, (connection, flow)) in self.job.connections.iter().zip(&mut self.flows).enumerate() {
-            if let Some(crowd) = &mut flow.crowd {
+            if let Some(group) = &mut flow.group {
                 let addresses: Vec<IpAddr> =
                     connection.subflows.iter().map(|subflow| subflow.address).collect();
-                let moved = crowd.look(&addresses, &mut flow.of_crowd, elapsed);
+                let moved = group.look(&addresses, &mut flow.of_group, elapsed);
                 let moved = moved.map_err(failed("listing sockets"))?;
-                if flow.of_crowd.iter().any(|subflow| subflow.established) {
+                if flow.of_group.iter().any(|subflow| subflow.established) {
                     flow.active_ns += elapsed;
                 }
                 flow.reinjected_bytes += moved.again;
@@ -126,8 +126,8 @@ impl Run<'_> {
                 reinjected_bytes: flow.reinjected_bytes,
                 recoveries: episodes.recoveries,
                 undos: episodes.undos,
-                subflows: match flow.crowd {
-                    Some(_) => flow.of_crowd.clone(),
+                subflows: match flow.group {
+                    Some(_) => flow.of_group.clone(),
                     None => flow.subflows.iter().map(Counted::total).collect(),
                 },
             });

@@ -1,4 +1,4 @@
-//! Reads queue settings back and compares them with the request.
+//! Reads the settings of a queue back and compares them with the request.
 
 use crate::job::Loss;
 

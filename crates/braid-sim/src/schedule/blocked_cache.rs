@@ -3,8 +3,8 @@
 use braid_algorithms::layout::{MAX_SUBFLOWS, View};
 use braid_schedulers::layout::{Choice, choice_flags};
 
-/// Input of the decision, and validity by `BRAID_ONCE_PER_RTT`.
-pub(super) struct Standing {
+/// What the answer was for, and what `BRAID_ONCE_PER_RTT` says of it.
+pub(super) struct BlockedCache {
     /// The subflow that had room.
     index: usize,
     since_us: u64,
@@ -17,8 +17,8 @@ pub(super) struct Standing {
     cwnd_and_srtt_us: [(u32, u32); MAX_SUBFLOWS],
 }
 
-impl Standing {
-    /// `None`: the scheduler may decide differently next time.
+impl BlockedCache {
+    /// `None`: the scheduler may do something else the next time.
     pub(super) fn new(
         choice: &Choice,
         view: &View,

@@ -9,7 +9,7 @@ use super::{
 use crate::job::SubflowAt;
 
 /// The sockets of the sender's and of the receiver's namespace.
-pub(super) struct Crowd {
+pub(super) struct FlowGroup {
     pub(super) sender: Sockets,
     pub(super) receiver: Sockets,
 }
@@ -23,9 +23,8 @@ pub(super) struct Moved {
     pub(super) again: u64,
 }
 
-impl Crowd {
-    /// Adds the progress of the sockets since the last sample, `elapsed_ns` ago, to the subflows of the sender's
-    /// addresses.
+impl FlowGroup {
+    /// What the sockets have done since the last time, `elapsed_ns` ago: added to the subflows by the sender's addresses.
     pub(super) fn look(
         &mut self,
         addresses: &[IpAddr],

@@ -31,8 +31,7 @@ impl Asked {
         for source in &sources {
             braid_scenario::load(source, &self.set).map_err(|wrong| error::of_scenario(&wrong))?;
         }
-        let none: [&str; 0] = [];
-        let study = sources.into_iter().fold(Study::new(none), Study::source);
+        let study = sources.into_iter().fold(Study::default(), Study::source);
         let study = self.set.into_iter().fold(study, Study::set);
         let raised = Raised::default();
         let study = study.algorithms(self.cc).schedulers(self.schedulers).seeds(seeds);

@@ -76,12 +76,16 @@ fn the_same_run_may_be_written_again_and_another_one_may_not() {
     let json = place.stdout("run small.toml --seeds 2 --out results --jobs 1 --format json");
     assert_eq!(json.as_bytes(), before["results.json"]);
     for (other, difference) in [
-        ("--seeds 2..3", "with seeds 1..2"),
-        ("--seeds 2 --cc lia", "of small.toml with --cc lia,olia"),
+        ("--seeds 2..3", "--cc lia --scheduler minrtt --backend sim --seeds 1..2;"),
+        ("--seeds 2 --cc lia", "small.toml --cc olia"),
         ("--seeds 2 --set link.b1.rate=7mbit", "or with another --set"),
     ] {
-        let pieces =
-            ["the results of other runs", difference, "nothing was overwritten", "hint: name another folder"];
+        let pieces = [
+            "the results of other runs: ",
+            difference,
+            "nothing was overwritten",
+            "hint: name another folder",
+        ];
         place.refused(&format!("run small.toml {other} --out results"), &pieces);
     }
     let log = fs::read_to_string(place.path().join("results/log.txt")).unwrap();
@@ -90,7 +94,7 @@ fn the_same_run_may_be_written_again_and_another_one_may_not() {
     place.write("small.toml", format!("# A comment is no change.\n{SMALL}"));
     place.stdout("run small.toml --seeds 2 --out results");
     place.write("small.toml", SMALL.replace("4mbit", "5mbit"));
-    place.refused("run small.toml --seeds 2 --out results", &["small.toml before it has changed"]);
+    place.refused("run small.toml --seeds 2 --out results", &["before it has changed"]);
     assert!(finished(&place.path().join("results")) == before);
 }
 
@@ -140,7 +144,7 @@ fn a_folder_that_was_extended_is_the_same_as_one_that_was_not_and_can_be_shown()
     assert!(before[3].ends_with("24 runs (12 done before)"), "{log}");
     let table = run("--cc lia,olia,reno --seeds 4 --samples --out fresh");
     assert!(finished(&place.path().join("grown")) == finished(&place.path().join("fresh")));
-    place.refused("run small.toml --set duration=5s --cc lia --out grown", &["with --cc lia,olia,reno"]);
+    place.refused("run small.toml --set duration=5s --cc lia --out grown", &["small.toml --cc olia"]);
 
     // Without the scenario, and without running anything.
     place.stdout("run small.toml d-olia/1 --set duration=5s --cc lia,olia,reno --seeds 4 --report run.html");
@@ -150,8 +154,8 @@ fn a_folder_that_was_extended_is_the_same_as_one_that_was_not_and_can_be_shown()
     assert!(json.as_bytes() == finished(&place.path().join("grown"))["results.json"]);
     let page = |name: &str| {
         let page = fs::read_to_string(place.path().join(name)).unwrap();
-        let (head, rest) = page.split_once("<code>").unwrap();
-        head.to_owned() + rest.split_once("</code>").unwrap().1
+        let (head, rest) = page.split_once("<pre class=\"command\"").unwrap();
+        head.to_owned() + rest.split_once("</pre>").unwrap().1
     };
     assert!(page("page.html") == page("run.html"), "the same but for the command");
     place.refused("report nowhere", &["nowhere: not a folder of results", "--out"]);

@@ -80,7 +80,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("results where nothing can be", "run small.toml --out /proc/results"),
     ("results beside somebody's files", "run small.toml --out mine"),
     ("results beside somebody's manifest", "run small.toml --out extension"),
-    ("results over those of other seeds", "run small.toml --out results --seeds 3"),
+    ("results over those of other seeds", "run small.toml --out results --cc lia --seeds 2..3"),
     ("results over those of others", "run small.toml --out results --cc olia"),
     ("results over those of another scenario", "run small.toml --out results --cc lia --set duration=3s"),
     ("samples without a folder", "run small.toml --samples"),

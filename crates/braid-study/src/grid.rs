@@ -206,8 +206,7 @@ impl Grid {
     /// As `find` and [`Grid::study`].
     pub fn study_of(&self, find: impl Fn(&str) -> Result<Source, Error>) -> Result<Study, Error> {
         let content = &self.content;
-        let none: [&str; 0] = [];
-        let mut study = Study::new(none).schedulers(&content.schedulers).seeds(self.seeds()?);
+        let mut study = Study::default().schedulers(&content.schedulers).seeds(self.seeds()?);
         for name in &content.scenarios {
             let source = find(name)?;
             // By the relevant values: equal ones are run once.

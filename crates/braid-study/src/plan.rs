@@ -316,17 +316,29 @@ impl Stored {
         adapted.as_deref().unwrap_or(&self.files[unit.file].0.cells[unit.cell])
     }
 
-    pub(crate) fn cc(&self, group: usize) -> &str {
+    fn cc(&self, group: usize) -> &str {
         let unit = self.groups[group].unit;
         &self.files[unit.file].1[unit.spec]
     }
 
-    pub(crate) fn backend(&self, group: usize) -> &str {
+    fn backend(&self, group: usize) -> &str {
         &self.backends[self.groups[group].backend]
     }
 
+    /// The runs of a group, for people.
+    pub(crate) fn describe(&self, group: usize) -> String {
+        let (Scenario { name, parameters, .. }, Place { unit, scheduler, .. }) =
+            (self.scenario(group), &self.groups[group]);
+        let parameters: String = parameters.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        let (cc, backend) = (self.cc(group), self.backend(group));
+        let (first, last) = (unit.seeds.first(), unit.seeds.last());
+        format!(
+            "{name}{parameters} --cc {cc} --scheduler {scheduler} --backend {backend} --seeds {first}..{last}"
+        )
+    }
+
     /// Whether a group asks for what one of another plan asks for, seeds apart; perhaps of another program.
-    fn same(&self, group: usize, other: &Self, theirs: usize) -> bool {
+    pub(crate) fn same(&self, group: usize, other: &Self, theirs: usize) -> bool {
         let of = |all: &Self, group: usize| {
             (all.cc(group).to_owned(), all.groups[group].scheduler.clone(), all.backend(group).to_owned())
         };

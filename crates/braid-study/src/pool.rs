@@ -35,9 +35,6 @@ pub(crate) fn in_order<W, T: Send>(
     work: impl Fn(&mut W, usize) -> T + Sync,
     caller: &mut impl Caller<T>,
 ) {
-    if cfg!(target_family = "wasm") {
-        return one_by_one(count, cancel, begin, work, caller);
-    }
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
     let (next, begin, work) = (&next, &begin, &work);
@@ -87,24 +84,6 @@ pub(crate) fn in_order<W, T: Send>(
     });
 }
 
-/// For platforms without threads and clocks.
-fn one_by_one<W, T>(
-    count: usize,
-    cancel: &Cancel,
-    begin: impl Fn(usize) -> W,
-    work: impl Fn(&mut W, usize) -> T,
-    caller: &mut impl Caller<T>,
-) {
-    let mut own = begin(0);
-    for index in (0..count).take_while(|_| !cancel.is_cancelled()) {
-        let result = work(&mut own, index);
-        caller.ready(index, &result);
-        if caller.each(result).is_break() || caller.tick(index + 1).is_break() {
-            return;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,9 +128,6 @@ mod tests {
             assert_eq!(collect(40, jobs, usize::MAX), expected);
         }
         assert!(collect(0, 3, usize::MAX).is_empty());
-        let mut collector = Collector { results: Vec::new(), enough: usize::MAX };
-        one_by_one(40, &Cancel::new(), |_| (), |(), index| index * index, &mut collector);
-        assert_eq!(collector.results, expected);
     }
 
     #[test]

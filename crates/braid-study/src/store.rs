@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Record;
 use crate::files::{PART, part, publish, whole};
 use crate::plan::Stored;
-use crate::{Error, Key, Kind, Plan};
+use crate::{Error, Key, Kind, Plan, Seeds};
 
 const MANIFEST: &str = "manifest.json";
 const RUNS: &str = "runs.store";
@@ -83,23 +83,14 @@ impl Slot {
 /// length.
 type Header = (Vec<u8>, Vec<(Key, bool, u64)>);
 
-#[derive(Serialize)]
-struct Manifest<'a> {
-    schema_version: u32,
-    braid_version: &'a str,
-    scenarios: Vec<&'a str>,
-    cc: Vec<&'a str>,
-    schedulers: Vec<&'a str>,
-    backends: Vec<&'a str>,
-    /// First and last.
-    seeds: [u64; 2],
-}
-
-/// Enough of a manifest of any version to tell that Braid wrote it.
-#[derive(Deserialize)]
-struct Head {
+/// What [`MANIFEST`] says.
+#[derive(Deserialize, Serialize)]
+struct Manifest {
     schema_version: u32,
     braid_version: String,
+    /// For people, a line for each group.
+    #[serde(default)]
+    runs: Vec<String>,
 }
 
 impl Folder {
@@ -196,7 +187,7 @@ impl Store {
         store.find_runs().map_err(writing)?;
         if let (Some(there), Some(earlier)) = (&there, store.earlier().filter(|_| !store.adds)) {
             if let Some(difference) = difference(&there.braid_version, &earlier, &stored) {
-                return Err(store.folder.taken(&format!("the results of other runs, {difference}")));
+                return Err(store.folder.taken(&format!("the results of other runs: {difference}")));
             }
         }
         store.folder.replaces = store.complete != bytes_of(&stored);
@@ -334,9 +325,9 @@ impl Store {
     }
 
     /// What Braid says of the folder; nothing if it is new.
-    fn head(&self) -> Result<Option<Head>, Error> {
+    fn head(&self) -> Result<Option<Manifest>, Error> {
         let Some(bytes) = self.folder.read(MANIFEST)? else { return Ok(None) };
-        let head: Head = serde_json::from_slice(&bytes)
+        let head: Manifest = serde_json::from_slice(&bytes)
             .map_err(|_| self.folder.taken(&format!("a file {MANIFEST} that Braid did not write")))?;
         if head.schema_version == SCHEMA_VERSION {
             return Ok(Some(head));
@@ -441,68 +432,39 @@ fn write_runs(
 }
 
 fn manifest(stored: &Stored) -> String {
-    fn each<'a>(stored: &'a Stored, of: impl Fn(usize) -> &'a str) -> Vec<&'a str> {
-        let mut seen = std::collections::HashSet::new();
-        (0..stored.groups.len()).map(of).filter(|name| seen.insert(*name)).collect()
-    }
-    let seeds = || stored.groups.iter().map(|place| place.unit.seeds);
     let manifest = Manifest {
         schema_version: SCHEMA_VERSION,
-        braid_version: VERSION,
-        scenarios: each(stored, |group| &stored.scenario(group).name),
-        cc: each(stored, |group| stored.cc(group)),
-        schedulers: each(stored, |group| &stored.groups[group].scheduler),
-        backends: each(stored, |group| stored.backend(group)),
-        seeds: [
-            seeds().map(crate::Seeds::first).min().unwrap_or(0),
-            seeds().map(crate::Seeds::last).max().unwrap_or(0),
-        ],
+        braid_version: VERSION.to_owned(),
+        runs: (0..stored.groups.len()).map(|group| stored.describe(group)).collect(),
     };
     serde_json::to_string_pretty(&manifest).expect("plain data with string keys") + "\n"
 }
 
-/// A run of an earlier plan that another plan lacks, if there is one; for people.
+/// Runs of an earlier plan that another plan lacks, if there are some, and why; for people.
 fn difference(version: &str, earlier: &Stored, new: &Stored) -> Option<String> {
-    let mut seeds: HashMap<Key, Vec<crate::Seeds>> = HashMap::new();
+    let mut there: HashMap<Key, Vec<Seeds>> = HashMap::new();
     for (key, place) in new.keys.iter().zip(&new.groups) {
-        seeds.entry(*key).or_default().push(place.unit.seeds);
+        there.entry(*key).or_default().push(place.unit.seeds);
     }
-    let all = || 0..new.groups.len();
-    (0..earlier.groups.len()).find_map(|group| {
-        let place = &earlier.groups[group];
-        let own = seeds.get(&earlier.keys[group]).map_or(&[][..], Vec::as_slice);
-        if own.iter().any(|own| own.covers(place.unit.seeds)) {
-            return None;
-        }
-        if !own.is_empty() {
-            let [first, last] = [place.unit.seeds.first(), place.unit.seeds.last()];
-            return Some(format!("with seeds {first}..{last}"));
-        }
-        let scenario = earlier.scenario(group);
-        let name = &scenario.name;
-        let (cc, scheduler, backend) = (earlier.cc(group), &place.scheduler, earlier.backend(group));
-        let of_scenario = || all().filter(|&own| new.scenario(own).name == *name);
-        Some(if of_scenario().next().is_none() {
-            format!("of {name}")
-        } else if !of_scenario().any(|own| new.cc(own) == cc) {
-            let mut all: Vec<&str> = Vec::new();
-            for other in (0..earlier.groups.len()).filter(|&other| earlier.scenario(other).name == *name) {
-                if !all.contains(&earlier.cc(other)) {
-                    all.push(earlier.cc(other));
-                }
-            }
-            format!("of {name} with --cc {}", all.join(","))
-        } else if !all().any(|own| new.groups[own].scheduler == *scheduler && new.backend(own) == backend) {
-            format!("with backend {backend} and scheduler {scheduler}")
-        } else if !of_scenario().any(|own| new.scenario(own) == scenario) {
-            format!("of {name} before it has changed, or with another --set")
-        } else if version == VERSION {
-            let what = "another build of braid, on another kernel, or with other programs";
-            format!("of {name}, by {what}")
-        } else {
-            format!("by braid {version}; this is {VERSION}")
-        })
-    })
+    let lacks = |group: &usize| {
+        let seeds = earlier.groups[*group].unit.seeds;
+        !there.get(&earlier.keys[*group]).is_some_and(|own| own.iter().any(|own| own.covers(seeds)))
+    };
+    let group = (0..earlier.groups.len()).find(lacks)?;
+    let (all, name) = (|| 0..new.groups.len(), &earlier.scenario(group).name);
+    let why = if there.contains_key(&earlier.keys[group]) || !all().any(|own| new.scenario(own).name == *name)
+    {
+        String::new()
+    } else if !all().any(|own| new.scenario(own) == earlier.scenario(group)) {
+        ", before it has changed, or with another --set".to_owned()
+    } else if !all().any(|own| new.same(own, earlier, group)) {
+        String::new()
+    } else if version == VERSION {
+        ", by another build of braid, on another kernel, or with other programs".to_owned()
+    } else {
+        format!(", by braid {version}; this is {VERSION}")
+    };
+    Some(format!("{}{why}", earlier.describe(group)))
 }
 
 /// Held as long as the program writes to a folder; the system lets go of it when the program ends, however it does.

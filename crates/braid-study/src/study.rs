@@ -7,6 +7,7 @@ use crate::plan::{Plan, Planned, Unit};
 use crate::{Backend, Error, Kind, Results, Seeds, Sim};
 
 /// Scenarios × parameters × algorithms × schedulers × backends × seeds. Nothing is read or checked before [`Study::check`].
+#[derive(Default)]
 pub struct Study {
     scenarios: Vec<Origin>,
     set: Vec<String>,
@@ -28,15 +29,8 @@ enum Origin {
 impl Study {
     /// A study of scenarios by embedded name or path, with one seed, in the simulator.
     pub fn new<S: Into<String>>(scenarios: impl IntoIterator<Item = S>) -> Self {
-        Self {
-            scenarios: scenarios.into_iter().map(|name| Origin::Name(name.into())).collect(),
-            set: Vec::new(),
-            algorithms: Vec::new(),
-            schedulers: Vec::new(),
-            seeds: Seeds::default(),
-            units: None,
-            backends: Vec::new(),
-        }
+        let scenarios = scenarios.into_iter().map(|name| Origin::Name(name.into())).collect();
+        Self { scenarios, ..Self::default() }
     }
 
     /// Adds a scenario with a given text.

@@ -1,5 +1,7 @@
 //! Properties of a store: complete runs are not repeated, and studies do not mix.
 
+mod common;
+
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -8,30 +10,7 @@ use braid_results::Run;
 use braid_scenario::Source;
 use braid_study::{Backend, Done, Error, Event, Group, Kind, Results, Seeds, Sim, Store, Study};
 
-const SMALL: &str = r#"
-title = "small"
-duration = "1s"
-cc = ["lia", "olia"]
-[link.b1]
-rate = "4mbit"
-delay = "5ms"
-queue = "20p"
-[link.b2]
-rate = "2mbit"
-delay = "10ms"
-queue = "20p"
-[connection.mp0]
-kind = "mptcp"
-[connection.mp0.subflow.sf1]
-route = ["b1"]
-[connection.mp0.subflow.sf2]
-route = ["b2"]
-"#;
-
-fn small() -> Study {
-    let none: [&str; 0] = [];
-    Study::new(none).source(Source { name: "small.toml".to_owned(), text: SMALL.to_owned() })
-}
+use common::{SMALL, small};
 
 /// Runs a study in a folder, until so many runs are delivered; then the folder is complete.
 fn run(study: Study, folder: &Path, until: usize, samples: bool) -> Result<(Done, Vec<Run>), Error> {
@@ -171,10 +150,10 @@ fn other_runs_are_refused_and_the_difference_is_named() {
     run(small().seeds(2), folder.path(), usize::MAX, false).unwrap();
     let before = bytes(folder.path());
     for (other, difference) in [
-        (small().seeds(2..=3), "with seeds 1..2"),
-        (small().seeds(2).algorithms(["lia"]), "with --cc lia,olia"),
+        (small().seeds(2..=3), "small.toml --cc lia --scheduler minrtt --backend sim --seeds 1..2;"),
+        (small().seeds(2).algorithms(["lia"]), "small.toml --cc olia"),
         (small().seeds(2).set("link.b1.rate=5mbit"), "before it has changed"),
-        (small().seeds(2).schedulers(["linux"]), "scheduler minrtt"),
+        (small().seeds(2).schedulers(["linux"]), "--cc lia --scheduler minrtt"),
         (small().seeds(2).backend(Later), "by another build of braid"),
     ] {
         let error = run(other, folder.path(), usize::MAX, false).unwrap_err();

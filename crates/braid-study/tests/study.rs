@@ -1,5 +1,7 @@
 //! Properties of a study with any backend.
 
+mod common;
+
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
@@ -9,46 +11,7 @@ use braid_study::{
     Backend, Cancel, Error, Event, Group, Kind, Outcome, Request, Results, Seeds, Sim, Stop, Study,
 };
 
-/// Two short paths and a TCP flow on the first: a short run.
-const SMALL: &str = r#"
-title = "small"
-duration = "2s"
-cc = ["lia", "olia"]
-
-[link.b1]
-rate = "4mbit"
-delay = "5ms"
-queue = "20p"
-loss = "0.5%"
-
-[link.b2]
-rate = "2mbit"
-delay = "10ms"
-queue = "20p"
-
-[connection.mp0]
-kind = "mptcp"
-
-[connection.mp0.subflow.sf1]
-route = ["b1"]
-
-[connection.mp0.subflow.sf2]
-route = ["b2"]
-
-[connection.bg0]
-kind = "tcp"
-cc = "reno"
-route = ["b1"]
-"#;
-
-fn source() -> Source {
-    Source { name: "small.toml".to_owned(), text: SMALL.to_owned() }
-}
-
-fn small() -> Study {
-    let none: [&str; 0] = [];
-    Study::new(none).source(source())
-}
+use common::{SMALL, small, source};
 
 fn with_jobs(jobs: usize) -> Results {
     let plan = small().seeds(4).schedulers(["minrtt", "linux"]).check().unwrap();
@@ -150,10 +113,9 @@ fn whoever_has_seen_enough_gets_nothing_more() {
 fn equal_runs_have_equal_keys_and_others_have_not() {
     let key = |study: Study| study.check().unwrap().key(0).unwrap();
     let renamed = || Source { name: "other.toml".to_owned(), text: SMALL.replace("\"small\"", "\"tiny\"") };
-    let none: [&str; 0] = [];
     let same = [
         small(),
-        Study::new(none).source(renamed()),
+        Study::default().source(renamed()),
         small().algorithms(["lia"]).seeds(1..=9).schedulers(["minrtt"]),
         small().set("link.b1.rate=4000kbit"),
     ];
@@ -225,8 +187,7 @@ fn the_key_depends_on_the_values_of_a_scenario_and_not_on_what_the_program_calls
 #[test]
 fn everything_is_checked_before_the_first_run() {
     let wrong = |study: Study| study.check().err().expect("it is wrong");
-    let none: [&str; 0] = [];
-    assert_eq!(wrong(Study::new(none)).message, "a study without scenarios");
+    assert_eq!(wrong(Study::default()).message, "a study without scenarios");
     assert!(wrong(small().set("link.b1.rat=1mbit")).message.contains("did you mean \"rate\""));
     let error = wrong(small().set("duration=180min"));
     assert_eq!(error.kind, Kind::Input);
@@ -238,7 +199,7 @@ fn everything_is_checked_before_the_first_run() {
     assert_eq!(wrong(small().seeds(0..=u64::MAX)).kind, Kind::TooMany);
     let silent = SMALL.replace("cc = [\"lia\", \"olia\"]", "");
     let silent = Source { name: "silent.toml".to_owned(), text: silent };
-    assert_eq!(wrong(Study::new(none).source(silent)).kind, Kind::NoAlgorithm);
+    assert_eq!(wrong(Study::default().source(silent)).kind, Kind::NoAlgorithm);
     assert!(Seeds::new(3, 2).is_none());
 }
 

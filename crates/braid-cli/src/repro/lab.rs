@@ -56,6 +56,10 @@ pub(super) fn work(args: &ReproArgs, papers: &[Paper], names: &Names) -> Result<
             );
         }
     }
+    if work.units.is_empty() {
+        let hint = "use the simulator, or name other experiments";
+        return Err(Failure::bad_input(left_out.trim_end(), hint));
+    }
     let _ = writeln!(
         text,
         "{left_out}{runs} runs, {seconds} s of a kernel in all: about {} with {jobs} at a time, if nothing is stored from before",

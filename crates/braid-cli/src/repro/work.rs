@@ -244,8 +244,7 @@ impl Work {
             braid_study::Unit { file: unit.file, cell: unit.cell, spec, seeds: unit.seeds }
         };
         let units = self.units.iter().map(unit).collect();
-        let none: [&str; 0] = [];
-        let mut study = braid_study::Study::new(none).units(units).schedulers(&args.scheduler);
+        let mut study = braid_study::Study::default().units(units).schedulers(&args.scheduler);
         for (file, specs) in self.files.values().zip(specs) {
             study = study.planned(Planned { file: file.clone(), specs });
         }

@@ -144,7 +144,10 @@ fn a_folder_that_was_extended_is_the_same_as_one_that_was_not_and_can_be_shown()
     assert!(before[3].ends_with("24 runs (12 done before)"), "{log}");
     let table = run("--cc lia,olia,reno --seeds 4 --samples --out fresh");
     assert!(finished(&place.path().join("grown")) == finished(&place.path().join("fresh")));
-    place.refused("run small.toml --set duration=5s --cc lia --out grown", &["small.toml --cc olia"]);
+    place.refused(
+        "run small.toml --set duration=5s --cc lia --seeds 4 --out grown",
+        &["small.toml --cc olia"],
+    );
 
     // Without the scenario, and without running anything.
     place.stdout("run small.toml d-olia/1 --set duration=5s --cc lia,olia,reno --seeds 4 --report run.html");

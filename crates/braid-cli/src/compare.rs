@@ -19,7 +19,7 @@ use crate::args::{CompareArgs, CompareFormat, Compared};
 use crate::command::VERSION;
 use crate::failure::FOLDER;
 use crate::report::{self, Page};
-use crate::study::{How, conduct, intention, verdict};
+use crate::study::{How, conduct, failed_runs, intention};
 use crate::{Failure, terminal};
 
 /// Checks, runs, writes and prints.
@@ -40,7 +40,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(store) = &mut store {
         store.finish(&plan)?;
     }
-    verdict(&plan, &done)
+    failed_runs(&plan, &done)
 }
 
 /// The simulator, then the others, each with its seeds.

@@ -8,7 +8,7 @@ use crate::capture::Captures;
 use crate::command::VERSION;
 use crate::out::{self, Written};
 use crate::report::{self, Page};
-use crate::study::{self, How, conduct, verdict};
+use crate::study::{self, How, conduct, failed_runs};
 use crate::{Failure, own, terminal};
 
 /// Checks, runs, writes and prints.
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(store) = store.as_mut().filter(|_| done.runs == plan.len()) {
         store.finish(&plan)?;
     }
-    verdict(&plan, &done)
+    failed_runs(&plan, &done)
 }
 
 /// Shows the runs of a folder.

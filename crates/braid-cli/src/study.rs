@@ -24,7 +24,8 @@ pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<P
     }
     let study = args.set.iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
     let mut study = study.algorithms(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
-    for backend in &args.backend {
+    let is_first = |&(index, backend): &(usize, &Backend)| !args.backend[..index].contains(backend);
+    for (_, backend) in args.backend.iter().enumerate().filter(is_first) {
         let backend: Box<dyn braid_study::Backend> = match (backend, captures) {
             (Backend::Sim, None) => Box::new(Sim),
             (Backend::Sim, Some(captures)) => Box::new(crate::capture::Captured(Arc::clone(captures))),
@@ -127,7 +128,7 @@ pub(crate) fn conduct<'a>(
 }
 
 /// Fails if a run did.
-pub(crate) fn verdict(plan: &Plan, done: &Done) -> Result<(), Failure> {
+pub(crate) fn failed_runs(plan: &Plan, done: &Done) -> Result<(), Failure> {
     let Some(first) = &done.first else { return Ok(()) };
     let (failed, total) = (done.failed, plan.len());
     Err(Failure::new(FAILED, format!("{failed} of {total} runs failed; the first was {first}")))

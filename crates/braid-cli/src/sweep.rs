@@ -9,7 +9,7 @@ use braid_study::{Dataset, Grid, Store};
 use crate::args::SweepArgs;
 use crate::command::VERSION;
 use crate::failure::FAILED;
-use crate::study::{How, conduct, intention, verdict};
+use crate::study::{How, conduct, failed_runs, intention};
 use crate::{Failure, report, terminal};
 
 /// Reads, checks, runs and writes.
@@ -42,7 +42,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         eprintln!("Wrote {}/ to {}.", Dataset::TABLES.join("/, "), args.out.display());
     }
     write_report(args, &grid)?;
-    verdict(&plan, &done)
+    failed_runs(&plan, &done)
 }
 
 /// The grid, with its user algorithms registered.

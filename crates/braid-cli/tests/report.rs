@@ -5,35 +5,14 @@ mod common;
 use std::fs;
 use std::process::Output;
 
-use common::Place;
+use common::{Place, SMALL};
 
-const SMALL: &str = r#"
-title = "small </script> & <b>bold</b>"
-duration = "2s"
-cc = ["lia", "olia"]
-
-[link.b1]
-rate = "4mbit"
-delay = "5ms"
-queue = "20p"
-loss = "0.5%"
-outages = ["1s..1.5s"]
-
-[connection.mp0]
-kind = "mptcp"
-
-[connection.mp0.subflow.sf1]
-route = ["b1"]
-
-[connection.bg0]
-kind = "tcp"
-cc = "reno"
-route = ["b1"]
-"#;
-
+/// With a title that is no HTML, and a link that goes down.
 fn place() -> Place {
     let place = Place::new();
-    place.write("small.toml", SMALL);
+    let text = SMALL.replace("title = \"small\"", "title = \"small </script> & <b>bold</b>\"");
+    let loss = "loss = \"0.5%\"";
+    place.write("small.toml", text.replace(loss, &format!("{loss}\noutages = [\"1s..1.5s\"]")));
     place
 }
 

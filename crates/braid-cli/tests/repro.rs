@@ -2,42 +2,13 @@
 
 mod common;
 
-use common::{Place, parse};
+use common::{Place, SMALL, parse};
 
-const SCENARIO: &str = r#"
-title = "small"
-duration = "2s"
-cc = ["lia"]
-
-[parameters]
-rate = ["4mbit", "8mbit"]
-
-[link.b1]
-rate = "$rate"
-delay = "5ms"
-queue = "20p"
-loss = "0.5%"
-
-[link.b2]
-rate = "2mbit"
-delay = "10ms"
-queue = "20p"
-loss = "0.5%"
-
-[connection.mp0]
-kind = "mptcp"
-
-[connection.mp0.subflow.sf1]
-route = ["b1"]
-
-[connection.mp0.subflow.sf2]
-route = ["b2"]
-
-[connection.tcp0]
-kind = "tcp"
-cc = "reno"
-route = ["b1"]
-"#;
+/// The usual one at two rates.
+fn scenario() -> String {
+    let rates = "[parameters]\nrate = [\"4mbit\", \"8mbit\"]\n\n[link.b1]\nrate = \"$rate\"";
+    SMALL.replace("[link.b1]\nrate = \"4mbit\"", rates).replace("bg0", "tcp0")
+}
 
 const PAPER: &str = r#"
 title = "On little"
@@ -100,7 +71,7 @@ set = ["link.b1.queue=4p"]
 /// A folder with the paper; `holds` is whether its second claim holds.
 fn place(holds: bool) -> Place {
     let place = Place::new();
-    place.write("small.toml", SCENARIO);
+    place.write("small.toml", scenario());
     place.write("little.toml", PAPER.replace("VALUE", if holds { "1.1" } else { "0.01" }));
     place
 }
@@ -237,7 +208,7 @@ fn an_experiment_about_detection_is_kept_second_by_second_and_drawn() {
     let place = place(true);
     let later =
         "route = [\"b1\"]\n\n[[connection.mp0.subflow.sf2.change]]\nat = \"1500ms\"\nroute = [\"b2\"]";
-    let rerouted = SCENARIO.replace("route = [\"b2\"]", later);
+    let rerouted = scenario().replace("route = [\"b2\"]", later);
     place.write("small.toml", rerouted);
     let claim = "[[claim]]\nid = \"c3\"\nsource = \"sec 3\"\nstrength = \"stated\"\nexperiment = [\"fast\"]\n\
         metric = \"detection-accuracy\"\na = { link = \"b1\" }\nrel = \"ge\"\nvalue = 0\n";
@@ -409,7 +380,7 @@ fn the_lab_can_do_all_that_is_planned_for_it() {
 #[test]
 fn what_the_lab_cannot_do_is_said_before_the_first_run() {
     let place = place(true);
-    let lossy = SCENARIO.replacen("loss = \"0.5%\"", "drop-every = 65537", 1);
+    let lossy = scenario().replacen("loss = \"0.5%\"", "drop-every = 65537", 1);
     place.write("small.toml", lossy);
     place.refused("repro little.toml --backend lab --runs runs", &["small.toml:13", "drop-every", "65535"]);
     assert!(!place.path().join("runs").exists());

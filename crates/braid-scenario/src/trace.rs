@@ -24,6 +24,7 @@ const MS: u64 = 1_000_000;
 pub(crate) mod shared {
     use super::{Arc, Deserialize, Serialize, Trace};
 
+    #[allow(clippy::ref_option, reason = "as serde calls it")]
     pub(crate) fn serialize<S: serde::Serializer>(
         own: &Option<Arc<Trace>>,
         to: S,

@@ -89,6 +89,13 @@ impl Row {
     pub(super) fn is_worth_a_change(&self) -> bool {
         self.gain.mean >= LEAST_GAIN
     }
+
+    /// Whether both hold over all of the 95 % intervals.
+    pub(super) fn is_certain(&self) -> bool {
+        let half = |of: &Statistics| of.ci95.unwrap_or(f64::INFINITY);
+        let is_fair = self.loss.as_ref().is_none_or(|loss| loss.mean + half(loss) <= MOST_LOSS);
+        is_fair && self.gain.mean - half(&self.gain) >= LEAST_GAIN
+    }
 }
 
 /// The candidate of the greatest gain of those that are fair, if it is worth a change.
@@ -142,6 +149,16 @@ mod tests {
         assert_eq!(of(24.0, 22.0).as_deref(), Some("lia"));
         assert_eq!(of(20.5, 20.0), None, "2.5 % more");
         assert_eq!(of(20.7, 20.0).as_deref(), Some("lia"), "3.5 % more");
+    }
+
+    #[test]
+    fn an_interval_that_includes_too_little_gain_is_not_certain() {
+        let with = |worst: f64| {
+            let own = Goodputs { alone: vec![30.0, 30.0, worst], ..goodputs(30.0, 10.0) };
+            let row = Row::of("lia", &own, &goodputs(20.0, 10.0), &[]);
+            (row.is_worth_a_change(), row.is_certain())
+        };
+        assert_eq!([with(29.0), with(15.0)], [(true, true), (true, false)]);
     }
 
     #[test]

@@ -40,6 +40,7 @@ impl Answer {
             "baseline": { "subflows": self.subflows, "result": row(&self.baseline) },
             "candidates": self.candidates.iter().map(row).collect::<Vec<_>>(),
             "advice": choose(&self.candidates).map(|row| &row.spec),
+            "certain": choose(&self.candidates).map(Row::is_certain),
             "why": self.why(),
             "notes": self.notes,
         })
@@ -70,6 +71,9 @@ impl Answer {
             line(mark, row, &number(&row.gain, 100.0), &loss)?;
         }
         writeln!(text, "\n{}", wrap(&self.why(), Some(WIDTH)))?;
+        if choose(&self.candidates).is_some_and(|row| !row.is_certain()) {
+            writeln!(text, "Chance may have decided this: ask again with more --seeds.")?;
+        }
         if choice.is_none() && !self.others.is_empty() {
             let said = format!(
                 "Make {} a backup (`ip mptcp endpoint change id ID backup`): it would only take from competitors.",

@@ -11,8 +11,8 @@ table.
 
 `--write` puts the table into target/quic.md, in place of the older one. First build:
 
-    scripts/quic --cargo build --release -p braid-cli --features quic
-    scripts/quic --cargo build --release -p braid-quic --examples
+    cargo build --release -p braid-cli
+    cargo build --release -p braid-quic --examples
 """
 
 from __future__ import annotations

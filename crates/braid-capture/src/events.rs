@@ -254,11 +254,13 @@ impl<W: Write> EventLog<W> {
 
 impl<W: Write> Observer for EventLog<W> {
     fn observe(&mut self, at: At, event: &Event) {
-        if let Event::Sent(sent) = event {
-            if !sent.retransmission && !sent.reinjection && self.subflow(at).multipath {
-                self.schedule(at, sent.data);
-                return;
-            }
+        if let Event::Sent(sent) = event
+            && !sent.retransmission
+            && !sent.reinjection
+            && self.subflow(at).multipath
+        {
+            self.schedule(at, sent.data);
+            return;
         }
         self.write_scheduled();
         let subflow = |state| ("tcp:subflow_state_updated", Data::Subflow { state });

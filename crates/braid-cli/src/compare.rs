@@ -16,11 +16,12 @@ use braid_study::{Backend, Error, Event, Group, Plan, Results, Sim, Sink, Store,
 use serde::Serialize;
 
 use crate::args::{CompareArgs, CompareFormat, Compared};
-use crate::command::VERSION;
-use crate::failure::FOLDER;
-use crate::report::{self, Page};
-use crate::study::{How, conduct, failed_runs, intention};
-use crate::{Failure, terminal};
+use crate::command::{self, VERSION};
+use crate::failure::FAILED;
+use crate::progress::Progress;
+use crate::report::{self, ReportFile};
+use crate::study::intention;
+use crate::{Failure, list, signal, terminal};
 
 /// Checks, runs, writes and prints.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
@@ -168,6 +169,11 @@ fn others(args: &CompareArgs) -> Result<Vec<Other>, Failure> {
         return Err(Failure::bad_input("--kernel is of the lab", "add lab to --backends"));
     }
     Ok(others)
+}
+
+fn on_quic(study: Study, beside_lab: bool) -> Result<Plan, Failure> {
+    let quic = braid_quic_sim::Quic::default();
+    Ok(if beside_lab { study.backend(AsInTheLab(quic)) } else { study.backend(quic) }.check()?)
 }
 
 /// One cell and congestion control in the simulator and elsewhere.

@@ -215,12 +215,14 @@ fn work(page: &str, text: &str) -> Work {
             let (_, text) = blocks[at..].iter().find_map(|block| fenced(block)).expect(page);
             put(&mut work.script, file, text);
         }
-        if let Some(("toml", text)) = fenced(block) {
-            if text.contains("\n[connection.") && text.contains("\n[link.") && how != How::Not {
-                put(&mut work.script, "whole.toml", text);
-                work.script.push_str("braid check whole.toml\n");
-                work.commands += 1;
-            }
+        if let Some(("toml", text)) = fenced(block)
+            && text.contains("\n[connection.")
+            && text.contains("\n[link.")
+            && how != How::Not
+        {
+            put(&mut work.script, "whole.toml", text);
+            work.script.push_str("braid check whole.toml\n");
+            work.commands += 1;
         }
         if let Some((language, _)) = fenced(block) {
             let is_program = !matches!(language, "" | "text" | "toml" | "sh" | "json");

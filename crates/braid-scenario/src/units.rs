@@ -221,7 +221,8 @@ impl Units {
 
     /// In the largest unit that gives a whole number; minutes as seconds, as in messages of other tools.
     fn write(&self, f: &mut fmt::Formatter<'_>, value: u64) -> fmt::Result {
-        let exact = |(unit, scale): &&(&str, u64)| value > 0 && value % scale == 0 && *unit != "min";
+        let exact =
+            |(unit, scale): &&(&str, u64)| value > 0 && value.is_multiple_of(*scale) && *unit != "min";
         let (unit, scale) =
             self.sizes.iter().filter(exact).max_by_key(|unit| unit.1).unwrap_or(&self.sizes[0]);
         write!(f, "{}{unit}", value / scale)

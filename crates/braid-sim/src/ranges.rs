@@ -21,10 +21,10 @@ impl Ranges {
 
     /// The range that contains `number`.
     pub(crate) fn containing(&self, number: u32) -> Option<(u32, u32)> {
-        if let Some(&last) = self.0.back() {
-            if last.0 <= number {
-                return (number < last.1).then_some(last);
-            }
+        if let Some(&last) = self.0.back()
+            && last.0 <= number
+        {
+            return (number < last.1).then_some(last);
         }
         let after = self.0.partition_point(|range| range.0 <= number);
         let range = *self.0.get(after.checked_sub(1)?)?;

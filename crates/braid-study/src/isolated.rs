@@ -114,11 +114,11 @@ impl Isolated {
                 }
                 latest = Instant::now();
                 answer.extend_from_slice(&buffer[..count]);
-                if let Some((length, text)) = answer.split_first_chunk() {
-                    if text.len() as u64 == u64::from_ne_bytes(*length) {
-                        self.used = true;
-                        return Ok(read(text));
-                    }
+                if let Some((length, text)) = answer.split_first_chunk()
+                    && text.len() as u64 == u64::from_ne_bytes(*length)
+                {
+                    self.used = true;
+                    return Ok(read(text));
                 }
             } else if ended {
                 return Err(self.crashed(time_ns));

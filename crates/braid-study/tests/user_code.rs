@@ -88,10 +88,10 @@ fn an_endless_loop_can_be_cancelled() {
     let cancel = Cancel::new();
     let begun = Instant::now();
     let ended = plan.execution().cancel(&cancel).run(|event| {
-        if let Event::Progress { .. } = event {
-            if begun.elapsed() > Duration::from_millis(500) {
-                cancel.cancel();
-            }
+        if let Event::Progress { .. } = event
+            && begun.elapsed() > Duration::from_millis(500)
+        {
+            cancel.cancel();
         }
         std::ops::ControlFlow::Continue(())
     });

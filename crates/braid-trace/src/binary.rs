@@ -312,7 +312,8 @@ impl<R: Read> Reader<R> {
         bytemuck::cast_slice_mut(&mut view.subflow[..n]).copy_from_slice(subflows);
         let mut private: Vec<u64> = private.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
         let words = private.len() / 2;
-        if private.len() % 2 != 0 || words != braid_algorithms::Controller::new(&origin.spec).private().len()
+        if !private.len().is_multiple_of(2)
+            || words != braid_algorithms::Controller::new(&origin.spec).private().len()
         {
             return None;
         }

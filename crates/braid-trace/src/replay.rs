@@ -98,14 +98,14 @@ impl Replay {
 
     /// Whether the subflow's memory is as its last call left it.
     fn remember(&mut self, call: &Call) {
-        if call.event.kind != event_type::INIT {
-            if let Some((sequence, left)) = self.left.get(&call.socket) {
-                let words = call.origin.spec.algorithm().public_bytes().div_ceil(8);
-                let subflow = &call.view.subflow[call.view.self_index as usize];
-                let same = left.private == call.private
-                    && left.public_words[..words] == subflow.public_words[..words];
-                self.gaps += u64::from(!same && *sequence < call.sequence);
-            }
+        if call.event.kind != event_type::INIT
+            && let Some((sequence, left)) = self.left.get(&call.socket)
+        {
+            let words = call.origin.spec.algorithm().public_bytes().div_ceil(8);
+            let subflow = &call.view.subflow[call.view.self_index as usize];
+            let same =
+                left.private == call.private && left.public_words[..words] == subflow.public_words[..words];
+            self.gaps += u64::from(!same && *sequence < call.sequence);
         }
         if call.event.kind == event_type::RELEASE {
             self.left.remove(&call.socket);

@@ -262,13 +262,65 @@ impl Work {
         plan: &Plan,
         store: Option<&mut Store>,
     ) -> Result<Measured, Failure> {
-        let on_kernel = args.backend == Backend::Lab;
-        let keeps_samples = on_kernel && store.is_some();
-        let measured = Measured { values: vec![Vec::new(); self.units.len()], strips: BTreeMap::new() };
-        let mut sink = Measuring { work: self, on_kernel, keeps_samples, measured };
-        let how = How { jobs: args.jobs, quiet: args.quiet };
-        conduct(plan, plan.execution(), store, &how, vec![&mut sink])?;
-        Ok(sink.measured)
+        let then =
+            if store.is_some() { "; the same command goes on from there" } else { "; no file was written" };
+        let seeds = plan.seeds_of_each();
+        let figures = |run: usize| &self.units[units[run / seeds]].figures;
+        let stripped =
+            |run: usize| run.is_multiple_of(seeds) && figures(run).iter().any(Figure::of_detection);
+        let mut execution = plan.execution().cancel(cancel).measurements().samples_of(|run| {
+            args.runs.is_some() || stripped(run) || figures(run).iter().any(Figure::needs_samples)
+        });
+        if let Some(store) = store {
+            execution = execution.store(store);
+        }
+        if let Some(jobs) = args.jobs {
+            execution = execution.jobs(jobs);
+        }
+        let mut progress = Progress::new(plan.len(), args.quiet);
+        let mut measured = Measured { values: vec![Vec::new(); plan.len()], strips: BTreeMap::new() };
+        let mut failure = None;
+        let done = execution.run(|event| {
+            match event {
+                Event::Progress { done, .. } => progress.tick(done),
+                Event::Finished(finished) => {
+                    let Finished { number, run, measurements, .. } = *finished;
+                    let unit = units[number / seeds];
+                    let values = &mut measured.values[unit * seeds + number % seeds];
+                    let Some(counts) = measurements.filter(|_| run.status == OK) else {
+                        let (cc, seed) = (&run.cc, run.seed);
+                        let what = format!("{} --cc {cc} --seeds {seed}..{seed}", run.scenario);
+                        if args.backend == Backend::Lab {
+                            eprintln!("{what}: {}", run.status);
+                            *values = vec![f64::NAN; figures(number).len()];
+                            return ControlFlow::Continue(());
+                        }
+                        failure = Some(Failure::new(FAILED, format!("{what}: {}", run.status)));
+                        return ControlFlow::Break(());
+                    };
+                    let own = figures(number).iter();
+                    let own = own.map(|figure| figure.value(&run, &counts).unwrap_or(f64::NAN));
+                    *values = own.collect();
+                    let subflows =
+                        if stripped(number) { StripSubflow::of(&run, &counts) } else { Vec::new() };
+                    if !subflows.is_empty() {
+                        measured.strips.insert(unit, (run.seed, subflows));
+                    }
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        progress.finish();
+        match (failure, done) {
+            (Some(failure), _) => Err(failure),
+            (None, Ok(_)) => Ok(measured),
+            (None, Err(error)) => {
+                let interrupted = error.kind == Kind::Cancelled;
+                let failure = Failure::from(error);
+                Err(if interrupted { failure.and(then) } else { failure })
+            }
+        }
     }
 
     /// What was measured in the cells of a study.

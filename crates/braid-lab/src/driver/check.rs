@@ -97,7 +97,7 @@ fn cannot_count(direction: &Direction, forward: bool) -> Option<&'static str> {
 pub(super) fn counters(n: u32) -> Option<[u16; 2]> {
     let pair = |second: u16| {
         let first = u16::try_from(n / u32::from(second)).ok()?;
-        (n % u32::from(second) == 0).then_some([first, second])
+        n.is_multiple_of(u32::from(second)).then_some([first, second])
     };
     (1..=u16::MAX).find_map(pair)
 }

@@ -254,13 +254,13 @@ fn of_queue(model: &model::Direction, counted: &QueueAt, if_all_send_on: bool) -
             model::Loss::Bernoulli(p) => Some((served * p, SIGMAS * (served * p * (1.0 - p)).sqrt() + 1.0)),
             model::Loss::GilbertElliott(_) => None,
         };
-        if let Some((mean, most)) = expected {
-            if (counted.lost as f64 - mean).abs() > most {
-                doubts.push(format!(
-                    "it lost {} of {served} packets; {mean:.0} give or take {most:.0} were to be expected",
-                    counted.lost
-                ));
-            }
+        if let Some((mean, most)) = expected
+            && (counted.lost as f64 - mean).abs() > most
+        {
+            doubts.push(format!(
+                "it lost {} of {served} packets; {mean:.0} give or take {most:.0} were to be expected",
+                counted.lost
+            ));
         }
     }
     doubts

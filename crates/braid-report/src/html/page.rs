@@ -158,10 +158,10 @@ fn periods(part: &Part) -> Markup {
 fn theory(part: &Part) -> Markup {
     let mut without: Vec<(&str, &str)> = Vec::new();
     for summary in part.cells().iter().flat_map(|cell| cell.summaries) {
-        if let Some(Theory::None(why)) = &summary.theory {
-            if !without.contains(&(&summary.cc, why)) {
-                without.push((&summary.cc, why));
-            }
+        if let Some(Theory::None(why)) = &summary.theory
+            && !without.contains(&(&summary.cc, why))
+        {
+            without.push((&summary.cc, why));
         }
     }
     html! {

@@ -292,7 +292,7 @@ fn halves(groups: usize) -> (Vec<[Vec<usize>; 2]>, bool) {
         let both = |[a, b]: [Vec<usize>; 2]| [[a.clone(), b.clone()], [b, a]];
         // With halves of equal size the complement is included.
         let all = chosen.map(|bits| split(&list(bits)));
-        let all: Vec<_> = if groups % 2 == 0 { all.collect() } else { all.flat_map(both).collect() };
+        let all: Vec<_> = if groups.is_multiple_of(2) { all.collect() } else { all.flat_map(both).collect() };
         return (all, true);
     }
     let mut rng = Rng::with_seed(SEED);

@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
     /// The model of one direction of a link.
     pub(super) fn direction(&self, link: u32) -> &'a Direction {
         let both = &self.scenario.links[link as usize / 2];
-        if link % 2 == 0 { &both.forward } else { &both.reverse }
+        if link.is_multiple_of(2) { &both.forward } else { &both.reverse }
     }
 
     /// When it ends.

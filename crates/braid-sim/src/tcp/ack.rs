@@ -194,19 +194,10 @@ impl Sender {
         if !is_probe {
             self.rack.duplicate();
         }
-        if seq >= self.board.snd_una {
-            let state = self.board.get(seq).state;
-            if state & segment::EVER_RETRANS == 0 {
-                return;
-            }
-            if state & segment::SACKED != 0 {
-                *reordered = seq;
-            }
-        }
-        if self.undo_marker.is_some_and(|marker| seq >= marker) {
-            if let Some(retransmissions) = &mut self.undo_retrans {
-                *retransmissions = retransmissions.saturating_sub(1);
-            }
+        if self.undo_marker.is_some_and(|marker| seq >= marker)
+            && let Some(retransmissions) = &mut self.undo_retrans
+        {
+            *retransmissions = retransmissions.saturating_sub(1);
         }
     }
 
@@ -357,10 +348,8 @@ impl Sender {
         if self.is_cwnd_limited(connection) {
             event.flags |= event_flags::CWND_LIMITED;
         }
-        if SAMPLES {
-            if let Some(rate) = &mut self.rate {
-                rate.sample(network.now_us(), view.delivered, view.min_rtt_us, &mut event);
-            }
+        if SAMPLES && let Some(rate) = &mut self.rate {
+            rate.sample(network.now_us(), view.delivered, view.min_rtt_us, &mut event);
         }
         self.deliver_now(connection, network, event);
     }

@@ -12,13 +12,12 @@ impl Sender {
     pub(crate) fn note_application_limit(&mut self, connection: &Connection) {
         let view = connection.subflow(self.setup.index);
         let in_flight = self.board.in_flight();
-        if let Some(rate) = &mut self.rate {
-            if self.phase == Phase::Established
-                && in_flight < view.cwnd
-                && self.board.lost_out <= self.board.retrans_out
-            {
-                rate.limit(view.delivered, in_flight);
-            }
+        if let Some(rate) = &mut self.rate
+            && self.phase == Phase::Established
+            && in_flight < view.cwnd
+            && self.board.lost_out <= self.board.retrans_out
+        {
+            rate.limit(view.delivered, in_flight);
         }
     }
 

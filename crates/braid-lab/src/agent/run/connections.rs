@@ -108,10 +108,10 @@ impl Run<'_> {
         let name = &self.job.connections[number].name;
         let Some(programs) = &mut self.flows[number].programs else { return Ok(()) };
         let now = now_ns().saturating_sub(self.start);
-        if programs.ended(which, now).map_err(|error| format!("{name}: {error}"))? {
-            if let Some(end) = programs.end_of(which) {
-                let _ = epoll::delete(&self.epoll, end);
-            }
+        if programs.ended(which, now).map_err(|error| format!("{name}: {error}"))?
+            && let Some(end) = programs.end_of(which)
+        {
+            let _ = epoll::delete(&self.epoll, end);
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ impl Run<'_> {
             rtts.look()?;
         }
         self.observe(time)?;
-        let is_regular = time % RECORD_NS == 0;
+        let is_regular = time.is_multiple_of(RECORD_NS);
         if is_regular || self.job.moments.contains(&time) || time >= self.job.duration_ns {
             self.record(time, is_regular)?;
         }

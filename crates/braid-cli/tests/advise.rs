@@ -64,8 +64,8 @@ fn where_both_paths_have_one_bottleneck_cubic_on_both_takes_two_shares() {
 }
 
 #[test]
-fn where_only_random_loss_holds_cubic_down_bbr_gains_and_nobody_loses() {
-    // A queue for each flow: what BBR takes is what nobody else can use.
+fn where_only_random_loss_holds_cubic_down_bbr_gains_and_competitors_keep_theirs() {
+    // A queue for each flow: BBR takes only what the competitors leave unused.
     let more = "loss = \"1%\"\ndiscipline = \"fq-codel\"";
     let links = link("one", 40, 40, 400, more) + &link("other", 20, 60, 400, more);
     let text = network(&links, ["\"one\"", "\"other\""]);

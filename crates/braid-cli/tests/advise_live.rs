@@ -19,7 +19,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 struct Network([String; 2]);
 
 impl Network {
-    /// The sender's side of the paths carries so many Mbit/s. None, and a line that says why, if this machine cannot have it.
+    /// Two paths of these rates. `None`, and a line that says why, if this machine cannot have them.
     fn new(mbit: [u32; 2]) -> Option<Self> {
         let network = Self(["s", "r"].map(|end| format!("braid-advise-{}-{end}", std::process::id())));
         let [s, r] = &network.0;

@@ -6,9 +6,9 @@ use braid_results::{Run, Statistics};
 
 use super::network::Competitor;
 
-/// The competitors at a bottleneck may lose this share of what the baseline leaves them, on average.
+/// Largest mean loss of the competitors at a bottleneck, as a share of their goodput beside the baseline.
 pub(super) const MOST_LOSS: f64 = 0.1;
-/// A candidate gains at least this share over the baseline.
+/// Smallest gain over the baseline that is worth a change, as a share.
 pub(super) const LEAST_GAIN: f64 = 0.03;
 
 /// Goodputs of one algorithm, bits per second, seed by seed, averaged over the orders of connections.
@@ -49,9 +49,9 @@ pub(super) struct Row {
     pub(super) spec: String,
     pub(super) alone: Statistics,
     pub(super) beside: Statistics,
-    /// The share that it gains.
+    /// Gain over the baseline, as a share.
     pub(super) gain: Statistics,
-    /// The share that competitors lose at the bottleneck where they lose most; none without competitors.
+    /// Mean loss of the competitors at the bottleneck where it is largest; `None` without competitors.
     pub(super) loss: Option<Statistics>,
 }
 
@@ -107,8 +107,8 @@ pub(super) fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
     rows.max_by(|one, other| one.gain.mean.total_cmp(&other.gain.mean))
 }
 
-/// What a competitor loses, seed by seed, as a share of what the baseline leaves it or of its fair share, the lesser of both. What it
-/// gets above its fair share is not its own to lose. Means over the seeds decide how much that is.
+/// Loss of a competitor for each seed, as a share of its goodput beside the baseline or of its fair share, whichever is less. What it
+/// gets above its fair share does not count as lost; means over the seeds decide how much that is.
 fn losses(baseline: &[f64], own: &[f64], fair_share: f64) -> Vec<f64> {
     let (base, now) = (statistics(baseline).mean, statistics(own).mean);
     let above = (base - now).min(base - fair_share).max(0.0);

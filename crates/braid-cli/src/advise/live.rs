@@ -20,7 +20,7 @@ const WINDOW_S: f64 = 1.0;
 const PACKET: u32 = 1500;
 /// Headers of IPv4 and TCP with timestamps, and the DSS option.
 const HEADERS: u64 = 72;
-/// What a queue holds at least, packets: an initial window (RFC 6928).
+/// Smallest queue, packets: an initial window (RFC 6928).
 const LEAST_QUEUE: f64 = 10.0;
 /// Links before a bottleneck are Gigabit Ethernet at least, and carry ten times as much as the bottleneck.
 const ETHERNET_BPS: f64 = 1e9;
@@ -28,15 +28,15 @@ const ETHERNET_BPS: f64 = 1e9;
 /// One sample of a subflow's socket.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
-    /// Since any time before.
+    /// Time since the first sample of the sampler.
     at_s: f64,
-    /// That arrived, headers included; since any time before.
+    /// Acknowledged bytes since the subflow began, headers included.
     bytes: u64,
     srtt_s: f64,
     min_rtt_s: f64,
     /// Subflows with the same number share a bottleneck, by the detector; 0: with none. `None` without a detector.
     group: Option<u16>,
-    /// Whether it waits for something else than the network.
+    /// Whether application, receiver or buffers are the limit.
     held_back: bool,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn answer(args: &AdviseArgs) -> Result<Answer, Failure> {
     ask(args, &Source { name: about, text }, simulated, notes(&paths, &samples))
 }
 
-/// Of those with several subflows, the one that sends most.
+/// Returns the connection with several subflows that sends most.
 fn choose(connections: Vec<Connection>, filter: &str) -> Result<Connection, Failure> {
     let rate =
         |connection: &Connection| connection.subflows.iter().map(|subflow| subflow.rate_bps).sum::<f64>();
@@ -170,7 +170,7 @@ fn path(name: String, samples: &[Sample]) -> Path {
     }
 }
 
-/// What these subflows carry together when they carry much.
+/// Rate of these subflows together: the 95th percentile over one second.
 fn rate_bps(subflows: &[&[Sample]]) -> f64 {
     let at_s = |at: usize| subflows[0][at].at_s;
     let bytes = |at: usize| subflows.iter().map(|samples| samples[at].bytes).sum::<u64>();

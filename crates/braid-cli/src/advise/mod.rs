@@ -23,7 +23,7 @@ use choice::{Goodputs, Row};
 use network::Network;
 use table::Answer;
 
-/// What the baseline, and whoever else is there, uses.
+/// Congestion control of the baseline and of competitors.
 const CUBIC: &str = "cubic";
 const CANDIDATES: [&str; 6] = [CUBIC, "bbr", "lia", "olia", "balia", "weave"];
 

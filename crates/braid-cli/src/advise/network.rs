@@ -16,7 +16,7 @@ pub(super) struct Network {
     asked: usize,
 }
 
-/// A bulk transfer of somebody else.
+/// Another bulk transfer in the network.
 pub(super) struct Competitor {
     pub(super) name: String,
     /// Index of the slowest link of its route.
@@ -62,7 +62,7 @@ impl Network {
         &self.cell.connections[self.asked]
     }
 
-    /// Its subflows, that of the least delay first.
+    /// Subflows of the connection, least delay first.
     fn by_delay(&self) -> Vec<&Subflow> {
         let delay_ns = |&link: &usize| {
             let link = &self.cell.links[link];
@@ -73,7 +73,7 @@ impl Network {
         subflows
     }
 
-    /// The slowest links of its routes during the run.
+    /// Slowest link of each route that the subflow has during the run.
     fn bottlenecks(&self, subflow: &Subflow) -> BTreeSet<usize> {
         let later = subflow.reroutes.iter().filter_map(|reroute| reroute.forward.as_ref());
         std::iter::once(&subflow.route).chain(later).map(|route| self.cell.bottleneck(route)).collect()
@@ -130,7 +130,7 @@ impl Network {
         first_there.map(flow).collect()
     }
 
-    /// Those beside the connection, the added flows included.
+    /// Bulk transfers beside the connection, the added CUBIC flows included.
     pub(super) fn competitors(&self) -> Vec<Competitor> {
         let mut cell = self.cell.clone();
         cell.connections.extend(self.flows_beside());

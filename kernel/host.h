@@ -14,9 +14,11 @@
  * BRAID_ALGORITHM. */
 braid_inline void braid_deliver(struct braid_view *view, void *priv, const struct braid_event *event, u32 type);
 
-#include "view.h"
+#include "shared/view.h"
+#include "siblings.h"
 #include "hints.h"
-#include "hooks.h"
+#include "shared/hooks.h"
+#include "ops.h"
 
 /*
  * Parity: transitions on calls prepared by user space, without a socket or traffic. So every transition is verified,
@@ -122,7 +124,7 @@ const volatile char braid_spec[2048] SEC(".rodata.spec");
 	{                                                                                                      \
 		return bpf_sk_storage_get(&braid_sockets, tp, 0, create);                                      \
 	}                                                                                                      \
-	braid_inline void braid_forget(struct tcp_sock *tp)                                                    \
+	braid_inline void braid_delete_storage(struct tcp_sock *tp)                                            \
 	{                                                                                                      \
 		bpf_sk_storage_delete(&braid_sockets, tp);                                                     \
 	}                                                                                                      \

@@ -25,7 +25,45 @@ struct braid_work {
 	struct braid_event event;
 };
 
-/* Per-CPU scratch buffers. */
+/* What a hook works on. */
+struct braid_hook {
+	struct tcp_sock *tp;
+	struct braid_socket *socket;
+	struct braid_work *work; /* for this call alone */
+	volatile u32 *taken;     /* tells that it is at work */
+};
+
+struct braid_counts {
+	u64 acks[BRAID_MAX_SUBFLOWS + 1]; /* delivered, by the number of eligible subflows on this algorithm */
+	u64 losses[BRAID_CAUSE_ECN + 1];  /* delivered, by cause */
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct braid_counts);
+} braid_counts SEC(".maps");
+
+braid_inline void braid_count_ack(const struct braid_hook *hook)
+{
+	u32 only = 0, coupled = hook->work->coupled;
+	struct braid_counts *counts = bpf_map_lookup_elem(&braid_counts, &only);
+
+	if (counts && coupled <= BRAID_MAX_SUBFLOWS)
+		counts->acks[coupled]++;
+}
+
+braid_inline void braid_count_loss(const struct braid_hook *hook, u32 cause)
+{
+	u32 only = 0;
+	struct braid_counts *counts = bpf_map_lookup_elem(&braid_counts, &only);
+
+	if (counts && cause <= BRAID_CAUSE_ECN)
+		counts->losses[cause]++;
+}
+
+/* Of one CPU. */
 struct braid_desk {
 	volatile u32 taken[BRAID_PLACES]; /* 1: in use by a hook */
 };
@@ -35,7 +73,7 @@ struct braid_desk {
 braid_inline struct braid_desk *braid_desk(void);
 braid_inline struct braid_work *braid_work_at(struct braid_desk *desk, u32 place);
 braid_inline struct braid_socket *braid_storage_of(struct tcp_sock *tp, u64 create);
-braid_inline void braid_forget(struct tcp_sock *tp);
+braid_inline void braid_delete_storage(struct tcp_sock *tp);
 braid_inline struct braid_view *braid_view_of(struct braid_work *work);
 braid_inline void *braid_private_at(struct braid_work *work);
 braid_inline void *braid_private_in(struct braid_socket *storage);
@@ -48,8 +86,8 @@ braid_inline u32 braid_record_bytes(struct braid_work *work);
 braid_inline void braid_record_params(struct braid_work *work);
 braid_inline void braid_record_private(struct braid_work *work, const void *priv);
 
-/* Whether calls are being recorded, see trace.h. */
-braid_inline u32 braid_is_recorded(void);
+/* Whether somebody records calls, see trace.h. */
+braid_inline u32 braid_is_recorded(const struct tcp_sock *tp);
 
 #define BRAID_SOCKET_WORDS 3
 #define BRAID_NOTE_WORDS 3
@@ -84,12 +122,18 @@ braid_inline struct braid_note *braid_note_of(struct tcp_sock *tp, struct braid_
 				 : braid_note_in(socket);
 }
 
-/* The host's state of a socket; null: the algorithm has not started there. */
+/* The algorithm has begun there. */
+braid_inline u32 braid_is_ours(const struct tcp_sock *tp)
+{
+	return tp->inet_conn.icsk_ca_priv[0] == braid_identity();
+}
+
+/* What the host keeps of a socket; null: the algorithm has not begun there. */
 braid_inline struct braid_socket *braid_socket_of(struct tcp_sock *tp, u64 create)
 {
 	if (!braid_is_small())
 		return braid_storage_of(tp, create);
-	if (!create && tp->inet_conn.icsk_ca_priv[0] != braid_identity())
+	if (!create && !braid_is_ours(tp))
 		return 0;
 	return (struct braid_socket *)&tp->inet_conn.icsk_ca_priv[1 + braid_public_words()];
 }
@@ -111,7 +155,12 @@ braid_inline u32 braid_state_word(void)
 	return word == 1 + BRAID_NOTE_WORDS || braid_public_words() < word ? word : 0;
 }
 
-/* The set of BRAID_REDUCED and so on. */
+braid_inline u64 *braid_state_at(struct tcp_sock *tp)
+{
+	return &tp->inet_conn.icsk_ca_priv[braid_state_word()];
+}
+
+/* What of BRAID_REDUCED and so on is the case. */
 braid_inline u32 braid_state(const struct tcp_sock *tp, const struct braid_socket *socket)
 {
 	return braid_state_word() ? tp->inet_conn.icsk_ca_priv[braid_state_word()] >> BRAID_STATE_SHIFT : socket->state;
@@ -121,10 +170,9 @@ braid_inline u32 braid_state(const struct tcp_sock *tp, const struct braid_socke
 braid_inline void braid_change_state(struct tcp_sock *tp, struct braid_socket *socket, u32 without, u32 with)
 {
 	if (braid_state_word()) {
-		u64 word = tp->inet_conn.icsk_ca_priv[braid_state_word()];
+		u64 word = *braid_state_at(tp) & ~((u64)without << BRAID_STATE_SHIFT);
 
-		word &= ~((u64)without << BRAID_STATE_SHIFT);
-		tp->inet_conn.icsk_ca_priv[braid_state_word()] = word | (u64)with << BRAID_STATE_SHIFT;
+		*braid_state_at(tp) = word | (u64)with << BRAID_STATE_SHIFT;
 	} else {
 		socket->state = (socket->state & ~without) | with;
 	}
@@ -133,9 +181,9 @@ braid_inline void braid_change_state(struct tcp_sock *tp, struct braid_socket *s
 /* The deferred restart: its idle time, and in the lower half of the word that of its time. */
 braid_inline u64 braid_take_restart(struct tcp_sock *tp)
 {
-	u64 word = tp->inet_conn.icsk_ca_priv[braid_state_word()];
+	u64 word = *braid_state_at(tp);
 
-	tp->inet_conn.icsk_ca_priv[braid_state_word()] = word & ~((u64)BRAID_RESTARTED << BRAID_STATE_SHIFT);
+	*braid_state_at(tp) = word & ~((u64)BRAID_RESTARTED << BRAID_STATE_SHIFT);
 	return word & ((1ull << BRAID_STATE_SHIFT) - 1);
 }
 
@@ -187,7 +235,7 @@ braid_inline u32 braid_begin(struct braid_hook *hook, struct tcp_sock *tp, u64 c
 #pragma unroll
 	for (k = 0; braid_is_small() && k < braid_private_words(); k++)
 		priv[k] = tp->inet_conn.icsk_ca_priv[braid_private_word() + k];
-	hook->work->is_traced = braid_is_recorded();
+	hook->work->is_traced = braid_is_recorded(tp);
 	return 1;
 }
 
@@ -202,12 +250,20 @@ braid_inline void braid_end(const struct braid_hook *hook)
 	*hook->taken = 0;
 }
 
-/* Sets flags in a socket's state. */
+/* The socket closes or changes its algorithm. */
+braid_inline void braid_forget(struct tcp_sock *tp)
+{
+	tp->inet_conn.icsk_ca_priv[0] = 0;
+	if (!braid_is_small())
+		braid_delete_storage(tp);
+}
+
+/* Notes something in a socket's state. */
 braid_inline void braid_mark(struct tcp_sock *tp, u32 state)
 {
 	struct braid_socket *socket = 0;
 
-	if (tp->inet_conn.icsk_ca_priv[0] != braid_identity())
+	if (!braid_is_ours(tp))
 		return;
 	if (!braid_state_word()) {
 		socket = braid_socket_of(tp, 0);

@@ -149,6 +149,9 @@ enum {
 	SK_PACING_NEEDED = 1,
 };
 
+/* One load. The verifier has no other kind. */
+#define BRAID_LOAD(x) (x)
+
 /* A bit field, wherever the running kernel has it. */
 #define BRAID_BITS(object, field)                                                                             \
 	({                                                                                                    \

@@ -27,7 +27,7 @@ struct {
 	MAP_VALUES(values, struct braid_ring);
 } braid_trace_ring SEC(".maps");
 
-braid_inline u32 braid_is_recorded(void)
+braid_inline u32 braid_is_recorded(const struct tcp_sock *tp)
 {
 	u32 only = 0;
 

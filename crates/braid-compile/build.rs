@@ -11,6 +11,7 @@ fn main() {
         ("../../algorithms/sbd", "sbd/"),
         ("../braid-algorithms/native", "native/"),
         ("../../kernel", "kernel/"),
+        ("../../kernel/shared", "kernel/shared/"),
     ];
     let mut table = String::from("&[\n");
     for (folder, prefix) in folders {

@@ -6,9 +6,10 @@ mod source_hash;
 
 use std::{env, fmt::Write as _, fs, path::PathBuf};
 
-/// Folders of the repository, their folders in the module's sources, and the files to take.
-const FOLDERS: [(&str, &str, &[&str]); 3] = [
+/// Folders of the repository, the place of each in the module's folder, and which of their files.
+const FOLDERS: [(&str, &str, &[&str]); 4] = [
     ("kernel/mptcp_sched", "", &["c", "h", "Kbuild"]),
+    ("kernel/shared", "", &["layout.c", "layout.h"]),
     ("schedulers", "schedulers/", &["c", "h"]),
     ("algorithms", "algorithms/", &["fixed.h"]),
 ];

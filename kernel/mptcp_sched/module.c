@@ -148,8 +148,11 @@ static int __init begin(void)
 	int i, error;
 
 	error = braid_kernel_find();
-	if (!error)
-		error = braid_layout_find();
+	if (error)
+		return error;
+	error = braid_layout_find();
+	if (error == -ENOENT)
+		pr_err("braid_sched: cannot read /sys/kernel/btf/vmlinux: mount /sys; the kernel needs CONFIG_DEBUG_INFO_BTF\n");
 	if (!error)
 		error = set_params();
 	if (!error)

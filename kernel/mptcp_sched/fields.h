@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Offsets of the kernel's private MPTCP structures. No header package has them, and they change between releases, so
- * they are looked up by name in the running kernel's type information (BTF) when the module is loaded. A missing field
- * or another size is logged, and the module is not loaded.
- */
-#ifndef BRAID_MODULE_LAYOUT_H
-#define BRAID_MODULE_LAYOUT_H
-
-#include <linux/types.h>
-#include <linux/compiler.h>
+/* The fields that this module uses of the kernel's private structures, see layout.h. */
+#ifndef BRAID_MODULE_FIELDS_H
+#define BRAID_MODULE_FIELDS_H
 
 struct list_head;
 struct mptcp_sched_ops;
@@ -42,24 +35,5 @@ struct sock;
 	F(mptcp_data_frag, data_seq, 64)               \
 	F(mptcp_data_frag, data_len, 16)               \
 	F(mptcp_data_frag, already_sent, 16)
-
-#define BRAID_LAYOUT_FIELD(structure, field, bits) u32 structure##_##field;
-/* Offsets in bits. */
-struct braid_layout {
-	BRAID_LAYOUT(BRAID_LAYOUT_FIELD)
-};
-extern struct braid_layout braid_layout;
-
-/* Fills it. 0, or an error that has been logged. */
-int braid_layout_find(void);
-
-/* A field of `base`, as an lvalue. */
-#define braid_field(type, base, field) (*(type *)((u8 *)(base) + braid_layout.field / 8))
-
-#define braid_flag(base, field) \
-	(READ_ONCE(((const u8 *)(base))[braid_layout.field / 8]) >> (braid_layout.field % 8) & 1)
-
-/* The structure whose field `entry` is. */
-#define braid_of(entry, field) ((void *)((u8 *)(entry) - braid_layout.field / 8))
 
 #endif

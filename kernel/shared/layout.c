@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Finds fields by name in the kernel's type information (Documentation/bpf/btf.rst). */
-#include <linux/btf.h>
+/* Fields by their names, from the kernel's type information (Documentation/bpf/btf.rst). */
+#include <uapi/linux/btf.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -9,6 +9,12 @@
 #include <linux/vmalloc.h>
 
 #include "layout.h"
+
+/* Numbers of the file's format, for kinds that older headers lack. */
+#define KIND_FLOAT 16
+#define KIND_DECL_TAG 17
+#define KIND_TYPE_TAG 18
+#define KIND_ENUM64 19
 
 #ifndef __LITTLE_ENDIAN
 #error "bit-fields are looked up as little-endian machines have them"
@@ -41,7 +47,7 @@ struct types {
 /* Bytes after the common part of a type; -1: an unknown kind. */
 static int __init more_bytes(const struct btf_type *type)
 {
-	u32 n = btf_type_vlen(type);
+	u32 n = BTF_INFO_VLEN(type->info);
 
 	switch (BTF_INFO_KIND(type->info)) {
 	case BTF_KIND_PTR:
@@ -51,16 +57,16 @@ static int __init more_bytes(const struct btf_type *type)
 	case BTF_KIND_CONST:
 	case BTF_KIND_RESTRICT:
 	case BTF_KIND_FUNC:
-	case BTF_KIND_FLOAT:
-	case BTF_KIND_TYPE_TAG: return 0;
+	case KIND_FLOAT:
+	case KIND_TYPE_TAG: return 0;
 	case BTF_KIND_INT: return sizeof(u32);
 	case BTF_KIND_VAR: return sizeof(struct btf_var);
-	case BTF_KIND_DECL_TAG: return sizeof(struct btf_decl_tag);
+	case KIND_DECL_TAG: return sizeof(u32);
 	case BTF_KIND_ARRAY: return sizeof(struct btf_array);
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION: return n * sizeof(struct btf_member);
 	case BTF_KIND_ENUM: return n * sizeof(struct btf_enum);
-	case BTF_KIND_ENUM64: return n * sizeof(struct btf_enum64);
+	case KIND_ENUM64: return n * 3 * sizeof(u32);
 	case BTF_KIND_FUNC_PROTO: return n * sizeof(struct btf_param);
 	case BTF_KIND_DATASEC: return n * sizeof(struct btf_var_secinfo);
 	}
@@ -108,7 +114,7 @@ static const struct btf_type *__init plain(const struct types *types, u32 id)
 		case BTF_KIND_VOLATILE:
 		case BTF_KIND_CONST:
 		case BTF_KIND_RESTRICT:
-		case BTF_KIND_TYPE_TAG: type = type_of(types, type->type); break;
+		case KIND_TYPE_TAG: type = type_of(types, type->type); break;
 		default: return type;
 		}
 	}
@@ -134,7 +140,7 @@ static bool __init find_member(const struct types *types, const struct btf_type 
 	const struct btf_member *member = (const void *)(type + 1);
 	u32 i;
 
-	for (i = 0; i < btf_type_vlen(type); i++, member++) {
+	for (i = 0; i < BTF_INFO_VLEN(type->info); i++, member++) {
 		bool has_bits = BTF_INFO_KFLAG(type->info);
 		u32 at = has_bits ? BTF_MEMBER_BIT_OFFSET(member->offset) : member->offset;
 		u32 width = has_bits ? BTF_MEMBER_BITFIELD_SIZE(member->offset) : 0;
@@ -168,14 +174,14 @@ static int __init find(const struct types *types, const struct wanted *wanted)
 		if (!find_member(types, type, wanted->field, DEEPEST, &offset, &bits))
 			break;
 		if (wanted->bits ? bits != wanted->bits || offset % 8 : bits != 1 && bits != 8) {
-			pr_err("braid_sched: %s.%s of this kernel has %u bits, not %u: this module is for other kernels\n",
+			pr_err(KBUILD_MODNAME ": %s.%s of this kernel has %u bits, not %u: this module is for other kernels\n",
 			       wanted->structure, wanted->field, bits, wanted->bits ? wanted->bits : 1);
 			return -ENOEXEC;
 		}
 		*wanted->offset = offset;
 		return 0;
 	}
-	pr_err("braid_sched: this kernel has no %s.%s: this module is for other kernels\n", wanted->structure,
+	pr_err(KBUILD_MODNAME ": this kernel has no %s.%s: this module is for other kernels\n", wanted->structure,
 	       wanted->field);
 	return -ENOEXEC;
 }
@@ -230,8 +236,7 @@ int __init braid_layout_find(void)
 	bytes = read_all(BTF_FILE, &file);
 	if (bytes < 0) {
 		vfree(file);
-		pr_err("braid_sched: cannot read " BTF_FILE ": mount /sys; the kernel needs CONFIG_DEBUG_INFO_BTF\n");
-		return bytes;
+		return -ENOENT;
 	}
 	header = file;
 	if (bytes >= sizeof(*header) && header->magic == BTF_MAGIC && header->hdr_len <= bytes &&
@@ -244,7 +249,7 @@ int __init braid_layout_find(void)
 		error = find_all(&types);
 	}
 	if (error == -EINVAL)
-		pr_err("braid_sched: " BTF_FILE " is written in a way that this module does not know\n");
+		pr_err(KBUILD_MODNAME ": " BTF_FILE " is written in a way that this module does not know\n");
 	vfree(file);
 	return error;
 }

@@ -21,7 +21,10 @@
  *
  * on_idle_restart is delivered in cwnd_event(), or deferred to the next hook where that makes no difference.
  *
- * rate.h has the hooks of algorithms that own their window.
+ * What is different for algorithms that own their window is in rate.h.
+ *
+ * Shared by both hosts, eBPF and the module tcp_braid. Each has its own store.h (where things lie, counters), trace.h, and
+ * functions that the kernel calls.
  */
 #ifndef BRAID_HOOKS_H
 #define BRAID_HOOKS_H
@@ -65,44 +68,6 @@ struct braid_socket {
 	u64 traced_as; /* braid_record.socket; 0: none yet */
 };
 
-/* Working state of a hook. */
-struct braid_hook {
-	struct tcp_sock *tp;
-	struct braid_socket *socket;
-	struct braid_work *work; /* scratch buffer of this call */
-	volatile u32 *taken;     /* marks the scratch buffer as in use */
-};
-
-struct braid_counts {
-	u64 acks[BRAID_MAX_SUBFLOWS + 1]; /* delivered ACKs, by the number of eligible subflows on this algorithm */
-	u64 losses[BRAID_CAUSE_ECN + 1];  /* delivered, by cause */
-};
-
-struct {
-	MAP_NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	MAP_NUMBER(max_entries, 1);
-	MAP_TYPE(key, u32);
-	MAP_TYPE(value, struct braid_counts);
-} braid_counts SEC(".maps");
-
-braid_inline void braid_count_ack(u32 coupled)
-{
-	u32 only = 0;
-	struct braid_counts *counts = bpf_map_lookup_elem(&braid_counts, &only);
-
-	if (counts && coupled <= BRAID_MAX_SUBFLOWS)
-		counts->acks[coupled]++;
-}
-
-braid_inline void braid_count_loss(u32 cause)
-{
-	u32 only = 0;
-	struct braid_counts *counts = bpf_map_lookup_elem(&braid_counts, &only);
-
-	if (counts && cause <= BRAID_CAUSE_ECN)
-		counts->losses[cause]++;
-}
-
 #include "store.h"
 #include "trace.h"
 
@@ -111,8 +76,8 @@ braid_inline struct braid_view *braid_view(const struct braid_hook *hook)
 	return braid_view_of(hook->work);
 }
 
-/* Not inlined, so that its short stack frame is gone when the algorithm is called. */
-static __attribute__((noinline, unused)) void braid_see_all(struct braid_work *work, const struct tcp_sock *tp)
+/* Not inlined: what it has on the stack, which is short, is gone when the algorithm is called. */
+static __attribute__((__noinline__, unused)) void braid_see_all(struct braid_work *work, const struct tcp_sock *tp)
 {
 	work->coupled = braid_see(braid_view_of(work), tp, &work->is_traced);
 }
@@ -127,7 +92,10 @@ braid_inline void braid_look(const struct braid_hook *hook)
 		braid_hint(braid_view(hook), braid_hinted_of(hook->socket), hook->tp);
 }
 
-/* Prepares an event; the caller fills in the rest and delivers it. */
+/* Defined by the host: the transition for an event of that type, with the work's event. */
+braid_inline void braid_call_algorithm(const struct braid_hook *hook, u32 type);
+
+/* Prepares the event; the caller fills in the rest and delivers it. */
 braid_inline struct braid_event *braid_event(const struct braid_hook *hook, u32 type, u64 now_us)
 {
 	struct braid_event *event = &hook->work->event;
@@ -141,7 +109,7 @@ braid_inline struct braid_event *braid_event(const struct braid_hook *hook, u32 
 braid_inline void braid_deliver_to(const struct braid_hook *hook, u32 type)
 {
 	braid_trace(hook, BRAID_BEFORE);
-	braid_deliver(braid_view(hook), braid_private_of(hook), &hook->work->event, type);
+	braid_call_algorithm(hook, type);
 	braid_trace(hook, BRAID_AFTER);
 }
 
@@ -229,7 +197,7 @@ braid_inline void braid_ack(const struct braid_hook *hook, u32 grow)
 	if (braid_is_cwnd_limited(tp))
 		event->flags |= BRAID_ACK_CWND_LIMITED;
 	braid_deliver_to(hook, BRAID_ON_ACK);
-	braid_count_ack(hook->work->coupled);
+	braid_count_ack(hook);
 }
 
 /* Delivers an ACK of an earlier time before the present event. */
@@ -262,9 +230,8 @@ braid_inline void braid_apply(const struct braid_hook *hook)
 		tp->inet_conn.icsk_ca_priv[k + 1] = self->public_words[k];
 }
 
-SEC("struct_ops") void braid_init(u64 *args)
+braid_inline void braid_on_init(struct tcp_sock *tp)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 	struct braid_hook hook;
 	u32 k;
 
@@ -282,9 +249,8 @@ SEC("struct_ops") void braid_init(u64 *args)
 	braid_end(&hook);
 }
 
-SEC("struct_ops") void braid_release(u64 *args)
+braid_inline void braid_on_release(struct tcp_sock *tp)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 	struct braid_hook hook;
 
 	if (braid_begin(&hook, tp, 0)) {
@@ -293,13 +259,11 @@ SEC("struct_ops") void braid_release(u64 *args)
 		braid_deliver_to(&hook, BRAID_RELEASE);
 		braid_end(&hook);
 	}
-	tp->inet_conn.icsk_ca_priv[0] = 0;
-	if (!braid_is_small())
-		braid_forget(tp);
+	braid_forget(tp);
 }
 
-/* Not inlined: the common case would have to save more registers. */
-static __attribute__((noinline)) void braid_ack_late(struct tcp_sock *tp)
+/* Not inlined: that would cost the usual case more registers to save. */
+static __attribute__((__noinline__)) void braid_ack_late(struct tcp_sock *tp)
 {
 	struct braid_hook hook;
 
@@ -312,16 +276,13 @@ static __attribute__((noinline)) void braid_ack_late(struct tcp_sock *tp)
 	braid_end(&hook);
 }
 
-/* Loaded if braid_ops refers to it. */
-SEC("?struct_ops") void braid_pkts_acked(u64 *args)
+braid_inline void braid_on_pkts_acked(struct tcp_sock *tp, s32 rtt_us)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-	const struct ack_sample *sample = (const struct ack_sample *)args[1];
 	struct braid_socket *socket = 0;
 	struct braid_note *note;
 
 	/* Not initialised yet, or without storage. */
-	if (tp->inet_conn.icsk_ca_priv[0] != braid_identity())
+	if (!braid_is_ours(tp))
 		return;
 	if (!braid_note_word()) {
 		socket = braid_socket_of(tp, 0);
@@ -332,24 +293,23 @@ SEC("?struct_ops") void braid_pkts_acked(u64 *args)
 	if (note->ack_us)
 		braid_ack_late(tp);
 	note->ack_us = tp->tcp_mstamp;
-	note->rtt_us = sample->rtt_us;
+	note->rtt_us = rtt_us;
 	note->delivered = tp->delivered;
 	note->delivered_ce = tp->delivered_ce;
 	note->bytes_acked = (u32)tp->bytes_acked;
 }
 
-SEC("?struct_ops") void braid_cong_avoid(u64 *args)
+braid_inline void braid_on_cong_avoid(struct tcp_sock *tp, u32 ack, u32 acked)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 	struct braid_hook hook;
 
 	if (!braid_begin(&hook, tp, 0)) {
-		tcp_reno_cong_avoid((struct sock *)tp, (u32)args[1], (u32)args[2]);
+		tcp_reno_cong_avoid((struct sock *)tp, ack, acked);
 		return;
 	}
 	braid_look(&hook);
 	braid_settle(&hook);
-	braid_ack(&hook, (u32)args[2]);
+	braid_ack(&hook, acked);
 	braid_apply(&hook);
 	braid_end(&hook);
 }
@@ -370,16 +330,15 @@ braid_inline u32 braid_cause(const struct braid_socket *socket, const struct tcp
 
 braid_inline void braid_lose(const struct braid_hook *hook, u32 cause)
 {
-	braid_count_loss(cause);
+	braid_count_loss(hook, cause);
 	braid_event(hook, BRAID_ON_LOSS, hook->tp->tcp_mstamp)->cause = cause;
 	braid_change_state(hook->tp, hook->socket, BRAID_UNDONE, BRAID_REDUCED);
 	braid_deliver_to(hook, BRAID_ON_LOSS);
 	braid_apply(hook);
 }
 
-SEC("struct_ops") u32 braid_ssthresh(u64 *args)
+braid_inline u32 braid_on_ssthresh(struct tcp_sock *tp)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)args[0];
 	struct braid_hook hook;
 	u32 ssthresh;
 
@@ -396,10 +355,8 @@ SEC("struct_ops") u32 braid_ssthresh(u64 *args)
 	return ssthresh;
 }
 
-SEC("struct_ops") u32 braid_undo_cwnd(u64 *args)
+braid_inline u32 braid_on_undo_cwnd(struct tcp_sock *tp)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-
 	braid_mark(tp, BRAID_UNDONE);
 	return braid_owns_cwnd() ? tp->snd_cwnd : tcp_reno_undo_cwnd((struct sock *)tp);
 }
@@ -419,15 +376,14 @@ braid_inline u32 braid_note_restart(struct tcp_sock *tp)
 {
 	u64 idle_us;
 
-	if (!braid_state_word() || tp->inet_conn.icsk_ca_priv[0] != braid_identity())
+	if (!braid_state_word() || !braid_is_ours(tp))
 		return 0;
-	if (braid_state(tp, 0) || braid_note_of(tp, 0)->ack_us || braid_is_recorded())
+	if (braid_state(tp, 0) || braid_note_of(tp, 0)->ack_us || braid_is_recorded(tp))
 		return 0;
 	idle_us = braid_idle_us(tp);
 	if (idle_us >> BRAID_IDLE_BITS)
 		return 0;
-	tp->inet_conn.icsk_ca_priv[braid_state_word()] = (u64)BRAID_RESTARTED << BRAID_STATE_SHIFT | idle_us << 32 |
-							 (u32)tp->tcp_mstamp;
+	*braid_state_at(tp) = (u64)BRAID_RESTARTED << BRAID_STATE_SHIFT | idle_us << 32 | (u32)tp->tcp_mstamp;
 	return 1;
 }
 
@@ -453,51 +409,12 @@ braid_inline void braid_start(struct tcp_sock *tp)
 	braid_end(&hook);
 }
 
-/* Loaded if braid_ops refers to them. */
-SEC("?struct_ops") void braid_cwnd_event_tx_start(u64 *args)
-{
-	braid_start((struct tcp_sock *)args[0]);
-}
-
-SEC("?struct_ops") void braid_cwnd_event(u64 *args)
-{
-	struct tcp_sock *tp = (struct tcp_sock *)args[0];
-
-	if (BRAID_IS((u32)args[1], enum tcp_ca_event, CA_EVENT_CWND_RESTART))
-		braid_mark(tp, BRAID_DECAYED);
-	else if (BRAID_IS((u32)args[1], enum tcp_ca_event, CA_EVENT_TX_START))
-		braid_start(tp);
-}
-
-/* 0 if the event is BRAID_IGNORE, whose second macro argument is 0, else 1. */
+/* 0 if the event is BRAID_IGNORE, which makes its second argument a 0, else 1. */
 #define BRAID_MINDS(event) BRAID_MINDS_(event)
 #define BRAID_MINDS_(event) BRAID_SECOND(BRAID_IGNORES_##event, 1, )
 #define BRAID_IGNORES_braid_ignore , 0
 #define BRAID_SECOND(...) BRAID_SECOND_(__VA_ARGS__)
 #define BRAID_SECOND_(first, second, ...) second
-
-#define BRAID_HOOKS(flags_, on_idle_restart, cong_control_)                                             \
-	.flags = TCP_CONG_NON_RESTRICTED, .init = (void *)braid_init, .release = (void *)braid_release, \
-	.ssthresh = (void *)braid_ssthresh, .undo_cwnd = (void *)braid_undo_cwnd,                       \
-	.cwnd_event = BRAID_MINDS(on_idle_restart) ? (void *)braid_cwnd_event : 0,                      \
-	.cong_avoid = (flags_) & BRAID_OWNS_CWND ? 0 : (void *)braid_cong_avoid,                        \
-	.pkts_acked = (flags_) & (BRAID_OWNS_CWND | BRAID_GROWTH_ONLY) ? 0 : (void *)braid_pkts_acked,  \
-	.cong_control = (flags_) & BRAID_OWNS_CWND ? (void *)(cong_control_) : 0,                       \
-	.set_state = (flags_) & BRAID_OWNS_CWND ? (void *)braid_set_state : 0
-
-/* Optional sections: user space creates the one for the kernel, under a name of its choice. Algorithms that ignore idle
- * restarts have no hook for them: applications that send little restart often. Algorithms with BRAID_GROWTH_ONLY have
- * no hook for each ACK. */
-#define BRAID_OPS(flags_, on_idle_restart)                                                                          \
-	SEC("?.struct_ops.link")                                                                                    \
-	struct tcp_congestion_ops braid_ops_6_4 = { BRAID_HOOKS(flags_, on_idle_restart, braid_cong_control_6_4) }; \
-	SEC("?.struct_ops.link")                                                                                    \
-	struct tcp_congestion_ops braid_ops = { BRAID_HOOKS(flags_, on_idle_restart, braid_cong_control) };         \
-	SEC("?.struct_ops.link")                                                                                    \
-	struct tcp_congestion_ops___7_1 braid_ops_7_1 = {                                                           \
-		BRAID_HOOKS(flags_, on_idle_restart, braid_cong_control),                                           \
-		.cwnd_event_tx_start = BRAID_MINDS(on_idle_restart) ? (void *)braid_cwnd_event_tx_start : 0         \
-	};
 
 #include "rate.h"
 

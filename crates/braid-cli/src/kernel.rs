@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use braid_algorithms::Spec;
-use braid_kernel::{Error, Namespace, PREFIX};
+use braid_kernel::{Error, Host, Namespace, PREFIX};
 use clap::Subcommand;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 
@@ -34,6 +34,10 @@ pub(crate) enum Kernel {
         /// algorithm's name.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
+        /// What runs it: eBPF programs (Linux 6.4 or newer), or the kernel module tcp_braid (5.15 or newer, package
+        /// tcp-braid-dkms). Default: eBPF where possible, else the module.
+        #[arg(long, value_name = "HOST")]
+        host: Option<HostName>,
     },
     /// Remove an algorithm from the kernel.
     Unload {
@@ -114,6 +118,22 @@ pub(crate) enum Kernel {
     Doctor,
 }
 
+/// A host, as the option names it.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum HostName {
+    Bpf,
+    Module,
+}
+
+impl From<HostName> for Host {
+    fn from(name: HostName) -> Self {
+        match name {
+            HostName::Bpf => Self::Bpf,
+            HostName::Module => Self::Module,
+        }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match error {
@@ -122,6 +142,7 @@ impl From<Error> for Failure {
             | Error::NotAvailable { .. }
             | Error::OtherVersion { .. }
             | Error::TooManyHints { .. }
+            | Error::OtherHost { .. }
             | Error::NoNamespace { .. } => BAD_INPUT,
             _ => FAILED,
         };
@@ -131,7 +152,7 @@ impl From<Error> for Failure {
 
 pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
     match command {
-        Kernel::Load { specs, name } => load(specs, name.as_deref()),
+        Kernel::Load { specs, name, host } => load(specs, name.as_deref(), host.map(Host::from)),
         Kernel::Enable { spec, name, peer, hint } => {
             enable::enable(spec, name.as_deref(), peer.as_deref(), hint)
         }
@@ -147,7 +168,7 @@ pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
 }
 
 /// All are checked before the first is loaded.
-fn load(texts: &[String], name: Option<&str>) -> Result<(), Failure> {
+fn load(texts: &[String], name: Option<&str>, host: Option<Host>) -> Result<(), Failure> {
     let specs: Vec<Spec> = texts.iter().map(|text| own::parse(text)).collect::<Result<_, _>>()?;
     if name.is_some() && specs.len() > 1 {
         return Err(Failure::bad_input(
@@ -163,12 +184,19 @@ fn load(texts: &[String], name: Option<&str>) -> Result<(), Failure> {
         ));
     }
     for (spec, name) in specs.iter().zip(names) {
-        match braid_kernel::load(spec, name)? {
+        let (before, host) = braid_kernel::load_into(host, spec, name)?;
+        let by = if host == Host::Module { format!(" {host}") } else { String::new() };
+        match before {
             Some(before) => eprintln!(
-                "Replaced {PREFIX}{name} ({before}) by {spec}; connections that exist keep {before}, see `braid status`."
+                "Replaced {PREFIX}{name} ({before}) by {spec}{by}; connections that exist keep {before}, see `braid status`."
             ),
-            None => eprintln!("Loaded {spec} as {PREFIX}{name}."),
+            None => eprintln!("Loaded {spec} as {PREFIX}{name}{by}."),
         }
+    }
+    if braid_kernel::module_layout().is_some_and(|layout| layout.starts_with("none")) {
+        eprintln!(
+            "warning: this kernel has no MPTCP, so algorithms run on single paths: boot one with CONFIG_MPTCP to couple."
+        );
     }
     Ok(())
 }
@@ -225,17 +253,19 @@ fn doctor() -> Result<(), Failure> {
             let _ = writeln!(text, "      how: {}", requirement.remedy);
         }
     }
+    let hosts = braid_kernel::hosts();
     let missing = requirements.iter().filter(|requirement| requirement.is_essential && !requirement.is_met);
-    match missing.count() {
-        0 => text.push_str("\nAlgorithms can be loaded into this kernel.\n"),
-        n => {
-            let _ = writeln!(text, "\nAlgorithms cannot be loaded yet: {n} of the above missing.");
-        }
+    let is_possible = !hosts.is_empty();
+    if !is_possible {
+        let _ = writeln!(
+            text,
+            "\nAlgorithms cannot be loaded yet: as eBPF {} of the above missing, and the module is not installed.",
+            missing.count()
+        );
+    } else {
+        let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+        let _ = writeln!(text, "\nAlgorithms can be loaded into this kernel {}.", hosts.join(" or "));
     }
     terminal::print(text.as_bytes())?;
-    if text.ends_with("missing.\n") {
-        Err(Failure::new(FAILED, "this machine cannot load algorithms"))
-    } else {
-        Ok(())
-    }
+    if is_possible { Ok(()) } else { Err(Failure::new(FAILED, "this machine cannot load algorithms")) }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use braid_algorithms::Spec;
-use braid_kernel::{Hint, Loaded, Namespace, PREFIX, Socket};
+use braid_kernel::{Hint, Host, Loaded, Namespace, PREFIX, Socket};
 use serde_json::{Value, json};
 
 use crate::live::{Kind, Sampler, Warning, told, warnings};
@@ -148,9 +148,12 @@ impl Status {
     }
 
     fn describe(&self, loaded: &Loaded, text: &mut String) {
-        let Loaded { name, spec, versions, acks, losses } = loaded;
+        let Loaded { name, spec, host, versions, acks, losses } = loaded;
         let kernel_name = format!("{PREFIX}{name}");
         let _ = writeln!(text, "{kernel_name}  {spec}");
+        if *host == Host::Module {
+            let _ = writeln!(text, "  host        {host}");
+        }
         if let Some(params) = params(spec) {
             let params: Vec<String> = params.iter().map(|(key, value)| format!("{key}={value}")).collect();
             if !params.is_empty() {
@@ -203,7 +206,7 @@ impl Status {
     }
 
     fn loaded_json(&self, loaded: &Loaded) -> Value {
-        let Loaded { name, spec, versions: _, acks, losses } = loaded;
+        let Loaded { name, spec, host, versions: _, acks, losses } = loaded;
         let kernel_name = format!("{PREFIX}{name}");
         let params: BTreeMap<&str, String> = params(spec).unwrap_or_default().into_iter().collect();
         let sockets: Vec<Value> = self
@@ -219,6 +222,10 @@ impl Status {
             "name": name,
             "kernel_name": kernel_name,
             "spec": spec,
+            "host": match host {
+                Host::Bpf => "bpf",
+                Host::Module => "module",
+            },
             "params": params,
             "replaced": replaced,
             "default_in": self.defaults_of(&kernel_name),

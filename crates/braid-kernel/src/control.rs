@@ -15,7 +15,7 @@ use libbpf_rs::{ErrorKind, Link, MapCore as _, MapFlags, MapHandle, set_print};
 use crate::{
     Error, Namespace, Socket,
     bpffs::{self, opening, pinned_map},
-    default, hints, namespace,
+    default, hints, module, namespace,
     object::{CARRIED, PREFIX, load_algorithm, map, ops_of_this_kernel},
     set_default, sockets,
 };
@@ -23,15 +23,35 @@ use crate::{
 /// The kernel limits names to 15 characters.
 const MAX_NAME: usize = 15 - PREFIX.len();
 
-/// A congestion control loaded into the kernel.
+/// What runs algorithms in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// eBPF programs: Linux 6.4 or newer with type information.
+    Bpf,
+    /// The kernel module `tcp_braid`: Linux 5.15 or newer, built for it.
+    Module,
+}
+
+impl std::fmt::Display for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Bpf => "as eBPF",
+            Self::Module => "by the module tcp_braid",
+        })
+    }
+}
+
+/// An algorithm that the kernel has as a congestion control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
     /// Its name; the kernel calls it `braid_NAME`.
     pub name: String,
     /// The algorithm and its parameters, as parsed by [`Spec`]. Missing parameters have their defaults.
     pub spec: String,
-    /// Versions loaded under this name since the last unload, newest first: the present one, and replaced ones that
-    /// connections may still run. Empty if another version of braid loaded it.
+    /// What runs it.
+    pub host: Host,
+    /// What was loaded under this name and not unloaded since, the newest first: the present one, and those that it
+    /// replaced as long as connections may still run them. Empty if another version of braid loaded it.
     pub versions: Vec<Version>,
     /// ACKs handled since it was loaded, by the number of the connection's usable subflows on this algorithm: 0 before
     /// the first RTT sample, 1 for one path, 2 and more where it coupled.
@@ -65,15 +85,71 @@ pub struct Use {
 /// connections and subflows get the new one, and the two still couple if the algorithm is the same. Returns the
 /// replaced spec.
 ///
+/// The host is the one that has the name already, else eBPF where that is possible, else the module.
+///
 /// # Errors
-/// If the machine cannot load programs, the name is too long or in use by another program, or the verifier refuses.
+/// If the machine can do neither, the name is too long or taken by another program, or the verifier refuses.
 pub fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
+    load_into(None, spec, name).map(|(before, _)| before)
+}
+
+/// [`load`] with a choice of the host. Returns which it is, too.
+///
+/// # Errors
+/// As [`load`]; and if the other host has the name.
+pub fn load_into(host: Option<Host>, spec: &Spec, name: &str) -> Result<(Option<String>, Host), Error> {
     check_name(name)?;
+    let kernel_name = format!("{PREFIX}{name}");
+    let has = loaded()?.into_iter().find(|loaded| loaded.name == name).map(|loaded| loaded.host);
+    let host = match (has, host) {
+        (Some(has), Some(wanted)) if has != wanted => {
+            return Err(Error::OtherHost { name: kernel_name, host: has });
+        }
+        (Some(host), _) | (None, Some(host)) => host,
+        (None, None) => match crate::object::check_kernel() {
+            Ok(()) => Host::Bpf,
+            Err(bpf) => {
+                let loaded = load_module(spec, name);
+                return loaded.map(|before| (before, Host::Module)).map_err(|error| match error {
+                    Error::Module(_) => Error::NoHost { bpf: Box::new(bpf), module: Box::new(error) },
+                    other => other,
+                });
+            }
+        },
+    };
+    let before = match host {
+        Host::Bpf => load_bpf(spec, name)?,
+        Host::Module => load_module(spec, name)?,
+    };
+    Ok((before, host))
+}
+
+fn load_bpf(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     crate::object::check_kernel()?;
     let _lock = bpffs::ensure()?;
     hints::ensure()?;
     // Cleans up after a failed load.
     register(spec, name).inspect_err(|_| hints::tidy())
+}
+
+fn load_module(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
+    let before = module::load(spec, name)?;
+    hints::tell_module()?;
+    if before.is_some() {
+        set_defaults_again(name)?;
+    }
+    Ok(before)
+}
+
+/// A default holds on to what it was set to.
+fn set_defaults_again(name: &str) -> Result<(), Error> {
+    let kernel_name = format!("{PREFIX}{name}");
+    for namespace in Namespace::all() {
+        if default(&namespace).is_ok_and(|default| default == kernel_name) {
+            set_default(&namespace, Some(&kernel_name))?;
+        }
+    }
+    Ok(())
 }
 
 fn register(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
@@ -97,13 +173,7 @@ fn register(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
                 link => link?,
             };
             update(&link, &map(&mut object, ops)?).map_err(failed("replacing"))?;
-            // A default refers to the object that it was set to, so it is set again.
-            for namespace in Namespace::all() {
-                let kernel_name = format!("{PREFIX}{name}");
-                if default(&namespace).is_ok_and(|default| default == kernel_name) {
-                    set_default(&namespace, Some(&kernel_name))?;
-                }
-            }
+            set_defaults_again(name)?;
             Some(pinned_spec(&pins.join("spec"))?)
         }
         Err(error) => return Err(failed("registering")(error)),
@@ -222,9 +292,13 @@ pub fn loaded() -> Result<Vec<Loaded>, Error> {
         let pins = bpffs::folder().join(&name);
         let [a0, a1, a2, a3, a4, a5, a6, a7, a8, losses @ ..] = pinned_counts(&pins)?;
         let acks = [a0, a1, a2, a3, a4, a5, a6, a7, a8];
-        Ok(Loaded { spec: pinned_spec(&pins.join("spec"))?, versions: versions(&pins)?, acks, losses, name })
+        let spec = pinned_spec(&pins.join("spec"))?;
+        Ok(Loaded { spec, host: Host::Bpf, versions: versions(&pins)?, acks, losses, name })
     };
-    bpffs::names()?.into_iter().map(look).collect()
+    let mut all: Vec<Loaded> = bpffs::names()?.into_iter().map(look).collect::<Result<_, _>>()?;
+    all.extend(module::loaded()?);
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(all)
 }
 
 fn pinned_link(pins: &Path) -> Result<Link, Error> {
@@ -292,9 +366,11 @@ pub fn uses(kernel_name: &str) -> Vec<Use> {
 /// If it is not loaded, in use, or this process may not unload it.
 pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
     let lock = bpffs::lock()?;
-    let names = bpffs::names()?;
-    if !names.iter().any(|loaded| loaded == name) {
-        return Err(Error::NotLoaded { name: name.to_owned(), loaded: names });
+    let pinned = bpffs::names()?;
+    let is_pinned = pinned.iter().any(|loaded| loaded == name);
+    let in_module: Vec<String> = module::loaded()?.into_iter().map(|loaded| loaded.name).collect();
+    if !is_pinned && !in_module.iter().any(|loaded| loaded == name) {
+        return Err(Error::NotLoaded { name: name.to_owned(), loaded: [pinned, in_module].concat() });
     }
     let kernel_name = format!("{PREFIX}{name}");
     let users = uses(&kernel_name);
@@ -305,13 +381,17 @@ pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
     for user in users.iter().filter(|user| user.is_default) {
         set_default(&user.namespace, None)?;
     }
-    let pins = bpffs::folder().join(name);
-    let link = pinned_link(&pins)?;
-    // Not every kernel can detach; then it ends with its last reference, the pin.
-    let _ = link.detach();
-    drop(link);
-    bpffs::remove(&pins);
-    hints::tidy();
+    if is_pinned {
+        let pins = bpffs::folder().join(name);
+        let link = pinned_link(&pins)?;
+        // Not every kernel can; then it goes with its last reference, the pin.
+        let _ = link.detach();
+        drop(link);
+        bpffs::remove(&pins);
+        hints::tidy();
+    } else {
+        module::unload(name)?;
+    }
     drop(lock);
     wait_until_gone(&kernel_name)?;
     Ok(users.into_iter().filter(|user| !user.sockets.is_empty()).collect())

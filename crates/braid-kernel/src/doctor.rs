@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::{
-    bpffs,
+    Host, bpffs, module,
     object::{OLDEST_KERNEL, version},
     sockets,
 };
@@ -17,7 +17,7 @@ pub struct Requirement {
     pub what: &'static str,
     /// Whether it is met.
     pub is_met: bool,
-    /// Whether loading algorithms depends on it.
+    /// Whether algorithms cannot be loaded as eBPF without it.
     pub is_essential: bool,
     /// The findings.
     pub found: String,
@@ -50,7 +50,7 @@ pub fn doctor() -> Vec<Requirement> {
             is_essential: true,
             found: release.clone(),
             why: "older kernels cannot keep or replace a congestion control made of BPF programs",
-            remedy: "boot a newer kernel; Debian 12 has one in bookworm-backports",
+            remedy: "boot a newer kernel, Debian 12 has one in bookworm-backports; or use the module tcp_braid, below",
         },
         Requirement {
             what: "BTF, the kernel's type information",
@@ -58,7 +58,7 @@ pub fn doctor() -> Vec<Requirement> {
             is_essential: true,
             found: yes_or_no(btf),
             why: "programs find the fields of the kernel's sockets by it",
-            remedy: "boot a distribution kernel, or build yours with CONFIG_DEBUG_INFO_BTF; mount /sys",
+            remedy: "boot a distribution kernel, or build yours with CONFIG_DEBUG_INFO_BTF; mount /sys; or use the module",
         },
         Requirement {
             what: "BPF JIT compiler",
@@ -126,7 +126,7 @@ pub fn doctor() -> Vec<Requirement> {
             remedy: "apt-get install clang",
         },
     ];
-    all.extend(schedulers(&release));
+    all.extend(modules(&release));
     all
 }
 
@@ -142,67 +142,79 @@ fn lists_of_sockets() -> Requirement {
     }
 }
 
-/// Requirements of the packet scheduler module besides MPTCP and BTF.
-fn schedulers(release: &str) -> [Requirement; 3] {
+/// What the kernel modules need besides MPTCP: that of the algorithms and that of the packet schedulers.
+fn modules(release: &str) -> [Requirement; 4] {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let names = read("/proc/sys/net/mptcp/available_schedulers");
     let ours = names.split_whitespace().filter(|name| name.starts_with("braid_")).count();
     let headers = Path::new("/lib/modules").join(release).join("build/Makefile").exists();
-    let module = match ours {
-        0 if module_exists(release, "braid_sched") => "installed, not loaded".to_owned(),
-        0 => "no".to_owned(),
-        ours => format!("loaded, {ours} schedulers"),
-    };
-    let refusal = refusal(
+    let installed = |name| if module_exists(release, name) { "installed, not loaded" } else { "no" }.to_owned();
+    let unsigned = signature(
         &read("/sys/kernel/security/lockdown"),
         &read("/sys/module/module/parameters/sig_enforce"),
-        &read("/proc/cpuinfo"),
-        &read("/proc/cmdline"),
-        kallsyms_has("register_kprobe"),
     );
+    let calls =
+        unmarked_calls(&read("/proc/cpuinfo"), &read("/proc/cmdline"), kallsyms_has("register_kprobe"));
+    let layout = module::module_layout();
+    let is_loaded = layout.is_some();
     [
         Requirement {
             what: "kernel headers",
             is_met: headers,
             is_essential: false,
             found: if headers { "yes".into() } else { format!("no headers of {release}") },
-            why: "to build the module with the packet schedulers, braid_sched; the lab has its own",
+            why: "to build the modules tcp_braid and braid_sched; the lab has its own",
             remedy: "apt-get install linux-headers-$(uname -r) make gcc",
         },
         Requirement {
             what: "a kernel that takes modules of one's own",
-            is_met: refusal.is_none(),
+            is_met: unsigned.is_none(),
             is_essential: false,
-            found: refusal.map_or("yes", |(found, _)| found).into(),
-            why: "braid_sched comes with no distribution, so nobody has signed it",
-            remedy: refusal.map_or("", |(_, remedy)| remedy),
+            found: unsigned.map_or("yes", |(found, _)| found).into(),
+            why: "tcp_braid and braid_sched come with no distribution, so nobody has signed them",
+            remedy: unsigned.map_or("", |(_, remedy)| remedy),
+        },
+        Requirement {
+            what: "algorithms without eBPF, the module tcp_braid",
+            is_met: is_loaded || module::is_installed(),
+            is_essential: false,
+            found: layout.map_or_else(
+                || installed(module::MODULE),
+                |layout| format!("loaded, finds MPTCP connections by: {layout}"),
+            ),
+            why: "the same algorithms on Linux 5.15 and newer, at less cost per ACK (`braid load --host module`)",
+            remedy: "apt-get install tcp-braid-dkms linux-headers-$(uname -r), see docs/kernel-module.md",
         },
         Requirement {
             what: "packet schedulers, the module braid_sched",
             is_met: ours > 0,
             is_essential: false,
-            found: module,
+            found: match (ours, calls) {
+                (0, Some((reason, _))) => reason.to_owned(),
+                (0, None) => installed("braid_sched"),
+                (ours, _) => format!("loaded, {ours} schedulers"),
+            },
             why: "schedulers of Braid for MPTCP in this kernel, by sysctl net.mptcp.scheduler",
-            remedy: "install braid-sched-dkms or see kernel/mptcp_sched, then modprobe braid_sched; Linux 6.12 or newer",
+            remedy: calls.map_or(
+                "install braid-sched-dkms or see kernel/mptcp_sched, then modprobe braid_sched; Linux 6.12 or newer",
+                |(_, remedy)| remedy,
+            ),
         },
     ]
 }
 
-/// Why a kernel would refuse the module, and the remedy.
-fn refusal(
-    lockdown: &str,
-    enforced: &str,
-    processor: &str,
-    arguments: &str,
-    has_probes: bool,
-) -> Option<(&'static str, &'static str)> {
-    let has_ibt = processor
-        .lines()
-        .find(|line| line.starts_with("flags"))
-        .is_some_and(|line| line.split_whitespace().any(|flag| flag == "ibt"));
+/// Which hosts this machine can use, the default first.
+pub fn hosts() -> Vec<Host> {
+    let bpf = doctor().iter().all(|requirement| requirement.is_met || !requirement.is_essential);
+    let module = module::module_layout().is_some() || module::is_installed();
+    [(bpf, Host::Bpf), (module, Host::Module)].into_iter().filter_map(|(is, host)| is.then_some(host)).collect()
+}
+
+/// Why a kernel would not take a module that nobody has signed, and what to do about it.
+fn signature(lockdown: &str, enforced: &str) -> Option<(&'static str, &'static str)> {
     if lockdown.contains("[integrity]") || lockdown.contains("[confidentiality]") {
-        let remedy = "sign it: DKMS does with a key of yours, once `mokutil --import` has made it known; or switch \
-                      Secure Boot off";
+        let remedy = "sign it: DKMS does with a key of yours, once `mokutil --import /var/lib/dkms/mok.pub` and a reboot have \
+                      made it known; or switch Secure Boot off";
         return Some(("locked down (Secure Boot): signed modules only", remedy));
     }
     if enforced == "Y" {
@@ -211,6 +223,19 @@ fn refusal(
             "sign it with a key that the kernel knows, or boot without module.sig_enforce",
         ));
     }
+    None
+}
+
+/// Why braid_sched cannot call the kernel's own functions, and what to do about it.
+fn unmarked_calls(
+    processor: &str,
+    arguments: &str,
+    has_probes: bool,
+) -> Option<(&'static str, &'static str)> {
+    let has_ibt = processor
+        .lines()
+        .find(|line| line.starts_with("flags"))
+        .is_some_and(|line| line.split_whitespace().any(|flag| flag == "ibt"));
     if !has_probes {
         return Some(("no kprobes", "a kernel with CONFIG_KPROBES: the module finds functions by them"));
     }
@@ -225,8 +250,8 @@ fn in_path(program: &str) -> bool {
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
-/// Whether the kernel's list of modules, loadable or built in, contains it.
-fn module_exists(release: &str, module: &str) -> bool {
+/// Whether the kernel's list of modules, loadable or built in, has it.
+pub(crate) fn module_exists(release: &str, module: &str) -> bool {
     ["modules.dep", "modules.builtin"].iter().any(|list| {
         fs::read_to_string(format!("/lib/modules/{release}/{list}"))
             .is_ok_and(|text| text.contains(&format!("/{module}.ko")))
@@ -246,15 +271,15 @@ mod tests {
     #[test]
     fn what_keeps_a_module_out_is_told_apart() {
         let flags = "processor : 0\nflags\t\t: fpu ibt sse\n";
-        let why = |lockdown: &str, enforced, processor, arguments, probes| {
-            refusal(lockdown, enforced, processor, arguments, probes).map(|(found, _)| found)
-        };
-        assert_eq!(why("[none] integrity confidentiality", "N", "flags: fpu", "", true), None);
-        assert_eq!(why("", "", "", "", true), None);
-        assert!(why("none [integrity] confidentiality", "N", "", "", true).unwrap().contains("Secure Boot"));
-        assert_eq!(why("", "Y", "", "", true), Some("signed modules only"));
-        assert_eq!(why("", "N", "", "", false), Some("no kprobes"));
-        assert!(why("", "N", flags, "quiet ro", true).unwrap().contains("IBT"));
-        assert_eq!(why("", "N", flags, "quiet ibt=off", true), None);
+        let unsigned = |lockdown, enforced| signature(lockdown, enforced).map(|(found, _)| found);
+        assert_eq!(unsigned("[none] integrity confidentiality", "N"), None);
+        assert_eq!(unsigned("", ""), None);
+        assert!(unsigned("none [integrity] confidentiality", "N").unwrap().contains("Secure Boot"));
+        assert_eq!(unsigned("", "Y"), Some("signed modules only"));
+        let calls = |processor, arguments, probes| unmarked_calls(processor, arguments, probes).map(|(found, _)| found);
+        assert_eq!(calls("flags: fpu", "", true), None);
+        assert_eq!(calls("", "", false), Some("no kprobes"));
+        assert!(calls(flags, "quiet ro", true).unwrap().contains("IBT"));
+        assert_eq!(calls(flags, "quiet ibt=off", true), None);
     }
 }

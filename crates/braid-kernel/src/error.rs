@@ -2,7 +2,9 @@
 
 use std::{fmt, path::PathBuf};
 
-/// An error of the kernel side.
+use crate::{Host, Refusal};
+
+/// Why something could not be done in the kernel.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -90,7 +92,28 @@ pub enum Error {
         /// Why it could not be entered.
         report: String,
     },
-    /// Any other error of libbpf or the kernel.
+    /// The kernel module cannot be loaded.
+    Module(Refusal),
+    /// The module that is loaded was built without that algorithm.
+    NotInModule {
+        /// The algorithm's name.
+        name: String,
+    },
+    /// The name is loaded into the other host.
+    OtherHost {
+        /// The name in the kernel.
+        name: String,
+        /// Which has it.
+        host: Host,
+    },
+    /// Neither host is possible.
+    NoHost {
+        /// Why not eBPF.
+        bpf: Box<Error>,
+        /// Why not the module.
+        module: Box<Error>,
+    },
+    /// Anything else that libbpf or the kernel reported.
     Kernel {
         /// The failed action.
         doing: String,
@@ -104,7 +127,12 @@ impl Error {
     pub fn is_machine(&self) -> bool {
         matches!(
             self,
-            Self::OldKernel { .. } | Self::NoBpf { .. } | Self::NoPrivileges | Self::NoBpffs { .. }
+            Self::OldKernel { .. }
+                | Self::NoBpf { .. }
+                | Self::NoPrivileges
+                | Self::NoBpffs { .. }
+                | Self::Module(_)
+                | Self::NoHost { .. }
         )
     }
 }
@@ -188,6 +216,19 @@ impl fmt::Display for Error {
             ),
             Self::NoNamespace { name, report } => {
                 write!(f, "network namespace `{name}`: {report}; `ip netns` lists those with a name")
+            }
+            Self::Module(refusal) => refusal.fmt(f),
+            Self::NotInModule { name } => write!(
+                f,
+                "the module that is loaded was built without `{name}`: `modinfo tcp_braid` lists what it has, build it with \
+                 ALGORITHMS=\"... {name}\""
+            ),
+            Self::OtherHost { name, host } => write!(
+                f,
+                "`{name}` is loaded {host}: unload it first, or leave out --host, which replaces it there"
+            ),
+            Self::NoHost { bpf, module } => {
+                write!(f, "algorithms cannot be loaded into this kernel\n  as eBPF: {bpf}\n  by the module: {module}")
             }
             Self::Kernel { doing, report } => write!(f, "{doing}: {}", report.trim_end()),
         }

@@ -1,4 +1,5 @@
-//! Hints of the operator about shared bottlenecks, by local address or interface (`kernel/hints.h`).
+//! Hints of the operator: which local addresses and interfaces share a bottleneck (`kernel/hints.h`,
+//! `kernel/tcp_braid/hints.h`). They are in maps of the BPF file system, which eBPF programs read; the module gets a copy.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +15,9 @@ use libbpf_sys::{BPF_F_MMAPABLE, BPF_F_NO_PREALLOC, bpf_map_create_opts};
 use crate::{
     Error, Namespace,
     bpffs::{self, pinned_map},
-    object::{SHARED, check_kernel},
+    genetlink::{attribute, command, with},
+    module,
+    object::SHARED,
 };
 
 /// A property of a subflow in a network namespace: its outgoing interface or a local address.
@@ -44,6 +47,14 @@ struct Key {
     netns: u64,
     kind: u64,
     bytes: [u8; 16],
+}
+
+/// `struct braid_stated` of `kernel/tcp_braid/hints.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Entry {
+    key: Key,
+    bottleneck: u64,
 }
 
 const ADDRESS: u64 = 1;
@@ -181,6 +192,23 @@ fn stated() -> Result<Vec<Hint>, Error> {
     Ok(hints)
 }
 
+/// Gives the module all hints, if it is loaded.
+pub(crate) fn tell_module() -> Result<(), Error> {
+    let _lock = bpffs::lock_to_read()?;
+    tell(&stated()?)
+}
+
+fn tell(hints: &[Hint]) -> Result<(), Error> {
+    let Some(family) = module::family()? else { return Ok(()) };
+    let entry = |hint: &Hint| Entry { key: hint.place.key(hint.namespace), bottleneck: hint.bottleneck.into() };
+    let entries: Vec<Entry> = hints.iter().map(entry).collect();
+    let hints = with(attribute::HINTS, bytemuck::cast_slice(&entries));
+    family.command(command::STATE, &[hints]).map_err(|error| Error::Kernel {
+        doing: "stating hints to the module tcp_braid".into(),
+        report: error.to_string(),
+    })
+}
+
 /// The hint for a subflow, as the kernel finds it: by its local address, else by its interface.
 pub fn hint_of(hints: &[Hint], namespace: u64, local: IpAddr, interface: Option<&str>) -> Option<u32> {
     let stated = |place: &Place| {
@@ -204,6 +232,7 @@ fn change<T>(change: impl FnOnce(&MapHandle, &[Hint]) -> Result<T, Error>) -> Re
     generation
         .update(&only, &next.to_ne_bytes(), MapFlags::ANY)
         .map_err(failed("writing the hints' generation"))?;
+    tell(&stated()?)?;
     result
 }
 
@@ -222,7 +251,6 @@ pub struct Stated {
 /// If this process may not, or there are too many.
 pub fn state_hints(namespace: &Namespace, groups: &[Vec<Place>]) -> Result<Stated, Error> {
     let netns = namespace.cookie()?;
-    check_kernel()?;
     let _lock = bpffs::ensure()?;
     let is_new = ensure()?;
     let is_unheard = is_new && !bpffs::names()?.is_empty();

@@ -3,8 +3,9 @@
 //! users ([`sockets`]) and defaults ([`set_default`]); requirements of a machine ([`doctor`]); and single transitions
 //! inside the kernel, on any input and without traffic, for comparison with the native build.
 //!
-//! Everything here needs Linux 6.4 and the right to load programs. Otherwise the [`Error`] has the remedy, and
-//! [`Error::is_machine`] is true.
+//! All that needs Linux 6.4 and the right to load programs. Where that is missing the [`Error`] says what to do,
+//! and [`Error::is_machine`] is true. Kernels from 5.15 on can have the same algorithms as a kernel module instead, see
+//! [`Host`].
 
 mod batch;
 mod bpffs;
@@ -12,7 +13,9 @@ mod control;
 mod doctor;
 mod error;
 mod fixed;
+mod genetlink;
 mod hints;
+mod module;
 mod namespace;
 mod object;
 mod parity;
@@ -22,10 +25,11 @@ mod sockets;
 mod trace;
 mod verdicts;
 
-pub use control::{Held, Loaded, Use, Version, hold, load, loaded, unload, uses};
-pub use doctor::{Requirement, doctor};
+pub use control::{Held, Host, Loaded, Use, Version, hold, load, load_into, loaded, unload, uses};
+pub use doctor::{Requirement, doctor, hosts};
 pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};
+pub use module::{Refusal, module_layout};
 pub use hints::{Hint, MAX_HINTS, Place, Stated, hint_of, hints, state_hints, withdraw_hints};
 pub use namespace::{Namespace, available, default, noted_default, set_default};
 pub use object::{PREFIX, Verified, add_object, object, verify};

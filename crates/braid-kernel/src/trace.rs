@@ -22,6 +22,8 @@ use rustix::fs::{FlockOperation, flock};
 use crate::{
     Error,
     bpffs::{self, pinned_map},
+    genetlink::{attribute, command, text, with},
+    module,
 };
 
 /// `BRAID_LAYOUT_VERSION`
@@ -75,6 +77,17 @@ pub fn record(
     mut goes_on: impl FnMut() -> bool,
     sink: impl FnMut(Call) -> bool,
 ) -> Result<Recorded, Error> {
+    let in_module: Vec<String> = module::loaded()?.into_iter().map(|loaded| loaded.name).collect();
+    match names.iter().filter(|name| in_module.contains(name)).count() {
+        0 => {}
+        n if n == names.len() => return record_module(names, ring_bytes, goes_on, sink),
+        _ => {
+            return Err(Error::Kernel {
+                doing: "recording calls".into(),
+                report: "some are loaded as eBPF, some by the module: record them one after the other".into(),
+            });
+        }
+    }
     let _lock = lock()?;
     let mut traced = Vec::new();
     for name in names {
@@ -126,7 +139,85 @@ pub fn record(
     })
 }
 
-/// Result of a callback that stops.
+/// The same of the module, which has one ring for all.
+fn record_module(
+    names: &[String],
+    ring_bytes: u32,
+    mut goes_on: impl FnMut() -> bool,
+    sink: impl FnMut(Call) -> bool,
+) -> Result<Recorded, Error> {
+    let failed = |error: std::io::Error| Error::Kernel {
+        doing: "recording calls (module tcp_braid)".into(),
+        report: error.to_string(),
+    };
+    let gone = || failed(std::io::Error::other("the module was unloaded"));
+    let family = module::family()?.ok_or_else(gone)?;
+    let counts = || {
+        let message = family.ask(command::RECORDED).map_err(failed)?;
+        let words = |which| message.words(which).map_or(0, |[word]| word);
+        Ok::<_, Error>((words(attribute::SEQUENCE), words(attribute::LOST)))
+    };
+    let mut assembly = Assembly::new(sink);
+    let (mut bytes, mut begin) = (Vec::new(), 0);
+    let mut take = |assembly: &mut Assembly<_>| -> Result<(bool, bool), Error> {
+        let messages = family.dump(command::RECORDS).map_err(failed)?;
+        bytes.drain(..begin);
+        begin = 0;
+        let before = bytes.len();
+        bytes.extend(messages.iter().filter_map(|message| message.bytes(attribute::RECORDS)).flatten());
+        let is_empty = bytes.len() == before;
+        while let Some((length, rest)) = split::<u64>(&bytes[begin..]) {
+            let Some(record) = rest.get(..usize::try_from(length).unwrap_or(usize::MAX)) else { break };
+            begin += size_of::<u64>() + record.len();
+            if !assembly.record(record) {
+                return Ok((is_empty, true));
+            }
+        }
+        Ok((is_empty, false))
+    };
+    let end = || family.command(command::RECORD, &[]).map_err(failed);
+    end()?;
+    let before = counts()?;
+    for (i, name) in names.iter().enumerate() {
+        let mut attributes = vec![text(attribute::NAME, name)];
+        if i == 0 {
+            attributes.push(with(attribute::BYTES, &ring_bytes.to_ne_bytes()));
+        }
+        family.command(command::RECORD, &attributes).map_err(failed)?;
+    }
+    let mut stopped = false;
+    let mut taken = Ok(());
+    while taken.is_ok() && !stopped && goes_on() {
+        match take(&mut assembly) {
+            Ok((is_empty, ended)) => {
+                stopped = ended;
+                if is_empty {
+                    thread::sleep(Duration::from_millis(2));
+                }
+            }
+            Err(error) => taken = Err(error),
+        }
+    }
+    end()?;
+    taken?;
+    // Hooks that had begun before it ended write in the next microseconds.
+    thread::sleep(Duration::from_millis(20));
+    while !stopped {
+        let (is_empty, ended) = take(&mut assembly)?;
+        if is_empty {
+            break;
+        }
+        stopped = ended;
+    }
+    let after = counts()?;
+    if let Some(reason) = assembly.failed {
+        return Err(Error::Kernel { doing: "recording calls".into(), report: reason });
+    }
+    let (made, lost) = (after.0 - before.0, after.1 - before.1);
+    Ok(Recorded { calls: assembly.calls, lost, cut: made.saturating_sub(assembly.calls + lost) })
+}
+
+/// What a callback returns to stop.
 const STOPPED: i32 = -125;
 
 fn failed(doing: &str, error: &libbpf_rs::Error) -> Error {

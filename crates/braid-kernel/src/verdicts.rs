@@ -10,7 +10,13 @@ use braid_algorithms::{
 use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{Iter, Link, Object};
 
-use crate::{Error, Namespace, object::load, trace::identity};
+use crate::{
+    Error, Namespace,
+    genetlink::{Message, attribute, command},
+    module,
+    object::load,
+    trace::identity,
+};
 
 /// `struct published` of `kernel/published.bpf.c`.
 #[repr(C)]
@@ -44,21 +50,28 @@ pub struct Said {
 
 /// Reads the published words of all sockets.
 pub struct Verdicts {
-    link: Link,
-    _object: Object,
+    /// The iterator and its object, where programs can be loaded.
+    bpf: Option<(Link, Object)>,
 }
 
 impl Verdicts {
-    /// Loads the program that iterates over them.
+    /// Loads the program that finds them. Where that is not possible only sockets of the module are seen.
     ///
     /// # Errors
-    /// If the machine cannot load programs, or this process may not.
+    /// If the machine cannot load programs, or this process may not; and the module is not loaded.
     pub fn open() -> Result<Self, Error> {
+        match Self::open_bpf() {
+            Err(_) if module::family()?.is_some() => Ok(Self { bpf: None }),
+            other => other,
+        }
+    }
+
+    fn open_bpf() -> Result<Self, Error> {
         let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/published.bpf.o"));
         let (object, _) = load("published", bytes, |_| Ok(()))?;
         let program = object.progs_mut().next().ok_or_else(|| failed(&"the object has no program"))?;
         let link = program.attach().map_err(|error| failed(&error))?;
-        Ok(Self { link, _object: object })
+        Ok(Self { bpf: Some((link, object)) })
     }
 
     /// The namespace's sockets that run one of our algorithms.
@@ -69,14 +82,42 @@ impl Verdicts {
         // The namespace is that of the thread that begins to read.
         namespace.within(|| {
             let mut bytes = Vec::new();
-            let mut reader = Iter::new(&self.link).map_err(|error| failed(&error))?;
-            reader.read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+            if let Some((link, _)) = &self.bpf {
+                let mut reader = Iter::new(link).map_err(|error| failed(&error))?;
+                reader.read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+            }
             let ours: BTreeMap<u64, &'static Algorithm> =
                 braid_algorithms::all().iter().map(|ours| (identity(ours.name()), ours)).collect();
             let records = bytes.chunks_exact(size_of::<Record>()).map(bytemuck::pod_read_unaligned::<Record>);
-            Ok(records.filter_map(|record| Some(said(&record, ours.get(&record.identity)?))).collect())
+            let mut all: Vec<Said> =
+                records.filter_map(|record| Some(said(&record, ours.get(&record.identity)?))).collect();
+            all.extend(said_by_module()?);
+            Ok(all)
         })
     }
+}
+
+/// Of this thread's namespace. The module knows no tokens and has its own numbers of subflows: both are as `sock_diag`
+/// has them, or not known.
+fn said_by_module() -> Result<Vec<Said>, Error> {
+    let Some(family) = module::family()? else { return Ok(Vec::new()) };
+    let messages = family.dump(command::SOCKETS).map_err(|error| failed(&error))?;
+    let said = |message: &Message| {
+        let algorithm = message.text(attribute::ALGORITHM)?;
+        let algorithm = braid_algorithms::all().iter().find(|known| known.name() == algorithm)?;
+        let [cookie] = message.words(attribute::COOKIE)?;
+        let record = Record {
+            cookie,
+            token: 0,
+            subflow_id: message.u32(attribute::ID)?,
+            identity: 0,
+            public_words: message.words(attribute::WORDS)?,
+            version: message.u32(attribute::VERSION)?,
+            unused: 0,
+        };
+        Some(said(&record, algorithm))
+    };
+    Ok(messages.iter().filter_map(said).collect())
 }
 
 fn said(record: &Record, algorithm: &'static Algorithm) -> Said {

@@ -174,7 +174,8 @@ static int __init find(const struct types *types, const struct wanted *wanted)
 		if (!find_member(types, type, wanted->field, DEEPEST, &offset, &bits))
 			break;
 		if (wanted->bits ? bits != wanted->bits || offset % 8 : bits != 1 && bits != 8) {
-			pr_err(KBUILD_MODNAME ": %s.%s of this kernel has %u bits, not %u: this module is for other kernels\n",
+			pr_err(KBUILD_MODNAME
+			       ": %s.%s of this kernel has %u bits, not %u: this module is for other kernels\n",
 			       wanted->structure, wanted->field, bits, wanted->bits ? wanted->bits : 1);
 			return -ENOEXEC;
 		}

@@ -163,16 +163,6 @@ static int answer(struct genl_info *info, u8 command, u32 bytes, int (*put)(stru
 	return genlmsg_reply(skb, info);
 }
 
-static int put_stated(struct sk_buff *skb)
-{
-	return braid_hints_put(skb, BRAID_ATTR_HINTS);
-}
-
-static int stated(struct sk_buff *skb, struct genl_info *info)
-{
-	return answer(info, BRAID_CMD_STATED, BRAID_MAX_HINTS * sizeof(struct braid_stated) + 64, put_stated);
-}
-
 static void end_traces(void)
 {
 	struct braid_instance *instance;
@@ -248,7 +238,6 @@ static const struct genl_small_ops ops[] = {
 	{ .cmd = BRAID_CMD_LOADED, .dumpit = dump_loaded },
 	{ .cmd = BRAID_CMD_SOCKETS, .flags = GENL_ADMIN_PERM, .dumpit = dump_sockets },
 	{ .cmd = BRAID_CMD_STATE, .flags = GENL_ADMIN_PERM, .doit = state },
-	{ .cmd = BRAID_CMD_STATED, .doit = stated },
 	{ .cmd = BRAID_CMD_RECORD, .flags = GENL_ADMIN_PERM, .doit = record },
 	{ .cmd = BRAID_CMD_RECORDS, .flags = GENL_ADMIN_PERM, .dumpit = dump_records },
 	{ .cmd = BRAID_CMD_RECORDED, .doit = recorded },

@@ -12,7 +12,6 @@ enum {
 	BRAID_CMD_LOADED, /* dump: one message per version: NAME, ALGORITHM, SPEC, VERSION, SOCKETS, CURRENT, ACKS, LOSSES */
 	BRAID_CMD_SOCKETS,  /* dump, of the caller's network namespace: COOKIE, ALGORITHM, ID, VERSION, WORDS */
 	BRAID_CMD_STATE,    /* HINTS: what is stated from now on */
-	BRAID_CMD_STATED,   /* answer: HINTS */
 	BRAID_CMD_RECORD,   /* BYTES, NAME: begins to trace a name; BYTES: with a new ring. Without NAME: ends all */
 	BRAID_CMD_RECORDS,  /* dump: RECORDS */
 	BRAID_CMD_RECORDED, /* answer: SEQUENCE, LOST */

@@ -3,7 +3,6 @@
 #include <linux/netdevice.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
-#include <net/netlink.h>
 #include <net/tcp.h>
 
 #include "hints.h"
@@ -90,19 +89,6 @@ int braid_hints_replace(const struct braid_stated *stated, u32 n)
 	if (before)
 		kfree_rcu(before, rcu);
 	return 0;
-}
-
-int braid_hints_put(struct sk_buff *skb, int attribute)
-{
-	const struct table *now;
-	int error = 0;
-
-	rcu_read_lock();
-	now = rcu_dereference(table);
-	if (now)
-		error = nla_put(skb, attribute, now->n * sizeof(now->stated[0]), now->stated);
-	rcu_read_unlock();
-	return error;
 }
 
 void braid_hints_end(void)

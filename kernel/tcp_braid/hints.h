@@ -7,7 +7,6 @@
 #include <linux/types.h>
 
 struct braid_node;
-struct sk_buff;
 
 /* Mirrored by `Entry` in crates/braid-kernel. The key is that of the eBPF host. */
 struct braid_stated {
@@ -25,7 +24,6 @@ extern u32 braid_hint_generation;
 void braid_refresh_hint(struct braid_node *node, u32 generation);
 
 int braid_hints_replace(const struct braid_stated *stated, u32 n);
-int braid_hints_put(struct sk_buff *skb, int attribute);
 void braid_hints_end(void);
 
 #endif

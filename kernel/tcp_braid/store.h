@@ -187,6 +187,9 @@ braid_inline u32 braid_begin(struct braid_hook *hook, struct tcp_sock *tp, u64 c
 	hook->socket = &own->socket;
 	hook->work = &hook->place.work;
 	hook->work->is_traced = READ_ONCE(braid_instance_at(tp)->is_traced);
+	/* A record has all of it. */
+	if (unlikely(hook->work->is_traced))
+		memset(&hook->place.view, 0, sizeof(hook->place.view));
 	return 1;
 }
 

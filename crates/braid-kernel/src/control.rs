@@ -334,7 +334,7 @@ fn pinned_spec(pin: &Path) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-/// `struct braid_counts` of `kernel/hooks.h`.
+/// `struct braid_counts` of `kernel/store.h`.
 type Counts = [u64; 13];
 
 fn pinned_counts(pins: &Path) -> Result<Counts, Error> {

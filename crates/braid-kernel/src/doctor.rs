@@ -148,11 +148,10 @@ fn modules(release: &str) -> [Requirement; 4] {
     let names = read("/proc/sys/net/mptcp/available_schedulers");
     let ours = names.split_whitespace().filter(|name| name.starts_with("braid_")).count();
     let headers = Path::new("/lib/modules").join(release).join("build/Makefile").exists();
-    let installed = |name| if module_exists(release, name) { "installed, not loaded" } else { "no" }.to_owned();
-    let unsigned = signature(
-        &read("/sys/kernel/security/lockdown"),
-        &read("/sys/module/module/parameters/sig_enforce"),
-    );
+    let installed =
+        |name| if module_exists(release, name) { "installed, not loaded" } else { "no" }.to_owned();
+    let unsigned =
+        signature(&read("/sys/kernel/security/lockdown"), &read("/sys/module/module/parameters/sig_enforce"));
     let calls =
         unmarked_calls(&read("/proc/cpuinfo"), &read("/proc/cmdline"), kallsyms_has("register_kprobe"));
     let layout = module::module_layout();
@@ -207,7 +206,10 @@ fn modules(release: &str) -> [Requirement; 4] {
 pub fn hosts() -> Vec<Host> {
     let bpf = doctor().iter().all(|requirement| requirement.is_met || !requirement.is_essential);
     let module = module::module_layout().is_some() || module::is_installed();
-    [(bpf, Host::Bpf), (module, Host::Module)].into_iter().filter_map(|(is, host)| is.then_some(host)).collect()
+    [(bpf, Host::Bpf), (module, Host::Module)]
+        .into_iter()
+        .filter_map(|(is, host)| is.then_some(host))
+        .collect()
 }
 
 /// Why a kernel would not take a module that nobody has signed, and what to do about it.
@@ -276,7 +278,9 @@ mod tests {
         assert_eq!(unsigned("", ""), None);
         assert!(unsigned("none [integrity] confidentiality", "N").unwrap().contains("Secure Boot"));
         assert_eq!(unsigned("", "Y"), Some("signed modules only"));
-        let calls = |processor, arguments, probes| unmarked_calls(processor, arguments, probes).map(|(found, _)| found);
+        let calls = |processor, arguments, probes| {
+            unmarked_calls(processor, arguments, probes).map(|(found, _)| found)
+        };
         assert_eq!(calls("flags: fpu", "", true), None);
         assert_eq!(calls("", "", false), Some("no kprobes"));
         assert!(calls(flags, "quiet ro", true).unwrap().contains("IBT"));

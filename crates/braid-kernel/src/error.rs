@@ -228,7 +228,10 @@ impl fmt::Display for Error {
                 "`{name}` is loaded {host}: unload it first, or leave out --host, which replaces it there"
             ),
             Self::NoHost { bpf, module } => {
-                write!(f, "algorithms cannot be loaded into this kernel\n  as eBPF: {bpf}\n  by the module: {module}")
+                write!(
+                    f,
+                    "algorithms cannot be loaded into this kernel\n  as eBPF: {bpf}\n  by the module: {module}"
+                )
             }
             Self::Kernel { doing, report } => write!(f, "{doing}: {}", report.trim_end()),
         }

@@ -10,10 +10,9 @@ pub(crate) mod command {
     pub(crate) const LOADED: u8 = 3;
     pub(crate) const SOCKETS: u8 = 4;
     pub(crate) const STATE: u8 = 5;
-    pub(crate) const STATED: u8 = 6;
-    pub(crate) const RECORD: u8 = 7;
-    pub(crate) const RECORDS: u8 = 8;
-    pub(crate) const RECORDED: u8 = 9;
+    pub(crate) const RECORD: u8 = 6;
+    pub(crate) const RECORDS: u8 = 7;
+    pub(crate) const RECORDED: u8 = 8;
 }
 
 pub(crate) mod attribute {
@@ -153,7 +152,8 @@ impl Family {
                 let kind = u16::from_ne_bytes(rest[4..6].try_into().expect("two bytes"));
                 let message = rest.get(16..length).ok_or_else(|| io::Error::other("half a message"))?;
                 if kind == ERROR || kind == DONE {
-                    let code = message.get(..4).map_or(0, |code| i32::from_ne_bytes(code.try_into().expect("four")));
+                    let code =
+                        message.get(..4).map_or(0, |code| i32::from_ne_bytes(code.try_into().expect("four")));
                     return if code < 0 { Err(io::Error::from_raw_os_error(-code)) } else { Ok(messages) };
                 }
                 messages.push(Message(message.get(4..).unwrap_or_default().to_vec()));

@@ -200,7 +200,8 @@ pub(crate) fn tell_module() -> Result<(), Error> {
 
 fn tell(hints: &[Hint]) -> Result<(), Error> {
     let Some(family) = module::family()? else { return Ok(()) };
-    let entry = |hint: &Hint| Entry { key: hint.place.key(hint.namespace), bottleneck: hint.bottleneck.into() };
+    let entry =
+        |hint: &Hint| Entry { key: hint.place.key(hint.namespace), bottleneck: hint.bottleneck.into() };
     let entries: Vec<Entry> = hints.iter().map(entry).collect();
     let hints = with(attribute::HINTS, bytemuck::cast_slice(&entries));
     family.command(command::STATE, &[hints]).map_err(|error| Error::Kernel {

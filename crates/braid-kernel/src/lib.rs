@@ -29,9 +29,9 @@ pub use control::{Held, Host, Loaded, Use, Version, hold, load, load_into, loade
 pub use doctor::{Requirement, doctor, hosts};
 pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};
-pub use module::{Refusal, module_layout};
 pub use hints::{Hint, MAX_HINTS, Place, Stated, hint_of, hints, state_hints, withdraw_hints};
-pub use namespace::{Namespace, available, default, noted_default, set_default};
+pub use module::{Refusal, module_layout};
+pub use namespace::{Namespace, available, default, may_be_default, noted_default, set_default};
 pub use object::{PREFIX, Verified, add_object, object, verify};
 pub use parity::{Call, Parity};
 pub use rtts::{RttCounts, Rtts};

@@ -61,7 +61,10 @@ impl std::fmt::Display for Refusal {
                  linux-headers-{release} tcp-braid-dkms"
             ),
             Self::NotBuilt { release, has_sources: false, .. } => {
-                write!(f, "no module {MODULE} for Linux {release}: apt-get install tcp-braid-dkms, which builds it")
+                write!(
+                    f,
+                    "no module {MODULE} for Linux {release}: apt-get install tcp-braid-dkms, which builds it"
+                )
             }
             Self::NotBuilt { release, .. } => write!(
                 f,
@@ -83,7 +86,9 @@ impl std::fmt::Display for Refusal {
                 "{MODULE} does not fit this kernel, nothing was loaded: {line}; report it with the output of `uname -a`, \
                  and use eBPF (`--host bpf`) on Linux 6.4 or newer"
             ),
-            Self::NoPrivileges => write!(f, "no permission to load {MODULE}: run as root, or with CAP_SYS_MODULE"),
+            Self::NoPrivileges => {
+                write!(f, "no permission to load {MODULE}: run as root, or with CAP_SYS_MODULE")
+            }
             Self::Other { report } => write!(f, "{MODULE} cannot be loaded: {}", report.trim_end()),
         }
     }
@@ -127,7 +132,9 @@ fn explain(printed: &str, logged: &str, machine: Machine) -> Refusal {
     {
         return Refusal::Unsigned;
     }
-    if let Some(line) = line(&["is laid out", "this module is for other kernels", "no MPTCP socket", "written in a way"]) {
+    if let Some(line) =
+        line(&["is laid out", "this module is for other kernels", "no MPTCP socket", "written in a way"])
+    {
         return Refusal::Layout { line: line.trim_start_matches("tcp_braid: ").to_owned() };
     }
     if printed.contains("Operation not permitted") || printed.contains("Permission denied") {
@@ -308,9 +315,12 @@ mod tests {
             "tcp_braid: this kernel has no mptcp_subflow_context.conn: this module is for other kernels\n",
         );
         assert!(matches!(layout, Refusal::Layout { .. }), "{layout:?}");
-        assert!(layout.to_string().contains("nothing was loaded: this kernel has no mptcp_subflow_context.conn"));
+        assert!(
+            layout.to_string().contains("nothing was loaded: this kernel has no mptcp_subflow_context.conn")
+        );
 
-        let unsigned = why("modprobe: ERROR: could not insert 'tcp_braid': Key was rejected by service\n", "");
+        let unsigned =
+            why("modprobe: ERROR: could not insert 'tcp_braid': Key was rejected by service\n", "");
         assert_eq!(unsigned, Refusal::Unsigned);
         let locked = why(
             "modprobe: ERROR: could not insert 'tcp_braid': Operation not permitted\n",

@@ -29,7 +29,7 @@ use crate::{
 /// `BRAID_LAYOUT_VERSION`
 const LAYOUT_VERSION: u64 = 1;
 
-/// `struct braid_record` of `kernel/hooks.h`, without the event after it.
+/// `struct braid_record` of `kernel/shared/hooks.h`, and the event behind it.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct RecordHead {
@@ -417,7 +417,7 @@ fn split<T: Pod>(bytes: &[u8]) -> Option<(T, &[u8])> {
     Some((bytemuck::pod_read_unaligned(head), rest))
 }
 
-/// `braid_identity_of` of `kernel/view.h`.
+/// `braid_identity_of` of `kernel/shared/view.h`.
 pub(crate) fn identity(name: &str) -> u64 {
     let digit = |byte: u8| u64::from(if byte >= b'a' { byte - b'a' + 1 } else { byte - b'0' + 27 });
     let digits = name.bytes().map(digit).chain(std::iter::repeat(0)).take(9);

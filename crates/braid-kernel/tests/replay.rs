@@ -17,8 +17,9 @@ use std::{
 };
 
 use braid_algorithms::layout::{ca_state, cause, event_type};
-use braid_kernel::{Recorded, load, record};
+use braid_kernel::{Recorded, record};
 use braid_trace::{Call, Replay, Writer, event_name, read};
+use common::load;
 use common::network::{Guard, Network, Pumped, alone, pump, skip, spec};
 
 /// Calls unless `BRAID_REPLAY_CALLS` says otherwise.

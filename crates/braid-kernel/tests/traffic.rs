@@ -9,7 +9,8 @@ mod common;
 use std::{io::Write as _, path::Path, thread, time::Duration};
 
 use braid_algorithms::Algorithm;
-use braid_kernel::{Error, Loaded, available, load, loaded, set_default, sockets, unload};
+use braid_kernel::{Error, Loaded, available, loaded, set_default, sockets, unload};
+use common::load;
 use common::network::{Guard, Network, Objects, Transfer, alone, eventually, objects, run, spec};
 use libbpf_rs::Link;
 

@@ -6,7 +6,7 @@ pub(crate) mod network;
 use std::{env, io::Write as _};
 
 use braid_algorithms::{Algorithm, Param, Spec};
-use braid_kernel::Error;
+use braid_kernel::{Error, Host, load_into};
 
 /// The value, or none if this machine cannot run BPF programs. Then one line says so, past the test harness's capture,
 /// so that every log shows which tests did not run.
@@ -24,7 +24,13 @@ pub(crate) fn or_skip<T>(test: &str, result: Result<T, Error>) -> Option<T> {
     }
 }
 
-/// All algorithms, or those in `BRAID_ALGORITHMS=lia,bbr`: under emulation each takes minutes.
+/// Loads it as `braid_kernel::load` does, or by the module where `BRAID_HOST=module` says so.
+pub(crate) fn load(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
+    let host = env::var("BRAID_HOST").is_ok_and(|host| host == "module").then_some(Host::Module);
+    load_into(host, spec, name).map(|(before, _)| before)
+}
+
+/// All algorithms, or those that `BRAID_ALGORITHMS=lia,bbr` names: under emulation each takes minutes.
 pub(crate) fn algorithms() -> Vec<&'static Algorithm> {
     let all = braid_algorithms::all().iter();
     let Ok(wanted) = env::var("BRAID_ALGORITHMS") else { return all.collect() };

@@ -2,7 +2,6 @@
 /* Braid's algorithms as congestion controls of the kernel: braid_NAME in net.ipv4.tcp_available_congestion_control. */
 #include <linux/module.h>
 
-#include "compat.h"
 #include "control.h"
 #include "instance.h"
 #include "registry.h"
@@ -31,4 +30,3 @@ module_init(begin);
 module_exit(end);
 MODULE_LICENSE("Dual BSD/GPL");
 MODULE_DESCRIPTION("Coupled congestion control for Multipath TCP");
-MODULE_ALIAS_GENL_FAMILY(BRAID_FAMILY);

@@ -120,14 +120,16 @@ fn explain(printed: &str, logged: &str, machine: Machine) -> Refusal {
         logged.lines().find(is_it).map(|line| line.trim().to_owned())
     };
     let Machine { release, has_headers, has_sources } = machine;
-    if printed.contains("not found") || printed.contains("No such file") {
+    // busybox has other capitals than kmod.
+    let printed = &printed.to_lowercase();
+    if printed.contains("not found") || printed.contains("no such file") {
         return Refusal::NotBuilt { release, has_headers, has_sources };
     }
     if let Some(line) = line(&["version magic", "disagrees about version of symbol", "Unknown symbol"]) {
         return Refusal::OtherKernel { line };
     }
-    if printed.contains("Key was rejected")
-        || printed.contains("Required key not available")
+    if printed.contains("key was rejected")
+        || printed.contains("required key not available")
         || line(&["unsigned module", "Loading of module with"]).is_some()
     {
         return Refusal::Unsigned;
@@ -137,10 +139,10 @@ fn explain(printed: &str, logged: &str, machine: Machine) -> Refusal {
     {
         return Refusal::Layout { line: line.trim_start_matches("tcp_braid: ").to_owned() };
     }
-    if printed.contains("Operation not permitted") || printed.contains("Permission denied") {
+    if printed.contains("operation not permitted") || printed.contains("permission denied") {
         return Refusal::NoPrivileges;
     }
-    if printed.contains("Exec format error") || printed.contains("Invalid module format") {
+    if printed.contains("exec format error") || printed.contains("invalid module format") {
         return Refusal::OtherKernel { line: printed.trim().to_owned() };
     }
     let report = format!("{}; {}", printed.trim(), logged.trim().replace('\n', "; "));
@@ -332,6 +334,6 @@ mod tests {
         let denied = why("modprobe: ERROR: could not insert 'tcp_braid': Operation not permitted\n", "");
         assert_eq!(denied, Refusal::NoPrivileges);
         let other = why("modprobe: ERROR: could not insert 'tcp_braid': Cannot allocate memory\n", "");
-        assert!(other.to_string().contains("Cannot allocate memory"), "{other}");
+        assert!(other.to_string().contains("cannot allocate memory"), "{other}");
     }
 }

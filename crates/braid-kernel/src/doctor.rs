@@ -181,7 +181,7 @@ fn modules(release: &str) -> [Requirement; 4] {
                 || installed(module::MODULE),
                 |layout| format!("loaded, finds MPTCP connections by: {layout}"),
             ),
-            why: "the same algorithms on Linux 5.15 and newer, at less cost per ACK (`braid load --host module`)",
+            why: "the same algorithms on Linux 5.15 and newer, at less cost per ACK: `braid load --host module`",
             remedy: "apt-get install tcp-braid-dkms linux-headers-$(uname -r), see docs/kernel-module.md",
         },
         Requirement {

@@ -228,7 +228,7 @@ fn signature(lockdown: &str, enforced: &str) -> Option<(&'static str, &'static s
     None
 }
 
-/// Why braid_sched cannot call the kernel's own functions, and what to do about it.
+/// Why `braid_sched` cannot call the kernel's own functions, and what to do about it.
 fn unmarked_calls(
     processor: &str,
     arguments: &str,

@@ -184,4 +184,49 @@ mod tests {
         assert_eq!(message.u32(attribute::VERSION), None);
         assert!(Message(vec![200, 0, 1, 0]).bytes(1).is_none(), "cut off");
     }
+
+    /// The number of an enumerator: each enumeration counts from 1.
+    fn number(name: &str) -> usize {
+        let header = include_str!("../../../kernel/tcp_braid/control.h");
+        let prefix = if name.starts_with("BRAID_CMD_") { "BRAID_CMD_" } else { "BRAID_ATTR_" };
+        let names = header.lines().filter_map(|line| line.trim().split([',', ' ']).next());
+        let of_kind = names.filter(|other| other.starts_with(prefix));
+        1 + of_kind.into_iter().position(|other| other == name).unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_module() {
+        for (name, here) in [
+            ("BRAID_CMD_LOAD", command::LOAD),
+            ("BRAID_CMD_UNLOAD", command::UNLOAD),
+            ("BRAID_CMD_LOADED", command::LOADED),
+            ("BRAID_CMD_SOCKETS", command::SOCKETS),
+            ("BRAID_CMD_STATE", command::STATE),
+            ("BRAID_CMD_RECORD", command::RECORD),
+            ("BRAID_CMD_RECORDS", command::RECORDS),
+            ("BRAID_CMD_RECORDED", command::RECORDED),
+        ] {
+            assert_eq!(number(name), usize::from(here), "{name}");
+        }
+        for (name, here) in [
+            ("BRAID_ATTR_NAME", attribute::NAME),
+            ("BRAID_ATTR_ALGORITHM", attribute::ALGORITHM),
+            ("BRAID_ATTR_SET", attribute::SET),
+            ("BRAID_ATTR_SPEC", attribute::SPEC),
+            ("BRAID_ATTR_VERSION", attribute::VERSION),
+            ("BRAID_ATTR_CURRENT", attribute::CURRENT),
+            ("BRAID_ATTR_ACKS", attribute::ACKS),
+            ("BRAID_ATTR_LOSSES", attribute::LOSSES),
+            ("BRAID_ATTR_COOKIE", attribute::COOKIE),
+            ("BRAID_ATTR_ID", attribute::ID),
+            ("BRAID_ATTR_WORDS", attribute::WORDS),
+            ("BRAID_ATTR_HINTS", attribute::HINTS),
+            ("BRAID_ATTR_BYTES", attribute::BYTES),
+            ("BRAID_ATTR_RECORDS", attribute::RECORDS),
+            ("BRAID_ATTR_SEQUENCE", attribute::SEQUENCE),
+            ("BRAID_ATTR_LOST", attribute::LOST),
+        ] {
+            assert_eq!(number(name), usize::from(here), "{name}");
+        }
+    }
 }

@@ -154,8 +154,7 @@ struct Log(Option<fs::File>);
 
 impl Log {
     fn begin() -> Self {
-        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        let file = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open("/dev/kmsg");
+        let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg");
         Self(file.ok().and_then(|mut file| file.seek(SeekFrom::End(0)).ok().map(|_| file)))
     }
 

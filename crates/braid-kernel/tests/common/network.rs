@@ -105,7 +105,8 @@ impl Network {
             for key in
                 ["net.ipv4.tcp_orphan_retries=2", "net.ipv4.tcp_fin_timeout=2", "net.mptcp.close_timeout=2"]
             {
-                run(&format!("ip netns exec {name} sysctl -qw {key}"))?;
+                // Older kernels lack the last.
+                run(&format!("ip netns exec {name} sysctl -eqw {key}"))?;
             }
         }
         Ok(())

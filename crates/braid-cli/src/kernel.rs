@@ -256,15 +256,15 @@ fn doctor() -> Result<(), Failure> {
     let hosts = braid_kernel::hosts();
     let missing = requirements.iter().filter(|requirement| requirement.is_essential && !requirement.is_met);
     let is_possible = !hosts.is_empty();
-    if !is_possible {
+    if is_possible {
+        let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+        let _ = writeln!(text, "\nAlgorithms can be loaded into this kernel {}.", hosts.join(" or "));
+    } else {
         let _ = writeln!(
             text,
             "\nAlgorithms cannot be loaded yet: as eBPF {} of the above missing, and the module is not installed.",
             missing.count()
         );
-    } else {
-        let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-        let _ = writeln!(text, "\nAlgorithms can be loaded into this kernel {}.", hosts.join(" or "));
     }
     terminal::print(text.as_bytes())?;
     if is_possible { Ok(()) } else { Err(Failure::new(FAILED, "this machine cannot load algorithms")) }

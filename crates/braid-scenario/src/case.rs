@@ -1,9 +1,10 @@
 //! Random scenarios by number, with ground truth, for trying detectors and algorithms.
 //!
-//! `case/17` is always the same file. The number chooses the kind in rotation, and seeds everything else. Each has an
-//! MPTCP connection `mp0` over bottlenecks `b1`, `b2`, ... that its subflows share or not, other flows beside it, and
-//! private access links `a1`, `a2`, ... `case/17/tcp` has one CUBIC flow per bottleneck in place of `mp0`, as a
-//! reference for the goodput of competitors.
+//! `case/17` is always the same file. The number chooses the kind, by turns, and seeds everything else. Each has an MPTCP
+//! connection `mp0` over bottlenecks `b1`, `b2`, ... that its subflows share or not, other flows beside it, and access links
+//! `a1`, `a2`, ... of its own. `case/17/tcp` is the same network with one subflow for each bottleneck, on the access link with
+//! the smallest RTT there. With `--cc cubic` it shows what one TCP for each bottleneck leaves to other flows: starts and names
+//! are those of `case/17`, so that runs of one seed differ in the connection only.
 
 use std::fmt::Write as _;
 
@@ -234,28 +235,21 @@ impl Case {
         }
         writeln!(text, "\n[link.far]\nrate = \"2gbit\"\nrtt = \"{:.2}ms\"", self.subflows[0].rtt_ms)?;
         writeln!(text, "queue = \"10000p\"\njitter = \"100us\"")?;
-        if tcp {
-            for b in 0..self.bottlenecks.len() {
-                let Some(own) = self.best(b) else { continue };
-                let (a, b) = (own + 1, b + 1);
-                writeln!(
-                    text,
-                    "\n[connection.own{b}]\nkind = \"tcp\"\ncc = \"cubic\"\nroute = [\"a{a}\", \"b{b}\"]"
-                )?;
-                self.write_limit(text, &format!("own{b}"))?;
+        writeln!(text, "\n[connection.mp0]\nkind = \"mptcp\"")?;
+        self.write_limit(text)?;
+        for (s, subflow) in self.subflows.iter().enumerate() {
+            let there = |other: &Subflow| other.bottleneck == subflow.bottleneck;
+            if tcp && self.subflows[..s].iter().any(there) {
+                continue;
             }
-        } else {
-            writeln!(text, "\n[connection.mp0]\nkind = \"mptcp\"")?;
-            self.write_limit(text, "mp0")?;
-            for (s, subflow) in self.subflows.iter().enumerate() {
-                let (s, b) = (s + 1, subflow.bottleneck + 1);
-                writeln!(text, "\n[connection.mp0.subflow.sf{s}]\nroute = [\"a{s}\", \"b{b}\"]")?;
-                if s > 1 {
-                    writeln!(text, "join-delay = \"{:.0}ms\"", subflow.join_s * 1000.0)?;
-                }
-                if s == self.subflows.len() {
-                    self.write_changes(text, s, b)?;
-                }
+            let access = if tcp { self.best(subflow.bottleneck) } else { s } + 1;
+            let (s, b) = (s + 1, subflow.bottleneck + 1);
+            writeln!(text, "\n[connection.mp0.subflow.sf{s}]\nroute = [\"a{access}\", \"b{b}\"]")?;
+            if s > 1 {
+                writeln!(text, "join-delay = \"{:.0}ms\"", subflow.join_s * 1000.0)?;
+            }
+            if s == self.subflows.len() && !tcp {
+                self.write_changes(text, s, b)?;
             }
         }
         for (b, bottleneck) in self.bottlenecks.iter().enumerate() {
@@ -273,16 +267,16 @@ impl Case {
         Ok(())
     }
 
-    /// The subflow with the smallest RTT at a bottleneck.
-    fn best(&self, bottleneck: usize) -> Option<usize> {
+    /// The subflow of the smallest RTT at a bottleneck that some subflow has.
+    fn best(&self, bottleneck: usize) -> usize {
         let there = self.subflows.iter().enumerate().filter(|(_, subflow)| subflow.bottleneck == bottleneck);
-        there.min_by(|one, other| one.1.rtt_ms.total_cmp(&other.1.rtt_ms)).map(|(place, _)| place)
+        there.min_by(|one, other| one.1.rtt_ms.total_cmp(&other.1.rtt_ms)).map_or(0, |(place, _)| place)
     }
 
-    fn write_limit(&self, text: &mut String, connection: &str) -> std::fmt::Result {
+    fn write_limit(&self, text: &mut String) -> std::fmt::Result {
         if self.limit > 0.0 {
             let rate = self.limit * 1000.0;
-            writeln!(text, "[connection.{connection}.traffic]\nkind = \"cbr\"\nrate = \"{rate:.0}kbit\"")?;
+            writeln!(text, "[connection.mp0.traffic]\nkind = \"cbr\"\nrate = \"{rate:.0}kbit\"")?;
         }
         Ok(())
     }
@@ -315,9 +309,16 @@ mod tests {
                 assert_eq!(source, Source::find(&name).unwrap());
                 let file =
                     load(&source, &[]).unwrap_or_else(|error| panic!("{name}: {error}\n{}", source.text));
-                let mptcp = usize::from(!name.ends_with("tcp"));
-                let of_mp0 = file.cells[0].connections.iter().filter(|connection| connection.name == "mp0");
-                assert_eq!(of_mp0.count(), mptcp, "{name}");
+                let cell = &file.cells[0];
+                assert_eq!(cell.connections[0].name, "mp0", "{name}");
+                if name.ends_with("/tcp") {
+                    let subflows = &cell.connections[0].subflows;
+                    let mut bottlenecks: Vec<_> =
+                        subflows.iter().map(|subflow| subflow.route.last()).collect();
+                    bottlenecks.sort();
+                    bottlenecks.dedup();
+                    assert_eq!(bottlenecks.len(), subflows.len(), "{name}: one subflow each");
+                }
             }
         }
     }

@@ -271,27 +271,33 @@ braid_inline u32 cubic_acked(struct braid_subflow *self, struct cubic_law *law, 
 	return braid_acked_in_avoidance(self, event);
 }
 
-/* The reduction. */
-braid_inline void cubic_reduce(struct braid_subflow *self, struct cubic_law *law, const struct cubic_law_params *params,
-			       const struct braid_event *event)
+/* The reduction of a window (with 32 fraction bits) to the share beta, not under floor packets. */
+braid_inline void cubic_reduce_from(struct braid_subflow *self, struct cubic_law *law,
+				    const struct cubic_law_params *params, const struct braid_event *event, u64 window,
+				    u32 floor)
 {
-	u64 window = cubic_window(self, law);
-
-	/* In whole packets: a smaller difference is rounding, not a flow that gives way. */
+	/* In whole packets: less is rounding, not a flow that gives way. */
 	if (params->fast_convergence && self->cwnd < law->w_max >> 32)
 		law->w_max = braid_muldiv(window, CUBIC_BETA_SCALE + params->beta, 2 * CUBIC_BETA_SCALE);
 	else
 		law->w_max = window;
 	law->prior = window;
 	law->epoch_us = 0;
-	braid_reduce(self, &law->carry, braid_muldiv(window, params->beta, CUBIC_BETA_SCALE), 2);
+	braid_reduce(self, &law->carry, braid_muldiv(window, params->beta, CUBIC_BETA_SCALE), floor);
 	if (event->cause == BRAID_CAUSE_RTO) {
 		cubic_reset(self, law, event->now_us);
 		law->in_loss = 1;
 	}
 }
 
-/* The end of an episode. After an undo the window is restored; the curve restarts from there. */
+/* The reduction. */
+braid_inline void cubic_reduce(struct braid_subflow *self, struct cubic_law *law, const struct cubic_law_params *params,
+			       const struct braid_event *event)
+{
+	cubic_reduce_from(self, law, params, event, cubic_window(self, law), 2);
+}
+
+/* The end of an episode. After an undo the window is back where it was; the curve begins anew from there. */
 braid_inline void cubic_recovered(struct cubic_law *law, const struct braid_event *event)
 {
 	if (event->cause == BRAID_CAUSE_UNDO) {

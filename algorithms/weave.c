@@ -1,42 +1,71 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * weave: the subflows of each bottleneck take together what one CUBIC (RFC 9438) takes there at the RTT of the best of
- * them; those of different bottlenecks know nothing of each other.
+ * weave: the subflows that share a bottleneck are together one CUBIC flow (RFC 9438) at the RTT of the fastest of them.
+ * Subflows of different bottlenecks are independent. weave.md derives the law.
  *
- *	groups: sbd/queue.h, by queueing delays at the same time; or what the host states
- *	x = w/rtt;  delta = (max_k x_k / sum_k x_k)^4 over the group
- *	W(t) = origin + delta C (t - K)^3,  K = cbrt((W_max - w) / (delta C)),  the rest as CUBIC
- *	Reno-friendly:  W_est += a min(max_k(w_k/rtt_k^2) / (sum_k x_k)^2, 1/w_r)
- *	per congestion event:  ssthresh = beta w
- *	per loss that meets an empty queue:  ssthresh = random w,  W_max = w
+ * Over the subflows k of a group, b the fastest, s = w_r rtt_b / (rtt_r W) the share of subflow r in the group's rate:
  *
- * A queue is empty if no RTT of the last round is above the smallest by more than an eighth of the largest queueing delay
- * of late, which is halved in about five seconds.
+ *	window of the group:  W = sum_k w_k rtt_b / rtt_k
+ *	growth:         C_r = C min(w_r / W, 1);  W_est += a min(rtt_r / (rtt_b W), 1 / w_r) per packet acknowledged
+ *	episode:        a loss or mark of a packet sent after r's latest reduction; what was sent before belongs to that one
+ *	                r publishes when the packet was sent, and reduces; each sibling reduces once, at its next ACK
+ *	reduction:      first r passes a part of its window on:  w_r -= m (1 - s) w_r,  w_k += m s w_k for each sibling,
+ *	                then each of them reduces as CUBIC:  W_max = w,  ssthresh = beta w, but at least 1
+ *	                no growth for rtt_b afterwards
+ *	slow start:     the first one ends for all when it ends for one
+ *	of r alone:     a loss that meets an empty queue:  ssthresh = random w,  W_max = w
+ *	                a loss while s < 1 / (4 n):        ssthresh = beta w
+ *
+ * Groups: sbd/queue.h, by queueing delays at the same time; or what the host states.
+ * A queue is empty if no RTT of the last round is above the smallest by more than `empty` times the largest recent queueing
+ * delay, which loses an eighth each second.
  */
+#include "cubic.h"
 #include "sbd/hint.h"
 #include "sbd/queue.h"
 #include "sbd/reaction.h"
 
 #define WEAVE_SCALE 1024u
-#define WEAVE_DECAY_US 1000000u /* the largest queueing delay of late loses an eighth each second */
+#define WEAVE_SCALE_BITS 10
+#define WEAVE_DECAY_US 1000000u
+#define WEAVE_OWN 4u            /* losing four times as often as siblings: three of four losses are of its own path */
+#define WEAVE_RTO_US 200000u    /* a timeout comes at least this much later than one RTT after the packet was sent */
+#define WEAVE_DELAYED_ACKS 200u /* below this share of ACKs for two packets the receiver does not delay them */
 
-/* As MPCUBIC_PARAMS in their order, without the choices: a pointer to these is one to mpcubic's. */
 #define WEAVE_REACTION_PARAMS(P)                                                                                       \
-	MPCUBIC_PARAMS(P)                                                                                              \
+	CUBIC_LAW_PARAMS(P)                                                                                            \
+	P(move, 219, 0, 512, WEAVE_SCALE, "",                                                                          \
+	  "share of its window that a subflow passes on to its siblings by a loss")                                    \
 	P(random, 819, 512, 1024, WEAVE_SCALE, "", "share of the window that a loss keeps which meets an empty queue") \
-	P(empty, 256, 0, 1024, WEAVE_SCALE, "", "a queue is empty below this share of the largest delay of late")
+	P(empty, 256, 0, 1024, WEAVE_SCALE, "", "a queue is empty below this share of the largest recent delay")
 
 BRAID_PARAMS(weave_reaction, WEAVE_REACTION_PARAMS);
 
 struct weave_reaction_state {
-	struct mpcubic mpcubic;
-	u64 round_us;  /* half a round began */
-	u64 decay_us;  /* the largest delay was lowered */
-	u32 high_us;   /* largest RTT of this half round */
-	u32 before_us; /* of the one before */
-	u32 most_us;   /* largest queueing delay of late */
-	u32 whole;     /* share of ACKs for two packets or more, of 1024 */
+	struct cubic_law law;
+	u64 c;          /* C_r as struct cubic_step has it */
+	u64 increase;   /* rtt_r / (rtt_b W), 32 fraction bits */
+	u64 update_us;  /* both are computed again from then on */
+	u64 reduced_us; /* latest reduction for the group; losses of packets sent before belong to it */
+	u64 round_us;   /* half a round began */
+	u64 decay_us;   /* the largest delay was lowered */
+	u32 high_us;    /* largest RTT of this half round */
+	u32 before_us;  /* of the one before */
+	u32 most_us;    /* largest recent queueing delay */
+	u32 whole;      /* share of ACKs for two packets or more, of 1024 */
+	u32 set;        /* the group that c and increase were computed for; 0: no siblings */
+	u32 fastest_us; /* its smallest RTT */
 };
+
+/* The latest episode that a subflow publishes: when the lost packet was sent, us, and m s with WEAVE_SCALE_BITS. */
+#define WEAVE_EPISODE(subflow) ((subflow)->public_words[0])
+
+braid_inline const struct cubic_law_params *weave_law(const struct weave_reaction_params *params)
+{
+	return (const struct cubic_law_params *)params;
+}
+
+/* --- Whether the queue is empty --- */
 
 /* Notes an RTT, unless a receiver's timer may have made it longer. */
 braid_inline void weave_note(const struct braid_subflow *self, struct weave_reaction_state *state,
@@ -55,7 +84,7 @@ braid_inline void weave_note(const struct braid_subflow *self, struct weave_reac
 	}
 	if (event->acked)
 		state->whole += (event->acked > 1 ? 64u : 0u) - state->whole / 16;
-	if (rtt_us && (event->acked > 1 || self->ca_state != BRAID_OPEN || state->whole < 200)) {
+	if (rtt_us && (event->acked > 1 || self->ca_state != BRAID_OPEN || state->whole < WEAVE_DELAYED_ACKS)) {
 		state->high_us = braid_max32(state->high_us, rtt_us);
 		most = braid_max32(most, (u32)braid_sub(rtt_us, self->min_rtt_us));
 	}
@@ -70,19 +99,155 @@ braid_inline u32 weave_was_empty(const struct braid_subflow *self, const struct 
 	return high && braid_sub(high, self->min_rtt_us) < (u64)state->most_us * share / WEAVE_SCALE;
 }
 
+/* --- The group as one flow --- */
+
+struct weave_group {
+	u64 window; /* W, BRAID_SPEED_BITS fraction bits */
+	u64 part;   /* self's w rtt_b / rtt in it */
+	u64 speed;  /* self's rtt_b / rtt */
+	u32 fastest_us;
+	u32 size;
+};
+
+braid_inline void weave_find_group(const struct braid_view *view, u32 set, struct weave_group *group)
+{
+	u32 i;
+
+	group->fastest_us = braid_fastest_rtt(view, set);
+	group->size = braid_size(set);
+	group->window = 0;
+	group->part = 0;
+	group->speed = braid_speed(view, view->self, group->fastest_us);
+	braid_for_each(i, set)
+	{
+		u64 part = braid_rate_window(view, i) * braid_speed(view, i, group->fastest_us);
+
+		group->window += part;
+		group->part = braid_select(braid_equal(i, view->self), part, group->part);
+	}
+}
+
+/* Self's part in the group's growth, once per RTT, at the start of a curve, and when the group changes. */
+braid_inline void weave_couple(struct braid_view *view, struct weave_reaction_state *state, u32 set,
+			       struct cubic_step *step)
+{
+	const struct braid_subflow *self = braid_self(view);
+	u64 c = step->c;
+
+	if (set != state->set || step->now_us >= state->update_us || state->law.epoch_us == 0) {
+		state->increase = step->increase;
+		if (set) {
+			struct weave_group group;
+			u64 window, slow;
+
+			weave_find_group(view, set, &group);
+			window = braid_min((u64)braid_rate_window(view, view->self) << BRAID_SPEED_BITS, group.window);
+			c = braid_mul_shift(c, braid_share(window, group.window), BRAID_SHARE_BITS);
+			c = braid_max(c, 1);
+			slow = braid_mul_shift(group.window, group.speed, BRAID_SPEED_BITS); /* W rtt_b / rtt_r */
+			state->increase = braid_muldiv(1ull << 36, 1ull << (32 + BRAID_SPEED_BITS - 36), slow);
+			state->fastest_us = group.fastest_us;
+		}
+		if (state->law.epoch_us && state->c && state->c != c)
+			cubic_rescale(&state->law, state->c, c, step->now_us);
+		state->c = c;
+		state->set = set;
+		state->update_us = step->now_us + self->srtt_us;
+	}
+	step->c = state->c;
+	step->c_below = state->c;
+	step->increase = state->increase;
+}
+
+/* The latest episode of a sibling, if its packet was sent after self's latest reduction; 0: none. */
+braid_inline u64 weave_episode(const struct braid_view *view, u32 set, u64 reduced_us)
+{
+	u64 latest = 0;
+	u32 i;
+
+	braid_for_each(i, set) latest = braid_max(latest, braid_select(braid_equal(i, view->self), 0,
+								       WEAVE_EPISODE(&view->subflow[i])));
+	return braid_select(braid_below(reduced_us, latest >> WEAVE_SCALE_BITS), latest, 0);
+}
+
+/* Self's window with what the subflow that lost has passed on. */
+braid_inline u64 weave_enlarged(u64 window, u64 episode)
+{
+	return window + braid_mul_shift(window, episode & (WEAVE_SCALE - 1), WEAVE_SCALE_BITS);
+}
+
+/* Publishes an episode of self's. Returns self's window without what it passes on. */
+braid_inline u64 weave_publish(struct braid_subflow *self, const struct weave_group *group, u32 move, u64 sent_us,
+			       u64 window)
+{
+	u64 share = braid_share(group->part, group->window) >> (BRAID_SHARE_BITS - WEAVE_SCALE_BITS);
+
+	WEAVE_EPISODE(self) = sent_us << WEAVE_SCALE_BITS | (move * share >> WEAVE_SCALE_BITS);
+	return window - braid_mul_shift(window, move * (WEAVE_SCALE - share), 2 * WEAVE_SCALE_BITS);
+}
+
+/* Reduces for a sibling's episode. A subflow that the host is reducing waits until that is over. */
+braid_inline void weave_follow(struct braid_view *view, struct weave_reaction_state *state,
+			       const struct weave_reaction_params *params, const struct braid_event *event, u32 set)
+{
+	struct braid_subflow *self = braid_self(view);
+	struct braid_event reduction = { .now_us = event->now_us, .cause = BRAID_CAUSE_ECN };
+	u64 episode = weave_episode(view, set, state->reduced_us);
+
+	if (!episode || self->ca_state >= BRAID_CWR)
+		return;
+	state->reduced_us = event->now_us;
+	if (self->cwnd == 1)
+		return;
+	cubic_reduce_from(self, &state->law, weave_law(params), &reduction,
+			  weave_enlarged(cubic_window(self, &state->law), episode), 1);
+	self->cwnd = self->ssthresh;
+}
+
+/* Ends the first slow start if a sibling's has ended: the group has found its window. */
+braid_inline void weave_end_slow_start(struct braid_view *view, struct weave_reaction_state *state, u32 set)
+{
+	struct braid_subflow *self = braid_self(view);
+	u32 ended = 0, i;
+
+	if (self->ssthresh != BRAID_SSTHRESH_INFINITE)
+		return;
+	braid_for_each(i, set) ended |= braid_below32(view->subflow[i].ssthresh, BRAID_SSTHRESH_INFINITE);
+	if (!ended)
+		return;
+	self->ssthresh = self->cwnd;
+	state->law.found = 1;
+	state->law.w_max = cubic_window(self, &state->law);
+	state->law.prior = state->law.w_max;
+}
+
 braid_inline void weave_reaction_init(struct braid_view *view, struct weave_reaction_state *state,
 				      const struct weave_reaction_params *params, const struct braid_event *event,
 				      u32 set)
 {
-	mpcubic_init(view, &state->mpcubic, event);
+	cubic_begin_round(braid_self(view), &state->law, event->now_us);
 }
 
 braid_inline void weave_reaction_on_ack(struct braid_view *view, struct weave_reaction_state *state,
 					const struct weave_reaction_params *params, const struct braid_event *event,
 					u32 set)
 {
-	weave_note(braid_self(view), state, event);
-	mpcubic_on_ack(view, &state->mpcubic, (const struct mpcubic_params *)params, event, set);
+	struct braid_subflow *self = braid_self(view);
+	struct cubic_step step = { 0 };
+	u32 acked;
+
+	weave_note(self, state, event);
+	set = braid_is_coupled(view, set) ? set : 0;
+	if (set) {
+		weave_follow(view, state, params, event, set);
+		weave_end_slow_start(view, state, set);
+	}
+	acked = cubic_acked(self, &state->law, params->hystart, event);
+	if (acked == 0 || (set && event->now_us - state->reduced_us < state->fastest_us))
+		return;
+	cubic_plain_step(&step, weave_law(params), acked, event->now_us);
+	weave_couple(view, state, set, &step);
+	cubic_grow(self, &state->law, weave_law(params), &step);
 }
 
 braid_inline void weave_reaction_on_loss(struct braid_view *view, struct weave_reaction_state *state,
@@ -90,37 +255,61 @@ braid_inline void weave_reaction_on_loss(struct braid_view *view, struct weave_r
 					 u32 set)
 {
 	struct braid_subflow *self = braid_self(view);
-	struct cubic_law_params law = *mpcubic_law_of((const struct mpcubic_params *)params);
+	struct cubic_law_params law = *weave_law(params);
+	u64 window = cubic_window(self, &state->law), late_us = self->srtt_us, sent_us, episode;
+	u32 coupled = braid_is_coupled(view, set), timeout = event->cause == BRAID_CAUSE_RTO;
 
-	/* A connection of one subflow is CUBIC. */
+	late_us += timeout ? WEAVE_RTO_US : 0;
+	sent_us = braid_sub(event->now_us, late_us);
 	if (event->cause == BRAID_CAUSE_FAST_RETRANSMIT && braid_is_coupled(view, braid_eligible(view)) &&
 	    weave_was_empty(self, state, params->empty)) {
+		/* A connection of one subflow is CUBIC. */
 		law.beta = braid_max32(law.beta, params->random);
 		law.fast_convergence = 0;
+		cubic_reduce_from(self, &state->law, &law, event, window, coupled ? 1 : 2);
+		return;
 	}
-	cubic_reduce(self, &state->mpcubic.law, &law, event);
-	state->mpcubic.heard_us = event->now_us;
+	if (coupled && sent_us < state->reduced_us && !timeout) {
+		/* Part of the episode that self has reduced for. */
+		self->ssthresh = braid_max32(self->cwnd, 1);
+		state->law.epoch_us = 0;
+		return;
+	}
+	if (coupled && sent_us >= state->reduced_us) {
+		struct weave_group group;
+
+		weave_find_group(view, set, &group);
+		episode = weave_episode(view, set, state->reduced_us);
+		if (episode)
+			window = weave_enlarged(window, episode);
+		else if (group.part * group.size >= group.window / WEAVE_OWN)
+			window = weave_publish(self, &group, params->move, sent_us, window);
+	}
+	state->reduced_us = event->now_us;
+	cubic_reduce_from(self, &state->law, &law, event, window, coupled ? 1 : 2);
 }
 
 braid_inline void weave_reaction_on_recovered(struct braid_view *view, struct weave_reaction_state *state,
 					      const struct weave_reaction_params *params,
 					      const struct braid_event *event, u32 set)
 {
-	mpcubic_on_recovered(&state->mpcubic, event);
+	cubic_recovered(&state->law, event);
 }
 
 braid_inline void weave_reaction_on_idle_restart(struct braid_view *view, struct weave_reaction_state *state,
 						 const struct weave_reaction_params *params,
 						 const struct braid_event *event, u32 set)
 {
-	mpcubic_on_idle_restart(&state->mpcubic, event);
+	cubic_skip(&state->law, braid_min(event->idle_us, event->now_us), event->now_us);
 }
 
+/* Another group: a new curve from the present window towards the same W_max. What was lost before is not the group's. */
 braid_inline void weave_reaction_regroup(struct braid_view *view, struct weave_reaction_state *state,
 					 const struct weave_reaction_params *params, const struct braid_event *event,
 					 u32 set)
 {
-	mpcubic_regroup(&state->mpcubic);
+	state->law.epoch_us = 0;
+	state->reduced_us = event->now_us;
 }
 
 /* Who shares, chosen by a parameter: what is constant in the kernel costs nothing there. */
@@ -159,5 +348,5 @@ WEAVE_DETECTOR_EVENT(on_loss)
 
 SBD_ALGORITHM(weave, WEAVE_PARAMS,
 	      BRAID_RATES_OF_SIBLINGS | BRAID_PATHS_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
-		      BRAID_NO_BYTES_OF_SIBLINGS | BRAID_NO_LOW_WORDS | BRAID_RESTARTS_UNSEEN,
+		      BRAID_NO_BYTES_OF_SIBLINGS | BRAID_RESTARTS_UNSEEN,
 	      weave_detector, WEAVE_DETECTOR_FIRST, weave_reaction)

@@ -14,7 +14,7 @@
  *	                no growth for rtt_b afterwards
  *	slow start:     the first one ends for all when it ends for one
  *	of r alone:     a loss that meets an empty queue:  ssthresh = random w,  W_max = w
- *	                a loss while s < 1 / (4 n):        ssthresh = beta w
+ *	                a loss while s < own / n:          ssthresh = beta w
  *
  * Groups: sbd/queue.h, by queueing delays at the same time; or what the host states.
  * A queue is empty if no RTT of the last round is above the smallest by more than `empty` times the largest recent queueing
@@ -28,7 +28,6 @@
 #define WEAVE_SCALE 1024u
 #define WEAVE_SCALE_BITS 10
 #define WEAVE_DECAY_US 1000000u
-#define WEAVE_OWN 4u            /* losing four times as often as siblings: three of four losses are of its own path */
 #define WEAVE_RTO_US 200000u    /* a timeout comes at least this much later than one RTT after the packet was sent */
 #define WEAVE_DELAYED_ACKS 200u /* below this share of ACKs for two packets the receiver does not delay them */
 
@@ -36,6 +35,8 @@
 	CUBIC_LAW_PARAMS(P)                                                                                            \
 	P(move, 219, 0, 512, WEAVE_SCALE, "",                                                                          \
 	  "share of its window that a subflow passes on to its siblings by a loss")                                    \
+	P(own, 256, 0, 1024, WEAVE_SCALE, "",                                                                          \
+	  "losses of a subflow with less than this part of an equal share are its own")                                \
 	P(random, 819, 512, 1024, WEAVE_SCALE, "", "share of the window that a loss keeps which meets an empty queue") \
 	P(empty, 256, 0, 1024, WEAVE_SCALE, "", "a queue is empty below this share of the largest recent delay")
 
@@ -282,7 +283,7 @@ braid_inline void weave_reaction_on_loss(struct braid_view *view, struct weave_r
 		episode = weave_episode(view, set, state->reduced_us);
 		if (episode)
 			window = weave_enlarged(window, episode);
-		else if (group.part * group.size >= group.window / WEAVE_OWN)
+		else if (group.part * group.size >= (group.window >> WEAVE_SCALE_BITS) * params->own)
 			window = weave_publish(self, &group, params->move, sent_us, window);
 	}
 	state->reduced_us = event->now_us;

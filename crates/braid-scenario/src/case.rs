@@ -2,7 +2,7 @@
 //!
 //! `case/17` is always the same file. The number chooses the kind, by turns, and seeds everything else. Each has an MPTCP
 //! connection `mp0` over bottlenecks `b1`, `b2`, ... that its subflows share or not, other flows beside it, and access links
-//! `a1`, `a2`, ... of its own. `case/17/tcp` is the same network with one subflow for each bottleneck, on the access link with
+//! `a1`, `a2`, ... of its own. `case/17/tcp` is the same network with one subflow for each bottleneck queue, on the access link with
 //! the smallest RTT there. With `--cc cubic` it shows what one TCP for each bottleneck leaves to other flows: starts and names
 //! are those of `case/17`, so that runs of one seed differ in the connection only.
 
@@ -235,6 +235,8 @@ impl Case {
         }
         writeln!(text, "\n[link.far]\nrate = \"2gbit\"\nrtt = \"{:.2}ms\"", self.subflows[0].rtt_ms)?;
         writeln!(text, "queue = \"10000p\"\njitter = \"100us\"")?;
+        // FQ-CoDel has a queue for each subflow: none of them shares one.
+        let tcp = tcp && kind != "FQ-CoDel";
         writeln!(text, "\n[connection.mp0]\nkind = \"mptcp\"")?;
         self.write_limit(text)?;
         for (s, subflow) in self.subflows.iter().enumerate() {
@@ -311,7 +313,7 @@ mod tests {
                     load(&source, &[]).unwrap_or_else(|error| panic!("{name}: {error}\n{}", source.text));
                 let cell = &file.cells[0];
                 assert_eq!(cell.connections[0].name, "mp0", "{name}");
-                if name.ends_with("/tcp") {
+                if name.ends_with("/tcp") && kind(number) != "FQ-CoDel" {
                     let subflows = &cell.connections[0].subflows;
                     let mut bottlenecks: Vec<_> =
                         subflows.iter().map(|subflow| subflow.route.last()).collect();

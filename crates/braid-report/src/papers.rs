@@ -73,7 +73,7 @@ fn filter() -> Markup {
     html! {
         fieldset.filter {
             legend { "Claims shown" }
-            @for verdict in [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::NotCheckable] {
+            @for verdict in Verdict::ALL {
                 label {
                     input type="checkbox" checked id={ "show-" (class(verdict)) };
                     " " (mark(verdict)) " " (verdict.text())

@@ -299,14 +299,12 @@ pub(crate) fn short(estimate: Estimate) -> String {
 }
 
 fn scoreboard(document: &Document) -> Grid {
-    let line = |name: &str, counts: Counts| {
-        let Counts { holds, fails, undecided, not_checkable } = counts;
-        let all = holds + fails + undecided + not_checkable;
-        let numbers = [holds, fails, undecided, not_checkable, all];
-        [name.to_owned()].into_iter().chain(numbers.map(|number| number.to_string())).collect()
+    let line = |paper: &Reproduction| {
+        let all: usize = Verdict::ALL.iter().map(|&verdict| paper.counts.of_verdict(verdict)).sum();
+        [vec![paper.paper.clone()], numbers(paper.counts), vec![all.to_string()]].concat()
     };
     let heads = ["paper", "holds", "fails", "undecided", "not checkable", "claims"];
-    Grid::new(heads, document.papers.iter().map(|paper| line(&paper.paper, paper.counts)), 1)
+    Grid::new(heads, document.papers.iter().map(line), 1)
 }
 
 /// Basis of the verdicts.
@@ -333,19 +331,13 @@ fn sensitivity(document: &Document) -> Grid {
             if place == 0 {
                 rows.push(varied_row(&paper.paper, "as above", paper.counts, String::new()));
             }
-            let changed: Vec<String> =
-                [Verdict::Holds, Verdict::Fails, Verdict::Undecided, Verdict::NotCheckable]
-                    .into_iter()
-                    .filter_map(|verdict| {
-                        let ids = varied
-                            .changed
-                            .iter()
-                            .filter(|(_, now)| **now == verdict)
-                            .map(|(id, _)| id.as_str());
-                        let ids: Vec<&str> = ids.collect();
-                        (!ids.is_empty()).then(|| format!("{}: {}", verdict.text(), ids.join(" ")))
-                    })
-                    .collect();
+            let changed = Verdict::ALL.into_iter().filter_map(|verdict| {
+                let ids =
+                    varied.changed.iter().filter(|(_, now)| **now == verdict).map(|(id, _)| id.as_str());
+                let ids: Vec<&str> = ids.collect();
+                (!ids.is_empty()).then(|| format!("{}: {}", verdict.text(), ids.join(" ")))
+            });
+            let changed: Vec<String> = changed.collect();
             rows.push(varied_row("", &varied.what, varied.counts, changed.join("; ")));
         }
     }
@@ -354,11 +346,11 @@ fn sensitivity(document: &Document) -> Grid {
 }
 
 fn varied_row(paper: &str, what: &str, counts: Counts, changed: String) -> Vec<String> {
-    let Counts { holds, fails, undecided, not_checkable } = counts;
-    let mut row = vec![paper.to_owned(), what.to_owned()];
-    row.extend([holds, fails, undecided, not_checkable].map(|number| number.to_string()));
-    row.push(changed);
-    row
+    [vec![paper.to_owned(), what.to_owned()], numbers(counts), vec![changed]].concat()
+}
+
+fn numbers(counts: Counts) -> Vec<String> {
+    Verdict::ALL.map(|verdict| counts.of_verdict(verdict).to_string()).to_vec()
 }
 
 /// A verdict, highlighted unless it is the expected one.

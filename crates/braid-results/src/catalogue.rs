@@ -2,7 +2,7 @@
 //!
 //! A figure is declared here once, with unit and meaning. JSON, CSV, Parquet, Arrow, the statistics over seeds, the tables
 //! of docs/results.md and the names in Python follow from the declaration. The order of the fields is their order in JSON
-//! and in tables. [`crate::run`] derives the values from what a backend has counted.
+//! and in tables. [`Setup::measured`](crate::Setup::measured) derives the values from what a backend has counted.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -339,7 +339,7 @@ figures! {
         = |row| row.queue.map(|queue| queue.drops_queue);
 }
 
-fn seconds(ns: u64) -> f64 {
+pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
@@ -419,7 +419,7 @@ impl Figure {
     }
 }
 
-/// Figures are told apart by where they stand.
+/// Two figures are equal if they have the same place.
 impl PartialEq for Figure {
     fn eq(&self, other: &Self) -> bool {
         (self.level, self.path, self.name) == (other.level, other.path, other.name)

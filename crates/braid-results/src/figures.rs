@@ -50,6 +50,7 @@ macro_rules! figures {
                 $($crate::catalogue::Entry::Figure(&Self::$derived),)*
             )*];
 
+            #[allow(clippy::unnecessary_wraps)]
             fn find<'a>($row: &$crate::catalogue::Row<'a>) -> Option<&'a Self> {
                 $find
             }

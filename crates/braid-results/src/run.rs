@@ -5,7 +5,7 @@ use braid_scenario::units::{Duration, Window};
 
 use crate::catalogue::{
     Application, Connection, CwndQuantiles, DataLevel, Deadline, Delay, Link, LinkDirection, Metrics, OK,
-    Period, Run, Subflow, Times,
+    Period, Run, Subflow, Times, seconds,
 };
 use crate::detection;
 use crate::measure::{
@@ -327,10 +327,6 @@ fn derive(scenario: &Scenario, connections: &[Connection], stretch: (u64, u64)) 
         }
     }
     metrics
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 /// 0 for something that was never active.

@@ -94,7 +94,7 @@ impl Law {
 }
 
 /// A subflow of the model.
-struct Flow {
+struct FluidFlow {
     connection: usize,
     law: Law,
     /// Indices of links with their forward direction.
@@ -135,7 +135,7 @@ pub fn predict(scenario: &Scenario, cc: &str) -> Theory {
     }
 }
 
-fn model(scenario: &Scenario, cc: &str) -> Result<(Vec<Flow>, Vec<Pipe>), String> {
+fn model(scenario: &Scenario, cc: &str) -> Result<(Vec<FluidFlow>, Vec<Pipe>), String> {
     let mut flows = Vec::new();
     for (index, connection) in scenario.connections.iter().enumerate() {
         if connection.start_ns > 0
@@ -182,7 +182,7 @@ fn flow(
     connection: &Connection,
     law: Law,
     route: &[usize],
-) -> Result<Flow, String> {
+) -> Result<FluidFlow, String> {
     let bytes = connection.mss + connection.data_header;
     let (mut base_rtt, mut survives) = (0.0, 1.0);
     for link in route.iter().map(|&link| &scenario.links[link]) {
@@ -204,7 +204,7 @@ fn flow(
             };
     }
     let (route, bits) = (route.to_vec(), f64::from(bytes) * 8.0);
-    Ok(Flow { connection: index, law, route, base_rtt, survives, bits, window: 10.0 })
+    Ok(FluidFlow { connection: index, law, route, base_rtt, survives, bits, window: 10.0 })
 }
 
 fn steady(direction: &Direction) -> Result<(), &'static str> {
@@ -218,7 +218,7 @@ fn steady(direction: &Direction) -> Result<(), &'static str> {
 }
 
 /// Moves windows and prices until they converge.
-fn settle(scenario: &Scenario, mut flows: Vec<Flow>, mut pipes: Vec<Pipe>) -> Result<Fluid, String> {
+fn settle(scenario: &Scenario, mut flows: Vec<FluidFlow>, mut pipes: Vec<Pipe>) -> Result<Fluid, String> {
     const STEPS: usize = 400_000;
     for step in 0..STEPS {
         // Large steps first for speed, then small ones for convergence.
@@ -277,7 +277,7 @@ fn within_limits(scenario: &Scenario, fluid: &Fluid) -> Result<(), String> {
 }
 
 /// Loss and round trip of a flow at the links' prices.
-fn path(flow: &Flow, pipes: &[Pipe]) -> (f64, f64) {
+fn path(flow: &FluidFlow, pipes: &[Pipe]) -> (f64, f64) {
     let (mut survives, mut rtt) = (flow.survives, flow.base_rtt);
     for pipe in flow.route.iter().map(|&link| &pipes[link]) {
         rtt += pipe.price.min(1.0) * pipe.queue / pipe.rate;
@@ -287,7 +287,7 @@ fn path(flow: &Flow, pipes: &[Pipe]) -> (f64, f64) {
 }
 
 /// Increase over decrease of a flow's window: 1 in equilibrium.
-fn balance(flows: &[Flow], paths: &[(f64, f64)], index: usize) -> f64 {
+fn balance(flows: &[FluidFlow], paths: &[(f64, f64)], index: usize) -> f64 {
     let (p, rtt) = paths[index];
     let window = flows[index].window;
     if p <= 0.0 {
@@ -318,7 +318,7 @@ fn balance(flows: &[Flow], paths: &[(f64, f64)], index: usize) -> f64 {
     increase * (1.0 - p) / (p * decrease)
 }
 
-fn fluid(scenario: &Scenario, flows: &[Flow], pipes: &[Pipe]) -> Fluid {
+fn fluid(scenario: &Scenario, flows: &[FluidFlow], pipes: &[Pipe]) -> Fluid {
     let mut of_flow = flows.iter().map(|flow| {
         let (p, rtt) = path(flow, pipes);
         let throughput_bps = flow.window / rtt * flow.bits * (1.0 - p);

@@ -170,7 +170,7 @@ fn subflow_names(scenario: &Scenario) -> Vec<String> {
 /// Distinguishing parameters of a cell.
 pub(super) fn label(part: &Part, scenario: &Scenario) -> String {
     let value = |name: &str| scenario.parameters.get(name).map(|value| format!("{name} {value}"));
-    part.varying().into_iter().filter_map(value).collect::<Vec<_>>().join(", ")
+    part.table.varying().into_iter().filter_map(value).collect::<Vec<_>>().join(", ")
 }
 
 fn boxes<'a>(part: &Part, figure: &Shown) -> FigureData<'a> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use braid_results::Detection;
+use braid_results::statistics::mean;
 use maud::{Markup, html};
 
 use super::report::Part;
@@ -37,16 +38,13 @@ impl Tally {
     }
 
     fn first_right(&self) -> String {
-        match self.first_right_ms.len() {
-            0 => "never".into(),
-            n => number(self.first_right_ms.iter().sum::<f64>() / n as f64, 0),
-        }
+        mean(&self.first_right_ms).map_or("never".into(), |ms| number(ms, 0))
     }
 }
 
 /// A table, or nothing without a detector.
 pub(super) fn table(part: &Part) -> Markup {
-    let parameters = part.varying();
+    let parameters = part.table.varying();
     let mut tallies: BTreeMap<(usize, usize, &str, bool), Tally> = BTreeMap::new();
     for (nth, group) in part.groups().iter().enumerate() {
         for detection in group.runs.iter().flat_map(|run| &run.detections) {

@@ -92,9 +92,4 @@ impl<'a> Part<'a> {
         }
         groups
     }
-
-    /// Parameters that differ between cells.
-    pub(super) fn varying(&self) -> Vec<&'a str> {
-        self.table.varying()
-    }
 }

@@ -30,7 +30,7 @@ pub(super) fn shares(part: &Part) -> Markup {
     }
     let total = |pieces: &[Piece]| pieces.iter().map(|piece| piece.mbit).sum::<f64>();
     let most = bars.iter().map(|(.., pieces)| total(pieces)).fold(0.0, f64::max);
-    let varying = part.varying();
+    let varying = part.table.varying();
     html! {
         @if most > 0.0 {
             figure.shares {

@@ -20,7 +20,7 @@ pub(super) fn table(part: &Part, caption: &str, figures: &[Shown]) -> Markup {
         (figure, values.into_iter().map(|value| cell_text(value, decimals)).collect())
     });
     let columns: Vec<(&Shown, Vec<Markup>)> = columns.collect();
-    let parameters = part.varying();
+    let parameters = part.table.varying();
     html! {
         div.wide tabindex="0" role="region" aria-label=(caption) {
             table {

@@ -10,15 +10,6 @@ use crate::markup::{share_row, table};
 
 const VERDICTS: [Verdict; 4] = [Verdict::Holds, Verdict::Undecided, Verdict::Fails, Verdict::NotCheckable];
 
-fn count(counts: Counts, verdict: Verdict) -> usize {
-    match verdict {
-        Verdict::Holds => counts.holds,
-        Verdict::Fails => counts.fails,
-        Verdict::Undecided => counts.undecided,
-        Verdict::NotCheckable => counts.not_checkable,
-    }
-}
-
 /// The front page.
 pub(super) fn board(pages: &[Page]) -> Markup {
     html! {
@@ -50,7 +41,7 @@ fn bar(name: &str, counts: Option<Counts>, without: &str) -> Markup {
     let pieces = html! {
         div.pieces {
             @for verdict in VERDICTS {
-                @let own = count(counts, verdict);
+                @let own = counts.of_verdict(verdict);
                 @if own > 0 {
                     span.piece.(class(verdict)) style={ "flex:" (own) " 1 0" } title={ (own) " " (verdict.text()) } {
                         (mark(verdict)) " " b { (own) } span.word { " " (verdict.text()) }
@@ -83,7 +74,7 @@ pub(super) fn of_paper(page: &Page) -> Markup {
 fn varied(page: &Page) -> Grid {
     let heads = ["what is different"].into_iter().chain(VERDICTS.map(Verdict::text));
     let rows = page.varied.iter().map(|varied| {
-        let counts = VERDICTS.map(|verdict| count(varied.counts, verdict).to_string());
+        let counts = VERDICTS.map(|verdict| varied.counts.of_verdict(verdict).to_string());
         [varied.what.clone()].into_iter().chain(counts).collect()
     });
     Grid::new(heads, rows, 1)

@@ -3,15 +3,15 @@
 use braid_scenario::units::Window;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Connection, Detection, Period, Run, Subflow};
+use crate::catalogue::{Connection, Detection, LinkDirection, Metrics, Period, Run, Subflow};
 use crate::detection::accuracy_percent;
 use crate::measure::{Measurements, SubflowCounts, SubflowSample};
 use crate::statistics::mean;
 
-/// Declares the metrics: where each comes from, its name for people, unit and digits after the point, and the difference
-/// that counts as agreement with a printed figure (`None`: 10 % of it).
+/// Declares the metrics: where each comes from, its name for people, its unit with what divides it and its digits after
+/// the point, and the difference that counts as agreement with a printed figure (`None`: 10 % of it).
 macro_rules! metrics {
-    ($($(#[doc = $doc:literal])+ $name:ident: $from:ident, $text:literal, $unit:literal, $decimals:literal, $agreement:expr;)*) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $from:ident, $text:literal, $shown:expr, $agreement:expr;)*) => {
         /// What papers measure.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
@@ -21,10 +21,10 @@ macro_rules! metrics {
 
         impl Metric {
             fn facts(self) -> Facts {
-                let (from, text, unit, decimals, agreement) = match self {
-                    $(Self::$name => (Source::$from, $text, $unit, $decimals, $agreement),)*
+                let (from, text, (unit, scale, decimals), agreement) = match self {
+                    $(Self::$name => (Source::$from, $text, $shown, $agreement),)*
                 };
-                Facts { from, text, unit, decimals, agreement }
+                Facts { from, text, unit, scale, decimals, agreement }
             }
         }
     };
@@ -34,6 +34,7 @@ struct Facts {
     from: Source,
     text: &'static str,
     unit: &'static str,
+    scale: f64,
     decimals: usize,
     agreement: Option<f64>,
 }
@@ -51,51 +52,51 @@ enum Source {
 
 metrics! {
     /// Payload delivered in order, Mbit/s; of a connection.
-    Goodput: Flow, "goodput", "Mbit/s", 2, None;
+    Goodput: Flow, "goodput", Connection::goodput_bps.shown(), None;
     /// IP bits that arrived, Mbit/s; of a connection or subflow.
-    Throughput: Flow, "throughput", "Mbit/s", 2, None;
+    Throughput: Flow, "throughput", Connection::throughput_bps.shown(), None;
     /// Throughput in percent of the fair share; of a connection or subflow.
-    Share: Flow, "share", "%", 1, Some(10.0);
+    Share: Flow, "share", Metrics::share_of_expected_percent.shown(), Some(10.0);
     /// Mean of the RTT samples, ms; of a connection the mean of its subflows.
-    Rtt: Flow, "RTT", "ms", 1, None;
+    Rtt: Flow, "RTT", Subflow::mean_rtt_ms.shown(), None;
     /// Congestion window, packets, mean over time; of a connection the sum of its subflows.
-    Cwnd: Flow, "cwnd", "packets", 1, None;
+    Cwnd: Flow, "cwnd", Subflow::mean_cwnd.shown(), None;
     /// Congestion window at its largest, packets; of a connection the sum of its subflows'.
-    CwndMax: Samples, "largest cwnd", "packets", 1, None;
+    CwndMax: Samples, "largest cwnd", ("packets", 1.0, 1), None;
     /// When the congestion window is at its largest for the first time, seconds; of a subflow.
-    PeakTime: Samples, "time of the largest cwnd", "s", 2, None;
+    PeakTime: Samples, "time of the largest cwnd", ("s", 1.0, 2), None;
     /// What a reduction leaves of the congestion window, 0 to 1, mean over the reductions; of a subflow.
-    Kept: Samples, "part of cwnd kept", "", 3, Some(0.05);
+    Kept: Samples, "part of cwnd kept", ("", 1.0, 3), Some(0.05);
     /// The subflow's part of the connection's congestion window, mean over time.
-    CwndShare: Samples, "part of cwnd", "", 3, Some(0.05);
+    CwndShare: Samples, "part of cwnd", ("", 1.0, 3), Some(0.05);
     /// Packets per second by which the congestion window grows between two reductions, outside slow start.
-    Growth: Samples, "growth", "packets/s", 2, None;
+    Growth: Samples, "growth", ("packets/s", 1.0, 2), None;
     /// How well straight lines fit the congestion window between two reductions, as a coefficient of determination; of a
     /// subflow.
-    Straight: Samples, "fit of straight lines to cwnd", "", 3, Some(0.05);
+    Straight: Samples, "fit of straight lines to cwnd", ("", 1.0, 3), Some(0.05);
     /// How well cubic curves do.
-    CubicCurve: Samples, "fit of cubic curves to cwnd", "", 3, Some(0.05);
+    CubicCurve: Samples, "fit of cubic curves to cwnd", ("", 1.0, 3), Some(0.05);
     /// Correlation of the congestion windows of two flows over time, given as `A, B`.
-    CwndCorrelation: Samples, "correlation of cwnd", "", 3, Some(0.05);
+    CwndCorrelation: Samples, "correlation of cwnd", ("", 1.0, 3), Some(0.05);
     /// Share of the seconds in which the RTTs of flows, given as `A, B`, move alike: the mean difference between one RTT
     /// sample and the next of each is within 20 % of each other's.
-    RttAlike: Samples, "share of seconds with RTTs that move alike", "", 3, Some(0.05);
+    RttAlike: Samples, "share of seconds with RTTs that move alike", ("", 1.0, 3), Some(0.05);
     /// Data packets sent again; of a connection or subflow.
-    Retransmissions: Flow, "retransmissions", "packets", 0, None;
+    Retransmissions: Flow, "retransmissions", Subflow::retransmissions.shown(), None;
     /// Aggregate benefit against the fair shares; of a connection.
-    Benefit: Flow, "aggregate benefit", "", 3, None;
+    Benefit: Flow, "aggregate benefit", Metrics::aggregate_benefits.shown(), None;
     /// Jain's index over the MPTCP subflows that cross a link.
-    JainSubflows: Link, "Jain's index of subflows", "", 3, Some(0.05);
+    JainSubflows: Link, "Jain's index of subflows", Metrics::jain_mptcp_subflows.shown(), Some(0.05);
     /// Jain's index over the connections that cross a link.
-    JainConnections: Link, "Jain's index", "", 3, Some(0.05);
+    JainConnections: Link, "Jain's index", Metrics::jain_connections.shown(), Some(0.05);
     /// Share of the time that a link is busy, 0 to 1.
-    Utilization: Link, "utilization", "", 3, Some(0.05);
+    Utilization: Link, "utilization", LinkDirection::utilization.shown(), Some(0.05);
     /// Percent of the time in which a detector of shared bottlenecks was right about the subflows whose bottleneck the
     /// link was.
-    DetectionAccuracy: Link, "detection accuracy", "%", 1, Some(10.0);
+    DetectionAccuracy: Link, "detection accuracy", ("%", 1.0, 1), Some(10.0);
     /// Time until it was right for the first time, from their beginning or from when the link became their bottleneck, or
     /// became shared or was not any longer; milliseconds, the mean. Where it never was, as long as that lasted.
-    DetectionTime: Link, "detection time", "ms", 0, None;
+    DetectionTime: Link, "detection time", ("ms", 1.0, 0), None;
 }
 
 impl Metric {
@@ -168,8 +169,8 @@ impl Figure {
 
     fn during_window(&self, run: &Run, counts: &Measurements, window: Option<Window>) -> Option<f64> {
         if matches!(self.metric, Metric::RttAlike | Metric::CwndCorrelation) {
-            let flows: Option<Vec<Flow>> =
-                self.of.split(", ").map(|id| Flow::find(run, counts, id)).collect();
+            let flows: Option<Vec<MeasuredFlow>> =
+                self.of.split(", ").map(|id| MeasuredFlow::find(run, counts, id)).collect();
             let flows = flows?;
             let samples: Vec<&[SubflowSample]> =
                 flows.iter().map(|flow| flow.subflows[0].1.samples.as_slice()).collect();
@@ -183,7 +184,7 @@ impl Figure {
             if self.metric.of_link() {
                 return of_link(self.metric, run, window, id);
             }
-            Flow::find(run, counts, id)?.value(self.metric, window)
+            MeasuredFlow::find(run, counts, id)?.value(self.metric, window)
         };
         if let Some((combine, list)) =
             self.of.split_once('(').and_then(|(way, rest)| Some((combination(way)?, rest.strip_suffix(')')?)))
@@ -204,7 +205,10 @@ impl Figure {
     }
 }
 
-fn combination(name: &str) -> Option<fn(&[f64]) -> Option<f64>> {
+/// Makes one value of several.
+type Combine = fn(&[f64]) -> Option<f64>;
+
+fn combination(name: &str) -> Option<Combine> {
     match name {
         "mean" => Some(mean),
         "min" => Some(|values| values.iter().copied().reduce(f64::min)),
@@ -245,7 +249,7 @@ fn of_link(metric: Metric, run: &Run, window: Option<Window>, id: &str) -> Optio
 }
 
 /// A connection, or one of its subflows.
-struct Flow<'a> {
+struct MeasuredFlow<'a> {
     run: &'a Run,
     id: &'a str,
     connection: &'a Connection,
@@ -255,7 +259,7 @@ struct Flow<'a> {
     whole: bool,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> MeasuredFlow<'a> {
     fn find(run: &'a Run, counts: &'a Measurements, id: &'a str) -> Option<Self> {
         let (name, subflow) = id.split_once('.').map_or((id, None), |(name, subflow)| (name, Some(subflow)));
         let place = run.connections.iter().position(|connection| connection.id == name)?;
@@ -271,16 +275,17 @@ impl<'a> Flow<'a> {
     fn value(&self, metric: Metric, window: Option<Window>) -> Option<f64> {
         type OfSamples = fn(&[SubflowSample], Window) -> Option<f64>;
         let times = window.unwrap_or(self.measured());
+        let scale = metric.facts().scale;
         let sum = |of: OfSamples| -> Option<f64> {
             self.subflows.iter().map(|(_, counts)| of(&counts.samples, times)).sum()
         };
         // Of one subflow, not of a connection.
         let alone = |of: OfSamples| if self.whole { None } else { of(&self.subflows[0].1.samples, times) };
         match (metric, window) {
-            (Metric::Goodput, None) => self.whole.then_some(self.connection.goodput_bps / 1e6),
-            (Metric::Throughput, None) if self.whole => Some(self.connection.throughput_bps / 1e6),
-            (Metric::Throughput, None) => Some(self.subflows[0].0.throughput_bps / 1e6),
-            (Metric::Throughput, Some(window)) => self.rate(window).map(|rate| rate / 1e6),
+            (Metric::Goodput, None) => self.whole.then_some(self.connection.goodput_bps / scale),
+            (Metric::Throughput, None) if self.whole => Some(self.connection.throughput_bps / scale),
+            (Metric::Throughput, None) => Some(self.subflows[0].0.throughput_bps / scale),
+            (Metric::Throughput, Some(window)) => self.rate(window).map(|rate| rate / scale),
             (Metric::Share, None) => *self.run.metrics.share_of_expected_percent.get(self.id)?,
             (Metric::Rtt, None) => {
                 let rtts: Option<Vec<f64>> = self.subflows.iter().map(|(flow, _)| flow.mean_rtt_ms).collect();

@@ -507,4 +507,14 @@ impl Counts {
         }
         counts
     }
+
+    /// How many have that one.
+    pub fn of_verdict(&self, verdict: Verdict) -> usize {
+        match verdict {
+            Verdict::Holds => self.holds,
+            Verdict::Fails => self.fails,
+            Verdict::Undecided => self.undecided,
+            Verdict::NotCheckable => self.not_checkable,
+        }
+    }
 }

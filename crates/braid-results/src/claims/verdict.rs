@@ -26,6 +26,9 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All, in the order of [`Counts`](super::Counts).
+    pub const ALL: [Self; 4] = [Self::Holds, Self::Fails, Self::Undecided, Self::NotCheckable];
+
     /// Its name in reports.
     pub fn text(self) -> &'static str {
         match self {

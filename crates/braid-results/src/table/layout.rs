@@ -52,9 +52,10 @@ impl Table {
     pub fn to_csv(&self, rows: &[Row]) -> String {
         let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
         let mut write = || -> csv::Result<()> {
-            csv.write_record(self.columns().map(|column| column.name))?;
+            let columns: Vec<&Figure> = self.columns().collect();
+            csv.write_record(columns.iter().map(|column| column.name))?;
             for row in rows {
-                for column in self.columns() {
+                for column in &columns {
                     match column.value(row) {
                         Value::Null => csv.write_field(""),
                         Value::Text(text) => csv.write_field(text.as_bytes()),

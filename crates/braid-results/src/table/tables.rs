@@ -9,44 +9,44 @@ use crate::catalogue::{
 /// All tables.
 pub const TABLES: [&Table; 8] = [&RUNS, &FLOWS, &PERIODS, &LINKS, &SAMPLES, &QUEUES, &TRANSFERS, &DETECTIONS];
 
-/// See [`runs`].
+/// See [`super::runs`].
 pub const RUNS: Table = Table { name: "runs", row: "a run", columns: &[RUN, TOTALS] };
-/// See [`flows`].
+/// See [`super::flows`].
 pub const FLOWS: Table = Table {
     name: "flows",
     row: "a subflow, or a TCP connection",
     columns: &[RUN, Group(Connection::ENTRIES), Group(Subflow::ENTRIES)],
 };
-/// See [`periods`].
+/// See [`super::periods`].
 pub const PERIODS: Table = Table {
     name: "periods",
     row: "a subflow, or a TCP connection, in a period of the scenario",
     columns: &[RUN, Group(Period::ENTRIES), Group(Connection::ENTRIES), Group(Subflow::ENTRIES)],
 };
-/// See [`links`].
+/// See [`super::links`].
 pub const LINKS: Table =
     Table { name: "links", row: "a direction of a link", columns: &[RUN, Group(Link::ENTRIES)] };
-/// See [`samples`].
+/// See [`super::samples`].
 pub const SAMPLES: Table = Table {
     name: "samples",
     row: "a subflow at a moment, every 100 ms of the run",
     columns: &[NUMBER, Group(OfSample::ENTRIES)],
 };
-/// See [`queues`].
+/// See [`super::queues`].
 pub const QUEUES: Table = Table {
     name: "queues",
     row: "a shared link, forward, at a moment, every 100 ms of the run",
     columns: &[NUMBER, Group(OfQueue::ENTRIES)],
 };
 
-/// See [`transfers`].
+/// See [`super::transfers`].
 pub const TRANSFERS: Table = Table {
     name: "transfers",
     row: "an object, a short flow, a burst, a response, or a write at a constant rate",
     columns: &[NUMBER, Group(OfTransfer::ENTRIES)],
 };
 
-/// See [`detections`].
+/// See [`super::detections`].
 pub const DETECTIONS: Table = Table {
     name: "detections",
     row: "a subflow with a detector of shared bottlenecks, in a stretch of time in which the truth about it was the same",

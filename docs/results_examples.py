@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Executes the examples of docs/results.md on results that this very program makes.
+"""Executes the examples of docs/results.md on results of the given program.
 
     scripts/python && target/python-package/bin/python docs/results_examples.py [path of braid]
 """
@@ -49,7 +49,7 @@ def examples(language):
 
 
 def value(line):
-    """What a line of Python comes to: that of its last statement."""
+    """The value of the last statement of Python code."""
     *statements, last = line.split("; ")
     names = {"pd": pd, "pl": pl, "json": json}
     for statement in statements:
@@ -58,7 +58,7 @@ def value(line):
 
 
 def means(rows):
-    """(cc, connection) to Mbit/s."""
+    """Mbit/s by (cc, connection)."""
     return {(cc, connection): round(bps / 1e6, 9) for cc, connection, bps in rows}
 
 
@@ -75,7 +75,7 @@ def main():
         for result in tables + values:
             assert len(result) > 0, result
 
-        # The first example of each asks for the same.
+        # The first example in each language computes the same.
         pandas_means = [(*key, bps) for key, bps in next(v for v in values if isinstance(v, pd.Series)).items()]
         polars_means = next(v for v in values if isinstance(v, pl.DataFrame)).rows()
         expected = means((cc, connection, mbit * 1e6) for cc, connection, mbit in tables[0])

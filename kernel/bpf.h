@@ -46,7 +46,7 @@ struct braid_batch {
 	u32 count;
 };
 
-/* Hides from the compiler what it knows about x. */
+/* Hides the value of x from the compiler. */
 #define BRAID_OPAQUE(x) asm volatile("" : "+r"(x))
 
 #endif

@@ -47,7 +47,7 @@ struct {
 	MAP_TYPE(value, struct braid_trace_state);
 } braid_trace_state SEC(".maps");
 
-/* Not inlined: the same for every event of every hook. */
+/* Not inlined: every event of every hook shares this code. */
 static __attribute__((noinline)) void braid_record(struct braid_work *work, struct braid_socket *socket,
 						   const void *priv, u32 phase)
 {

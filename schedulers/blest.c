@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * BLEST, blocking estimation (Ferlin et al., IFIP Networking 2016; mptcp_blest of the multipath-tcp.org kernels):
- * avoids the slow path s if its segments would occupy the receive window for so long that the fast path f is blocked.
+ * avoids the slow path s if its segments would occupy the receive window until the fast path f is blocked.
  *
  *	linger = max(srtt_s, in flight + 1 >= cwnd_s: max_s, else min_s + (max_s - min_s) (in flight + 1)/cwnd_s)
  *	k      = linger/((min_f + max_f)/2) + 1, rounds of f in that time

@@ -125,7 +125,7 @@ struct braid_choice {
 	for ((i) = 0; (i) < BRAID_MAX_PATHS; (i)++) \
 		if ((set) >> (i) & 1)
 
-/* The paths with all flags of `with` and none of `without`. */
+/* The paths that have all flags of `with` and no flag of `without`. */
 braid_inline u32 braid_paths_with(const struct braid_paths *view, u32 with, u32 without)
 {
 	u32 i, set = 0;

@@ -1,4 +1,4 @@
-// Pictures of the gallery and of the schedulers: what they have in common.
+// Common parts of the plots for the gallery and the schedulers.
 import * as vega from 'vega';
 import * as vegaLite from 'vega-lite';
 

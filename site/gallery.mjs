@@ -1,8 +1,8 @@
-// The gallery: ten stories, each a scenario, a picture and three sentences with the figures of this very run.
+// The gallery: ten stories, each a scenario, a plot and three sentences with figures of this run.
 //
 //     node site/gallery.mjs MODULE.wasm FOLDER        (scripts/site does it)
 //
-// A story says what must hold for its sentences to be true; where it does not, this ends with an error.
+// Each story checks the conditions of its sentences; if one fails, this ends with an error.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BASE, COLOURS, svg } from './chart.mjs';
@@ -40,7 +40,7 @@ function goodputs(name, algorithms) {
   return Object.fromEntries(algorithms.map((cc) => [cc, of(cc)]));
 }
 
-/** `{cc: {subflow: mean of what `of` says of it}}` of the first connection. */
+/** `{cc: {subflow: mean of `of(subflow)`}}` of the first connection. */
 function subflows(name, algorithms, of) {
   const each = (cc) => {
     const runs = results(name, cc);
@@ -50,7 +50,7 @@ function subflows(name, algorithms, of) {
   return Object.fromEntries(algorithms.map((cc) => [cc, each(cc)]));
 }
 
-/** Rows of one run, as the playground has them. */
+/** Rows of one run, as in the playground. */
 function rows(name, cc, set) {
   const described = open(name, cc, 1, set);
   const table = new Table(described);
@@ -209,7 +209,7 @@ const STORIES = [
       alt: 'How much of the time the labels are right',
       chart: bars(f, 'right, % of the time', { stacked: false }),
       holds: [f.sbcc.shared > 85, f.sbcc.own > 85],
-      text: `Two of three subflows share a bottleneck, and nobody tells the connection. SB-CC asks whether congestion marks come to both at the same time. It is right about the shared ones ${one(f.sbcc.shared)} % of the time, and about the one that is alone ${one(f.sbcc.own)} %.`,
+      text: `Two of three subflows share a bottleneck, and the connection does not know which. SB-CC asks whether congestion marks come to both at the same time. It is right about the shared ones ${one(f.sbcc.shared)} % of the time, and about the one that is alone ${one(f.sbcc.own)} %.`,
     };
   },
   () => {

@@ -1,4 +1,4 @@
-// A picture of each packet scheduler: what becomes of one write on two unlike paths.
+// A plot of each packet scheduler: the distribution of one write over two unlike paths.
 //
 //     node site/schedulers.mjs MODULE.wasm FOLDER SCHEDULER...        (scripts/site does it)
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { BASE, COLOURS, svg } from './chart.mjs';
 import { load } from './playground/engine.js';
 import { Table } from './playground/rows.js';
 
-/** The write that is shown: the eleventh, when the paths are known. */
+/** The plotted write: the eleventh, when the RTTs are known. */
 const WRITTEN_S = 10;
 const SHOWN_S = 0.4;
 const EVERY_S = 0.005;

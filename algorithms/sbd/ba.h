@@ -4,7 +4,7 @@
  *
  *	RTT   mean |change of RTT| of the last second within 20 % of another subflow's
  *	ECN   share of ACKs that echo congestion in the last quarter of a second within 20 % of another subflow's
- *	loss  this and another subflow lost packets within the last three of this one's largest RTT of late
+ *	loss  this and another subflow lost packets within three of this one's largest recent RTT
  *
  * The label changes after three consecutive ACKs that contradict it. bampcubic.md lists differences from the paper, and
  * the parameters that restore its letter.

@@ -120,7 +120,7 @@ braid_inline void comark_on_ack(struct braid_view *view, struct comark_state *st
 	if (tick >= state->slot_start + 2 * state->slot_ticks) {
 		if (state->slot_ticks)
 			comark_compare(view, state, params, peers);
-		/* The slot that has just ended if it is still stored, else the present one. */
+		/* The previous slot if it is still stored, otherwise the current one. */
 		state->slot_start = tick - state->slot_start < 3 * (u64)state->slot_ticks && state->slot_ticks
 					    ? state->slot_start + state->slot_ticks
 					    : tick;

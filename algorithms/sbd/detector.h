@@ -130,7 +130,7 @@ braid_inline u32 sbd_connected_group(const struct braid_view *view, u32 peers, u
 	u64 reached = sbd_id_bit(self), named = self->public_words[word];
 	u32 group = self->id, alone = 1, i, round;
 
-	/* Branch-free: see fixed.h. At most as many rounds as peers, since each round adds at least one or none. */
+	/* Branch-free: see fixed.h. At most one round per peer: each round except the last adds a peer. */
 	for (round = 0; round < BRAID_MAX_SUBFLOWS - 1; round++) {
 		for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
 			const struct braid_subflow *peer = &view->subflow[i];

@@ -41,7 +41,7 @@ struct sync_state {
 	u32 reserved;
 };
 
-/* Maximum time between signs and an opening by that subflow. */
+/* Maximum time between a subflow's loss or large delay and the opening of a set. */
 braid_inline u64 sync_window(const struct braid_view *view, u32 i, const struct sync_params *params)
 {
 	u32 srtt_us = braid_max32(braid_self((struct braid_view *)view)->srtt_us, view->subflow[i].srtt_us);

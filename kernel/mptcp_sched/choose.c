@@ -122,7 +122,7 @@ static bool go_back(struct mptcp_sock *msk, u64 from, u64 *to)
 		*to = braid_before(next, *to) ? next : *to;
 		*sent_of(piece) = from - begin;
 		*head_of(msk) = piece;
-		/* Then the kernel accepts acknowledgements beyond the position that it takes for sent. */
+		/* Then the kernel accepts acknowledgements beyond its position of the next data to send. */
 		braid_field(u64, msk, mptcp_sock_recovery_snd_nxt) = next;
 		braid_field(u8, msk, mptcp_sock_recovery) = 1;
 		return true;
@@ -205,7 +205,7 @@ static int give(struct braid_connection *own, struct mptcp_sock *msk, u32 path, 
 	own->given.from = from;
 	own->given.to = to;
 	braid_field(s32, msk, mptcp_sock_snd_burst) = min_t(u64, to - from, S32_MAX);
-	/* Data that the kernel reinjects by itself may be acknowledged before. */
+	/* Data may be acknowledged before the kernel reinjects it by itself. */
 	if (is_copy || !(own->scheduler->flags & BRAID_MAINLINE || own->view.flags & BRAID_REINJECTION))
 		clamp_window(own, msk, to);
 	WRITE_ONCE(braid_field(u8, subflow, mptcp_subflow_context_scheduled), 1);

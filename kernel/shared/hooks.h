@@ -4,7 +4,7 @@
  *
  * Hooks of one acknowledgement, in the kernel's order: pkts_acked, then perhaps ssthresh or undo_cwnd, then cong_avoid
  * if the window may grow. The contract wants on_loss, on_recovered, on_ack. So pkts_acked only stores the ACK, and
- * cong_avoid delivers it. An ACK that lets no window grow has no further hook: the next hook of a later time
+ * cong_avoid delivers it. An ACK on which no window may grow has no further hook: the next hook of a later time
  * (tcp_mstamp) delivers it first, with grow = 0 and the view of that time.
  *
  * Every hook costs by being called, so there are no more than these two per ACK, and only cong_avoid for algorithms
@@ -163,7 +163,7 @@ braid_inline void braid_tell_noted(const struct braid_hook *hook)
 	u32 acked = note->delivered - socket->delivered;
 	u32 delivered_ce = hook->tp->delivered_ce, noted_ce = note->delivered_ce;
 
-	/* Loaded already: the verifier does not allow one load from two kinds of memory. */
+	/* Loaded before the branch: the verifier does not allow one load instruction for two kinds of memory. */
 	BRAID_OPAQUE(delivered_ce);
 	BRAID_OPAQUE(noted_ce);
 	if (braid_is_overdue(note, hook->tp))

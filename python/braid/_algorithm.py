@@ -49,7 +49,7 @@ def new_algorithm(name: str, folder: str | Path = ".") -> Path:
     files = [(Path(folder) / file, text) for file, text in _braid.template(name)]
     for path, _ in files:
         if path.exists():
-            raise FileExistsError(f"{path} is there already; nothing was written")
+            raise FileExistsError(f"{path} already exists; nothing was written")
     for path, text in files:
         path.write_text(text)
     return files[0][0]

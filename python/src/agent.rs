@@ -57,7 +57,7 @@ fn known() {
     ONCE.call_once(|| {
         let definition = Definition {
             name: NAME.to_owned(),
-            page: "# agent: windows as somebody outside of the run sets them\n".to_owned(),
+            page: "# agent: windows set from outside of the run\n".to_owned(),
             flags: Algorithm::OWNS_CWND | Algorithm::UNCOUPLED,
             params: Vec::new(),
             source_hash: 0,

@@ -185,7 +185,7 @@ impl Backend for Guest {
         }
         if specs.iter().any(|spec| spec.algorithm().is_added()) {
             // A C file runs in a separate process without Python.
-            let message = "an algorithm that is a class and one that is a C file cannot meet in one run";
+            let message = "an algorithm as a class and one as a C file cannot be used in one run";
             return Err(Stop::Failed(message.to_owned()));
         }
         let local = Local { view: None, objects: Vec::new(), cancel: request.cancel.clone(), raised: None };
@@ -257,7 +257,7 @@ fn with<T>(pointer: &AtomicPtr<layout::View>, work: impl FnOnce(&mut layout::Vie
     let view = pointer.load(Ordering::Relaxed);
     if view.is_null() {
         return Err(PyRuntimeError::new_err(
-            "a view is there only during the event: keep numbers, not the view or its subflows",
+            "a view is valid only during its event: store numbers, not the view or its subflows",
         ));
     }
     // SAFETY: not null only while `take` waits for the method that got it. All use is under the GIL and within this

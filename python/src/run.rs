@@ -83,7 +83,7 @@ pub(crate) fn run(
 
 pub(crate) fn limit(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
-        .map_err(|_| error::plain(format!("time_limit = {seconds} is no time")))
+        .map_err(|_| error::plain(format!("time_limit = {seconds} is not a duration")))
 }
 
 /// Checks for Ctrl-C and reports progress.

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Writes the rate traces that come with Braid, each half a minute long, in the format of mahimahi's mm-link.
+"""Writes the built-in rate traces, each half a minute long, in the format of mahimahi's mm-link.
 
 lte-drive  a car on a road: the rate of a cell as a random walk of its logarithm that returns to 9 Mbit/s, with two
            handovers during which nothing is delivered
 wifi-walk  walking away from an access point and back: 30 Mbit/s falling to 2 Mbit/s at half time, with fast fading and a
            contention window's worth of pauses
 
-They are made up, from these words and a fixed seed; no network was measured. Integers and a generator written out here
-keep them the same on every machine."""
+They are synthetic, from this description and a fixed seed. Integers and the generator below make them equal on every
+machine."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Generator:
         return (self.state >> 32) * bound >> 32
 
     def normal(self, deviation: int) -> int:
-        """Nearly normal: twelve uniform numbers."""
+        """Approximately normal: the sum of twelve uniform numbers."""
         return sum(self.below(2 * deviation + 1) - deviation for _ in range(12)) // 2
 
 
 def trace(bits_per_ms) -> list[int]:
-    """A time for every packet that can have been sent when the rate has been that in each millisecond."""
+    """Departure times of packets at these rates, one rate per millisecond."""
     times, bits = [], 0
     for ms in range(1, SECONDS * 1000 + 1):
         bits += bits_per_ms(ms)
@@ -57,7 +57,7 @@ def lte_drive() -> list[int]:
         if 10_500 <= ms < 10_680 or 21_700 <= ms < 21_820:
             return 0
         whole, part = divmod(level, 1000)
-        bits = 9_000 * (1000 + part) // 1000  # between powers of two, a straight line will do
+        bits = 9_000 * (1000 + part) // 1000  # linear between powers of two
         return bits << whole if whole >= 0 else bits >> -whole
 
     return trace(rate)

@@ -63,7 +63,7 @@ const SLIDERS = [
 ];
 const DISCIPLINES = ['drop-tail', 'red', 'codel', 'fq-codel'];
 
-/** Controls of all links that are shared or have a rate worth changing; `change(key, value)` is told of each. */
+/** Controls of all links that are shared or have a rate worth changing; they call `change(key, value)`. */
 export function links(described, change) {
   return described.links
     .filter((link) => !link.private)

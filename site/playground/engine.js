@@ -1,13 +1,13 @@
-// The simulator as WebAssembly: crates/braid-web says what can be asked. Runs in a worker and in node.
+// The simulator as WebAssembly: crates/braid-web documents the requests. Runs in a worker and in node.
 
-/** The engine in `bytes`; a panic makes it unusable, then load another. */
+/** The engine in `bytes`; after a panic it is unusable: load another. */
 export async function load(bytes) {
   const { instance } = await WebAssembly.instantiate(bytes, {});
   const wasm = instance.exports;
-  // The memory may have moved in any call.
+  // Any call may move the memory.
   const numbers = (n) => new Float64Array(wasm.memory.buffer, wasm.braid_rows(), n).slice();
   return {
-    /** The answer to a request; an Error with the message for people if there is none. */
+    /** The answer to a request; an Error with a readable message if there is none. */
     ask(request) {
       const text = new TextEncoder().encode(JSON.stringify(request));
       const room = wasm.braid_room(text.length);
@@ -18,7 +18,7 @@ export async function load(bytes) {
       if (answer.error !== undefined) throw new Error(answer.error);
       return answer.ok;
     },
-    /** Rows, one after the other, on the way to `until` seconds. */
+    /** Rows in order, up to `until` seconds. */
     advance: (slot, until, every) => numbers(wasm.braid_advance(slot, until, every)),
     /** One row after the next ACK; none at the end of the run. */
     ack: (slot) => numbers(wasm.braid_ack(slot)),

@@ -1,4 +1,4 @@
-// The increase per acknowledged packet, with the numbers of this moment filled in.
+// The increase per acknowledged packet, with the current numbers filled in.
 
 const n = (value, digits = 4) => Number(value.toPrecision(digits)).toString();
 
@@ -31,7 +31,7 @@ const INCREASE = {
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 /**
- * One sentence about what an ACK did to a subflow, and the formula's numbers where this page knows them: windows `w` in packets
+ * One sentence about what an ACK did to a subflow, and the formula's numbers, if this page has them: windows `w` in packets
  * and smoothed RTTs `rtt` in ms of the connection's subflows, `r` the one with the ACK, `before` its window before.
  */
 export function explain(cc, { w, rtt, r, before, label, ssthresh }) {

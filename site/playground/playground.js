@@ -1,11 +1,11 @@
-// The playground: what the reader chooses becomes a request to the engine's worker, and its rows become pictures.
+// The playground: sends the reader's choices to the engine's worker, and plots the rows that it returns.
 import uPlot from 'uplot';
 import * as controls from './controls.js';
 import { explain } from './formula.js';
 import { RATE_OVER_S, Table } from './rows.js';
 import { command, read, write } from './state.js';
 
-// Those of the drawing (playground.css).
+// Colours of the drawing (playground.css).
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#a6519a', '#8a6d00', '#59636e'];
 const CHARTS = [
   { id: 'cwnd', title: 'Window, packets', of: (table) => table.subflows.map((_, i) => table.of(i, 'cwnd')) },
@@ -17,7 +17,7 @@ const CHARTS = [
   },
   { id: 'queue', title: 'Queue, packets', links: true, of: (table) => shownLinks(table).map(({ at }) => table.queue(at)) },
 ];
-/** The presets that come first, with names for people; the rest keep the names of their scenarios. */
+/** The first presets, with readable names; the others have the names of their scenarios. */
 const FIRST = ['d-olia/2', 'd-olia/1', 'everyday/shared', 'everyday/wifi-lte', 'everyday/dual-wan', 'everyday/bufferbloat'];
 
 const $ = (id) => document.getElementById(`pg-${id}`);
@@ -43,7 +43,7 @@ function say(message, wrong = false) {
   $('status').classList.toggle('wrong', wrong);
 }
 
-/** Opens the runs anew, and moves them on to `until`: all of it, or nothing when they are to be played. */
+/** Opens the runs again, and advances them to `until`: the whole run, or 0 to play it. */
 function open(until) {
   const set = Object.entries(state.set).map(([key, value]) => `${key}=${value}`);
   const one = (cc, slot) => ({ slot, name: state.toml === null ? state.preset : 'scenario.toml', toml: text(), set, flat: true, cc, seed: state.seed });
@@ -124,7 +124,7 @@ function paragraph(content) {
   return made;
 }
 
-/** What the ACKs did, one column for each algorithm. */
+/** Effects of the ACKs, one column for each algorithm. */
 function showAcks(acks) {
   const columns = acks.map((row, slot) => {
     const table = tables[slot];
@@ -205,14 +205,14 @@ function showShares(rows) {
   $('shares').replaceChildren(head, ...lines);
 }
 
-/** New charts, lists and drawing: the network is another. */
+/** New charts, lists and drawing for another network. */
 function rebuild(opened) {
   tables = opened.map((described) => new Table(described));
   const [first] = tables;
-  // The engine draws, with the code that reports use; only the colours are this page's.
+  // The engine draws with the reports' code; only the colours are this page's.
   $('topology').innerHTML = first.described.drawing;
   const focused = document.activeElement?.dataset?.key;
-  // While a slider is held it must stay the one that it is.
+  // A slider must not be replaced while it is held.
   const shape = JSON.stringify([state.preset, state.toml, first.links.map(({ id }) => id)]);
   if (rebuild.shape !== shape || !focused) {
     $('links').replaceChildren(...controls.links(first.described, setValue));
@@ -397,7 +397,7 @@ function begin() {
     for (const { plot, place } of plots) plot.setSize({ width: Math.max(place.clientWidth, 120), height: 170 });
   }).observe($('app'));
   new MutationObserver(() => tables.length && paint()).observe(document.documentElement, { attributeFilter: ['class'] });
-  // The site's own keys, arrows among them, would leave the page from a slider.
+  // The site's keys include arrows, which would leave the page from a slider.
   $('app').addEventListener('keydown', (event) => event.stopPropagation());
   changed();
 }

@@ -1,11 +1,11 @@
-// Rows of the engine (crates/braid-web/src/live.rs says what is in them) as columns for charts.
+// Rows of the engine (described in crates/braid-web/src/live.rs) as columns for charts.
 
 const PER_SUBFLOW = 7;
 const PER_LINK = 2;
 /** Rates are means over this many seconds. */
 export const RATE_OVER_S = 1;
 
-/** What has come of one run so far. */
+/** The rows of one run so far. */
 export class Table {
   constructor(described) {
     this.described = described;
@@ -60,13 +60,13 @@ export class Table {
     return bytes.map((now, i) => {
       while (from < i && times[i] - times[from] > RATE_OVER_S + 1e-9) from += 1;
       const before = from === i ? null : bytes[from];
-      // A subflow that was gone counts from zero again.
+      // A subflow that rejoins counts from zero again.
       if (now === null || before === null || now < before) return null;
       return ((now - before) * 8) / (times[i] - times[from]) / 1e6;
     });
   }
 
-  /** Mean Mbit/s that a connection got, over the second half of what is there. */
+  /** Mean Mbit/s that a connection got, over the second half of the rows. */
   share(connection) {
     const bytes = this.delivered(connection);
     const { times } = this;

@@ -1,4 +1,4 @@
-// What the reader has chosen, and the same as the part of the address behind #.
+// The reader's choices, also as the part of the address after #.
 
 export const INITIAL = { preset: 'd-olia/2', a: 'lia', b: 'olia', seed: 1, horizon: 60, set: {}, toml: null };
 
@@ -15,7 +15,7 @@ export function write(state) {
   return text.toString();
 }
 
-/** The state that the text is about; what it leaves out or has wrong is as at first. */
+/** The state of a text; missing or invalid parts get their defaults. */
 export function read(text) {
   const given = new URLSearchParams(text);
   const state = structuredClone(INITIAL);
@@ -34,7 +34,7 @@ export function read(text) {
   return state;
 }
 
-/** The command that does the same in a terminal; where values depend on parameters, with the file of the page. */
+/** The equivalent command in a terminal; if values depend on parameters, with the page's file. */
 export function command(state, toml) {
   const values = Object.entries(state.set).map(([key, value]) => ` --set ${key}=${value}`);
   const own = state.toml !== null || /^\s*\[?parameters\b/m.test(toml);

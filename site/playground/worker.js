@@ -1,14 +1,14 @@
-// The engine in a worker: the page stays alive, and a new request ends the one before.
+// The engine in a worker: the page stays responsive, and a new request ends the previous one.
 import { load } from './engine.js';
 
-/** Milliseconds of work between two looks for messages. */
+/** Milliseconds of work between two checks for messages. */
 const PIECE_MS = 40;
 
 let engine;
 let bytes;
 let newest = 0;
 
-/** What the page has as text: base64 of a gzip file. */
+/** Data in the page: base64 of a gzip file. */
 async function unpack(text) {
   const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
@@ -22,12 +22,12 @@ const pause = () =>
     channel.port2.postMessage(0);
   });
 
-/** Opens the runs, and moves them on to `until`; rows are sent as they come. */
+/** Opens the runs, and advances them to `until`; sends rows as they come. */
 async function run({ id, open, slots, from, until, every }) {
   const opened = open?.map((request) => engine.ask({ ask: 'open', ...request }));
   if (opened) postMessage({ id, opened });
   let now = from;
-  // Small at first, until it is known how fast this is.
+  // Small at first, until the speed is known.
   let step = Math.max(every, 1);
   while (now < until && id === newest) {
     const start = performance.now();

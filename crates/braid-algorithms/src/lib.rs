@@ -116,7 +116,9 @@ pub unsafe fn add(
     let raw: &'static RawAlgorithm = unsafe { &*descriptor.cast() };
     if raw.layout_version != layout::VERSION {
         let (own, its) = (layout::VERSION, raw.layout_version);
-        return Err(SpecError(format!("it is for version {its} of braid.h, not {own}: compile it again")));
+        return Err(SpecError(format!(
+            "it was compiled for version {its} of braid.h, this is {own}: compile it again"
+        )));
     }
     let algorithm = Algorithm { raw, page: String::leak(page), source_hash, added: true };
     let name = algorithm.name();
@@ -200,7 +202,7 @@ pub unsafe fn define(definition: Definition) -> Result<&'static Algorithm, SpecE
 }
 
 fn taken(name: &str) -> SpecError {
-    SpecError(format!("an algorithm that comes with Braid is called `{name}`: give this one another name"))
+    SpecError(format!("`{name}` is a built-in algorithm: give this one another name"))
 }
 
 impl Tunable for Algorithm {
@@ -237,8 +239,8 @@ impl Algorithm {
     /// It reads only these values of siblings: id, cwnd, ssthresh, `ca_state`, `srtt_us`, mss, `snd_una`, the public
     /// words, and whether they are eligible and run the same algorithm.
     pub const RATES_OF_SIBLINGS: u32 = 32;
-    /// It ignores ACKs that let no window grow, and reads of others only the time, `grow` and whether the window was
-    /// the limit.
+    /// It ignores ACKs on which no window may grow. Of the other ACKs it reads only the time, `grow` and whether the
+    /// window was the limit.
     pub const GROWTH_ONLY: u32 = 64;
     /// With [`RATES_OF_SIBLINGS`](Self::RATES_OF_SIBLINGS): it also reads their `min_rtt_us`, `last_ack_us` and `hint`.
     pub const PATHS_OF_SIBLINGS: u32 = 128;

@@ -112,7 +112,7 @@ fn acks_per_packet(host: &mut Host, i: usize) -> u32 {
 
 #[test]
 fn lia_with_kernel_rounding_counts_as_the_kernel_does() {
-    // Threshold 31 on both, and one ACK more per packet.
+    // Both count to 31 and need one more ACK per packet.
     for i in 0..2 {
         assert_eq!(acks_per_packet(&mut module_host("lia:rounding=jiffies", &PAIR), i), 32);
     }

@@ -55,7 +55,7 @@ pub(crate) enum Command {
     /// Run scenarios for every point of a grid of parameters, or for a sample of them, and store all results as Parquet
     /// files.
     #[command(after_help = "Example:\n  braid sweep grid.toml --out results --jobs 2\n\n\
-        Killed or interrupted, the same command goes on where it was.\n\
+        After an interruption the same command continues.\n\
         Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
     Sweep(SweepArgs),
     /// Advise which congestion control a network should use: measure it or read it from a file, simulate candidates,

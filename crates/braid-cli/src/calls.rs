@@ -22,8 +22,8 @@ pub(crate) enum Calls {
         braid trace -o run.trace --duration 10s\n  \
         braid trace -o losses.trace --filter name=olia --filter event=on_loss\n\n\
         A filter is name=NAME (as loaded), connection=HEX (the token, as in `braid top`), subflow=ID or event=EVENT \
-        (init, release, on_loss, on_recovered, on_ack, on_idle_restart). Of several with the same key one must fit, of \
-        different keys each. `braid replay` makes the calls again natively.")]
+        (init, release, on_loss, on_recovered, on_ack, on_idle_restart). Filters with the same key are alternatives; \
+        filters with different keys must all match. `braid replay` repeats the calls natively.")]
     Trace(TraceArgs),
     /// Repeat recorded calls natively and compare every word.
     #[command(after_help = "Exit code: 0 every word is equal, 1 some differ, 2 wrong usage or input.")]
@@ -168,7 +168,7 @@ mod live {
         let names = if filter.names.is_empty() { loaded } else { filter.names.clone() };
         if names.is_empty() {
             return Err(Failure::bad_input(
-                "nothing is loaded that could be recorded",
+                "no algorithm is loaded that could be recorded",
                 "`braid load NAME` first",
             ));
         }
@@ -195,11 +195,12 @@ mod live {
             eprintln!("{filtered} others did not pass the filter.");
         }
         if cut > 0 {
-            eprintln!("{cut} were under way when recording ended and are not in it.");
+            eprintln!("{cut} had not returned when recording ended and are left out.");
         }
         if lost > 0 {
             eprintln!(
-                "warning: {lost} calls were lost, as the kernel wrote faster than this read: use a larger --buffer, \
+                "warning: {lost} calls were lost, because the kernel wrote them faster than braid reads: use a larger \
+                 --buffer, \
                  or record fewer algorithms with --filter name=NAME"
             );
         }
@@ -245,7 +246,7 @@ mod live {
         );
         let cut_off = |error: braid_trace::Error| {
             let path = args.output.display();
-            let hint = format!("make room; what was recorded before can be read: `braid replay {path}`");
+            let hint = format!("make room; the calls recorded so far can be read: `braid replay {path}`");
             Failure::new(FAILED, format!("cannot write {path}: {error}")).hint(hint)
         };
         if let Some(error) = failed {
@@ -275,14 +276,12 @@ fn replay(file: &Path, as_json: bool) -> Result<(), Failure> {
     let is_trace = calls.kernel().is_some();
     if is_trace && calls.end().is_none() {
         eprintln!(
-            "warning: {} was cut off; replayed is what it holds, and what was lost is not known",
+            "warning: {} is incomplete: only the calls in it are replayed, and the number of lost calls is unknown",
             file.display()
         );
     }
     for spec in &replay.other_sources {
-        eprintln!(
-            "warning: {spec} was recorded with other sources than those of this braid; it may well differ"
-        );
+        eprintln!("warning: {spec} was recorded with other sources than this braid's; results may differ");
     }
     // Calls that are missing because of a filter or a full ring may have changed the memory; vectors may be arbitrary.
     let is_whole = calls.end().is_some_and(|end| end.lost == 0 && end.filtered == 0);
@@ -294,7 +293,7 @@ fn replay(file: &Path, as_json: bool) -> Result<(), Failure> {
     };
     terminal::print(text.as_bytes())?;
     if replay.differing > 0 || gaps > 0 {
-        return Err(Failure::new(FAILED, "the native build does not do what was recorded"));
+        return Err(Failure::new(FAILED, "the native build's results differ from the recorded ones"));
     }
     Ok(())
 }
@@ -345,7 +344,7 @@ fn replay_text(replay: &Replay, calls: &braid_trace::Calls, gaps: u64) -> String
         }
     }
     if gaps > 0 {
-        let _ = writeln!(text, "{gaps} calls found another memory than the call before had left");
+        let _ = writeln!(text, "{gaps} calls found private memory that the call before had not left");
     }
     text
 }

@@ -207,7 +207,7 @@ fn publish_same(file: NamedTempFile, path: &Path) -> Result<(), Failure> {
         return match same() {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::bad_input(
-                format!("{} is of another run; nothing was overwritten", path.display()),
+                format!("{} belongs to another run; nothing was overwritten", path.display()),
                 "name another folder, or remove this file",
             )),
             Err(error) => Err(writing(path, &error)),

@@ -148,7 +148,7 @@ fn comparisons<'a>(stacks: &'a Stacks) -> impl Iterator<Item = Comparison> + 'a 
     stacks.others.iter().map(|(other, finished)| comparison(stacks.scenario, stacks.sim, *other, finished))
 }
 
-/// The backends beside the simulator, in order.
+/// The backends other than the simulator, in order.
 fn others(args: &CompareArgs) -> Result<Vec<Other>, Failure> {
     let mut others = Vec::new();
     for backend in &args.backends {
@@ -163,7 +163,7 @@ fn others(args: &CompareArgs) -> Result<Vec<Other>, Failure> {
     }
     if others.is_empty() || !args.backends.contains(&Compared::Sim) {
         let hint = "--backends sim,lab, sim,quic or sim,lab,quic";
-        return Err(Failure::bad_input("--backends compares others with the simulator", hint));
+        return Err(Failure::bad_input("--backends compares other backends with the simulator", hint));
     }
     if !others.contains(&Other::Lab) && args.kernel.is_some() {
         return Err(Failure::bad_input("--kernel is of the lab", "add lab to --backends"));

@@ -28,7 +28,7 @@ pub(crate) fn enable(
         let own = file.file_stem().unwrap_or_default().to_string_lossy();
         let name = short(name.unwrap_or(&own));
         return Err(Failure::bad_input(
-            format!("{} cannot be enabled: nobody compiles a file of yours after a boot", file.display()),
+            format!("{} cannot be enabled: no C file is compiled at boot", file.display()),
             format!("`braid load {text} --as {name} && braid default {name}` does it until the next boot"),
         ));
     }
@@ -114,14 +114,14 @@ fn check(name: &str) -> Result<(), Failure> {
 fn systemd(otherwise: &str) -> Result<(), Failure> {
     if !Path::new("/run/systemd/system").exists() {
         return Err(Failure::bad_input(
-            "systemd does not run here, which enables what is there after a boot",
+            "systemd is not running here; it loads algorithms at boot",
             otherwise,
         ));
     }
     if !UNITS.iter().any(|folder| Path::new(folder).join("braid-default@.service").exists()) {
         return Err(Failure::bad_input(
             "the units braid@.service and braid-default@.service are not installed",
-            format!("the Debian package has them, packaging/ of the sources, too; {otherwise}"),
+            format!("the Debian package and packaging/ of the sources have them; {otherwise}"),
         ));
     }
     Ok(())
@@ -192,6 +192,6 @@ fn systemctl(arguments: &[&str]) -> Result<(), Failure> {
     let unit = arguments.last().copied().unwrap_or_default();
     Err(Failure::new(
         FAILED,
-        format!("`{command}` failed; `journalctl -u {unit}` says why; run as root if it was refused"),
+        format!("`{command}` failed; `journalctl -u {unit}` shows why; run as root if permission was denied"),
     ))
 }

@@ -104,7 +104,7 @@ impl From<braid_study::Error> for Failure {
             ),
             Kind::TooMany => Self::bad_input(
                 message,
-                "ask for fewer seeds with --seeds, and for the others in a second command",
+                "use fewer seeds with --seeds, and the remaining ones in a second command",
             ),
             Kind::Taken => Self::bad_input(message, "name another folder with --out, or remove this one"),
             Kind::Busy => Self::bad_input(message, "wait for it to end, or name another folder with --out"),

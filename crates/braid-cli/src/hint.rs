@@ -11,13 +11,14 @@ use crate::{Failure, complete, terminal};
 
 /// Additional help text.
 pub(crate) const MORE: &str = "Examples:\n  \
-    braid hint eth0,eth1                 what leaves by eth0 and what leaves by eth1 share one bottleneck\n  \
+    braid hint eth0,eth1                 subflows over eth0 and eth1 share one bottleneck\n  \
     braid hint 10.0.0.2,wwan0 wlan0      two bottlenecks; wlan0's is shared by all subflows that leave by it\n  \
     braid hint --remove eth0\n  \
     braid hint --clear\n\n\
-    Each word is a bottleneck; what it names, joined by commas, shares it. A subflow goes by its local address, else by the \
-    interface that its packets leave by. `split:sbd=hint` couples accordingly, connections that exist as well. Hints hold for all \
-    that is loaded, now or later, until they are removed or the machine boots; `HINT=` in /etc/braid/NAME.conf states them at boot.";
+    Each word is a bottleneck: addresses and interfaces, joined by commas. A subflow matches by its local address, \
+    otherwise by its outgoing interface. `split:sbd=hint` couples accordingly, in existing connections as well. Hints \
+    apply to all algorithms, loaded now or later, until they are removed or the machine reboots; `HINT=` in \
+    /etc/braid/NAME.conf states them at boot.";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct HintArgs {
@@ -108,7 +109,7 @@ fn state(namespace: &Namespace, groups: &[Vec<Place>], early: bool) -> Result<()
                         "there is no interface `{name}`, only {}: nothing was stated",
                         interfaces.join(", ")
                     ),
-                    "with --early it is stated for when there is one; --netns names another network namespace",
+                    "--early states it in advance; --netns names another network namespace",
                 ));
             }
             Place::Address(address) if !addresses.contains_key(address) && !early => eprintln!(
@@ -130,11 +131,11 @@ fn state(namespace: &Namespace, groups: &[Vec<Place>], early: bool) -> Result<()
     }
     if stated.is_unheard {
         eprintln!(
-            "warning: what is loaded was loaded by a version of braid without hints; `braid load` it again, new connections \
-             then obey them"
+            "warning: the loaded algorithms are from a version of braid without hints; `braid load` them again, then \
+             new connections use hints"
         );
     } else if !braid_kernel::loaded()?.iter().any(hears) && !early {
-        eprintln!("note: nothing that is loaded couples by hints; `braid load split:sbd=hint` does.");
+        eprintln!("note: no loaded algorithm uses hints; `braid load split:sbd=hint` does.");
     }
     Ok(())
 }
@@ -155,7 +156,7 @@ fn remove(namespace: &Namespace, places: &[Place]) -> Result<(), Failure> {
         let only = if there.is_empty() { String::new() } else { format!(", only about {}", listed(&there)) };
         return Err(Failure::bad_input(
             format!("nothing is stated about {unknown}{only}: nothing was removed"),
-            "`braid hint` shows what is stated, of all network namespaces; --netns names another one",
+            "`braid hint` lists the hints of all network namespaces; --netns names another one",
         ));
     }
     all.retain(|hint| places.contains(&hint.place));
@@ -219,7 +220,7 @@ fn show(hints: &[Hint], is_json: bool) -> Result<(), Failure> {
     }
     if hints.is_empty() {
         eprintln!(
-            "Nothing is stated. `braid hint eth0,eth1` states that what leaves by either shares one bottleneck."
+            "No hints are stated. `braid hint eth0,eth1` states that subflows over eth0 and eth1 share one bottleneck."
         );
     }
     terminal::print(text(hints).as_bytes())

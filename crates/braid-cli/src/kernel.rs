@@ -22,8 +22,9 @@ pub(crate) enum Kernel {
         braid load lia olia balia\n  \
         braid load cubic:beta=0.8 --as gentle\n  \
         braid load ./mine.c\n\n\
-        It stays loaded until `braid unload` or the next boot. Loading a name again replaces it: connections keep what \
-        they have, new ones get the new one. Select it with `braid default`, with the socket option TCP_CONGESTION, \
+        It stays loaded until `braid unload` or the next boot. Loading a name again replaces it: existing connections \
+        keep the old version, new ones get the new one. Select it with `braid default`, with the socket option \
+        TCP_CONGESTION, \
         or per route (`ip route ... congctl braid_NAME`).")]
     Load {
         /// Algorithms with their parameters, NAME[:key=value]... (`braid algorithms` lists them); or your own,
@@ -44,8 +45,8 @@ pub(crate) enum Kernel {
         /// Its loaded name, with or without braid_.
         #[arg(add = ArgValueCandidates::new(complete::loaded))]
         name: String,
-        /// Even while it is in use: connections keep it until they close, their later subflows get the namespace's
-        /// default, and namespaces that have it as default get the kernel's.
+        /// Even while it is in use. Existing connections keep it until they close; their later subflows get the
+        /// namespace's default. Namespaces with it as default get the kernel's default.
         #[arg(long)]
         force: bool,
     },
@@ -55,7 +56,7 @@ pub(crate) enum Kernel {
         braid enable lia:rounding=usec --as home --peer server.example\n  \
         braid enable split:sbd=hint --hint eth0,eth1\n\n\
         This is what `systemctl enable --now braid-default@NAME` does, with the parameters written into \
-        /etc/braid/NAME.conf. Another algorithm that was enabled is no longer. `braid disable` takes it all back.")]
+        /etc/braid/NAME.conf. It replaces an algorithm enabled before. `braid disable` undoes all of it.")]
     Enable {
         /// The algorithm and its parameters, NAME[:key=value]... (`braid algorithms` lists them).
         #[arg(add = ArgValueCompleter::new(complete::specs))]
@@ -97,13 +98,13 @@ pub(crate) enum Kernel {
     #[command(after_help = crate::hint::MORE)]
     Hint(crate::hint::HintArgs),
     /// Show loaded algorithms with parameters, their sockets and whether they couple; and print warnings.
-    #[command(after_help = "Of each loaded algorithm:\n\n  \
+    #[command(after_help = "For each loaded algorithm:\n\n  \
         parameters  each with its value\n  \
-        sockets     those that have it, of all versions; then how many still run a version that was replaced\n  \
+        sockets     those that use it, in all versions; then how many still use a replaced version\n  \
         default in  network namespaces whose new sockets get it\n  \
         ACKs        handled since it was loaded, and those where the connection had several usable subflows: it couples\n  \
         reductions  of the window, by cause\n\n\
-        Then the hints that are stated (`braid hint`). Warnings are on standard error, each with a remedy.")]
+        Then the hints (`braid hint`). Warnings are on standard error, each with a remedy.")]
     Status(status::StatusArgs),
     /// Watch connections and their subflows live: path, rate, RTT, window, loss, limit; and warnings.
     #[command(after_help = crate::top::KEYS)]
@@ -112,7 +113,7 @@ pub(crate) enum Kernel {
     #[command(after_help = "Examples:\n  \
         braid metrics >/var/lib/prometheus/node-exporter/braid.prom\n  \
         braid metrics --listen 127.0.0.1:9724\n\n\
-        Printed once there are gauges, and the counters that the kernel keeps; bytes are counted while it listens.")]
+        A single print has gauges and the kernel's counters; bytes are counted only with --listen.")]
     Metrics(crate::metrics::MetricsArgs),
     /// Check this machine's requirements of the kernel side, and print how to meet missing ones.
     Doctor,
@@ -172,7 +173,7 @@ fn load(texts: &[String], name: Option<&str>, host: Option<Host>) -> Result<(), 
     let specs: Vec<Spec> = texts.iter().map(|text| own::parse(text)).collect::<Result<_, _>>()?;
     if name.is_some() && specs.len() > 1 {
         return Err(Failure::bad_input(
-            "--as names one algorithm, here are several",
+            "--as takes one algorithm, several were given",
             "load them one by one, each with its --as",
         ));
     }
@@ -206,9 +207,7 @@ fn unload(name: &str, force: bool) -> Result<(), Failure> {
     let users = braid_kernel::unload(name, force)?;
     eprintln!("Unloaded {PREFIX}{name}.");
     for user in users {
-        eprintln!(
-            "Still has it until it closes, {user}; subflows joined from now on get the namespace's default."
-        );
+        eprintln!("In use until it closes, {user}; subflows that join later get the namespace's default.");
     }
     Ok(())
 }
@@ -234,8 +233,8 @@ fn reset_default(namespace: &Namespace) -> Result<String, Failure> {
     let now = braid_kernel::set_default(namespace, None)?;
     if before.starts_with(PREFIX) && noted.as_ref() != Some(&now) {
         let reason = noted.map_or_else(
-            || "what was the default before is not known, as only root's `braid default` notes it".to_owned(),
-            |noted| format!("the default of before, {noted}, is gone"),
+            || "the former default is unknown, because only root's `braid default` records it".to_owned(),
+            |noted| format!("the former default, {noted}, no longer exists"),
         );
         eprintln!("warning: {reason}: it is {now} now; `braid default NAME` sets another.");
     }

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &MetricsArgs) -> Result<(), Failure> {
     let server = Server::http(address).map_err(|error| {
         Failure::bad_input(
             format!("cannot listen on {address}: {error}"),
-            "is it running already (`ss -ltnp` shows who has the port)? --listen takes another address",
+            "is it already running (`ss -ltnp` shows the port's owner)? --listen takes another address",
         )
     })?;
     exporter.look(true);
@@ -178,17 +178,15 @@ impl Exporter {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.sees_loaded {
-            notes.push("note: what is loaded is not seen: that takes CAP_DAC_OVERRIDE, or root".into());
+            notes
+                .push("note: loaded algorithms are not visible: that needs CAP_DAC_OVERRIDE, or root".into());
         }
         if self.sampler.may_not_ask() {
-            notes.push(
-                "note: which subflows share a bottleneck is not seen: that takes CAP_BPF and CAP_PERFMON"
-                    .into(),
-            );
+            notes.push("note: groups of subflows are not visible: that needs CAP_BPF and CAP_PERFMON".into());
         }
         if self.sampler.unseen > 0 {
             notes.push(format!(
-                "note: {} network namespaces are not seen: that takes CAP_SYS_ADMIN",
+                "note: {} network namespaces are not visible: that needs CAP_SYS_ADMIN",
                 self.sampler.unseen
             ));
         }
@@ -278,7 +276,7 @@ impl Exporter {
         );
         registry.register_with_unit(
             "base_rtt",
-            "Mean of their smallest RTT: what is more is queues",
+            "Mean of their minimum RTT: the difference is queueing delay",
             Unit::Seconds,
             seconds(|now| now.min_rtt_us / f64::from(now.active)),
         );
@@ -347,7 +345,7 @@ impl Exporter {
         );
         registry.register("acks", "ACKs handled, by the usable subflows that the connection had then", acks);
         registry.register("reductions", "Reductions of the window, by cause", reductions);
-        registry.register("sees", "1 if the exporter may see that, 0 if it has not the privileges", sees);
+        registry.register("sees", "1 if the exporter has the privileges to see it, else 0", sees);
     }
 }
 
@@ -388,5 +386,5 @@ fn register_connections(registry: &mut Registry, connections: &[Connection]) {
         let count = found.iter().filter(|warning| warning.kind == kind).count();
         by_kind.get_or_create(&ByKind { kind: kind.name() }).set(count as i64);
     }
-    registry.register("warnings", "What `braid status` warns of, by kind", by_kind);
+    registry.register("warnings", "Warnings of `braid status`, by kind", by_kind);
 }

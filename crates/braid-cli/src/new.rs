@@ -11,7 +11,7 @@ pub(crate) fn algorithm(name: &str, folder: &Path) -> Result<(), Failure> {
     let files = braid_compile::template(name)?;
     if let Some(there) = files.iter().map(|file| folder.join(&file.name)).find(|path| path.exists()) {
         return Err(Failure::bad_input(
-            format!("{} is there already; nothing was written", there.display()),
+            format!("{} already exists; nothing was written", there.display()),
             "give the algorithm another name, or name another folder with --out",
         ));
     }

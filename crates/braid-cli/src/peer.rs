@@ -17,7 +17,7 @@ const NOT_FOUND: i32 = 127;
 /// Runs braid on the host and returns its output; its standard error goes to ours. Never interactive: a missing key or
 /// missing rights are an error.
 pub(crate) fn braid(host: &str, arguments: &[&str]) -> Result<String, Failure> {
-    // A host that begins with a dash would be an option.
+    // ssh would read a host that begins with a dash as an option.
     if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
         return Err(Failure::bad_input(
             format!("`{host}` cannot be a host"),
@@ -34,7 +34,7 @@ pub(crate) fn braid(host: &str, arguments: &[&str]) -> Result<String, Failure> {
             Failure::bad_input(format!("ssh: {error}"), "install an ssh client, such as openssh-client")
         })?;
     match output.status.code() {
-        Some(0) => String::from_utf8(output.stdout).map_err(|_| failed(host, "its answer is no text", "")),
+        Some(0) => String::from_utf8(output.stdout).map_err(|_| failed(host, "its answer is not text", "")),
         Some(SSH_FAILED) => Err(failed(
             host,
             "ssh did not get there",
@@ -49,7 +49,7 @@ pub(crate) fn braid(host: &str, arguments: &[&str]) -> Result<String, Failure> {
         _ => Err(failed(
             host,
             &format!("`{remote}` failed, see above"),
-            "\n  hint: what loads or looks at what root loaded needs root there: --peer root@HOST",
+            "\n  hint: loading, and reading root's algorithms, needs root there: --peer root@HOST",
         )),
     }
 }

@@ -124,7 +124,7 @@ fn check(args: &ReproArgs) -> Result<(), Failure> {
             "use --backend sim or lab; `braid run SCENARIO --backend quic` runs one of their scenarios on QUIC",
         )),
         Backend::Lab if args.search || args.sensitivity => Err(Failure::bad_input(
-            "--search and --sensitivity are of the simulator: a kernel takes too long for so many runs",
+            "--search and --sensitivity need the simulator: a kernel is too slow for that many runs",
             "leave --backend out, or try one setting with --set or --cc",
         )),
         Backend::Lab | Backend::Sim => Ok(()),

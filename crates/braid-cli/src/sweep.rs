@@ -92,7 +92,7 @@ fn on_dask(args: &SweepArgs, address: &str) -> Result<(), Failure> {
     let name = python.to_string_lossy().into_owned();
     let remedy = "install Braid's Python package with Dask (docs/python.md), or name the Python that has it in the variable \
                   BRAID_PYTHON";
-    // Otherwise a missing package would be a traceback.
+    // Otherwise a missing package would end in a Python traceback.
     let there = Command::new(&python).args(["-c", "import braid, distributed"]).output();
     if !there.as_ref().is_ok_and(|output| output.status.success()) {
         return Err(Failure::bad_input(

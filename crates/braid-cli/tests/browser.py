@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The HTML report in a real browser, headless Chromium: it draws, it asks nobody for anything, and it fits.
+"""The HTML report in a real browser, headless Chromium: it draws, loads nothing from the network, and fits.
 
     crates/braid-cli/tests/browser.py                      the tests; pages and screenshots are left in target/report
     crates/braid-cli/tests/browser.py --picture FILE.png   only the picture of docs/report.md
@@ -29,7 +29,7 @@ BRAID = ROOT / "target/debug/braid"
 OUT = ROOT / "target/report"
 DESK, PHONE = 1440, 390
 
-# Whoever writes a scenario must not be able to write a program.
+# A scenario's author must not be able to run code in the page.
 HOSTILE = """
 title = "</script><script>injected = 1</script><img src=x onerror='injected = 1'>"
 story = "<b onclick='injected = 1'>&amp; <!-- <script>"
@@ -50,7 +50,7 @@ cc = "reno"
 route = ["b1"]
 """
 
-# Short runs: this is about the page.
+# Short runs: these tests check the page.
 PAGES = {
     "wifi-lte": "everyday/wifi-lte --cc lia,olia,cubic --seeds 3",
     "disjoint": "analysis/disjoint --seeds 2 --set noise=random --set duration=40s --set warmup=5s --set cooldown=5s",
@@ -88,12 +88,12 @@ class Browser(webdriver.Chrome):
         super().__init__(service=Service("/usr/bin/chromedriver"), options=options)
 
     def look(self, width, dark=False, height=900):
-        """A screen of this width in CSS pixels."""
+        """A screen with this width in CSS pixels."""
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-        # Two frames: the page has heard of it, and has drawn.
+        # Two frames: one until the page has the event, one until it has drawn.
         self.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def show(self, page, width=DESK, dark=False):
@@ -101,7 +101,7 @@ class Browser(webdriver.Chrome):
         self.get(page.as_uri())
 
     def picture(self, path, width, dark=False, clip=None):
-        """The whole page, or `clip` of it."""
+        """The whole page, or its part `clip`."""
         self.look(width, dark)
         self.look(width, dark, self.execute_script("return document.documentElement.scrollHeight"))
         more = {"clip": {**clip, "scale": 0.8}} if clip else {}
@@ -116,7 +116,7 @@ class Browser(webdriver.Chrome):
         Select(self.find_element(By.CSS_SELECTOR, f"#choose-{name} select")).select_by_index(index)
 
     def lines(self, chart):
-        """The paths of a chart as long as only data make them."""
+        """The paths of a chart that are long enough to be data."""
         script = "return [...document.querySelectorAll(arguments[0] + ' svg path')].map((p) => p.getAttribute('d'))"
         return [path for path in self.execute_script(script, chart) if path and len(path) > 150]
 
@@ -141,7 +141,7 @@ class ReportInABrowser(unittest.TestCase):
             self.browser.get_log(kind)
 
     def tearDown(self):
-        """Whatever a test did: no message on the console, and nothing fetched but the page itself."""
+        """After every test: no message on the console, and only the page itself was loaded."""
         self.assertEqual(self.browser.get_log("browser"), [])
         for entry in self.browser.get_log("performance"):
             message = json.loads(entry["message"])["message"]
@@ -245,7 +245,7 @@ class ReportInABrowser(unittest.TestCase):
         self.assertTrue(chart.is_displayed())
         self.assertEqual(len(self.browser.lines("#group")), 2, "a lane for each subflow, none for TCP")
         self.assertIn("sf2", self.browser.text("#group"))
-        self.assertIn("what detectors said", self.browser.text("main"))
+        self.assertIn("detectors' labels", self.browser.text("main"))
         self.browser.choose("cc", 1)
         self.assertFalse(chart.is_displayed())
 
@@ -338,7 +338,7 @@ class ReportInABrowser(unittest.TestCase):
                 self.assertGreater(path.stat().st_size, 50_000, path)
 
 class PapersInABrowser(unittest.TestCase):
-    """The papers' report: no script, so what is tested is what anybody sees."""
+    """The papers' report: no script, so the tests check what every reader sees."""
 
     @classmethod
     def setUpClass(cls):
@@ -416,7 +416,7 @@ class PapersInABrowser(unittest.TestCase):
             self.skipTest("axe-core is missing: npm ci --prefix site")
         for width, dark in ((1400, False), (PHONE, True)):
             self.browser.show(self.page, width, dark)
-            # What is folded is looked at, too.
+            # Folded parts are checked, too.
             self.browser.execute_script("document.querySelectorAll('#coupled-cubic details').forEach((d) => { d.open = true; })")
             self.browser.execute_script(axe.read_text())
             self.browser.set_script_timeout(300)

@@ -196,7 +196,7 @@ mod live {
         trace.stdout.take().expect("a pipe").read_to_string(&mut shown).expect("text");
         trace.wait().expect("it ends");
         for part in
-            ["cannot write a.trace", "No space left", "make room", "`braid replay a.trace`", "was cut off"]
+            ["cannot write a.trace", "No space left", "make room", "`braid replay a.trace`", "is incomplete"]
         {
             assert!(rest.contains(part), "`{part}` in: {rest}");
         }

@@ -399,7 +399,7 @@ fn a_reset_says_that_the_default_of_before_is_not_known_if_another_user_has_set_
     let Some(output) = default(&["--reset"]) else { return };
     let now = stdout(&output).trim().to_owned();
     assert!(["cubic", "reno"].contains(&now.as_str()), "{now}");
-    for part in ["is not known", &format!("it is {now} now"), "braid default NAME"] {
+    for part in ["is unknown", &format!("it is {now} now"), "braid default NAME"] {
         assert!(stderr(&output).contains(part), "`{part}` in: {}", stderr(&output));
     }
     // Root's change is recorded.

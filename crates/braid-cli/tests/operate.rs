@@ -118,7 +118,7 @@ fn what_keeps_enable_from_working_is_named_with_the_remedy_and_nothing_is_half_d
     let cases: [(&str, &[&str]); 7] = [
         (
             "rmdir /run/systemd/system; braid enable olia",
-            &["systemd does not run here", "braid load olia --as olia && braid default olia"],
+            &["systemd is not running here", "braid load olia --as olia && braid default olia"],
         ),
         (
             "rm /etc/systemd/system/*.service; braid enable olia",

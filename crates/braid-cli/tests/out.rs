@@ -520,7 +520,7 @@ fn captures_and_events_are_written_once_per_run_and_never_over_others() {
     place.write("small.toml", SMALL.replace("4mbit", "5mbit"));
     place.refused(
         "run small.toml --cc lia --pcap packets",
-        &["is of another run", "nothing was overwritten", "hint: "],
+        &["belongs to another run", "nothing was overwritten", "hint: "],
     );
     place.refused("run small.toml --cc lia --pcap small.toml", &["cannot write small.toml", "--pcap takes"]);
     place.refused("run small.toml --cc lia --events", &["--events", "--out"]);

@@ -23,7 +23,7 @@ fn a_new_algorithm_runs_beside_the_others_and_passes_its_test() {
     assert!(said.contains("Wrote mine.c, mine.md, mine.toml, mine-test.sh."), "{said}");
     let again = place.output("new algorithm mine");
     assert_eq!(again.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&again.stderr).contains("mine.c is there already; nothing was written"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("mine.c already exists; nothing was written"));
     let table = place.stdout("run mine.toml --algorithm mine.c --cc mine,mine:gain=2,lia --set duration=20s");
     for cc in ["mine ", "mine:gain=2", "lia"] {
         assert!(table.contains(cc), "{table}");
@@ -64,7 +64,7 @@ fn what_is_wrong_with_it_is_told_before_anything_runs() {
     );
     place.refused("run small.toml --algorithm nowhere.c --cc mine", &["nowhere.c: No such file", "hint:"]);
     place.refused("run small.toml --cc mine", &["no algorithm is called `mine`"]);
-    place.refused("new algorithm lia", &["comes with Braid", "another name"]);
+    place.refused("new algorithm lia", &["is a built-in algorithm", "another name"]);
     place.refused("new algorithm Mine", &["cannot be called", "a-z and 0-9"]);
 }
 

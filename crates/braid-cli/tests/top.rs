@@ -92,7 +92,7 @@ fn one_look_lists_the_connection_with_its_window_and_rtt() {
     let output = top(&["--once", "--interval", "100ms", "--filter", &talk.address]);
     assert_eq!(text(&output.stdout).lines().count(), 1, "it runs none of Braid's");
     let said = text(&output.stderr);
-    assert!(said.contains("TCP connections in sight fits; --all shows"), "why it is empty: {said}");
+    assert!(said.contains("visible TCP connections matches; --all shows"), "why it is empty: {said}");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn the_live_table_fits_80_and_200_columns_and_obeys_keys() {
         terminal.press(&["Space"]);
         terminal.shows("PAUSED");
         terminal.press(&["Space", "Enter"]);
-        let history = terminal.shows("the newest at the right");
+        let history = terminal.shows("newest at the right");
         assert!(history.iter().any(|line| line.contains("lo") && line.contains("RTT")), "{history:#?}");
         terminal.press(&["Escape", "w"]);
         terminal.shows("Esc back to the table");

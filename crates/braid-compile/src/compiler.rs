@@ -39,8 +39,7 @@ impl Compiler<'_> {
         let mut words: Vec<&Path> = flags.iter().map(Path::new).collect();
         words.push(to);
         self.run(&words)?;
-        fs::metadata(to)
-            .map_err(|error| Error::new(format!("the C compiler has left no library: {error}")))?;
+        fs::metadata(to).map_err(|error| Error::new(format!("the C compiler wrote no library: {error}")))?;
         Ok(to.to_owned())
     }
 
@@ -65,7 +64,7 @@ impl Compiler<'_> {
             let is_no_bpf = error.message.contains("unable to create target");
             error.hint(if is_no_bpf { clang::REMEDY } else { IN_KERNEL })
         })?;
-        fs::read(to).map_err(|error| Error::new(format!("clang has left no object: {error}")))
+        fs::read(to).map_err(|error| Error::new(format!("clang wrote no object file: {error}")))
     }
 
     fn run(&self, words: &[&Path]) -> Result<Output, Error> {

@@ -46,8 +46,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 pub(crate) fn declaration(path: &Path, text: &str) -> Result<Declaration, Error> {
     let tokens = scan(&without_comments(text), |line| Some(format!("{}:{line}", path.display())));
     let Some(at) = tokens.iter().position(|token| token.text == MACRO) else {
-        let message =
-            format!("{}: no {MACRO}(...): nothing says which functions take which event", path.display());
+        let message = format!("{}: no {MACRO}(...), which names the function of each event", path.display());
         return Err(Error::new(message).hint("end the file with it, as `braid new algorithm NAME` shows"));
     };
     let place = tokens[at].place.clone().expect("each has one");
@@ -69,7 +68,7 @@ pub(crate) fn declaration(path: &Path, text: &str) -> Result<Declaration, Error>
     let missing = ARGUMENTS.iter().enumerate().find(|(at, _)| arguments.get(*at).is_none_or(Vec::is_empty));
     if let Some((_, what)) = missing {
         let message = format!("{place}: {MACRO} has no {what}: it takes {}", ARGUMENTS.join(", "));
-        return Err(Error::new(message).hint("BRAID_IGNORE stands for an event that it does not care about"));
+        return Err(Error::new(message).hint("use BRAID_IGNORE for an event that it ignores"));
     }
     if arguments.len() > ARGUMENTS.len() {
         let message =
@@ -131,7 +130,10 @@ pub(crate) fn check(tokens: &[Token]) -> Result<(), Error> {
             ));
         }
         if ["asm", "__asm__", "__asm"].contains(&text) {
-            return Err(Error::new(format!("{place}: `{text}`: the same file has to run on every machine")));
+            return Err(Error::new(format!(
+                "{place}: `{text}` is not allowed: the same file must run on every \
+                machine"
+            )));
         }
         let next = |count: usize| tokens[at + 1..].iter().take(count).map(|token| token.text.as_str());
         let endless = match text {
@@ -141,9 +143,9 @@ pub(crate) fn check(tokens: &[Token]) -> Result<(), Error> {
         };
         if endless {
             let message =
-                format!("{place}: `{text}` without a bound: a kernel refuses a loop that may not end");
+                format!("{place}: `{text}` without a bound: a kernel refuses loops that may not end");
             return Err(Error::new(message).hint(
-                "count to a constant, such as BRAID_MAX_SUBFLOWS; braid_for_each goes over a set of subflows",
+                "count to a constant, such as BRAID_MAX_SUBFLOWS; braid_for_each iterates over a set of subflows",
             ));
         }
     }

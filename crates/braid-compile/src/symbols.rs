@@ -24,7 +24,8 @@ pub(crate) fn check(library: &Path, tokens: &[Token], declared: &Declaration) ->
         let Some(place) = place(tokens, name) else { continue };
         if symbol.is_undefined() && !OF_THE_COMPILER.contains(&name) {
             let message = format!(
-                "{place}: `{name}` is not there: an algorithm calls only what is in its file and Braid's headers"
+                "{place}: `{name}` is not available: an algorithm calls only functions of its file and of Braid's \
+                 headers"
             );
             return Err(Error::new(message).hint("a kernel has no C library; fixed.h has the arithmetic"));
         }

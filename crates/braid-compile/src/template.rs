@@ -26,8 +26,7 @@ pub fn template(name: &str) -> Result<Vec<File>, Error> {
             .hint("a name has at most 9 characters of a-z and 0-9, the first a letter"));
     }
     if braid_algorithms::all().iter().any(|known| known.name() == name) {
-        return Err(Error::new(format!("an algorithm that comes with Braid is called \"{name}\""))
-            .hint("give yours another name"));
+        return Err(Error::new(format!("\"{name}\" is a built-in algorithm")).hint("give yours another name"));
     }
     let files = [
         (".c", include_str!("../template/algorithm.c")),

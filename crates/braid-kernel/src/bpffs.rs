@@ -61,7 +61,7 @@ pub(crate) fn lock_to_read() -> Result<Lock, Error> {
 
 fn lock_as(operation: FlockOperation) -> Result<Lock, Error> {
     let failed = |error: io::Error| match error.kind() {
-        // Some systems let only root into the file system.
+        // On some systems only root can enter the file system.
         ErrorKind::PermissionDenied => Error::NotYours { pin: folder() },
         _ => Error::Kernel { doing: format!("locking {BPFFS}"), report: error.to_string() },
     };
@@ -79,7 +79,7 @@ fn lock_as(operation: FlockOperation) -> Result<Lock, Error> {
 pub(crate) fn names() -> Result<Vec<String>, Error> {
     let entries = match fs::read_dir(folder()) {
         Ok(entries) => entries,
-        // Some systems let only root into the file system.
+        // On some systems only root can enter the file system.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             return Err(Error::NotYours { pin: folder() });
         }

@@ -54,7 +54,7 @@ pub struct Loaded {
     /// replaced as long as connections may still run them. Empty if another version of braid loaded it.
     pub versions: Vec<Version>,
     /// ACKs handled since it was loaded, by the number of the connection's usable subflows on this algorithm: 0 before
-    /// the first RTT sample, 1 for one path, 2 and more where it coupled.
+    /// the first RTT sample, 1 for one path, 2 or more if it coupled.
     pub acks: [u64; 9],
     /// Congestion events handled since it was loaded, by [cause](braid_algorithms::layout::cause); 0 is not used.
     pub losses: [u64; 4],
@@ -265,7 +265,7 @@ fn map_id(map: &libbpf_rs::MapMut<'_>) -> Result<u32, Error> {
     Ok(info.info.id)
 }
 
-/// Whether a map of that number exists, or this process may not know.
+/// Whether a map with that id exists; true if this process may not know.
 fn is_map(id: u32) -> bool {
     MapHandle::from_map_id(id).map_or_else(|error| error.kind() != ErrorKind::NotFound, |_| true)
 }
@@ -358,9 +358,9 @@ pub fn uses(kernel_name: &str) -> Vec<Use> {
     Namespace::all().into_iter().filter_map(look).collect()
 }
 
-/// Unregisters a congestion control; while it is in use only with `force`. Namespaces that have it as the default then
-/// get the kernel's own, connections keep it until they close, and later subflows of these get their namespace's
-/// default. Returns its remaining users.
+/// Unregisters a congestion control; while it is in use only with `force`. Namespaces with it as default then get the
+/// kernel's own. Connections keep it until they close; their later subflows get the namespace's default. Returns its
+/// remaining users.
 ///
 /// # Errors
 /// If it is not loaded, in use, or this process may not unload it.
@@ -404,7 +404,7 @@ fn wait_until_gone(kernel_name: &str) -> Result<(), Error> {
         if began.elapsed() > Duration::from_secs(5) {
             return Err(Error::Kernel {
                 doing: format!("unregistering {kernel_name}"),
-                report: "the pin is gone but somebody else holds the link: `bpftool link` shows who".into(),
+                report: "the pin is removed, but another program holds the link: see `bpftool link`".into(),
             });
         }
         thread::sleep(Duration::from_millis(5));
@@ -429,7 +429,7 @@ impl std::fmt::Display for Use {
                 let more = if sockets > 1 { ", ..." } else { "" };
                 write!(f, "{default}{sockets} {plural} ({} to {}{more})", first.local, first.remote)
             }
-            (false, None) => write!(f, "nobody"),
+            (false, None) => write!(f, "no socket"),
         }
     }
 }

@@ -73,7 +73,7 @@ pub fn doctor() -> Vec<Requirement> {
             is_met: privileges,
             is_essential: true,
             found: yes_or_no(privileges),
-            why: "to load programs, and such that see sockets; what is loaded belongs to the user who loaded it",
+            why: "to load programs that read sockets; a loaded algorithm belongs to the user who loaded it",
             remedy: as_root,
         },
         Requirement {
@@ -81,7 +81,7 @@ pub fn doctor() -> Vec<Requirement> {
             is_met: net_admin,
             is_essential: false,
             found: yes_or_no(net_admin),
-            why: "for `braid default`; a socket or a route may choose what is loaded without",
+            why: "for `braid default`; sockets and routes can choose loaded algorithms without it",
             remedy: as_root,
         },
         Requirement {
@@ -89,7 +89,7 @@ pub fn doctor() -> Vec<Requirement> {
             is_met: sys_admin,
             is_essential: false,
             found: yes_or_no(sys_admin),
-            why: "to enter other network namespaces: `status`, `top` and `unload` see only their own without",
+            why: "to enter other network namespaces; without it `status`, `top` and `unload` see only the current one",
             remedy: as_root,
         },
         Requirement {
@@ -97,7 +97,7 @@ pub fn doctor() -> Vec<Requirement> {
             is_met: bpffs::is_mounted(),
             is_essential: false,
             found: yes_or_no(bpffs::is_mounted()),
-            why: "what is loaded stays there; `braid load` mounts it if it may",
+            why: "it keeps loaded algorithms; `braid load` mounts it if permitted",
             remedy: "mount -t bpf bpf /sys/fs/bpf",
         },
         Requirement {
@@ -122,7 +122,7 @@ pub fn doctor() -> Vec<Requirement> {
             is_met: clang.is_some(),
             is_essential: false,
             found: clang.unwrap_or("no").into(),
-            why: "to build braid, and to load C files of your own; the programs of Braid's are inside the binary",
+            why: "to build braid, and to load your C files; built-in algorithms need no clang",
             remedy: "apt-get install clang",
         },
     ];
@@ -137,7 +137,7 @@ fn lists_of_sockets() -> Requirement {
         is_met: listed.is_ok(),
         is_essential: false,
         found: listed.err().unwrap_or_else(|| "yes".into()),
-        why: "`status`, `top` and `metrics` read from them who uses what is loaded",
+        why: "`status`, `top` and `metrics` read from them which sockets use an algorithm",
         remedy: "modprobe tcp_diag; a kernel without it needs CONFIG_INET_DIAG",
     }
 }
@@ -239,7 +239,10 @@ fn unmarked_calls(
         .find(|line| line.starts_with("flags"))
         .is_some_and(|line| line.split_whitespace().any(|flag| flag == "ibt"));
     if !has_probes {
-        return Some(("no kprobes", "a kernel with CONFIG_KPROBES: the module finds functions by them"));
+        return Some((
+            "no kprobes",
+            "a kernel with CONFIG_KPROBES: the module uses kprobes to find functions",
+        ));
     }
     if has_ibt && !arguments.split_whitespace().any(|word| word == "ibt=off") {
         return Some(("the processor checks indirect calls (IBT)", "boot with ibt=off"));

@@ -156,12 +156,12 @@ impl fmt::Display for Error {
             ),
             Self::NotYours { pin } => write!(
                 f,
-                "no permission to open {}: what is loaded belongs to the user who loaded it; run as root or as that \
-                 user",
+                "no permission to open {}: a loaded algorithm belongs to the user who loaded it; run as root or as \
+                 that user",
                 pin.display()
             ),
             Self::NoObject { name } => {
-                write!(f, "no algorithm `{name}` in this build: see `braid algorithms` for those there are")
+                write!(f, "no algorithm `{name}` in this build: `braid algorithms` lists them")
             }
             Self::Refused { program, log, added: false } => {
                 write!(f, "the kernel's verifier refused {program}, please report this:\n{log}")
@@ -185,12 +185,12 @@ impl fmt::Display for Error {
             Self::NameTaken { name } => write!(
                 f,
                 "the kernel already has a `{name}` that this braid did not load: choose another name with --as, or \
-                 have its owner unload it (`bpftool struct_ops list` shows who that may be)"
+                 have its owner unload it (`bpftool struct_ops list` may show it)"
             ),
             Self::OtherVersion { name } => write!(
                 f,
-                "`{name}` was loaded by another version of braid: `braid load` it again, connections that exist keep \
-                 what they have and are not seen"
+                "`{name}` was loaded by another version of braid: `braid load` it again, existing connections keep \
+                 the old version and are not visible"
             ),
             Self::NotLoaded { name, loaded } if loaded.is_empty() => {
                 write!(f, "`{name}` is not loaded, nothing is: `braid load NAME` loads an algorithm")
@@ -211,7 +211,7 @@ impl fmt::Display for Error {
             ),
             Self::TooManyHints { most } => write!(
                 f,
-                "more than {most} hints, nothing was changed: `braid hint` lists what is stated, `braid hint --remove` and \
+                "more than {most} hints, nothing was changed: `braid hint` lists them, `braid hint --remove` and \
                  `--clear` make room"
             ),
             Self::NoNamespace { name, report } => {

@@ -173,7 +173,7 @@ pub fn hints() -> Result<Vec<Hint>, Error> {
 }
 
 fn stated() -> Result<Vec<Hint>, Error> {
-    // Some systems let only root into the file system.
+    // On some systems only root can enter the file system.
     bpffs::names()?;
     if !path(0).exists() {
         return Ok(Vec::new());

@@ -122,9 +122,8 @@ impl Backend for Kernel {
         // Checks that the scheduler exists.
         let name = braid_study::Sim.scheduler(Some(name.unwrap_or(KERNELS_OWN)))?;
         if matches!(self.place, Place::Here) && !is_kernels_own(&name) {
-            let message = format!("--backend host cannot have the scheduler {name}");
-            let hint =
-                "leave out --scheduler: there the kernel's own schedules, linux; --backend lab has all";
+            let message = format!("--backend host cannot use the scheduler {name}");
+            let hint = "leave out --scheduler to use the kernel's own, linux; --backend lab has all";
             return Err(Error::new(Kind::Input, message).hint(hint));
         }
         self.schedulers.lock().expect("nobody panics with it").push(name.clone());

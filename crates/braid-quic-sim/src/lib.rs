@@ -45,7 +45,7 @@ impl Backend for Quic {
                 braid_study::Kind::Input,
                 format!("the backend quic has no scheduler \"{name}\""),
             )
-            .hint(format!("leave --scheduler out: the stack has one of its own, {SCHEDULER}"))),
+            .hint(format!("leave --scheduler out: the stack has its own, {SCHEDULER}"))),
         }
     }
 

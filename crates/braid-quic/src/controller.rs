@@ -68,7 +68,7 @@ impl PathController {
     #[inline]
     pub(crate) fn acked(&mut self, sent: Instant, bytes: u64, number: u64) {
         let batch = &mut self.batch;
-        // Usually they come in order.
+        // Usually ids arrive in order.
         if batch.packets == 0 {
             self.sent = (sent, sent);
         } else if sent >= self.sent.1 {

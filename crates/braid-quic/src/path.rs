@@ -283,7 +283,8 @@ impl Path {
         true
     }
 
-    /// Packets taken for lost in the latest episode have arrived. Returns whether the episode is undone.
+    /// Packets marked lost in the latest episode have arrived: the reduction is undone. Returns whether the episode is
+    /// undone.
     pub(crate) fn spurious(&mut self, view: &mut View, now_us: u64) -> bool {
         let Some((cwnd, ssthresh)) = self.before.take() else { return false };
         self.counts.undos += 1;

@@ -1,4 +1,4 @@
-// Draws the charts of a Braid report from the JSON in the page. Everything else is there without it.
+// Draws the charts of a Braid report from the JSON in the page. All other parts of the page need no script.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -17,7 +17,7 @@
     return element.outerHTML;
   };
   const colour = (index) => css(`--line-${index % 6}`);
-  // Colours come again after six; then the dashes tell lines apart.
+  // Colours repeat after six; then the dashes distinguish lines.
   const dash = (index) => [[], [6, 4], [2, 3]][Math.floor(index / 6) % 3];
 
   at("charts").hidden = false;
@@ -45,9 +45,9 @@
     return made;
   }
   const BESIDE = "-beside";
-  // The charts of one run, or of two beside each other.
+  // The charts of one run, or of two side by side.
   const panels = () => (state.beside === null ? [[state.cc, ""]] : [[state.cc, ""], [state.beside, BESIDE]]);
-  // That of the labels only where somebody detects shared bottlenecks.
+  // The chart of labels only with a detector of shared bottlenecks.
   const timeMetrics = () => TIME.filter(({ id }) => id !== "group" || panels().some(([cc]) => run(cc)?.group.length));
   const timeCharts = () => timeMetrics().flatMap(({ id }) => panels().map(([, suffix]) => chart(at(id + suffix))));
 
@@ -71,7 +71,7 @@
     ...more,
   });
 
-  // Times of a run's values; see curves.rs for what they are.
+  // Times of a run's values; curves.rs explains them.
   function points(run, id, values) {
     const step = data.interval_s;
     if (id === "rate") return values.map((v, i) => [(i + 0.5) * run.window * step, v]);
@@ -79,7 +79,7 @@
     return values.map((v, i) => [(i + 0.5) * 0.5 * run.per_bucket * step, v]);
   }
 
-  // What is not measured, and what happens to links.
+  // Unmeasured parts of the run, and events of links.
   function marks(labels) {
     const { duration_s, measured_s, events } = cell();
     const areas = [];
@@ -114,7 +114,7 @@
       figure.hidden = !timeMetrics().includes(metric);
       if (figure.hidden) continue;
       const series = panels().map(([cc]) => lines(run(cc), metric));
-      // The same scale for both, of what is between the ends of the time axis.
+      // One scale for both, from the values within the time axis.
       const visible = series.flat().flatMap(({ data }) => data.filter(([time]) => time >= state.from && time <= state.to));
       const top = visible.reduce((most, [, value]) => Math.max(most, value), 0);
       for (const [index, [cc, suffix]] of panels().entries()) {
@@ -145,8 +145,8 @@
     }));
   }
 
-  // What detectors say: a lane for each subflow, the line raised where its bottleneck is said to be shared, by group, and
-  // shaded where it is.
+  // Detectors' labels: a lane for each subflow. The line is raised while the label is shared, by group; the lane is shaded
+  // while the bottleneck is shared.
   const LANE = 0.8;
   const laned = (shown) => shown.group.map((_, index) => index).filter((index) => shown.group[index].some((group) => group !== null));
   function lanes(shown) {
@@ -231,7 +231,7 @@
         textStyle: { color: css("--muted") },
       });
     }
-    // Marks belong to a series of their own, so that hiding a line hides none of them.
+    // Marks are a separate series, so that hiding a line does not hide them.
     option.series = [...series, { type: "line", name: "", data: [], silent: true, ...marks(first) }];
     const made = chart(element);
     made.resize();
@@ -247,7 +247,7 @@
     axisLabel: { color: css("--muted"), verticalAlign: "bottom", formatter: (lane) => series[lane]?.name.split(" ").at(-1) ?? "" },
   });
 
-  // What exactly the charts show.
+  // Description of the charts.
   function describe() {
     const { label, duration_s, events } = cell();
     const shown = run(state.cc);
@@ -293,7 +293,7 @@
       .join("") +
     "</div>";
 
-  // An axis from one round number to another.
+  // An axis between round numbers.
   function scale(low, high, parts) {
     const part = (high - low || 1) / parts;
     const power = 10 ** Math.floor(Math.log10(part));
@@ -306,7 +306,7 @@
     };
   }
 
-  // An axis around boxes, but never so close that differences of a percent look large.
+  // An axis around the boxes, wide enough that differences of a percent look small.
   function extent(boxes, parts = 3) {
     const ends = boxes.filter((box) => box).flatMap((box) => [box.five[0], box.five[4]]);
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
@@ -374,7 +374,7 @@
     canvas.style.height = `${cells.length * (14 * Math.max(drawn.length, 1) + 12) + 50}px`;
     canvas.setAttribute("aria-label", `${figure.title} of every cell and algorithm`);
     const narrow = innerWidth < 640;
-    // On a narrow screen the names of the parameters stand above the chart, only their values beside the boxes.
+    // On a narrow screen the names of the parameters are above the chart, and only their values beside the boxes.
     const pairs = (one) => one.label.split(", ").map((pair) => pair.split(" "));
     const values = (one) => pairs(one).map(([, ...value]) => value.join(" ")).join(", ");
     at("cells-note").textContent = `Each row is a cell${narrow ? `: ${pairs(cells[0]).map(([name]) => name).join(", ")}` : ""}.`;
@@ -429,7 +429,7 @@
     );
   }
 
-  // Seeds of the chosen cell and algorithm whose series are here.
+  // Seeds of the chosen cell and algorithm that have time series.
   function seeds() {
     return part().runs.filter((r) => r.cell === state.cell && r.cc === state.cc).map((r) => r.seed);
   }
@@ -489,7 +489,7 @@
   }
   at("whole").addEventListener("click", () => zoom(0, cell().duration_s));
 
-  // Whichever chart is zoomed, the others and the fields follow.
+  // Zooming a chart changes the others and the fields.
   for (const { id } of TIME) {
     for (const suffix of ["", BESIDE]) {
       const made = chart(at(id + suffix));
@@ -529,13 +529,13 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   let width = innerWidth;
   addEventListener("resize", () => {
-    // On a phone the height changes whenever an address bar comes and goes.
+    // On a phone the height changes with the address bar.
     if (innerWidth === width) return;
     width = innerWidth;
     for (const made of charts.values()) made.resize();
     drawAll();
   });
-  // Paper is white, whatever the screen is, and has a width of its own.
+  // Printing uses white and the width of the paper.
   addEventListener("beforeprint", () => {
     document.documentElement.classList.add("paper");
     drawAll();

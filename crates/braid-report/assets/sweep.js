@@ -11,7 +11,7 @@
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const number = (value) => Number(value.toPrecision(4)).toLocaleString("en-US", { maximumSignificantDigits: 4 });
   const colour = (index) => css(`--line-${index % 6}`);
-  // Colours come again after six; then the dashes tell lines apart.
+  // Colours repeat after six; then the dashes distinguish lines.
   const dash = (index) => [[], [6, 4], [2, 3]][Math.floor(index / 6) % 3];
   const escaped = (text) => make("span", { textContent: text }).innerHTML;
 
@@ -21,8 +21,8 @@
   const axis = () => data.axes[state.x];
   const where = (value) => (axis().numbers ? axis().numbers[value] : value);
 
-  // What is drawn of a line: value, mean and half of its interval, ascending. A sample is shown whole; of a grid what has the
-  // chosen values of the other parameters, and an algorithm that does not use the parameter is the same everywhere.
+  // The points of a line: value, mean and half-width of its interval, ascending. All points of a sample; of a grid those with
+  // the chosen values of the other parameters. An algorithm that does not use the parameter has equal values everywhere.
   function points(line) {
     const shown = scenario().points.filter(
       (point) =>
@@ -139,7 +139,7 @@
     at("note").textContent = x + (rest.length ? `The others: ${rest.join(", ")}.` : "");
   }
 
-  // The table of what is drawn.
+  // The table of the drawn points.
   function fill() {
     if (data.is_sample || !data.axes.length) return;
     const { name, values } = axis();
@@ -157,7 +157,7 @@
     at("numbers").replaceChildren(make("caption", { textContent: scenario().figures[state.figure] }), make("thead", {}, head), make("tbody", {}, ...rows));
   }
 
-  // --- what is chosen ---
+  // --- choices ---
 
   function choice(label, texts, chosen, then) {
     const select = label.querySelector("select");

@@ -11,7 +11,7 @@ use crate::Style;
 use crate::figure::number;
 use crate::layout::{Grid, bold, dim, wrap};
 
-/// With one backend beside the simulator all differences are shown; with two, three for each.
+/// With one other backend than the simulator all differences are shown; with two, three for each.
 fn headings(others: &[Other]) -> Vec<[&'static str; 3]> {
     let mut all = vec![["", "", "cc"], ["", "", "flow, link"]];
     let groups =
@@ -86,7 +86,7 @@ fn title(comparison: &Comparison) -> String {
     format!("{}{}", comparison.scenario, parameters.collect::<String>())
 }
 
-/// The backends beside the simulator, each once.
+/// The backends other than the simulator, each once.
 fn others(comparisons: &[Comparison]) -> Vec<Other> {
     let mut all: Vec<Other> = Vec::new();
     for comparison in comparisons {
@@ -123,7 +123,7 @@ fn circumstances(cell: &[Comparison]) -> String {
 
 fn rows(cell: &[Comparison]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    // The comparisons of one congestion control, one for each backend beside the simulator.
+    // The comparisons of one congestion control, one for each backend other than the simulator.
     for of_cc in cell.chunk_by(|a, b| a.cc == b.cc) {
         let mut whose: Vec<&str> = of_cc[0].differences.iter().map(|own| own.who.as_str()).collect();
         whose.dedup();

@@ -70,8 +70,8 @@ impl Shown {
         Self { unit, scale: 0.01, decimals: 1, ..self }
     }
 
-    /// Whether it is one figure of a run; else it is the mean over several flows, or a share of means, and its spread
-    /// is meaningless.
+    /// Whether it is a single figure of a run. Otherwise it is a mean over several flows, or a share of means, and its
+    /// spread is meaningless.
     pub(crate) fn is_single(&self) -> bool {
         self.of.len() == 1 && self.whole.is_none()
     }

@@ -261,7 +261,7 @@ pub struct Parting {
 pub fn parting_rule() -> String {
     format!(
         "a value of the other is outside of those of all runs of the simulator at that time, by more than {:.0} % and \
-         {APART_LEAST} packets, ms or Mbit/s, for {:.0} s at a stretch",
+         {APART_LEAST} packets, ms or Mbit/s, for {:.0} s without a break",
         100.0 * APART_SHARE,
         (APART_SAMPLES as u64 * SAMPLE_INTERVAL_NS) as f64 / 1e9
     )

@@ -90,7 +90,7 @@ fn of_connection(
 struct Observed<'a> {
     model: &'a model::Subflow,
     counts: &'a SubflowCounts,
-    /// Its bottleneck from each time on.
+    /// Changes of its bottleneck, each with its time.
     bottlenecks: Vec<(u64, usize)>,
     /// Intervals in which it was established: `[from, to)`.
     lives: Vec<(u64, u64)>,

@@ -14,7 +14,7 @@ pub struct Axis {
     pub sets: Option<String>,
     /// Its values have equal ratios instead of equal steps.
     pub log: bool,
-    /// As they were given, in this order.
+    /// The given values, in their order.
     pub values: Vec<String>,
 }
 

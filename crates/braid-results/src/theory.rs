@@ -86,7 +86,7 @@ impl Law {
             "balia" => Ok(Self::Balia),
             "dlia" => Err("in a steady sawtooth D-LIA repeats any share kept from 0.5 to 0.9".to_owned()),
             "dolia" => {
-                Err("D-OLIA's decrease depends on how the RTT moves, which is nothing steady".to_owned())
+                Err("D-OLIA's decrease depends on changes of the RTT, so it has no steady state".to_owned())
             }
             _ => Err(format!("no equilibrium is known of {spec}")),
         }
@@ -247,7 +247,7 @@ fn settle(scenario: &Scenario, mut flows: Vec<FluidFlow>, mut pipes: Vec<Pipe>) 
             return within_limits(scenario, &fluid).map(|()| fluid);
         }
     }
-    Err("the model does not come to rest".to_owned())
+    Err("the model does not converge".to_owned())
 }
 
 /// The model knows neither buffers nor what acknowledgements need: refuses what these limit.
@@ -528,7 +528,7 @@ route = ["near2", "b1"]
         let change = r#"connection.mp0.subflow.sf1.change=[{at="9s",route=["b2"]}]"#.to_owned();
         assert!(with("d-olia/1", "lia", &[change]).contains("sf1 changes its route"));
         assert!(why("d-olia/1", "dlia").contains("any share kept"));
-        assert!(why("d-olia/1", "dolia").contains("how the RTT moves"));
+        assert!(why("d-olia/1", "dolia").contains("changes of the RTT"));
         assert!(why("d-olia/1", "vegas").contains("no equilibrium is known of vegas"));
         assert!(why("d-olia/scalable", "lia").contains("tcp2 is not open all the time"));
         assert!(why("everyday/wifi-lte", "lia").len() > 5);

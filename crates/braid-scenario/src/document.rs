@@ -209,7 +209,7 @@ impl Document {
         self.replaced.iter().find(|(_, node)| was(node)).map(|(index, _)| self.set[*index].as_str())
     }
 
-    /// The value at a path that is not empty.
+    /// The value at a non-empty path.
     pub(crate) fn value(&self, path: &Path) -> Option<&Value> {
         Some(&self.find(path)?.1.value)
     }

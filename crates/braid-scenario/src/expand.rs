@@ -8,7 +8,7 @@ use crate::document::{Document, Entry, Node, Path, Table, Value, problem_of_set}
 use crate::error::{Error, MOST_PROBLEMS, Problem, quote, suggest};
 use crate::limits::{LONGEST_VALUE, NAME, is_name};
 
-/// Maximum of cells; more are taken for a mistake.
+/// Maximum of cells; more count as a mistake.
 const MOST_CELLS: usize = 10_000;
 
 /// A document without variables.

@@ -299,7 +299,7 @@ pub struct Connection {
     pub deadline_ns: Option<u64>,
     /// The receive buffer of all its subflows, bytes of payload.
     pub receive_buffer: u64,
-    /// Whether it grows to that size with the data read; else it is fully offered from the start.
+    /// Whether it grows to that size with the data read; otherwise it has the full size from the start.
     pub autotuning: bool,
     /// Maximum of written bytes that are not acknowledged; `None`: unlimited.
     pub send_buffer: Option<u64>,
@@ -379,7 +379,7 @@ pub struct Programs {
     pub server: Vec<String>,
     /// The program that connects, and its arguments. It starts with the connection.
     pub client: Vec<String>,
-    /// Whether the server is at the sender's end of the routes; else the client is.
+    /// Whether the server is at the sender's end of the routes; otherwise the client is.
     pub server_sends: bool,
     /// Files of both: name, and path on this machine.
     pub files: Vec<(String, PathBuf)>,

@@ -177,7 +177,7 @@ schema_of! {
         &format!("{NUMBER}(p|B|kB|KiB|MB|MiB|ns|us|ms|s|min)"), &["20p", "1ms"]
     );
     Window: _ => quantity(
-        "A stretch of time, its end excluded.", &format!(r"{NUMBER}(ns|us|ms|s|min)\.\.{NUMBER}(ns|us|ms|s|min)"),
+        "An interval of time, without its end.", &format!(r"{NUMBER}(ns|us|ms|s|min)\.\.{NUMBER}(ns|us|ms|s|min)"),
         &["60s..90s"]
     );
     Start: _ => quantity(

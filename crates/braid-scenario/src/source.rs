@@ -87,7 +87,7 @@ impl Source {
         } else {
             Some(format!("did you mean one of {}?", inside.join(", ")))
         };
-        let message = "neither a scenario that comes with braid nor a file";
+        let message = "neither a built-in scenario nor a file";
         Err(Problem::new(quote(name_or_path), message).hint(hint).into())
     }
 }

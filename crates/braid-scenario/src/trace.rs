@@ -93,7 +93,7 @@ impl Trace {
             None => Err(Problem::new(name, "empty, so it delivers nothing").hint(Some(remedy.to_owned()))),
             Some(0) => {
                 let hint = "it repeats from its last time, which must be above zero".to_owned();
-                Err(Problem::new(name, "the trace lasts no time at all").hint(Some(hint)))
+                Err(Problem::new(name, "the trace has no duration").hint(Some(hint)))
             }
             Some(&period) => Ok(Self { name: name.to_owned(), times, period }),
         }
@@ -186,7 +186,7 @@ fn read(source: &Source, name: &str) -> Result<Trace, NotRead> {
             let hint = suggest(name, embedded::traces()).map(|hint| {
                 format!("{hint}; the name of a file needs an ending or a path, such as \"./{name}\"")
             });
-            return Err(NotRead::Outside(format!("no trace {} comes with braid", quote(name)), hint));
+            return Err(NotRead::Outside(format!("no built-in trace is called {}", quote(name)), hint));
         };
         return Trace::parse(name, text).map_err(NotRead::Inside);
     }
@@ -196,7 +196,7 @@ fn read(source: &Source, name: &str) -> Result<Trace, NotRead> {
         |message: String, hint: &str| NotRead::Outside(message, (!hint.is_empty()).then(|| hint.to_owned()));
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => {
-            fail(format!("no such file: {}", quote(&shown)), "paths start where the scenario's file is")
+            fail(format!("no such file: {}", quote(&shown)), "paths are relative to the scenario's file")
         }
         ErrorKind::PermissionDenied => fail(
             format!("no permission to read {}", quote(&shown)),
@@ -303,7 +303,7 @@ mod tests {
             ("1\n2.5\n", "x.trace:2:1: expected a time in milliseconds, found \"2.5\""),
             ("12 mbit\n", "x.trace:1:1: expected a time in milliseconds, found \"12 mbit\""),
             ("5\n4\n", "x.trace:2:1: 4 ms comes after 5 ms"),
-            ("0\n0\n", "x.trace: the trace lasts no time at all"),
+            ("0\n0\n", "x.trace: the trace has no duration"),
             ("4294967296\n", "x.trace:1:1: the time \"4294967296\" is too large"),
         ] {
             let problem = Trace::parse("x.trace", text).expect_err(text);

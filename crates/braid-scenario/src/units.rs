@@ -469,7 +469,7 @@ impl fmt::Display for Probability {
 }
 
 impl Window {
-    const EXPECTED: &str = "a stretch of time such as \"60s..90s\"";
+    const EXPECTED: &str = "an interval of time such as \"60s..90s\"";
 }
 
 impl FromStr for Window {

@@ -33,7 +33,7 @@ fn a_name_is_found_before_a_file() {
 #[test]
 fn an_unknown_name_gets_a_suggestion() {
     let message = |name: &str| Source::find(name).unwrap_err().to_string();
-    let neither = "neither a scenario that comes with braid nor a file";
+    let neither = "neither a built-in scenario nor a file";
     assert_eq!(message("d-oila/1"), format!("\"d-oila/1\": {neither}\n  hint: did you mean \"d-olia/1\"?"));
     assert_eq!(
         message("d-olia"),

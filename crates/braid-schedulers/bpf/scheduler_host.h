@@ -4,7 +4,7 @@
 #ifndef BRAID_BPF_SCHEDULER_HOST_H
 #define BRAID_BPF_SCHEDULER_HOST_H
 
-/* What a program is given. */
+/* Arguments of a program. */
 struct braid_scheduler_memory {
 	struct braid_paths view;
 	struct braid_choice choice;

@@ -114,7 +114,7 @@ pub(crate) struct DataLevel {
 /// No packet has this number.
 const ENDLESS: u32 = u32::MAX;
 
-/// Bits for a packet's position in its piece of memory.
+/// Bits for a packet's index within a memory block.
 const PLACE: u32 = 5;
 /// Maximum of packets in a piece (`MAX_SKB_FRAGS`).
 const PIECE: u64 = 17;
@@ -311,7 +311,7 @@ impl DataLevel {
         }
     }
 
-    /// Receiver: the occupied part of the buffer, in packets that have a piece of memory of their own.
+    /// Receiver: the occupied part of the buffer, as the number of packets in separate memory.
     fn occupied(&self) -> u32 {
         if !self.is_multipath {
             return self.held;

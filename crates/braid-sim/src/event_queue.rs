@@ -74,8 +74,8 @@ impl EventQueue {
         self.others.insert(moment(time, element));
     }
 
-    /// The next event, if it comes before `limit`, which is a [`moment`]. It stays planned: before anything else is
-    /// planned, the caller plans the link's next event or calls [`Self::remove_first`].
+    /// The next event, if it comes before `limit`, which is a [`moment`]. It stays in the queue: the caller must
+    /// schedule the link's next event, or call [`Self::remove_first`].
     #[inline]
     pub(crate) fn next_before(&self, limit: u64) -> Option<(u64, Element)> {
         let key = self.links.least().min(self.others.keys[0]);

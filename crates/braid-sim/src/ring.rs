@@ -80,7 +80,7 @@ impl<T: Copy + Default> Ring<T> {
         self.first = number;
     }
 
-    /// The record of that number, which must be in the ring.
+    /// The record with that number, which must be in the ring.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> &T {
         debug_assert!(number.wrapping_sub(self.first) < self.len());
@@ -88,7 +88,7 @@ impl<T: Copy + Default> Ring<T> {
         unsafe { self.slots.get_unchecked((number & self.mask) as usize) }
     }
 
-    /// The record of that number, which must be in the ring.
+    /// The record with that number, which must be in the ring.
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut T {
         debug_assert!(number.wrapping_sub(self.first) < self.len());

@@ -46,7 +46,7 @@ impl<'a> Simulation<'a> {
         Ok(Self { run: Run::new(scenario, cc, seed, options)?, now_ns: 0 })
     }
 
-    /// As [`Simulation::new`], but for an external transport stack: MPTCP connections stay silent, and the caller's
+    /// As [`Simulation::new`], for an external transport stack: MPTCP connections stay silent, and the caller's
     /// datagrams take their routes. The caller measures them.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Tournament tree: the smallest of some keys, of which one at a time changes.
+//! Tournament tree: the minimum of a set of keys, updated one key at a time.
 //!
 //! A change replays the matches up to the root, without a branch that could be mispredicted.
 

@@ -1,4 +1,4 @@
-//! Runs as Parquet files, partitioned by scenario and algorithm in the usual layout:
+//! Runs as Parquet files, partitioned by scenario and algorithm in Hive's layout:
 //! `flows/scenario=everyday%2Fshared/algorithm=lia/data.parquet`.
 
 use std::collections::BTreeMap;

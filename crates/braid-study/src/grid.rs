@@ -14,7 +14,7 @@ use crate::plan::Planned;
 use crate::study::{choose, specs};
 use crate::{Error, Kind, Seeds, Study};
 
-/// Maximum of points; more are taken for a mistake.
+/// Maximum of points; more count as a mistake.
 const MOST_POINTS: usize = 1_000_000;
 /// Digits of computed values.
 const DIGITS: i32 = 6;
@@ -325,7 +325,7 @@ impl Grid {
                 let mut texts: Vec<String> = Vec::new();
                 for value in values.iter().map(Scalar::text) {
                     if texts.contains(&value) {
-                        return Err(self.error(&key, &format!("\"{value}\" is there twice")));
+                        return Err(self.error(&key, &format!("\"{value}\" is given twice")));
                     }
                     texts.push(value);
                 }
@@ -476,7 +476,7 @@ mod tests {
         for (text, pieces) in [
             ("[parameters.x]\nvalues = [1]\n", &["g.toml: parameters.x: it changes nothing", "$x"][..]),
             ("[parameters.x]\nset = \"duration\"\nvalues = []\n", &["a list without values"]),
-            ("[parameters.x]\nset = \"duration\"\nvalues = [1, 1]\n", &["\"1\" is there twice"]),
+            ("[parameters.x]\nset = \"duration\"\nvalues = [1, 1]\n", &["\"1\" is given twice"]),
             ("[parameters.x]\nset = \"duration\"\nfrom = 1\nto = 2\n", &["from, to and steps"]),
             (
                 "[parameters.x]\nset = \"a\"\nfrom = \"1ms\"\nto = \"2s\"\nsteps = 2\n",

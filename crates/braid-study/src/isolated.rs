@@ -295,9 +295,9 @@ fn exit(code: i32) -> ! {
 
 fn signal(number: i32) -> String {
     match number {
-        libc::SIGSEGV | libc::SIGBUS => "it reached for memory that is not its own".to_owned(),
+        libc::SIGSEGV | libc::SIGBUS => "it accessed memory out of bounds".to_owned(),
         libc::SIGFPE => "it divided by zero (fixed.h has divisions that do not)".to_owned(),
-        libc::SIGILL | libc::SIGTRAP => "it came to code that cannot be (undefined behaviour)".to_owned(),
+        libc::SIGILL | libc::SIGTRAP => "it reached an illegal instruction (undefined behaviour)".to_owned(),
         libc::SIGKILL => "it was killed (out of memory?)".to_owned(),
         libc::SIGABRT => "it was aborted".to_owned(),
         number => format!("signal {number}"),

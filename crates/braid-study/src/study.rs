@@ -186,7 +186,7 @@ pub(crate) fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
     Ok(specs)
 }
 
-/// The congestion controls of a file: the requested ones, or else its own.
+/// The congestion controls for a file: the requested ones, otherwise those of the file.
 pub(crate) fn choose(file: &File, name: &str, asked: &[Spec]) -> Result<Vec<Spec>, Error> {
     let mut connections = file.cells.iter().flat_map(|cell| &cell.connections);
     if connections.all(|connection| connection.cc.is_some()) {

@@ -11,7 +11,7 @@ use crate::{Cancel, Outcome, Plan, Request, Stop};
 pub(crate) struct Worker<'a> {
     plan: &'a Plan,
     cancel: &'a Cancel,
-    #[cfg_attr(not(unix), allow(dead_code, reason = "nobody is there to give a run up"))]
+    #[cfg_attr(not(unix), allow(dead_code, reason = "only Unix has workers"))]
     time_limit: Duration,
     /// Finished share of the run, in millionths.
     share: &'a AtomicU32,

@@ -21,7 +21,7 @@ for (const name of scenarios) {
   for (const cc of algorithms) {
     const set = [`duration=${name === 'ba-mpcubic/4' ? 120 : 90}s`];
     const described = engine.ask({ ask: 'open', slot: 0, name, toml, set, cc, seed: 7 });
-    // In pieces, as the page does it.
+    // In pieces, as in the page.
     for (let until = 0.25; until <= 30; until += 0.25) {
       const rows = engine.advance(0, until, 0.1);
       assert(rows.length % described.columns === 0);

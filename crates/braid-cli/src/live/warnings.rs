@@ -143,9 +143,8 @@ fn mixed(connection: &Connection) -> Found {
             named(connection),
             each.join("; ")
         ),
-        "coupling needs the same one on each. A route's congctl, or a name that was not loaded at the join, does \
-         that: `ip route show` names the former; new connections get one and the same after `braid load` and `braid \
-         default`"
+        "coupling needs the same one on each. Possible causes: a route's congctl (see `ip route show`), or a name \
+         that was not loaded at the join. After `braid load` and `braid default` new connections use one"
             .into(),
     ))
 }
@@ -166,7 +165,7 @@ fn uncoupled(connection: &Connection) -> Found {
     }
     Some((
         format!(
-            "{} runs {} on each of its {} subflows: where they meet in one bottleneck it takes {} shares",
+            "{} runs {} on each of its {} subflows: where they share a bottleneck it takes {} shares",
             named(connection),
             all[0].algorithm,
             all.len(),
@@ -203,7 +202,7 @@ fn only_queue(connection: &Connection, subflow: &Subflow) -> Found {
         ),
         format!(
             "shape it a little below its rate with a managed queue (`tc qdisc replace dev {interface} root cake \
-             bandwidth RATE`), or load an algorithm that hears of delay (`braid algorithms` names the signal of each)"
+             bandwidth RATE`), or load a delay-based algorithm (`braid algorithms` names the signal of each)"
         ),
     ))
 }
@@ -229,8 +228,8 @@ fn carries_nothing(connection: &Connection, subflow: &Subflow) -> Found {
             way(busy)
         ),
         format!(
-            "see whether the path is there (`{target}`); a path that is there and much slower is left idle by the \
-             packet scheduler as long as the others suffice; `ip mptcp endpoint` shows and removes the endpoint"
+            "check the path (`{target}`); the packet scheduler leaves a much slower path idle while the others \
+             suffice; `ip mptcp endpoint` shows and removes the endpoint"
         ),
     ))
 }
@@ -252,14 +251,14 @@ fn disagreement(connection: &Connection) -> Found {
         if let Some(other) = apart[at + 1..].iter().find(same) {
             return Some((
                 format!(
-                    "the detector says that {} and {} of {} have bottlenecks of their own, but both leave by the same \
+                    "the detector reports separate bottlenecks for {} and {} of {}, but both leave by the same \
                      interface for the same address",
                     way(one),
                     way(other),
                     named(connection)
                 ),
-                "if nothing behind that interface tells them apart (policy routes, several lines at one router) load \
-                 an algorithm that couples whatever a detector says, such as olia"
+                "if nothing behind that interface separates them (policy routes, several lines at one router), load \
+                 an algorithm without a detector, such as olia"
                     .into(),
             ));
         }
@@ -272,14 +271,14 @@ fn disagreement(connection: &Connection) -> Found {
         if let Some(other) = together.iter().find(differ) {
             return Some((
                 format!(
-                    "the detector says that {} and {} of {} share a bottleneck, but they leave by different interfaces \
-                     for different addresses",
+                    "the detector reports a shared bottleneck for {} and {} of {}, but they leave by different \
+                     interfaces for different addresses",
                     way(together[0]),
                     way(other),
                     named(connection)
                 ),
-                "two lines of one provider, or a server's own line, do that: then all is well. If the lines have \
-                 nothing in common load an algorithm without a detector"
+                "this is right for two lines of one provider, or a server's only line. If the lines have nothing in \
+                 common, load an algorithm without a detector"
                     .into(),
             ));
         }

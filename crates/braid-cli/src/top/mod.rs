@@ -14,7 +14,8 @@ use crate::terminal;
 
 /// Additional help text.
 pub(crate) const KEYS: &str = "Keys: arrows, PgUp, PgDn, Home and End scroll, Enter shows the history of a connection and leaves it, s \
-    sorts by another column, / filters, w shows the warnings with what to do, space pauses, a shows all TCP or Braid's only, \
+    sorts by another column, / filters, w shows the warnings with remedies, space pauses, a shows all TCP or Braid's \
+    only, \
     q ends.\n\n\
     Columns: CONN token of the MPTCP connection; SF subflow; PATH interface or address; RATE payload acknowledged per second; \
     IN payload received per second; RTT smoothed, BASE smallest, in ms: the difference is queues; CWND window in packets; \
@@ -22,7 +23,7 @@ pub(crate) const KEYS: &str = "Keys: arrows, PgUp, PgDn, Home and End scroll, En
     subflows), rwnd (the receiver's window), sndbuf (the send buffer), cwnd (the congestion window), loss (repairs), queue \
     (this machine's own), recv (it only receives), idle; GRP subflows with the same number share a bottleneck. Wider \
     terminals show more, such as HINT, the bottleneck that `braid hint` states.\n\n\
-    Sockets of other network namespaces are seen by root only.";
+    Sockets of other network namespaces are visible to root only.";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TopArgs {
@@ -90,21 +91,22 @@ fn notes(sampler: &Sampler, all: &[Connection], shown: &[Connection], found: &[W
     let mut notes: Vec<String> = told(found);
     if shown.is_empty() {
         notes.push(match all.len() {
-            0 => "There is no TCP connection in sight.".into(),
+            0 => "No TCP connection is visible.".into(),
             n => format!(
-                "None of the {n} TCP connections in sight fits; --all shows those on the kernel's own algorithms, too."
+                "None of the {n} visible TCP connections matches; --all shows those on the kernel's own algorithms, \
+                 too."
             ),
         });
     }
     if sampler.unseen > 0 || !rustix::process::geteuid().is_root() {
         notes.push(
-            "note: not root, so connections in other network namespaces are not seen, nor, on newer kernels, which \
+            "note: not root, so connections in other network namespaces are not visible, nor, on newer kernels, which \
              subflows belong together."
                 .into(),
         );
     }
     if sampler.may_not_ask() {
-        notes.push("note: what detectors say (GRP) is seen by root only.".into());
+        notes.push("note: detectors' labels (GRP) are visible to root only.".into());
     }
     notes
 }

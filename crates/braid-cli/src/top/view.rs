@@ -413,7 +413,7 @@ type HistoryLine = (&'static str, fn(&Step) -> u64, fn(&Step) -> String);
 
 /// Rate, RTT and window of each subflow over the latest samples, the newest at the right.
 fn draw_history(frame: &mut Frame<'_>, body: Rect, connection: &Connection, sampler: &Sampler) {
-    let title = format!("Connection {}, the latest looks, the newest at the right:", connection.name());
+    let title = format!("Connection {}, the latest samples, newest at the right:", connection.name());
     frame.render_widget(Line::from(title), Rect { height: 1, ..body });
     let lines: [HistoryLine; 4] = [
         ("rate", |step| step.rate_bps as u64, |step| rate(step.rate_bps)),

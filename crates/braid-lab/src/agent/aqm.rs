@@ -25,7 +25,8 @@ pub(super) fn server(message: &mut Message, bottleneck: &Bottleneck) {
     // Rate reported by a veth interface: credit sinks in proportion to it.
     const VETH_KBPS: i32 = 10_000_000;
     const NO_LIMIT: i32 = i32::MIN / 2;
-    // A late dequeue within this time loses no rate; after an idle time the second packet may be early by as much.
+    // A dequeue that is late by up to this time costs no rate; after an idle time the second packet may be early by up
+    // to this time.
     const LATE_NS: u64 = 100_000;
     let Bottleneck { packet_bytes, paused, .. } = *bottleneck;
     let rate_bps = server_bps(bottleneck);

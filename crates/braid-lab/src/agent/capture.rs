@@ -57,7 +57,7 @@ impl Capture {
                 let most = snap_length.min(job.wires[subflow.wire].mtu) as usize;
                 let ring = Ring::open(interface(subflow.wire, 0), most);
                 let ring = ring.map_err(|error| {
-                    format!("{}: taking down its packets (needs CAP_NET_RAW): {error}", connection.name)
+                    format!("{}: capturing its packets (needs CAP_NET_RAW): {error}", connection.name)
                 })?;
                 rings.push((number, index, ring));
             }
@@ -105,7 +105,8 @@ impl Capture {
         }
         if self.bytes > MOST_BYTES {
             return Err(format!(
-                "the packets of this run take more than {} MB of memory: shorten it, or keep less of each with --snaplen",
+                "the packets of this run take more than {} MB of memory: shorten it, or store less of each with \
+                 --snaplen",
                 MOST_BYTES >> 20
             ));
         }

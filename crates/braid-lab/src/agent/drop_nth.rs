@@ -56,7 +56,7 @@ fn count(action: &mut Message, every: u16, then: i32) {
 pub(super) fn explained(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::Unsupported => io::Error::other(
-            "the kernel cannot lose every n-th packet (modules cls_matchall and act_gact, CONFIG_GACT_PROB)",
+            "the kernel cannot drop every n-th packet (modules cls_matchall and act_gact, CONFIG_GACT_PROB)",
         ),
         _ => error,
     }

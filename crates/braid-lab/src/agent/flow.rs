@@ -95,7 +95,7 @@ pub(super) fn prepare_flow(network: &Network, job: &Job, number: usize) -> Resul
     network.enter(connection.nodes[0])?;
     if let Some(packets) = connection.initial_ssthresh {
         let IpAddr::V4(server) = connection.server else {
-            return Err(format!("{name}: thresholds to begin with are for IPv4 only"));
+            return Err(format!("{name}: an initial ssthresh needs IPv4"));
         };
         let senders = connection.subflows.iter().filter_map(|subflow| match subflow.address {
             IpAddr::V4(address) => Some(address),

@@ -101,7 +101,7 @@ fn stop_here() -> bool {
 /// The processor's counter, which counts nanoseconds in the guest.
 fn clock_ns() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every such processor has it.
+    // SAFETY: every processor of this architecture has the instruction.
     return unsafe { std::arch::x86_64::_rdtsc() };
     #[cfg(not(target_arch = "x86_64"))]
     return 0;
@@ -122,7 +122,8 @@ fn tell(what: u8) {
 /// Without this right, writing to the port ends the process, and so the guest.
 fn may_use(port: u16) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: it grants a right and changes nothing else. The result can be ignored: the first process may do this.
+    // SAFETY: it grants a right and changes nothing else. The result can be ignored: the first process has the
+    // permission.
     let _ = unsafe { libc::ioperm(port.into(), 1, 1) };
     #[cfg(not(target_arch = "x86_64"))]
     let _ = port;

@@ -1,4 +1,4 @@
-//! A run on this machine, in a process of its own; everything it creates ends with it.
+//! A run on this machine, in a separate process; the kernel removes everything that it created when it ends.
 
 use std::{
     io::{self, Read as _},

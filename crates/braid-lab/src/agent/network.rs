@@ -149,7 +149,7 @@ impl Network {
         queue: &Queue,
     ) -> Result<(), String> {
         let place = &mut self.places[job.wires[wire].ends[end].node];
-        let at = self.queued.iter().position(|&queued| queued == (wire, end)).ok_or("no queue is there")?;
+        let at = self.queued.iter().position(|&queued| queued == (wire, end)).ok_or("there is no queue")?;
         set_queue(&mut place.route, wire, end, queue, Some(&self.queues[at]))
             .map_err(|error| format!("changing a queue: {error}"))?;
         self.queues[at] = queue.clone();

@@ -23,7 +23,7 @@ pub(super) fn send(to: &mut impl Write, outcome: Result<Done, String>) -> io::Re
 }
 
 pub(super) fn whole(bytes: &[u8]) -> Result<Job, String> {
-    Ok(job::unframe(bytes)?.ok_or("the job is not whole")?.0)
+    Ok(job::unframe(bytes)?.ok_or("the job is incomplete")?.0)
 }
 
 pub(super) fn failed<E: Display>(what: impl Display) -> impl Fn(E) -> String {

@@ -28,7 +28,7 @@ pub(super) fn agrees(given: Told, taken: Told) -> Result<(), String> {
     ];
     match pairs.into_iter().find(|(_, given, taken)| (given - taken).abs() > TOLERANCE * given) {
         None => Ok(()),
-        Some((what, given, taken)) => Err(format!("the kernel took {taken} for a {what} of {given}")),
+        Some((what, given, taken)) => Err(format!("the kernel set a {what} of {taken} instead of {given}")),
     }
 }
 

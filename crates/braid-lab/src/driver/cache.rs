@@ -22,7 +22,7 @@ pub(crate) fn cache() -> Result<PathBuf, Error> {
     let base = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let base = base.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
     let base = base.ok_or_else(|| {
-        Error::machine_with("there is no place for the lab's cache", "set HOME or XDG_CACHE_HOME")
+        Error::machine_with("there is no folder for the lab's cache", "set HOME or XDG_CACHE_HOME")
     })?;
     Ok(base.join("braid"))
 }
@@ -40,7 +40,7 @@ pub(crate) fn whole(
             return Ok(());
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Ok(false) | Err(_) => say(&format!("{} is damaged and made anew", path.display())),
+        Ok(false) | Err(_) => say(&format!("{} is damaged and created again", path.display())),
     }
     let folder = path.parent().expect("it is in the cache");
     let scratch = Scratch::new_in(folder)?;

@@ -33,10 +33,13 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
         let is_program = matches!(connection.traffic, Traffic::Program(_));
         programs::check(connection)?;
         if is_ipv6(connection) && connection.initial_ssthresh.is_some() {
-            return refuse(key("initial-ssthresh"), "the lab has thresholds to begin with for IPv4 only");
+            return refuse(key("initial-ssthresh"), "the lab supports an initial ssthresh for IPv4 only");
         }
         if connection.accurate_ecn {
-            return refuse(key("accurate-ecn"), "the kernel's receivers repeat a mark until it is answered");
+            return refuse(
+                key("accurate-ecn"),
+                "the kernel's receivers repeat ECE until the sender answers with CWR",
+            );
         }
         if connection.autotuning {
             return refuse(key("autotuning"), "the lab sets the kernel's receive buffer; give its size");
@@ -58,16 +61,16 @@ pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
             if is_program && index == 0 && !subflow.up.is_empty() {
                 return refuse(
                     sub("up"),
-                    "a program's first address is always there; give this to another subflow",
+                    "a program's first address cannot leave; set this on another subflow",
                 );
             }
             if index == 0 && subflow.backup {
-                return refuse(sub("backup"), "the kernel opens a connection on a path that is no backup");
+                return refuse(sub("backup"), "the kernel cannot open a connection on a backup path");
             }
             if index == 0 && subflow.up.first().is_some_and(|&(from, _)| from > connection.start_ns) {
                 return refuse(
                     sub("up"),
-                    "the first subflow opens the connection, and so is there from its start",
+                    "the first subflow opens the connection, so it exists from its start",
                 );
             }
         }
@@ -87,7 +90,7 @@ fn cannot_count(direction: &Direction, forward: bool) -> Option<&'static str> {
     } else if is_managed(direction, forward) {
         Some("the lab counts packets behind drop-tail queues in packets only")
     } else if counters(n).is_none() {
-        Some("the kernel counts to 65535; give a number that is the product of two such")
+        Some("the kernel's counters end at 65535; use a product of two smaller numbers")
     } else {
         None
     }

@@ -19,7 +19,7 @@ fn pauses(direction: &Direction) -> bool {
     direction.keeps_queue && direction.changes.iter().any(|change| change.up.is_some())
 }
 
-/// Its limits in bytes over time.
+/// The queue limit in bytes at each time.
 fn in_bytes(direction: &Direction) -> impl Iterator<Item = u64> + '_ {
     let limits = direction.changes.iter().filter_map(|change| change.queue).chain([direction.queue]);
     limits.filter_map(|limit| match limit {
@@ -49,7 +49,7 @@ pub(crate) fn refusal(direction: &Direction) -> Option<(&'static str, &'static s
     let kind = |threshold: &EcnThreshold| std::mem::discriminant(threshold);
     let first = direction.ecn_threshold.as_ref().map(kind);
     if thresholds.clone().any(|threshold| Some(kind(&threshold)) != first) {
-        return Some(("ecn-threshold", "thresholds of the lab do not come or change their unit"));
+        return Some(("ecn-threshold", "in the lab a threshold cannot be added later or change its unit"));
     }
     if thresholds.any(|threshold| matches!(threshold, EcnThreshold::Packets(..=1))) {
         return Some(("ecn-threshold", "the kernel does not count the packet being sent: at least \"2p\""));
@@ -60,7 +60,7 @@ pub(crate) fn refusal(direction: &Direction) -> Option<(&'static str, &'static s
         _ if direction.discipline != Discipline::DropTail || direction.ecn_threshold.is_some() => {
             return Some(("queue", "queues of the lab that mark, or drop early, are limited in packets"));
         }
-        own if own < limits => return Some(("queue", "limits of the lab do not change their unit")),
+        own if own < limits => return Some(("queue", "in the lab a limit cannot change its unit")),
         _ => {}
     }
     None

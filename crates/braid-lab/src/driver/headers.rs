@@ -65,7 +65,7 @@ fn installed(kernel: &Kernel) -> Result<PathBuf, Error> {
     }
     Err(Error::machine_with(
         format!(
-            "the headers of Linux {} are missing, which the module with the packet schedulers is built with",
+            "the headers of Linux {} are missing; the module with the packet schedulers needs them",
             kernel.release
         ),
         format!(

@@ -72,7 +72,7 @@ struct Image {
 
 /// Maximum of restarts. On a loaded machine one guest in ten restarts; with two guests per processor, two in three.
 const ATTEMPTS: usize = 60;
-/// Restarts beside other guests; then a guest waits for a processor of its own.
+/// Number of restarts while other guests run; after that a guest waits for a free processor.
 const ATTEMPTS_BESIDE: usize = 5;
 
 impl Lab {

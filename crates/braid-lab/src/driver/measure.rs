@@ -34,7 +34,7 @@ pub(crate) fn measure(
     for ended in &report.programs {
         let command = translated.job.connections[ended.connection].programs.as_ref();
         let command =
-            command.ok_or("the guest ran a program that nobody named")?.commands[ended.which].words.clone();
+            command.ok_or("the guest reported an unknown program")?.commands[ended.which].words.clone();
         let own = &mut measurements.connections[ended.connection];
         own.programs.push(Program {
             role: ["server", "client"][ended.which].to_owned(),

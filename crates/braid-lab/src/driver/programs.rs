@@ -84,7 +84,7 @@ pub(crate) fn check(connection: &model::Connection) -> Result<(), Unsupported> {
     for (key, words) in [("traffic.server", &programs.server), ("traffic.client", &programs.client)] {
         let word = &words[0];
         if word == "mptcpize" {
-            let reason = "the lab does what mptcpize does where kind is \"mptcp\"".to_owned();
+            let reason = "with kind = \"mptcp\" the lab runs mptcpize itself".to_owned();
             return Err(missing(key, reason, "remove \"mptcpize\" and \"run\""));
         }
         let Some(local) = word.strip_prefix("./") else {
@@ -100,8 +100,7 @@ pub(crate) fn check(connection: &model::Connection) -> Result<(), Unsupported> {
         }
     }
     if connection.kind == Kind::Mptcp && wrapper().is_none() {
-        let reason =
-            format!("what makes a program's sockets those of MPTCP, {WRAPPER}, is not on this machine");
+        let reason = format!("{WRAPPER}, which makes a program use MPTCP, is not on this machine");
         return Err(missing("kind", reason, "install mptcpize (apt-get install mptcpize)"));
     }
     Ok(())

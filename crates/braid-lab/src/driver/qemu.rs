@@ -120,7 +120,7 @@ pub(crate) struct Boot<'a> {
 pub(crate) struct Place<'a> {
     /// Folder for its files.
     pub(crate) folder: &'a Path,
-    /// Its only processor: its threads alternate, and would be slower on different processors.
+    /// The only processor for QEMU: its threads alternate, and would be slower on different processors.
     pub(crate) processor: Option<usize>,
 }
 
@@ -130,8 +130,8 @@ fn hangs(told: &[u8], busy: Duration, idle: Duration) -> String {
     let (busy, idle) = (busy.as_secs(), idle.as_secs());
     if checks {
         return format!(
-            "the guest's kernel has not accepted the algorithm after {busy} s of computing: its verifier follows every way \
-             through the code, and loops within loops, or branches within them, have too many; give loops smaller bounds"
+            "the guest's kernel has not accepted the algorithm after {busy} s of computing: its verifier follows \
+             every path through the code, and nested loops or branches have too many; give loops smaller bounds"
         );
     }
     let after = match told.split(|&what| what == BEAT).count() - 1 {
@@ -396,7 +396,10 @@ impl Guest {
                 Ok(Some(Err(reason))) => return Err(Error::guest(format!("in the guest: {reason}"))),
                 Ok(None) => {}
                 Err(reason) => {
-                    return Err(Error::guest(format!("the guest speaks nonsense: {reason}{}", self.log())));
+                    return Err(Error::guest(format!(
+                        "the guest sent an invalid message: {reason}{}",
+                        self.log()
+                    )));
                 }
             }
             if let Some(error) = over {

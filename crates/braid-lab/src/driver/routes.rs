@@ -28,8 +28,8 @@ pub(crate) fn is_ipv6(connection: &model::Connection) -> bool {
     connection.ip_header == 40
 }
 
-/// The links of a route that have queues of their own. The others can neither queue nor lose packets, on any route of
-/// their subflow.
+/// The links of a route with a modelled queue. The others can neither queue nor lose packets, on any route of their
+/// subflow.
 pub(crate) fn queues_of(scenario: &Scenario, subflow: &model::Subflow, route: &[usize]) -> Vec<usize> {
     let rate = |link: usize| scenario.links[link].forward.rate_bps;
     let slowest = |route: &[usize]| route.iter().map(|&link| rate(link)).min().unwrap_or(0);

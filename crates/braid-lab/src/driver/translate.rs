@@ -189,7 +189,7 @@ impl<'a> Builder<'a> {
         self.queues[number] = Some(wire);
     }
 
-    /// Settings of a direction from each time on; the first from 0.
+    /// Settings of a direction, each with its start time; the first starts at 0.
     fn states(&self, name: &str, direction: &model::Direction, forward: bool) -> Vec<(u64, Queue)> {
         let largest =
             |of: fn(&model::Connection) -> u32| self.scenario.connections.iter().map(of).max().unwrap_or(0);
@@ -520,8 +520,8 @@ fn crossing(model: &model::Connection, subflow: &model::Subflow) -> Unsupported 
         Kind::Tcp => format!("connection.{}.route", model.name),
         Kind::Mptcp => format!("connection.{}.subflow.{}.route", model.name, subflow.name),
     };
-    let reason =
-        "the routes of this scenario meet so that this one would pass a router twice; the lab cannot do that";
+    let reason = "the routes of this scenario would lead this one through a router twice, which the lab does not \
+        support";
     Unsupported { key, reason: reason.into(), remedy: None }
 }
 

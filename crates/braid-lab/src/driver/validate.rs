@@ -52,9 +52,7 @@ pub(crate) fn doubts(scenario: &Scenario, translated: &Translated, report: &Repo
     }
     if report.latest_ns > LATEST_NS {
         let (late, due) = (report.latest_ns as f64 / 1e6, report.latest_at_ns as f64 / 1e9);
-        doubts.push(format!(
-            "something was done {late:.0} ms late, at {due:.2} s: the machine was busy with something else"
-        ));
+        doubts.push(format!("an action was {late:.0} ms late, at {due:.2} s: the machine was busy"));
     }
     if report.missed_packets > 0 {
         doubts.push(format!("{} packets are missing in the captures", report.missed_packets));
@@ -99,7 +97,7 @@ fn absent(scenario: &Scenario, last: &Moment, doubts: &mut Vec<String>) {
             let in_time = begins + SLOW_TO_JOIN_NS < last.time_ns && needs_all;
             let is_due = path.up.is_empty() && !path.backup && in_time;
             if is_due && subflow.sent == 0 {
-                doubts.push(format!("{} {}: it never sent anything", model.name, path.name));
+                doubts.push(format!("{} {}: it sent no packet", model.name, path.name));
             }
         }
     }
@@ -161,7 +159,7 @@ fn arrivals(scenario: &Scenario, translated: &Translated, last: &Moment, doubts:
         let ratio = arrived as f64 / bytes.max(1) as f64;
         if is_comparable && (ratio - 1.0).abs() > TOLERANCE {
             doubts.push(format!(
-                "link {}: it carried {bytes} bytes; {arrived}, {:.1} % of them, are counted where they arrive",
+                "link {}: it carried {bytes} bytes; {arrived}, {:.1} % of them, are counted at their destination",
                 link.name,
                 100.0 * ratio
             ));
@@ -193,7 +191,7 @@ fn sends_over(connection: &model::Connection, link: usize) -> bool {
     })
 }
 
-/// Marks occur exactly where they should.
+/// Checks that links mark packets if and only if they should.
 fn marks(model: &model::Direction, counted: &QueueAt, forward: bool, all_understand: bool) -> Option<String> {
     let QueueAt { marked, most_queued, .. } = *counted;
     if marked > 0 && !is_managed(model, forward) {
@@ -202,9 +200,9 @@ fn marks(model: &model::Direction, counted: &QueueAt, forward: bool, all_underst
     // A packet that arrives after the longest sampled queue has found at least the threshold.
     let from = model.ecn_threshold.filter(|_| forward && all_understand && model.changes.is_empty());
     match from {
-        Some(EcnThreshold::Packets(from)) if most_queued > from + 1 && marked == 0 => Some(format!(
-            "it marked nothing, though {most_queued} packets waited, from {from} of which it marks"
-        )),
+        Some(EcnThreshold::Packets(from)) if most_queued > from + 1 && marked == 0 => {
+            Some(format!("it marked nothing, though {most_queued} packets waited; it marks from {from}"))
+        }
         _ => None,
     }
 }

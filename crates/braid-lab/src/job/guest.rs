@@ -6,9 +6,9 @@ pub(crate) const JOB_ITEM: &str = "opt/org.braid/job";
 pub(crate) const CLOCK_MOVED: &str = "the clock moved on while the guest was stopped";
 /// Written by the guest to its debug console when it is ready, and at each second of the run.
 pub(crate) const BEAT: u8 = b'.';
-/// Written before a user's algorithm is loaded, whose verification may never end.
+/// Sent before a user's algorithm is loaded, because the verifier may never end.
 pub(crate) const VERIFIES: u8 = b'v';
-/// Written when that is done.
+/// Sent once the algorithm is loaded.
 pub(crate) const VERIFIED: u8 = b'!';
 /// Folder of the modules in the image, with a list of them.
 pub(crate) const MODULES: &str = "/modules";

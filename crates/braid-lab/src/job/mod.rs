@@ -113,7 +113,7 @@ pub(crate) struct End {
 /// queue for its limit.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Queue {
-    /// The queue proper; without it packets continue at once.
+    /// The queue; without one, packets pass at once.
     pub(crate) bottleneck: Option<Bottleneck>,
     /// Delay before it, and losses after it.
     pub(crate) path: Path,
@@ -130,8 +130,8 @@ pub(crate) struct Bottleneck {
     pub(crate) down: bool,
     /// No packet leaves; only with disciplines other than netem.
     pub(crate) paused: bool,
-    /// The discipline that replaces netem. Then the packet being sent does not count for the limit, and losses come
-    /// before it.
+    /// The discipline that replaces netem. Then the packet in transmission does not count for the limit, and random
+    /// losses occur before the queue.
     pub(crate) aqm: Option<Aqm>,
     /// Size of the largest packet, bytes.
     pub(crate) packet_bytes: u32,

@@ -40,7 +40,7 @@ impl Selection {
             room = left.unwrap_or(0);
             left.is_some()
         };
-        // At least the first one: a page without series would be useless.
+        // At least the first run, so that the page has time series.
         let groups = lines.iter().take_while(fits).count().max(1);
         Self { groups, seeds, points }
     }

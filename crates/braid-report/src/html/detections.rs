@@ -53,7 +53,7 @@ pub(super) fn table(part: &Part) -> Markup {
         }
     }
     let groups = part.groups();
-    let caption = "Shared bottlenecks: what detectors said, beside the truth";
+    let caption = "Shared bottlenecks: detectors' labels and the truth";
     html! {
         @if !tallies.is_empty() {
             div.wide tabindex="0" role="region" aria-label=(caption) {
@@ -93,8 +93,8 @@ pub(super) fn table(part: &Part) -> Markup {
                 }
             }
             p.note {
-                "The bottleneck is the slowest link of a subflow\u{2019}s route of the moment, shared if it is that of another \
-                 subflow of the connection, too. Means over those subflows and all seeds."
+                "The bottleneck is the slowest link of a subflow\u{2019}s current route. It is shared if it is also \
+                 the bottleneck of another subflow of the connection. Means over those subflows and all seeds."
             }
         }
     }

@@ -245,7 +245,7 @@ fn over_seeds(group: &Group, figure: impl Fn(&Run) -> Option<f64>) -> Option<Sta
 struct Compared<'a> {
     decimals: usize,
     cells: usize,
-    /// For each congestion control its cells: above, below, neither, and those of one seed.
+    /// For each congestion control, numbers of its cells: above, below, neither, and with one seed only.
     ccs: Vec<(&'a str, [Vec<Statistics>; 4])>,
 }
 

@@ -133,8 +133,9 @@ fn data_level(part: &Part) -> Markup {
         (table::table(part, "Data level of MPTCP connections: means over the seeds", &figures))
         @if !figures.is_empty() {
             p.note {
-                "Out of order: how long packets waited at the receiver for earlier ones, mean of all, and not exceeded by 95 and 99 %. \
-                 Sent twice: payload on a further subflow, as it was lost, in the way or to be copied. Window full: the receive window \
+                "Out of order: time that packets waited at the receiver for earlier ones: mean, 95 % and 99 % \
+                 quantiles. Sent twice: payload sent on another subflow as well: after a loss, to free the receive \
+                 window, or as a copy. Window full: the receive window \
                  kept data back while a subflow had room. Share: of the connection\u{2019}s IP bytes that arrived."
             }
         }
@@ -224,9 +225,9 @@ fn charts() -> Markup {
         (
             "group",
             "Shared bottlenecks",
-            "raised: the detector says shared, by group; shaded: the bottleneck is shared",
+            "raised: the detector\u{2019}s label is shared, by group; shaded: the bottleneck is shared",
         ),
-        ("queue", "Queue", "packets waiting, the one being sent included"),
+        ("queue", "Queue", "packets waiting, including the one in transmission"),
     ];
     html! {
         noscript { p.note { "The charts need JavaScript; the findings and tables above do not." } }
@@ -295,7 +296,7 @@ fn method(report: &Report) -> Markup {
                     li {
                         "\u{b1} is half the width of the 95 % confidence interval of the mean over the seeds, by \
                          Student\u{2019}s t. A finding says more or less only if the whole interval is above or below; \
-                         it is not corrected for how many are looked at."
+                         it is not corrected for multiple comparisons."
                     }
                 }
                 li {
@@ -303,10 +304,10 @@ fn method(report: &Report) -> Markup {
                      end at the smallest and the largest run, the diamond is the mean."
                 }
                 li {
-                    "Time series are of a few seeds only; every other figure is of all. They are taken every 100 ms \
+                    "Time series show a few seeds only; all other figures use all seeds. They are taken every 100 ms \
                      from the start of the run. Long ones are thinned for this page, as stated above them: of each \
-                     group of samples the smallest and the largest are shown, so no peak is lost, but between \
-                     the two the time is exact to a group only."
+                     group of samples the smallest and the largest are shown, so no peak is lost, but their times are \
+                     exact to a group only."
                 }
             }
         }
@@ -318,7 +319,7 @@ pub(super) fn foot(version: &str) -> Markup {
         footer {
             p { "Made by braid " (version) ". This page is complete in itself: it loads nothing." }
             details {
-                summary { "Licences of what is in it" }
+                summary { "Licences of included software" }
                 p { "Charts by Apache ECharts, Apache License 2.0." }
                 pre.wide tabindex="0" { (ECHARTS_NOTICE.trim_end()) "\n\n" (D3_LICENCE.trim_end()) }
             }

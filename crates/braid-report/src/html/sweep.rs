@@ -121,10 +121,11 @@ fn method(report: &SweepReport) -> Markup {
                 @if report.seeds > 1 {
                     li {
                         "The band, and \u{b1} in the table, is the 95 % confidence interval of the mean over the seeds, by \
-                         Student\u{2019}s t. It is of each point by itself, not corrected for how many there are."
+                         Student\u{2019}s t. It holds for each point separately, without correction for multiple \
+                         comparisons."
                     }
                 } @else {
-                    li { "There is one seed: nothing says how much of a difference is chance. More seeds give bands." }
+                    li { "There is one seed: the effect of chance is unknown. More seeds give bands." }
                 }
                 @if report.sweep.is_sample {
                     li { "The points are a sample: each has other values of the other parameters, too. So there are no lines." }

@@ -128,7 +128,7 @@ pub struct ClaimResult {
     /// Further notes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
-    /// What it is compared with, in words, if that is a number.
+    /// The right side as text, if it is a number.
     pub conditions: Vec<Condition>,
 }
 
@@ -565,8 +565,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Axes that neither side fixes: a cell is compared with the one at the same coordinates. The experiment is one of them
-/// if both sides come from the same experiments.
+/// Axes that neither side fixes: a cell is compared with the one at the same coordinates. The experiment is such an
+/// axis if both sides use the same experiments.
 fn free_axes<'a>(a: &[&'a Cell], b: &[&'a Cell], at_a: &Coordinates, at_b: &Coordinates) -> Vec<&'a str> {
     let experiments = |cells: &[&'a Cell]| {
         let mut ids: Vec<&str> = cells.iter().map(|cell| cell.experiment.as_str()).collect();

@@ -37,7 +37,7 @@ pub fn embedded() -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(key, _)| *key).filter(|key| *key != NAMES)
 }
 
-/// The built-in paper of that key.
+/// The built-in paper with that key.
 pub fn find(key: &str) -> Option<Result<Paper, Error>> {
     let text = embedded_text(key).filter(|_| key != NAMES)?;
     Some(Paper::parse(key, &format!("papers/{key}.toml"), text))

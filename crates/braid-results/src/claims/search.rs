@@ -141,7 +141,7 @@ pub struct Splits {
     pub better: f64,
     /// Gain with shuffled settings: mean, and 95 % quantile.
     pub baseline: [f64; 2],
-    /// Share of shuffles that gain as much.
+    /// Share of shuffles with at least this gain.
     pub p: f64,
     /// How often each setting was chosen, by its index; without those never chosen.
     pub choices: IndexMap<String, usize>,
@@ -154,7 +154,7 @@ pub struct Search {
     pub paper: String,
     /// The first and the last seed of every run.
     pub seeds: [u64; 2],
-    /// Number of settings of the paper's file: one variation, or two compatible ones.
+    /// Number of possible settings: each variation of the paper's file alone, and each compatible pair.
     pub possible: usize,
     /// Tried settings; the first is as assumed.
     pub settings: Vec<Setting>,

@@ -24,7 +24,7 @@ impl Resolver<'_> {
             before = change.at;
             if change.rate.is_some() && start.trace.is_some() {
                 let hint = Some("remove it, or give the link a rate instead of a trace".to_owned());
-                self.fail(&place.key("rate"), "the trace says the rate", hint);
+                self.fail(&place.key("rate"), "the trace gives the rate", hint);
             }
             if let Some(delay) = change.delay {
                 self.delay(&place.key("delay"), delay, LONGEST_DELAY);

@@ -17,7 +17,7 @@ impl Resolver<'_> {
         if file.title.trim().is_empty() || file.title.contains(char::is_control) {
             self.fail(&"title".into(), "expected one line of text", None);
         } else if file.title.len() > LONGEST_TITLE {
-            let hint = Some("say the rest in story".to_owned());
+            let hint = Some("put the rest into story".to_owned());
             self.fail(&"title".into(), format!("longer than {LONGEST_TITLE} bytes"), hint);
         }
         if file.duration == Duration(0) || file.duration > LONGEST_RUN {
@@ -68,7 +68,7 @@ impl Resolver<'_> {
                 self.fail(&place, message, Some("end it earlier, or lengthen duration".to_owned()));
             }
             if file.periods[..i].contains(period) {
-                self.fail(&place, format!("{period} is there twice"), None);
+                self.fail(&place, format!("{period} is given twice"), None);
             }
         }
     }

@@ -127,7 +127,7 @@ impl Resolver<'_> {
         let place = place.key("trace-start");
         let Some(trace) = trace else {
             let hint = Some("add trace = \"FILE\", or remove trace-start".to_owned());
-            self.fail(&place, "there is no trace that it could be the start of", hint);
+            self.fail(&place, "there is no trace to start", hint);
             return None;
         };
         if start % MS != 0 || start >= trace.period_ns() {
@@ -155,7 +155,7 @@ impl Resolver<'_> {
                 let hint = Some("give the delay of each direction instead of rtt".to_owned());
                 self.fail(
                     &place.key("delay"),
-                    "the rtt of the link already says the delay of both ways",
+                    "the rtt of the link already gives the delay of both directions",
                     hint,
                 );
             }

@@ -130,7 +130,7 @@ impl Resolver<'_> {
         match (self.discipline(&place, Some(given)), start) {
             (Discipline::FqCoDel(new), Discipline::FqCoDel(old)) => {
                 if given.0.flows.is_some() {
-                    let message = "the number of queues stays as it is";
+                    let message = "the number of queues cannot change";
                     self.fail(&place.key("flows"), message, Some("remove it".to_owned()));
                 }
                 Discipline::FqCoDel(FqCoDel { flows: old.flows, ..new })
@@ -140,7 +140,7 @@ impl Resolver<'_> {
             (new, _) => {
                 let hint =
                     Some("only parameters can change, not the kind, and drop-tail has none".to_owned());
-                self.fail(&place, "not the discipline that the link has", hint);
+                self.fail(&place, "the link has another discipline", hint);
                 new
             }
         }

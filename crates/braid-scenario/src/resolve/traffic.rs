@@ -17,7 +17,7 @@ const REQUEST_PACKETS: u32 = 10;
 const USUAL_REQUEST: Size = Size(500);
 const USUAL_FLOWS: u32 = 100;
 const MOST_FLOWS: u32 = 10_000;
-/// Maximum of arrivals, pauses or writes; more are taken for a mistake.
+/// Maximum of arrivals, pauses or writes; more count as a mistake.
 const MOST_EVENTS: u64 = 100_000_000;
 const STEEPEST: f64 = 10.0;
 const FLATTEST: f64 = 0.1;
@@ -130,7 +130,7 @@ impl Resolver<'_> {
                 self.fail(&place, "a path with \"..\" has no place among the programs' files", hint);
             } else if !path.is_file() {
                 let message = format!("no such file: {}", quote(&path.display().to_string()));
-                let hint = Some("paths start where the scenario's file is".to_owned());
+                let hint = Some("paths are relative to the scenario's file".to_owned());
                 self.fail(&place, message, hint);
             }
         }

@@ -1,5 +1,5 @@
-//! Drop-tail FIFO. A packet's departure is known when it arrives, so it costs one event: its arrival at the far end. It
-//! costs none if the next link gets all its packets from here and looks ahead.
+//! Drop-tail FIFO. A packet's departure is known when it arrives, so it costs one event: its arrival at the far end. No
+//! event if the next link gets all its packets from this link and looks ahead.
 
 use std::collections::VecDeque;
 

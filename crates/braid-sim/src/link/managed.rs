@@ -330,7 +330,7 @@ impl Managed {
     }
 
     /// RFC 8290 sect. 4.2: new queues before old ones. A queue that has used its credit goes to the end of the old
-    /// ones, and so does an empty new one, so that it cannot block them by coming and going.
+    /// ones, and so does an empty new one, so that a flow with occasional packets cannot block the old ones.
     fn choose(&mut self, wire: &mut Wire, now: u64, dropped: &mut impl FnMut(&Packet)) -> Option<Waiting> {
         loop {
             let from_new = !self.new.is_empty();

@@ -96,7 +96,7 @@ fn offer(model: &Direction, packets: impl Iterator<Item = (u64, Packet)>, end: u
     Outcome { arrived, dropped, marked }
 }
 
-/// A packet comes to the link.
+/// A packet arrives at the link.
 fn offer_to(link: &mut Link, came: u64, packet: Packet, mut dropped: impl FnMut(&Packet)) {
     let mut flags = packet.flags;
     if link.is_managed() {

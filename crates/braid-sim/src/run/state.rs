@@ -22,7 +22,7 @@ pub(super) const NOBODY: u32 = u32::MAX;
 
 /// The routes of a subflow and its present incarnation.
 pub(crate) struct Path {
-    /// Mark of packets to accept: those of the present incarnation once it is established; else [`NOBODY`].
+    /// Mark of accepted packets: the current incarnation's once it is established, otherwise [`NOBODY`].
     pub(super) live: u32,
     /// Mark of its packets: the subflow's number, and above it the number of its incarnation.
     pub(super) id: u32,
@@ -190,7 +190,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The same for the delayed acknowledgement.
+    /// Due time of the delayed acknowledgement.
     pub(super) fn plan_receiver(&mut self, subflow: usize) {
         let receiver = &mut self.receivers[subflow];
         if receiver.due < receiver.planned {

@@ -19,7 +19,7 @@ struct Mark {
     application_limited: bool,
 }
 
-/// Sampling state. Only senders whose algorithm uses samples have it.
+/// Sampling state. Present only if the algorithm uses rate samples.
 #[derive(Debug)]
 pub(super) struct Rate {
     /// Of the packets from `snd_una` to `snd_nxt`.

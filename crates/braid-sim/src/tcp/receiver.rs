@@ -31,7 +31,7 @@ pub(crate) struct Setup {
     pub(crate) ack_size: u16,
     /// Maximum of blocks: 3, or 1 with MPTCP's options.
     pub(crate) max_blocks: u8,
-    /// Whether the data level has numbers of its own.
+    /// Whether the data level has separate sequence numbers (MPTCP).
     pub(crate) multipath: bool,
     /// Whether acknowledgements may be delayed.
     pub(crate) delayed_ack: bool,

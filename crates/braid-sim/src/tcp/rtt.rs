@@ -126,7 +126,7 @@ impl Rtt {
 struct WindowedMinimum {
     /// (time, value), ascending in both; value 0: unset.
     best: [(u64, u32); 3],
-    /// Until then no value expires.
+    /// Before this time no value expires.
     stands_until: u64,
 }
 

@@ -204,7 +204,7 @@ braid_inline s64 queue_evidence(const struct queue_params *params, u64 pairs, u6
 	u64 down_range = braid_sub(params->queue_pivot, params->queue_low), weight, differs, up, down, sure;
 	s64 excess;
 
-	/* Thousandths of the energy: the difference beyond the noise, and the whole difference. */
+	/* Two ratios to the energy, in thousandths: the difference beyond the noise, and the whole difference. */
 	differs = queue_above((s64)(energy - (u64)cross) - (s64)excuse);
 	differs = braid_div(differs * QUEUE_SCALE, energy + 1);
 	excess = (s64)QUEUE_SCALE - (s64)params->queue_pivot - (s64)differs;

@@ -5,11 +5,11 @@
  * The kernel calls the scheduler, and lets the marked subflow send from `first_pending` on: a piece of up to 32 KB, and
  * more until `snd_burst` is used up, regardless of its window. So:
  *
- * - - The kernel's receive window ends at the end of the decision, until the kernel asks again (clamp).
- * - - Copies use the kernel's own reinjection after a failure: `first_pending` goes back to them, with `recovery` set;
- *   at the next call it is set to the next new data (go_back, go_on). Only in process context with the socket's lock:
- *   elsewhere the subflow may send later, after the data has been acknowledged, and would send beyond the window's end,
- *   which corrupts the subflow's own window.
+ * - The kernel's receive window ends at the end of the decision, until the kernel asks again (clamp).
+ * - Copies use the kernel's reinjection after a failure: `first_pending` is set back to the copied data, with
+ *   `recovery` set (go_back), and at the next call to the next new data (go_on). Only in process context with the
+ *   socket's lock: elsewhere the subflow may send later, after the data has been acknowledged, and would send beyond
+ *   the window's end, which corrupts the subflow's own window.
  */
 #include <linux/list.h>
 #include <net/mptcp.h>
@@ -59,8 +59,8 @@ static u64 position(struct mptcp_sock *msk)
 	return head ? *seq_of(head) + *sent_of(head) : braid_field(u64, msk, mptcp_sock_snd_nxt);
 }
 
-/* Acknowledgements move the window's end, under the socket's spin lock. Callers hold it already, except in process
- * context. */
+/* Acknowledgements move the window's end, under the socket's spin lock. Callers hold the lock already, except in
+ * process context. */
 static bool lock_window(struct sock *sk)
 {
 	if (!sock_owned_by_user_nocheck(sk))

@@ -181,7 +181,7 @@ fn what_is_known_of_a_pair_outlives_a_third_subflow_that_leaves() {
     let mut host = host("split:sbd=queue", 3);
     through_queues(&mut host, &[near(1), near(0), near(0)], 3 * SECOND, IN_TIME);
     assert_eq!(groups(&host), [0, 2, 2]);
-    // As a kernel's list of subflows closes up.
+    // Subflow 0 leaves, and the others move up, as in a kernel's list.
     host.view.subflow.copy_within(1..3, 0);
     host.view.subflow[2] = Subflow::default();
     host.view.n = 2;

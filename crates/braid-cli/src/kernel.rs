@@ -64,8 +64,8 @@ pub(crate) enum Kernel {
         /// Its name, at most 9 characters; the kernel's name is braid_NAME. Default: the algorithm's name.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
-        /// The other end of the connections, an ssh destination: enable it there first, then here. Data sent from there
-        /// obeys the congestion control there.
+        /// The other end of the connections, an ssh destination: enable it there first, then here. Congestion control
+        /// applies at the sender, so data from there needs it there.
         #[arg(long, value_name = "HOST")]
         peer: Option<String>,
         /// Interfaces and local addresses that share a bottleneck, joined by commas, stated at every boot (`braid

@@ -11,7 +11,7 @@ pub(crate) struct Column {
     pub(crate) heading: [String; 3],
     /// One per row.
     pub(crate) cells: Vec<String>,
-    /// 0 always stays; others are dropped from the highest on.
+    /// Priority in a narrow table: a column with 0 stays, others are dropped in descending order.
     pub(crate) rank: u8,
     /// Text is aligned left, numbers right.
     pub(crate) number: bool,

@@ -17,11 +17,11 @@ const INTRODUCTION: &str = "\
 Every algorithm, with its defaults, on two subflows against one TCP flow, which runs CUBIC or Reno.
 
 **Intent.** The column *may take* is a fair share of the bottleneck. A coupled connection may take as much as one TCP, 50 %, whatever the
-number of its subflows. An uncoupled algorithm is one TCP on each subflow, so two thirds. On disjoint paths, with the TCP on the first
-only, a coupled algorithm should take less than half of the first path, since it has the second to itself (resource pooling).
-Algorithms that grow as Reno or react to delay take less from CUBIC than they may. Detectors couple only detected subflows, and are
-one TCP on each subflow until then; there are no congestion marks here, which `sbcc` needs. wVegas leaves half of a free path idle; its
-page says why.
+number of its subflows. An uncoupled algorithm runs one TCP per subflow, so it may take two thirds. On disjoint paths, with the TCP on the
+first only, a coupled algorithm should take less than half of the first path, since it has the second to itself (resource pooling).
+Algorithms that grow as Reno or react to delay take less from CUBIC than they may. Algorithms with a detector couple only detected subflows,
+and run one TCP per subflow before. `sbcc` needs congestion marks, which these links lack. wVegas leaves half of a free path idle; its page
+says why.
 
 **Setting.** Each bottleneck has 20 Mbit/s, 40 ms round trip, a drop-tail queue of one bandwidth-delay product (67 packets) and
 100 us of jitter. Mean of 5 seeds, from 30 to 180 s. Goodput as a share of both flows' goodput at a bottleneck, in percent. *second

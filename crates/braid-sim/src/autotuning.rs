@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(tuning.size, 65_536, "no more than the first window");
         tuning.read(25, 149 * MS, 50_000);
         assert_eq!((tuning.size, tuning.first), (65_536, 5), "the round trip is not over");
-        // 20 packets instead of 10: (40 + 16) (1 + 2) packets.
+        // 20 packets were read, after 10 in the round before: the size becomes (40 + 16) (1 + 2) packets.
         tuning.read(25, 150 * MS, 50_000);
         assert_eq!((tuning.size, tuning.best), (168_000, 20_000));
         // 30 instead of 20: (60 + 16) (1 + 1), which is less.

@@ -263,7 +263,7 @@ fn child(
         if libc::getppid() != parent {
             return;
         }
-        // A crash of a run is not one of the program, whose handlers would report it (Python's prints its stack).
+        // Removes the program's crash handlers, such as Python's, which would report a run's crash as the program's.
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
             libc::signal(signal, libc::SIG_DFL);
         }

@@ -80,7 +80,7 @@ impl Network {
         }
         if ipv6 {
             // A router joins the group of all routers on every multicast interface at its creation, and announces it.
-            // So forwarding starts after multicast is off.
+            // So multicast is switched off before forwarding starts.
             for number in 0..network.places.len() {
                 network.enter(number)?;
                 write_setting("ipv6/conf/all/forwarding", "1")?;

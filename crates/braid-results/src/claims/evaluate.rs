@@ -210,7 +210,7 @@ pub fn evaluate(paper: &Paper, names: &Names, cells: &[Cell]) -> Reproduction {
     }
 }
 
-/// Axes of a figure within a cell, not of cells.
+/// Axes that select a figure within a cell.
 const OF_FIGURE: [&str; 3] = ["flow", "link", "period"];
 
 impl Cell {

@@ -10,8 +10,8 @@ pub(super) struct BlockedCache {
     since_us: u64,
     /// Subflows that had sent the oldest segment.
     carriers: u32,
-    /// srtt of the subflow that had room, if it had not sent that segment: the decision is valid for this srtt or more;
-    /// 0: for none.
+    /// srtt of the asking subflow, if it had not sent that segment. The decision is valid while its srtt is at least
+    /// this. 0: never valid.
     srtt_us: u32,
     /// Values of each subflow.
     cwnd_and_srtt_us: [(u32, u32); MAX_SUBFLOWS],

@@ -69,7 +69,7 @@ braid_inline s32 interval_to_nearest(const struct interval_statistics *peer, u32
 	return (s32)braid_select(sign, 0 - nearest, nearest);
 }
 
-/* Whether one peer is a partner now, given whether it was. */
+/* Whether a peer is a partner now; `was`: whether it was one before. */
 braid_inline u32 interval_is_partner(const struct interval_statistics *own, const struct interval_statistics *peer,
 				     const struct interval_params *params, u32 rtt_us, u32 was)
 {

@@ -2,10 +2,10 @@
 /*
  * DWC, dynamic window coupling (Hassayoun, Iyengar, Ros 2011): subflows congested at the same time share a bottleneck.
  *
- *	a loss opens a new set, with the loser in it, unless one is open
- *	who loses or sees a large delay shortly before or after joins it; all others stay where they are
- *	large delay: srtt beyond half way from the smallest to the largest srtt ever
- *	shortly: within the larger srtt of the two
+ *	a subflow's loss opens a new set with this subflow, unless a set is open
+ *	a subflow with a loss or a large delay shortly before or after joins the set; all others keep their sets
+ *	large delay: srtt above the middle between the smallest and the largest srtt so far
+ *	shortly: within the larger srtt of the two subflows
  */
 #ifndef BRAID_SBD_SYNC_H
 #define BRAID_SBD_SYNC_H

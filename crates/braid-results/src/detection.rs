@@ -219,7 +219,7 @@ fn judge(
         ((time - from) as f64 / 1e9, right)
     });
     let right_at = right_at.collect();
-    // Within intervals with a persistent queue, from a second after the beginning on.
+    // Right time within intervals with a persistent queue, except the first second.
     let of_standing = |(begin, end): (u64, u64)| -> u64 {
         let begin = begin.max(from + SECOND);
         let parts = stood.unwrap_or_default().iter();

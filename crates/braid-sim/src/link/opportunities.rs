@@ -18,7 +18,8 @@ pub(super) struct Opportunities {
     number: u64,
     /// Time of the next opportunity.
     pub(super) next: u64,
-    /// Time that each opportunity of this millisecond represents: the time since the previous ones, divided.
+    /// Time that each opportunity of this millisecond represents: an equal part of the time since the previous
+    /// millisecond with opportunities.
     share: u64,
     pub(super) sending: Option<Sending>,
 }

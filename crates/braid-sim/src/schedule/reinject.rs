@@ -38,7 +38,7 @@ impl Connection {
         if let Some(backlog) = backlogs.get_mut(index) {
             let mut given = std::mem::take(backlog);
             while let Some(dsn) = given.pop() {
-                // Otherwise no subflow would send it again if the one that takes it now leaves.
+                // Otherwise the data would be lost if the subflow that sends it next is removed.
                 data.carriers.withdraw(dsn, index);
                 data.reinject.push_back(dsn);
             }

@@ -18,10 +18,10 @@
 #include "braid.h"
 
 #define BBR_PARAMS(P)                                                                                       \
-	P(min_rtt_window, 10000, 100, 1000000, 1, "ms", "a smallest RTT that is older is measured anew")    \
-	P(probe_rtt, 200, 1, 10000, 1, "ms", "how long four packets in flight show the smallest RTT")       \
-	P(margin, 0, 0, 50, 1, "%", "pace by so much below what the model says; Linux does by 1 since 5.0") \
-	P(policer, 1, 0, 1, 1, "off|on", "look for a token bucket: steady high loss at a steady rate")
+	P(min_rtt_window, 10000, 100, 1000000, 1, "ms", "age at which the minimum RTT is measured again")   \
+	P(probe_rtt, 200, 1, 10000, 1, "ms", "time with four packets in flight to measure the minimum RTT") \
+	P(margin, 0, 0, 50, 1, "%", "pace this far below the model's rate; Linux since 5.0: 1")             \
+	P(policer, 1, 0, 1, 1, "off|on", "detect a token bucket policer: steady high loss at a steady rate")
 
 BRAID_PARAMS(bbr, BBR_PARAMS);
 

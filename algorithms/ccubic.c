@@ -23,13 +23,13 @@
 #define CCUBIC_SELF_CONSISTENT 1u
 #define CCUBIC_CURVE 1u
 
-#define CCUBIC_PARAMS(P)                                                                                              \
-	CUBIC_LAW_PARAMS(P)                                                                                           \
-	P(norm, CCUBIC_SQRT_ALPHA, 0, 2, 1, "sqrt_alpha|self_consistent|none",                                        \
-	  "what makes Reno's window LIA's: the root of alpha, as published; of the subflow's part of it; nothing")    \
-	P(large, 0, 0, 1, 1, "response|curve",                                                                        \
-	  "a path is large if CUBIC's mean window exceeds Reno's, or if the curve is above the Reno-friendly window") \
-	P(scale_c, 0, 0, 1, 1, "off|on", "couple the large paths, too: C times the fourth power of V / W_R")
+#define CCUBIC_PARAMS(P)                                                                                                     \
+	CUBIC_LAW_PARAMS(P)                                                                                                  \
+	P(norm, CCUBIC_SQRT_ALPHA, 0, 2, 1, "sqrt_alpha|self_consistent|none",                                               \
+	  "factor from Reno's window to LIA's: the root of alpha, as published; the root of the subflow's part of alpha; 1") \
+	P(large, 0, 0, 1, 1, "response|curve",                                                                               \
+	  "a path is large if CUBIC's mean window exceeds Reno's, or if the curve is above the Reno-friendly window")        \
+	P(scale_c, 0, 0, 1, 1, "off|on", "also couple the large paths: C times the fourth power of V / W_R")
 
 BRAID_PARAMS(ccubic, CCUBIC_PARAMS);
 

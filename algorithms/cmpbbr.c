@@ -12,12 +12,12 @@
  */
 #include "bbr.h"
 
-#define CMPBBR_PARAMS(P)                                                                                           \
-	BBR_PARAMS(P)                                                                                              \
-	P(alike, 200, 0, 1000, 1000, "", "estimates this close, as a share of the own one, are of one bottleneck") \
-	P(check, 1, 0, 1, 1, "cycle|ack", "compare once per cycle, or at each ACK of its fourth phase")            \
-	P(benefit, 600, 0, 1000, 1000, "", "together they must reach this share of the best estimate")             \
-	P(patience, 5, 0, 1000, 1, "ACKs", "without that benefit before the least subflow stops; 0: never")
+#define CMPBBR_PARAMS(P)                                                                                       \
+	BBR_PARAMS(P)                                                                                          \
+	P(alike, 200, 0, 1000, 1000, "", "estimates within this share of each other belong to one bottleneck") \
+	P(check, 1, 0, 1, 1, "cycle|ack", "compare once per cycle, or at each ACK of its fourth phase")        \
+	P(benefit, 600, 0, 1000, 1000, "", "share of the best estimate that all subflows together must reach") \
+	P(patience, 5, 0, 1000, 1, "ACKs", "time without that benefit before the slowest subflow stops; 0: never")
 
 BRAID_PARAMS(cmpbbr, CMPBBR_PARAMS);
 

@@ -5,12 +5,12 @@
 
 #include "braid.h"
 
-#define COMPOUND_PARAMS(P)                                                                                       \
-	P(alpha, 125, 0, 1000, 1000, "", "growth of the delay window per RTT is alpha w^(3/4) - 1")              \
-	P(beta, 500, 100, 900, 1000, "", "share of the whole window that a congestion event takes")              \
-	P(gamma, 30, 1, 10000, 1, "packets", "the path is busy when so many of its own are queued")              \
-	P(zeta, 1000, 0, 10000, 1000, "", "how many packets the delay window loses per RTT for each queued one") \
-	P(low_window, 38, 1, 10000, 1, "packets", "the delay window stands still while the whole window is smaller")
+#define COMPOUND_PARAMS(P)                                                                                      \
+	P(alpha, 125, 0, 1000, 1000, "", "growth of the delay window per RTT is alpha w^(3/4) - 1")             \
+	P(beta, 500, 100, 900, 1000, "", "reduction at a congestion event, as a share of the whole window")     \
+	P(gamma, 30, 1, 10000, 1, "packets", "number of its queued packets from which the path counts as busy") \
+	P(zeta, 1000, 0, 10000, 1000, "", "reduction of the delay window per RTT, for each queued packet")      \
+	P(low_window, 38, 1, 10000, 1, "packets", "the delay window does not change while the whole window is smaller")
 
 BRAID_PARAMS(compound, COMPOUND_PARAMS);
 

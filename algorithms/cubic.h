@@ -16,14 +16,14 @@
 #define CUBIC_BETA 717u /* default beta */
 #define CUBIC_ALPHA_CONSTANT 1u
 
-#define CUBIC_LAW_PARAMS(P)                                                                                            \
-	P(c, 419430, 1049, 104857600, 1048576, "packets/s^3", "how fast the window grows away from the last maximum")  \
-	P(beta, CUBIC_BETA, 512, 1000, 1024, "", "share of the window that a congestion event keeps; Linux: 717/1024") \
-	P(fast_convergence, 1, 0, 1, 1, "off|on", "lower the last maximum if the window did not come back to it")      \
-	P(friendly, 1, 0, 1, 1, "off|on", "never be slower than Reno would be")                                        \
-	P(alpha, 0, 0, 1, 1, "rfc9438|constant",                                                                       \
-	  "slope of the Reno-friendly window: 1 once it is back where the last reduction began, or as before")         \
-	P(hystart, 1, 0, 1, 1, "off|on", "leave slow start when the ACK train or the delay says the pipe is full")
+#define CUBIC_LAW_PARAMS(P)                                                                                         \
+	P(c, 419430, 1049, 104857600, 1048576, "packets/s^3", "growth of the window away from the last maximum")    \
+	P(beta, CUBIC_BETA, 512, 1000, 1024, "", "share of the window left by a congestion event; Linux: 717/1024") \
+	P(fast_convergence, 1, 0, 1, 1, "off|on", "lower the last maximum if the window had not reached it again")  \
+	P(friendly, 1, 0, 1, 1, "off|on", "grow at least as fast as Reno")                                          \
+	P(alpha, 0, 0, 1, 1, "rfc9438|constant",                                                                    \
+	  "slope of the Reno-friendly window: 1 from the window before the last reduction on, or constant")         \
+	P(hystart, 1, 0, 1, 1, "off|on", "leave slow start when the ACK train or the delay shows a full pipe")
 
 /* An algorithm with these parameters lists them first, so that a pointer to its own is also a pointer to these. */
 BRAID_PARAMS(cubic_law, CUBIC_LAW_PARAMS);

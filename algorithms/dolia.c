@@ -14,7 +14,7 @@
 	OLIA_PARAMS(P)                                                                                              \
 	DYNAMIC_DECREASE_PARAMS(P)                                                                                  \
 	P(period, 500000, 1000, 100000000, 1000000, "s", "time between two checks of the smallest and largest RTT") \
-	P(min_ack, 2, 0, 1000, 1, "samples", "look only if there are more RTT samples than this")
+	P(min_ack, 2, 0, 1000, 1, "samples", "check only with more RTT samples than this")
 
 BRAID_PARAMS(dolia, DOLIA_PARAMS);
 

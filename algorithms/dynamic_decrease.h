@@ -12,12 +12,13 @@
 
 #define DYNAMIC_DECREASE_SCALE 10000u
 
-#define DYNAMIC_DECREASE_PARAMS(P)                                                                                   \
-	P(weight, 2500, 0, 10000, 10000, "", "weight of the newest window ratio in the share kept at a loss")        \
-	P(beta_min, 5000, 100, 10000, 10000, "", "smallest share of the window kept at a loss")                      \
-	P(beta_max, 9000, 100, 10000, 10000, "", "largest share of the window kept at a loss")                       \
-	P(floor, 2, 1, 2, 1, "packets", "smallest window left by a loss: 2 as TCP, 1 as the papers")                 \
-	P(remember, 0, 0, 1, 1, "after|before", "window remembered at a loss: as it is after the cut, or before it") \
+#define DYNAMIC_DECREASE_PARAMS(P)                                                                      \
+	P(weight, 2500, 0, 10000, 10000, "",                                                            \
+	  "weight of the newest window ratio in the share of the window left by a loss")                \
+	P(beta_min, 5000, 100, 10000, 10000, "", "smallest share of the window left by a loss")         \
+	P(beta_max, 9000, 100, 10000, 10000, "", "largest share of the window left by a loss")          \
+	P(floor, 2, 1, 2, 1, "packets", "smallest window left by a loss: 2 as TCP, 1 as the papers")    \
+	P(remember, 0, 0, 1, 1, "after|before", "window stored at a loss: after the cut, or before it") \
 	P(disable_when_single, 0, 0, 1, 1, "off|on", "halve, as Reno does, while there is only one subflow")
 
 struct dynamic_decrease {

@@ -19,11 +19,11 @@
 #define LISA_MPCUBIC 3u
 #define LISA_CUBIC 4u
 
-#define LISA_PARAMS(P)                                                                     \
-	P(cc, LISA_LIA, 0, 5, 1, "lia|olia|balia|mpcubic|cubic|reno",                      \
-	  "the algorithm in congestion avoidance and at a loss, with its defaults")        \
-	P(most, 10, 3, 100, 1, "packets", "given at most, if the donor has twice as many") \
-	P(least, 3, 1, 3, 1, "packets", "a subflow begins with, where half of what the donor has is less")
+#define LISA_PARAMS(P)                                                                       \
+	P(cc, LISA_LIA, 0, 5, 1, "lia|olia|balia|mpcubic|cubic|reno",                        \
+	  "the algorithm in congestion avoidance and at a loss, with its defaults")          \
+	P(most, 10, 3, 100, 1, "packets", "maximum to give, if the donor has twice as many") \
+	P(least, 3, 1, 3, 1, "packets", "initial window of a subflow if half of the donor's is smaller")
 
 BRAID_PARAMS(lisa, LISA_PARAMS);
 

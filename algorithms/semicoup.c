@@ -11,7 +11,7 @@
 
 #define SEMICOUP_PARAMS(P)                           \
 	P(gain, SEMICOUP_FAIR, 0, 1, 1, "fair|unit", \
-	  "a: 1/n, so that n subflows at one bottleneck take what one TCP would, or 1, as in the textbook")
+	  "a: 1/n, so that n subflows at one bottleneck take as much as one TCP, or 1, as in the textbook")
 
 BRAID_PARAMS(semicoup, SEMICOUP_PARAMS);
 

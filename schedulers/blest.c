@@ -15,10 +15,10 @@
 #include "minrtt.h"
 #include "opportunistic.h"
 
-#define BLEST_PARAMS(P)                                                                                  \
-	P(lambda, 1200, 1000, 10000, 1000, "", "how much of the fast path's data is expected, at first") \
-	P(least, 1000, 0, 10000, 1000, "", "least lambda")                                               \
-	P(most, 1300, 0, 10000, 1000, "", "greatest lambda")                                             \
+#define BLEST_PARAMS(P)                                                                           \
+	P(lambda, 1200, 1000, 10000, 1000, "", "initial factor of the fast path's expected data") \
+	P(least, 1000, 0, 10000, 1000, "", "minimum lambda")                                      \
+	P(most, 1300, 0, 10000, 1000, "", "maximum lambda")                                       \
 	OPPORTUNISTIC_PARAMS(P)
 
 BRAID_SCHEDULER_PARAMS(blest, BLEST_PARAMS);

@@ -11,9 +11,9 @@
 #include "minrtt.h"
 #include "opportunistic.h"
 
-#define LLBM_PARAMS(P)                                                                                              \
-	P(lambda, 3072, 1024, 102400, 1024, "", "by how much the RTT may exceed the smallest before the cap works") \
-	P(memory, 10, 1, 3600, 1, "s", "how long the smallest RTT is remembered")                                   \
+#define LLBM_PARAMS(P)                                                                                     \
+	P(lambda, 3072, 1024, 102400, 1024, "", "ratio of RTT to minimum RTT above which the cap applies") \
+	P(memory, 10, 1, 3600, 1, "s", "validity of the minimum RTT")                                      \
 	OPPORTUNISTIC_PARAMS(P)
 
 BRAID_SCHEDULER_PARAMS(llbm, LLBM_PARAMS);

@@ -18,7 +18,7 @@
 	P(retransmit, 1, 0, 1, 1, "off|on",                                                 \
 	  "send the oldest segment again on a faster path when the receive window is full") \
 	P(penalise, 1, 0, 2, 1, "off|on|first",                                             \
-	  "halve the windows of slower paths that hold it up, or only the first's")
+	  "halve the windows of slower paths that block it, or only the first one's")
 
 struct opportunistic {
 	u64 penalised_us[BRAID_MAX_PATHS]; /* time at which path i last had others penalised, or joined */

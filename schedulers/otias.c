@@ -10,9 +10,8 @@
  */
 #include "scheduler.h"
 
-#define OTIAS_PARAMS(P)                   \
-	P(form, 0, 0, 1, 1, "code|paper", \
-	  "whole round trips of waiting as the published code or as the paper counts them")
+#define OTIAS_PARAMS(P) \
+	P(form, 0, 0, 1, 1, "code|paper", "whole round trips of waiting, as in the published code or as in the paper")
 
 BRAID_SCHEDULER_PARAMS(otias, OTIAS_PARAMS);
 

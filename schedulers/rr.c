@@ -9,8 +9,8 @@
  */
 #include "scheduler.h"
 
-#define RR_PARAMS(P)                                                     \
-	P(segments, 1, 1, 255, 1, "packets", "packets of a path's turn") \
+#define RR_PARAMS(P)                                                       \
+	P(segments, 1, 1, 255, 1, "packets", "packets per path and round") \
 	P(limited, 1, 0, 1, 1, "off|on", "a path without room in its window loses its turn")
 
 BRAID_SCHEDULER_PARAMS(rr, RR_PARAMS);

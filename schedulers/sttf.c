@@ -14,10 +14,10 @@
 #include "scheduler.h"
 #include "opportunistic.h"
 
-#define STTF_PARAMS(P)                                                                                         \
-	P(rtt, 0, 0, 1, 1, "srtt|last", "the smoothed RTT, or the latest sample as the published code has it") \
-	P(reschedule, 1, 0, 1, 1, "off|on", "take back what waits in the wrong place")                         \
-	P(retransmit, 1, 0, 1, 1, "off|on",                                                                    \
+#define STTF_PARAMS(P)                                                                                      \
+	P(rtt, 0, 0, 1, 1, "srtt|last", "the smoothed RTT, or the latest sample, as in the published code") \
+	P(reschedule, 1, 0, 1, 1, "off|on", "take back data queued on the wrong path")                      \
+	P(retransmit, 1, 0, 1, 1, "off|on",                                                                 \
 	  "send the oldest segment again on a faster path when the receive window is full")
 
 BRAID_SCHEDULER_PARAMS(sttf, STTF_PARAMS);

@@ -14,16 +14,15 @@
 enum any_detector { ANY_BA, ANY_RFC8382, ANY_DWC, ANY_COMARK, ANY_INTERVAL, ANY_NONE, ANY_ALL, ANY_QUEUE, ANY_HINT };
 
 #define ANY_FIRST sbd
-#define ANY_PARAMS(P)                                                                                           \
-	P(sbd, ANY_BA, 0, ANY_HINT, 1, "ba|rfc8382|dwc|ecn|interval|none|all|queue|hint",                       \
-	  "which subflows share a bottleneck: by BA-MPCUBIC's filters, the statistics of RFC 8382, congestion " \
-	  "at the same time, common congestion marks, intervals between congestion events; or none, or all of " \
-	  "them, whatever happens")                                                                             \
-	BA_PARAMS(P)                                                                                            \
-	RFC8382_PARAMS(P)                                                                                       \
-	SYNC_PARAMS(P)                                                                                          \
-	COMARK_PARAMS(P)                                                                                        \
-	INTERVAL_PARAMS(P)                                                                                      \
+#define ANY_PARAMS(P)                                                                                                              \
+	P(sbd, ANY_BA, 0, ANY_HINT, 1, "ba|rfc8382|dwc|ecn|interval|none|all|queue|hint",                                          \
+	  "which subflows share a bottleneck: by BA-MPCUBIC's filters, the statistics of RFC 8382, congestion "                    \
+	  "at the same time, common congestion marks, intervals between congestion events; or always none, or always all of them") \
+	BA_PARAMS(P)                                                                                                               \
+	RFC8382_PARAMS(P)                                                                                                          \
+	SYNC_PARAMS(P)                                                                                                             \
+	COMARK_PARAMS(P)                                                                                                           \
+	INTERVAL_PARAMS(P)                                                                                                         \
 	QUEUE_PARAMS(P)
 
 BRAID_PARAMS(any, ANY_PARAMS);

@@ -26,34 +26,31 @@
 #define BA_SYNC_US 3000000u
 
 #define BA_FIRST ba_rtt_range
-#define BA_PARAMS(P)                                                                                           \
-	P(ba_rtt_range, 200, 0, 1000, 1000, "",                                                                \
-	  "RTT filter: how far apart, relative to the subflow's own, mean RTT "                                \
-	  "changes may be")                                                                                    \
-	P(ba_ecn_range, 200, 0, 1000, 1000, "", "ECN filter: how far apart shares of echoing ACKs may be")     \
-	P(ba_rtt_period, 1000000, 10000, 100000000, 1000000, "s",                                              \
-	  "RTT filter: time that RTT changes are averaged "                                                    \
-	  "over")                                                                                              \
-	P(ba_ecn_period, 250000, 10000, 100000000, 1000000, "s",                                               \
-	  "ECN filter: time that ACKs are counted; the "                                                       \
-	  "paper's algorithm 2 prints 1 s")                                                                    \
-	P(ba_loss_rtts, 3, 0, 100, 1, "RTTs", "loss filter: how many of the largest RTTs losses may be apart") \
-	P(ba_acks, 3, 1, 1000, 1, "ACKs", "how many in a row must contradict the label")                       \
-	P(ba_match, 0, 0, 1, 1, "own|symmetric",                                                               \
-	  "what a range is relative to: the subflow's own value, or the "                                      \
-	  "larger of both")                                                                                    \
-	P(ba_ecn, 0, 0, 2, 1, "marked|literal|off",                                                            \
-	  "ECN filter: only marks count; counters that start at 1, as the "                                    \
-	  "paper prints; or no such filter")                                                                   \
-	P(ba_loss, 0, 0, 2, 1, "both|other|literal",                                                           \
-	  "loss filter: both must have lost; only the other one, as the "                                      \
-	  "paper's text; or always true, as its algorithm 3")                                                  \
-	P(ba_clock, 0, 0, 1, 1, "grid|drift",                                                                  \
-	  "next period: after a multiple of the period, or after a period from "                               \
-	  "now, as the paper prints")                                                                          \
-	P(ba_groups, 0, 0, 1, 1, "one|pairs",                                                                  \
-	  "groups: all that share are one, as in the paper, or by who made whose "                             \
-	  "filters true")
+#define BA_PARAMS(P)                                                                                            \
+	P(ba_rtt_range, 200, 0, 1000, 1000, "",                                                                 \
+	  "RTT filter: maximum difference of mean RTT changes, relative to the subflow's own")                  \
+	P(ba_ecn_range, 200, 0, 1000, 1000, "", "ECN filter: maximum difference of the shares of echoing ACKs") \
+	P(ba_rtt_period, 1000000, 10000, 100000000, 1000000, "s",                                               \
+	  "RTT filter: time that RTT changes are averaged "                                                     \
+	  "over")                                                                                               \
+	P(ba_ecn_period, 250000, 10000, 100000000, 1000000, "s",                                                \
+	  "ECN filter: time that ACKs are counted; the "                                                        \
+	  "paper's algorithm 2 prints 1 s")                                                                     \
+	P(ba_loss_rtts, 3, 0, 100, 1, "RTTs", "loss filter: maximum time between losses, in largest RTTs")      \
+	P(ba_acks, 3, 1, 1000, 1, "ACKs", "consecutive ones that must contradict the label")                    \
+	P(ba_match, 0, 0, 1, 1, "own|symmetric",                                                                \
+	  "reference of the ranges: the subflow's own value, or the larger of both")                            \
+	P(ba_ecn, 0, 0, 2, 1, "marked|literal|off",                                                             \
+	  "ECN filter: only marks count; counters that start at 1, as the "                                     \
+	  "paper prints; or no such filter")                                                                    \
+	P(ba_loss, 0, 0, 2, 1, "both|other|literal",                                                            \
+	  "loss filter: both must have lost; only the other one, as the "                                       \
+	  "paper's text; or always true, as its algorithm 3")                                                   \
+	P(ba_clock, 0, 0, 1, 1, "grid|drift",                                                                   \
+	  "next period: after a multiple of the period, or after a period from "                                \
+	  "now, as the paper prints")                                                                           \
+	P(ba_groups, 0, 0, 1, 1, "one|pairs",                                                                   \
+	  "groups: all sharing subflows are one, as in the paper, or pairs whose filters are true")
 
 BRAID_PARAMS(ba, BA_PARAMS);
 

@@ -22,7 +22,7 @@
 	P(mark_weight, 125, 1, 1000, COMARK_SCALE, "", "weight of the newest slot in the score") \
 	P(mark_join, 600, 0, 1000, COMARK_SCALE, "", "together above this score")                \
 	P(mark_part, 400, 0, 1000, COMARK_SCALE, "", "apart below this score")                   \
-	P(mark_slots, 4, 1, 1000, 1, "slots", "no decision before so many in which one of the two was marked")
+	P(mark_slots, 4, 1, 1000, 1, "slots", "minimum before a decision, with marks on one of the two")
 
 BRAID_PARAMS(comark, COMARK_PARAMS);
 

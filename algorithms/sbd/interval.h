@@ -23,8 +23,8 @@
 #define INTERVAL_PARAMS(P)                                                                                            \
 	P(interval_join, 100, 0, 10000, INTERVAL_SCALE, "", "together below this share of the variance of strangers") \
 	P(interval_part, 300, 0, 10000, INTERVAL_SCALE, "", "apart above this share")                                 \
-	P(interval_events, 4, 2, INTERVAL_EVENTS, 1, "events", "no decision before so many")                          \
-	P(interval_silence, 10000000, 100000, 1000000000, 1000000, "s", "apart after so long without an event")
+	P(interval_events, 4, 2, INTERVAL_EVENTS, 1, "events", "minimum before a decision")                           \
+	P(interval_silence, 10000000, 100000, 1000000000, 1000000, "s", "apart after this time without an event")
 
 BRAID_PARAMS(interval, INTERVAL_PARAMS);
 

@@ -50,23 +50,23 @@
 
 #define QUEUE_FIRST queue_block
 #define QUEUE_PARAMS(P)                                                                                              \
-	P(queue_block, 200000, 50000, 5000000, 1000000, "s", "least length of a block")                              \
+	P(queue_block, 200000, 50000, 5000000, 1000000, "s", "minimum length of a block")                            \
 	P(queue_floor, 300, 1, 100000, 1, "us", "variation of a queue at which a block has half its weight")         \
 	P(queue_packets, 1300, 0, 10000, QUEUE_SCALE, "", "noise of a slot, in packets' times on the link")          \
 	P(queue_chance, 1500, 0, 10000, QUEUE_SCALE, "", "noise of a slot, in squared differences to its neighbour") \
-	P(queue_excuse, 400, 0, 10000, QUEUE_SCALE, "", "how much of a difference the noise explains")               \
-	P(queue_low, 300, 0, 1000, QUEUE_SCALE, "",                                                                  \
-	  "concordance from which on downwards a block is wholly against it")                                        \
-	P(queue_pivot, 750, 0, 1000, QUEUE_SCALE, "", "concordance that says nothing")                               \
-	P(queue_high, 950, 0, 1000, QUEUE_SCALE, "", "concordance from which on upwards a block is wholly for it")   \
-	P(queue_raw, 200, 0, 1000, QUEUE_SCALE, "", "concordance, noise and all, below which nothing is for it")     \
-	P(queue_ramp, 300, 1, 1000, QUEUE_SCALE, "", "how far above queue_raw all of it counts")                     \
-	P(queue_minus, 2000, 0, 4000, QUEUE_SCALE, "", "the most that a block says against it")                      \
-	P(queue_plus, 2000, 0, 4000, QUEUE_SCALE, "", "the most that a block says for it")                           \
+	P(queue_excuse, 400, 0, 10000, QUEUE_SCALE, "", "part of a difference that the noise explains")              \
+	P(queue_low, 300, 0, 1000, QUEUE_SCALE, "", "concordance at or below which a block is wholly against it")    \
+	P(queue_pivot, 750, 0, 1000, QUEUE_SCALE, "", "concordance of a neutral block")                              \
+	P(queue_high, 950, 0, 1000, QUEUE_SCALE, "", "concordance at or above which a block is wholly for it")       \
+	P(queue_raw, 200, 0, 1000, QUEUE_SCALE, "",                                                                  \
+	  "concordance, without correction for noise, below which no block is for it")                               \
+	P(queue_ramp, 300, 1, 1000, QUEUE_SCALE, "", "distance above queue_raw at which evidence has full weight")   \
+	P(queue_minus, 2000, 0, 4000, QUEUE_SCALE, "", "largest evidence of a block against it")                     \
+	P(queue_plus, 2000, 0, 4000, QUEUE_SCALE, "", "largest evidence of a block for it")                          \
 	P(queue_join, 2500, 0, 4000, QUEUE_SCALE, "", "together above this score")                                   \
 	P(queue_part, 0, 0, 4000, QUEUE_SCALE, "", "apart below minus this score")                                   \
 	P(queue_anew, 600, 0, 1000, QUEUE_SCALE, "",                                                                 \
-	  "apart, level and slope are found anew after a block that is against it by this share of the most")        \
+	  "while apart, level and slope restart after a block with this share of the largest evidence against it")   \
 	P(queue_most, 4000, 1, 30000, QUEUE_SCALE, "", "bound of the score on either side")
 
 BRAID_PARAMS(queue, QUEUE_PARAMS);

@@ -34,12 +34,11 @@
 	P(rfc_interval, 350000, 10000, 10000000, 1000000, "s", "T, time over which delays are averaged")             \
 	P(rfc_m, m, 1, RFC8382_M_MAX, 1, "intervals", "M, memory of mean delay, skew and variability; RFC 8382: 30") \
 	P(rfc_n, n, 1, RFC8382_N_MAX, 1, "intervals", "N, memory of oscillation and loss; RFC 8382: 50")             \
-	P(rfc_f, f, 1, RFC8382_M_MAX, 1, "intervals", "F, how many of the newest have full weight; RFC 8382: 20")    \
+	P(rfc_f, f, 1, RFC8382_M_MAX, 1, "intervals", "F, number of the newest with full weight; RFC 8382: 20")      \
 	P(rfc_c_s, 100, 0, 1000, RFC8382_SCALE, "", "c_s, a smaller skew shows congestion")                          \
-	P(rfc_c_h, 300, 0, 1000, RFC8382_SCALE, "", "c_h, a smaller skew shows that congestion lasts")               \
+	P(rfc_c_h, 300, 0, 1000, RFC8382_SCALE, "", "c_h, a smaller skew shows continued congestion")                \
 	P(rfc_p_v, 700, 0, 10000, RFC8382_SCALE, "",                                                                 \
-	  "p_v, how far beyond the mean a crossing counts, in "                                                      \
-	  "variabilities")                                                                                           \
+	  "p_v, minimum distance of a crossing from the mean, in variabilities")                                     \
 	P(rfc_p_f, 100, 0, 1000, RFC8382_SCALE, "", "p_f, oscillations that differ by less are alike")               \
 	P(rfc_p_mad, 100, 0, 1000, RFC8382_SCALE, "",                                                                \
 	  "p_mad, relative difference below which variabilities are "                                                \
@@ -47,13 +46,12 @@
 	P(rfc_p_s, 150, 0, 2000, RFC8382_SCALE, "", "p_s, skews that differ by less are alike")                      \
 	P(rfc_p_d, 100, 0, 1000, RFC8382_SCALE, "", "p_d, relative difference below which losses are alike")         \
 	P(rfc_p_l, 50, 0, 1000, RFC8382_SCALE, "", "p_l, more loss shows congestion; RFC 8382 gives no number")      \
-	P(rfc_first, first, 1, 1000, 1, "intervals", "no decision before so many")                                   \
-	P(rfc_repeat, repeat, 1, 32, 1, "decisions", "so many of the last groupings count")                          \
+	P(rfc_first, first, 1, 1000, 1, "intervals", "minimum before the first decision")                            \
+	P(rfc_repeat, repeat, 1, 32, 1, "decisions", "number of the last groupings that count")                      \
 	P(rfc_agree, agree, 1, 32, 1, "decisions",                                                                   \
-	  "together after so many of them, apart after so many the other "                                           \
-	  "way; in between all stays as it was")                                                                     \
-	P(rfc_start, start, 0, 1, 1, "apart|together", "before the first decision")                                  \
-	P(rfc_signal, 0, 0, 1, 1, "owd|rtt", "delay: one way where the host knows it, or round trip")                \
+	  "together if this many of them agree, apart if this many disagree; otherwise unchanged")                   \
+	P(rfc_start, start, 0, 1, 1, "apart|together", "labels before the first decision")                           \
+	P(rfc_signal, 0, 0, 1, 1, "owd|rtt", "delay: one-way if the host knows it, or round trip")                   \
 	P(rfc_denominator, 0, 0, 1, 1, "all|valid",                                                                  \
 	  "variability: divided by all samples, as the RFC prints, or by "                                           \
 	  "those of the intervals that count")

@@ -15,13 +15,11 @@
 #define SYNC_SCALE 1000u
 
 #define SYNC_FIRST dwc_window
-#define SYNC_PARAMS(P)                                                       \
-	P(dwc_window, 1000, 10, 100000, SYNC_SCALE, "srtt",                  \
-	  "how far from the loss that opened a set a sign of "               \
-	  "congestion joins it")                                             \
-	P(dwc_delay, 500, 0, 1000, SYNC_SCALE, "",                           \
-	  "how far from the smallest to the largest srtt a delay is large; " \
-	  "1: delays are no sign")
+#define SYNC_PARAMS(P)                                                                          \
+	P(dwc_window, 1000, 10, 100000, SYNC_SCALE, "srtt",                                     \
+	  "maximum time from the loss that opened a set to a sign of congestion that joins it") \
+	P(dwc_delay, 500, 0, 1000, SYNC_SCALE, "",                                              \
+	  "position between the smallest and the largest srtt above which a delay is large; 1: delays are ignored")
 
 BRAID_PARAMS(sync, SYNC_PARAMS);
 

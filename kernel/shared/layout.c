@@ -205,8 +205,8 @@ static int __init find_all(struct types *types)
 	return error;
 }
 
-/* Reads the whole file into memory for vfree. Not by kernel_read_file, which asks security modules about a purpose:
- * this one has no name there, and some warn. */
+/* Reads the whole file into memory for vfree. Does not use kernel_read_file: it passes the file's purpose to security
+ * modules, which has no constant here, and some of them warn. */
 static ssize_t __init read_all(const char *path, void **content)
 {
 	struct file *file = filp_open(path, O_RDONLY, 0);

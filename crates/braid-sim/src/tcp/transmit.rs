@@ -125,8 +125,8 @@ impl Sender {
         });
     }
 
-    /// Packet `seq` is about to leave, for the first time or again. Cold, so that it costs nothing without rate
-    /// samples.
+    /// Packet `seq` is about to leave, for the first time or again. In a cold function, so that algorithms without rate
+    /// samples pay nothing.
     #[cold]
     fn note_rate(&mut self, connection: &Connection, now: u64, seq: u32, dsn: u32) {
         let view = connection.subflow(self.setup.index);

@@ -1,4 +1,4 @@
-//! Lists every file of `papers/` to embed it, and hashes the sources.
+//! Lists every file of `papers/`, so that adding one is all it takes to embed it, and hashes the sources.
 
 mod source_hash;
 

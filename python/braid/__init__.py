@@ -9,8 +9,8 @@
 lia takes less than half
 cubic takes more than half
 
-Programs that read Arrow use tables without a copy: `polars.DataFrame(results.flows)`,
-`pandas.DataFrame.from_arrow(...)`, `pyarrow.table(...)`, or by name in a DuckDB query.
+Tables go without a copy to what reads Arrow: `polars.DataFrame(results.flows)`, `pandas.DataFrame.from_arrow(...)`,
+`pyarrow.table(...)`, or by name in a query of DuckDB.
 """
 
 from braid._algorithm import Algorithm, algorithm, algorithms, new_algorithm

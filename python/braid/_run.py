@@ -22,7 +22,7 @@ Backend = Literal["sim", "lab", "host"]
 
 
 def seeds_text(seeds: int | range | str) -> str:
-    """Seeds as on the command line.
+    """As on the command line.
 
     >>> seeds_text(10), seeds_text(range(3, 8)), seeds_text("3..7")
     ('10', '3..7', '3..7')
@@ -47,20 +47,20 @@ def run(
     time_limit: float = 30.0,
     progress: bool | Progress | None = None,
 ) -> Results:
-    """Runs scenarios with every congestion control, scheduler and seed, and returns the results.
+    """Runs scenarios with every congestion control, scheduler and seed, and gives the results.
 
-    scenario: names of built-in scenarios, paths, or `Scenario`s; one or several.
-    cc: one or several of `NAME[:key=value]...` and subclasses of `Algorithm`; default: the scenario's.
+    scenario: names of scenarios that come with Braid, paths, or `Scenario`s; one or several.
+    cc: one or several of `NAME[:key=value]...` and subclasses of `Algorithm`; by default those that the scenario names.
     scheduler: packet schedulers of MPTCP connections, such as "minrtt".
     seeds: 10 means 1 to 10; a range, or "3..7" as on the command line.
     set: changes values of the scenarios, {"link.line.rate": "20mbit"}; a list gives a parameter its values.
     backend: "sim", or "lab" and "host", for which the program `braid` has to be installed.
-    samples: stores window, RTT, bytes and queues every 100 ms: `results.samples`, `results.queues`.
-    jobs: number of parallel runs, without influence on the results. Default: one per processor.
-    time_limit: seconds without progress after which a run with your C file is given up.
-    progress: a bar (default in a terminal or notebook), none, or a function of (done, total, share).
+    samples: keeps window, RTT, bytes and queues every 100 ms: `results.samples`, `results.queues`.
+    jobs: runs at the same time; the results do not depend on it. By default one for each processor.
+    time_limit: seconds without progress after which a run with a C file of your own is given up.
+    progress: a bar (by default where somebody looks), none, or what is called with (done, total, share).
 
-    The same arguments give the same results to the last bit. Ctrl-C ends it at once.
+    Same arguments, same results to the last bit. Ctrl-C ends it at once.
 
     >>> results = run("d-olia/1", cc="lia,olia", seeds=2, set={"duration": "20s"}, samples=True)
     >>> results
@@ -91,7 +91,7 @@ def open(folder: str | Path) -> Results:  # noqa: A001
 
 
 def program() -> str:
-    """The installed `braid`, or the program that the variable BRAID names."""
+    """The installed `braid`, or what the variable BRAID names."""
     found = os.environ.get("BRAID") or shutil.which("braid")
     if found is None:
         raise _missing()

@@ -1,4 +1,4 @@
-//! Algorithms as Python classes: the same events as in C; the view is valid during an event.
+//! Algorithms as Python classes: the same events as in C, the view for as long as an event lasts.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -15,10 +15,10 @@ use crate::error;
 
 /// The methods of a class, by type of event.
 const METHODS: [&str; 6] = ["init", "release", "on_loss", "on_recovered", "on_ack", "on_idle_restart"];
-/// Maximum of classes at the same time.
+/// Names that classes can have at the same time.
 const MOST: usize = 32;
 
-/// A class with names and scales of its parameters.
+/// A class and what its parameters are called and scaled with.
 struct Class {
     name: String,
     python: Py<PyAny>,
@@ -27,10 +27,10 @@ struct Class {
 
 static CLASSES: RwLock<Vec<Arc<Class>>> = RwLock::new(Vec::new());
 
-/// A thread's state about its run.
+/// What a thread knows of the run that it does.
 struct Local {
     view: Option<Py<View>>,
-    /// For each established subflow: the methods of its object.
+    /// One for each subflow that was established: of its object, the methods that it has.
     objects: Vec<[Option<Py<PyAny>>; 6]>,
     cancel: Cancel,
     raised: Option<PyErr>,
@@ -38,7 +38,7 @@ struct Local {
 
 thread_local! { static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) }; }
 
-/// One function per class, since the contract does not identify the class of an event.
+/// Every class has a function of its own, as the contract has no other place that says whose event it is.
 fn transition(number: usize) -> Transition {
     macro_rules! table {
         ($($number:literal)*) => { [$(take::<$number>),*] };
@@ -54,10 +54,10 @@ unsafe extern "C" fn take<const N: usize>(
     params: *const c_void,
     event: *const layout::Event,
 ) {
-    // SAFETY: by the contract 8 bytes of private memory as requested in `define`, and a live event.
+    // SAFETY: the contract: 8 bytes of private memory as `define` has asked for, and a live event.
     let (private, own) = unsafe { (&mut *private.cast::<u64>(), *event) };
     LOCAL.with_borrow_mut(|local| {
-        // Without a run, or after an exception, events are ignored.
+        // Without one, or after an exception, the rest of the run is of no interest.
         let Some(local) = local.as_mut().filter(|local| local.raised.is_none()) else { return };
         let done = Python::attach(|py| {
             if own.kind == event_type::INIT {
@@ -89,7 +89,7 @@ fn create(py: Python<'_>, number: usize, params: *const c_void) -> PyResult<[Opt
     let class = Arc::clone(&CLASSES.read().unwrap_or_else(PoisonError::into_inner)[number]);
     let object = class.python.call0(py)?;
     for (at, (name, scale)) in class.params.iter().enumerate() {
-        // SAFETY: one number per parameter, in order.
+        // SAFETY: one number for each parameter, in their order.
         let value = unsafe { *params.cast::<u32>().add(at) };
         if *scale == 1 {
             object.setattr(py, name.as_str(), value)?;
@@ -100,7 +100,7 @@ fn create(py: Python<'_>, number: usize, params: *const c_void) -> PyResult<[Opt
     let base = py.import("braid")?.getattr("Algorithm")?;
     let mut methods = [const { None }; 6];
     for (method, name) in methods.iter_mut().zip(METHODS) {
-        // The base class's method does nothing and is not called.
+        // What the base class has does nothing: no need to call it.
         if !class.python.bind(py).getattr(name)?.is(&base.getattr(name)?) {
             *method = Some(object.getattr(py, name)?);
         }
@@ -108,7 +108,7 @@ fn create(py: Python<'_>, number: usize, params: *const c_void) -> PyResult<[Opt
     Ok(methods)
 }
 
-/// Registers a class by its name. `params`: name, default, smallest and largest value, help; whole numbers, or
+/// Makes a class known by its name. `params`: name, default, smallest and largest value, help; whole numbers, or
 /// multiples of 1/1000.
 #[pyfunction]
 #[allow(clippy::type_complexity, reason = "unpacked at once")]
@@ -148,7 +148,7 @@ pub(crate) fn define(
         source_hash: 0,
         transition: transition(number),
     };
-    // SAFETY: `take` changes only windows and its 8 bytes of private memory.
+    // SAFETY: `take` changes windows and its 8 bytes of private memory, nothing else.
     unsafe { define_algorithm(definition) }.map_err(error::plain)?;
     let new = Arc::new(Class { name, python: class, params: own });
     if number == classes.len() {
@@ -169,7 +169,7 @@ impl Raised {
     }
 }
 
-/// The simulator with classes as algorithms: an exception in one ends the study, and is raised there.
+/// The simulator with algorithms that are classes: an exception in one ends the study, and is raised there.
 pub(crate) struct Guest(pub(crate) Raised);
 
 impl Backend for Guest {
@@ -184,8 +184,8 @@ impl Backend for Guest {
             return Sim.run(request);
         }
         if specs.iter().any(|spec| spec.algorithm().is_added()) {
-            // A C file runs in a separate process without Python.
-            let message = "an algorithm as a class and one as a C file cannot be used in one run";
+            // A C file runs in a process of its own, where there is no Python.
+            let message = "an algorithm that is a class and one that is a C file cannot meet in one run";
             return Err(Stop::Failed(message.to_owned()));
         }
         let local = Local { view: None, objects: Vec::new(), cancel: request.cancel.clone(), raised: None };
@@ -202,7 +202,7 @@ impl Backend for Guest {
     }
 }
 
-/// An event.
+/// What happened.
 #[pyclass(frozen, module = "braid")]
 pub(crate) struct Event(layout::Event);
 
@@ -245,7 +245,7 @@ pub(crate) struct View {
     subflows: Vec<Py<Subflow>>,
 }
 
-/// A subflow of the view.
+/// One of its subflows.
 #[pyclass(frozen, module = "braid")]
 pub(crate) struct Subflow {
     pointer: Arc<AtomicPtr<layout::View>>,
@@ -257,11 +257,11 @@ fn with<T>(pointer: &AtomicPtr<layout::View>, work: impl FnOnce(&mut layout::Vie
     let view = pointer.load(Ordering::Relaxed);
     if view.is_null() {
         return Err(PyRuntimeError::new_err(
-            "a view is valid only during its event: store numbers, not the view or its subflows",
+            "a view is there only during the event: keep numbers, not the view or its subflows",
         ));
     }
-    // SAFETY: not null only while `take` waits for the method that got it. All use is under the GIL and within this
-    // call, so there is no second reference.
+    // SAFETY: it is not null only while `take` waits for the method that it was handed to. All use is under the GIL and
+    // within this call, so there is no second reference.
     Ok(work(unsafe { &mut *view }))
 }
 
@@ -320,7 +320,7 @@ macro_rules! subflow {
                 with(&self.pointer, |view| view.subflow[self.index].$field = value)
             })*
 
-            /// Packets of an ACK that remain for congestion avoidance after slow start.
+            /// Packets of an ACK that are left for congestion avoidance, after slow start has taken its share.
             fn acked_in_avoidance(&self, event: &Event) -> PyResult<u32> {
                 with(&self.pointer, |view| {
                     let own = &mut view.subflow[self.index];
@@ -337,7 +337,7 @@ macro_rules! subflow {
                 })
             }
 
-            /// A word that siblings can read.
+            /// A word that the connection's other subflows can read.
             fn public(&self, at: usize) -> PyResult<u64> {
                 with(&self.pointer, |view| view.subflow[self.index].public_words.get(at).copied())?
                     .ok_or_else(|| PyIndexError::new_err(format!("there are {PUBLIC_WORDS} words")))

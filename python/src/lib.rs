@@ -1,4 +1,5 @@
-//! `braid._braid`: a thin binding of Braid's crates. The public names and their documentation are in `python/braid`.
+//! `braid._braid`: what the Python package needs of Braid's crates, as thin as it can be. Everything that a person calls,
+//! its names and its documentation are in `python/braid`.
 
 #![allow(clippy::needless_pass_by_value, reason = "what Python hands over was made for the call")]
 

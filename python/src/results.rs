@@ -1,4 +1,4 @@
-//! Results of a study.
+//! What came of a study.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::table::Table;
 
-/// Results with tables computed on demand.
+/// Results, and their tables as soon as somebody asks for them.
 #[pyclass(frozen, module = "braid._braid")]
 pub(crate) struct Results {
     inner: braid_study::Results,
@@ -69,7 +69,7 @@ impl Results {
     }
 }
 
-/// From runs executed by another program, one JSON text each.
+/// Of runs that another program has done, one JSON text each.
 #[pyfunction]
 pub(crate) fn of_json(runs: Vec<String>) -> PyResult<Results> {
     let runs: Result<Vec<Run>, _> = runs.iter().map(|run| serde_json::from_str(run)).collect();

@@ -1,4 +1,4 @@
-//! Runs a study while Python does other work.
+//! Running a study while Python does something else.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::class::{Guest, Raised};
 use crate::error;
 use crate::results::Results;
 
-/// The request: scenarios as (name, text), the rest as on the command line.
+/// What is asked for: scenarios as (name, text), the rest as on the command line.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
@@ -25,7 +25,7 @@ pub(crate) struct Asked {
 impl Asked {
     fn plan(self) -> PyResult<(Plan, Raised)> {
         let seeds: braid_study::Seeds = self.seeds.parse().map_err(error::plain)?;
-        // Scenarios first: their errors are more specific than a study's.
+        // First by themselves: their errors say more than that of a study.
         let sources: Vec<Source> =
             self.scenarios.into_iter().map(|(name, text)| Source { name, text }).collect();
         for source in &sources {
@@ -40,7 +40,7 @@ impl Asked {
     }
 }
 
-/// The runs: scenario, congestion control, scheduler and seed of each.
+/// What would run: scenario, congestion control, scheduler and seed of each run.
 #[pyfunction]
 pub(crate) fn plan(asked: Asked) -> PyResult<Vec<(String, String, String, u64)>> {
     let (plan, _) = asked.plan()?;
@@ -51,7 +51,7 @@ pub(crate) fn plan(asked: Asked) -> PyResult<Vec<(String, String, String, u64)>>
     Ok((0..plan.len()).map(one).collect())
 }
 
-/// Executes everything without the GIL. `progress(done, total, share)` is called ten times a second.
+/// Does everything, without the GIL. `progress(done, total, share)` is called ten times a second.
 #[pyfunction]
 pub(crate) fn run(
     py: Python<'_>,
@@ -83,10 +83,10 @@ pub(crate) fn run(
 
 pub(crate) fn limit(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
-        .map_err(|_| error::plain(format!("time_limit = {seconds} is not a duration")))
+        .map_err(|_| error::plain(format!("time_limit = {seconds} is no time")))
 }
 
-/// Checks for Ctrl-C and reports progress.
+/// Looks for Ctrl-C and shows progress, now and then.
 pub(crate) struct Watch {
     pub(crate) progress: Option<Py<PyAny>>,
     pub(crate) cancel: Cancel,

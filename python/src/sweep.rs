@@ -1,4 +1,4 @@
-//! Sweeps: planned and stored here, executed here or by workers.
+//! Sweeps: planned and kept here, done here or by others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::run::{Watch, limit};
 
-/// A worker's inputs for a sweep.
+/// Everything that a worker needs to know of a sweep.
 #[derive(Clone, FromPyObject, IntoPyObject, PartialEq, Eq)]
 #[pyo3(from_item_all)]
 pub(crate) struct Bundle {
@@ -44,8 +44,7 @@ pub(crate) struct Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// Reads and checks a grid and opens its folder; compiles C files. `scenarios`: texts of scenarios that are not
-    /// files.
+    /// Reads and checks a grid and opens its folder; C files are compiled. `scenarios`: texts of those that are no files.
     #[new]
     fn new(
         py: Python<'_>,
@@ -81,7 +80,7 @@ impl Sweep {
         self.plan.len()
     }
 
-    /// Inputs of workers.
+    /// What workers need.
     #[getter]
     fn bundle(&self) -> Bundle {
         self.bundle.clone()
@@ -97,7 +96,7 @@ impl Sweep {
         Ok(summary.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// The missing runs.
+    /// The runs that are still to be done.
     fn missing(&self) -> PyResult<Vec<usize>> {
         self.store.missing(&self.plan).map_err(|wrong| error::of_study(&wrong))
     }
@@ -124,7 +123,7 @@ impl Sweep {
         self.store.flush().map_err(|wrong| error::of_study(&wrong))
     }
 
-    /// Executes missing runs here and writes the dataset; returns a summary and the number of failed runs.
+    /// Does here what is missing and writes the dataset; gives a summary and how many runs failed.
     fn run(
         &mut self,
         py: Python<'_>,

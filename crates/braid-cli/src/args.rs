@@ -1,4 +1,4 @@
-//! Command-line arguments.
+//! What a person types.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use clap_complete::ArgValueCompleter;
 use crate::failure::FAILED;
 use crate::{Failure, complete, terminal};
 
-/// Coupled congestion control for Multipath TCP: run every published algorithm in a packet-level simulator and compare
-/// its effects on other flows of the same links.
+/// Coupled congestion control for Multipath TCP: run every published algorithm in a packet-level simulator and
+/// compare what it does to the others on the same links.
 #[derive(Debug, Parser)]
 #[command(name = "braid", version, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Args {
@@ -45,39 +45,37 @@ pub(crate) enum Command {
         braid compare my.toml --seeds 5 --out comparison --report comparison.html\n\n\
         Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
     Compare(CompareArgs),
-    /// Repeat published experiments, compare the figures with the published ones, and decide which claims hold.
+    /// Run published experiments again, compare with what was published, and say which claims hold.
     #[command(after_help = "Examples:\n  \
         braid repro\n  \
         braid repro d-olia/3 --seeds 30\n  \
         braid repro analysis --set connection.tcp0.cc=cubic --cc lia=lia:rounding=usec\n\n\
         Exit code: 0 no claim fails, 1 a claim fails or a run failed, 2 wrong usage or input.")]
     Repro(ReproArgs),
-    /// Run scenarios for every point of a grid of parameters, or for a sample of them, and store all results as Parquet
-    /// files.
+    /// Run scenarios for every point of a grid of parameters, or for a sample of them, and keep all results as Parquet files.
     #[command(after_help = "Example:\n  braid sweep grid.toml --out results --jobs 2\n\n\
-        After an interruption the same command continues.\n\
+        Killed or interrupted, the same command goes on where it was.\n\
         Exit code: 0 done, 1 a run failed, 2 wrong usage or input.")]
     Sweep(SweepArgs),
-    /// Advise which congestion control a network should use: measure it or read it from a file, simulate candidates,
-    /// choose.
+    /// Say which congestion control a network should have: measure it or read it from a file, simulate candidates, choose.
     #[command(after_help = crate::advise::MORE)]
     Advise(crate::advise::AdviseArgs),
-    /// Write the files of a new algorithm.
+    /// Begin something of your own.
     #[command(subcommand)]
     New(New),
     /// Check scenario files without running them.
     Check {
-        /// Scenario files or names of built-in scenarios.
+        /// Scenario files or names of scenarios that come with Braid.
         #[arg(required = true, value_name = "FILE", add = ArgValueCompleter::new(complete::scenarios))]
         files: Vec<String>,
     },
-    /// List the built-in scenarios, or show one with its picture and its numbers.
+    /// List the scenarios that come with Braid, or show one with its picture and its numbers.
     Scenarios {
-        /// The scenario to show: a name or a file.
+        /// The scenario to show, or a file.
         #[arg(add = ArgValueCompleter::new(complete::scenarios))]
         name: Option<String>,
     },
-    /// Print the JSON schema of scenario files, for editors that check and complete them.
+    /// Print the JSON schema of scenario files, with which editors check and complete them.
     Schema,
     /// List the congestion controls, or show the page of one with its parameters.
     Algorithms {
@@ -95,7 +93,7 @@ pub(crate) enum Command {
     Kernel(crate::kernel::Kernel),
     #[command(flatten)]
     Calls(crate::calls::Calls),
-    /// The lab's agent: the guest's only process, or a run on this machine.
+    /// What runs in the lab's guest as its only process, or a run on this machine.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Agent {
@@ -119,44 +117,44 @@ pub(crate) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SweepArgs {
-    /// The sweep: scenarios, algorithms, parameters and their values, as TOML (docs/sweeps.md).
+    /// What to run: scenarios, algorithms, parameters and their values, as TOML (docs/sweeps.md).
     #[arg(value_name = "GRID.toml", value_hint = ValueHint::FilePath)]
     pub(crate) grid: PathBuf,
     /// Folder for the results: runs/, flows/, links/ and periods/, partitioned by scenario and algorithm.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: PathBuf,
-    /// Write an HTML page: the swept parameter with a line and its confidence band for each algorithm, and the numbers.
+    /// Write a page for people: the swept parameter with a line and its confidence band for each algorithm, and the numbers.
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
-    /// Number of parallel runs; results do not depend on it. Default: one per processor.
+    /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
     #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Run on the workers of a Dask cluster with this scheduler, such as `tcp://10.0.0.1:8786`. Needs Braid's Python
-    /// package and Dask on this machine, and the package on the workers (docs/python.md).
+    /// Have the runs done by the workers of a Dask cluster with this scheduler, such as `tcp://10.0.0.1:8786`. Needs
+    /// Braid's Python package and Dask on this machine, and the package on the workers (docs/python.md).
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["jobs", "dry_run"])]
     pub(crate) dask: Option<String>,
-    /// Time without progress after which a run with an algorithm of your own counts as failed.
+    /// How long a run with an algorithm of your own may make no progress before it counts as failed.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration,
           hide_short_help = true)]
     pub(crate) time_limit: Duration,
     /// No progress bar and no notes, only results and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Check everything and print what would run.
+    /// Check everything and say what would run.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum New {
-    /// Write a working algorithm to start from: a C file, its page, a scenario and a test.
+    /// Write an algorithm that works and is yours to change: a C file, its page, a scenario and a test.
     #[command(
         after_help = "Example:\n  braid new algorithm mine && braid run mine.toml --algorithm mine.c --cc mine,lia"
     )]
     Algorithm {
         /// Its name, at most 9 characters of a-z and 0-9.
         name: String,
-        /// An existing folder for the files.
+        /// Where to write; an existing folder.
         #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
         out: PathBuf,
     },
@@ -164,24 +162,24 @@ pub(crate) enum New {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// Scenario files or names of built-in scenarios (`braid scenarios` lists them).
+    /// Scenario files or names of scenarios that come with Braid (`braid scenarios` lists them).
     #[arg(required = true, value_name = "SCENARIO", add = ArgValueCompleter::new(complete::scenarios))]
     pub(crate) scenarios: Vec<String>,
-    /// Congestion controls to compare, each NAME[:key=value]... (`braid algorithms` lists them). Default: those of the
-    /// scenario.
+    /// Congestion controls to compare, each NAME[:key=value]... (`braid algorithms` lists them). Default: those that
+    /// the scenario names.
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',', add = ArgValueCompleter::new(complete::specs))]
     pub(crate) cc: Vec<String>,
-    /// A congestion control of your own, one C file (`braid new algorithm NAME` writes one); may be repeated. Braid
-    /// compiles it with `cc`, or the compiler in CC, and checks it against the contract; --cc uses its name. The
-    /// backends lab and host also need clang.
+    /// A congestion control of your own, one C file (`braid new algorithm NAME` writes one); may be repeated. It is compiled
+    /// with `cc`, or what CC names, and held against the contract; --cc knows it by its name. The backends lab and host take clang
+    /// besides.
     #[arg(long, value_name = "FILE.c", value_hint = ValueHint::FilePath)]
     pub(crate) algorithm: Vec<PathBuf>,
-    /// With --algorithm, time without progress after which a run counts as failed.
+    /// With --algorithm, how long a run may make no progress before it counts as failed.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration,
           hide_short_help = true)]
     pub(crate) time_limit: Duration,
-    /// Packet schedulers of MPTCP connections to compare, each NAME[:key=value]... (`braid schedulers` lists them).
-    /// Default: minrtt in the simulator; linux in the lab and on this machine. This machine has linux only.
+    /// Packet schedulers of MPTCP connections to compare, each NAME[:key=value]... (`braid schedulers` lists them). Default:
+    /// minrtt, that of the papers, in the simulator; linux, that of unmodified kernels, in the lab, which has all, and on this machine, which has no other.
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]
     pub(crate) scheduler: Vec<String>,
     /// Run every combination with these seeds: N means 1 to N, A..B means A to B, both included.
@@ -194,17 +192,17 @@ pub(crate) struct RunArgs {
     /// apt is configured for, and kept), a kernel's Debian package, or a file such as /boot/vmlinuz-6.12.0.
     #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Option<String>,
-    /// With --backend lab, boot the guest for every run instead of once for all: slower, with the same results.
+    /// With --backend lab, boot the guest for every run, instead of once for all: slower, with the same results.
     #[arg(long, hide_short_help = true)]
     pub(crate) boot: bool,
     /// Change a value of the scenario, such as link.b1.rate=20mbit; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Number of parallel runs; results do not depend on it. Default: one per processor (one with --backend host, where
-    /// runs disturb each other).
+    /// Number of runs at the same time; the results do not depend on it. Default: one per processor (with --backend host,
+    /// where runs disturb each other, one).
     #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Output format: a table for people, one JSON document, one JSON object per run and line, or CSV.
+    /// What to print: a table for people, one JSON document, one JSON object per run and line, or CSV.
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
     /// Store all runs in this folder and write results.json, table.txt, runs.parquet, flows.parquet, links.parquet and log.txt
@@ -215,8 +213,8 @@ pub(crate) struct RunArgs {
     /// With --out, also write samples.parquet and queues.parquet: window, RTT, bytes and queue every 100 ms of all runs.
     #[arg(long, requires = "out")]
     pub(crate) samples: bool,
-    /// With --out, also write a log of each run into the folder's `events`: congestion states, windows, losses, timers
-    /// and scheduling decisions, as JSON text sequences in qlog's form.
+    /// With --out, also write a log of each run into the folder's `events`: congestion states, windows, losses,
+    /// timers and what the scheduler decides, as JSON text sequences in the shape of qlog.
     #[arg(long, requires = "out")]
     pub(crate) events: bool,
     /// Also write the packets of each connection, as its sender sees them, into this folder: pcapng for Wireshark,
@@ -226,7 +224,7 @@ pub(crate) struct RunArgs {
     /// With --backend quic, also write each connection's events, as its sender sees them, into this folder: qlog, JSON texts in sequence.
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub(crate) qlog: Option<PathBuf>,
-    /// With --pcap, store at most this many bytes of each packet; all headers fit into 128.
+    /// With --pcap, keep at most this many bytes of each packet; all headers fit into 128.
     #[arg(long, value_name = "BYTES", default_value = "128", requires = "pcap",
           value_parser = clap::value_parser!(u32).range(1..=65535))]
     pub(crate) snaplen: u32,
@@ -237,7 +235,7 @@ pub(crate) struct RunArgs {
     /// No progress bar and no notes, only results and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Check everything and print what would run.
+    /// Check everything and say what would run.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -263,55 +261,54 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReproArgs {
-    /// Papers (d-olia, analysis), single experiments of them (d-olia/3) or files of papers. Default: all built-in
-    /// papers.
+    /// Papers (d-olia, analysis), single experiments of them (d-olia/3) or files of papers. Default: all papers that
+    /// come with Braid.
     #[arg(value_name = "PAPER|EXPERIMENT")]
     pub(crate) what: Vec<String>,
-    /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included. A single seed decides no
-    /// claim.
+    /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included. One decides nothing.
     #[arg(long, value_name = "N|A..B", default_value = "10", allow_negative_numbers = true)]
     pub(crate) seeds: Seeds,
     /// Change every scenario that has the link or connection, such as link.b1.queue=50p; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Replacement of an algorithm of the papers, such as lia=lia:rounding=usec.
+    /// What stands for an algorithm of the papers, such as lia=lia:rounding=usec.
     #[arg(long, value_name = "NAME=SPEC,...", value_delimiter = ',')]
     pub(crate) cc: Vec<String>,
-    /// The packet scheduler of MPTCP connections, NAME[:key=value]... Default: minrtt in the simulator; linux in the
-    /// lab.
+    /// The packet scheduler of MPTCP connections, NAME[:key=value]... Default: minrtt, that of the papers, in the simulator;
+    /// linux, that of unmodified kernels, in the lab.
     #[arg(long, value_name = "SPEC")]
     pub(crate) scheduler: Option<String>,
-    /// Also run everything with each alternative assumption of the papers' files.
+    /// Also run everything with each of the other assumptions that the papers' files list.
     #[arg(long)]
     pub(crate) sensitivity: bool,
-    /// Only these claims, such as c12, and the runs they need. Two claims about few runs take seconds.
+    /// Only these claims, such as c12, and what they need. Two claims about few runs take seconds.
     #[arg(long, value_name = "CLAIM,...", value_delimiter = ',', conflicts_with = "search")]
     pub(crate) claim: Vec<String>,
-    /// Search the test bed behind each paper: try its alternative assumptions, one by one and in pairs, and report the
-    /// one with the best agreement, guarded against chance.
+    /// Look for the test bed behind each paper: try the other assumptions that its file lists, one by one and in pairs, and
+    /// say under which the paper and the figures agree best, with a guard against chance.
     #[arg(long, conflicts_with = "sensitivity")]
     pub(crate) search: bool,
-    /// Maximum of settings that --search tries per paper, single ones first.
+    /// Most settings that --search tries of each paper, single ones first.
     #[arg(long, value_name = "N", default_value = "60", requires = "search")]
     pub(crate) settings: usize,
-    /// Backend of the experiments: the simulator, or the lab (a real kernel, by the plan in the papers' files).
+    /// What runs the experiments: the simulator, or the lab, a real kernel, by the plan in the papers' files.
     #[arg(long, value_enum, default_value = "sim")]
     pub(crate) backend: Backend,
     /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
     #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Also write everything as one self-contained HTML page: scoreboard, drawn topologies, published and measured
-    /// figures, claims with causes.
+    /// Also write everything as one page for a browser, complete in itself: scoreboard, drawn topologies, published
+    /// beside measured, claims with causes.
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
-    /// Also write the published figures, claims, verdicts and measurements into this folder as Parquet files, with a
-    /// dictionary of their columns.
+    /// Also write the published figures, the claims, the verdicts and what was measured into this folder as Parquet files,
+    /// with a dictionary of their columns.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dataset: Option<PathBuf>,
-    /// Output format.
+    /// What to print.
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: ReproFormat,
-    /// Parts to print as table or Markdown. Default: all of them.
+    /// Which parts to print as table or Markdown. Default: all of them.
     #[arg(long, value_name = "PART,...", value_delimiter = ',', value_parser = part())]
     pub(crate) show: Vec<Part>,
     /// Store all runs in this folder and write repro.json there. The same command goes on where it was interrupted; one with more
@@ -325,7 +322,7 @@ pub(crate) struct ReproArgs {
     /// No progress bar and no notes, only results and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Check everything and print what would run.
+    /// Check everything and say what would run.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -333,22 +330,22 @@ pub(crate) struct ReproArgs {
 #[cfg(target_os = "linux")]
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompareArgs {
-    /// Scenario files or names of built-in scenarios.
+    /// Scenario files or names of scenarios that come with Braid.
     #[arg(required = true, value_name = "SCENARIO", add = ArgValueCompleter::new(complete::scenarios))]
     pub(crate) scenarios: Vec<String>,
-    /// Congestion controls, each NAME[:key=value]... Default: those of the scenario.
+    /// Congestion controls, each NAME[:key=value]... Default: those that the scenario names.
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',', add = ArgValueCompleter::new(complete::specs))]
     pub(crate) cc: Vec<String>,
-    /// Backends to compare: the simulator, and the lab or the QUIC stack or both.
+    /// What to compare: the simulator, and the lab or the QUIC stack or both.
     #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',', default_value = "sim,lab")]
     pub(crate) backends: Vec<Compared>,
     /// Seeds of the runs in the lab and on the QUIC stack: N means 1 to N, A..B means A to B, both included.
     #[arg(long, value_name = "N|A..B", default_value = "1", allow_negative_numbers = true)]
     pub(crate) seeds: Seeds,
-    /// Seeds of the simulator's runs, which cost little: more of them show the effect of chance.
+    /// Seeds of the simulator's runs, which cost little: more of them tell better what chance does.
     #[arg(long, value_name = "N|A..B", default_value = "20", allow_negative_numbers = true)]
     pub(crate) sim_seeds: Seeds,
-    /// Length of each run including the warm-up; short for --set duration=...
+    /// Length of each run, warm-up included; short for --set duration=...
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
     /// Change a value of the scenario, such as link.b1.rate=20mbit; may be repeated.
@@ -357,17 +354,17 @@ pub(crate) struct CompareArgs {
     /// The guest's kernel, as for `braid run --backend lab`.
     #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Option<String>,
-    /// Number of parallel runs; results do not depend on it. Default: one per processor.
+    /// Number of runs at the same time; the results do not depend on it. Default: one per processor.
     #[arg(long, short, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Output format.
+    /// What to print.
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: CompareFormat,
     /// Store all runs in this folder, each as soon as it is done, and do not repeat those that are there. It may hold other
     /// comparisons.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// Also write one HTML page with the backends side by side, including time series.
+    /// Also write one HTML page with the backends beside each other, time series among them.
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
     /// Also draw the first run of each backend over each other, as one SVG file for each comparison in this folder.
@@ -376,7 +373,7 @@ pub(crate) struct CompareArgs {
     /// No progress bar and no notes, only results and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Check everything and print what would run.
+    /// Check everything and say what would run.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -384,7 +381,7 @@ pub(crate) struct CompareArgs {
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compared {
-    /// The packet simulator, the reference of the others.
+    /// The packet simulator: what the others are compared with.
     Sim,
     /// A real Linux kernel in a virtual machine.
     Lab,
@@ -399,7 +396,7 @@ pub(crate) enum CompareFormat {
     Table,
     /// For documents.
     Markdown,
-    /// One document, including all runs.
+    /// One document, all runs included.
     Json,
 }
 
@@ -415,7 +412,7 @@ pub(crate) enum ReproFormat {
     Csv,
 }
 
-/// A number of parallel runs.
+/// A number of runs at the same time.
 fn jobs(text: &str) -> Result<NonZeroUsize, String> {
     match text.parse::<usize>().map(NonZeroUsize::new) {
         Ok(Some(jobs)) => Ok(jobs),
@@ -442,7 +439,7 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// Its name in results and `--backend`.
+    /// As results and `--backend` call it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
@@ -459,13 +456,13 @@ pub(crate) enum Format {
     Table,
     /// One document.
     Json,
-    /// One run per line, printed as soon as it and the previous ones are done.
+    /// One run a line, printed as soon as it and those before it are done.
     Jsonl,
-    /// For spreadsheets: one subflow per line, with its run.
+    /// For spreadsheets: one subflow a line, with the run it belongs to.
     Csv,
 }
 
-/// Prints a completion script, which asks this program for completions.
+/// Prints a completion script, which asks this program what could be typed next.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let shells = clap_complete::env::Shells::builtins();
     let name = shell.to_string();
@@ -502,7 +499,7 @@ fn page(command: &clap::Command, words: &[String], folder: &Path) -> Result<(), 
     let man = clap_mangen::Man::new(command.clone().display_name(title)).section(section);
     man.render(&mut text).map_err(|error| failed(&error))?;
     let mut text = String::from_utf8_lossy(&text).into_owned();
-    // clap assumes that all pages are in the same section.
+    // clap takes all pages to be in the section of this one.
     for name in ADMINISTRATION {
         text = text.replace(&format!("braid\\-{name}(1)"), &format!("braid\\-{name}(8)"));
     }

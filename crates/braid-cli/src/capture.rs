@@ -1,4 +1,4 @@
-//! The files of `--pcap` and `--events`: one or several per run, named after it, each complete or absent.
+//! The files of `--pcap` and `--events`: one or several per run, named after it, each whole or not there.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -16,10 +16,10 @@ use crate::Failure;
 use crate::args::RunArgs;
 use crate::failure::FOLDER;
 
-/// Folder within that of `--out`.
+/// In the folder of `--out`.
 const EVENTS: &str = "events";
 
-/// Folders of captures and logs.
+/// Where the captures and logs of runs go.
 pub(crate) struct Captures {
     pcap: Option<PathBuf>,
     snap_length: u32,
@@ -27,14 +27,14 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    /// The requested ones, if any.
+    /// Those asked for, if any.
     pub(crate) fn of(args: &RunArgs) -> Option<Self> {
         let events = args.out.as_ref().filter(|_| args.events).map(|out| out.join(EVENTS));
         let wanted = args.pcap.is_some() || events.is_some();
         wanted.then(|| Self { pcap: args.pcap.clone(), snap_length: args.snaplen, events })
     }
 
-    /// Creates the folders if necessary, and checks that they are writable.
+    /// Creates the folders if they are needed, and checks that they can be written to.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         for (option, folder) in [("--pcap", &self.pcap), ("--out", &self.events)] {
             let Some(folder) = folder else { continue };
@@ -47,12 +47,12 @@ impl Captures {
         Ok(())
     }
 
-    /// Whether all files of a run exist.
+    /// Whether all files of a run are there.
     pub(crate) fn has(&self, run: usize, case: &Case) -> bool {
         self.files(run, case).iter().all(|path| path.exists())
     }
 
-    /// Executes a run in the simulator, and writes its files unless it fails.
+    /// Does a run in the simulator, and writes its files unless it fails.
     fn simulate(&self, request: &Request) -> Result<Outcome, Stop> {
         let mut recorder = self.recorder(request).map_err(all)?;
         let outcome = Sim.run_observed(request, &mut recorder)?;
@@ -60,8 +60,7 @@ impl Captures {
         Ok(outcome)
     }
 
-    /// Executes a run on a real stack, and writes its packets unless it fails. `work` executes it and delivers the
-    /// packets.
+    /// Does a run that is not simulated, and writes its packets unless it fails. `work` does it and hands them over.
     #[cfg(target_os = "linux")]
     pub(crate) fn record(
         &self,
@@ -102,7 +101,7 @@ impl Captures {
         pcap.chain(events).collect()
     }
 
-    /// Empty files of a run, and their final names.
+    /// The files of a run, empty, and the names that they are to get.
     fn begin(&self, request: &Request) -> Result<Vec<(NamedTempFile, PathBuf)>, Failure> {
         let begin = |path: PathBuf| {
             let file = part(&path).map_err(|error| writing(&path, &error))?;
@@ -146,11 +145,11 @@ impl Backend for Captured {
     }
 }
 
-/// The files of a run in progress.
+/// The files of a run that is going on.
 struct Recorder {
     pcap: Option<pcap::Captures<BufWriter<File>>>,
     events: Option<EventLog<BufWriter<File>>>,
-    /// In the order of the sinks, the event log last.
+    /// In the order of the sinks, that of the events last.
     files: Vec<(NamedTempFile, PathBuf)>,
 }
 
@@ -167,12 +166,12 @@ impl Recorder {
     }
 }
 
-/// Comment in a capture.
+/// What a capture says it is of.
 fn about(case: &Case) -> String {
     format!("{} --cc {} --seeds {seed}..{seed}", case.scenario.name, case.spec.text(), seed = case.seed)
 }
 
-/// An error of one file ends the study: the following ones would fail, too.
+/// What concerns one file concerns all that follow.
 fn all(failure: Failure) -> Stop {
     Stop::All(failure.into())
 }
@@ -181,7 +180,7 @@ fn sink(file: &NamedTempFile) -> io::Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(1 << 16, file.as_file().try_clone()?))
 }
 
-/// Everything is written: renames the files.
+/// Everything is written: the files get their names.
 fn finish(sinks: Vec<BufWriter<File>>, files: Vec<(NamedTempFile, PathBuf)>) -> Result<(), Failure> {
     for (mut sink, (_, path)) in sinks.into_iter().zip(&files) {
         sink.flush().map_err(|error| writing(path, &error))?;
@@ -200,14 +199,14 @@ impl Observer for Recorder {
     }
 }
 
-/// A file may replace only an identical one.
+/// A file may take the place of nothing but the same.
 fn publish_same(file: NamedTempFile, path: &Path) -> Result<(), Failure> {
     let same = || io::Result::Ok(fs::read(path)? == fs::read(file.path())?);
     if path.exists() {
         return match same() {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::bad_input(
-                format!("{} belongs to another run; nothing was overwritten", path.display()),
+                format!("{} is of another run; nothing was overwritten", path.display()),
                 "name another folder, or remove this file",
             )),
             Err(error) => Err(writing(path, &error)),

@@ -16,12 +16,11 @@ use braid_study::{Backend, Error, Event, Group, Plan, Results, Sim, Sink, Store,
 use serde::Serialize;
 
 use crate::args::{CompareArgs, CompareFormat, Compared};
-use crate::command::{self, VERSION};
-use crate::failure::FAILED;
-use crate::progress::Progress;
-use crate::report::{self, ReportFile};
-use crate::study::intention;
-use crate::{Failure, list, signal, terminal};
+use crate::command::VERSION;
+use crate::failure::FOLDER;
+use crate::report::{self, Page};
+use crate::study::{How, conduct, failed_runs, intention};
+use crate::{Failure, terminal};
 
 /// Checks, runs, writes and prints.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
@@ -57,10 +56,7 @@ fn plan(args: &CompareArgs, others: &[Other]) -> Result<Plan, Failure> {
     for other in others {
         study = match other {
             Other::Lab => study.backend(Kernel::in_guest(args.kernel.as_deref(), Start::Restored)),
-            #[cfg(feature = "quic")]
             Other::Quic => study.on(beside(Box::new(braid_quic_sim::Quic::default()), None), None),
-            #[cfg(not(feature = "quic"))]
-            Other::Quic => return Err(crate::study::without_quic()),
         };
     }
     Ok(study.check()?)
@@ -148,7 +144,7 @@ fn comparisons<'a>(stacks: &'a Stacks) -> impl Iterator<Item = Comparison> + 'a 
     stacks.others.iter().map(|(other, finished)| comparison(stacks.scenario, stacks.sim, *other, finished))
 }
 
-/// The backends other than the simulator, in order.
+/// The backends beside the simulator, in the order in which they stand.
 fn others(args: &CompareArgs) -> Result<Vec<Other>, Failure> {
     let mut others = Vec::new();
     for backend in &args.backends {
@@ -163,17 +159,12 @@ fn others(args: &CompareArgs) -> Result<Vec<Other>, Failure> {
     }
     if others.is_empty() || !args.backends.contains(&Compared::Sim) {
         let hint = "--backends sim,lab, sim,quic or sim,lab,quic";
-        return Err(Failure::bad_input("--backends compares other backends with the simulator", hint));
+        return Err(Failure::bad_input("--backends compares others with the simulator", hint));
     }
     if !others.contains(&Other::Lab) && args.kernel.is_some() {
         return Err(Failure::bad_input("--kernel is of the lab", "add lab to --backends"));
     }
     Ok(others)
-}
-
-fn on_quic(study: Study, beside_lab: bool) -> Result<Plan, Failure> {
-    let quic = braid_quic_sim::Quic::default();
-    Ok(if beside_lab { study.backend(AsInTheLab(quic)) } else { study.backend(quic) }.check()?)
 }
 
 /// One cell and congestion control in the simulator and elsewhere.
@@ -268,13 +259,13 @@ fn write_overlays(folder: &Path, stacks: &[Stacks]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The output of `--format json`.
+/// What `--format json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     schema_version: u32,
     braid_version: &'a str,
     comparisons: &'a [Comparison],
-    /// The other backends' runs, then the simulator's.
+    /// The others', then the simulator's.
     runs: Vec<&'a Run>,
 }
 
@@ -304,7 +295,7 @@ impl Backend for AsInTheLab {
         let mut adapted = false;
         for connection in &mut cell.connections {
             if let Some(same) = braid_lab::own_of_the_kernel(connection) {
-                connection.cc = Some(same.to_owned());
+                connection.cc = Some(same);
                 adapted = true;
             }
         }

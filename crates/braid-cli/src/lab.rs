@@ -1,4 +1,4 @@
-//! Kernels with captured packets: `--pcap` with `--backend lab` and `--backend host`.
+//! Kernels whose packets are taken: `--pcap` with `--backend lab` and `--backend host`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use braid_study::{Backend, Error, Group, Outcome, Request, Stop};
 
 use crate::capture::Captures;
 
-/// A kernel whose runs are captured.
+/// A kernel, whose runs are recorded.
 pub(crate) struct Captured {
     pub(crate) kernel: Kernel,
     pub(crate) captures: Arc<Captures>,

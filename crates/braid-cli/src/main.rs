@@ -50,7 +50,7 @@ use args::{Args, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    // Answers a shell's request for completions, and ends.
+    // Asked by a shell what could be typed next it answers that, and ends.
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
     let args = Args::parse();
     let done = match &args.command {

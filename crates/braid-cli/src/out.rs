@@ -21,7 +21,7 @@ use crate::run::document;
 const RESULTS: &str = "results.json";
 const TABLE: &str = "table.txt";
 const LOG: &str = "log.txt";
-/// Samples per write: few enough for the memory, enough to compress well.
+/// Samples go to the disk in portions of this many: few enough for the memory, enough to compress well.
 const PORTION: usize = 1 << 16;
 /// The tables of samples, and their rows of a run.
 const SAMPLED: [(&Table, RowsOf); 3] =
@@ -144,7 +144,7 @@ struct Samples {
     rows_waiting: usize,
 }
 
-/// A temporary file.
+/// A file that has no name yet.
 struct Part {
     file: NamedTempFile,
     writer: Writer<File>,

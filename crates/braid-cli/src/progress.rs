@@ -1,4 +1,4 @@
-//! A progress bar on standard error for work of more than two seconds.
+//! A progress bar on standard error for what takes longer than two seconds.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ impl Progress {
         }
     }
 
-    /// Removes the bar from the screen.
+    /// Takes the bar off the screen.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -16,7 +16,7 @@ use crate::args::{Backend, RunArgs};
 use crate::command::{self, VERSION};
 use crate::{Failure, list};
 
-/// More than any report has before its mark.
+/// Longer than what stands before the mark in any report.
 const HEAD: u64 = 1024;
 
 /// The summaries of a plan as tables for people.
@@ -153,7 +153,7 @@ pub(crate) fn save(path: &Path, page: &str, quiet: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Whether the path is free or a report.
+/// Whether nothing is there but perhaps a report.
 fn is_free(path: &Path) -> io::Result<bool> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -181,7 +181,7 @@ fn events(scenario: &Scenario) -> Vec<html::Event> {
     list::events(scenario).iter().map(event).collect()
 }
 
-/// Each spec once with its description; and each scheduler, if there are several.
+/// Each spec once, with what its algorithm is; and each scheduler, if there are several.
 pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
     let mut specs: Vec<&Spec> = Vec::new();
     for spec in plan.files().iter().flat_map(|planned| &planned.specs) {

@@ -1,4 +1,4 @@
-//! `braid repro`: repeats published experiments.
+//! `braid repro`: published experiments run again.
 
 mod asked;
 mod files;
@@ -21,7 +21,7 @@ use crate::args::{Backend, ReproArgs, ReproFormat};
 use crate::failure::{BAD_INPUT, FAILED};
 use crate::{report as page_file, terminal};
 
-/// Runs the requested experiments, or reads stored results, and prints them.
+/// Runs what was asked for, or reads what was run, and prints it.
 pub(crate) fn repro(args: &ReproArgs) -> Result<(), Failure> {
     check(args)?;
     args.report.as_deref().map(page_file::free).transpose()?;
@@ -112,7 +112,7 @@ fn measured(args: &ReproArgs) -> Result<Option<Document>, Failure> {
     Ok(Some(document))
 }
 
-/// Options that exclude each other.
+/// What does not go together.
 fn check(args: &ReproArgs) -> Result<(), Failure> {
     match args.backend {
         Backend::Host => Err(Failure::bad_input(
@@ -124,14 +124,14 @@ fn check(args: &ReproArgs) -> Result<(), Failure> {
             "use --backend sim or lab; `braid run SCENARIO --backend quic` runs one of their scenarios on QUIC",
         )),
         Backend::Lab if args.search || args.sensitivity => Err(Failure::bad_input(
-            "--search and --sensitivity need the simulator: a kernel is too slow for that many runs",
+            "--search and --sensitivity are of the simulator: a kernel takes too long for so many runs",
             "leave --backend out, or try one setting with --set or --cc",
         )),
         Backend::Lab | Backend::Sim => Ok(()),
     }
 }
 
-/// Whether stored results only go into a page or a data set, which accept any.
+/// Whether results that are there only go into a page or a data set, which take any.
 fn side_by_side(args: &ReproArgs) -> bool {
     !args.from.is_empty() && args.show.is_empty() && (args.report.is_some() || args.dataset.is_some())
 }

@@ -15,7 +15,7 @@ use crate::failure::FAILED;
 use crate::progress::Progress;
 use crate::{Failure, own, signal};
 
-/// Reads and checks everything named in `args`.
+/// Reads and checks everything that `args` name.
 pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<Plan, Failure> {
     args.backend.iter().try_for_each(|backend| check_backend(args, *backend))?;
     let in_kernel = args.backend.iter().any(|backend| matches!(backend, Backend::Lab | Backend::Host));
@@ -23,21 +23,25 @@ pub(crate) fn plan(args: &RunArgs, captures: Option<&Arc<Captures>>) -> Result<P
         own::add(file, in_kernel)?;
     }
     let study = args.set.iter().fold(Study::new(args.scenarios.iter().cloned()), Study::set);
-    let study = study.algorithms(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
-    let study = match (args.backend, captures) {
-        (Backend::Sim, None) => study,
-        (Backend::Sim, Some(captures)) => study.backend(Captured(Arc::clone(captures))),
-        #[cfg(target_os = "linux")]
-        (Backend::Lab, _) => {
-            let start = if args.boot { Start::Booted } else { Start::Restored };
-            on_kernel(study, Kernel::in_guest(args.kernel.as_deref(), start), captures)
-        }
-        #[cfg(target_os = "linux")]
-        (Backend::Host, _) => on_kernel(study, Kernel::here(), captures),
-        (Backend::Quic, _) => study.backend(braid_quic_sim::Quic { qlog: args.qlog.clone() }),
-        #[cfg(not(target_os = "linux"))]
-        (Backend::Lab | Backend::Host, _) => unreachable!("refused above"),
-    };
+    let mut study = study.algorithms(&args.cc).schedulers(&args.scheduler).seeds(args.seeds);
+    let is_first = |&(index, backend): &(usize, &Backend)| !args.backend[..index].contains(backend);
+    for (_, backend) in args.backend.iter().enumerate().filter(is_first) {
+        let backend: Box<dyn braid_study::Backend> = match (backend, captures) {
+            (Backend::Sim, None) => Box::new(Sim),
+            (Backend::Sim, Some(captures)) => Box::new(crate::capture::Captured(Arc::clone(captures))),
+            #[cfg(target_os = "linux")]
+            (Backend::Lab, _) => {
+                let start = if args.boot { Start::Booted } else { Start::Restored };
+                kernel(Kernel::in_guest(args.kernel.as_deref(), start), captures)
+            }
+            #[cfg(target_os = "linux")]
+            (Backend::Host, _) => kernel(Kernel::here(), captures),
+            (Backend::Quic, _) => Box::new(braid_quic_sim::Quic { qlog: args.qlog.clone() }),
+            #[cfg(not(target_os = "linux"))]
+            (Backend::Lab | Backend::Host, _) => unreachable!("refused above"),
+        };
+        study = study.on(backend, None);
+    }
     Ok(study.check()?)
 }
 
@@ -52,19 +56,23 @@ fn kernel(kernel: Kernel, captures: Option<&Arc<Captures>>) -> Box<dyn braid_stu
 /// Whether the backend is there and can do what else is asked for.
 fn check_backend(args: &RunArgs, backend: Backend) -> Result<(), Failure> {
     let wrong = |message: &str, hint: &str| Err(Failure::bad_input(message, hint));
-    match args.backend {
+    let records = args.events || args.pcap.is_some() || args.qlog.is_some();
+    match backend {
+        _ if records && args.backend.len() > 1 => {
+            wrong("--events, --pcap and --qlog take one backend", "give a command for each backend")
+        }
         Backend::Quic if args.events || args.pcap.is_some() => wrong(
             "the backend quic writes neither --events nor --pcap",
             "use --qlog DIR, which has each connection's events as qlog",
         ),
         Backend::Sim | Backend::Lab | Backend::Host if args.qlog.is_some() => {
-            wrong("--qlog needs the backend quic", "add --backend quic, or use --events")
+            wrong("--qlog is of the backend quic", "add --backend quic, or use --events")
         }
         Backend::Lab | Backend::Host if cfg!(not(target_os = "linux")) => {
             wrong("the backends lab and host need Linux", "use --backend sim, the simulator")
         }
         Backend::Lab | Backend::Host if args.events => wrong(
-            "the backends lab and host write no events: a kernel does not report them",
+            "the backends lab and host write no events: a kernel does not tell them",
             "leave --events out, or use --backend sim; --pcap has the packets",
         ),
         _ if (args.kernel.is_some() || args.boot) && !args.backend.contains(&Backend::Lab) => {
@@ -72,6 +80,46 @@ fn check_backend(args: &RunArgs, backend: Backend) -> Result<(), Failure> {
         }
         Backend::Sim | Backend::Lab | Backend::Host | Backend::Quic => Ok(()),
     }
+}
+
+/// How runs are done, whatever is made of them.
+pub(crate) struct How {
+    pub(crate) jobs: Option<NonZeroUsize>,
+    pub(crate) quiet: bool,
+}
+
+/// Does the runs of a plan, stores them, and hands them to the sinks.
+pub(crate) fn conduct<'a>(
+    plan: &Plan,
+    mut execution: Execution<'a>,
+    store: Option<&'a mut Store>,
+    how: &How,
+    sinks: Vec<&mut dyn Sink>,
+) -> Result<Done, Failure> {
+    execution = execution.cancel(&signal::cancel()?);
+    if let Some(jobs) = how.jobs {
+        execution = execution.jobs(jobs);
+    }
+    let then =
+        if store.is_some() { "; the same command goes on from there" } else { "; nothing was written" };
+    if let Some(store) = store {
+        execution = execution.store(store);
+    }
+    let mut progress = Progress::new(plan.len(), how.quiet);
+    let mut all: Vec<&mut dyn Sink> = vec![&mut progress];
+    all.extend(sinks.into_iter().map(|sink| sink as &mut dyn Sink));
+    execution.into_sinks(&mut all).map_err(|error| {
+        let interrupted = error.kind == Kind::Cancelled;
+        let failure = Failure::from(error);
+        if interrupted { failure.and(then) } else { failure }
+    })
+}
+
+/// Fails if a run did.
+pub(crate) fn failed_runs(plan: &Plan, done: &Done) -> Result<(), Failure> {
+    let Some(first) = &done.first else { return Ok(()) };
+    let (failed, total) = (done.failed, plan.len());
+    Err(Failure::new(FAILED, format!("{failed} of {total} runs failed; the first was {first}")))
 }
 
 /// What `--dry-run` prints.

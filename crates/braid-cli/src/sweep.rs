@@ -45,7 +45,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     failed_runs(&plan, &done)
 }
 
-/// The grid, with its user algorithms registered.
+/// The grid, with the algorithms of its own made known.
 fn read(args: &SweepArgs) -> Result<Grid, Failure> {
     let name = args.grid.display().to_string();
     let text = fs::read_to_string(&args.grid).map_err(|error| {
@@ -61,7 +61,7 @@ fn read(args: &SweepArgs) -> Result<Grid, Failure> {
     Ok(grid)
 }
 
-/// Writes the requested page of `--report` from the folder of a complete sweep.
+/// The page of `--report`, if it is wanted, from the folder of a complete sweep.
 fn write_report(args: &SweepArgs, grid: &Grid) -> Result<(), Failure> {
     let Some(path) = &args.report else { return Ok(()) };
     let plan = grid.study()?.check()?;
@@ -86,13 +86,13 @@ fn write_report(args: &SweepArgs, grid: &Grid) -> Result<(), Failure> {
     report::save(path, &html::sweep(&report), args.quiet)
 }
 
-/// Dask needs Python: the package does the same, with the same library.
+/// Dask speaks Python: the package does the same, with the same library.
 fn on_dask(args: &SweepArgs, address: &str) -> Result<(), Failure> {
     let python = env::var_os("BRAID_PYTHON").unwrap_or_else(|| "python3".into());
     let name = python.to_string_lossy().into_owned();
     let remedy = "install Braid's Python package with Dask (docs/python.md), or name the Python that has it in the variable \
                   BRAID_PYTHON";
-    // Otherwise a missing package would end in a Python traceback.
+    // Else a missing package would be a traceback.
     let there = Command::new(&python).args(["-c", "import braid, distributed"]).output();
     if !there.as_ref().is_ok_and(|output| output.status.success()) {
         return Err(Failure::bad_input(
@@ -115,7 +115,7 @@ fn on_dask(args: &SweepArgs, address: &str) -> Result<(), Failure> {
         command.status().map_err(|error| Failure::bad_input(format!("--dask: {name}: {error}"), remedy))?;
     match status.code() {
         Some(0) => Ok(()),
-        // It has printed the error.
+        // It has said what is wrong.
         code => process::exit(code.unwrap_or(FAILED.into())),
     }
 }

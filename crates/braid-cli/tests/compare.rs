@@ -1,4 +1,4 @@
-//! `braid compare`. Without QEMU or the kernel package, the tests that need a guest print `SKIPPED` and the reason.
+//! `braid compare`. Without QEMU or the kernel's package the tests that need a guest say `SKIPPED` and why.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use guests::{done, lab_is_here, text, two_paths, write};
 
-/// Without randomness there is one run, and its two paths differ.
+/// Nothing is random here: there is one run, and its two paths differ.
 fn scenario(folder: &Path) -> PathBuf {
     write(folder, &two_paths("warmup = \"1s\"\ncc = [\"reno\"]", "mp0"))
 }
@@ -41,7 +41,7 @@ fn both_backends_are_compared_once_and_stored_runs_are_not_run_again() {
     let comparison = &document["comparisons"][0];
     assert_eq!((&comparison["sim_runs"], &comparison["lab_runs"]), (&3.into(), &1.into()));
     let differences = comparison["differences"].as_array().unwrap();
-    // Rate, RTT and retransmissions of two subflows that share no link.
+    // Rate, RTT and retransmissions of two subflows; nobody shares a link.
     assert_eq!(differences.len(), 6);
     for own in differences {
         let [sim, lab, difference] = ["sim", "lab", "difference"].map(|key| own[key].as_f64().unwrap());
@@ -78,7 +78,7 @@ fn both_backends_are_compared_once_and_stored_runs_are_not_run_again() {
     let shown = done(&shown.args(["report", &out]).output().unwrap());
     assert!(shown.contains("reno sim") && shown.contains("reno lab"), "{shown}");
 
-    // Another duration is another run.
+    // Another length is another run.
     let options = ["--out", &out, "--duration", "2s", "--dry-run"];
     assert!(text(&compare(&scenario, &options).stdout).contains("2 s  cc reno"));
     let mut missing = Command::new(cargo_bin("braid"));
@@ -110,7 +110,7 @@ fn what_the_lab_cannot_do_is_refused_before_anything_runs() {
     let scenario = scenario(folder.path());
     let output = compare(&scenario, &["--set", "link.b1.drop-every=65537"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("the kernel's counters end at 65535"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("the kernel counts to 65535"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! `--out`: complete results of the requested runs, or none: after an interrupt, a kill, a full disk, or in a folder
-//! with other files.
+//! `--out`: whole results of these very runs, or none; interrupted, killed, out of room or somebody else's.
 
 mod common;
 
@@ -14,7 +13,7 @@ use assert_cmd::cargo::cargo_bin;
 
 use common::{Place, SMALL, files};
 
-/// Starts `braid` in the background, without output.
+/// `braid` in the background, with nothing to be seen of it.
 fn start(place: &Path, line: &str) -> Child {
     Command::new(cargo_bin("braid"))
         .current_dir(place)
@@ -25,7 +24,7 @@ fn start(place: &Path, line: &str) -> Child {
         .unwrap()
 }
 
-/// Waits until a condition holds; gives up after a long time.
+/// Waits until something holds, and gives up after a time that no machine needs.
 fn wait_for(what: &str, holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {
@@ -34,7 +33,7 @@ fn wait_for(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// All files of a folder except the log, and those in `unfinished`, which must be empty or absent.
+/// All files of a folder but the log, except in `unfinished`, where there may be none.
 fn finished(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     assert!(!folder.join("unfinished").exists(), "nothing is left of the way there");
     files(folder)
@@ -184,7 +183,7 @@ fn samples_may_be_asked_for_later() {
     assert!(finished(&place.path().join("later")) == finished(&place.path().join("once")));
 }
 
-/// Killed repeatedly at random times, then run to the end: the result equals an undisturbed one.
+/// Killed again and again wherever it happens to be, then let run: nothing tells the result from an undisturbed one.
 #[cfg(unix)]
 #[test]
 fn a_run_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
@@ -192,7 +191,7 @@ fn a_run_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
     let line = "run small.toml --seeds 4000 --samples --jobs 2 --quiet --out";
     place.stdout(&format!("{line} undisturbed"));
     let (mut kills, mut progress) = (0, 0);
-    // Any sequence works, but the next execution of the test must have the same.
+    // Any sequence will do as long as the next execution of the test has the same.
     let mut random = 12345_u64;
     let results = place.path().join("killed");
     let kept = || fs::read_dir(results.join("unfinished")).map_or(0, Iterator::count);
@@ -206,7 +205,7 @@ fn a_run_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
             kills += 1;
             progress += usize::from(before > 0);
         }
-        // Files under their final name are complete: only a manifest and runs, until all runs are done.
+        // Whatever has its name is whole: nothing but a manifest and runs, until all of them are done.
         if results.join("unfinished").exists() && !results.join("results.json").exists() {
             let named: Vec<String> =
                 files(&results).into_keys().filter(|name| !name.contains(".part")).collect();
@@ -220,7 +219,7 @@ fn a_run_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
     assert!(log.contains("done before"), "{log}");
 }
 
-/// Between the first and the last file of the results.
+/// The moment between the first and the last file of the results.
 #[cfg(unix)]
 #[test]
 fn a_run_that_is_killed_while_it_writes_its_results_ends_the_same() {
@@ -320,7 +319,7 @@ fn two_at_once_do_not_write_to_one_folder() {
     child.wait_with_output().unwrap();
 }
 
-/// Damaged or unreadable runs on the disk are run again.
+/// Runs on the disk that cannot be used are run again, whatever is the matter with them.
 #[cfg(unix)]
 #[test]
 fn what_was_kept_is_checked_before_it_is_used() {
@@ -361,7 +360,7 @@ fn a_disk_that_fills_up_leaves_whole_files_and_earlier_results() {
     let output = place.output("run small.toml --seeds 120 --out disk/second --samples");
     let after = files(&disk.join("first"));
     let second: Vec<String> = files(&disk.join("second")).into_keys().collect();
-    // With enough room the same command completes.
+    // With room, the same command goes on.
     assert!(on_disk("mount", &["-o", "remount,size=64m"]));
     place.stdout("run small.toml --seeds 120 --out disk/second --samples");
     place.stdout("run small.toml --seeds 120 --out elsewhere --samples");
@@ -378,7 +377,7 @@ fn a_disk_that_fills_up_leaves_whole_files_and_earlier_results() {
     assert!(went_on);
 }
 
-/// `ulimit -f`: a limit on file sizes, with its signal ignored or not.
+/// `ulimit -f`: a limit on the size of files, whose signal is ignored or not.
 #[cfg(unix)]
 #[test]
 fn a_limit_on_the_size_of_files_leaves_no_half_file() {
@@ -443,7 +442,7 @@ fn a_place_that_cannot_be_written_to_is_refused_before_anything_runs() {
     }
 }
 
-/// Root passes every permission check, so as root the command runs as another user.
+/// Root may do everything, so as root this is tried as somebody else.
 #[cfg(unix)]
 #[test]
 fn without_permission_nothing_is_read_or_written() {
@@ -479,7 +478,7 @@ fn without_permission_nothing_is_read_or_written() {
         let mut command = Command::new(cargo_bin("braid"));
         command.current_dir(place.path()).args(line.split_whitespace());
         if root {
-            // The user `nobody`.
+            // Nobody.
             command.uid(65534).gid(65534);
         }
         let output = command.output().unwrap();
@@ -511,7 +510,7 @@ fn captures_and_events_are_written_once_per_run_and_never_over_others() {
     assert_eq!(names("results/events"), ["0000-small-lia-seed1.sqlog", "0001-small-lia-seed2.sqlog"]);
     let before = files(&place.path().join("packets"));
 
-    // A missing run is run again; existing ones stay unchanged.
+    // What is missing is run again; what is there stays as it is.
     fs::remove_file(place.path().join("packets").join(packets[2])).unwrap();
     place.stdout(line);
     assert!(files(&place.path().join("packets")) == before);
@@ -520,7 +519,7 @@ fn captures_and_events_are_written_once_per_run_and_never_over_others() {
     place.write("small.toml", SMALL.replace("4mbit", "5mbit"));
     place.refused(
         "run small.toml --cc lia --pcap packets",
-        &["belongs to another run", "nothing was overwritten", "hint: "],
+        &["is of another run", "nothing was overwritten", "hint: "],
     );
     place.refused("run small.toml --cc lia --pcap small.toml", &["cannot write small.toml", "--pcap takes"]);
     place.refused("run small.toml --cc lia --events", &["--events", "--out"]);

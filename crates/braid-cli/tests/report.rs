@@ -1,4 +1,4 @@
-//! `--report`: location of the page; its content depends on the runs only.
+//! `--report`: where the page is written, and that it depends on the runs alone.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn place() -> Place {
     place
 }
 
-/// Standard error of a command that must succeed.
+/// What a command that must succeed says on standard error.
 #[track_caller]
 fn done(output: &Output) -> String {
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! `braid repro` on the command line, with an invented paper.
+//! `braid repro` as a person or a script meets it, with an invented paper.
 
 mod common;
 
@@ -68,7 +68,7 @@ what = "shorter queues"
 set = ["link.b1.queue=4p"]
 "#;
 
-/// A folder with the paper; `holds` is whether its second claim holds.
+/// A folder with the paper, whose second claim holds or not.
 fn place(holds: bool) -> Place {
     let place = Place::new();
     place.write("small.toml", scenario());
@@ -144,7 +144,7 @@ fn parts_of_a_paper_that_were_run_apart_become_one() {
         assert_eq!(papers.len(), 1);
         papers[0]["claims"].as_array().unwrap().clone()
     };
-    // The later part is given first: claims still come in the paper's order.
+    // The later part first: the claims come in the paper's order all the same.
     for part in ["exp2-reno", "exp1"] {
         let json = place.output(&format!("repro lia-evaluation/{part} --seeds 2 --format json"));
         place.write(&format!("{part}.json"), text(&json.stdout));
@@ -167,9 +167,9 @@ fn a_claim_alone_runs_what_it_compares_and_is_judged_as_among_all() {
     const SHORT: &str = "--set duration=6s --set warmup=1s --set cooldown=0s";
     let place = place(false);
     for (experiment, of_claims) in [
-        // The first claim compares all three algorithms, the second is about one.
+        // The first compares all three algorithms, the second is about one.
         ("lia-evaluation/exp1 --seeds 2", &[("c01", "6 runs"), ("c05", "2 runs")][..]),
-        // Three cells of 18, and one.
+        // Three of 18 cells, and one.
         (&format!("analysis/table4 --seeds 2 {SHORT}"), &[("c96", "6 runs"), ("c95", "2 runs")]),
     ] {
         let all = place.output(&format!("repro {experiment} --format json"));
@@ -201,8 +201,8 @@ fn json_and_csv_hold_every_cell_and_claim() {
     assert_eq!(csv.lines().count(), 1 + 2 + 4 + 1);
 }
 
-/// Results of the first seed in a detection experiment, second by second: two subflows that share `b1`, and at the end
-/// one of them at `b2`.
+/// What the first seed of an experiment about detection shows, second by second: two subflows that meet at `b1`, and one of
+/// them at `b2` in the end.
 #[test]
 fn an_experiment_about_detection_is_kept_second_by_second_and_drawn() {
     let place = place(true);
@@ -228,7 +228,7 @@ fn an_experiment_about_detection_is_kept_second_by_second_and_drawn() {
     for own in subflows {
         let truth: Vec<bool> =
             own["truth"].as_array().unwrap().iter().map(|one| one["shared"].as_bool().unwrap()).collect();
-        // The first has its bottleneck alone until the second is established.
+        // The first has its bottleneck to itself until the second is established.
         assert!(truth.ends_with(&[true, false]), "{own}");
         assert_eq!(own["said_percent"].as_array().unwrap().len(), 2);
         assert!(own["throughput_mbps"][1].as_f64().unwrap() > 0.1, "{own}");
@@ -267,7 +267,7 @@ fn a_search_says_which_setting_is_most_plausible_and_what_became_of_each_claim()
     let markdown = shown("markdown");
     assert!(markdown.contains("| little | as assumed | 2 of 2 | 1 to 3 | - | - | - | 2 | 2 |"), "{markdown}");
     assert_eq!(text, place.stdout("repro little.toml --seeds 3 --search --show search"));
-    // Two papers with different seeds can only be merged into one document.
+    // Of two papers with other seeds each, nothing else can be shown together.
     place.write("other.toml", std::fs::read_to_string(place.path().join("little.toml")).unwrap());
     place.write("more.json", place.stdout("repro other.toml --seeds 4 --search --format json"));
     let both = place.stdout("repro --from search.json more.json --show search --format markdown");
@@ -329,7 +329,7 @@ fn wrong_input_is_refused_with_what_there_is() {
         ("repro little.toml --scheduler foo", "no scheduler is called `foo`"),
         ("repro little.toml --set link.b9.queue=9p", "no scenario of little has that table"),
         ("repro little.toml --set link.b1.queue=fast", "link.b1.queue"),
-        ("repro little.toml --seeds 1..9999999", "use fewer seeds"),
+        ("repro little.toml --seeds 1..9999999", "ask for fewer seeds"),
         ("repro --from other.json", "not a reproduction"),
         ("repro --show nothing", "cells"),
         ("repro d-olia --from other.json", "cannot be used with"),

@@ -1,4 +1,4 @@
-//! `braid sweep`: every point once, despite interruptions.
+//! `braid sweep`: every point once, whatever happens on the way.
 
 mod common;
 
@@ -27,7 +27,7 @@ to = 0.8
 steps = 3
 "#;
 
-/// Every file below a folder except unfinished ones, by path.
+/// Every file below a folder but those of the way there, by path.
 fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -109,7 +109,7 @@ fn its_report_opens_with_the_swept_parameter_and_a_line_for_each_algorithm() {
     assert_eq!(data["axes"][0]["numbers"], serde_json::json!([3.0, 5.0]));
     let scenario = &data["scenarios"][0];
     assert_eq!(scenario["figures"][0], "mp0: goodput, Mbit/s");
-    // LIA at 3 Mbit/s, checked against the two seeds in the folder's table.
+    // LIA at 3 Mbit/s, beside what the table of the folder says of its two seeds.
     let point = &scenario["points"][0];
     assert_eq!((&point["line"], &point["at"]), (&serde_json::json!(0), &serde_json::json!([0, null])));
     let file = place.path().join("results/flows/scenario=small.toml/algorithm=lia/data.parquet");
@@ -133,7 +133,7 @@ fn its_report_opens_with_the_swept_parameter_and_a_line_for_each_algorithm() {
     assert!((point["means"][0][0].as_f64().unwrap() - mean).abs() < 1e-9, "{point} {mean}");
     assert!((point["means"][0][1].as_f64().unwrap() - half).abs() < 1e-6, "{point} {half}");
 
-    // Also from a complete folder. It overwrites only a report.
+    // Of a folder that is complete, too; and over nothing but a report.
     place.stdout("sweep grid.toml --out results --quiet --report again.html");
     assert_eq!(fs::read_to_string(place.path().join("again.html")).unwrap(), page);
     place.write("notes.txt", "mine");
@@ -159,7 +159,7 @@ fn a_sweep_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Kills the sweep as soon as it has written another run, on a machine of any speed.
+        // As soon as more runs are on the disk, however fast the machine is.
         while kept() == before && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -1,4 +1,4 @@
-//! Invalid scenarios and output paths, and their error messages: `snapshots/wrong__table.snap`.
+//! Wrong scenarios and wrong places for results, and what a person gets to read: `snapshots/wrong__table.snap`.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::{Place, SMALL};
 
-/// Description, the replaced part of the test scenario, and its replacement.
+/// What, the part of the scenario of the tests, and what stands in its place.
 const SCENARIOS: &[(&str, &str, &str)] = &[
     ("not TOML", "title =", "title:"),
     ("a text without an end", "\"small\"", "\"small"),
@@ -53,7 +53,7 @@ const SCENARIOS: &[(&str, &str, &str)] = &[
     ("a number beyond everything", "\"2s\"", "99999999999999999999"),
 ];
 
-/// Description and arguments.
+/// What, and the arguments.
 const COMMANDS: &[(&str, &str)] = &[
     ("a file that is not there", "run nowhere.toml"),
     ("a misspelt name", "run d-oila/1"),
@@ -91,7 +91,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("a report into a folder that is not there", "run small.toml --report nowhere/report.html"),
 ];
 
-/// Every file of a folder, with its content.
+/// Everything in a folder, with its content.
 fn everything(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
     let mut all = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -106,7 +106,7 @@ fn everything(folder: &Path) -> BTreeSet<(String, Vec<u8>)> {
     all
 }
 
-/// First line of the message, and the hint, for a table.
+/// First line of the message, and the remedy, for a table.
 fn row(place: &Place, what: &str, line: &str) -> String {
     let before = everything(place.path());
     let output = place.output(line);
@@ -143,7 +143,7 @@ fn every_mistake_gets_a_message_and_leaves_nothing_behind() {
         assert!(SMALL.contains(good), "{what}: the good scenario has no {good}");
         place.write("wrong.toml", SMALL.replacen(good, bad, 1));
         table += &row(&place, what, "run wrong.toml --out new");
-        // `check` reports it, too.
+        // Told by `check`, too.
         assert_eq!(place.output("check wrong.toml").status.code(), Some(2), "{what}");
     }
     table += "\n| mistake | message | remedy |\n|---|---|---|\n";

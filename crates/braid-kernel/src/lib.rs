@@ -31,7 +31,7 @@ pub use error::Error;
 pub use fixed::{FixedCall, FixedTest};
 pub use hints::{Hint, MAX_HINTS, Place, Stated, hint_of, hints, state_hints, withdraw_hints};
 pub use module::{Refusal, module_layout};
-pub use namespace::{Namespace, available, default, may_be_default, noted_default, set_default};
+pub use namespace::{Namespace, available, default, noted_default, set_default};
 pub use object::{PREFIX, Verified, add_object, object, verify};
 pub use parity::{Call, Parity};
 pub use rtts::{RttCounts, Rtts};

@@ -19,7 +19,7 @@ use crate::driver::{
 pub struct Kernel {
     place: Place,
     program: Option<PathBuf>,
-    /// The requested packet schedulers.
+    /// The packet schedulers that were asked for.
     schedulers: Mutex<Vec<String>>,
     machine: OnceLock<Machine>,
     /// Sources, kernel and virtual machine.
@@ -37,13 +37,13 @@ enum Machine {
 }
 
 impl Kernel {
-    /// In a guest: the kernel of that name or file, or the default.
+    /// In a guest: the kernel of that name or file, or the usual one.
     pub fn in_guest(kernel: Option<&str>, start: Start) -> Self {
         let kernel = kernel.unwrap_or(default_kernel()).to_owned();
         Self::at(Place::Guest { kernel, start })
     }
 
-    /// The kernel of this machine.
+    /// That of this machine.
     pub fn here() -> Self {
         Self::at(Place::Here)
     }
@@ -58,7 +58,7 @@ impl Kernel {
         }
     }
 
-    /// The program whose subcommand `agent` is [`agent()`](crate::agent()); by default the running one.
+    /// The program whose subcommand `agent` is [`agent()`](crate::agent()); this very program, unless it is said otherwise.
     #[must_use]
     pub fn program(self, program: impl Into<PathBuf>) -> Self {
         Self { program: Some(program.into()), ..self }
@@ -119,11 +119,12 @@ impl Backend for Kernel {
     }
 
     fn scheduler(&self, name: Option<&str>) -> Result<String, Error> {
-        // Checks that the scheduler exists.
+        // Whether there is one of that name at all.
         let name = braid_study::Sim.scheduler(Some(name.unwrap_or(KERNELS_OWN)))?;
         if matches!(self.place, Place::Here) && !is_kernels_own(&name) {
-            let message = format!("--backend host cannot use the scheduler {name}");
-            let hint = "leave out --scheduler to use the kernel's own, linux; --backend lab has all";
+            let message = format!("--backend host cannot have the scheduler {name}");
+            let hint =
+                "leave out --scheduler: there the kernel's own schedules, linux; --backend lab has all";
             return Err(Error::new(Kind::Input, message).hint(hint));
         }
         self.schedulers.lock().expect("nobody panics with it").push(name.clone());
@@ -192,7 +193,7 @@ impl Backend for Kernel {
         Ok(())
     }
 
-    /// In real time, parallel runs would disturb each other.
+    /// In real time one run would disturb another.
     fn jobs(&self) -> Option<usize> {
         matches!(self.place, Place::Here).then_some(1)
     }

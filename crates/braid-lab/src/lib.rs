@@ -1,13 +1,13 @@
 //! The lab: scenarios on the network stack of a distribution kernel, in a guest whose clock counts instructions.
 //!
-//! A guest is emulated by QEMU with virtual time: the same kernel, QEMU, program and seed give the same bytes on any
-//! machine, without KVM or root. [`Lab::prepare`] finds kernel and QEMU, builds the guest's image around this program
-//! and boots it once. [`Lab::run`] restores that and runs a scenario in it: namespaces, veth, netem, MPTCP sockets, and
-//! the algorithms as eBPF. [`agent()`] runs in the guest. A [`Host`] runs the same on the kernel of this machine, in
-//! real time. Both are backends of studies as a [`Kernel`].
+//! A guest is QEMU, emulating, with virtual time: the same kernel, QEMU, program and seed give the same bytes, on any
+//! machine, and neither KVM nor root is needed. [`Lab::prepare`] finds kernel and QEMU, builds the guest's image around
+//! this very program and boots it once; [`Lab::run`] restores that and runs a scenario in it: namespaces, veth, netem,
+//! MPTCP sockets, and the algorithms as eBPF. [`agent()`] is what runs in the guest. A [`Host`] runs the same on the kernel of
+//! this machine, in real time. Either is a backend of studies as a [`Kernel`].
 //!
-//! `driver` is outside, `agent` inside; they share only `job`, plain data. `backend`, above `driver`, is the interface
-//! to `braid-study`.
+//! Two halves that do not know each other: `driver` is outside, `agent` inside. Between them is `job`, plain data. `backend`, above `driver`, is what
+//! `braid-study` knows of it.
 
 mod agent;
 mod backend;

@@ -1,4 +1,4 @@
-//! Backends execute scenarios: the simulator, or a kernel.
+//! What runs scenarios: the simulator, or a kernel of some kind.
 
 #[cfg(unix)]
 use braid_algorithms::Algorithm;
@@ -33,8 +33,7 @@ pub trait Backend: Send + Sync {
         self.base().scheduler(name)
     }
 
-    /// Refuses scenarios that it cannot run, preferably by [`File::error`] with the place in the file. Called before
-    /// anything runs.
+    /// Refuses what it cannot run, best by [`File::error`] where it stands in the file. Before anything runs.
     ///
     /// # Errors
     /// If it cannot run this cell of the file.
@@ -61,7 +60,7 @@ pub trait Backend: Send + Sync {
     /// run is missing.
     ///
     /// # Errors
-    /// If a requirement is missing, or it was cancelled.
+    /// If something is missing, or it was cancelled.
     fn prepare(
         &self,
         scenarios: &[&Scenario],
@@ -71,7 +70,7 @@ pub trait Backend: Send + Sync {
         self.base().prepare(scenarios, cancel, say)
     }
 
-    /// Best number of parallel runs; `None`: the number of processors.
+    /// How many runs at the same time are best; `None`: as many as there are processors.
     fn jobs(&self) -> Option<usize> {
         self.base().jobs()
     }
@@ -82,7 +81,7 @@ pub trait Backend: Send + Sync {
         self.base().computes()
     }
 
-    /// Executes a run.
+    /// Does a run.
     ///
     /// # Errors
     /// If the run fails, is cancelled, or shows that no run can succeed.
@@ -94,9 +93,9 @@ pub trait Backend: Send + Sync {
 /// One run of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// The scenario.
+    /// What is run.
     pub scenario: &'a Scenario,
-    /// The congestion control of the run.
+    /// The congestion control that the run is about.
     pub spec: &'a Spec,
     /// The MPTCP packet scheduler, in normal form.
     pub scheduler: &'a str,
@@ -107,7 +106,7 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// User algorithms that take part.
+    /// The algorithms that take part and were added while the program runs: code of a user.
     #[cfg(unix)]
     pub(crate) fn added(&self) -> Vec<&'static str> {
         let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_ref());
@@ -125,13 +124,13 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A requested run.
+/// A run to be done.
 pub struct Request<'a> {
-    /// Its number in the plan.
+    /// Its place in the plan.
     pub number: usize,
-    /// The run.
+    /// Which one.
     pub case: Case<'a>,
-    /// Whether [`Measurements`] include samples.
+    /// Whether [`Measurements`] are to hold samples.
     pub samples: bool,
     /// Ends the run early.
     pub cancel: &'a Cancel,
@@ -140,7 +139,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Reports progress: this much of the run's time is over.
+    /// To be called now and then: so much of the run's time is over.
     pub fn progress(&self, time_ns: u64) {
         (self.tell)(time_ns);
     }
@@ -149,11 +148,11 @@ impl Request<'_> {
 /// The result of a run that succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Outcome {
-    /// The measurements.
+    /// What was measured.
     pub measurements: Measurements,
-    /// Versions of a real kernel and its machine; `None` for the simulator.
+    /// Versions of a real kernel and its machine; `None` of the simulator.
     pub environment: Option<String>,
-    /// Warnings about the result, as text.
+    /// What makes the result doubtful; for people.
     pub doubts: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs as Parquet files, partitioned by scenario and algorithm in Hive's layout:
+//! Runs as Parquet files, partitioned by scenario and algorithm as other programs expect it:
 //! `flows/scenario=everyday%2Fshared/algorithm=lia/data.parquet`.
 
 use std::collections::BTreeMap;
@@ -14,9 +14,9 @@ use tempfile::NamedTempFile;
 use crate::files::{part, publish, whole};
 use crate::{Error, Event, Finished, Plan, Results, Sink};
 
-/// The file name in each partition.
+/// The file of each partition.
 pub(crate) const FILE: &str = "data.parquet";
-/// Runs per write.
+/// Runs go to a file in portions of this many.
 const PORTION: usize = 500;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -40,7 +40,7 @@ struct Part {
     files: BTreeMap<&'static str, Open>,
 }
 
-/// A temporary file.
+/// A file that has no name yet.
 struct Open {
     file: NamedTempFile,
     writer: Writer<File>,
@@ -149,7 +149,7 @@ impl Open {
         let path = folder.join(FILE);
         let begin = || {
             fs::create_dir_all(folder)?;
-            // Left-overs of a killed sweep.
+            // What a killed sweep has left.
             for entry in fs::read_dir(folder)? {
                 fs::remove_file(entry?.path())?;
             }
@@ -162,7 +162,7 @@ impl Open {
     }
 }
 
-/// The encoding that readers of such folders expect.
+/// As programs that read such folders decode it.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     text.bytes()

@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Outcome, Plan, Results};
 
-/// An event of an [`Execution`](crate::Execution).
+/// What happens in an [`Execution`](crate::Execution).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
     /// A backend does something that takes a while before the first run, such as fetching a kernel; for people.
     Preparing(&'a str),
-    /// Progress, several times a second.
+    /// How far it is; several times a second.
     Progress {
-        /// Finished runs.
+        /// Runs that are done.
         done: usize,
-        /// All runs.
+        /// Runs that there are.
         total: usize,
-        /// Share of the work, 0 to 1, including runs in progress.
+        /// How much of everything is done, 0 to 1, runs in progress included.
         share: f64,
     },
-    /// A finished run, in the order of the plan.
+    /// A run is done. They come in the order of the plan.
     Finished(Box<Finished>),
 }
 

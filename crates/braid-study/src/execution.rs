@@ -1,4 +1,4 @@
-//! Executes the runs of a plan.
+//! Doing the runs of a plan.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ impl Plan {
     }
 }
 
-/// Options for executing a [`Plan`].
+/// How the runs of a [`Plan`] are to be done.
 pub struct Execution<'a> {
     plan: &'a Plan,
     jobs: Option<NonZeroUsize>,
@@ -39,9 +39,9 @@ pub struct Execution<'a> {
 /// How far an execution came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Finished runs.
+    /// Runs that are done.
     pub runs: usize,
-    /// Number of them from the store.
+    /// How many of them were done already.
     pub reused: usize,
     /// How many of them failed.
     pub failed: usize,
@@ -62,19 +62,20 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Number of parallel runs; results do not depend on it. Default: one per processor, or the backend's choice.
+    /// So many runs at the same time; results do not depend on it. Else: one for each processor, or what the backend
+    /// finds best.
     #[must_use]
     pub fn jobs(self, jobs: NonZeroUsize) -> Self {
         Self { jobs: Some(jobs), ..self }
     }
 
-    /// Stores samples of every run: window, RTT, bytes and queues every 100 ms.
+    /// Every run keeps samples: window, RTT, bytes and queues every 100 ms.
     #[must_use]
     pub fn samples(self) -> Self {
         self.samples_of(|_| true)
     }
 
-    /// Stores samples of the runs with these numbers.
+    /// The runs with these numbers keep samples.
     #[must_use]
     pub fn samples_of(self, wanted: impl Fn(usize) -> bool + Sync + 'a) -> Self {
         Self { samples: Box::new(wanted), ..self }
@@ -92,13 +93,13 @@ impl<'a> Execution<'a> {
         Self { again: Box::new(wanted), ..self }
     }
 
-    /// A run with a user's algorithm fails after this time without progress; default 30 s.
+    /// A run with a user's algorithm fails when it makes no progress for this long; 30 s unless it is said otherwise.
     #[must_use]
     pub fn time_limit(self, time_limit: Duration) -> Self {
         Self { time_limit, ..self }
     }
 
-    /// Cancels the execution early.
+    /// Can be ended early by this.
     #[must_use]
     pub fn cancel(self, cancel: &Cancel) -> Self {
         Self { cancel: cancel.clone(), ..self }
@@ -108,7 +109,7 @@ impl<'a> Execution<'a> {
     /// caller. A run that fails says so in its status. A caller that breaks has seen enough: that is no error.
     ///
     /// # Errors
-    /// If every run would fail, or the study is cancelled.
+    /// If something fails that every run needs, or the study is cancelled.
     pub fn run(&self, mut each: impl FnMut(Event) -> ControlFlow<()>) -> Result<Done, Error> {
         let plan = self.plan;
         if self.store.is_some() {
@@ -150,7 +151,7 @@ impl<'a> Execution<'a> {
         Ok(done)
     }
 
-    /// Executes all runs and collects their results in memory.
+    /// Does all runs and keeps their results in memory.
     ///
     /// # Errors
     /// As [`Execution::run`].
@@ -158,7 +159,7 @@ impl<'a> Execution<'a> {
         self.collect_with(|_| ())
     }
 
-    /// As [`Execution::collect`], reporting events to `each`.
+    /// As [`Execution::collect`], telling `each` what happens.
     ///
     /// # Errors
     /// As [`Execution::run`].
@@ -218,10 +219,10 @@ impl<'a> Execution<'a> {
     /// Does only the runs with these numbers, one after the other.
     ///
     /// # Errors
-    /// If every run would fail, or the study is cancelled.
+    /// If something fails that every run needs, or the study is cancelled.
     ///
     /// # Panics
-    /// If a number does not exist.
+    /// If there is no run with such a number.
     pub fn only(&self, numbers: &[usize]) -> Result<Vec<Finished>, Error> {
         let share = AtomicU32::new(0);
         let mut worker = self.worker(&share);
@@ -273,13 +274,13 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// Turns reports of the pool into events.
+/// Turns what the pool tells into events.
 struct Teller<'a, 'p, F> {
     execution: &'a Execution<'p>,
     each: F,
-    /// For each worker, the finished share of its run in millionths.
+    /// Of each worker, how much of its run is done, in millionths.
     shares: &'a [AtomicU32],
-    /// Finished runs, in any order.
+    /// Runs that are done, whether or not those before them are.
     finished: usize,
     done: Done,
     error: Option<Error>,

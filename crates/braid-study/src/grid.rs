@@ -1,4 +1,4 @@
-//! Sweeps: files with parameters and their values.
+//! Sweeps: a file that says which parameters take which values.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use crate::plan::Planned;
 use crate::study::{choose, specs};
 use crate::{Error, Kind, Seeds, Study};
 
-/// Maximum of points; more count as a mistake.
+/// More points than this are a mistake.
 const MOST_POINTS: usize = 1_000_000;
-/// Digits of computed values.
+/// Digits of a value that was computed.
 const DIGITS: i32 = 6;
 
 /// A sweep: scenarios × points × algorithms × schedulers × seeds, where a point has a value for each parameter.
@@ -74,7 +74,7 @@ struct Content {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Parameter {
-    /// The key that it changes in the scenarios.
+    /// What it changes in the scenarios.
     set: Option<String>,
     values: Option<Vec<Scalar>>,
     from: Option<Scalar>,
@@ -111,7 +111,7 @@ enum Method {
     LatinHypercube,
 }
 
-/// A TOML value that may occur in a scenario.
+/// A value of TOML that can stand in a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Scalar {
@@ -133,10 +133,10 @@ impl Scalar {
 }
 
 impl Grid {
-    /// Parses a sweep; `name` is its name in messages. Does not check scenarios and algorithms.
+    /// Reads a sweep; `name` is what messages call it. Whether scenarios and algorithms are there is not looked at yet.
     ///
     /// # Errors
-    /// If it is invalid.
+    /// If anything is wrong with it.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let content: Content =
             toml::from_str(text).map_err(|error| Error::new(Kind::Input, format!("{name}: {error}")))?;
@@ -149,12 +149,12 @@ impl Grid {
         Ok(grid)
     }
 
-    /// Files of user algorithms, to be added before [`Grid::study`].
+    /// Files of algorithms that do not come with Braid; to be added before [`Grid::study`].
     pub fn algorithms(&self) -> &[PathBuf] {
         &self.content.algorithms
     }
 
-    /// The scenarios, as named.
+    /// The scenarios, as they were named.
     pub fn scenarios(&self) -> &[String] {
         &self.content.scenarios
     }
@@ -165,7 +165,7 @@ impl Grid {
         self.content.parameters.keys().map(|name| (name.clone(), is_number(name))).collect()
     }
 
-    /// Each parameter with its values.
+    /// Each parameter with the values that it takes.
     pub fn axes(&self) -> Vec<Axis> {
         let axis = |(name, parameter): (&String, &Parameter)| {
             let mut values: Vec<String> = self.points.iter().map(|point| point[name].clone()).collect();
@@ -177,13 +177,12 @@ impl Grid {
         self.content.parameters.iter().map(axis).collect()
     }
 
-    /// Whether it is a sample of the combinations.
+    /// Whether it is a sample of the combinations, not all of them.
     pub fn is_sample(&self) -> bool {
         self.content.sampling.method != Method::Grid
     }
 
-    /// The algorithm as written in the grid, `cubic:beta=$beta`, for a run with this congestion control and these
-    /// parameters.
+    /// The algorithm as it is written here, `cubic:beta=$beta`, of a run with this congestion control and these parameters.
     pub fn line(&self, cc: &str, parameters: &IndexMap<String, String>) -> String {
         let is_it = |template: &&String| {
             uses(template).all(|name| parameters.contains_key(name))
@@ -192,7 +191,7 @@ impl Grid {
         self.content.cc.iter().find(is_it).map_or(cc, String::as_str).to_owned()
     }
 
-    /// The study of this sweep. An algorithm runs once for all values of a parameter that it does not use.
+    /// The study that it asks for. An algorithm that does not use a parameter of algorithms is not run for each of its values.
     ///
     /// # Errors
     /// If a scenario or an algorithm is wrong.
@@ -200,16 +199,16 @@ impl Grid {
         self.study_of(|name| Ok(Source::find(name)?))
     }
 
-    /// As [`Grid::study`], with the scenarios' texts from `find`.
+    /// As [`Grid::study`], with the texts of the scenarios from elsewhere.
     ///
     /// # Errors
-    /// As `find` and [`Grid::study`].
+    /// What `find` says, or as [`Grid::study`].
     pub fn study_of(&self, find: impl Fn(&str) -> Result<Source, Error>) -> Result<Study, Error> {
         let content = &self.content;
         let mut study = Study::default().schedulers(&content.schedulers).seeds(self.seeds()?);
         for name in &content.scenarios {
             let source = find(name)?;
-            // By the relevant values: equal ones are run once.
+            // By the values that matter: what has the same ones is run once.
             let mut all: IndexMap<Vec<(String, String)>, Vec<String>> = IndexMap::new();
             for point in &self.points {
                 let templates: &[String] = if content.cc.is_empty() { &[String::new()] } else { &content.cc };
@@ -252,7 +251,7 @@ impl Grid {
         seeds.text().parse().map_err(|error: String| self.error("seeds", &error))
     }
 
-    /// Each parameter is used, and each used one is defined.
+    /// Each parameter is used, and each that is used is there.
     fn check_use(&self) -> Result<(), Error> {
         let content = &self.content;
         let used = || content.cc.iter().flat_map(|template| uses(template));
@@ -325,7 +324,7 @@ impl Grid {
                 let mut texts: Vec<String> = Vec::new();
                 for value in values.iter().map(Scalar::text) {
                     if texts.contains(&value) {
-                        return Err(self.error(&key, &format!("\"{value}\" is given twice")));
+                        return Err(self.error(&key, &format!("\"{value}\" is there twice")));
                     }
                     texts.push(value);
                 }
@@ -340,7 +339,7 @@ impl Grid {
         }
     }
 
-    /// The value at a share, 0 to 1, of a parameter's range.
+    /// The value at a share, 0 to 1, of the way through a parameter's values.
     fn value(&self, name: &str, axis: &Parameter, share: f64) -> Result<String, Error> {
         let key = format!("parameters.{name}");
         if let Some(values) = axis.values.as_ref().filter(|values| !values.is_empty()) {
@@ -378,7 +377,7 @@ impl Grid {
     }
 }
 
-/// Position of a parameter's value in each point, as a share of its range.
+/// Where a parameter's value is in each point, as a share of its range.
 fn shares(sampling: &Sampling, name: &str, count: usize) -> Vec<f64> {
     let random = |what: &str, at: usize| {
         let hash = Sha256::digest(format!("{} {name} {what} {at}", sampling.seed));
@@ -389,7 +388,7 @@ fn shares(sampling: &Sampling, name: &str, count: usize) -> Vec<f64> {
     if sampling.method == Method::Random {
         return within.collect();
     }
-    // One point in each part of the range, in a random order for each parameter.
+    // One point in each of as many strips, in an order of its own for each parameter.
     let mut strips: Vec<usize> = (0..count).collect();
     strips.sort_by(|&a, &b| random("order", a).total_cmp(&random("order", b)));
     within.zip(strips).map(|(within, strip)| (strip as f64 + within) / count as f64).collect()
@@ -410,7 +409,7 @@ fn rounded(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// The parameters in an algorithm's text: `$NAME`.
+/// The parameters that an algorithm is written with: `$NAME`.
 fn uses(template: &str) -> impl Iterator<Item = &str> {
     template.split('$').skip(1).map(|rest| {
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -418,7 +417,7 @@ fn uses(template: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Replaces them by values.
+/// With values in place of them.
 fn filled(template: &str, point: &Point) -> String {
     let mut parts = template.split('$');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -476,7 +475,7 @@ mod tests {
         for (text, pieces) in [
             ("[parameters.x]\nvalues = [1]\n", &["g.toml: parameters.x: it changes nothing", "$x"][..]),
             ("[parameters.x]\nset = \"duration\"\nvalues = []\n", &["a list without values"]),
-            ("[parameters.x]\nset = \"duration\"\nvalues = [1, 1]\n", &["\"1\" is given twice"]),
+            ("[parameters.x]\nset = \"duration\"\nvalues = [1, 1]\n", &["\"1\" is there twice"]),
             ("[parameters.x]\nset = \"duration\"\nfrom = 1\nto = 2\n", &["from, to and steps"]),
             (
                 "[parameters.x]\nset = \"a\"\nfrom = \"1ms\"\nto = \"2s\"\nsteps = 2\n",

@@ -1,8 +1,9 @@
-//! A separate process for runs whose code may crash or never return.
+//! A process for runs whose code may crash or never return, so that they take nothing else with them.
 //!
-//! It is a fork of this process, so it has all inputs. It executes runs by number, writes each outcome into a pipe, and
-//! is killed when it is no longer needed. Progress is in shared memory, which costs nothing. A fork has only one
-//! thread, so it may only compute: no locks that other threads may hold.
+//! It is a copy of this one (`fork`), and so has everything that it can be asked for. It is asked for one run after the other by
+//! number, writes what came of each into a pipe, and is killed when nobody wants it any more. How far a run is stands in memory
+//! that both processes have, which costs nothing. Of all threads it has only its own, so it may only compute: no locks that
+//! others may hold.
 
 #![allow(unsafe_code, reason = "fork, waitpid and the like")]
 
@@ -18,41 +19,40 @@ use crate::event::Record;
 use crate::panics::caught;
 use crate::{Kind, Outcome, Request, Stop};
 
-/// Interval of checks for cancellation.
+/// Between two checks for cancellation.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A request: the number of a run, and whether to include samples.
+/// What is asked for: the number of a run, and whether it keeps samples.
 type Question = [u8; 9];
 
 /// What came of a run, as the process says it: behind the length of this in 8 bytes. An error is kind, message and hint.
 type Answer = Result<Record, (bool, String, Option<String>)>;
 
-/// The process, seen from its parent. It is killed on drop.
+/// The process, seen from this one. It is gone when this is.
 pub(crate) struct Isolated {
     id: libc::pid_t,
-    /// Its exit status, once known.
+    /// How it ended, once that is known.
     status: Cell<Option<i32>>,
     questions: File,
     answers: File,
     reached: Reached,
-    /// Whether it has executed a run before.
+    /// Whether it has answered before.
     used: bool,
 }
 
 impl Isolated {
-    /// `work` executes the run with a number, with samples or without, and reports progress. The process ends with this
-    /// thread at the latest.
+    /// `work` does the run with a number, with samples or without, and tells how far it is. It ends with this thread at the latest.
     ///
     /// # Errors
-    /// If the system cannot create a process.
+    /// If the system has no process for it.
     pub(crate) fn new(work: impl Fn(usize, bool, &dyn Fn(u64)) -> Result<Outcome, Stop>) -> io::Result<Self> {
         let (asked, questions) = pipe()?;
         let (answers, told) = pipe()?;
         let reached = Reached::new()?;
-        // SAFETY: no memory is involved.
+        // SAFETY: it has no memory.
         let parent = unsafe { libc::getpid() };
-        // SAFETY: the child only runs `child` below: its own memory, the pipes, and runs, which take no lock but the
-        // allocator's, which fork keeps consistent.
+        // SAFETY: what the child does until it ends is below, in `child`: memory of its own, the pipes, and runs, which take no
+        // lock but the allocator's, which fork leaves in order.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
@@ -64,15 +64,15 @@ impl Isolated {
         }
     }
 
-    /// Whether it has executed runs before, which may be the cause of later failures.
+    /// Whether it has done runs before: then these may be to blame for what becomes of others.
     pub(crate) fn is_used(&self) -> bool {
         self.used
     }
 
-    /// Executes a run. It may take `time_limit` without progress.
+    /// Does a run. It may take `time_limit` without progress.
     ///
     /// # Errors
-    /// If it gives no answer, now or later: the process crashed, was given up, or was cancelled.
+    /// If there is no answer, and will be none to any other question: the process crashed, was given up, or was cancelled.
     pub(crate) fn run(
         &mut self,
         request: &Request,
@@ -90,8 +90,8 @@ impl Isolated {
         let mut time_ns = 0;
         let mut latest = Instant::now();
         loop {
-            // Checked before the pipe, so that data written before the end is seen. End of file alone is no proof: a
-            // copy made at the same time may have the pipe open.
+            // Asked for before the pipe: what was written before the end is there then. The pipe's end alone does not tell, as
+            // a copy that was made at the same time may have it open.
             let ended = self.has_ended();
             let ready = self.is_ready(if ended { Duration::ZERO } else { POLL });
             if request.cancel.is_cancelled() {
@@ -135,7 +135,7 @@ impl Isolated {
     fn is_ready(&self, wait: Duration) -> bool {
         let fd = self.answers.as_fd().as_raw_fd();
         let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one structure that outlives the call.
+        // SAFETY: one structure, which lives as long as the call.
         unsafe { libc::poll(&raw mut poll, 1, wait.as_millis() as i32) > 0 }
     }
 
@@ -144,11 +144,11 @@ impl Isolated {
         self.status.get().is_some()
     }
 
-    /// Waits for the end of the process, or only checks for it.
+    /// Waits for the end of the process, or only looks whether it has ended.
     fn wait(&self, options: i32) {
         let mut status = 0;
         while self.status.get().is_none() {
-            // SAFETY: a child that has not been waited for, so its id is valid.
+            // SAFETY: the process is a child that has not been waited for, so the number is its own.
             match unsafe { libc::waitpid(self.id, &raw mut status, options) } {
                 0 => return,
                 -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
@@ -157,7 +157,7 @@ impl Isolated {
         }
     }
 
-    /// The process has ended, or has closed its pipe, which happens only at its end.
+    /// The process has ended, or has closed its pipe, which nothing but its end does.
     fn crashed(&self, time_ns: u64) -> Stop {
         self.wait(0);
         let status = self.status.get().unwrap_or_default();
@@ -194,12 +194,12 @@ fn read(answer: &[u8]) -> Result<Outcome, Stop> {
 
 fn pipe() -> io::Result<(File, File)> {
     let mut ends = [0; 2];
-    // SAFETY: fills in two new descriptors.
+    // SAFETY: it fills in two descriptors, which belong to nobody else.
     unsafe {
         if libc::pipe(ends.as_mut_ptr()) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // Not inherited by programs that other threads start.
+        // Not for programs that other threads start.
         for end in ends {
             libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC);
         }
@@ -207,7 +207,7 @@ fn pipe() -> io::Result<(File, File)> {
     }
 }
 
-/// Progress of the run in nanoseconds, in shared memory.
+/// How far the run is, in nanoseconds: memory that both processes have.
 struct Reached(NonNull<AtomicU64>);
 
 // SAFETY: a counter that any thread may use.
@@ -215,7 +215,7 @@ unsafe impl Send for Reached {}
 
 impl Reached {
     fn new() -> io::Result<Self> {
-        // SAFETY: a new zeroed page at the kernel's choice, which is a valid counter.
+        // SAFETY: a new page of the kernel's choice, all zero, which is a valid counter.
         let page = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -233,19 +233,19 @@ impl Reached {
     }
 
     fn time_ns(&self) -> &AtomicU64 {
-        // SAFETY: mapped as long as this value exists.
+        // SAFETY: it is there as long as this is.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl Drop for Reached {
     fn drop(&mut self) {
-        // SAFETY: no references remain in this process.
+        // SAFETY: nobody in this process has it any more.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<AtomicU64>()) };
     }
 }
 
-/// The child process: answers requests until the pipe is closed.
+/// The process, seen from inside: it answers until nobody asks any more.
 fn child(
     parent: libc::pid_t,
     mut asked: File,
@@ -255,15 +255,15 @@ fn child(
 ) {
     // SAFETY: system calls without memory.
     unsafe {
-        // The terminal's Ctrl-C is for the parent, which kills this process.
+        // The terminal's Ctrl-C is for the other process, which ends this one.
         libc::setpgid(0, 0);
         #[cfg(target_os = "linux")]
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // The parent may have ended before that.
+        // It may have gone before that.
         if libc::getppid() != parent {
             return;
         }
-        // Removes the program's crash handlers, such as Python's, which would report a run's crash as the program's.
+        // A crash of the run is no crash of the program, whose handlers would tell of one (Python's prints its stack).
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
             libc::signal(signal, libc::SIG_DFL);
         }
@@ -287,7 +287,7 @@ fn child(
     }
 }
 
-/// Ends the process without exit handlers.
+/// Ends the process without what others have registered for its end.
 fn exit(code: i32) -> ! {
     // SAFETY: it does not return.
     unsafe { libc::_exit(code) }
@@ -295,9 +295,9 @@ fn exit(code: i32) -> ! {
 
 fn signal(number: i32) -> String {
     match number {
-        libc::SIGSEGV | libc::SIGBUS => "it accessed memory out of bounds".to_owned(),
+        libc::SIGSEGV | libc::SIGBUS => "it reached for memory that is not its own".to_owned(),
         libc::SIGFPE => "it divided by zero (fixed.h has divisions that do not)".to_owned(),
-        libc::SIGILL | libc::SIGTRAP => "it reached an illegal instruction (undefined behaviour)".to_owned(),
+        libc::SIGILL | libc::SIGTRAP => "it came to code that cannot be (undefined behaviour)".to_owned(),
         libc::SIGKILL => "it was killed (out of memory?)".to_owned(),
         libc::SIGABRT => "it was aborted".to_owned(),
         number => format!("signal {number}"),

@@ -25,7 +25,7 @@ impl Key {
         hash(&(scenario, spec.text(), scheduler, backend, identity, braid_results::SOURCE_HASH))
     }
 
-    /// The key of one run.
+    /// One of them.
     pub(crate) fn with_seed(self, seed: u64) -> Self {
         hash(&(self, seed))
     }

@@ -1,4 +1,4 @@
-//! Experiments: checked before anything starts, run in parallel, and returned as tables.
+//! Experiments: what is to be run, checked before anything starts, run in parallel, and handed out as tables.
 //!
 //! A [`Study`] is scenarios × parameters × algorithms × schedulers × [`Backend`]s × seeds; the backend is the simulator unless
 //! others are given. [`Study::check`] reads and checks everything and makes a [`Plan`] of it; [`Plan::execution`]

@@ -1,4 +1,4 @@
-//! A list of checked runs.
+//! A list of runs, all of which have been checked.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Backend, Cancel, Case, Error, Key, Kind, Request, Seeds, Stop};
 
-/// Maximum of runs that fit into memory.
+/// More runs than this at once would not fit into memory.
 const MOST_RUNS: usize = 1_000_000;
 
 /// Everything that is to be run: by file, cell, congestion control, backend, scheduler and seed, the last varying fastest.
@@ -23,10 +23,10 @@ pub struct Plan {
     keys: OnceLock<Vec<Key>>,
 }
 
-/// A scenario file and its congestion controls.
+/// A scenario file and the congestion controls to run it with.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The file, with settings applied.
+    /// What it says, with what was set.
     pub file: File,
     /// At least one.
     pub specs: Vec<Spec>,
@@ -148,12 +148,12 @@ impl Plan {
         self.groups.last().map_or(0, |place| place.first + place.runs())
     }
 
-    /// The files, in the requested order.
+    /// The files, in the order asked for.
     pub fn files(&self) -> &[Planned] {
         &self.files
     }
 
-    /// The packet schedulers, in the requested order.
+    /// The packet schedulers, in the order asked for.
     pub fn schedulers(&self) -> &[String] {
         &self.schedulers
     }
@@ -204,7 +204,7 @@ impl Plan {
     /// The run with this number.
     ///
     /// # Panics
-    /// If it does not exist.
+    /// If there is none.
     pub fn case(&self, number: usize) -> Case<'_> {
         let Group { scenario, spec, scheduler, backend, seeds, first, .. } =
             self.group(self.group_of(number));
@@ -237,15 +237,15 @@ impl Plan {
     /// What tells a run from all others.
     ///
     /// # Errors
-    /// If the backend cannot determine its inputs.
+    /// If the backend cannot find out what its results depend on.
     ///
     /// # Panics
-    /// If the number does not exist.
+    /// If there is no run with this number.
     pub fn key(&self, number: usize) -> Result<Key, Error> {
         Ok(self.group_keys()?[self.group_of(number)].with_seed(self.case(number).seed))
     }
 
-    /// For each group, the common part of its runs' keys.
+    /// Of each group, what all its runs have in common.
     pub(crate) fn group_keys(&self) -> Result<&[Key], Error> {
         if self.keys.get().is_none() {
             let key = |place: &Place| {

@@ -1,4 +1,4 @@
-//! Executes independent work on several threads, with ordered results.
+//! Independent pieces of work on several threads, their results in order.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -9,24 +9,24 @@ use std::time::Duration;
 
 use crate::Cancel;
 
-/// Interval of ticks.
+/// Between two ticks.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Callbacks on the caller's thread.
+/// What the caller's thread does meanwhile.
 pub(crate) trait Caller<T> {
-    /// Called with a result as soon as it exists, in any order, with its number.
+    /// Gets a result as soon as it is there, in any order, with its number.
     fn ready(&mut self, number: usize, result: &T);
-    /// Called with the results in order.
+    /// Gets the results one after the other in order.
     fn each(&mut self, result: T) -> ControlFlow<()>;
-    /// Called ten times a second and after each result, with the number of results.
+    /// Called ten times a second and after each result, with the number of results that are there.
     fn tick(&mut self, done: usize) -> ControlFlow<()>;
 }
 
-/// Calls `work(own, 0)`, ... `work(own, count - 1)` on `jobs` threads; `begin` creates `own` for each thread, from its
-/// number.
+/// Does `work(own, 0)`, ... `work(own, count - 1)` on `jobs` threads; `own` is what `begin` gives each for itself, on that thread,
+/// from its number.
 ///
-/// Ends early once it is cancelled or the caller breaks: no new work begins, and work in progress is awaited. After a
-/// break the caller gets no more results; after a cancellation it gets those that continue the order without a gap.
+/// Ends early once it is cancelled or the caller breaks: nothing new is begun, and what has begun is waited for. After a
+/// break the caller gets nothing more; after a cancellation it gets what continues the order without a gap.
 pub(crate) fn in_order<W, T: Send>(
     count: usize,
     jobs: usize,
@@ -57,8 +57,8 @@ pub(crate) fn in_order<W, T: Send>(
         }
         drop(sender);
 
-        // Owned here: dropped at the end of this closure, before the workers are joined. Without a receiver no worker
-        // starts new work.
+        // Owned here: gone at the end of this closure, before the workers are waited for. Without a receiver no worker
+        // takes up anything new.
         let results = results;
         let mut early = BTreeMap::new();
         let mut delivered = 0;
@@ -88,7 +88,7 @@ pub(crate) fn in_order<W, T: Send>(
 mod tests {
     use super::*;
 
-    /// Breaks after this many results.
+    /// Has enough after so many results.
     struct Collector {
         results: Vec<usize>,
         enough: usize,

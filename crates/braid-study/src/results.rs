@@ -1,4 +1,4 @@
-//! The collected results of a study.
+//! All results of a study together.
 
 use std::path::Path;
 
@@ -50,18 +50,18 @@ impl Results {
         &self.runs
     }
 
-    /// The measurements of each run; `None` if it failed or was run without samples.
+    /// What was measured in each of them; `None` of those that failed or were asked for without samples.
     pub fn measurements(&self) -> &[Option<Measurements>] {
         &self.measurements
     }
 
-    /// Statistics over runs that differ only in their seed, one per group.
+    /// Statistics over the runs that differ only in their seed, one for each group.
     pub fn summary(&self) -> &[Summary] {
         &self.summary
     }
 }
 
-/// As Arrow record batches. `docs/results.md` explains every column; each field has its unit and meaning.
+/// As Arrow record batches. `docs/results.md` explains every column; each field says its unit and meaning.
 #[cfg(feature = "arrow")]
 impl Results {
     /// One row for each run.
@@ -84,22 +84,22 @@ impl Results {
         batch(&table::PERIODS, &table::periods(&self.runs))
     }
 
-    /// One row for each subflow with a shared-bottleneck detector and time interval.
+    /// One row for each subflow with a detector of shared bottlenecks and stretch of time.
     pub fn detections(&self) -> RecordBatch {
         batch(&table::DETECTIONS, &table::detections(&self.runs))
     }
 
-    /// One row for each subflow and 100 ms of runs with samples.
+    /// One row for each subflow and 100 ms of the runs that keep samples.
     pub fn samples(&self) -> RecordBatch {
         self.sampled(&table::SAMPLES, table::samples)
     }
 
-    /// One row for each shared link and 100 ms of runs with samples.
+    /// One row for each shared link and 100 ms of the runs that keep samples.
     pub fn queues(&self) -> RecordBatch {
         self.sampled(&table::QUEUES, table::queues)
     }
 
-    /// One row for each object, short flow, burst, response or write of runs with samples.
+    /// One row for each object, short flow, burst, response or write of the runs that keep samples.
     pub fn transfers(&self) -> RecordBatch {
         self.sampled(&table::TRANSFERS, table::transfers)
     }

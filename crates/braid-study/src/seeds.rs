@@ -1,4 +1,4 @@
-//! Seeds of a study's repetitions.
+//! Which seeds a study repeats its runs with.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// From `first` to `last`, both included; `None` if the range is empty.
+    /// From `first` to `last`, both included; `None` if there is no such seed.
     pub fn new(first: u64, last: u64) -> Option<Self> {
         (first <= last).then_some(Self { first, last })
     }
@@ -53,7 +53,7 @@ impl Default for Seeds {
     }
 }
 
-/// A number of seeds: from 1 on.
+/// A number of seeds: those from 1 on.
 ///
 /// # Panics
 /// For 0.

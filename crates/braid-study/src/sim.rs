@@ -13,10 +13,10 @@ use crate::{Backend, Cancel, Case, Error, Group, Kind, Outcome, Request, Stop};
 pub struct Sim;
 
 impl Sim {
-    /// Refuses a scenario longer than the simulator supports.
+    /// Refuses a scenario that is longer than the simulator's time.
     ///
     /// # Errors
-    /// If it is too long, with the place in the file.
+    /// If it is, where it says so.
     pub fn check_duration(self, file: &File, cell: &Scenario) -> Result<(), Error> {
         if cell.duration_ns <= LONGEST_NS {
             return Ok(());
@@ -27,10 +27,10 @@ impl Sim {
         Err(file.error("duration", message, Some(hint)).into())
     }
 
-    /// As [`Backend::run`], reporting events to `observer`.
+    /// As [`Backend::run`], telling `observer` what happens.
     ///
     /// # Errors
-    /// If the run fails, or the scheduler does not exist.
+    /// If the run fails, or there is no such scheduler.
     pub fn run_observed(self, request: &Request, observer: &mut dyn Observer) -> Result<Outcome, Stop> {
         let Case { scenario, spec, seed, .. } = request.case;
         let done = braid_sim::run_observed(scenario, spec, seed, options(request)?, observer);

@@ -115,12 +115,12 @@ impl Folder {
         &self.path
     }
 
-    /// The path of a file in it.
+    /// A file of it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// The content of a file in it, if it exists.
+    /// The content of a file of it, if it is there.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -136,7 +136,7 @@ impl Folder {
         }
     }
 
-    /// Writes a file completely or not at all.
+    /// Writes a file, whole or not at all.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -394,7 +394,7 @@ impl Store {
         Ok(plan)
     }
 
-    /// Removes left-overs of killed programs.
+    /// What programs that were killed have left behind.
     fn remove_parts(&self, results: &[String]) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder.path)? {
             let entry = entry?;

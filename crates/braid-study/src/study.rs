@@ -1,4 +1,4 @@
-//! Definition of a study.
+//! What a study asks for.
 
 use braid_algorithms::Spec;
 use braid_scenario::{File, Source, load};
@@ -27,49 +27,49 @@ enum Origin {
 }
 
 impl Study {
-    /// A study of scenarios by embedded name or path, with one seed, in the simulator.
+    /// Of scenarios by embedded name or path; one seed, in the simulator.
     pub fn new<S: Into<String>>(scenarios: impl IntoIterator<Item = S>) -> Self {
         let scenarios = scenarios.into_iter().map(|name| Origin::Name(name.into())).collect();
         Self { scenarios, ..Self::default() }
     }
 
-    /// Adds a scenario with a given text.
+    /// Adds a scenario whose text is there already.
     #[must_use]
     pub fn source(mut self, source: Source) -> Self {
         self.scenarios.push(Origin::Source(source));
         self
     }
 
-    /// Adds a loaded scenario with its congestion controls; settings do not apply to it.
+    /// Adds a scenario that was read and checked, with congestion controls of its own; nothing is set in it.
     #[must_use]
     pub fn planned(mut self, planned: Planned) -> Self {
         self.scenarios.push(Origin::Planned(Box::new(planned)));
         self
     }
 
-    /// Changes a value of every scenario: `link.b1.rate=20mbit`. `parameters.bandwidth=12mbit,24mbit` sets the values
-    /// of a parameter.
+    /// Changes a value of every scenario: `link.b1.rate=20mbit`. `parameters.bandwidth=12mbit,24mbit` gives a parameter
+    /// its values.
     #[must_use]
     pub fn set(mut self, assignment: impl Into<String>) -> Self {
         self.set.push(assignment.into());
         self
     }
 
-    /// The congestion controls to compare, each `NAME[:key=value]...`; by default those of the scenarios.
+    /// The congestion controls to compare, each `NAME[:key=value]...`; without any, those that the scenarios name.
     #[must_use]
     pub fn algorithms<S: Into<String>>(mut self, specs: impl IntoIterator<Item = S>) -> Self {
         self.algorithms.extend(specs.into_iter().map(Into::into));
         self
     }
 
-    /// The packet schedulers of MPTCP connections to compare; by default the backend's.
+    /// The packet schedulers of MPTCP connections to compare; without any, the backend's usual one.
     #[must_use]
     pub fn schedulers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.schedulers.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Repeats every run with these seeds: `10` means 1 to 10; also ranges (`3..=7`).
+    /// Repeats every run with these seeds: `10` means 1 to 10, and there are ranges (`3..=7`).
     #[must_use]
     pub fn seeds(mut self, seeds: impl Into<Seeds>) -> Self {
         self.seeds = seeds.into();
@@ -96,7 +96,7 @@ impl Study {
         self
     }
 
-    /// Reads and checks everything; duplicates count once.
+    /// Reads and checks everything that is asked for; what occurs twice counts once.
     ///
     /// # Errors
     /// If anything is wrong, before anything runs.
@@ -147,7 +147,7 @@ impl Study {
     /// Checks, runs and collects: for studies whose results fit into memory.
     ///
     /// # Errors
-    /// If anything is wrong; a failed run is no error and has a status.
+    /// If anything is wrong; a run that fails is no error, its status says why.
     pub fn run(self) -> Result<Results, Error> {
         self.check()?.execution().collect()
     }
@@ -173,7 +173,7 @@ fn schedulers(backend: &dyn Backend, names: &[String]) -> Result<Vec<String>, Er
     Ok(schedulers)
 }
 
-/// Parses specs, without duplicates.
+/// Parses specs and drops those that mean the same as one before.
 pub(crate) fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
     let mut specs: Vec<Spec> = Vec::new();
     for text in texts {
@@ -186,7 +186,7 @@ pub(crate) fn specs(texts: &[String]) -> Result<Vec<Spec>, Error> {
     Ok(specs)
 }
 
-/// The congestion controls for a file: the requested ones, otherwise those of the file.
+/// The congestion controls to run a file with: those asked for, or else those it names itself.
 pub(crate) fn choose(file: &File, name: &str, asked: &[Spec]) -> Result<Vec<Spec>, Error> {
     let mut connections = file.cells.iter().flat_map(|cell| &cell.connections);
     if connections.all(|connection| connection.cc.is_some()) {

@@ -1,4 +1,4 @@
-//! Executes runs one after the other: here, or in a process that may crash if user algorithms take part.
+//! Does one run after the other: here, or, where code of a user takes part, in a process that may crash.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -7,15 +7,16 @@ use std::time::Duration;
 use crate::isolated::Isolated;
 use crate::{Cancel, Outcome, Plan, Request, Stop};
 
-/// Executes runs of a plan on one thread.
+/// Does runs of a plan on one thread.
 pub(crate) struct Worker<'a> {
     plan: &'a Plan,
     cancel: &'a Cancel,
-    #[cfg_attr(not(unix), allow(dead_code, reason = "only Unix has workers"))]
+    #[cfg_attr(not(unix), allow(dead_code, reason = "nobody is there to give a run up"))]
     time_limit: Duration,
-    /// Finished share of the run, in millionths.
+    /// How much of the run is done, in millionths.
     share: &'a AtomicU32,
-    /// One process per set of user algorithms: memory corruption stays inside it.
+    /// Each for the runs of some users' algorithms. Not one for all: whatever one of them does to memory that is not its own,
+    /// the others and what comes with Braid never see it.
     #[cfg(unix)]
     processes: Vec<(Vec<&'static str>, Isolated)>,
 }
@@ -37,10 +38,10 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Executes the run with this number.
+    /// Does the run with this number.
     ///
     /// # Errors
-    /// The backend's error; or a failure if a user's code crashes or never returns.
+    /// What the backend says; or a failure if a user's code crashes or never returns.
     pub(crate) fn run(&mut self, number: usize, samples: bool) -> Result<Outcome, Stop> {
         let (plan, cancel, share) = (self.plan, self.cancel, self.share);
         let case = plan.case(number);
@@ -82,7 +83,7 @@ impl<'a> Worker<'a> {
                     self.processes.push((added, process));
                     return done;
                 }
-                // Earlier runs may be the cause: a failure counts only in a fresh process.
+                // Runs before it may be to blame: a failure is one only of a run that nothing came before.
                 Err(Stop::Failed(_)) if process.is_used() => process = start()?,
                 Err(stop) => return Err(stop),
             }

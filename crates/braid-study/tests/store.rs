@@ -1,4 +1,4 @@
-//! Properties of a store: complete runs are not repeated, and studies do not mix.
+//! What a store promises: what is done is not done again, and nothing is mixed.
 
 mod common;
 
@@ -53,13 +53,13 @@ fn what_is_kept_is_not_run_again_and_the_results_are_the_same() {
     let (first, _) = run(small().seeds(8), &folder, 5, false).unwrap();
     assert_eq!(first, done(5, 0));
     let (second, runs) = run(small().seeds(8), &folder, usize::MAX, false).unwrap();
-    // At least the delivered ones; workers may have been further ahead.
+    // Those delivered at least; how far the workers were ahead of them is the machine's affair.
     assert!(second.runs == 16 && second.reused >= 5, "{second:?}");
     assert!(runs == undisturbed);
     let (third, runs) = run(small().seeds(8), &folder, usize::MAX, false).unwrap();
     assert_eq!(third, done(16, 16));
     assert!(runs == undisturbed);
-    // Runs without samples do not suffice if samples are requested.
+    // Those without samples do not do where samples are wanted.
     let (fourth, runs) = run(small().seeds(8), &folder, usize::MAX, true).unwrap();
     assert_eq!(fourth.reused, 0);
     assert!(runs == undisturbed);

@@ -1,4 +1,4 @@
-//! Properties of a study with any backend.
+//! What a study promises, whatever runs it.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn results_have_the_order_of_the_plan_whatever_the_number_of_jobs() {
     }
 }
 
-/// The simulator, except for some seeds.
+/// The simulator, but for some seeds.
 struct Odd;
 
 impl Backend for Odd {

@@ -1,4 +1,4 @@
-//! Result files: read, joined and written.
+//! Results as files: read, put together and written.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::args::{ReproArgs, ReproFormat};
 use crate::command::VERSION;
 
-/// Name of the results in the folder of `--out`.
+/// What the results are called in the folder of `--out`.
 pub(super) const RESULTS: &str = "repro.json";
 
 /// Writes the files of the data set, over earlier ones.
@@ -23,8 +23,8 @@ pub(super) fn dataset(folder: &Path, documents: &[Document]) -> Result<(), Failu
     Ok(())
 }
 
-/// Joins documents: they must have the same seeds and changes, and different experiments. Searches contain their seeds,
-/// so they may differ if nothing else is shown.
+/// Documents as one: they must be about the same seeds and changes, and about different experiments. Searches say their
+/// seeds themselves, so that they may have any where nothing else is shown.
 pub(super) fn together(args: &ReproArgs, all: &[Document]) -> Result<Document, Failure> {
     let mut first = all[0].clone();
     let own_seeds =

@@ -10,7 +10,7 @@ use super::work::{Change, Work};
 use crate::Failure;
 use crate::args::ReproArgs;
 
-/// Processor time per second of a run: docs/lab.md has 0.3 to 0.7 s.
+/// Processor time per second of a run, from what docs/lab.md measured: between 0.3 and 0.7 s.
 const COST: f64 = 0.5;
 
 /// What the plans say, experiment by experiment, and the same for people.

@@ -13,8 +13,8 @@ use crate::command::VERSION;
 use crate::failure::BAD_INPUT;
 use crate::report;
 
-/// Writes the page of these documents: for each paper the simulator's with the most seeds, the kernel's, searches and
-/// other assumptions.
+/// Writes the page of these documents: for each paper the simulator's with the most seeds, the kernel's, and what searches and
+/// other assumptions gave.
 pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Result<(), Failure> {
     let mut keys: Vec<&str> = Vec::new();
     let papers = documents.iter().flat_map(|document| &document.papers);
@@ -37,7 +37,7 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
         let of = |backend: &str| {
             let own = all().filter(|(document, _)| document.backend == backend && plain(document));
             let own = own.map(|(document, paper)| (document.seeds, paper));
-            // The first with the most seeds.
+            // The first of those with the most seeds.
             own.fold(None, |best: Option<([u64; 2], &Reproduction)>, one| match best {
                 Some(best) if best.0[1] - best.0[0] >= one.0[1] - one.0[0] => Some(best),
                 _ => Some(one),
@@ -45,7 +45,7 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
         };
         let (sim, kernel) = (of("sim"), of("lab").map(|(_, result)| result));
         let stood_in = || all().filter(|(document, _)| document.backend == "sim" && !plain(document));
-        // A paper that ran only on a kernel or only with other algorithms is shown alone.
+        // What was run on a kernel only, or only with other algorithms, is shown as such, beside nothing.
         let alone = || stood_in().map(|(document, paper)| (document.seeds, paper)).next();
         let Some((seeds, result)) = sim.or_else(|| of("lab")).or_else(alone) else { continue };
         let paper = known.get(key);
@@ -81,7 +81,7 @@ pub(super) fn write(path: &Path, args: &ReproArgs, documents: &[Document]) -> Re
     report::save(path, &page, args.quiet)
 }
 
-/// The topology of an experiment's first cell; `None` if its scenario no longer exists.
+/// The topology of the first cell that belongs to an experiment; none if its scenario is not here any more.
 fn drawing(paper: Option<&Paper>, experiment: &ExperimentResult) -> Option<String> {
     let file = load(&Source::find(&experiment.scenario).ok()?, &experiment.set).ok()?;
     let only = paper.and_then(|paper| paper.experiment.get(&experiment.id)).map(|own| &own.only);
@@ -92,7 +92,7 @@ fn drawing(paper: Option<&Paper>, experiment: &ExperimentResult) -> Option<Strin
     Some(braid_draw::topology(cell))
 }
 
-/// The command that makes the same page.
+/// The command that gives the same page.
 fn command_of(args: &ReproArgs) -> String {
     if !args.from.is_empty() {
         let mut what = vec!["--from".to_owned()];

@@ -1,4 +1,4 @@
-//! `braid repro --search`: tries and scores the settings of the papers' files.
+//! `braid repro --search`: the settings that the papers' files make possible, tried and scored.
 
 use std::fmt::Write as _;
 
@@ -9,19 +9,19 @@ use super::work::{Change, Measured, Study, Work};
 use crate::Failure;
 use crate::args::ReproArgs;
 
-/// Seed for the sample of pairs, fixed before any run.
+/// Which pairs are tried where not all are: drawn before anything was run, and the same each time.
 const SEED: u64 = 1;
 
 /// A paper's settings, as assumed first.
 pub(super) struct Space {
     paper: usize,
     possible: usize,
-    /// Variations of each setting, by their index in the paper's file.
+    /// The variations that each is made of, by their place in the paper's file.
     settings: Vec<Vec<usize>>,
 }
 
 impl Space {
-    /// All single variations, and compatible pairs up to the budget.
+    /// All single variations, and of the pairs that go together as many as the budget allows.
     pub(super) fn new(index: usize, paper: &Paper, budget: usize) -> Self {
         let all = &paper.variation;
         let mut pairs: Vec<Vec<usize>> = (0..all.len())
@@ -40,7 +40,7 @@ impl Space {
     }
 }
 
-/// Whether two variations are compatible: they change different things, in at least one common experiment.
+/// Whether two variations can hold at the same time: they change different things, in at least one experiment both.
 fn go_together(a: &Variation, b: &Variation) -> bool {
     let key = |set: &String| set.split_once('=').map_or(set.clone(), |(key, _)| key.trim().to_owned());
     let keys: Vec<String> = a.set.iter().map(key).collect();
@@ -52,7 +52,7 @@ fn go_together(a: &Variation, b: &Variation) -> bool {
     meet && !same_set && !same_cc
 }
 
-/// All work for these spaces; the studies are in the order of papers and settings.
+/// Everything that has to be run for these spaces; the studies are in the order of papers and settings.
 pub(super) fn work(
     args: &ReproArgs,
     papers: &[Paper],
@@ -72,7 +72,7 @@ pub(super) fn work(
     Ok(work)
 }
 
-/// The searches of all spaces, from the result of [`Work::measure`].
+/// The searches of all spaces, from what [`Work::measure`] gave.
 pub(super) fn searches(
     papers: &[Paper],
     names: &Names,
@@ -121,7 +121,7 @@ pub(super) fn intention(papers: &[Paper], spaces: &[Space], work: &Work) -> Stri
     text + &work.count()
 }
 
-/// Experiments that share runs, directly or indirectly.
+/// Experiments that share runs, directly or by others.
 fn groups(study: &Study) -> Vec<Vec<String>> {
     let mut groups: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
     for experiment in &study.experiments {

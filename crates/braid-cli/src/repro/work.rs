@@ -1,4 +1,4 @@
-//! The runs for the papers, each once, and their results.
+//! What has to be run for the papers, each thing once, and what came of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,12 +20,12 @@ use crate::command::VERSION;
 use crate::failure::BAD_INPUT;
 use crate::study::{How, conduct};
 
-/// Differences from the papers' files.
+/// What differs from what the papers' files say.
 #[derive(Clone, Default)]
 pub(super) struct Change {
     pub(super) set: Vec<String>,
     pub(super) cc: IndexMap<String, String>,
-    /// Affected experiments; all of them if none is named.
+    /// Experiments that all this is for; all of them if none is named.
     pub(super) only: Vec<String>,
     /// Each assignment must fit to an experiment.
     pub(super) strict: bool,
@@ -60,11 +60,11 @@ pub(super) struct Study {
     /// Index of the variation in the paper's file; none for what was asked for itself.
     variation: Option<usize>,
     pub(super) experiments: Vec<ExperimentResult>,
-    /// With the unit of its runs.
+    /// With the unit that each is measured in.
     pub(super) cells: Vec<(Cell, usize, Vec<Figure>)>,
 }
 
-/// Measurements of all units.
+/// What was measured of everything that had to be run.
 pub(super) struct Measured {
     /// The figures of every run, by unit and seed; not a number where there is none.
     values: Vec<Vec<Vec<f64>>>,
@@ -207,7 +207,7 @@ impl Work {
         Ok(self.files.insert_full(key, file).0)
     }
 
-    /// The output of `--dry-run`.
+    /// What `--dry-run` prints.
     pub(super) fn intention(&self, args: &ReproArgs) -> String {
         let scheduler =
             args.scheduler.as_ref().map_or_else(String::new, |text| format!(" --scheduler {text}"));
@@ -262,65 +262,13 @@ impl Work {
         plan: &Plan,
         store: Option<&mut Store>,
     ) -> Result<Measured, Failure> {
-        let then =
-            if store.is_some() { "; the same command goes on from there" } else { "; no file was written" };
-        let seeds = plan.seeds_of_each();
-        let figures = |run: usize| &self.units[units[run / seeds]].figures;
-        let stripped =
-            |run: usize| run.is_multiple_of(seeds) && figures(run).iter().any(Figure::of_detection);
-        let mut execution = plan.execution().cancel(cancel).measurements().samples_of(|run| {
-            args.runs.is_some() || stripped(run) || figures(run).iter().any(Figure::needs_samples)
-        });
-        if let Some(store) = store {
-            execution = execution.store(store);
-        }
-        if let Some(jobs) = args.jobs {
-            execution = execution.jobs(jobs);
-        }
-        let mut progress = Progress::new(plan.len(), args.quiet);
-        let mut measured = Measured { values: vec![Vec::new(); plan.len()], strips: BTreeMap::new() };
-        let mut failure = None;
-        let done = execution.run(|event| {
-            match event {
-                Event::Progress { done, .. } => progress.tick(done),
-                Event::Finished(finished) => {
-                    let Finished { number, run, measurements, .. } = *finished;
-                    let unit = units[number / seeds];
-                    let values = &mut measured.values[unit * seeds + number % seeds];
-                    let Some(counts) = measurements.filter(|_| run.status == OK) else {
-                        let (cc, seed) = (&run.cc, run.seed);
-                        let what = format!("{} --cc {cc} --seeds {seed}..{seed}", run.scenario);
-                        if args.backend == Backend::Lab {
-                            eprintln!("{what}: {}", run.status);
-                            *values = vec![f64::NAN; figures(number).len()];
-                            return ControlFlow::Continue(());
-                        }
-                        failure = Some(Failure::new(FAILED, format!("{what}: {}", run.status)));
-                        return ControlFlow::Break(());
-                    };
-                    let own = figures(number).iter();
-                    let own = own.map(|figure| figure.value(&run, &counts).unwrap_or(f64::NAN));
-                    *values = own.collect();
-                    let subflows =
-                        if stripped(number) { StripSubflow::of(&run, &counts) } else { Vec::new() };
-                    if !subflows.is_empty() {
-                        measured.strips.insert(unit, (run.seed, subflows));
-                    }
-                }
-                _ => {}
-            }
-            ControlFlow::Continue(())
-        });
-        progress.finish();
-        match (failure, done) {
-            (Some(failure), _) => Err(failure),
-            (None, Ok(_)) => Ok(measured),
-            (None, Err(error)) => {
-                let interrupted = error.kind == Kind::Cancelled;
-                let failure = Failure::from(error);
-                Err(if interrupted { failure.and(then) } else { failure })
-            }
-        }
+        let on_kernel = args.backend == Backend::Lab;
+        let keeps_samples = on_kernel && store.is_some();
+        let measured = Measured { values: vec![Vec::new(); self.units.len()], strips: BTreeMap::new() };
+        let mut sink = Measuring { work: self, on_kernel, keeps_samples, measured };
+        let how = How { jobs: args.jobs, quiet: args.quiet };
+        conduct(plan, plan.execution(), store, &how, vec![&mut sink])?;
+        Ok(sink.measured)
     }
 
     /// What was measured in the cells of a study.
@@ -510,7 +458,7 @@ fn stand_ins(texts: &[String]) -> Result<IndexMap<String, String>, Failure> {
     for text in texts {
         let (name, spec) = text.split_once('=').filter(|(name, _)| !name.contains(':')).ok_or_else(|| {
             Failure::bad_input(
-                format!("--cc {text} does not name the paper's algorithm that it replaces"),
+                format!("--cc {text} does not say for which algorithm of the paper it stands"),
                 format!("write for instance --cc lia={text}"),
             )
         })?;

@@ -1,8 +1,8 @@
 //! Scenarios on the kernel of this machine, in real time.
 //!
-//! One process, [`crate::agent_here`], owns a run: unnamed network namespaces, cables in them, sockets, eBPF programs,
-//! and the programs of its traffic. The kernel removes them when it ends, however it ends. Only the files of such
-//! programs may stay until the next start.
+//! All of a run belongs to one process, [`crate::agent_here`]: network namespaces without names, the cables in them, sockets,
+//! eBPF programs, and the programs that are its traffic. The kernel takes them away when it ends, however it ends: nothing can be
+//! left over, but the files of such programs, until the next start.
 
 use std::{
     collections::BTreeMap,
@@ -33,10 +33,10 @@ use super::{
 };
 use crate::job::{self, Inbox, Job, Packet, Report};
 
-/// Extra time of a run beyond the scenario, for loading algorithms.
+/// How much longer than the scenario a run may take: algorithms are loaded before it.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
-/// Folders of programs. Accessible by root only, and emptied at boot.
+/// What runs have in files: the folders of their programs. Root's alone, and nothing of it outlives the machine.
 const FOLDERS: &str = "/run/braid";
 
 fn release() -> Result<String, Error> {
@@ -50,15 +50,15 @@ fn release() -> Result<String, Error> {
 pub struct Host {
     program: PathBuf,
     kernel: String,
-    /// One for each combination of programs.
+    /// One for each choice of programs.
     packs: Vec<(Named, Pack)>,
 }
 
 impl Host {
-    /// Checks the requirements of these scenarios; `program` is the running program.
+    /// Looks whether everything is there that these scenarios need; `program` is this very program.
     ///
     /// # Errors
-    /// If a requirement is missing.
+    /// If something is missing.
     pub fn prepare<'a>(program: &Path, scenarios: impl Iterator<Item = &'a Scenario>) -> Result<Self, Error> {
         let here = ["root or CAP_NET_ADMIN", "CAP_SYS_ADMIN", "MPTCP", "netem"];
         let requirements = braid_kernel::doctor();
@@ -104,8 +104,7 @@ impl Host {
     /// Runs a scenario. Set `stop` to end it early.
     ///
     /// # Errors
-    /// If the scenario needs a missing feature ([`crate::check`] reports it beforehand), an error occurs, or `stop` was
-    /// set.
+    /// If the scenario has what cannot be done ([`crate::check`] tells beforehand), something fails, or `stop` was set.
     pub fn run(
         &self,
         scenario: &Scenario,
@@ -128,18 +127,18 @@ impl Host {
     fn agent(&self, job: &Job, stop: &AtomicBool) -> Result<Output, Error> {
         let started = |error| Error::machine(format!("cannot run {}: {error}", self.program.display()));
         let mut command = Command::new(&self.program);
-        // A separate process group: the terminal's Ctrl-C is for this process.
+        // In a group of its own: the terminal's Ctrl-C is for this process.
         command.args(["agent", "--here"]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // SAFETY: a single system call between fork and exec.
+        // SAFETY: between fork and exec, one system call.
         unsafe {
-            // It ends with the thread that waits for it.
+            // It must not outlive the thread that waits for it.
             command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
         }
         let mut child = command.spawn().map_err(started)?;
         let id = Pid::from_child(&child);
         let mut input = child.stdin.take().expect("it is a pipe");
-        // If the agent does not read this, it has ended with a message.
+        // If it does not read this it has ended, and says why.
         let _ = input.write_all(&job::frame(job));
         drop(input);
         let patience = Instant::now() + Duration::from_nanos(job.duration_ns) + PATIENCE;
@@ -169,10 +168,10 @@ impl Host {
     }
 }
 
-/// The files of programs, in a folder that exists as long as the first value.
+/// The files of programs, in a folder that is there as long as the first of these.
 fn placed(pack: &Pack) -> Result<(Scratch, BTreeMap<String, job::Programs>), Error> {
     let folder = Scratch::new_in(Path::new(FOLDERS))?;
-    // Servers read it as another user.
+    // Servers look into it as another user.
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755))
         .map_err(|error| Error::writing(folder.path(), &error))?;
     let runs = pack.place(folder.path())?;

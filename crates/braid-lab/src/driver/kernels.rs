@@ -1,4 +1,4 @@
-//! The guest's kernel: from the pinned list, a Debian package or an installed kernel.
+//! The guest's kernel: from the pinned list, a Debian package or a kernel that is installed here.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ use super::{
 /// Name, package within a Debian archive, sha256.
 const PINNED: &str = include_str!("../../../../kernel/guests.tsv");
 
-/// Modules that the guest needs, if they are not built in. Dependencies are added.
+/// What the guest needs of a kernel beyond what is built in, as far as it exists as modules. Dependencies come along.
 const MODULES: [&str; 13] = [
     "veth",
     "sch_netem",
@@ -42,20 +42,20 @@ const MODULES: [&str; 13] = [
     "tcp_diag",
 ];
 
-/// A kernel, ready to boot.
+/// A kernel, ready to be booted.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     /// Its release, as `uname -r` prints it.
     pub(crate) release: String,
     /// The bootable image.
     pub(crate) image: PathBuf,
-    /// Names and contents of modules, dependencies first.
+    /// Names and contents of modules, in an order in which they can be loaded.
     pub(crate) modules: Vec<Module>,
-    /// Its name in the pinned list, if any.
+    /// Its name, if it is one of the list.
     pub(crate) pinned: Option<String>,
 }
 
-/// The name of the default kernel.
+/// The name of the kernel that is used unless another is asked for.
 ///
 /// # Panics
 /// If the list of kernels is empty.
@@ -74,7 +74,7 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str, &'static str)>
     entries_of(PINNED)
 }
 
-/// Parses a list of packages: name, package within an archive, sha256.
+/// Of a list of packages: name, package within an archive, sha256.
 pub(crate) fn entries_of(
     list: &'static str,
 ) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
@@ -84,7 +84,7 @@ pub(crate) fn entries_of(
     })
 }
 
-/// Distinguishes a kernel from others of the same name without fetching it: checksums of its packages, or of its file.
+/// What tells a kernel from others of the same name, without getting it: the sums of its packages, or of its file.
 pub(crate) fn identity(name: &str) -> Result<String, Error> {
     let pinned: Vec<&str> = entries().filter(|(pinned, ..)| *pinned == name).map(|(.., sum)| sum).collect();
     if !pinned.is_empty() {
@@ -97,7 +97,7 @@ pub(crate) fn identity(name: &str) -> Result<String, Error> {
     Ok(hex(&hash.finalize()))
 }
 
-/// The path of a kernel outside of the list.
+/// One that is not in the list.
 fn file(name: &str) -> Result<&Path, Error> {
     let path = Path::new(name);
     if path.is_file() {
@@ -114,8 +114,8 @@ fn file(name: &str) -> Result<&Path, Error> {
 
 impl Kernel {
     /// The kernel of that name in the list, of that package (`.deb`), or of that file, whose modules are then in
-    /// `/lib/modules`. Fetches packages into `cache` if necessary; `say` reports slow steps. Set `stop` to end it
-    /// early.
+    /// `/lib/modules`. Packages are fetched into `cache` if need be; `say` reports what takes long.
+    /// Set `stop` to end it early.
     pub(crate) fn find(
         name: &str,
         cache: &Path,
@@ -137,7 +137,7 @@ impl Kernel {
         }
     }
 
-    /// An installed kernel.
+    /// A kernel file of this machine.
     fn installed(image: &Path) -> Result<Self, Error> {
         let release = release(image)?;
         let folder = Path::new("/lib/modules").join(&release);
@@ -152,8 +152,8 @@ impl Kernel {
         Ok(Self { release, image: image.to_owned(), modules, pinned: None })
     }
 
-    /// From packages with `vmlinuz` and the modules. The needed files stay unpacked beside them; the packages are only
-    /// fetched if these are missing.
+    /// From packages that hold `vmlinuz` and the modules. What is needed of them is kept unpacked beside them, and
+    /// they are only looked for where it is not there.
     fn of_packages(
         identity: &str,
         packages: impl FnOnce() -> Result<Vec<PathBuf>, Error>,
@@ -167,7 +167,7 @@ impl Kernel {
         let is_there = folder.exists();
         if !is_there || !is_sealed(&folder) {
             if is_there {
-                say(&format!("{} is damaged and created again", folder.display()));
+                say(&format!("{} is damaged and made anew", folder.display()));
             }
             let packages = packages()?;
             say("unpacking the kernel");
@@ -187,7 +187,7 @@ impl Kernel {
             fs::write(fresh.join(SEAL), seal).map_err(|error| Error::writing(&fresh, &error))?;
             let _ = fs::remove_dir_all(&folder);
             match fs::rename(&fresh, &folder) {
-                // Another braid may have been faster.
+                // Or another braid was faster.
                 Err(error) if !is_sealed(&folder) => return Err(Error::writing(&folder, &error)),
                 _ => {}
             }
@@ -206,7 +206,7 @@ impl Kernel {
     }
 }
 
-/// File with the checksum of the unpacked files.
+/// What was unpacked has the sum of itself in this file.
 const SEAL: &str = "complete";
 
 fn is_sealed(folder: &Path) -> bool {
@@ -214,7 +214,7 @@ fn is_sealed(folder: &Path) -> bool {
     seal.is_ok_and(|seal| sum_of(folder).is_ok_and(|sum| sum == seal))
 }
 
-/// Checksum over names and contents of all other files of a folder.
+/// Of all other files of a folder, their names and what is in them.
 fn sum_of(folder: &Path) -> io::Result<String> {
     let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
@@ -231,7 +231,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The kernel's spelling of a module's name, from its file name.
+/// The name of a module from that of its file, as the kernel spells it.
 fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let (name, rest) = name.split_once(".ko")?;
@@ -250,10 +250,10 @@ fn collect(folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> io::Result<(
     Ok(())
 }
 
-/// Name and content of a module.
+/// Name and content of a module's file.
 type Module = (String, Vec<u8>);
 
-/// The modules and their dependencies, dependencies first. `find` returns the file of a module, if it exists.
+/// The modules and what they depend on, dependencies first. `find` gives the file of a module, if there is one.
 fn in_order(find: impl Fn(&str) -> io::Result<Option<Module>>) -> io::Result<Vec<Module>> {
     fn add(
         name: &str,
@@ -289,7 +289,7 @@ fn xz(bytes: impl Read) -> io::Result<Vec<u8>> {
     Ok(plain)
 }
 
-/// The dependencies that a module declares.
+/// What a module says that it needs.
 fn depends(module: &[u8]) -> Vec<String> {
     let Ok(file) = object::File::parse(module) else { return Vec::new() };
     let Some(Ok(info)) = file.section_by_name(".modinfo").map(|section| section.data()) else {
@@ -319,17 +319,17 @@ fn release(image: &Path) -> Result<String, Error> {
         })
 }
 
-/// Unpacks the kernel's image and the modules of a Debian package.
+/// Takes the kernel's image and the modules out of a Debian package.
 fn unpack(package: &Path, to: &Path) -> Result<(), Error> {
     content(package, to, |archive| take(archive, to))
 }
 
-/// Unpacks a whole Debian package.
+/// Takes everything out of a Debian package.
 pub(crate) fn unpack_all(package: &Path, to: &Path) -> Result<(), Error> {
     content(package, to, |mut archive| archive.unpack(to))
 }
 
-/// Passes the files of a Debian package on, with their targets.
+/// Hands the files of a Debian package over, which are to go to a folder.
 fn content(
     package: &Path,
     to: &Path,
@@ -376,7 +376,7 @@ fn take<R: Read>(mut archive: tar::Archive<R>, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether it is one of [`MODULES`] or in a folder of their dependencies.
+/// Whether it is one of [`MODULES`] or of the folders that these depend on.
 fn is_of_interest(path: &Path, module: &str) -> bool {
     let path = path.to_string_lossy();
     MODULES.contains(&module)
@@ -385,7 +385,7 @@ fn is_of_interest(path: &Path, module: &str) -> bool {
         || path.contains("/net/mptcp/")
 }
 
-/// The package from the cache, or from the archives of apt, with apt's own download methods.
+/// The package from the cache, or from the archives that apt is configured for, by apt's own means.
 pub(crate) fn fetch(
     path: &str,
     sum: &str,
@@ -399,7 +399,7 @@ pub(crate) fn fetch(
         if sha256(&file)? == sum {
             return Ok(file);
         }
-        say(&format!("{} is damaged and fetched again", file.display()));
+        say(&format!("{} is damaged and fetched anew", file.display()));
     }
     fs::create_dir_all(cache).map_err(|error| Error::writing(cache, &error))?;
     let helper = Path::new("/usr/lib/apt/apt-helper");
@@ -416,7 +416,7 @@ pub(crate) fn fetch(
     let (part, log) = (scratch.path().join(name), scratch.path().join("log"));
     let mut reports = Vec::new();
     for archive in &archives {
-        // Some servers need an escaped plus sign in a path.
+        // A plus sign in a name stands for itself in a path, but not with every server.
         let address = format!("{archive}/{}", path.replace('+', "%2B"));
         let errors = fs::File::create(&log).map_err(|error| Error::writing(&log, &error))?;
         let mut command = Command::new(helper);
@@ -437,11 +437,11 @@ pub(crate) fn fetch(
     ))
 }
 
-/// Runs a program to its end; returns whether it succeeded. It ends with this process, and when `stop` is set.
+/// Runs a program to its end, and says whether it succeeded. It ends with this one, and when `stop` is set.
 pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let running = |error| Error::machine(format!("cannot run {name}: {error}"));
-    // SAFETY: a single system call between fork and exec.
+    // SAFETY: between fork and exec, one system call.
     unsafe {
         command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
     }
@@ -451,7 +451,7 @@ pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Erro
             return Ok(status.success());
         }
         if stop.load(Ordering::Relaxed) {
-            // Its partial output is in the scratch folder.
+            // What it has begun is in the scratch folder.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Error::interrupted());
@@ -460,7 +460,7 @@ pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Erro
     }
 }
 
-/// The archives of apt; the pool is the same for all suites.
+/// The archives that apt is configured for; the pool is the same for all suites.
 fn archives() -> Vec<String> {
     if let Ok(mirror) = env::var("MIRROR") {
         return vec![mirror.trim_end_matches('/').to_owned()];

@@ -31,56 +31,56 @@ use super::{
 };
 use crate::job::{self, Job, Packet, Report};
 
-/// How a guest starts.
+/// How a guest comes to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// From the snapshot of a booted guest.
+    /// From the snapshot of one that has booted.
     Restored,
-    /// By booting for every run: slow, with the same results.
+    /// It boots for every run: slow, and the same.
     Booted,
 }
 
-/// Requirements of runs in a guest.
+/// Everything that runs in a guest need.
 #[derive(Debug)]
 pub struct Lab {
     qemu: Qemu,
     kernel: Kernel,
-    /// The packet scheduler module, if a run needs it.
+    /// With the packet schedulers, where a run needs them.
     module: Option<Vec<u8>>,
-    /// One for scenarios without programs, if any, and one for each combination of programs.
+    /// One for scenarios without programs, if there are some, and one for each choice of programs.
     images: Vec<Image>,
     folder: PathBuf,
-    /// Processors that this process may use, each with the lock file of the guest on it.
+    /// Those that this process may use, each with the file that is locked by whoever has a guest there.
     processors: Vec<(usize, PathBuf)>,
 }
 
-/// Boot image of a guest, and its snapshot.
+/// What a guest boots from, and what it has booted to.
 #[derive(Debug)]
 struct Image {
     /// For scenarios with these programs.
     programs: Named,
-    /// Whether it has the packet scheduler module.
+    /// Whether it has the module with the packet schedulers.
     has_module: bool,
-    /// Their commands.
+    /// How they are run.
     runs: BTreeMap<String, job::Programs>,
     file: PathBuf,
-    /// Snapshot of the booted guest.
+    /// Of the booted guest.
     snapshot: Option<PathBuf>,
-    /// Hash of all parts of the guest.
+    /// Hash of all that the guest is made of.
     identity: String,
 }
 
-/// Maximum of restarts. On a loaded machine one guest in ten restarts; with two guests per processor, two in three.
+/// On a busy machine one guest in ten has to begin again; where there are two guests for each processor, two in three.
 const ATTEMPTS: usize = 60;
-/// Number of restarts while other guests run; after that a guest waits for a free processor.
+/// So many beside others; then a guest waits for a processor of its own.
 const ATTEMPTS_BESIDE: usize = 5;
 
 impl Lab {
-    /// Prepares these scenarios with each of these packet schedulers: the kernel (by name or file), images around
-    /// `program`, and snapshots of booted guests. `say` reports slow steps, whose results are cached.
+    /// Gets everything ready for these scenarios with each of these packet schedulers: the kernel (by name or file), images
+    /// around `program`, and the snapshots of guests that have booted. What takes long is told to `say`, and is in the user's cache the next time.
     ///
     /// # Errors
-    /// If a requirement is missing or cannot be written, or the guest does not boot.
+    /// If something is missing or cannot be written, or the guest does not boot.
     pub fn prepare<'a>(
         kernel: &str,
         program: &Path,
@@ -173,12 +173,12 @@ impl Lab {
         Ok(image)
     }
 
-    /// Parts of the environment besides scenario, seed and this program: kernel and QEMU.
+    /// What results depend on besides scenario, seed and this program: kernel and QEMU.
     pub fn machine(&self) -> String {
         format!("Linux {}, QEMU {}", self.kernel.release, self.qemu.version)
     }
 
-    /// [`Lab::machine`] and the hash of the image, which includes the packet scheduler module.
+    /// [`Lab::machine`] and the image, by its hash, of which the module with the packet schedulers is a part.
     ///
     /// # Panics
     /// If the lab was not prepared for this scenario with this scheduler.
@@ -196,11 +196,10 @@ impl Lab {
         self.find_image(scenario, scheduler).expect("it was prepared for this scenario")
     }
 
-    /// Runs a scenario in a guest of its own. Set `stop` to end it early. A capture takes the guest some microseconds
-    /// per packet.
+    /// Runs a scenario in a guest of its own. Set `stop` to end it early. Taking packets takes the guest some microseconds each.
     ///
     /// # Errors
-    /// If the scenario needs a missing feature ([`check`] reports it beforehand), the guest fails, or `stop` was set.
+    /// If the scenario has what the lab cannot do ([`check`] tells beforehand), the guest fails, or `stop` was set.
     ///
     /// # Panics
     /// If the lab was not prepared for this scenario with this scheduler.
@@ -249,7 +248,7 @@ impl Lab {
         Err(Error::guest(job::CLOCK_MOVED))
     }
 
-    /// A processor that becomes free within a minute.
+    /// One that becomes free within a minute.
     fn wait_for_processor(&self, stop: &AtomicBool) -> Option<(usize, File)> {
         const POLL: Duration = Duration::from_millis(100);
         let going = |_: &_| !stop.load(Ordering::Relaxed);
@@ -262,7 +261,7 @@ impl Lab {
         })
     }
 
-    /// A processor without a guest of any braid, while its lock is held.
+    /// One without a guest, of this braid or of another, while its lock is held.
     fn free_processor(&self) -> Option<(usize, File)> {
         self.processors.iter().find_map(|(processor, folder)| {
             let lock = scratch::lock(folder, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -271,7 +270,7 @@ impl Lab {
     }
 }
 
-/// Processors that this process may use, and their lock files in the cache. Guests run without them, too.
+/// Those that this process may use, and what is locked for them in the cache. Guests run without, too.
 fn processors(cache: &Path) -> Vec<(usize, PathBuf)> {
     let Ok(usable) = sched_getaffinity(None) else { return Vec::new() };
     let all = (0..CpuSet::MAX_CPU).filter(|&processor| usable.is_set(processor));

@@ -1,5 +1,5 @@
-//! Drives a run from outside: turns a scenario into a job, executes it in a guest or on this machine, checks the
-//! network against the scenario, and turns the report into measurements.
+//! What drives a run from outside: it makes a job of a scenario, has it done in a guest or on this machine, judges whether the
+//! network was the scenario's, and makes measurements of the report.
 
 mod cache;
 mod check;

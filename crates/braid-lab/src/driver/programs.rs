@@ -1,4 +1,4 @@
-//! Programs of this machine as traffic, with all files that a guest needs to run them.
+//! Programs of this machine as traffic: which they are, and everything that a guest needs to run them.
 
 use std::{
     collections::BTreeMap,
@@ -21,23 +21,23 @@ use super::{
 };
 use crate::job;
 
-/// Library that turns a program's TCP sockets into MPTCP's, and its usual folders.
+/// What makes TCP sockets of a program those of MPTCP, and where distributions have it.
 const WRAPPER: &str = "libmptcpwrap.so.0";
-/// Folders of programs outside of a user's PATH.
+/// Where programs are that not everyone has in PATH.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
-/// Parent of each connection's folder in the guest.
+/// Each connection's folder in the guest is in here.
 const FOLDERS: &str = "/programs";
-/// Maximum of all files, which are in memory.
+/// All of it is in memory, the guest's or this machine's.
 const MOST_BYTES: usize = 256 << 20;
-/// Users in the guest: servers change to one of these.
+/// Who there is in the guest: servers change to one of these.
 const PASSWD: &str =
     "root:x:0:0:root:/:/bin/sh\nwww-data:x:33:33::/:/bin/false\nnobody:x:65534:65534::/:/bin/false\n";
 const GROUP: &str = "root:x:0:\nwww-data:x:33:\nnobody:x:65534:\nnogroup:x:65534:\n";
 
-/// The programs of a scenario by connection; distinguishes packs.
+/// The programs of a scenario by the names of their connections: what tells packs apart.
 pub(crate) type Named = Vec<(String, bool, Arc<Programs>)>;
 
-/// The programs of a scenario.
+/// Those of a scenario.
 pub(crate) fn named(scenario: &Scenario) -> Named {
     let of = |connection: &model::Connection| match &connection.traffic {
         Traffic::Program(programs) => {
@@ -57,19 +57,19 @@ pub(crate) fn identity(scenario: &Scenario, at: At) -> Result<Option<String>, Er
 /// Where programs are to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
-    /// In a guest, which has only the given files.
+    /// In a guest, which has nothing but what it is given.
     Guest,
-    /// On this machine, which has everything but the scenario's files.
+    /// On this machine, which has all but the files that the scenario names.
     Here,
 }
 
-/// Programs and their files.
+/// Programs and all they need.
 #[derive(Clone, Debug)]
 pub(crate) struct Pack {
     at: At,
     /// By path in the guest.
     pub(crate) files: Files,
-    /// Their commands, by the name of the connection.
+    /// How they are run, by the name of the connection.
     pub(crate) runs: BTreeMap<String, job::Programs>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn check(connection: &model::Connection) -> Result<(), Unsupported> {
     for (key, words) in [("traffic.server", &programs.server), ("traffic.client", &programs.client)] {
         let word = &words[0];
         if word == "mptcpize" {
-            let reason = "with kind = \"mptcp\" the lab runs mptcpize itself".to_owned();
+            let reason = "the lab does what mptcpize does where kind is \"mptcp\"".to_owned();
             return Err(missing(key, reason, "remove \"mptcpize\" and \"run\""));
         }
         let Some(local) = word.strip_prefix("./") else {
@@ -100,13 +100,14 @@ pub(crate) fn check(connection: &model::Connection) -> Result<(), Unsupported> {
         }
     }
     if connection.kind == Kind::Mptcp && wrapper().is_none() {
-        let reason = format!("{WRAPPER}, which makes a program use MPTCP, is not on this machine");
+        let reason =
+            format!("what makes a program's sockets those of MPTCP, {WRAPPER}, is not on this machine");
         return Err(missing("kind", reason, "install mptcpize (apt-get install mptcpize)"));
     }
     Ok(())
 }
 
-/// The file of a program, by path or by name in PATH.
+/// The file of a program, by its path or by its name in PATH.
 fn find(word: &str) -> Option<PathBuf> {
     if word.contains('/') {
         return Some(PathBuf::from(word)).filter(|path| path.is_absolute() && path.is_file());
@@ -126,10 +127,10 @@ fn wrapper() -> Option<PathBuf> {
 }
 
 impl Pack {
-    /// All files for the programs of a scenario.
+    /// All that the programs of a scenario need there.
     ///
     /// # Errors
-    /// If a file is missing or unreadable, or the files are too large.
+    /// If something is missing, cannot be read, or is too much.
     pub(crate) fn of(named: &Named, at: At) -> Result<Self, Error> {
         let mut pack = Self { at, files: Files::default(), runs: BTreeMap::new() };
         for (name, multipath, programs) in named {
@@ -156,7 +157,7 @@ impl Pack {
         Ok(pack)
     }
 
-    /// Copies the connections' folders to this machine. Returns the commands there.
+    /// Puts the folders of the connections into one of this machine. How the programs are run there.
     pub(crate) fn place(&self, parent: &Path) -> Result<BTreeMap<String, job::Programs>, Error> {
         for (path, (mode, bytes)) in &self.files {
             let Ok(within) = Path::new(path).strip_prefix(FOLDERS) else { continue };
@@ -179,7 +180,7 @@ impl Pack {
         Ok(runs)
     }
 
-    /// Hash of all contents.
+    /// Of everything in it.
     pub(crate) fn identity(&self) -> String {
         let mut hash = Sha256::new();
         for (path, (mode, bytes)) in &self.files {
@@ -198,7 +199,7 @@ impl Pack {
             self.file(&to, path, &mut libraries)?;
         }
         let mut command = |words: &[String]| -> Result<job::Command, Error> {
-            // The program is one of the scenario's files.
+            // One of the files is there already.
             let path = if let Some(name) = words[0].strip_prefix("./") {
                 Path::new(&folder).join(name)
             } else {
@@ -225,7 +226,7 @@ impl Pack {
             commands,
             server_sends: programs.server_sends,
             folder,
-            // The guest has no library cache.
+            // The guest has no cache of where they are.
             libraries: (self.at == At::Guest).then(|| libraries.join(":")),
             preload,
         };
@@ -233,7 +234,7 @@ impl Pack {
         Ok(())
     }
 
-    /// Adds a file, and the requirements of a program; its library folders go to `libraries`.
+    /// Adds a file, and what it takes to run it if it is a program; the folders of its libraries go to `libraries`.
     fn file(&mut self, to: &Path, from: &Path, libraries: &mut Vec<String>) -> Result<(), Error> {
         let to = to.display().to_string();
         if self.files.contains_key(&to) {
@@ -256,7 +257,7 @@ impl Pack {
                 self.files.entry(library.display().to_string()).or_insert((0o755, bytes));
             }
         }
-        // Its interpreter; `env` searches for its argument itself.
+        // Who interprets it; `env` looks for that itself.
         let words = script.iter().flat_map(|line| line.split_whitespace());
         for (number, word) in words.take(2).enumerate() {
             match find(word) {

@@ -194,6 +194,15 @@ impl Sender {
         if !is_probe {
             self.rack.duplicate();
         }
+        if seq >= self.board.snd_una {
+            let state = self.board.get(seq).state;
+            if state & segment::EVER_RETRANS == 0 {
+                return;
+            }
+            if state & segment::SACKED != 0 {
+                *reordered = seq;
+            }
+        }
         if self.undo_marker.is_some_and(|marker| seq >= marker)
             && let Some(retransmissions) = &mut self.undo_retrans
         {

@@ -173,6 +173,10 @@ impl Raised {
 pub(crate) struct Guest(pub(crate) Raised);
 
 impl Backend for Guest {
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         let named = request.case.scenario.connections.iter().filter_map(|own| own.cc.clone());
         let specs: Vec<Spec> = named.chain([request.case.spec.clone()]).collect();

@@ -140,6 +140,10 @@ impl Captures {
 pub(crate) struct Captured(pub(crate) Arc<Captures>);
 
 impl Backend for Captured {
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         self.0.simulate(&request)
     }

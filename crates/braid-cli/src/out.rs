@@ -16,7 +16,6 @@ use tempfile::NamedTempFile;
 
 use crate::command::{self, VERSION};
 use crate::report;
-use crate::run::document;
 
 const RESULTS: &str = "results.json";
 const TABLE: &str = "table.txt";
@@ -80,7 +79,7 @@ impl Sink for Written {
     fn finish(&mut self, plan: &Plan, results: &Results) -> Result<(), Error> {
         let runs = results.runs();
         let folder = &self.folder;
-        folder.write_results(RESULTS, document(results).as_bytes())?;
+        folder.write_results(RESULTS, report::document(results).as_bytes())?;
         folder.write(TABLE, report::text(plan, results.summary(), Style::default()).as_bytes())?;
         let mut tables =
             vec![(&RUNS, table::runs(runs)), (&FLOWS, table::flows(runs)), (&LINKS, table::links(runs))];

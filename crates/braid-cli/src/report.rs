@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use braid_algorithms::Spec;
 use braid_report::html::{self, Curves, MARK, Part, Report, Selection, Series};
 use braid_report::{Cell, Style, Table, tables};
-use braid_results::{Run, Summary};
+use braid_results::{Document, Run, Summary};
 use braid_scenario::model::Scenario;
 use braid_schedulers::Spec as Scheduler;
 use braid_study::{Error, Event, Group, Plan, Results, Sink, files};
@@ -24,6 +24,11 @@ pub(crate) fn text(plan: &Plan, summaries: &[Summary], style: Style) -> String {
     let rows = labelled(plan, summaries, |row| (&mut row.cc, &row.backend));
     let tables: Vec<Table> = by_file(plan, &rows).into_iter().map(|(_, table)| table).collect();
     self::tables(&tables, style)
+}
+
+/// The results of a plan as the JSON document.
+pub(crate) fn document(results: &Results) -> String {
+    Document::new(VERSION, results.runs(), results.summary()).to_json()
 }
 
 /// With several backends each is a row of its own.

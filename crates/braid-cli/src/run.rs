@@ -1,11 +1,10 @@
 //! `braid run` and `braid report`.
 
-use braid_results::{Document, json, table};
+use braid_results::{json, table};
 use braid_study::{Error, Event, Plan, Results, Sink, Store};
 
 use crate::args::{Format, ReportArgs, RunArgs};
 use crate::capture::Captures;
-use crate::command::VERSION;
 use crate::out::{self, Written};
 use crate::report::{self, Page};
 use crate::study::{self, How, conduct, failed_runs};
@@ -87,15 +86,10 @@ impl Sink for Printed {
     fn finish(&mut self, plan: &Plan, results: &Results) -> Result<(), Error> {
         let text = match self.format {
             Format::Table => report::text(plan, results.summary(), terminal::style()),
-            Format::Json => document(results),
+            Format::Json => report::document(results),
             Format::Jsonl => return Ok(()),
             Format::Csv => table::FLOWS.to_csv(&table::flows(results.runs())),
         };
         Ok(terminal::print(text.as_bytes())?)
     }
-}
-
-/// What `--format json` prints.
-pub(crate) fn document(results: &Results) -> String {
-    Document::new(VERSION, results.runs(), results.summary()).to_json()
 }

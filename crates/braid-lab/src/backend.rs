@@ -111,6 +111,10 @@ impl Kernel {
 }
 
 impl Backend for Kernel {
+    fn base(&self) -> &dyn Backend {
+        &braid_study::Sim
+    }
+
     fn name(&self) -> &'static str {
         match self.place {
             Place::Guest { .. } => "lab",

@@ -34,6 +34,10 @@ pub struct Quic {
 }
 
 impl Backend for Quic {
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
+
     fn name(&self) -> &'static str {
         "quic"
     }

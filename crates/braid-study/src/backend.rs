@@ -9,16 +9,14 @@ use braid_scenario::File;
 use braid_scenario::model::Scenario;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cancel, Error, Group, Sim};
+use crate::{Cancel, Error, Group};
 
 /// Runs scenarios. What only a backend knows stays in its crate; the rest, from planning to results, is the same for all.
 ///
 /// A backend that wraps another names it in [`Backend::base`] and says only what differs.
 pub trait Backend: Send + Sync {
     /// The backend that does what is not said here.
-    fn base(&self) -> &dyn Backend {
-        &Sim
-    }
+    fn base(&self) -> &dyn Backend;
 
     /// As results call it: `sim`, `lab`, `host`, `quic`.
     fn name(&self) -> &'static str {

@@ -38,6 +38,7 @@ mod event;
 mod execution;
 pub mod files;
 mod grid;
+mod group;
 #[cfg(unix)]
 mod isolated;
 mod key;
@@ -49,6 +50,7 @@ mod pool;
 mod results;
 mod seeds;
 mod sim;
+mod sink;
 mod store;
 mod study;
 mod worker;
@@ -61,15 +63,17 @@ pub use cancel::Cancel;
 #[cfg(feature = "parquet")]
 pub use dataset::Dataset;
 pub use error::{Error, Kind};
-pub use event::{Event, Finished, Sink};
+pub use event::{Event, Finished};
 pub use execution::{Done, Execution};
 pub use grid::Grid;
+pub use group::Group;
 pub use key::Key;
 #[cfg(feature = "parquet")]
 pub use measured::measured;
-pub use plan::{Group, Plan, Planned, Unit};
+pub use plan::{Plan, Planned, Unit};
 pub use results::Results;
 pub use seeds::Seeds;
 pub use sim::Sim;
+pub use sink::Sink;
 pub use store::{Folder, Store};
 pub use study::Study;

@@ -2,13 +2,13 @@
 
 use std::sync::OnceLock;
 
-use braid_algorithms::{Algorithm, Spec};
+use braid_algorithms::Spec;
 use braid_results::{Run, Summary, summary, theory};
 use braid_scenario::File;
 use braid_scenario::model::Scenario;
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, Cancel, Case, Error, Key, Kind, Request, Seeds, Stop};
+use crate::{Backend, Cancel, Case, Error, Group, Key, Kind, Request, Seeds, Sim, Stop};
 
 /// More runs than this at once would not fit into memory.
 const MOST_RUNS: usize = 1_000_000;
@@ -60,39 +60,6 @@ pub(crate) struct Place {
 impl Place {
     fn runs(&self) -> usize {
         self.unit.seeds.count().unwrap_or(usize::MAX)
-    }
-}
-
-/// Runs that differ only in their seed.
-#[derive(Clone, Copy, Debug)]
-pub struct Group<'a> {
-    /// Index of its file in [`Plan::files`].
-    pub file: usize,
-    /// Index of its scenario among the cells of the file.
-    pub cell: usize,
-    /// The scenario.
-    pub scenario: &'a Scenario,
-    /// The congestion control that the runs are about.
-    pub spec: &'a Spec,
-    /// The packet scheduler.
-    pub scheduler: &'a str,
-    /// [`Backend::name`]
-    pub backend: &'static str,
-    /// The seeds.
-    pub seeds: Seeds,
-    /// Number of the first run.
-    pub first: usize,
-}
-
-impl Group<'_> {
-    /// The congestion controls that take part, each once, by name.
-    pub fn algorithms(&self) -> Vec<&'static Algorithm> {
-        let named = self.scenario.connections.iter().filter_map(|connection| connection.cc.as_ref());
-        let named = named.map(Spec::algorithm);
-        let mut all: Vec<_> = named.chain([self.spec.algorithm()]).collect();
-        all.sort_unstable_by_key(|algorithm| (algorithm.name(), algorithm.source_hash()));
-        all.dedup_by_key(|algorithm| (algorithm.name(), algorithm.source_hash()));
-        all
     }
 }
 
@@ -380,6 +347,10 @@ impl Stored {
 struct Done(&'static str);
 
 impl Backend for Done {
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
+
     fn name(&self) -> &'static str {
         self.0
     }

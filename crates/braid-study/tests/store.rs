@@ -112,6 +112,10 @@ fn a_store_that_was_extended_is_the_same_as_one_that_was_not() {
 struct Later;
 
 impl Backend for Later {
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
+
     fn identity(&self, group: &Group) -> Result<String, Error> {
         Ok(Sim.identity(group)? + " later")
     }

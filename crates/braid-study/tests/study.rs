@@ -52,6 +52,10 @@ fn results_have_the_order_of_the_plan_whatever_the_number_of_jobs() {
 struct Odd;
 
 impl Backend for Odd {
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         match request.case.seed {
             2 => panic!("seed two is bad"),
@@ -140,6 +144,10 @@ fn equal_runs_have_equal_keys_and_others_have_not() {
 struct Other;
 
 impl Backend for Other {
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
+
     fn name(&self) -> &'static str {
         "quic"
     }
@@ -166,6 +174,10 @@ fn a_backend_is_an_axis_and_may_have_seeds_of_its_own() {
 fn the_key_depends_on_the_values_of_a_scenario_and_not_on_what_the_program_calls_them() {
     struct Fixed;
     impl Backend for Fixed {
+        fn base(&self) -> &dyn Backend {
+            &Sim
+        }
+
         fn identity(&self, _: &Group) -> Result<String, Error> {
             Ok(String::new())
         }

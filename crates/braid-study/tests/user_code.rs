@@ -103,6 +103,10 @@ fn an_endless_loop_can_be_cancelled() {
 struct Told;
 
 impl Backend for Told {
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
+
     fn run(&self, request: Request) -> Result<Outcome, Stop> {
         static LATEST: AtomicU32 = AtomicU32::new(0);
         let is_first = LATEST.swap(process::id(), Ordering::Relaxed) != process::id();

@@ -86,8 +86,9 @@ impl Row {
         self.loss.as_ref().is_none_or(|loss| loss.mean <= MOST_LOSS)
     }
 
+    /// Whether the gain is large enough, and more than chance: its 95 % interval is above zero.
     pub(super) fn is_worth_a_change(&self) -> bool {
-        self.gain.mean >= LEAST_GAIN
+        self.gain.mean >= LEAST_GAIN.max(self.gain.ci95.unwrap_or(0.0))
     }
 
     /// Whether both hold over all of the 95 % intervals.
@@ -158,7 +159,7 @@ mod tests {
             let row = Row::of("lia", &own, &goodputs(20.0, 10.0), &[]);
             (row.is_worth_a_change(), row.is_certain())
         };
-        assert_eq!([with(29.0), with(15.0)], [(true, true), (true, false)]);
+        assert_eq!([with(29.0), with(20.2), with(15.0)], [(true, true), (true, false), (false, false)]);
     }
 
     #[test]

@@ -40,7 +40,8 @@ pub(crate) const MORE: &str = "Examples:\n  \
     Each candidate is simulated alone, and beside one CUBIC TCP flow at each bottleneck. The baseline is CUBIC on one path of each \
     bottleneck. Gain is that of the geometric mean of both goodputs over the baseline. Loss is what competitors at a bottleneck lose \
     against the baseline, on average; what a competitor gets above its fair share does not count. The advice is the candidate of the \
-    greatest gain of those with a loss of at most 10 %, if it gains at least 3 %; else the baseline.\n\n\
+    greatest gain of those with a loss of at most 10 %, if it gains at least 3 % and the interval of its gain is above zero; else the \
+    baseline.\n\n\
     It is about what is sent from where it runs. It changes nothing. Exit code: 0 done, 1 a run failed, 2 wrong usage or input.";
 
 #[derive(Debug, clap::Args)]

@@ -63,7 +63,8 @@ impl Finished {
     /// How to do it again, and what came of it; for people.
     pub fn which(&self) -> String {
         let Run { scenario, backend, cc, params, seed, status, .. } = &self.run;
-        let params = params.iter().map(|(name, value)| format!(" {name}={value}")).collect::<String>();
+        let params =
+            params.iter().fold(String::new(), |text, (name, value)| format!("{text} {name}={value}"));
         let backend = if backend == "sim" { String::new() } else { format!(" --backend {backend}") };
         format!("{scenario}{params} --cc {cc} --seeds {seed}..{seed}{backend}: {status}")
     }

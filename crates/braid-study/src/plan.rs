@@ -23,6 +23,9 @@ pub struct Plan {
     keys: OnceLock<Vec<Key>>,
 }
 
+/// A backend, its schedulers, and seeds of its own.
+type Axis = (Box<dyn Backend>, Vec<String>, Option<Seeds>);
+
 /// A scenario file and the congestion controls to run it with.
 #[derive(Clone, Debug)]
 pub struct Planned {
@@ -65,11 +68,7 @@ impl Place {
 
 impl Plan {
     /// Of these units, on each backend with each of its schedulers; a backend may have seeds of its own.
-    pub(crate) fn new(
-        files: Vec<Planned>,
-        units: &[Unit],
-        backends: Vec<(Box<dyn Backend>, Vec<String>, Option<Seeds>)>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(files: Vec<Planned>, units: &[Unit], backends: Vec<Axis>) -> Result<Self, Error> {
         let mut groups = Vec::new();
         for &unit in units {
             let cell = &files[unit.file].file.cells[unit.cell];
@@ -296,7 +295,8 @@ impl Stored {
     pub(crate) fn describe(&self, group: usize) -> String {
         let (Scenario { name, parameters, .. }, Place { unit, scheduler, .. }) =
             (self.scenario(group), &self.groups[group]);
-        let parameters: String = parameters.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        let parameters =
+            parameters.iter().fold(String::new(), |text, (name, value)| format!("{text} {name}={value}"));
         let (cc, backend) = (self.cc(group), self.backend(group));
         let (first, last) = (unit.seeds.first(), unit.seeds.last());
         format!(
@@ -313,11 +313,11 @@ impl Stored {
     }
 
     /// Adds the groups of an earlier plan. Those that were done by another program are replaced.
-    pub(crate) fn add(&mut self, earlier: Self) {
+    pub(crate) fn add(&mut self, earlier: &Self) {
         let mut files: Vec<Option<usize>> = vec![None; earlier.files.len()];
         for group in 0..earlier.groups.len() {
             let mut place = earlier.groups[group].clone();
-            if let Some(own) = (0..self.groups.len()).find(|&own| self.same(own, &earlier, group)) {
+            if let Some(own) = (0..self.groups.len()).find(|&own| self.same(own, earlier, group)) {
                 let (a, b) = (self.groups[own].unit.seeds, place.unit.seeds);
                 let same_key = self.keys[own] == earlier.keys[group];
                 if !same_key || a.covers(b) {

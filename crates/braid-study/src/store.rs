@@ -304,7 +304,7 @@ impl Store {
         self.flush()?;
         let mut stored = plan.stored()?;
         if let Some(earlier) = self.earlier().filter(|_| self.adds) {
-            stored.add(earlier);
+            stored.add(&earlier);
         }
         let bytes = bytes_of(&stored);
         let unfinished = self.folder.file(UNFINISHED);

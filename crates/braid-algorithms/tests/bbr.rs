@@ -96,7 +96,7 @@ impl Rounds {
         assert_near(self.gain(100), 88.0 / 256.0, 1e-3);
     }
 
-    /// Drives to PROBE_BW, to the beginning of the probing phase.
+    /// Drives to `PROBE_BW`, to the beginning of the probing phase.
     fn cycle(&mut self) {
         self.fill();
         self.ack(Ack::default());

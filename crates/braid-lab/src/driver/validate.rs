@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn a_subflow_that_never_came_is_doubted() {
-        is_doubted("t sf1: it never sent anything", |report| {
+        is_doubted("t sf1: it sent no packet", |report| {
             last(report).connections[0].subflows[0].sent = 0;
         });
     }

@@ -257,9 +257,10 @@ braid_inline void weave_reaction_on_loss(struct braid_view *view, struct weave_r
 {
 	struct braid_subflow *self = braid_self(view);
 	struct cubic_law_params law = *weave_law(params);
-	u64 window = cubic_window(self, &state->law), late_us = self->srtt_us, sent_us, episode;
+	u64 window = cubic_window(self, &state->law), late_us = self->last_rtt_us, sent_us, episode;
 	u32 coupled = braid_is_coupled(view, set), timeout = event->cause == BRAID_CAUSE_RTO;
 
+	/* By the latest RTT: srtt is too large while the queue drains, and would take a new mark for one before. */
 	late_us += timeout ? WEAVE_RTO_US : 0;
 	sent_us = braid_sub(event->now_us, late_us);
 	if (event->cause == BRAID_CAUSE_FAST_RETRANSMIT && braid_is_coupled(view, braid_eligible(view)) &&

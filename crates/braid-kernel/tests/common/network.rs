@@ -101,13 +101,12 @@ impl Network {
         }
         for name in [client, server] {
             run(&format!("ip -n {name} mptcp limits set subflows 8 add_addr_accepted 8"))?;
-            // Limits how long a closed socket whose path is gone retries and keeps its algorithm: otherwise minutes.
-            for key in
-                ["net.ipv4.tcp_orphan_retries=2", "net.ipv4.tcp_fin_timeout=2", "net.mptcp.close_timeout=2"]
-            {
-                // Older kernels lack the last.
-                run(&format!("ip netns exec {name} sysctl -eqw {key}"))?;
+            // A closed socket whose path is gone keeps its algorithm while it tries: for minutes, but for this.
+            for key in ["net.ipv4.tcp_orphan_retries=2", "net.ipv4.tcp_fin_timeout=2"] {
+                run(&format!("ip netns exec {name} sysctl -qw {key}"))?;
             }
+            // Older kernels lack it.
+            let _ = run(&format!("ip netns exec {name} sysctl -qw net.mptcp.close_timeout=2"));
         }
         Ok(())
     }

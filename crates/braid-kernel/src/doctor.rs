@@ -5,7 +5,9 @@ use std::{fs, path::Path};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::{
-    Host, bpffs, module,
+    bpffs,
+    host::{Host, MODULE},
+    module,
     object::{OLDEST_KERNEL, version},
     sockets,
 };
@@ -42,7 +44,7 @@ pub fn doctor() -> Vec<Requirement> {
     let net_admin = effective.contains(CapabilitySet::NET_ADMIN) || rustix::process::geteuid().is_root();
     let sys_admin = effective.contains(CapabilitySet::SYS_ADMIN);
     let clang = ["clang-19", "clang"].into_iter().find(|name| in_path(name));
-    let netem = module_exists(&release, "sch_netem") || kallsyms_has("netem_enqueue");
+    let netem = module::is_listed(&release, "sch_netem") || kallsyms_has("netem_enqueue");
     let mut all = vec![
         Requirement {
             what: "Linux 6.4 or newer",
@@ -149,7 +151,7 @@ fn modules(release: &str) -> [Requirement; 4] {
     let ours = names.split_whitespace().filter(|name| name.starts_with("braid_")).count();
     let headers = Path::new("/lib/modules").join(release).join("build/Makefile").exists();
     let installed =
-        |name| if module_exists(release, name) { "installed, not loaded" } else { "no" }.to_owned();
+        |name| if module::is_listed(release, name) { "installed, not loaded" } else { "no" }.to_owned();
     let unsigned =
         signature(&read("/sys/kernel/security/lockdown"), &read("/sys/module/module/parameters/sig_enforce"));
     let calls =
@@ -178,7 +180,7 @@ fn modules(release: &str) -> [Requirement; 4] {
             is_met: is_loaded || module::is_installed(),
             is_essential: false,
             found: layout.map_or_else(
-                || installed(module::MODULE),
+                || installed(MODULE),
                 |layout| format!("loaded, finds MPTCP connections by: {layout}"),
             ),
             why: "the same algorithms on Linux 5.15 and newer, at less cost per ACK: `braid load --host module`",
@@ -255,15 +257,7 @@ fn in_path(program: &str) -> bool {
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
-/// Whether the kernel's list of modules, loadable or built in, has it.
-pub(crate) fn module_exists(release: &str, module: &str) -> bool {
-    ["modules.dep", "modules.builtin"].iter().any(|list| {
-        fs::read_to_string(format!("/lib/modules/{release}/{list}"))
-            .is_ok_and(|text| text.contains(&format!("/{module}.ko")))
-    })
-}
-
-/// For kernels without such a list.
+/// For kernels without [lists of modules](module::is_listed).
 fn kallsyms_has(symbol: &str) -> bool {
     fs::read_to_string("/proc/kallsyms")
         .is_ok_and(|text| text.lines().any(|line| line.split_whitespace().nth(2) == Some(symbol)))

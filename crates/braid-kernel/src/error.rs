@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use crate::{Host, Refusal};
+use crate::host::{Host, MODULE};
 
 /// Why something could not be done in the kernel.
 #[derive(Debug)]
@@ -239,6 +239,81 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Why the module cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It was not built for this kernel.
+    NotBuilt {
+        /// The kernel's release.
+        release: String,
+        /// Its headers are here.
+        has_headers: bool,
+        /// DKMS has its sources.
+        has_sources: bool,
+    },
+    /// It was built for another kernel.
+    OtherKernel {
+        /// What the kernel says.
+        line: String,
+    },
+    /// The kernel takes signed modules only (Secure Boot).
+    Unsigned,
+    /// The kernel's structures are not as the module expects them.
+    Layout {
+        /// What the module says.
+        line: String,
+    },
+    /// This process may not load modules.
+    NoPrivileges,
+    /// Anything else.
+    Other {
+        /// What modprobe and the kernel say.
+        report: String,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotBuilt { release, has_headers: false, .. } => write!(
+                f,
+                "no module {MODULE} for Linux {release}, and no headers to build it: apt-get install \
+                 linux-headers-{release} tcp-braid-dkms"
+            ),
+            Self::NotBuilt { release, has_sources: false, .. } => {
+                write!(
+                    f,
+                    "no module {MODULE} for Linux {release}: apt-get install tcp-braid-dkms, which builds it"
+                )
+            }
+            Self::NotBuilt { release, .. } => write!(
+                f,
+                "DKMS has not built {MODULE} for Linux {release}: `dkms autoinstall` tries again, \
+                 /var/lib/dkms/tcp-braid/*/build/make.log says what failed"
+            ),
+            Self::OtherKernel { line } => write!(
+                f,
+                "{MODULE} was built for another kernel ({line}): `dkms autoinstall` builds it for this one, or `make -C \
+                 kernel/tcp_braid` with this kernel's headers"
+            ),
+            Self::Unsigned => write!(
+                f,
+                "this kernel takes signed modules only (Secure Boot): DKMS signs {MODULE} with a key of yours; make it known \
+                 once with `mokutil --import /var/lib/dkms/mok.pub`, reboot and confirm; or switch Secure Boot off"
+            ),
+            Self::Layout { line } => write!(
+                f,
+                "{MODULE} does not fit this kernel, nothing was loaded: {line}; report it with the output of `uname -a`, \
+                 and use eBPF (`--host bpf`) on Linux 6.4 or newer"
+            ),
+            Self::NoPrivileges => {
+                write!(f, "no permission to load {MODULE}: run as root, or with CAP_SYS_MODULE")
+            }
+            Self::Other { report } => write!(f, "{MODULE} cannot be loaded: {}", report.trim_end()),
+        }
+    }
+}
 
 /// The verifier's complaint and the last source lines, without instructions and registers.
 fn in_short(log: &str) -> String {

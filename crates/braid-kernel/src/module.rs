@@ -11,88 +11,10 @@ use std::{
 use braid_algorithms::Spec;
 
 use crate::{
-    Error, Loaded, Version,
-    control::Host,
+    error::{Error, Refusal},
     genetlink::{Family, Message, attribute, command, text},
+    host::{Host, Loaded, MODULE, Version},
 };
-
-/// Its name.
-pub(crate) const MODULE: &str = "tcp_braid";
-
-/// Why the module cannot be loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It was not built for this kernel.
-    NotBuilt {
-        /// The kernel's release.
-        release: String,
-        /// Its headers are here.
-        has_headers: bool,
-        /// DKMS has its sources.
-        has_sources: bool,
-    },
-    /// It was built for another kernel.
-    OtherKernel {
-        /// What the kernel says.
-        line: String,
-    },
-    /// The kernel takes signed modules only (Secure Boot).
-    Unsigned,
-    /// The kernel's structures are not as the module expects them.
-    Layout {
-        /// What the module says.
-        line: String,
-    },
-    /// This process may not load modules.
-    NoPrivileges,
-    /// Anything else.
-    Other {
-        /// What modprobe and the kernel say.
-        report: String,
-    },
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NotBuilt { release, has_headers: false, .. } => write!(
-                f,
-                "no module {MODULE} for Linux {release}, and no headers to build it: apt-get install \
-                 linux-headers-{release} tcp-braid-dkms"
-            ),
-            Self::NotBuilt { release, has_sources: false, .. } => {
-                write!(
-                    f,
-                    "no module {MODULE} for Linux {release}: apt-get install tcp-braid-dkms, which builds it"
-                )
-            }
-            Self::NotBuilt { release, .. } => write!(
-                f,
-                "DKMS has not built {MODULE} for Linux {release}: `dkms autoinstall` tries again, \
-                 /var/lib/dkms/tcp-braid/*/build/make.log says what failed"
-            ),
-            Self::OtherKernel { line } => write!(
-                f,
-                "{MODULE} was built for another kernel ({line}): `dkms autoinstall` builds it for this one, or `make -C \
-                 kernel/tcp_braid` with this kernel's headers"
-            ),
-            Self::Unsigned => write!(
-                f,
-                "this kernel takes signed modules only (Secure Boot): DKMS signs {MODULE} with a key of yours; make it known \
-                 once with `mokutil --import /var/lib/dkms/mok.pub`, reboot and confirm; or switch Secure Boot off"
-            ),
-            Self::Layout { line } => write!(
-                f,
-                "{MODULE} does not fit this kernel, nothing was loaded: {line}; report it with the output of `uname -a`, \
-                 and use eBPF (`--host bpf`) on Linux 6.4 or newer"
-            ),
-            Self::NoPrivileges => {
-                write!(f, "no permission to load {MODULE}: run as root, or with CAP_SYS_MODULE")
-            }
-            Self::Other { report } => write!(f, "{MODULE} cannot be loaded: {}", report.trim_end()),
-        }
-    }
-}
 
 /// What this machine has, for [`explain`].
 struct Machine {
@@ -188,7 +110,15 @@ pub(crate) fn family() -> Result<Option<Family>, Error> {
 /// Whether the module is installed for the running kernel.
 pub(crate) fn is_installed() -> bool {
     let release = Machine::here().release;
-    crate::doctor::module_exists(&release, MODULE)
+    is_listed(&release, MODULE)
+}
+
+/// Whether the kernel's list of modules, loadable or built in, has it.
+pub(crate) fn is_listed(release: &str, module: &str) -> bool {
+    ["modules.dep", "modules.builtin"].iter().any(|list| {
+        fs::read_to_string(format!("/lib/modules/{release}/{list}"))
+            .is_ok_and(|text| text.contains(&format!("/{module}.ko")))
+    })
 }
 
 /// How the module finds MPTCP connections, while it is loaded: `BTF`, `probe` or `none: ...`.

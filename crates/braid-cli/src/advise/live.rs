@@ -8,8 +8,6 @@ use braid_kernel::{Namespace, PREFIX};
 use braid_scenario::Source;
 use braid_study::files;
 
-use super::table::Answer;
-use super::{AdviseArgs, ask};
 use crate::Failure;
 use crate::live::{Connection, Limit, Sampler, Subflow};
 
@@ -50,19 +48,32 @@ struct Path {
     group: Option<u16>,
 }
 
-/// Watches the connection and asks about its network.
-pub(super) fn answer(args: &AdviseArgs) -> Result<Answer, Failure> {
+/// A connection's network, as its sockets show it.
+pub(super) struct Seen {
+    pub(super) source: Source,
+    /// The packet scheduler of the connection's namespace, if Braid has it.
+    pub(super) scheduler: Option<&'static str>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Watches the busiest connection that matches `filter` for `time`, and writes its network to `save`.
+pub(super) fn watch(
+    filter: &str,
+    time: Duration,
+    save: Option<&std::path::Path>,
+    quiet: bool,
+) -> Result<Seen, Failure> {
     // Before it takes its time.
-    args.save.as_deref().map_or(Ok(()), free)?;
+    save.map_or(Ok(()), free)?;
     let mut sampler = Sampler::new();
     sampler.take();
     thread::sleep(EVERY);
-    let chosen = choose(sampler.take().1, &args.filter)?;
+    let chosen = choose(sampler.take().1, filter)?;
     let about = format!("connection {} over {}", chosen.name(), names(&chosen).join(", "));
-    if !args.quiet {
-        eprintln!("{about}: watching it for {}", humantime::format_duration(args.time));
+    if !quiet {
+        eprintln!("{about}: watching it for {}", humantime::format_duration(time));
     }
-    let samples = watch(&mut sampler, &chosen, args.time)?;
+    let samples = samples_of(&mut sampler, &chosen, time)?;
     let paths: Vec<Path> =
         names(&chosen).into_iter().zip(&samples).map(|(name, samples)| path(name, samples)).collect();
     if let Some(silent) = paths.iter().find(|path| path.rate_bps <= 0.0 || path.rtt_s <= 0.0) {
@@ -72,7 +83,7 @@ pub(super) fn answer(args: &AdviseArgs) -> Result<Answer, Failure> {
         ));
     }
     let text = scenario(&paths, &samples);
-    if let Some(path) = &args.save {
+    if let Some(path) = save {
         free(path)?;
         files::whole(path, text.as_bytes())
             .map_err(|error| Failure::writing_to("--save", "the name of a file", path, &error))?;
@@ -80,8 +91,11 @@ pub(super) fn answer(args: &AdviseArgs) -> Result<Answer, Failure> {
     let own = Namespace::all().into_iter().find(|namespace| namespace.name == chosen.namespace);
     let scheduler = own.as_ref().and_then(braid_kernel::scheduler);
     let simulated = scheduler.as_deref().and_then(|name| braid_schedulers::find(name.strip_prefix(PREFIX)?));
-    let simulated = simulated.map(braid_schedulers::Scheduler::name);
-    ask(args, &Source { name: about, text }, simulated, notes(&paths, &samples))
+    Ok(Seen {
+        source: Source { name: about, text },
+        scheduler: simulated.map(braid_schedulers::Scheduler::name),
+        notes: notes(&paths, &samples),
+    })
 }
 
 /// Returns the connection with several subflows that sends most.
@@ -100,7 +114,11 @@ fn choose(connections: Vec<Connection>, filter: &str) -> Result<Connection, Fail
 }
 
 /// Samples of each subflow, until the time is over or the connection ends.
-fn watch(sampler: &mut Sampler, chosen: &Connection, time: Duration) -> Result<Vec<Vec<Sample>>, Failure> {
+fn samples_of(
+    sampler: &mut Sampler,
+    chosen: &Connection,
+    time: Duration,
+) -> Result<Vec<Vec<Sample>>, Failure> {
     let cookies = |connection: &Connection| -> Vec<u64> {
         connection.subflows.iter().map(|subflow| subflow.cookie).collect()
     };

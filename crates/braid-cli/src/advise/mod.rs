@@ -20,16 +20,10 @@ use crate::names::parse;
 use crate::progress::Progress;
 use crate::{Failure, complete, signal, terminal};
 use choice::{Goodputs, Row};
-use network::Network;
+use network::{CUBIC, Network, cubic};
 use table::Answer;
 
-/// Congestion control of the baseline and of competitors.
-const CUBIC: &str = "cubic";
 const CANDIDATES: [&str; 6] = [CUBIC, "bbr", "lia", "olia", "balia", "weave"];
-
-fn cubic() -> Spec {
-    Spec::parse(CUBIC).expect("a built-in algorithm")
-}
 
 /// What the help says beside the options, and with it the manual page.
 pub(crate) const MORE: &str = "Examples:\n  \
@@ -92,7 +86,10 @@ pub(crate) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
     let answer = match &args.scenario {
         Some(name) => ask(args, &Source::find(name)?, None, Vec::new())?,
         #[cfg(target_os = "linux")]
-        None => live::answer(args)?,
+        None => {
+            let seen = live::watch(&args.filter, args.time, args.save.as_deref(), args.quiet)?;
+            ask(args, &seen.source, seen.scheduler, seen.notes)?
+        }
         #[cfg(not(target_os = "linux"))]
         None => return Err(Failure::bad_input("connections are seen on Linux only", "name a scenario")),
     };

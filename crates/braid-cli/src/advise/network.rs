@@ -2,12 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use braid_algorithms::Spec;
 use braid_results::metrics::fair_shares;
 use braid_scenario::File;
 use braid_scenario::model::{Connection, Kind, Scenario, Subflow, Traffic};
 
-use super::cubic;
 use crate::Failure;
+
+/// Congestion control of the baseline and of competitors.
+pub(super) const CUBIC: &str = "cubic";
+
+pub(super) fn cubic() -> Spec {
+    Spec::parse(CUBIC).expect("a built-in algorithm")
+}
 
 /// A network and the connection that the advice is about: the first one of kind `mptcp`.
 pub(super) struct Network {
@@ -204,7 +211,7 @@ mod tests {
         assert_eq!(names(&cells.all[2]), ["mp0", "tcp0", "beside-b", "beside-c"]);
         assert_eq!(names(&cells.all[3]), ["beside-c", "beside-b", "tcp0", "mp0"]);
         let of = |name: &str| cells.all[2].connections.iter().find(|other| other.name == name).unwrap();
-        assert_eq!(of("tcp0").cc.as_ref().map(braid_algorithms::Spec::text), Some("cubic"), "it names none");
+        assert_eq!(of("tcp0").cc.as_ref().map(Spec::text), Some("cubic"), "it names none");
         assert_eq!((of("mp0").cc.clone(), of("mp0").subflows.len()), (None, 2));
     }
 

@@ -38,7 +38,7 @@ braid_inline u64 balia_increase(const struct balia_rates *rates, u32 window)
 	return (product / (10ull * window) + (1 << 27)) >> (fraction_bits - 32);
 }
 
-/* Congestion avoidance for so many acknowledged packets. */
+/* Congestion avoidance for `acked` packets. */
 braid_inline void balia_grow(struct braid_view *view, s64 *carry, u32 acked)
 {
 	struct braid_subflow *self = braid_self(view);

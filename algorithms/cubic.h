@@ -297,7 +297,7 @@ braid_inline void cubic_reduce(struct braid_subflow *self, struct cubic_law *law
 	cubic_reduce_from(self, law, params, event, cubic_window(self, law), 2);
 }
 
-/* The end of an episode. After an undo the window is back where it was; the curve begins anew from there. */
+/* The end of an episode. After an undo the window is back at its old size, and a new curve begins there. */
 braid_inline void cubic_recovered(struct cubic_law *law, const struct braid_event *event)
 {
 	if (event->cause == BRAID_CAUSE_UNDO) {

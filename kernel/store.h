@@ -86,7 +86,7 @@ braid_inline u32 braid_record_bytes(struct braid_work *work);
 braid_inline void braid_record_params(struct braid_work *work);
 braid_inline void braid_record_private(struct braid_work *work, const void *priv);
 
-/* Whether somebody records calls, see trace.h. */
+/* Whether calls are recorded, see trace.h. */
 braid_inline u32 braid_is_recorded(const struct tcp_sock *tp);
 
 #define BRAID_SOCKET_WORDS 3

@@ -262,7 +262,7 @@ braid_inline void braid_on_release(struct tcp_sock *tp)
 	braid_forget(tp);
 }
 
-/* Not inlined: that would cost the usual case more registers to save. */
+/* Not inlined: the common case would have more registers to save. */
 static __attribute__((__noinline__)) void braid_ack_late(struct tcp_sock *tp)
 {
 	struct braid_hook hook;

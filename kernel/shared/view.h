@@ -2,8 +2,8 @@
 /*
  * A connection as its algorithm sees it, read from the kernel's sockets.
  *
- * A hook runs under the lock of its own subflow only, and siblings change meanwhile. So each field of a sibling is loaded
- * once (BRAID_LOAD) and clamped to what algorithms count with. How siblings are found is the host's (braid_see_siblings).
+ * A hook runs under the lock of its own subflow only, and siblings may change. So each field of a sibling is
+ * loaded once (BRAID_LOAD) and clamped to what algorithms count with. The host finds siblings (braid_see_siblings).
  * If self is not among the subflows found, self is alone, and with one subflow every algorithm is its single-path base.
  */
 #ifndef BRAID_VIEW_H

@@ -59,7 +59,7 @@ void braid_refresh_hint(struct braid_node *node, u32 generation)
 	dst = rcu_dereference(sk->sk_dst_cache);
 	device = dst ? dst->dev : NULL;
 	interface = device ? device->ifindex : 0;
-	/* Between two routes there is no interface for a moment. */
+	/* While the route changes there is no interface. */
 	if (generation != node->hinted || (interface && interface != node->interface)) {
 		node->hinted = generation;
 		node->interface = interface;

@@ -49,7 +49,7 @@ def run(
 ) -> Results:
     """Runs scenarios with every congestion control, scheduler and seed, and gives the results.
 
-    scenario: names of scenarios that come with Braid, paths, or `Scenario`s; one or several.
+    scenario: names of built-in scenarios, paths, or `Scenario`s; one or several.
     cc: one or several of `NAME[:key=value]...` and subclasses of `Algorithm`; by default those that the scenario names.
     scheduler: packet schedulers of MPTCP connections, such as "minrtt".
     seeds: 10 means 1 to 10; a range, or "3..7" as on the command line.
@@ -58,7 +58,7 @@ def run(
     samples: keeps window, RTT, bytes and queues every 100 ms: `results.samples`, `results.queues`.
     jobs: runs at the same time; the results do not depend on it. By default one for each processor.
     time_limit: seconds without progress after which a run with a C file of your own is given up.
-    progress: a bar (by default where somebody looks), none, or what is called with (done, total, share).
+    progress: a bar (by default on a terminal and in a notebook), none, or what is called with (done, total, share).
 
     Same arguments, same results to the last bit. Ctrl-C ends it at once.
 

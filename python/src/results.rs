@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::table::Table;
 
-/// Results, and their tables as soon as somebody asks for them.
+/// Results, and their tables, each built at first access.
 #[pyclass(frozen, module = "braid._braid")]
 pub(crate) struct Results {
     inner: braid_study::Results,

@@ -101,7 +101,7 @@ pub fn find(name: &str) -> Option<&'static Algorithm> {
 /// same source.
 ///
 /// # Errors
-/// If it is of another version of `braid.h`, one that comes with Braid has its name, or `check` refuses it.
+/// If it is of another version of `braid.h`, a built-in algorithm has its name, or `check` refuses it.
 ///
 /// # Safety
 /// `descriptor` must be a `struct braid_algorithm` as made by `BRAID_ALGORITHM` with `native/host.h`; it and everything

@@ -65,11 +65,11 @@ pub(crate) enum Command {
     New(New),
     /// Check scenario files without running them.
     Check {
-        /// Scenario files or names of scenarios that come with Braid.
+        /// Scenario files or names of built-in scenarios.
         #[arg(required = true, value_name = "FILE", add = ArgValueCompleter::new(complete::scenarios))]
         files: Vec<String>,
     },
-    /// List the scenarios that come with Braid, or show one with its picture and its numbers.
+    /// List the built-in scenarios, or show one with its picture and its numbers.
     Scenarios {
         /// The scenario to show, or a file.
         #[arg(add = ArgValueCompleter::new(complete::scenarios))]
@@ -162,7 +162,7 @@ pub(crate) enum New {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// Scenario files or names of scenarios that come with Braid (`braid scenarios` lists them).
+    /// Scenario files or names of built-in scenarios (`braid scenarios` lists them).
     #[arg(required = true, value_name = "SCENARIO", add = ArgValueCompleter::new(complete::scenarios))]
     pub(crate) scenarios: Vec<String>,
     /// Congestion controls to compare, each NAME[:key=value]... (`braid algorithms` lists them). Default: those that
@@ -170,7 +170,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',', add = ArgValueCompleter::new(complete::specs))]
     pub(crate) cc: Vec<String>,
     /// A congestion control of your own, one C file (`braid new algorithm NAME` writes one); may be repeated. It is compiled
-    /// with `cc`, or what CC names, and held against the contract; --cc knows it by its name. The backends lab and host take clang
+    /// with `cc`, or what CC names, and checked against the contract; --cc knows it by its name. The backends lab and host take clang
     /// besides.
     #[arg(long, value_name = "FILE.c", value_hint = ValueHint::FilePath)]
     pub(crate) algorithm: Vec<PathBuf>,
@@ -188,7 +188,7 @@ pub(crate) struct RunArgs {
     /// Where to run; with several, all runs are done on each.
     #[arg(long, value_enum, value_name = "BACKEND,...", value_delimiter = ',', default_value = "sim")]
     pub(crate) backend: Vec<Backend>,
-    /// With --backend lab, the guest's kernel: a name of the list that comes with Braid (fetched from the archive that
+    /// With --backend lab, the guest's kernel: a name of the built-in list (fetched from the archive that
     /// apt is configured for, and kept), a kernel's Debian package, or a file such as /boot/vmlinuz-6.12.0.
     #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Option<String>,
@@ -261,8 +261,8 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReproArgs {
-    /// Papers (d-olia, analysis), single experiments of them (d-olia/3) or files of papers. Default: all papers that
-    /// come with Braid.
+    /// Papers (d-olia, analysis), single experiments of them (d-olia/3) or files of papers. Default: all built-in
+    /// papers.
     #[arg(value_name = "PAPER|EXPERIMENT")]
     pub(crate) what: Vec<String>,
     /// Repeat every run with these seeds: N means 1 to N, A..B means A to B, both included. One decides nothing.
@@ -330,7 +330,7 @@ pub(crate) struct ReproArgs {
 #[cfg(target_os = "linux")]
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompareArgs {
-    /// Scenario files or names of scenarios that come with Braid.
+    /// Scenario files or names of built-in scenarios.
     #[arg(required = true, value_name = "SCENARIO", add = ArgValueCompleter::new(complete::scenarios))]
     pub(crate) scenarios: Vec<String>,
     /// Congestion controls, each NAME[:key=value]... Default: those that the scenario names.

@@ -41,7 +41,7 @@ fn both_backends_are_compared_once_and_stored_runs_are_not_run_again() {
     let comparison = &document["comparisons"][0];
     assert_eq!((&comparison["sim_runs"], &comparison["lab_runs"]), (&3.into(), &1.into()));
     let differences = comparison["differences"].as_array().unwrap();
-    // Rate, RTT and retransmissions of two subflows; nobody shares a link.
+    // Rate, RTT and retransmissions of two subflows; no link is shared.
     assert_eq!(differences.len(), 6);
     for own in differences {
         let [sim, lab, difference] = ["sim", "lab", "difference"].map(|key| own[key].as_f64().unwrap());

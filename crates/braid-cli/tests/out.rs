@@ -1,4 +1,4 @@
-//! `--out`: whole results of these very runs, or none; interrupted, killed, out of room or somebody else's.
+//! `--out`: complete results of these runs, or none: interrupted, killed, on a full disk, or in another user's folder.
 
 mod common;
 
@@ -219,7 +219,7 @@ fn a_run_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
     assert!(log.contains("done before"), "{log}");
 }
 
-/// The moment between the first and the last file of the results.
+/// A run is killed between the first and the last file of the results.
 #[cfg(unix)]
 #[test]
 fn a_run_that_is_killed_while_it_writes_its_results_ends_the_same() {
@@ -442,7 +442,7 @@ fn a_place_that_cannot_be_written_to_is_refused_before_anything_runs() {
     }
 }
 
-/// Root may do everything, so as root this is tried as somebody else.
+/// Root may write everywhere, so root runs this test as another user.
 #[cfg(unix)]
 #[test]
 fn without_permission_nothing_is_read_or_written() {
@@ -478,7 +478,7 @@ fn without_permission_nothing_is_read_or_written() {
         let mut command = Command::new(cargo_bin("braid"));
         command.current_dir(place.path()).args(line.split_whitespace());
         if root {
-            // Nobody.
+            // The user `nobody`.
             command.uid(65534).gid(65534);
         }
         let output = command.output().unwrap();

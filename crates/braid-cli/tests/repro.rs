@@ -4,7 +4,7 @@ mod common;
 
 use common::{Place, SMALL, parse};
 
-/// The usual one at two rates.
+/// The small scenario at two rates.
 fn scenario() -> String {
     let rates = "[parameters]\nrate = [\"4mbit\", \"8mbit\"]\n\n[link.b1]\nrate = \"$rate\"";
     SMALL.replace("[link.b1]\nrate = \"4mbit\"", rates).replace("bg0", "tcp0")

@@ -172,7 +172,7 @@ fn modules(release: &str) -> [Requirement; 4] {
             is_met: unsigned.is_none(),
             is_essential: false,
             found: unsigned.map_or("yes", |(found, _)| found).into(),
-            why: "tcp_braid and braid_sched come with no distribution, so nobody has signed them",
+            why: "tcp_braid and braid_sched come with no distribution, so they are unsigned",
             remedy: unsigned.map_or("", |(_, remedy)| remedy),
         },
         Requirement {
@@ -214,7 +214,7 @@ pub fn hosts() -> Vec<Host> {
         .collect()
 }
 
-/// Why a kernel would not take a module that nobody has signed, and what to do about it.
+/// Why a kernel refuses an unsigned module, and the remedy.
 fn signature(lockdown: &str, enforced: &str) -> Option<(&'static str, &'static str)> {
     if lockdown.contains("[integrity]") || lockdown.contains("[confidentiality]") {
         let remedy = "sign it: DKMS does with a key of yours, once `mokutil --import /var/lib/dkms/mok.pub` and a reboot have \

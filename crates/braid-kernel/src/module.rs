@@ -35,7 +35,7 @@ impl Machine {
     }
 }
 
-/// Why modprobe failed, by what it printed and what the kernel logged meanwhile.
+/// Why modprobe failed, by its output and the kernel log during its run.
 fn explain(printed: &str, logged: &str, machine: Machine) -> Refusal {
     let line = |words: &[&str]| {
         let is_it = |line: &&str| words.iter().any(|word| line.contains(word));

@@ -37,7 +37,7 @@ enum Machine {
 }
 
 impl Kernel {
-    /// In a guest: the kernel of that name or file, or the usual one.
+    /// In a guest: the kernel of that name or file; `None`: the default.
     pub fn in_guest(kernel: Option<&str>, start: Start) -> Self {
         let kernel = kernel.unwrap_or(default_kernel()).to_owned();
         Self::at(Place::Guest { kernel, start })

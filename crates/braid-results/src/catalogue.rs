@@ -58,7 +58,7 @@ figures! {
     pub struct Period: Period, always, under "" = |row| row.period => {
         id: String as period, "", "as the scenario gives it, such as `20s..40s`";
         from_s: f64, "s", "its beginning since the start of the run";
-        to_s: f64, "s", "its end; the figures that follow are of this stretch";
+        to_s: f64, "s", "its end; the figures that follow are of this interval";
         /// As in [`Run`]; quantiles of cwnd are absent.
         connections: Vec<Connection>;
         /// As in [`Run`].

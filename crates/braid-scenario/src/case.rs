@@ -1,6 +1,6 @@
 //! Random scenarios by number, with ground truth, for trying detectors and algorithms.
 //!
-//! `case/17` is always the same file. The number chooses the kind, by turns, and seeds everything else. Each has an MPTCP
+//! `case/17` is always the same file. The number modulo 20 is the kind, and the number seeds everything else. Each has an MPTCP
 //! connection `mp0` over bottlenecks `b1`, `b2`, ... that its subflows share or not, other flows beside it, and access links
 //! `a1`, `a2`, ... of its own. `case/17/tcp` is the same network with one subflow for each bottleneck queue, on the access link with
 //! the smallest RTT there. With `--cc cubic` it shows what one TCP for each bottleneck leaves to other flows: starts and names

@@ -31,7 +31,7 @@ pub enum Action {
     Wait(u64, Timer),
     /// Open a connection: an object's or a short flow's for this transfer, which it writes at once.
     Open(Option<usize>),
-    /// Write so many bytes; with them this transfer is complete.
+    /// Write n bytes; they complete this transfer.
     Write(u64, Option<usize>),
     /// Write as much as the network takes.
     WriteEndlessly,
@@ -55,7 +55,7 @@ pub struct Application {
     draws: Draws,
     /// In the order of their beginnings.
     pub transfers: Vec<Transfer>,
-    /// Transfers that end when so many bytes of the connection have arrived.
+    /// Transfers that end when n bytes of the connection have arrived: n and the transfer.
     marks: VecDeque<(u64, usize)>,
     /// Short flows that wait for others to end, and how many are open.
     waiting: VecDeque<usize>,

@@ -62,7 +62,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// So many runs at the same time; results do not depend on it. Else: one for each processor, or what the backend
+    /// Number of simultaneous runs; results do not depend on it. Default: one for each processor, or what the backend
     /// finds best.
     #[must_use]
     pub fn jobs(self, jobs: NonZeroUsize) -> Self {

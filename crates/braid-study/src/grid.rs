@@ -149,7 +149,7 @@ impl Grid {
         Ok(grid)
     }
 
-    /// Files of algorithms that do not come with Braid; to be added before [`Grid::study`].
+    /// Files of user algorithms; to be added before [`Grid::study`].
     pub fn algorithms(&self) -> &[PathBuf] {
         &self.content.algorithms
     }

@@ -1,7 +1,7 @@
 //! A process for runs whose code may crash or never return, so that they take nothing else with them.
 //!
 //! It is a copy of this one (`fork`), and so has everything that it can be asked for. It is asked for one run after the other by
-//! number, writes what came of each into a pipe, and is killed when nobody wants it any more. How far a run is stands in memory
+//! number, writes what came of each into a pipe, and is killed when [`Isolated`] is dropped. How far a run is stands in memory
 //! that both processes have, which costs nothing. Of all threads it has only its own, so it may only compute: no locks that
 //! others may hold.
 
@@ -194,7 +194,7 @@ fn read(answer: &[u8]) -> Result<Outcome, Stop> {
 
 fn pipe() -> io::Result<(File, File)> {
     let mut ends = [0; 2];
-    // SAFETY: it fills in two descriptors, which belong to nobody else.
+    // SAFETY: it fills in two new descriptors, which have no other owner.
     unsafe {
         if libc::pipe(ends.as_mut_ptr()) != 0 {
             return Err(io::Error::last_os_error());
@@ -240,12 +240,12 @@ impl Reached {
 
 impl Drop for Reached {
     fn drop(&mut self) {
-        // SAFETY: nobody in this process has it any more.
+        // SAFETY: this process has no other reference to it.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<AtomicU64>()) };
     }
 }
 
-/// The process, seen from inside: it answers until nobody asks any more.
+/// The process, seen from inside: it answers until the pipe of requests is closed.
 fn child(
     parent: libc::pid_t,
     mut asked: File,

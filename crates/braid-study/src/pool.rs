@@ -12,7 +12,7 @@ use crate::Cancel;
 /// Between two ticks.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What the caller's thread does meanwhile.
+/// What the caller's thread does during the runs.
 pub(crate) trait Caller<T> {
     /// Gets a result as soon as it is there, in any order, with its number.
     fn ready(&mut self, number: usize, result: &T);
@@ -88,7 +88,7 @@ pub(crate) fn in_order<W, T: Send>(
 mod tests {
     use super::*;
 
-    /// Has enough after so many results.
+    /// Has enough after `enough` results.
     struct Collector {
         results: Vec<usize>,
         enough: usize,

@@ -84,7 +84,7 @@ impl Results {
         batch(&table::PERIODS, &table::periods(&self.runs))
     }
 
-    /// One row for each subflow with a detector of shared bottlenecks and stretch of time.
+    /// One row for each interval of each subflow with a detector of shared bottlenecks.
     pub fn detections(&self) -> RecordBatch {
         batch(&table::DETECTIONS, &table::detections(&self.runs))
     }

@@ -15,8 +15,7 @@ pub(crate) struct Worker<'a> {
     time_limit: Duration,
     /// How much of the run is done, in millionths.
     share: &'a AtomicU32,
-    /// Each for the runs of some users' algorithms. Not one for all: whatever one of them does to memory that is not its own,
-    /// the others and what comes with Braid never see it.
+    /// One process for each set of user algorithms: memory corruption stays inside it.
     #[cfg(unix)]
     processes: Vec<(Vec<&'static str>, Isolated)>,
 }

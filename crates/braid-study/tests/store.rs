@@ -12,7 +12,7 @@ use braid_study::{Backend, Done, Error, Event, Group, Kind, Results, Seeds, Sim,
 
 use common::{SMALL, small};
 
-/// Runs a study in a folder, until so many runs are delivered; then the folder is complete.
+/// Runs a study in a folder, until `until` runs are delivered; then the folder is complete.
 fn run(study: Study, folder: &Path, until: usize, samples: bool) -> Result<(Done, Vec<Run>), Error> {
     let plan = study.check()?;
     let mut store = Store::open(folder, &plan, &["results.json".to_owned()])?;

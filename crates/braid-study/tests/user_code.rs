@@ -48,7 +48,7 @@ fn what_is_compiled_outside_gives_the_same_bytes_as_inside() {
     assert!(inside == outside);
 }
 
-/// With so many milliseconds without progress until a run is given up.
+/// Gives a run up after `limit` milliseconds without progress.
 fn run(study: Study, limit: u64) -> Results {
     let plan = study.check().unwrap();
     plan.execution().time_limit(Duration::from_millis(limit)).collect().unwrap()

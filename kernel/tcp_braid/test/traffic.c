@@ -104,7 +104,7 @@ static int open_to(const char *name)
 	return own;
 }
 
-/* Sends until then, or so many bytes, and compares what the peer has counted. */
+/* Sends until `until`, or `bytes`, and compares the amount with the count of the peer. */
 static uint64_t push(int own, const volatile double *until, uint64_t bytes)
 {
 	uint64_t sent = 0, counted = 0;

@@ -50,7 +50,7 @@ pub struct Lab {
     /// One for scenarios without programs, if there are some, and one for each choice of programs.
     images: Vec<Image>,
     folder: PathBuf,
-    /// Those that this process may use, each with the file that is locked by whoever has a guest there.
+    /// Processors that this process may use, each with the file that a process locks while its guest runs there.
     processors: Vec<(usize, PathBuf)>,
 }
 
@@ -72,7 +72,7 @@ struct Image {
 
 /// On a busy machine one guest in ten has to begin again; where there are two guests for each processor, two in three.
 const ATTEMPTS: usize = 60;
-/// So many beside others; then a guest waits for a processor of its own.
+/// Attempts beside other guests, before a guest waits for a processor of its own.
 const ATTEMPTS_BESIDE: usize = 5;
 
 impl Lab {

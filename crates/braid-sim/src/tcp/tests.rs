@@ -816,7 +816,7 @@ fn receiver(bench: &mut Bench) -> Receiver {
     receiver
 }
 
-/// Packet `seq`, sent so many microseconds ago, arrives. Returns what the acknowledgement says, if one is sent.
+/// Packet `seq`, sent `age_us` ago, arrives. Returns what the acknowledgement says, if one is sent.
 fn arrive(receiver: &mut Receiver, bench: &mut Bench, seq: u32, age_us: u32) -> Option<u32> {
     let timestamp = bench.network.timestamp() - age_us;
     let packet = Packet { seq, dsn: seq, size: 1500, timestamp, flags: flags::DATA, ..Packet::default() };

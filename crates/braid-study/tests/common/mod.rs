@@ -3,7 +3,7 @@
 use braid_scenario::Source;
 use braid_study::Study;
 
-/// Two short paths and a TCP flow on the first: a run takes a moment only.
+/// Two short paths and a TCP flow on the first: a run is quick.
 pub(crate) const SMALL: &str = r#"
 title = "small"
 duration = "2s"

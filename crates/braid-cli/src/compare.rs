@@ -56,7 +56,7 @@ fn plan(args: &CompareArgs, others: &[Other]) -> Result<Plan, Failure> {
     for other in others {
         study = match other {
             Other::Lab => study.backend(Kernel::in_guest(args.kernel.as_deref(), Start::Restored)),
-            Other::Quic => study.on(beside(Box::new(braid_quic_sim::Quic::default()), None), None),
+            Other::Quic => study.on(beside(Box::<braid_quic_sim::Quic>::default(), None), None),
         };
     }
     Ok(study.check()?)
@@ -204,7 +204,7 @@ fn comparison(scenario: &Scenario, sim: &[Finished], other: Other, finished: &[F
 fn command_of(args: &CompareArgs) -> String {
     let list = |values: &[String]| if values.is_empty() { vec![] } else { vec![values.join(",")] };
     let lab = if args.backends.contains(&Compared::Lab) { "lab," } else { "" };
-    let quic = args.backends.iter().any(|backend| *backend == Compared::Quic);
+    let quic = args.backends.contains(&Compared::Quic);
     let backends = if quic { vec![format!("sim,{lab}quic")] } else { vec![] };
     let seeds = |seeds: braid_study::Seeds| vec![seeds.to_string()];
     report::command(

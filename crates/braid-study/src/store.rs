@@ -185,10 +185,10 @@ impl Store {
             return Err(store.folder.taken(&format!("a file {name} but no {MANIFEST}")));
         }
         store.find_runs().map_err(writing)?;
-        if let (Some(there), Some(earlier)) = (&there, store.earlier().filter(|_| !store.adds)) {
-            if let Some(difference) = difference(&there.braid_version, &earlier, &stored) {
-                return Err(store.folder.taken(&format!("the results of other runs: {difference}")));
-            }
+        if let (Some(there), Some(earlier)) = (&there, store.earlier().filter(|_| !store.adds))
+            && let Some(difference) = difference(&there.braid_version, &earlier, &stored)
+        {
+            return Err(store.folder.taken(&format!("the results of other runs: {difference}")));
         }
         store.folder.replaces = store.complete != bytes_of(&stored);
         store.remove_parts(results).map_err(writing)?;

@@ -42,11 +42,12 @@ pub(crate) struct Translated {
 const SERVER: &str = "server";
 const ETHERNET_MTU: u32 = 1500;
 
-/// Plain TCP on reno or cubic, where the scenario says so, is the kernel's own in the lab. Which of ours is as that is: Linux
-/// 6.12's CUBIC has not the slope of RFC 9438.
+/// Plain TCP on reno or cubic is the kernel's own in the lab. Returns the equal of that among ours: whole packets, and for
+/// Linux 6.12's CUBIC another slope than that of RFC 9438.
+#[expect(clippy::missing_panics_doc, reason = "the names are built in")]
 pub fn own_of_the_kernel(connection: &model::Connection) -> Option<Spec> {
     let same = match connection.cc.as_ref().filter(|_| connection.kind == Kind::Tcp)?.text() {
-        "reno" => "reno",
+        "reno" => "reno:rounding=linux",
         "cubic" => "cubic:alpha=constant:rounding=linux",
         _ => return None,
     };

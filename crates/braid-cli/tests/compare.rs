@@ -110,7 +110,7 @@ fn what_the_lab_cannot_do_is_refused_before_anything_runs() {
     let scenario = scenario(folder.path());
     let output = compare(&scenario, &["--set", "link.b1.drop-every=65537"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("the kernel counts to 65535"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("the kernel's counters end at 65535"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -329,7 +329,7 @@ fn wrong_input_is_refused_with_what_there_is() {
         ("repro little.toml --scheduler foo", "no scheduler is called `foo`"),
         ("repro little.toml --set link.b9.queue=9p", "no scenario of little has that table"),
         ("repro little.toml --set link.b1.queue=fast", "link.b1.queue"),
-        ("repro little.toml --seeds 1..9999999", "ask for fewer seeds"),
+        ("repro little.toml --seeds 1..9999999", "use fewer seeds"),
         ("repro --from other.json", "not a reproduction"),
         ("repro --show nothing", "cells"),
         ("repro d-olia --from other.json", "cannot be used with"),

@@ -40,7 +40,7 @@ pub(crate) const MORE: &str = "Examples:\n  \
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AdviseArgs {
-    /// The network: a scenario file or the name of a scenario that comes with Braid. The advice is about its first MPTCP
+    /// The network: a scenario file or the name of a scenario that is built in. The advice is about its first MPTCP
     /// connection. Default: what the sockets of this machine's busiest MPTCP connection show of its paths.
     #[arg(value_name = "SCENARIO", add = ArgValueCompleter::new(complete::scenarios))]
     scenario: Option<String>,

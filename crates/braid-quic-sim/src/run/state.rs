@@ -78,8 +78,8 @@ impl<'a> Run<'a> {
             let name: String = title.chars().map(plain).collect();
             ToFile { path: folder.join(name + ".sqlog"), title, start: self.start }
         });
-        if let Some(ToFile { path, .. }) = &qlog {
-            let test = std::fs::File::create(path);
+        if let (Some(folder), Some(ToFile { path, .. })) = (self.qlog, &qlog) {
+            let test = std::fs::create_dir_all(folder).and_then(|()| std::fs::File::create(path));
             test.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
         }
         let (spec, seed) = (model.cc.as_ref().unwrap_or(self.spec), self.seed);

@@ -174,7 +174,8 @@ impl Claim {
         true
     }
 
-    /// Whether a call comes out otherwise with the change.
+    /// Whether a call comes out otherwise with the change, and not without it: an algorithm that changes its parameters never
+    /// repeats a call.
     fn is_broken(&self, call: &Call, controller: &mut Controller, random: &mut Random) -> bool {
         let own = call.view.self_index as usize;
         let given = &call.view.subflow[own];
@@ -209,7 +210,13 @@ impl Claim {
         }
         controller.set_private(&call.private);
         controller.deliver(&mut view, &event);
-        Outputs::of(&view, controller.private()) != expected
+        if Outputs::of(&view, controller.private()) == expected {
+            return false;
+        }
+        let mut view = call.view.clone();
+        controller.set_private(&call.private);
+        controller.deliver(&mut view, &call.event);
+        Outputs::of(&view, controller.private()) == call.outputs
     }
 
     fn field(&self) -> String {

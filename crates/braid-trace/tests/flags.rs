@@ -57,7 +57,7 @@ fn what_a_flag_leaves_out_is_noticed_where_it_is_used() {
             "not say BRAID_WANTS_RATE",
             &["rate_delivered", "rate_interval_us", "rate_prior_delivered", "rate_losses"],
         ),
-        ("split", 0, Algorithm::WANTS_OWD, "not say BRAID_WANTS_OWD", &["owd_us"]),
+        ("sbdolia", 0, Algorithm::WANTS_OWD, "not say BRAID_WANTS_OWD", &["owd_us"]),
     ] {
         let told = with(name, set, clear);
         assert!(told.contains(flag), "{name}: {told}");

@@ -29,13 +29,13 @@ pub const LINKS: Table =
 /// See [`super::samples`].
 pub const SAMPLES: Table = Table {
     name: "samples",
-    row: "a subflow at a moment, every 100 ms of the run",
+    row: "a subflow, every 100 ms of the run",
     columns: &[NUMBER, Group(OfSample::ENTRIES)],
 };
 /// See [`super::queues`].
 pub const QUEUES: Table = Table {
     name: "queues",
-    row: "a shared link, forward, at a moment, every 100 ms of the run",
+    row: "a shared link, forward, every 100 ms of the run",
     columns: &[NUMBER, Group(OfQueue::ENTRIES)],
 };
 
@@ -49,7 +49,7 @@ pub const TRANSFERS: Table = Table {
 /// See [`super::detections`].
 pub const DETECTIONS: Table = Table {
     name: "detections",
-    row: "a subflow with a detector of shared bottlenecks, in a stretch of time in which the truth about it was the same",
+    row: "a subflow with a detector of shared bottlenecks, in an interval in which the truth about it is constant",
     columns: &[NUMBER, Group(Detection::ENTRIES)],
 };
 

@@ -22,7 +22,7 @@ fn bottleneck(name: &str, ecn: bool) -> Link {
 
 /// Two subflows with a CUBIC flow on each bottleneck; the subflows share one bottleneck or have one each.
 fn situation(shared: bool, ecn: bool) -> Scenario {
-    let mut links =
+    let links =
         if shared { vec![bottleneck("b1", ecn)] } else { vec![bottleneck("b1", ecn), bottleneck("b2", ecn)] };
     let second: &[usize] = if shared { &[0] } else { &[1] };
     let mut flows =
@@ -32,16 +32,16 @@ fn situation(shared: bool, ecn: bool) -> Scenario {
     }
     for flow in &mut flows {
         (flow.ecn, flow.accurate_ecn) = (ecn, ecn && flow.name == "mp0");
-        flow.start_noise_ns = 40_000_000;
     }
-    // One packet's time: without it all seeds are the same run.
-    links.iter_mut().for_each(|link| link.forward.noise_ns = 1_200_000);
     scenario(60.0, links, flows)
 }
 
 /// Percent of the time in which both subflows had the same label, mean of six seeds.
 fn said_shared(cc: &str, shared: bool, ecn: bool) -> f64 {
-    let scenario = situation(shared, ecn);
+    let mut scenario = situation(shared, ecn);
+    // One packet's time, and one RTT: without them all seeds are the same run.
+    scenario.links.iter_mut().for_each(|link| link.forward.noise_ns = 1_200_000);
+    scenario.connections.iter_mut().for_each(|flow| flow.start_noise_ns = 40_000_000);
     let percent = |detection: &Detection| {
         let right = detection.accuracy_percent;
         if detection.shared { right } else { 100.0 - right }

@@ -102,7 +102,7 @@ static void balia_module_on_loss(struct braid_view *view, struct balia_private *
 	struct braid_subflow *self = braid_self(view);
 	u32 eligible = braid_eligible(view);
 
-	self->ssthresh = eligible & (eligible - 1) ? braid_max32(self->cwnd - (u32)priv->decrease, 1)
+	self->ssthresh = eligible & (eligible - 1) ? braid_max32((u32)braid_sub(self->cwnd, priv->decrease), 1)
 						   : braid_half(self->cwnd);
 	priv->counted = 0;
 	fork_state_after_loss(view, &priv->state, BALIA_CHANGED_WORD, event);

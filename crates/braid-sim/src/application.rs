@@ -329,11 +329,11 @@ mod tests {
             let opens =
                 actions(&mut application).into_iter().filter(|action| matches!(action, Action::Open(_)));
             let opens: Vec<_> = opens.collect();
-            opens.iter().for_each(|open| {
+            for open in &opens {
                 if let Action::Open(Some(transfer)) = open {
                     application.arrived(9, *transfer);
                 }
-            });
+            }
             opens
         };
         let open = |transfer| [Action::Open(Some(transfer))];

@@ -96,7 +96,7 @@ fn step_once(host: &mut Host, random: &mut Random, n: u64) {
 fn acknowledge(host: &mut Host, i: usize, kind: u64, rest: u64) {
     let subflow = &mut host.view.subflow[i];
     let packets = 1 + (rest % 3) as u32;
-    let limited = (rest >> 4) % 16 != 0;
+    let limited = !(rest >> 4).is_multiple_of(16);
     let rtt_us = subflow.srtt_us + ((rest >> 8) % u64::from(subflow.srtt_us / 2 + 1)) as u32;
     let reducing = [ca_state::RECOVERY, ca_state::CWR].contains(&subflow.ca_state);
     let leaves = reducing && kind < 500 || subflow.ca_state == ca_state::LOSS && kind < 250;

@@ -399,7 +399,7 @@ pub(crate) fn fetch(
         if sha256(&file)? == sum {
             return Ok(file);
         }
-        say(&format!("{} is damaged and fetched anew", file.display()));
+        say(&format!("{} is damaged and fetched again", file.display()));
     }
     fs::create_dir_all(cache).map_err(|error| Error::writing(cache, &error))?;
     let helper = Path::new("/usr/lib/apt/apt-helper");

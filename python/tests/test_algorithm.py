@@ -29,8 +29,9 @@ class Renopy(braid.Algorithm):
             self.carry = total & 0xFFFF_FFFF
 
     def on_loss(self, view: braid.View, event: braid.Event) -> None:
-        self.carry = 0
-        view.me.ssthresh = max(view.me.cwnd >> 1, 2)
+        half = max(((view.me.cwnd << 32) + self.carry) >> 1, 2 << 32)
+        view.me.ssthresh = half >> 32
+        self.carry = half & 0xFFFF_FFFF
 
 
 def test_a_class_does_exactly_what_the_same_algorithm_does_in_c() -> None:
@@ -57,7 +58,7 @@ def test_a_view_is_there_only_during_its_event() -> None:
             kept.append(view.me)
 
     braid.run("everyday/shared", cc=Keeper, set=SHORT)
-    with pytest.raises(RuntimeError, match="only during its event"):
+    with pytest.raises(RuntimeError, match="only during the event"):
         _ = kept[0].cwnd
 
 
@@ -98,7 +99,7 @@ def test_a_c_file_from_outside_the_tree_gives_the_bytes_of_the_one_inside(tmp_pa
         ("priv->carry = 0;", "static int n; priv->carry = n++;", True, "is a global"),
         ("priv->carry = 0;", "for (;;) {}", True, "without a bound"),
         ("mine_on_ack, mine_on_loss", "BRAID_IGNORE, mine_on_loss", True, "on_ack is missing"),
-        ("priv->carry = 0;", "priv->carry = puts(0);", False, "does not compile|is not there"),
+        ("priv->carry = 0;", "priv->carry = puts(0);", False, "is not available"),
     ],
 )
 def test_a_file_that_breaks_the_contract_is_refused_at_its_line(
@@ -118,7 +119,7 @@ def test_a_file_that_breaks_the_contract_is_refused_at_its_line(
 @needs_compiler
 @pytest.mark.parametrize(
     ("code", "reason"),
-    [("*(volatile int *)8 = 1;", "memory out of bounds"), ("while (priv->carry == 0) {}", "endless loop")],
+    [("*(volatile int *)8 = 1;", "memory that is not its own"), ("while (priv->carry == 0) {}", "endless loop")],
 )
 def test_a_crash_or_an_endless_loop_is_a_failed_run(tmp_path: pathlib.Path, code: str, reason: str) -> None:
     file = braid.new_algorithm("rogue", tmp_path)

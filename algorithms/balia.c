@@ -21,7 +21,7 @@ BRAID_PARAMS(balia, BALIA_PARAMS);
 
 /* Fork rounding only. */
 struct balia_public {
-	struct fork_value changed; /* a congestion state changed since the increase was computed */
+	u64 changed; /* a congestion state changed since the increase was computed */
 };
 
 #define BALIA_CHANGED_WORD 0
@@ -29,8 +29,8 @@ struct balia_public {
 struct balia_private {
 	s64 carry; /* fraction of a packet not yet in cwnd */
 	/* What follows is of the fork rounding. */
-	u64 increase; /* ACKs to count before a packet is added */
-	u64 decrease; /* packets to take away at the next loss */
+	u32 increase; /* ACKs to count before a packet is added */
+	u32 decrease; /* packets to take away at the next loss */
 	u32 counted;  /* ACKs since cwnd last grew */
 	u32 state;    /* the congestion state at the last event */
 };
@@ -42,7 +42,7 @@ static void balia_module_compute(struct braid_view *view, struct balia_private *
 	struct braid_subflow *self = braid_self(view);
 	struct balia_rates rates = { 0 };
 	u32 eligible = braid_eligible(view), shift = 0, i;
-	u64 total = 0, alpha;
+	u64 total = 0, alpha, increase;
 
 	priv->increase = 0;
 	priv->decrease = 0;
@@ -62,14 +62,13 @@ static void balia_module_compute(struct braid_view *view, struct balia_private *
 	rates.self = braid_shr(rates.self, shift);
 	rates.largest = braid_shr(rates.largest, shift);
 	/* X^2 10 w / ((x + m)(4 x + m)), divided twice. */
-	priv->increase = braid_div(10 * total * total, rates.self + rates.largest);
-	priv->increase = braid_div(priv->increase * self->cwnd, 4 * rates.self + rates.largest);
-	if (!priv->increase)
-		priv->increase = self->cwnd;
-	priv->decrease = ((self->cwnd >> 1) * braid_min(alpha << 10, 1536)) >> 10;
+	increase = braid_div(10 * total * total, rates.self + rates.largest);
+	increase = braid_div(increase * self->cwnd, 4 * rates.self + rates.largest);
+	priv->increase = increase ? (u32)increase : self->cwnd;
+	priv->decrease = (u32)(((self->cwnd >> 1) * braid_min(alpha << 10, 1536)) >> 10);
 }
 
-/* The module counts ACKs, with one subflow too, and drops what slow start leaves of an ACK. */
+/* The module counts ACKs, also with one subflow. Packets of an ACK beyond the end of slow start do not count. */
 static void balia_module_on_ack(struct braid_view *view, struct balia_private *priv, const struct braid_event *event)
 {
 	struct braid_subflow *self = braid_self(view);
@@ -85,16 +84,8 @@ static void balia_module_on_ack(struct braid_view *view, struct balia_private *p
 	if (fork_state_changed(view, &priv->state, BALIA_CHANGED_WORD))
 		balia_module_compute(view, priv);
 	eligible = braid_eligible(view);
-	/* The module's int, compared as unsigned. */
-	if (priv->counted < (eligible & (eligible - 1) ? (u32)priv->increase : self->cwnd)) {
-		priv->counted++;
-		return;
-	}
-	priv->counted = 0;
-	if (self->cwnd < self->cwnd_clamp) {
-		self->cwnd++;
+	if (fork_count(self, &priv->counted, eligible & (eligible - 1) ? priv->increase : self->cwnd))
 		balia_module_compute(view, priv);
-	}
 }
 
 static void balia_module_on_loss(struct braid_view *view, struct balia_private *priv, const struct braid_event *event)

@@ -76,7 +76,7 @@ braid_inline void compound_grow(struct braid_subflow *self, struct compound *pri
 braid_inline void compound_reduce(struct braid_subflow *self, struct compound *priv,
 				  const struct compound_params *params, const struct braid_event *event)
 {
-	u64 window = ((u64)self->cwnd << 32) + (u64)priv->carry;
+	u64 window = braid_exact_window(self, priv->carry);
 	u64 half = (window - compound_dwnd(self, priv)) >> 1;
 	u64 left = braid_max(braid_muldiv(window, 1000 - params->beta, 1000), half);
 

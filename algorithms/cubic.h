@@ -68,7 +68,7 @@ struct cubic_step {
 
 braid_inline u64 cubic_window(const struct braid_subflow *self, const struct cubic_law *law)
 {
-	return ((u64)self->cwnd << 32) + (u64)law->carry;
+	return braid_exact_window(self, law->carry);
 }
 
 /* The parameter C in the form of struct cubic_step. */

@@ -1,54 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the out-of-tree kernel's modules keep of a whole connection, for the roundings that follow them.
+ * State that the out-of-tree kernel's modules keep once per connection, for the roundings that follow them.
  *
- * Every subflow of the modules writes these values. Here a subflow writes its own public words only, so each value has a
- * serial number in the word before it, and the connection's value is the one with the largest number.
+ * In the modules every subflow writes these values. Here a subflow writes its own public words only. So a value is one
+ * public word: a serial number in the upper half, the value in the lower. The largest word of all subflows is the latest.
  */
 #ifndef BRAID_FORK_H
 #define BRAID_FORK_H
 
 #include "braid.h"
 
-struct fork_value {
-	u64 serial; /* 0: never written */
-	u64 value;
-};
-
-/* The latest of the values at this public word. 0 if there is none. */
-braid_inline void fork_latest(const struct braid_view *view, u32 word, struct fork_value *latest)
+braid_inline u64 fork_latest(const struct braid_view *view, u32 word)
 {
+	u64 latest = 0;
 	u32 i;
 
-	latest->serial = 0;
-	latest->value = 0;
 	for (i = 0; i < BRAID_MAX_SUBFLOWS; i++) {
 		const struct braid_subflow *subflow = &view->subflow[i];
 		u32 knows = (subflow->flags / BRAID_SAME_ALGORITHM & 1) | braid_equal(i, view->self);
-		u32 later = braid_below32(i, view->n) & knows &
-			    braid_below(latest->serial, subflow->public_words[word]);
+		u32 later = braid_below32(i, view->n) & knows & braid_below(latest, subflow->public_words[word]);
 
-		latest->value = braid_select(later, subflow->public_words[word + 1], latest->value);
-		latest->serial = braid_select(later, subflow->public_words[word], latest->serial);
+		latest = braid_select(later, subflow->public_words[word], latest);
 	}
+	return latest;
 }
 
-braid_inline u64 fork_read(const struct braid_view *view, u32 word)
+/* The connection's value; 0 before the first write. */
+braid_inline u32 fork_read(const struct braid_view *view, u32 word)
 {
-	struct fork_value latest;
-
-	fork_latest(view, word, &latest);
-	return latest.value;
+	return (u32)fork_latest(view, word);
 }
 
-braid_inline void fork_write(struct braid_view *view, u32 word, u64 value)
+braid_inline void fork_write(struct braid_view *view, u32 word, u32 value)
 {
-	struct braid_subflow *self = braid_self(view);
-	struct fork_value latest;
-
-	fork_latest(view, word, &latest);
-	self->public_words[word] = latest.serial + 1;
-	self->public_words[word + 1] = value;
+	braid_self(view)->public_words[word] = ((fork_latest(view, word) >> 32) + 1) << 32 | value;
 }
 
 /*
@@ -69,7 +54,7 @@ braid_inline void fork_state_after_recovery(struct braid_view *view, u32 *state,
 	fork_write(view, word, 1);
 }
 
-/* Whether a change was noted, which is then forgotten. */
+/* Whether a change was noted. Clears the note. */
 braid_inline u32 fork_state_changed(struct braid_view *view, u32 *state, u32 word)
 {
 	u32 now = braid_self(view)->ca_state, changed = now != *state || fork_read(view, word);
@@ -78,6 +63,20 @@ braid_inline u32 fork_state_changed(struct braid_view *view, u32 *state, u32 wor
 	if (changed)
 		fork_write(view, word, 0);
 	return changed;
+}
+
+/* Counts an ACK. Adds a packet to cwnd once `threshold` ACKs were counted before this one, and returns whether it did. */
+braid_inline u32 fork_count(struct braid_subflow *self, u32 *counted, u32 threshold)
+{
+	if (*counted < threshold) {
+		*counted += 1;
+		return 0;
+	}
+	*counted = 0;
+	if (self->cwnd >= self->cwnd_clamp)
+		return 0;
+	self->cwnd++;
+	return 1;
 }
 
 #endif

@@ -12,12 +12,12 @@ BRAID_PARAMS(lia, LIA_PARAMS);
 
 /* Kernel rounding only: what the module keeps of the connection. */
 struct lia_public {
-	struct fork_value alpha;
-	struct fork_value changed; /* a congestion state changed since alpha was computed */
+	u64 alpha;   /* at most 32 bits: from 4096 on it makes no difference */
+	u64 changed; /* a congestion state changed since alpha was computed */
 };
 
 #define LIA_ALPHA_WORD 0
-#define LIA_CHANGED_WORD 2
+#define LIA_CHANGED_WORD 1
 
 struct lia_private {
 	struct lia_growth growth;
@@ -28,17 +28,17 @@ struct lia_private {
 static void lia_compute_alpha(struct braid_view *view, u32 rounding)
 {
 	u32 eligible = braid_eligible(view);
+	u64 alpha = eligible & (eligible - 1) ? lia_kernel_alpha(view, eligible, rounding) : 1;
 
-	fork_write(view, LIA_ALPHA_WORD, eligible & (eligible - 1) ? lia_kernel_alpha(view, eligible, rounding) : 1);
+	fork_write(view, LIA_ALPHA_WORD, (u32)braid_min(alpha, BRAID_U32_MAX));
 }
 
 /* The module computes alpha when a packet was gained, in slow start, at a timeout and after a change of state. It counts
- * ACKs, with one subflow too, and what slow start leaves of an ACK is dropped. */
+ * ACKs, also with one subflow. Packets of an ACK beyond the end of slow start do not count. */
 static void lia_module_on_ack(struct braid_view *view, struct lia_private *priv, u32 rounding,
 			      const struct braid_event *event)
 {
 	struct braid_subflow *self = braid_self(view);
-	struct lia_growth *growth = &priv->growth;
 	u64 threshold = self->cwnd;
 	u32 eligible;
 
@@ -53,16 +53,9 @@ static void lia_module_on_ack(struct braid_view *view, struct lia_private *priv,
 		lia_compute_alpha(view, rounding);
 	eligible = braid_eligible(view);
 	if (eligible & (eligible - 1))
-		threshold = lia_kernel_threshold(braid_max(fork_read(view, LIA_ALPHA_WORD), 1), self->cwnd);
-	if (growth->counted < threshold) {
-		growth->counted++;
-		return;
-	}
-	growth->counted = 0;
-	if (self->cwnd < self->cwnd_clamp) {
-		self->cwnd++;
+		threshold = lia_kernel_threshold(braid_max32(fork_read(view, LIA_ALPHA_WORD), 1), self->cwnd);
+	if (fork_count(self, &priv->growth.counted, (u32)threshold))
 		lia_compute_alpha(view, rounding);
-	}
 }
 
 static void lia_init(struct braid_view *view, struct lia_private *priv, const struct lia_params *params,

@@ -70,7 +70,7 @@ braid_inline s32 olia_module_inverse_alpha(const struct braid_view *view, u32 el
 	return best && largest >> self & 1 ? -n * (s32)braid_size(largest) : 0;
 }
 
-/* The module has no special case for one subflow, and drops what slow start leaves of an ACK. */
+/* The module has no special case for one subflow. Packets of an ACK beyond the end of slow start do not count. */
 static void olia_module_on_ack(struct braid_view *view, struct olia_private *priv, u32 slow_start,
 			       const struct braid_event *event)
 {

@@ -31,13 +31,13 @@
 #define WEAVE_RTO_US 200000u    /* a timeout comes at least this much later than one RTT after the packet was sent */
 #define WEAVE_DELAYED_ACKS 200u /* below this share of ACKs for two packets the receiver does not delay them */
 
-#define WEAVE_REACTION_PARAMS(P)                                                                                       \
-	CUBIC_LAW_PARAMS(P)                                                                                            \
-	P(move, 219, 0, 512, WEAVE_SCALE, "",                                                                          \
-	  "share of its window that a subflow passes on to its siblings by a loss")                                    \
-	P(own, 256, 0, 1024, WEAVE_SCALE, "",                                                                          \
-	  "losses of a subflow with less than this part of an equal share are its own")                                \
-	P(random, 819, 512, 1024, WEAVE_SCALE, "", "share of the window that a loss keeps which meets an empty queue") \
+#define WEAVE_REACTION_PARAMS(P)                                                                                   \
+	CUBIC_LAW_PARAMS(P)                                                                                        \
+	P(move, 219, 0, 512, WEAVE_SCALE, "",                                                                      \
+	  "share of its window that a subflow passes on to its siblings by a loss")                                \
+	P(own, 256, 0, 1024, WEAVE_SCALE, "",                                                                      \
+	  "losses of a subflow with less than this part of an equal share are its own")                            \
+	P(random, 819, 512, 1024, WEAVE_SCALE, "", "share of the window left by a loss that meets an empty queue") \
 	P(empty, 256, 0, 1024, WEAVE_SCALE, "", "a queue is empty below this share of the largest recent delay")
 
 BRAID_PARAMS(weave_reaction, WEAVE_REACTION_PARAMS);

@@ -28,21 +28,19 @@ BRAID_PARAMS(wvegas, WVEGAS_PARAMS);
 
 struct wvegas_public {
 	u64 rate;    /* packets per microsecond, 16 fraction bits; 0: not known */
-	u64 samples; /* fork: RTT samples of the round */
+	u64 samples; /* RTT samples of the round; the fork's siblings ask for them */
 };
 
 struct wvegas_private {
 	s64 carry;          /* of the Reno phases */
 	u64 round_end;      /* the round ends when snd_una passes this */
 	u64 rtt_sum_us;     /* of the round's samples */
-	u32 rtt_samples;    /* of the round */
+	u32 counted;        /* fork: packets acknowledged in the Reno phases since the last one was added */
 	u32 base_rtt_us;    /* smallest RTT since the last idle period; 0: no sample yet */
 	u32 alpha;          /* packets to keep queued; 0: not yet enabled */
 	u32 queue_delay_us; /* smallest queueing delay since the window was last drained; 0: none yet */
 	u32 disabled;       /* not Open: Reno */
 	u32 weight;         /* share of the total rate, 16 fraction bits; all of it before the rates are known */
-	u32 counted;        /* fork: packets acknowledged in the Reno phases since the last one was added */
-	u32 reserved;
 };
 
 static void wvegas_begin_round(struct braid_subflow *self, struct wvegas_private *priv)
@@ -50,7 +48,6 @@ static void wvegas_begin_round(struct braid_subflow *self, struct wvegas_private
 	BRAID_PUBLIC(wvegas, self)->samples = 0;
 	priv->round_end = self->snd_nxt;
 	priv->rtt_sum_us = 0;
-	priv->rtt_samples = 0;
 }
 
 /* Restarts without knowledge of the rates. */
@@ -70,8 +67,7 @@ static void wvegas_on_rtt(struct braid_subflow *self, struct wvegas_private *pri
 	rtt_us = braid_min32(rtt_us, BRAID_U32_MAX - 1) + 1;
 	priv->base_rtt_us = braid_min32(priv->base_rtt_us ? priv->base_rtt_us : rtt_us, rtt_us);
 	priv->rtt_sum_us += rtt_us;
-	priv->rtt_samples++;
-	BRAID_PUBLIC(wvegas, self)->samples = priv->rtt_samples;
+	BRAID_PUBLIC(wvegas, self)->samples++;
 }
 
 static void wvegas_reno(struct braid_subflow *self, struct wvegas_private *priv, const struct wvegas_params *params,
@@ -146,7 +142,7 @@ static void wvegas_adjust(struct braid_view *view, struct wvegas_private *priv, 
 			  u32 acked)
 {
 	struct braid_subflow *self = braid_self(view);
-	u64 base = priv->base_rtt_us, rtt = braid_div(priv->rtt_sum_us, priv->rtt_samples);
+	u64 base = priv->base_rtt_us, rtt = braid_div(priv->rtt_sum_us, BRAID_PUBLIC(wvegas, self)->samples);
 	u64 queued = braid_div(self->cwnd * (rtt - base), rtt);
 
 	if (braid_in_slow_start(self)) {
@@ -193,7 +189,7 @@ static void wvegas_on_ack(struct braid_view *view, struct wvegas_private *priv, 
 	if (disabled) {
 		wvegas_reno(self, priv, params, event);
 	} else if (self->snd_una > priv->round_end) {
-		if (priv->rtt_samples > 2)
+		if (BRAID_PUBLIC(wvegas, self)->samples > 2)
 			wvegas_adjust(view, priv, params, event->grow);
 		else
 			wvegas_reno(self, priv, params, event);

@@ -4,7 +4,7 @@
  * outgoing packets.
  *
  * Hints are looked up when a subflow enters the view, when its interface changes, and when user space has changed
- * hints, shown by a new generation. The generation is 0 without hints, and an event then costs one load and one branch.
+ * hints, shown by a new generation. The generation is 0 until the first hint, and an event then costs one load and one branch.
  * The maps are pinned once for all loaded algorithms, so hints outlive these.
  *
  * The work is in global functions, which the verifier checks once per program, independent of the calls.

@@ -87,7 +87,7 @@ typedef struct braid_cc braid_cc;
 /* The names of the algorithms, from 0; null after the last. */
 const char *braid_cc_name(unsigned int i);
 
-/* A connection under an algorithm with parameters, as on the command line: "lia" or "cubic:beta=0.8:alpha=tuned". Null if
+/* A connection under an algorithm with parameters, as on the command line: "lia" or "cubic:beta=0.8:alpha=constant". Null if
  * there is no such algorithm or parameter, or no memory. */
 braid_cc *braid_cc_open(const char *spec);
 void braid_cc_close(braid_cc *connection);

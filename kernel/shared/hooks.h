@@ -33,7 +33,7 @@
 struct braid_record {
 	u64 sequence; /* number of the call, over all sockets */
 	u64 time_ns;  /* CLOCK_MONOTONIC */
-	u64 socket;   /* random, equal for all calls of a socket */
+	u64 socket;   /* equal for all calls of a socket: random, or of group and subflow in the module */
 	u64 identity; /* of the algorithm, as in icsk_ca_priv */
 	u64 source;   /* hash of the algorithm's source files */
 	u32 cpu;

@@ -203,6 +203,7 @@ braid_inline u32 braid_see(struct braid_view *view, const struct tcp_sock *tp, c
 		view->n = 1;
 		view->subflow[0].id = 1;
 		view->subflow[0].flags = 0;
+		coupled = 0;
 	}
 	self = braid_self(view);
 	self->flags |= BRAID_SAME_ALGORITHM;

@@ -6,7 +6,6 @@
 #ifndef BRAID_COMPAT_H
 #define BRAID_COMPAT_H
 
-#include <linux/version.h>
 #include <net/genetlink.h>
 #include <net/tcp.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The module's interface to `braid`: generic netlink, family "braid". Mirrored by crates/braid-kernel/src/module. */
+/* The module's interface to `braid`: generic netlink, family "braid". Mirrored by crates/braid-kernel/src/genetlink.rs. */
 #ifndef BRAID_CONTROL_H
 #define BRAID_CONTROL_H
 

@@ -18,7 +18,7 @@ struct braid_stated {
 
 #define BRAID_MAX_HINTS 1024
 
-/* 0: nothing is stated. */
+/* 0 until the first hint. */
 extern u32 braid_hint_generation;
 
 void braid_refresh_hint(struct braid_node *node, u32 generation);

@@ -226,13 +226,17 @@ braid_inline void braid_hint(struct braid_view *view, struct braid_hinted *hinte
 braid_inline u32 braid_option_bytes(const struct tcp_sock *tp, const void *known)
 {
 	struct braid_node *node = &braid_own_of(tp)->node;
+	u32 bytes;
 
 	if (known)
 		return READ_ONCE(((const struct braid_node *)known)->option_bytes);
 	if (!node->is_subflow)
 		return 0;
-	WRITE_ONCE(node->option_bytes, braid_mptcp_option((const struct sock *)tp));
-	return node->option_bytes;
+	bytes = braid_mptcp_option((const struct sock *)tp);
+	/* Siblings read it from the same cache line. */
+	if (bytes != node->option_bytes)
+		WRITE_ONCE(node->option_bytes, bytes);
+	return bytes;
 }
 
 braid_inline u32 braid_see_siblings(struct braid_view *view, const struct tcp_sock *tp, const volatile u32 *is_traced)

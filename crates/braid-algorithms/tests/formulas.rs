@@ -272,8 +272,9 @@ fn balia_with_the_forks_rounding_counts_acks() {
 #[test]
 fn the_modules_alpha_is_of_the_latest_packet_gained_on_any_subflow() {
     let mut host = module_host("lia:rounding=usec", &[(20, 50_000), (10, 50_000)]);
-    let alpha =
-        |host: &Host, i: usize| (host.view.subflow[i].public_words[1], host.view.subflow[i].public_words[0]);
+    let alpha = |host: &Host, i: usize| {
+        (host.view.subflow[i].public_words[0] as u32, host.view.subflow[i].public_words[0] >> 32)
+    };
     host.ack(0, 1);
     let (first, serial) = alpha(&host, 0);
     // A larger window changes alpha only when a packet is gained.

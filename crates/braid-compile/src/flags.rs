@@ -4,7 +4,7 @@ use std::path::Path;
 
 use braid_algorithms::{Algorithm, SpecError};
 
-/// What has not answered by then has no answer: runs and the kernel's verifier will tell.
+/// Time limit of the check. An algorithm that exceeds it is accepted.
 #[cfg(unix)]
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 

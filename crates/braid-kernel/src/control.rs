@@ -97,7 +97,7 @@ fn load_module(spec: &Spec, name: &str) -> Result<Option<String>, Error> {
     Ok(before)
 }
 
-/// A default holds on to what it was set to.
+/// The sysctl keeps pointing at the replaced version: sets it again.
 fn set_defaults_again(name: &str) -> Result<(), Error> {
     let kernel_name = format!("{PREFIX}{name}");
     for namespace in Namespace::all() {

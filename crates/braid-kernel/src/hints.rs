@@ -228,7 +228,7 @@ fn change<T>(change: impl FnOnce(&MapHandle, &[Hint]) -> Result<T, Error>) -> Re
     let only = 0_u32.to_ne_bytes();
     let value = generation.lookup(&only, MapFlags::ANY).map_err(failed("reading the hints' generation"))?;
     let before: u32 = value.map_or(0, |value| bytemuck::pod_read_unaligned(&value));
-    // 0 means: no hints.
+    // 0 means: no hint until now.
     let next = before.wrapping_add(1).max(1);
     generation
         .update(&only, &next.to_ne_bytes(), MapFlags::ANY)

@@ -5,6 +5,7 @@ use std::{
     collections::HashMap,
     fs::File,
     os::fd::{AsFd as _, AsRawFd as _},
+    path::{Path, PathBuf},
     sync::Arc,
     thread,
     time::Duration,
@@ -23,6 +24,7 @@ use crate::{
     Error,
     bpffs::{self, pinned_map},
     genetlink::{attribute, command, text, with},
+    host::MODULE,
     module,
 };
 
@@ -80,7 +82,10 @@ pub fn record(
     let in_module: Vec<String> = module::loaded()?.into_iter().map(|loaded| loaded.name).collect();
     match names.iter().filter(|name| in_module.contains(name)).count() {
         0 => {}
-        n if n == names.len() => return record_module(names, ring_bytes, goes_on, sink),
+        n if n == names.len() => {
+            let _lock = lock(Path::new("/sys/module").join(MODULE))?;
+            return record_module(names, ring_bytes, goes_on, sink);
+        }
         _ => {
             return Err(Error::Kernel {
                 doing: "recording calls".into(),
@@ -88,7 +93,7 @@ pub fn record(
             });
         }
     }
-    let _lock = lock()?;
+    let _lock = lock(bpffs::folder())?;
     let mut traced = Vec::new();
     for name in names {
         traced.push(Traced::open(name)?);
@@ -228,9 +233,9 @@ fn failed(doing: &str, error: &libbpf_rs::Error) -> Error {
 }
 
 /// One recorder at a time; the kernel releases the lock however it ends.
-fn lock() -> Result<File, Error> {
+fn lock(path: PathBuf) -> Result<File, Error> {
     let busy = |report: String| Error::Kernel { doing: "recording calls".into(), report };
-    let Ok(folder) = File::open(bpffs::folder()) else {
+    let Ok(folder) = File::open(path) else {
         return Err(Error::NotLoaded { name: "anything".into(), loaded: Vec::new() });
     };
     match flock(&folder, FlockOperation::NonBlockingLockExclusive) {

@@ -97,8 +97,7 @@ impl Verdicts {
     }
 }
 
-/// Of this thread's namespace. The module knows no tokens and has its own numbers of subflows: both are as `sock_diag`
-/// has them, or not known.
+/// Of this thread's namespace. The module reports no tokens, and its own numbers of subflows.
 fn said_by_module() -> Result<Vec<Said>, Error> {
     let Some(family) = module::family()? else { return Ok(Vec::new()) };
     let messages = family.dump(command::SOCKETS).map_err(|error| failed(&error))?;

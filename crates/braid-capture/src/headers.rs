@@ -65,8 +65,9 @@ pub(crate) struct Ends {
     server: Key,
     /// Bytes whose arrival the server knows.
     acknowledged: u64,
-    /// Bytes of requests that the client has received in order, and ranges beyond: begin and end.
+    /// Request bytes that the client received in order.
     requested: u64,
+    /// Ranges of request bytes beyond those: from, to.
     requested_early: BTreeMap<u64, u64>,
     subflows: Vec<Pair>,
 }

@@ -63,7 +63,7 @@ pub fn px(value: f64) -> String {
     if text == "-0.0" { "0.0".to_owned() } else { text }
 }
 
-/// A number with the decimals that it needs, three at most.
+/// Formats with up to three decimals, without trailing zeros.
 pub fn short(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -29,7 +29,7 @@ const LEAST_DATAGRAM: u32 = 1_200;
 /// Multipath QUIC over simulated links.
 #[derive(Clone, Debug, Default)]
 pub struct Quic {
-    /// Folder of the qlog files, one for each connection's sender.
+    /// Folder for qlog files: one per connection, written by the sender.
     pub qlog: Option<PathBuf>,
 }
 

@@ -173,7 +173,7 @@ pub struct Reverse {
     pub delay: Option<Duration>,
     /// See [`Link::jitter`].
     pub jitter: Option<Duration>,
-    /// See [`Link::reordering`]. Not taken over from the way there where nothing can reorder packets.
+    /// See [`Link::reordering`]. Not inherited if nothing can reorder packets.
     pub reordering: Option<bool>,
     /// See [`Link::queue`].
     pub queue: Option<Queue>,

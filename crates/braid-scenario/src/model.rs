@@ -9,12 +9,12 @@ use braid_algorithms::Spec;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::trace::{self, Trace};
+use crate::trace::Trace;
 
 /// One cell of a scenario file: all its parameters have one value each.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Scenario {
-    /// Its requested name, such as `d-olia/1`, or the file's path as given.
+    /// Built-in name, such as `d-olia/1`, or the path as given.
     pub name: String,
     /// One-line description.
     pub title: String,
@@ -82,7 +82,6 @@ pub struct Direction {
     /// Serialisation rate in bits per second; with a trace its mean.
     pub rate_bps: u64,
     /// Opportunities to deliver, instead of a rate.
-    #[serde(with = "trace::shared")]
     pub trace: Option<Arc<Trace>>,
     /// Propagation delay.
     pub delay_ns: u64,
@@ -111,7 +110,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Upper limit of jitter and noise if both act after the queue: the larger of the two.
+    /// Upper limit of jitter and noise if both act at one place: the larger of the two.
     pub fn random_delay_ns(&self) -> u64 {
         self.jitter_ns.max(self.noise_ns)
     }
@@ -357,19 +356,7 @@ pub enum Traffic {
     /// Writes at regular intervals.
     Cbr(ConstantRate),
     /// Programs of this machine, on a real kernel.
-    Program(#[serde(with = "programs")] Arc<Programs>),
-}
-
-mod programs {
-    use super::{Arc, Deserialize, Programs, Serialize};
-
-    pub(super) fn serialize<S: serde::Serializer>(own: &Arc<Programs>, to: S) -> Result<S::Ok, S::Error> {
-        Programs::serialize(own, to)
-    }
-
-    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Arc<Programs>, D::Error> {
-        Programs::deserialize(from).map(Arc::new)
-    }
+    Program(Arc<Programs>),
 }
 
 /// Two programs that talk to each other. In their arguments `{server}` and `{client}` stand for addresses.

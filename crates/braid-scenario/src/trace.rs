@@ -20,25 +20,6 @@ use crate::{Source, embedded};
 const LONGEST: u64 = 64 << 20;
 const MS: u64 = 1_000_000;
 
-/// A trace that cells share, as what it holds.
-pub(crate) mod shared {
-    use super::{Arc, Deserialize, Serialize, Trace};
-
-    #[allow(clippy::ref_option, reason = "as serde calls it")]
-    pub(crate) fn serialize<S: serde::Serializer>(
-        own: &Option<Arc<Trace>>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        own.as_deref().serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Arc<Trace>>, D::Error> {
-        Ok(Option::deserialize(from)?.map(Arc::new))
-    }
-}
-
 /// When a link may deliver how much.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Trace {

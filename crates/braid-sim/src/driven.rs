@@ -47,7 +47,7 @@ impl Request {
         (total - part * mss).min(mss)
     }
 
-    /// How long to wait until what is missing is sent again.
+    /// Time until missing parts are sent again.
     pub(crate) fn wait_ns(&self, rto_ns: u64) -> u64 {
         (rto_ns << self.repeats.min(16)).min(LONGEST_WAIT_NS)
     }

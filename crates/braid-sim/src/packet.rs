@@ -24,7 +24,7 @@ pub(crate) mod flags {
     pub(crate) const LOST: u16 = 64;
 }
 
-/// Memory that Linux charges for a packet in addition to its payload, bytes (`SKB_TRUESIZE` of a segment without data).
+/// Bytes of memory that Linux charges for a packet beyond its payload (`SKB_TRUESIZE` of an empty segment).
 pub(crate) const MEMORY_OVERHEAD: u32 = 896;
 
 /// A packet, or an acknowledgement.
@@ -79,11 +79,11 @@ pub(crate) struct Sack {
     pub(crate) one_way_us: Option<u32>,
 }
 
-/// A packet with a timestamp that is older than the latest one by more than a tick of 1 ms is dropped (RFC 7323 section 5,
-/// Linux `tcp_paws_check`). Timestamps are microseconds and wrap after 71 minutes: what is half of that older is newer.
+/// Whether PAWS drops a packet (RFC 7323 section 5, Linux `tcp_paws_check`): its timestamp is more than one tick of 1 ms older
+/// than `latest`. Timestamps are microseconds and wrap after 71 minutes; half of that later counts as earlier.
 pub(crate) fn is_outdated(timestamp: u32, latest: u32) -> bool {
     let behind_us = latest.wrapping_sub(timestamp);
-    behind_us < 1 << 31 && (behind_us + timestamp % 1_000) / 1_000 > 1
+    (1_001..1 << 31).contains(&behind_us) && (behind_us + timestamp % 1_000) / 1_000 > 1
 }
 
 /// The blocks of all acknowledgements under way. Few have any, so they are kept out of the packets.

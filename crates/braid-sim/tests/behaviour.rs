@@ -62,6 +62,17 @@ fn a_connection_starts_later_by_a_time_of_its_seed() {
 }
 
 #[test]
+fn goodput_counts_from_the_drawn_start() {
+    let mut flow = connection("tcp0", None, &[&[0]]);
+    flow.start_noise_ns = 4_000_000_000;
+    let scenario = scenario(8.0, vec![link("b1", 10.0, 10.0)], vec![flow.clone()]);
+    for seed in [1, 2, 3] {
+        let active_ns = run(&scenario, "reno", seed).connections[0].active_ns;
+        assert_eq!(active_ns, 8_000_000_000 - braid_sim::start_ns(&flow, seed));
+    }
+}
+
+#[test]
 fn a_threshold_at_the_initial_window_leaves_no_slow_start() {
     let mut flow = connection("tcp0", None, &[&[0]]);
     flow.initial_ssthresh = Some(10);

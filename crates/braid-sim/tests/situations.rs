@@ -29,7 +29,7 @@ fn situations() -> [(&'static str, [Link; 2]); 3] {
     [("equal", equal), ("loss", loss), ("failure", failure)]
 }
 
-/// Both windows every 100 ms while the second path fails: packets over seconds.
+/// Plot of both windows (packets, every 100 ms) in the situation where the second path fails.
 fn plot(algorithm: &str) -> Result<String, Box<dyn std::error::Error>> {
     let [.., (_, links)] = situations();
     let flows = vec![connection("mp0", None, &[&[0], &[1]])];

@@ -413,7 +413,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A socket that was busy for a whole second with a full window, changed by `change`.
+    /// The limit of a socket that was busy for a whole second with a full window. `change` edits the socket first.
     fn limit_of(change: impl FnOnce(&mut Flow)) -> Limit {
         let before = Flow { busy_us: 5_000_000, bytes_sent: 1000, ..Flow::default() };
         let mut flow = Flow {

@@ -95,7 +95,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether a message reports a missing requirement of the lab.
+/// Whether the program says that this machine lacks something that the lab needs.
 fn lab_is_missing(report: &str) -> bool {
     ["cannot run qemu", "needs QEMU", "cannot fetch", "no apt"].iter().any(|sign| report.contains(sign))
 }

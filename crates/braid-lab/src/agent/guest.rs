@@ -107,7 +107,7 @@ fn clock_ns() -> u64 {
     return 0;
 }
 
-/// Reports to the host that the guest is ready, and later each second of the run.
+/// Tells the host that the guest is alive: once when it is ready, then each second of the run.
 fn beat() {
     tell(BEAT);
 }

@@ -83,7 +83,7 @@ impl Host {
         Ok(Self { program: program.to_owned(), kernel, packs })
     }
 
-    /// What tells runs apart whose scenario, algorithms and seed are the same.
+    /// Identity of the environment. Runs with equal identity, scenario, algorithms and seed are equal.
     ///
     /// # Errors
     /// If the kernel does not say what it is.

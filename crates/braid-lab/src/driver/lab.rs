@@ -115,8 +115,8 @@ impl Lab {
         Ok(lab)
     }
 
-    /// What tells runs apart whose scenario, algorithms and seed are the same: kernel, sources of the lab, and QEMU. Nothing is
-    /// fetched or booted.
+    /// Identity of the environment: kernel, sources of the lab, and QEMU. Runs with equal identity, scenario, algorithms and seed
+    /// are equal. Nothing is fetched or booted.
     ///
     /// # Errors
     /// If something is missing.

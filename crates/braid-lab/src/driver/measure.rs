@@ -98,7 +98,8 @@ impl Counts<'_> {
         let moments = &self.report.moments[self.at(from)?..=self.at(to)?];
         let (start, end) = (&moments[0], &moments[moments.len() - 1]);
         let connections = self.scenario.connections.iter().enumerate().map(|(number, model)| {
-            let life = (model.start_ns.max(from), model.stop_ns.unwrap_or(to).min(to));
+            let start_ns = self.translated.job.connections[number].start_ns;
+            let life = (start_ns.max(from), model.stop_ns.unwrap_or(to).min(to));
             let life = (life.0, self.arrived_ns(number).unwrap_or(to).min(life.1));
             let (before, after) = (&start.connections[number], &end.connections[number]);
             let reinjected = after.reinjected_bytes - before.reinjected_bytes;

@@ -260,7 +260,7 @@ pub(crate) struct Connection {
     pub(crate) subflows: Vec<Subflow>,
     /// Its application's traffic.
     pub(crate) traffic: Traffic,
-    /// Whose traffic it is instead.
+    /// Programs that replace the built-in traffic.
     pub(crate) programs: Option<Programs>,
 }
 

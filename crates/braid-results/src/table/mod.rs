@@ -16,7 +16,7 @@ pub use value::{Kind, Value};
 
 use crate::Run;
 
-/// The rows of the run with this number: of [`RUNS`], [`FLOWS`], [`PERIODS`] and [`LINKS`].
+/// Rows of run `number` in [`RUNS`], [`FLOWS`], [`PERIODS`] and [`LINKS`].
 pub fn of_run(number: u64, run: &Run) -> [(&'static Table, Vec<Row<'_>>); 4] {
     fn own(number: u64, rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
         rows.into_iter().map(|row| Row { number, ..row }).collect()

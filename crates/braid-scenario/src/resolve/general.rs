@@ -1,5 +1,7 @@
 //! Keys of a whole scenario: title, times, periods, congestion controls.
 
+use std::collections::BTreeSet;
+
 use braid_algorithms::Spec;
 
 use super::resolver::{LONGEST_RUN, Resolver};
@@ -41,13 +43,14 @@ impl Resolver<'_> {
             self.fail(&place, message, hint);
         }
         self.periods();
-        let mut specs = Vec::new();
+        let (mut specs, mut seen) = (Vec::new(), BTreeSet::new());
         for (i, cc) in file.cc.iter().enumerate() {
             let place = Path::from("cc").index(i);
-            if file.cc[..i].contains(cc) {
+            let Some(spec) = self.spec(&place, cc) else { continue };
+            if !seen.insert(spec.text().to_owned()) {
                 self.fail(&place, format!("{} is there twice", quote(cc)), None);
             }
-            specs.extend(self.spec(&place, cc));
+            specs.push(spec);
         }
         specs
     }

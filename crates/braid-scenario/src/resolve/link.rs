@@ -77,9 +77,7 @@ impl Resolver<'_> {
         );
         forward.changes = self.changes(&place.key("change"), &link.change, &forward);
         if link.reordering && !can_reorder(&forward) {
-            let hint = Some("add jitter = \"1ms\", or remove reordering".to_owned());
-            let message = "without jitter or a delay that gets shorter no packet overtakes another";
-            self.fail(&place.key("reordering"), message, hint);
+            self.cannot_reorder(place);
         }
         let reverse = match &link.reverse {
             None => Direction { delay_ns: back.0, ..forward.clone() },
@@ -140,6 +138,12 @@ impl Resolver<'_> {
             return Some(trace);
         }
         Some(Arc::new(trace.begun_at((start / MS) as u32)))
+    }
+
+    fn cannot_reorder(&mut self, place: &Path) {
+        let hint = Some("add jitter = \"1ms\", or remove reordering".to_owned());
+        let message = "without jitter or a delay that gets shorter no packet overtakes another";
+        self.fail(&place.key("reordering"), message, hint);
     }
 
     fn reverse(
@@ -206,9 +210,7 @@ impl Resolver<'_> {
         if direction.reordering && !can_reorder(&direction) {
             direction.reordering = false;
             if reverse.reordering.is_some() {
-                let hint = Some("add jitter = \"1ms\", or remove reordering".to_owned());
-                let message = "without jitter or a delay that gets shorter no packet overtakes another";
-                self.fail(&place.key("reordering"), message, hint);
+                self.cannot_reorder(place);
             }
         }
         direction

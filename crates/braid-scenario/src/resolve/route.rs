@@ -29,7 +29,7 @@ impl Resolver<'_> {
         self.route_with(place, names, owner, known, &mut Vec::new())
     }
 
-    /// A route that first uses the private copies `own`, each once, and then adds new ones.
+    /// Builds a route. Private links come from `own`, each once; when `own` is used up, new copies are added.
     pub(super) fn route_with(
         &mut self,
         place: &Path,

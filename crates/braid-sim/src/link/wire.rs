@@ -107,7 +107,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// `noise_ns`: lower bound of the jitter.
+    /// `noise_ns`: noise after the queue. The larger of it and the jitter applies.
     pub(super) fn new(model: &Direction, noise_ns: u64, random: Stream) -> Self {
         let mut wire = Self {
             disturbs: false,

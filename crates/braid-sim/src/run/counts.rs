@@ -24,7 +24,9 @@ impl Run<'_> {
         }
         let packets_delivered = sums.iter().map(|scenario_subflow| scenario_subflow.packets).sum();
         let mut sums = sums.into_iter().map(|scenario_subflow| scenario_subflow.counts);
-        let lasted = |from: u64, to: Option<u64>| to.unwrap_or(now).min(now).saturating_sub(from);
+        let lasted = |from: Option<u64>, to: Option<u64>| {
+            from.map_or(0, |from| to.unwrap_or(now).min(now).saturating_sub(from))
+        };
         let delivered = self.delivered_bytes();
         let mut connections = Vec::with_capacity(self.applications.len());
         for (number, (model, driven)) in self.scenario.connections.iter().zip(&self.applications).enumerate()
@@ -35,7 +37,7 @@ impl Run<'_> {
                 data.add(&own.data.counts(now));
             }
             connections.push(ConnectionCounts {
-                active_ns: lasted(model.start_ns, driven.application.ended_ns()),
+                active_ns: lasted(driven.application.started_ns(), driven.application.ended_ns()),
                 goodput_bytes: delivered[number],
                 reinjections: data.reinjections,
                 data_level: (model.kind == Kind::Mptcp).then_some(data.of),

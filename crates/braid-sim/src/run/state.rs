@@ -190,7 +190,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Due time of the delayed acknowledgement.
+    /// Ensures that the event queue has an entry no later than the delayed acknowledgement.
     pub(super) fn plan_receiver(&mut self, subflow: usize) {
         let receiver = &mut self.receivers[subflow];
         if receiver.due < receiver.planned {

@@ -47,7 +47,9 @@ impl Sender {
         let mut samples = Samples::default();
         if packet.sack != Sacks::NONE {
             let sack = network.sacks.take(packet.sack);
-            self.latest_answer = sack.sent;
+            if sack.sent.wrapping_sub(self.latest_answer) as i32 > 0 {
+                self.latest_answer = sack.sent;
+            }
             (info, samples) = self.take_sack(connection, network, packet.seq, sack, info);
         }
         let ack = packet.seq.min(self.board.snd_nxt);
@@ -100,8 +102,8 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement arrives behind one that acknowledges more: only what it reports selectively counts, and not as
-    /// delivered (Linux `tcp_ack`, `old_ack`). One that is older than a tick of the timestamps is dropped.
+    /// Handles an ACK that a later one has overtaken: only its SACK blocks count, and not as delivered (Linux `tcp_ack`,
+    /// `old_ack`). PAWS drops an outdated one.
     #[cold]
     fn receive_overtaken(&mut self, connection: &mut Connection, network: &mut Network, packet: &Packet) {
         if packet.sack == Sacks::NONE {
@@ -115,6 +117,9 @@ impl Sender {
         let (info, _) = self.take_sack(connection, network, self.board.snd_una, sack, info);
         if let Some(rate) = &mut self.rate {
             rate.forget_sample();
+        }
+        if !info.sacked && !info.duplicate {
+            return;
         }
         self.repair = false;
         self.fastretrans_alert(connection, network, self.board.snd_una, info);
@@ -169,7 +174,7 @@ impl Sender {
                 }
             });
         }
-        if let Some(seq) = duplicate.filter(|&seq| seq >= ack) {
+        if let Some(seq) = duplicate.filter(|&seq| info.duplicate && seq >= ack) {
             board.duplicate(seq);
         }
         // After a timeout retransmissions are not told from originals well enough.

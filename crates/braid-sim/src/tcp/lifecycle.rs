@@ -24,6 +24,7 @@ impl Sender {
         self.rtt.sample(rtt_us, 0, 0);
         let minimum = self.rtt.sample_minimum(now_us, rtt_us);
         self.first_retransmission = None;
+        self.latest_answer = network.timestamp();
         let view = connection.subflow_mut(self.setup.index);
         view.srtt_us = self.rtt.srtt_us();
         view.min_rtt_us = minimum;

@@ -140,6 +140,18 @@ impl Receiver {
         let now = network.now;
         self.received_bytes += u64::from(packet.size);
         self.received_packets += 1;
+        let seq = packet.seq;
+        // After so long a timestamp says nothing about age.
+        let expired = now - self.last_data >= TIMESTAMPS_HOLD_NS;
+        if !expired && is_outdated(packet.timestamp, self.timestamp) {
+            // Linux `tcp_validate_incoming`: dropped, even if it would fill a gap.
+            let duplicate = (seq < self.rcv_nxt).then_some(seq);
+            if duplicate.is_some() {
+                self.quick_acks = QUICK_ACKS;
+            }
+            self.acknowledge_now(duplicate, data, network);
+            return;
+        }
         let mut at_once = !self.setup.delayed_ack;
         if self.setup.reports_delay {
             self.one_way_us = network.timestamp().wrapping_sub(packet.timestamp);
@@ -147,7 +159,7 @@ impl Receiver {
         if self.setup.accurate_ecn {
             let marked = packet.flags & flags::CE != 0;
             if marked != self.echo {
-                // What was not acknowledged yet was not marked, or was, as this one is not.
+                // Packets not yet acknowledged have the other mark: acknowledges them first (RFC 8257).
                 if self.rcv_nxt > self.acknowledged {
                     self.acknowledge(None, data, network);
                 }
@@ -166,20 +178,11 @@ impl Receiver {
         if now - self.last_data > self.pause_ns {
             self.quick_acks = QUICK_ACKS;
         }
-        let seq = packet.seq;
-        if is_outdated(packet.timestamp, self.timestamp) && now - self.last_data < TIMESTAMPS_HOLD_NS {
-            // Linux `tcp_validate_incoming`: dropped, even if it would fill a gap.
-            let duplicate = (seq < self.rcv_nxt).then_some(seq);
-            if duplicate.is_some() {
-                self.quick_acks = QUICK_ACKS;
-            }
-            self.acknowledge_now(duplicate, data, network);
-            return;
-        }
         self.last_data = now;
 
         let mut duplicate = None;
-        if seq <= self.acknowledged && self.timestamp.wrapping_sub(packet.timestamp) as i32 <= 0 {
+        let is_later = self.timestamp.wrapping_sub(packet.timestamp) as i32 <= 0;
+        if seq <= self.acknowledged && (expired || is_later) {
             self.timestamp = packet.timestamp;
         }
         if seq == self.rcv_nxt {

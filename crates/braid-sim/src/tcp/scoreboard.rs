@@ -118,7 +118,13 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn send_new(&mut self, now: u64, dsn: u32) -> u32 {
         let seq = self.snd_nxt;
-        self.segments.push(Segment { sent: now, dsn, older: self.newest, newer: NONE, state: 0 });
+        self.segments.push(Segment {
+            sent: now,
+            dsn,
+            older: self.newest,
+            newer: NONE,
+            state: segment::LISTED,
+        });
         self.snd_nxt += 1;
         self.in_flight += 1;
         self.append(seq);
@@ -151,7 +157,7 @@ impl Scoreboard {
         record.sent = now;
         record.older = newest;
         record.newer = NONE;
-        record.state = (record.state | segment::EVER_RETRANS) & !segment::TIMED_OUT;
+        record.state = (record.state | segment::EVER_RETRANS | segment::LISTED) & !segment::TIMED_OUT;
         self.append(seq);
     }
 
@@ -255,15 +261,19 @@ impl Scoreboard {
         let record = self.get_mut(seq);
         let first_time = record.state & segment::LOST == 0;
         let retransmission = !first_time;
-        if timeout {
+        let under_way = record.state & segment::RETRANS != 0;
+        if timeout && !(first_time && under_way) {
             record.state |= segment::TIMED_OUT;
         }
         if first_time {
             record.state |= segment::LOST;
-            let under_way = record.state & segment::RETRANS != 0;
             self.lost_out += 1;
             self.in_flight -= 1;
             if under_way {
+                if timeout {
+                    // Only RACK takes what it marks off its list.
+                    self.insert_by_time(seq);
+                }
                 return false;
             }
         } else {
@@ -355,7 +365,6 @@ impl Scoreboard {
             self.get_mut(newest).newer = seq;
         }
         self.newest = seq;
-        self.get_mut(seq).state |= segment::LISTED;
     }
 
     #[inline]

@@ -145,7 +145,8 @@ impl Bench {
         flags: u16,
         echo: u32,
     ) -> Vec<u32> {
-        let mut sack = Sack { n: blocks.len() as u8, duplicate, ..Sack::default() };
+        let sent = self.network.timestamp();
+        let mut sack = Sack { n: blocks.len() as u8, duplicate, sent, ..Sack::default() };
         sack.blocks[..blocks.len()].copy_from_slice(blocks);
         let slot = if blocks.is_empty() { Sacks::NONE } else { self.network.sacks.put(sack) };
         let packet = Packet {
@@ -648,10 +649,11 @@ fn an_acknowledgement_that_was_overtaken_counts_for_its_blocks_only() {
     assert_eq!(bench.sender().board.sacked_out, 2);
     assert_eq!(bench.view().ca_state, ca_state::DISORDER);
     // More than a tick older than the latest one: dropped.
-    bench.senders[0].latest_answer = 2_000;
+    let now = bench.network.timestamp();
+    bench.senders[0].latest_answer = now + 2_000;
     bench.sack(9, &[(12, 16)]);
     assert_eq!(bench.sender().board.sacked_out, 2);
-    bench.senders[0].latest_answer = 1_000;
+    bench.senders[0].latest_answer = now + 1_000;
     bench.sack(9, &[(12, 16)]);
     assert_eq!(bench.sender().board.sacked_out, 4);
 }

@@ -8,7 +8,8 @@
  *			const struct braid_event *event);
  *
  * It may read the whole view. It may write its private memory and, of its own subflow (braid_self), cwnd, ssthresh,
- * pacing_rate and the public words. To influence a sibling, it publishes a word that the sibling applies at its own
+ * pacing_rate and the public words that its struct declares. It leaves cwnd within 1 and cwnd_clamp, ssthresh within 1
+ * and BRAID_SSTHRESH_INFINITE. To influence a sibling, it publishes a word that the sibling applies at its own
  * next event.
  *
  * Units: windows in packets of one MSS, times in microseconds, rates in bytes per second.

@@ -64,7 +64,8 @@ impl Sweep {
         }
         let mut algorithms = BTreeMap::new();
         for file in parsed.algorithms() {
-            py.detach(|| braid_compile::algorithm(file)).map_err(|wrong| error::of_compiler(&wrong))?;
+            py.detach(|| braid_compile::algorithm(file, |warnings| eprintln!("{warnings}")))
+                .map_err(|wrong| error::of_compiler(&wrong))?;
             let text = std::fs::read_to_string(file).map_err(error::plain)?;
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or("algorithm.c");
             algorithms.insert(name.to_owned(), text);

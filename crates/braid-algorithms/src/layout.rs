@@ -211,18 +211,20 @@ pub struct Event {
 
 /// `struct braid_probe_field` of `native/probe.c`.
 #[repr(C)]
-struct Field {
-    name: *const c_char,
-    offset: u64,
-    size: u64,
+pub(crate) struct Field {
+    pub(crate) name: *const c_char,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+unsafe extern "C" {
+    /// First of a table that ends with a nameless row.
+    pub(crate) static braid_probe_fields: Field;
 }
 
 /// Hash of the name, offset and size of every field, as the C compiler laid them out: files with these structures can
 /// be read only by builds with the same hash.
 pub fn hash() -> u64 {
-    unsafe extern "C" {
-        static braid_probe_fields: Field;
-    }
     let mut text = Vec::new();
     let mut field = &raw const braid_probe_fields;
     // SAFETY: native/probe.c ends the table with a nameless row.

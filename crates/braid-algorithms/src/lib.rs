@@ -8,6 +8,7 @@ use std::sync::{PoisonError, RwLock};
 
 #[doc(hidden)]
 pub mod descriptor;
+pub mod guard;
 mod hash;
 pub mod layout;
 mod spec;
@@ -42,7 +43,8 @@ pub struct Algorithm {
     raw: &'static RawAlgorithm,
     page: &'static str,
     source_hash: u64,
-    added: bool,
+    /// Of a user's algorithm: `FILE:LINE: FUNCTION` for each type of event.
+    places: Option<[String; 6]>,
 }
 
 /// Facts about an algorithm.
@@ -72,7 +74,7 @@ macro_rules! algorithm {
             },
             page: $page,
             source_hash: $hash,
-            added: false,
+            places: None,
         }
     };
 }
@@ -98,7 +100,7 @@ pub fn find(name: &str) -> Option<&'static Algorithm> {
 }
 
 /// Adds a user's algorithm for the rest of the program. It replaces an added one of the same name, unless that has the
-/// same source.
+/// same source. `places` has `FILE:LINE: FUNCTION` for each type of event.
 ///
 /// # Errors
 /// If it is of another version of `braid.h`, a built-in algorithm has its name, or `check` refuses it.
@@ -110,6 +112,7 @@ pub unsafe fn add(
     descriptor: *const c_void,
     page: String,
     source_hash: u64,
+    places: [String; 6],
     check: impl FnOnce(&'static Algorithm) -> Result<(), SpecError>,
 ) -> Result<&'static Algorithm, SpecError> {
     // SAFETY: as promised by the caller.
@@ -120,7 +123,7 @@ pub unsafe fn add(
             "it was compiled for version {its} of braid.h, this is {own}: compile it again"
         )));
     }
-    let algorithm = Algorithm { raw, page: String::leak(page), source_hash, added: true };
+    let algorithm = Algorithm { raw, page: String::leak(page), source_hash, places: Some(places) };
     let name = algorithm.name();
     if all().iter().any(|known| known.name() == name) {
         return Err(taken(name));
@@ -196,7 +199,7 @@ pub unsafe fn define(definition: Definition) -> Result<&'static Algorithm, SpecE
         on_event: [transition; 6],
     }));
     let algorithm: &'static Algorithm =
-        Box::leak(Box::new(Algorithm { raw, page: String::leak(page), source_hash, added: false }));
+        Box::leak(Box::new(Algorithm { raw, page: String::leak(page), source_hash, places: None }));
     ADDED.write().unwrap_or_else(PoisonError::into_inner).push(algorithm);
     Ok(algorithm)
 }
@@ -298,7 +301,7 @@ impl Algorithm {
 
     /// Whether it was added by [`add`]: a user's code, which may crash.
     pub fn is_added(&self) -> bool {
-        self.added
+        self.places.is_some()
     }
 
     /// Bytes of public state.
@@ -326,18 +329,36 @@ pub struct Controller {
     params: Box<[u32]>,
     private: Box<[u64]>,
     flags: u32,
+    guard: Option<Box<Guard>>,
+}
+
+static BUILT_IN: [String; 6] = [const { String::new() }; 6];
+
+/// Limits of a checked algorithm. Its private memory is between two margins.
+struct Guard {
+    places: &'static [String; 6],
+    public_words: usize,
+    params: Box<[u32]>,
 }
 
 impl Controller {
     /// A controller with zeroed memory; the host then delivers `INIT`.
     pub fn new(spec: &Spec) -> Self {
         let raw = spec.algorithm().raw;
-        Self {
-            on_event: &raw.on_event,
-            params: spec.values().into(),
-            private: vec![0; (raw.private_bytes as usize).div_ceil(8).max(1)].into(),
-            flags: raw.flags,
-        }
+        let params: Box<[u32]> = spec.values().into();
+        let mut private = vec![0; (raw.private_bytes as usize).div_ceil(8).max(1)];
+        let places = match &spec.algorithm().places {
+            Some(places) => guard::is_on().then_some(places),
+            // Tests check the built-in ones, too.
+            None => cfg!(debug_assertions).then_some(&BUILT_IN),
+        };
+        let guard = places.map(|places| {
+            let margin = [guard::UNTOUCHED; guard::MARGIN];
+            private = [&margin, private.as_slice(), &margin].concat();
+            let public_words = (raw.public_bytes as usize).div_ceil(8);
+            Box::new(Guard { places, public_words, params: params.clone() })
+        });
+        Self { on_event: &raw.on_event, params, private: private.into(), flags: raw.flags, guard }
     }
 
     /// Flags of the algorithm.
@@ -348,7 +369,12 @@ impl Controller {
 
     /// The private memory, for comparison with another build's.
     pub fn private(&self) -> &[u64] {
-        &self.private
+        let margin = self.margin();
+        &self.private[margin..self.private.len() - margin]
+    }
+
+    fn margin(&self) -> usize {
+        self.guard.as_ref().map_or(0, |_| guard::MARGIN)
     }
 
     /// Restores a private memory returned by [`Self::private`].
@@ -356,22 +382,46 @@ impl Controller {
     /// # Panics
     /// If it is of another length.
     pub fn set_private(&mut self, private: &[u64]) {
-        self.private.copy_from_slice(private);
+        let margin = self.margin();
+        let end = self.private.len() - margin;
+        self.private[margin..end].copy_from_slice(private);
     }
 
     /// Delivers an event to the subflow `view.self_index`.
     ///
     /// # Panics
-    /// If the event's type is not in [`layout::event_type`].
+    /// If the event's type is not in [`layout::event_type`], or as [`guard::violated`].
     #[inline]
     pub fn deliver(&mut self, view: &mut View, event: &Event) {
         debug_assert!(view.n as usize <= layout::MAX_SUBFLOWS && view.self_index < view.n);
+        match &self.guard {
+            None => self.call(0, view, event),
+            Some(_) => self.deliver_checked(view, event),
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_checked(&mut self, view: &mut View, event: &Event) {
+        let (before, seen) = (view.clone(), *event);
+        self.call(guard::MARGIN, view, &seen);
+        let Some(guard) = &self.guard else { return };
+        let margins = [&self.private[..guard::MARGIN], &self.private[self.private.len() - guard::MARGIN..]];
+        let wrong = guard::memory(seen != *event, guard.params != self.params, margins)
+            .or_else(|| guard::violation(&before, view, guard.public_words));
+        if let Some(wrong) = wrong {
+            guard::violated(&guard::message(&guard.places[event.kind as usize], &wrong, event));
+        }
+    }
+
+    #[inline]
+    fn call(&mut self, start: usize, view: &mut View, event: &Event) {
         let transition = self.on_event[event.kind as usize];
         // SAFETY: the four pointers refer to live memory of the layout that the transition was compiled for (`Spec`
         // checks the number of parameters, `new` the size of the private memory, tests/layout.rs the rest), and a
         // transition masks `self_index` before it is used as an index.
         unsafe {
-            transition(view, self.private.as_mut_ptr().cast(), self.params.as_ptr().cast(), event);
+            let private = self.private.as_mut_ptr().add(start).cast();
+            transition(view, private, self.params.as_ptr().cast(), event);
         }
     }
 }

@@ -137,6 +137,10 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration,
           hide_short_help = true)]
     pub(crate) time_limit: Duration,
+    /// Do not check the calls of a user algorithm. By default a run fails at the first call that writes what the contract does
+    /// not allow, or whose behaviour is undefined.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) unchecked: bool,
     /// No progress bar and no notes, only results and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -178,6 +182,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration,
           hide_short_help = true)]
     pub(crate) time_limit: Duration,
+    /// Do not check the calls of a user algorithm. By default a run fails at the first call that writes what the contract does
+    /// not allow, or whose behaviour is undefined.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) unchecked: bool,
     /// Packet schedulers of MPTCP connections to compare, each NAME[:key=value]... (`braid schedulers` lists them). Default:
     /// minrtt, that of the papers, in the simulator; linux, that of unmodified kernels, in the lab, which has all, and on this machine, which has no other.
     #[arg(long, value_name = "SPEC,...", value_delimiter = ',')]

@@ -12,7 +12,7 @@ use crate::names;
 
 /// Compiles and registers a file, also for kernels if it is to run in one.
 pub(crate) fn add(file: &Path, in_kernel: bool) -> Result<&'static Algorithm, Failure> {
-    let algorithm = braid_compile::algorithm(file)?;
+    let algorithm = braid_compile::algorithm(file, |warnings| eprintln!("{warnings}"))?;
     if in_kernel {
         #[cfg(target_os = "linux")]
         braid_kernel::add_object(algorithm, braid_compile::object(file, algorithm)?);

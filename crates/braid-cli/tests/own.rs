@@ -20,7 +20,8 @@ use common::Place;
 fn a_new_algorithm_runs_beside_the_others_and_passes_its_test() {
     let place = Place::new();
     let said = place.stdout("new algorithm mine");
-    assert!(said.contains("Wrote mine.c, mine.md, mine.toml, mine-test.sh."), "{said}");
+    assert!(said.contains("Wrote mine.c, mine.md, mine.toml, mine-test.sh, and"), "{said}");
+    assert!(place.path().join(".clangd").exists() && place.path().join("braid/native/host.h").exists());
     let again = place.output("new algorithm mine");
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("mine.c already exists; nothing was written"));
@@ -69,11 +70,28 @@ fn what_is_wrong_with_it_is_told_before_anything_runs() {
 }
 
 #[test]
+fn a_call_that_writes_what_it_may_not_is_a_failed_run_unless_unchecked() {
+    let place = Place::new();
+    place.stdout("new algorithm mine");
+    let good = fs::read_to_string(place.path().join("mine.c")).unwrap();
+    place.write("mine.c", good.replace("\tpriv->carry = 0;\n", "\tself->mss--;\n"));
+    let command = "run small.toml --algorithm mine.c --cc mine --format jsonl";
+    let output = place.output(command);
+    assert_eq!(output.status.code(), Some(1));
+    let line = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(line.contains("mine.c:56: mine_on_loss writes mss of its own subflow, "), "{line}");
+    assert!(place.stdout(&format!("{command} --unchecked")).contains("\"status\":\"ok\""));
+}
+
+#[test]
 fn a_crash_in_it_is_a_failed_run_and_the_exit_code_says_so() {
     let place = Place::new();
     place.stdout("new algorithm mine");
     let good = fs::read_to_string(place.path().join("mine.c")).unwrap();
-    place.write("mine.c", good.replace("\tpriv->carry = 0;\n", "\t*(volatile u32 *)8 = 1;\n"));
+    place.write(
+        "mine.c",
+        good.replace("\tpriv->carry = 0;\n", "\t*(volatile u32 *)(64ull * self->cwnd) = 1;\n"),
+    );
     let output = place.output("run small.toml --algorithm mine.c --cc mine,lia --format jsonl");
     assert_eq!(output.status.code(), Some(1));
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();

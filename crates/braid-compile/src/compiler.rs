@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::{Error, clang};
@@ -21,6 +21,21 @@ const CONTRACT: [&str; 8] = [
     "-Wno-unused-parameter",
 ];
 
+/// Warnings that are errors: what they warn of gives results that mean nothing.
+const REFUSED: [&str; 4] = [
+    "-Werror=uninitialized",
+    "-Werror=array-bounds",
+    "-Werror=return-type",
+    "-Werror=implicit-function-declaration",
+];
+
+/// Finds undefined behaviour in each call, and makes uninitialised memory differ from zero.
+const CHECKED: [&str; 3] = ["-w", "-fsanitize=undefined", "-ftrivial-auto-var-init=pattern"];
+/// The array at the end of the view has the length that it says, too: by the first of these that the compiler knows.
+const BOUNDS: [&str; 2] = ["-fstrict-flex-arrays=3", "-fsanitize=bounds-strict"];
+/// What the sanitizer calls.
+const HANDLERS: &str = include_str!("undefined.c");
+
 pub(crate) struct Compiler<'a> {
     pub(crate) headers: &'a Path,
     pub(crate) source: &'a Path,
@@ -29,18 +44,43 @@ pub(crate) struct Compiler<'a> {
 impl Compiler<'_> {
     /// The preprocessed source, with the file and line of each part.
     pub(crate) fn expand(&self) -> Result<String, Error> {
-        let output = self.run(&["-E".as_ref()])?;
+        let output = self.run(&["-E"])?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// A shared library of this file alone, at `to`.
-    pub(crate) fn build(&self, to: &Path) -> Result<PathBuf, Error> {
-        let flags = ["-shared", "-fPIC", "-nostdlib", "-fvisibility=default", "-o"];
-        let mut words: Vec<&Path> = flags.iter().map(Path::new).collect();
-        words.push(to);
-        self.run(&words)?;
+    /// A shared library of this file alone, at `to`, and the compiler's warnings.
+    pub(crate) fn build(&self, to: &Path) -> Result<String, Error> {
+        let output = self.library(REFUSED.as_slice(), to)?;
+        Ok(String::from_utf8_lossy(&output.stderr).trim_end().to_owned())
+    }
+
+    /// Refuses a value that may be used before it is set: by gcc's analyzer, which needs the code as written, or by clang.
+    pub(crate) fn analyse(&self) -> Result<(), Error> {
+        let gcc =
+            ["-c", "-O0", "-fanalyzer", "-Werror=analyzer-use-of-uninitialized-value", "-o", "/dev/null"];
+        let is_finding = |error: &Error| error.message.contains("-use-of-uninitialized-value]");
+        match self.run(&gcc) {
+            Err(error) if is_finding(&error) => Err(error),
+            Err(_) => self.run(&["-fsyntax-only", "-Werror=conditional-uninitialized"]).map(drop),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// The same library, which calls `braid_undefined` before undefined behaviour.
+    pub(crate) fn build_checked(&self, to: &Path) -> Result<(), Error> {
+        let handlers = to.with_extension("c");
+        fs::write(&handlers, HANDLERS)
+            .map_err(|error| Error::new(format!("cannot write {}: {error}", handlers.display())))?;
+        let handlers = handlers.to_string_lossy();
+        let build = |more: &[&str]| self.library(&[&CHECKED, more, &[&handlers]].concat(), to).map(drop);
+        BOUNDS.iter().find_map(|more| build(&[more]).ok()).map_or_else(|| build(&[]), Ok)
+    }
+
+    fn library(&self, words: &[&str], to: &Path) -> Result<Output, Error> {
+        let flags = ["-shared", "-fPIC", "-nostdlib", "-fvisibility=default", "-o", &to.to_string_lossy()];
+        let output = self.run(&[words, flags.as_slice()].concat())?;
         fs::metadata(to).map_err(|error| Error::new(format!("the C compiler wrote no library: {error}")))?;
-        Ok(to.to_owned())
+        Ok(output)
     }
 
     /// The BPF object of this file.
@@ -67,7 +107,7 @@ impl Compiler<'_> {
         fs::read(to).map_err(|error| Error::new(format!("clang wrote no object file: {error}")))
     }
 
-    fn run(&self, words: &[&Path]) -> Result<Output, Error> {
+    fn run(&self, words: &[&str]) -> Result<Output, Error> {
         let named = env::var_os("CC").filter(|program| !program.is_empty());
         let program = named.clone().unwrap_or_else(|| "cc".into());
         let run = |program: &OsStr| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::Error;
 
 /// All headers: path and text. Those of the hosts, native and kernel, are in separate folders.
-fn headers() -> &'static [(&'static str, &'static str)] {
+pub(crate) fn headers() -> &'static [(&'static str, &'static str)] {
     include!(concat!(env!("OUT_DIR"), "/headers.rs"))
 }
 

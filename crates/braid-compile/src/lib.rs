@@ -16,18 +16,21 @@ mod template;
 
 use std::path::Path;
 
-use braid_algorithms::Algorithm;
+use braid_algorithms::{Algorithm, guard};
 
 pub use error::Error;
 pub use template::{File, template};
 
 /// Compiles, checks and loads an algorithm for the rest of the program. It replaces one of the same name, unless that
-/// is the same.
+/// is the same. `warn` gets the compiler's warnings, if there are some.
+///
+/// Unless [`braid_algorithms::guard`] is switched off, a run ends with a message at the first call that writes what it
+/// may not, or whose behaviour is undefined.
 ///
 /// # Errors
 /// If there is no compiler, the file does not compile, it breaks the contract, or it uses what its flags say it does not; the
 /// message says where.
-pub fn algorithm(path: &Path) -> Result<&'static Algorithm, Error> {
+pub fn algorithm(path: &Path, warn: impl FnOnce(&str)) -> Result<&'static Algorithm, Error> {
     let text = source::read(path)?;
     let declared = source::declaration(path, &text)?;
     let folder = tempfile::tempdir().map_err(|error| Error::new(format!("no temporary folder: {error}")))?;
@@ -36,8 +39,17 @@ pub fn algorithm(path: &Path) -> Result<&'static Algorithm, Error> {
     let expanded = compiler.expand()?;
     let tokens = source::tokens(&expanded, folder.path());
     source::check(&tokens)?;
-    let library = compiler.build(&folder.path().join("algorithm.so"))?;
+    let mut library = folder.path().join("algorithm.so");
+    let warnings = compiler.build(&library)?;
+    if !warnings.is_empty() {
+        warn(&warnings);
+    }
     symbols::check(&library, &tokens, &declared)?;
+    if guard::is_on() {
+        compiler.analyse()?;
+        library = folder.path().join("checked.so");
+        compiler.build_checked(&library)?;
+    }
     load::load(&library, path, &tokens, &declared, folder.path())
 }
 

@@ -26,6 +26,20 @@ pub(crate) struct Declaration {
     pub(crate) name: String,
     /// `FILE:LINE`
     pub(crate) place: String,
+    /// Names of the functions, in the order of [`ARGUMENTS`].
+    functions: [String; 6],
+}
+
+impl Declaration {
+    /// `FILE:LINE: FUNCTION` for each type of event.
+    pub(crate) fn places(&self, tokens: &[Token]) -> [String; 6] {
+        let [init, release, on_ack, on_loss, on_recovered, on_idle_restart] = &self.functions;
+        [init, release, on_loss, on_recovered, on_ack, on_idle_restart].map(|name| {
+            let named = |token: &&Token| token.text == *name && token.place.is_some();
+            let place = tokens.iter().find(named).and_then(|token| token.place.as_ref());
+            format!("{}: {name}", place.unwrap_or(&self.place))
+        })
+    }
 }
 
 /// A token of the source: a name, a number or a sign.
@@ -90,7 +104,9 @@ pub(crate) fn declaration(path: &Path, text: &str) -> Result<Declaration, Error>
         let message = format!("{place}: an algorithm cannot be called \"{name}\"");
         return Err(Error::new(message).hint("a name has at most 9 characters of a-z and 0-9"));
     }
-    Ok(Declaration { name, place })
+    let functions =
+        std::array::from_fn(|at| arguments[3 + at].iter().map(|token| token.text.as_str()).collect());
+    Ok(Declaration { name, place, functions })
 }
 
 /// The tokens of a preprocessed file; `headers` are Braid's own.

@@ -1,14 +1,16 @@
 //! Files of a new algorithm.
 
-use crate::Error;
+use crate::{Error, headers};
 
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name.
+    /// Its path in the folder of the algorithm.
     pub name: String,
     /// Its content.
     pub text: String,
+    /// For an editor; all algorithms of a folder share it.
+    pub shared: bool,
 }
 
 /// A working algorithm of this name, its page, a scenario and a test.
@@ -34,9 +36,18 @@ pub fn template(name: &str) -> Result<Vec<File>, Error> {
         (".toml", include_str!("../template/algorithm.toml")),
         ("-test.sh", include_str!("../template/algorithm-test.sh")),
     ];
+    let clangd = include_str!("../template/clangd").to_owned();
+    let clangd = File { name: ".clangd".to_owned(), text: clangd, shared: true };
     let file = |(ending, text): (&str, &str)| File {
         name: format!("{name}{ending}"),
         text: text.replace("NAME.", &format!("{name}.")).replace("NAME", name),
+        shared: false,
     };
-    Ok(files.into_iter().map(file).collect())
+    let headers = headers::headers().iter().filter(|(path, _)| !path.starts_with("kernel/"));
+    let header = |(path, text): &(&str, &str)| File {
+        name: format!("braid/{path}"),
+        text: (*text).to_owned(),
+        shared: true,
+    };
+    Ok(files.into_iter().map(file).chain([clangd]).chain(headers.map(header)).collect())
 }

@@ -12,8 +12,10 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use braid_algorithms::guard;
 
 use crate::event::Record;
 use crate::panics::caught;
@@ -80,6 +82,7 @@ impl Isolated {
     ) -> Result<Result<Outcome, Stop>, Stop> {
         let reached = self.reached.time_ns();
         reached.store(0, Ordering::Relaxed);
+        self.reached.forget_message();
         let mut question: Question = [request.samples.into(); 9];
         question[..8].copy_from_slice(&(request.number as u64).to_ne_bytes());
         if self.questions.write_all(&question).is_err() {
@@ -160,6 +163,9 @@ impl Isolated {
     /// The process has ended, or has closed its pipe, which nothing but its end does.
     fn crashed(&self, time_ns: u64) -> Stop {
         self.wait(0);
+        if let Some(message) = self.reached.message() {
+            return Stop::Failed(message);
+        }
         let status = self.status.get().unwrap_or_default();
         let how = if libc::WIFSIGNALED(status) {
             signal(libc::WTERMSIG(status))
@@ -207,41 +213,78 @@ fn pipe() -> io::Result<(File, File)> {
     }
 }
 
-/// How far the run is, in nanoseconds: memory that both processes have.
-struct Reached(NonNull<AtomicU64>);
+/// Memory that both processes have: how far the run is, in nanoseconds, and why it ended.
+struct Reached(NonNull<Page>);
 
-// SAFETY: a counter that any thread may use.
+#[repr(C)]
+struct Page {
+    time_ns: AtomicU64,
+    length: AtomicUsize,
+    message: [AtomicU8; 1024],
+}
+
+// SAFETY: counters that any thread may use.
 unsafe impl Send for Reached {}
+
+/// In the child: where [`report`] writes.
+static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
+
+/// Ends the child with a message for the parent.
+fn report(message: &str) -> ! {
+    // SAFETY: the child never removes the page.
+    if let Some(page) = unsafe { PAGE.load(Ordering::Relaxed).as_ref() } {
+        for (to, from) in page.message.iter().zip(message.bytes()) {
+            to.store(from, Ordering::Relaxed);
+        }
+        page.length.store(message.len().min(page.message.len()), Ordering::Relaxed);
+    }
+    exit(1)
+}
 
 impl Reached {
     fn new() -> io::Result<Self> {
-        // SAFETY: a new page of the kernel's choice, all zero, which is a valid counter.
+        // SAFETY: new memory of the kernel's choice, all zero, which is a valid page.
         let page = unsafe {
             libc::mmap(
                 ptr::null_mut(),
-                size_of::<AtomicU64>(),
+                size_of::<Page>(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_ANONYMOUS,
                 -1,
                 0,
             )
         };
-        match NonNull::new(page.cast::<AtomicU64>()) {
+        match NonNull::new(page.cast::<Page>()) {
             Some(page) if page.as_ptr().cast() != libc::MAP_FAILED => Ok(Self(page)),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    fn time_ns(&self) -> &AtomicU64 {
+    fn page(&self) -> &Page {
         // SAFETY: it is there as long as this is.
         unsafe { self.0.as_ref() }
+    }
+
+    fn time_ns(&self) -> &AtomicU64 {
+        &self.page().time_ns
+    }
+
+    fn forget_message(&self) {
+        self.page().length.store(0, Ordering::Relaxed);
+    }
+
+    /// What ended the process, if it said so.
+    fn message(&self) -> Option<String> {
+        let bytes = &self.page().message[..self.page().length.load(Ordering::Relaxed).min(1024)];
+        let bytes: Vec<u8> = bytes.iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
+        (!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
 impl Drop for Reached {
     fn drop(&mut self) {
         // SAFETY: this process has no other reference to it.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<AtomicU64>()) };
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Page>()) };
     }
 }
 
@@ -268,6 +311,8 @@ fn child(
             libc::signal(signal, libc::SIG_DFL);
         }
     }
+    PAGE.store(reached.0.as_ptr(), Ordering::Relaxed);
+    guard::on_violation(report);
     let tell = |time_ns: u64| reached.time_ns().store(time_ns, Ordering::Relaxed);
     let mut question: Question = [0; 9];
     while asked.read_exact(&mut question).is_ok() {

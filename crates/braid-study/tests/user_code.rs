@@ -17,7 +17,7 @@ fn add(name: &str, at_loss: &str) {
     let path = folder.path().join(format!("{name}.c"));
     let text = braid_compile::template(name).unwrap().remove(0).text;
     fs::write(&path, text.replace("\tpriv->carry = 0;\n", &format!("\t{at_loss}\n"))).unwrap();
-    braid_compile::algorithm(&path).unwrap();
+    braid_compile::algorithm(&path, |_| ()).unwrap();
 }
 
 fn study(algorithms: &[&str]) -> Study {
@@ -37,7 +37,7 @@ fn what_is_compiled_outside_gives_the_same_bytes_as_inside() {
     let text = text.replace("lia_p", "outer_p").replace("lia_on", "outer_on").replace("(lia, ", "(outer, ");
     let path = folder.path().join("outer.c");
     fs::write(&path, text).unwrap();
-    braid_compile::algorithm(&path).unwrap();
+    braid_compile::algorithm(&path, |_| ()).unwrap();
     let results = study(&["lia", "outer"]).seeds(2).check().unwrap().execution().samples().collect().unwrap();
     let (inside, outside) = results.runs().split_at(2);
     for (inside, outside) in inside.iter().zip(outside) {
@@ -56,10 +56,10 @@ fn run(study: Study, limit: u64) -> Results {
 
 #[test]
 fn a_crash_is_a_failed_run_and_the_others_go_on() {
-    add("wild", "*(volatile u32 *)8 = 1;");
-    add("zero", "volatile u32 none = 0; self->pacing_rate = self->cwnd / none;");
+    add("wild", "*(volatile u32 *)(8ull * self->cwnd * 8) = 1;");
+    add("halt", "__builtin_trap();");
     // A limit that a busy machine does not reach.
-    let results = run(study(&["wild", "lia", "zero"]).seeds(2), 60_000);
+    let results = run(study(&["wild", "lia", "halt"]).seeds(2), 60_000);
     let statuses: Vec<&str> = results.runs().iter().map(|run| run.status.as_str()).collect();
     for crashed in [0, 1, 4, 5] {
         assert!(
@@ -172,19 +172,6 @@ fn workers_have_processes_of_their_own_and_so_have_algorithms_and_results_do_not
 }
 
 #[test]
-fn what_an_algorithm_does_to_its_parameters_is_forgotten_in_the_next_run() {
-    add("greedy", "((struct greedy_params *)params)->gain += 512;");
-    let plan = study(&["greedy", "greedy:gain=8"]).seeds(3).check().unwrap();
-    let in_turn = plan.execution().jobs(NonZeroUsize::MIN).collect().unwrap();
-    assert!(in_turn.runs()[0].metrics != in_turn.runs()[3].metrics, "what it begins with shows");
-    for number in 0..plan.len() {
-        let alone = plan.execution().only(&[number]).unwrap().remove(0);
-        assert!(alone.run.status == OK && alone.run.metrics == in_turn.runs()[number].metrics);
-        assert!(alone.run.links == in_turn.runs()[number].links);
-    }
-}
-
-#[test]
 fn the_key_of_a_run_knows_the_source_of_a_users_algorithm() {
     add("keyed", "priv->carry = 0;");
     let key = || study(&["keyed"]).check().unwrap().key(0).unwrap();
@@ -193,4 +180,79 @@ fn the_key_of_a_run_knows_the_source_of_a_users_algorithm() {
     assert_eq!(key(), first);
     add("keyed", "priv->carry = 1;");
     assert_ne!(key(), first);
+}
+
+/// What the template does at a loss, the lines of which take the faults below.
+const AT_LOSS: &str =
+    "\tpriv->carry = 0;\n\tself->ssthresh = braid_half(self->cwnd); /* the host moves cwnd there */\n";
+
+/// `Ok` if it runs, else the message of the compiler or of the run.
+fn outcome(name: &str, at_loss: &str) -> Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("{name}.c"));
+    let text = braid_compile::template(name).unwrap().remove(0).text;
+    assert!(text.contains(AT_LOSS));
+    fs::write(&path, text.replace(AT_LOSS, &format!("\t{at_loss}\n"))).unwrap();
+    braid_compile::algorithm(&path, |_| ()).map_err(|error| error.to_string())?;
+    let results = run(study(&[name]), 60_000);
+    let status = &results.runs()[0].status;
+    if status == OK { Ok(()) } else { Err(status.clone()) }
+}
+
+#[test]
+fn code_that_breaks_the_contract_is_refused_or_ends_its_run_with_its_place() {
+    let half = "self->ssthresh = braid_half(self->cwnd);";
+    assert_eq!(outcome("right", &format!("priv->carry = 0; {half}")), Ok(()));
+    let wrong = [
+        // Not its to write.
+        ("view->subflow[view->self ^ 1].cwnd = 5;", "writes cwnd of "),
+        ("view->subflow[7].public_words[2] = 5;", "writes public word 2 of subflow[7], which the connection"),
+        ("view->subflow[view->self ^ 1].ssthresh++;", "writes ssthresh of "),
+        ("self->srtt_us = 1;", "writes srtt_us of its own subflow"),
+        ("self->mss = 100;", "writes mss of its own subflow"),
+        ("self->in_flight++;", "writes in_flight of"),
+        ("self->flags ^= BRAID_BACKUP;", "writes flags of"),
+        ("self->delivered = 0;", "writes delivered of"),
+        ("self->snd_una++;", "writes snd_una of"),
+        ("self->last_ack_us ^= 1ull << 40;", "writes last_ack_us of"),
+        ("self->cwnd_clamp = 1;", "writes cwnd_clamp of"),
+        ("self->public_words[0] = 1;", "writes public word 0"),
+        ("view->n = 7;", "writes the number of subflows"),
+        ("view->connection ^= 7;", "another field of the connection"),
+        ("((u64 *)priv)[1] = 3;", "writes beyond its private memory"),
+        ("((u64 *)priv)[-1] = 3;", "writes in front of its private memory"),
+        ("((struct braid_event *)event)->now_us++;", "writes the event"),
+        ("((struct NAME_params *)params)->gain++;", "writes its parameters"),
+        // Out of range.
+        ("self->cwnd = 0;", "sets cwnd to 0: it is 1 to"),
+        ("self->ssthresh = 0; return;", "sets ssthresh to 0: it is 1 to 2147483647"),
+        ("self->ssthresh = ~0u; return;", "sets ssthresh to 4294967295: it is 1 to"),
+        // Undefined behaviour.
+        ("volatile u32 none = 0; priv->carry = self->cwnd / none;", "divides by zero"),
+        ("priv->carry = 1 << (self->cwnd + 40);", "shifts by"),
+        ("u32 a[4] = { 0 }; priv->carry = a[self->cwnd % 4 + 4];", "uses an array beyond its end"),
+        ("priv->carry = view->subflow[view->n + 8].cwnd;", "uses an array beyond its end"),
+        ("struct braid_subflow *volatile none = 0; none->cwnd = 2;", "a pointer that is null"),
+        ("*(u64 *)((char *)priv + 1) = 2;", "misaligned"),
+        ("if (self->cwnd) __builtin_unreachable();", "declares unreachable"),
+        ("volatile u8 two = 2; priv->carry = *(_Bool *)&two;", "a value that its type does not have"),
+        ("s32 n = 0 - (s32)self->cwnd; volatile u8 a[n]; a[0] = 1;", "an array with no elements"),
+        ("volatile u32 none = 0; priv->carry = __builtin_ctz(none);", "which has none"),
+        // Refused by the compiler.
+        ("u32 x; priv->carry = x;", "uninitialized"),
+        ("u32 x; if (self->cwnd > 9) x = 1; priv->carry = x;", "uninitialized"),
+        ("u32 a[2] = { 1, 2 }; priv->carry = a[self->cwnd ? 5 : 6];", "array"),
+        ("priv->carry = missing(self);", "missing"),
+    ];
+    let mut failures = Vec::new();
+    for (number, (code, expected)) in wrong.iter().enumerate() {
+        let name = format!("wrong{number}");
+        let code = code.replace("NAME", &name);
+        let code = if code.contains("ssthresh =") { code } else { format!("{code} {half}") };
+        match outcome(&name, &code) {
+            Err(message) if message.contains(expected) && message.contains(&format!("{name}.c:")) => {}
+            other => failures.push(format!("{code}: {other:?}")),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -1,7 +1,8 @@
 //! Checks around each call of a user algorithm: it writes only what the contract allows.
 
 use std::ffi::CStr;
-use std::ops::RangeInclusive;
+use std::mem::offset_of;
+use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,27 +41,32 @@ pub fn violated(message: &str) -> ! {
     REPORT.get().map_or_else(|| panic!("{message}"), |report| report(message))
 }
 
-/// What an algorithm did that it may not, if it did; for people.
-pub(crate) fn violation(before: &View, after: &View, public_words: usize) -> Option<String> {
+/// What an algorithm did to the first `count` subflows, or the fields before them, that it may not; for people.
+pub(crate) fn violation(before: &View, after: &View, count: usize, public_words: usize) -> Option<String> {
     if (before.connection, before.n, before.self_index) != (after.connection, after.n, after.self_index) {
         return Some("writes the number of subflows or another field of the connection".to_owned());
     }
     let own = before.self_index as usize;
-    for (index, (old, new)) in before.subflow.iter().zip(&after.subflow).enumerate() {
-        let mut allowed = *old;
-        if index == own {
-            allowed.cwnd = new.cwnd;
-            allowed.ssthresh = new.ssthresh;
-            allowed.pacing_rate = new.pacing_rate;
-            allowed.public_words[..public_words].copy_from_slice(&new.public_words[..public_words]);
-        }
-        if bytes_of(&allowed) != bytes_of(new) {
+    let words = offset_of!(Subflow, public_words);
+    // What it may not write: of its own subflow all behind cwnd and ssthresh but pacing_rate and the public words of its struct.
+    let read_only = [8..offset_of!(Subflow, pacing_rate), words + 8 * public_words..size_of::<Subflow>()];
+    let differs = |index: usize, bytes: Range<usize>| {
+        let [old, new] = [before, after].map(|view| &bytes_of(&view.subflow[index])[bytes.clone()]);
+        let at = (old != new).then(|| old.iter().zip(new).position(|(old, new)| old != new));
+        at.flatten().map(|at| bytes.start + at)
+    };
+    for index in 0..count {
+        let at = match index {
+            _ if index == own => read_only.iter().find_map(|bytes| differs(index, bytes.clone())),
+            _ => differs(index, 0..size_of::<Subflow>()),
+        };
+        if let Some(at) = at {
             let whose = match index {
                 _ if index == own => "its own subflow".to_owned(),
                 _ if index < before.n as usize => format!("the sibling subflow[{index}]"),
                 _ => format!("subflow[{index}], which the connection does not have"),
             };
-            return Some(format!("writes {} of {whose}", field(&allowed, new, public_words)));
+            return Some(format!("writes {} of {whose}", field(at)));
         }
     }
     let (old, new) = (&before.subflow[own], &after.subflow[own]);
@@ -88,18 +94,11 @@ fn out_of_range(name: &str, [old, value]: [u32; 2], range: RangeInclusive<u32>) 
         .then(|| format!("sets {name} to {value}: it is {low} to {high}"))
 }
 
-/// Name of the first field that differs.
-fn field(old: &Subflow, new: &Subflow, public_words: usize) -> String {
-    let at =
-        bytes_of(old).iter().zip(bytes_of(new)).position(|(old, new)| old != new).unwrap_or_default() as u64;
-    let words = std::mem::offset_of!(Subflow, public_words) as u64;
+/// Name of the field of a subflow at this offset.
+fn field(at: usize) -> String {
+    let words = offset_of!(Subflow, public_words);
     if at >= words {
-        let word = (at - words) / 8;
-        return if word as usize >= public_words && public_words > 0 {
-            format!("public word {word}, beyond its public state,")
-        } else {
-            format!("public word {word}")
-        };
+        return format!("public word {}", (at - words) / 8);
     }
     let mut row = &raw const braid_probe_fields;
     // SAFETY: native/probe.c ends the table with a nameless row.
@@ -108,7 +107,7 @@ fn field(old: &Subflow, new: &Subflow, public_words: usize) -> String {
             let Field { name, offset, size } = &*row;
             let name = CStr::from_ptr(*name).to_string_lossy();
             if let Some(name) = name.strip_prefix("subflow.")
-                && (*offset..offset + size).contains(&at)
+                && (*offset..offset + size).contains(&(at as u64))
             {
                 return name.to_owned();
             }

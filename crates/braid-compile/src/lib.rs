@@ -15,6 +15,7 @@ mod symbols;
 mod template;
 
 use std::path::Path;
+use std::thread;
 
 use braid_algorithms::{Algorithm, guard};
 
@@ -39,17 +40,23 @@ pub fn algorithm(path: &Path, warn: impl FnOnce(&str)) -> Result<&'static Algori
     let expanded = compiler.expand()?;
     let tokens = source::tokens(&expanded, folder.path());
     source::check(&tokens)?;
-    let mut library = folder.path().join("algorithm.so");
-    let warnings = compiler.build(&library)?;
+    let [plain, checked] = ["algorithm.so", "checked.so"].map(|name| folder.path().join(name));
+    // At the same time: each takes as long as a short run.
+    let (warnings, findings, built) = thread::scope(|threads| {
+        let findings = guard::is_on().then(|| threads.spawn(|| compiler.analyse()));
+        let built = guard::is_on().then(|| threads.spawn(|| compiler.build_checked(&checked)));
+        let join = |thread: Option<thread::ScopedJoinHandle<Result<(), Error>>>| {
+            thread.map_or(Ok(()), |thread| thread.join().expect("it does not panic"))
+        };
+        (compiler.build(&plain), join(findings), join(built))
+    });
+    let warnings = warnings?;
     if !warnings.is_empty() {
         warn(&warnings);
     }
-    symbols::check(&library, &tokens, &declared)?;
-    if guard::is_on() {
-        compiler.analyse()?;
-        library = folder.path().join("checked.so");
-        compiler.build_checked(&library)?;
-    }
+    symbols::check(&plain, &tokens, &declared)?;
+    findings.and(built)?;
+    let library = if guard::is_on() { checked } else { plain };
     load::load(&library, path, &tokens, &declared, folder.path())
 }
 

@@ -20,7 +20,7 @@ extern "C" fn rust_fuzzer_test_input(_data: *const u8, _size: usize) -> i32 {
 fn main() -> io::Result<()> {
     let folder = PathBuf::from(env::args_os().nth(1).expect("usage: seeds FOLDER"));
     let embedded = embedded().map(|summary| Source::embedded(summary.name).expect("it is listed").text);
-    let wrong = wrong::FILES.iter().map(|(_, good, bad)| wrong::GOOD.replacen(good, bad, 1));
+    let wrong = wrong::files().map(|[_, good, bad]| wrong::GOOD.replacen(&good, &bad, 1));
     let set = wrong::ASSIGNMENTS.iter().map(|set| {
         let lines: Vec<String> = set.iter().map(|assignment| format!("#--set {assignment}\n")).collect();
         format!("{}{}", lines.concat(), wrong::GOOD)

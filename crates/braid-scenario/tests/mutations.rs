@@ -4,66 +4,19 @@ use braid_scenario::{Source, embedded, load};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Pieces for a careless or malicious scenario.
-const PIECES: &[&str] = &[
-    "\"",
-    "'",
-    "[",
-    "]",
-    "[[",
-    "{",
-    "}",
-    "=",
-    ".",
-    ",",
-    "\n",
-    "#",
-    "$",
-    "$rtt1",
-    "\"$rtt1\"",
-    "\"\"\"",
-    "-",
-    "1",
-    "0",
-    "9999999999999999999",
-    "1e400",
-    "nan",
-    "inf",
-    "true",
-    "1979-05-27",
-    "\"0s\"",
-    "\"18446744073709551615ns\"",
-    "\"1000gbit\"",
-    "\"1bit\"",
-    "\"4294967295p\"",
-    "\"1500B\"",
-    "\"99.999%\"",
-    "\u{0}",
-    "\u{fe0f}",
-    "\u{1f4a9}",
-    "\u{202e}",
-    "\t",
-    "\r\n",
-    "b1",
-    "[link.b1]",
-    "[link.b1.reverse]\n",
-    "private = true\n",
-    "rtt = \"10ms\"\n",
-    "drop-every = 2\n",
-    "mss = 8960\n",
-    "subflow.sf1.route = [\"b1\"]\n",
-    "route = [\"b1\", \"b1\"]\n",
-    "[parameters]\n",
-    "kind = \"tcp\"\n",
-    "outages = [\"0s..1s\"]\n",
-    "loss = { to-bad = 1, to-good = 1 }\n",
-    "discipline = \"codel\"\n",
-    "discipline = { kind = \"fq-codel\", flows = 0 }\n",
-    "change = [{ at = \"1s\", delay = \"60s\" }]\n",
-    "[[link.b1.change]]\nat = \"1s\"\nrate = \"1bit\"\n",
-    "parameters.\"\\u001b[31mred\" = true\n",
-    "a = [[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]\n",
-];
+/// Pieces for a careless or malicious scenario, with a ¦ between them.
+const PIECES: &str = "\"¦'¦[¦]¦[[¦{¦}¦=¦.¦,¦\n¦#¦$¦$rtt1¦\"$rtt1\"¦\"\"\"¦-¦1¦0¦9999999999999999999¦1e400¦nan¦inf¦true¦\
+1979-05-27¦\"0s\"¦\"18446744073709551615ns\"¦\"1000gbit\"¦\"1bit\"¦\"4294967295p\"¦\"1500B\"¦\"99.999%\"¦\u{0}¦\u{fe0f}¦\
+\u{1f4a9}¦\u{202e}¦\t¦\r\n¦b1¦[link.b1]¦[link.b1.reverse]\n¦private = true\n¦rtt = \"10ms\"\n¦drop-every = 2\n¦\
+mss = 8960\n¦subflow.sf1.route = [\"b1\"]\n¦route = [\"b1\", \"b1\"]\n¦[parameters]\n¦kind = \"tcp\"\n¦\
+outages = [\"0s..1s\"]\n¦loss = { to-bad = 1, to-good = 1 }\n¦discipline = \"codel\"\n¦\
+discipline = { kind = \"fq-codel\", flows = 0 }\n¦change = [{ at = \"1s\", delay = \"60s\" }]\n¦\
+[[link.b1.change]]\nat = \"1s\"\nrate = \"1bit\"\n¦parameters.\"\\u001b[31mred\" = true\n¦\
+a = [[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]\n";
+
+fn pieces() -> Vec<&'static str> {
+    PIECES.split('¦').collect()
+}
 
 #[derive(Clone, Debug)]
 enum Edit {
@@ -75,7 +28,7 @@ enum Edit {
 
 fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
-        (any::<Index>(), prop::sample::select(PIECES)).prop_map(|(at, piece)| Edit::Insert(at, piece)),
+        (any::<Index>(), prop::sample::select(pieces())).prop_map(|(at, piece)| Edit::Insert(at, piece)),
         (any::<Index>(), 1..40_usize).prop_map(|(at, length)| Edit::Remove(at, length)),
         (any::<Index>(), 1..200_usize).prop_map(|(at, length)| Edit::Repeat(at, length)),
         (any::<Index>(), any::<char>()).prop_map(|(at, with)| Edit::Replace(at, with)),
@@ -150,7 +103,7 @@ proptest! {
             "parameters", "bandwidth", "paths", "rtt1", "duration", "cc", "outages", "mss", "private", "discipline", "change", "", "x",
         ][..]), 1..6),
         value in prop_oneof![
-            prop::sample::select(PIECES).prop_map(str::to_owned),
+            prop::sample::select(pieces()).prop_map(str::to_owned),
             prop::sample::select(&["10mbit", "0.1%", "b1,b2", "[\"b1\"]", "{ rate = \"1mbit\" }", "1s..2s", "codel", "[{ at = \"1s\" }]"][..])
                 .prop_map(str::to_owned),
             "\\PC{0,20}",

@@ -1,127 +1,11 @@
 //! The JSON schema is up to date, and agrees with the parser about valid and invalid files.
-//!
-//! After a change of the format: `UPDATE_GOLDEN=1 cargo test -p braid-scenario --test schema`.
-
-use std::{env, fs};
 
 use boon::{Compiler, Draft, SchemaIndex, Schemas};
 use braid_scenario::{Source, embedded, load, schema};
 use serde_json::Value;
 
 /// A scenario that uses every key.
-const EVERYTHING: &str = r#"#:schema scenario.schema.json
-title = "Everything"
-story = "As a text."
-picture = '--'
-duration = "60s"
-warmup = "5s"
-cooldown = "1.5s"
-periods = ["0s..20s", "20s..0.9min"]
-rtt-samples = true
-cc = ["lia", "lia:rounding=usec"]
-
-[parameters]
-bandwidth = ["10mbit", "20mbit"]
-paths = [{ near = "5ms", private = true, mss = 1400 }, { near = "50ms", private = false, mss = 500 }]
-loss = [0, 0.01, "1%"]
-loads = [{ request = "500B", shape = 1, off = "1s" }, { request = "1kB", shape = 1.5, off = "2s" }]
-
-[link.b1]
-rate = "$bandwidth"
-delay = "$near"
-jitter = "100us"
-queue = "100p"
-loss = "$loss"
-ecn-threshold = "20p"
-outages = ["10s..20s", "30s..0.6min"]
-private = "$private"
-discipline = "drop-tail"
-change = [
-    { at = "1s", rate = "1mbit" },
-    { at = "2s", loss = { to-bad = "0.1%", to-good = 0.2, good = 0, bad = 1 } },
-    { at = "3s", queue = "90p", ecn-threshold = "1ms", state = "down" },
-    { at = "4s", state = "up" },
-]
-when-down = "keep"
-reordering = true
-
-[link.b1.reverse]
-rate = "1mbit"
-delay = "1ms"
-jitter = "1ms"
-reordering = false
-queue = "64kB"
-drop-every = 100
-ecn-threshold = "1ms"
-discipline = { kind = "fq-codel", target = "5ms", interval = "100ms", ecn = true, flows = 1024, quantum = 1514 }
-outages = []
-change = []
-
-[link.b2]
-rate = "1gbit"
-rtt = "3ms"
-queue = "64KiB"
-discipline = "codel"
-change = [{ at = "1s", discipline = { kind = "codel", target = "9ms" } }]
-
-[link.b3]
-trace = "lte-drive"
-trace-start = "12s"
-delay = "3ms"
-queue = "64KiB"
-discipline = { kind = "red", min = "20p", max = "60p", probability = "10%", weight = 0.002, gentle = true, ecn = true }
-reverse.trace = "wifi-walk"
-reverse.trace-start = "1500ms"
-
-[connection.mp0]
-kind = "mptcp"
-mss = "$mss"
-ip-version = 6
-receive-buffer = "6MiB"
-autotuning = true
-send-buffer = "4MiB"
-initial-window = 4
-initial-ssthresh = 20
-ecn = true
-delayed-ack = false
-subflow.sf1 = { route = ["b1", "b2"], backup = true }
-subflow.sf2 = { route = ["b2"], join-delay = "50ms", change = [{ at = "9s", route = ["b3"], return-route = ["b2", "b3"] }] }
-subflow.sf3 = { route = ["b2"], up = ["1s..2s", "4s..5s"] }
-traffic = { kind = "request-response", request = "$request", response = "1MB", deadline = "1s", think = { kind = "exponential", mean = "1s" } }
-
-[connection.mice]
-kind = "tcp"
-route = ["b2"]
-traffic = { kind = "poisson", every = "1s", at-once = 7, size = { kind = "pareto", shape = "$shape", least = "1kB", most = "1MB" } }
-
-[connection.bursts]
-kind = "tcp"
-route = ["b2"]
-traffic = { kind = "on-off", on = "1s", off = "$off", rate = "1mbit" }
-
-[connection.object]
-kind = "tcp"
-route = ["b2"]
-traffic = { kind = "object", size = { kind = "lognormal", median = "1kB", sigma = 0.5 } }
-
-[connection.web]
-kind = "mptcp"
-subflow.sf1.route = ["b1"]
-[connection.web.traffic]
-kind = "program"
-server = ["nginx", "-c", "nginx.conf"]
-client = ["curl", "http://{server}/"]
-sender = "server"
-files = []
-
-[connection.tcp0]
-kind = "tcp"
-cc = "cubic"
-start = "10s..20s"
-stop = "50s"
-route = ["b2"]
-change = [{ at = "9s", route = ["b3"] }]
-"#;
+const EVERYTHING: &str = include_str!("everything.toml");
 
 struct Validator {
     schemas: Schemas,
@@ -153,16 +37,7 @@ fn parses(toml: &str) -> bool {
 
 #[test]
 fn the_file_is_what_the_code_says() {
-    const COMMAND: &str = "UPDATE_GOLDEN=1 cargo test -p braid-scenario --test schema";
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.schema.json");
-    if env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(path, schema()).unwrap();
-    }
-    let written = fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        written == schema(),
-        "docs/scenario.schema.json is not what the code says, repair it with\n\n    {COMMAND}\n"
-    );
+    braid_testing::golden("docs/scenario.schema.json", &schema());
 }
 
 #[test]

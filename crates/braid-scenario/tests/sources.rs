@@ -1,7 +1,6 @@
 //! Sources of scenarios, and errors in finding them.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use braid_scenario::Source;
@@ -85,11 +84,7 @@ fn a_file_that_may_not_be_read_is_said_so() {
     let path = file("secret.toml", b"");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
-        writeln!(
-            std::io::stderr(),
-            "SKIPPED: a file without permission, because this user may read every file"
-        )
-        .expect("stderr");
+        braid_testing::skip("a file without permission", "this user may read every file");
         return;
     }
     assert_eq!(

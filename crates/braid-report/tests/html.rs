@@ -12,7 +12,7 @@ use braid_scenario::File;
 use braid_scenario::model::Scenario;
 use serde_json::Value;
 
-use common::{golden, run, scenario};
+use common::{run, scenario};
 
 const CCS: [&str; 3] = ["lia", "balia", "cubic:beta=0.8"];
 
@@ -109,14 +109,17 @@ fn body(page: &str) -> String {
 
 #[test]
 fn the_page_says_what_was_run_and_what_came_out() {
-    golden("report.html", &body(&page(&[shared("shared")], &CCS, 5)));
+    insta::assert_snapshot!("report", body(&page(&[shared("shared")], &CCS, 5)));
 }
 
 #[test]
 fn cells_share_findings_and_stand_below_each_other() {
     let parameters = "[parameters]\nrate = [\"10mbit\", \"20mbit\"]\ndelay = [\"10ms\", \"20ms\"]";
     let flows: [(&str, &[&str]); 2] = [("mp0", &["b1", "b2"]), ("bg0", &["b1"])];
-    golden("cells.html", &body(&page(&[scenario("cells", parameters, &["b1", "b2"], &flows)], &CCS[..2], 3)));
+    insta::assert_snapshot!(
+        "cells",
+        body(&page(&[scenario("cells", parameters, &["b1", "b2"], &flows)], &CCS[..2], 3))
+    );
 }
 
 #[test]

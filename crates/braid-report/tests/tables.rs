@@ -1,6 +1,4 @@
 //! The printed tables, line by line.
-//!
-//! After an intended change of the tables: `UPDATE_GOLDEN=1 cargo test -p braid-report`, then review the difference.
 
 mod common;
 
@@ -9,7 +7,7 @@ use braid_results::{Run, Setup, Summary, summary::summarize};
 use braid_scenario::File;
 use braid_scenario::model::Scenario;
 
-use common::{golden, run, scenario};
+use common::{run, scenario};
 
 const CCS: [&str; 3] = ["lia", "balia", "cubic:beta=0.8"];
 
@@ -47,14 +45,14 @@ fn widest(text: &str) -> usize {
 #[test]
 fn a_wide_terminal_shows_every_column() {
     let text = drawn(&[shared()], &CCS, 10, None);
-    golden("wide.txt", &text);
+    insta::assert_snapshot!("wide", text);
     assert!(!text.contains("Not shown"));
 }
 
 #[test]
 fn a_narrow_terminal_shows_what_matters_most_and_names_the_rest() {
     let text = drawn(&[shared()], &CCS, 10, Some(80));
-    golden("narrow.txt", &text);
+    insta::assert_snapshot!("narrow", text);
     assert!(widest(&text) <= 80 && text.contains("Not shown in 80 columns: "));
 }
 
@@ -62,14 +60,17 @@ fn a_narrow_terminal_shows_what_matters_most_and_names_the_rest() {
 fn cells_stand_below_each_other_with_their_parameters() {
     let parameters = "[parameters]\nrate = [\"10mbit\", \"20mbit\"]\ndelay = [\"10ms\", \"20ms\"]";
     let flows: [(&str, &[&str]); 2] = [("mp0", &["b1", "b2"]), ("bg0", &["b1"])];
-    golden("cells.txt", &drawn(&[scenario("cells", parameters, &["b1", "b2"], &flows)], &CCS[..2], 3, None));
+    insta::assert_snapshot!(
+        "cells",
+        drawn(&[scenario("cells", parameters, &["b1", "b2"], &flows)], &CCS[..2], 3, None)
+    );
 }
 
 #[test]
 fn one_seed_has_no_interval_and_plain_tcp_no_benefit() {
     let flows: [(&str, &[&str]); 2] = [("bg0", &["b1"]), ("bg1", &["b1"])];
     let text = drawn(&[scenario("tcp", "", &["b1"], &flows)], &["reno"], 1, None);
-    golden("tcp.txt", &text);
+    insta::assert_snapshot!("tcp", text);
     assert!(!text.contains('\u{b1}') && !text.contains("benefit"));
 }
 
@@ -92,7 +93,7 @@ fn many_connections_of_a_kind_share_a_column() {
     let mut flows: Vec<(&str, &[&str])> = vec![("mp0", &["b1", "b2"])];
     flows.extend(names.iter().map(|name| (name.as_str(), &["b1"][..])));
     let text = drawn(&[scenario("many", "", &["b1", "b2"], &flows)], &["lia"], 3, None);
-    golden("many.txt", &text);
+    insta::assert_snapshot!("many", text);
     assert!(text.contains("30 flows") && widest(&text) < 130);
 }
 

@@ -1,6 +1,4 @@
 //! The JSON document, field by field, and its metrics.
-//!
-//! After an intended change of the document: `UPDATE_GOLDEN=1 cargo test -p braid-results --test document`.
 
 use braid_results::measure::{ConnectionCounts, Measurements, SubflowCounts, Transfer};
 use braid_results::metrics::{Available, fair_shares, path_capacity};
@@ -18,14 +16,7 @@ fn the_document_is_as_agreed() {
     let runs: Vec<Run> = (1..=3).map(|seed| run(&scenario, seed)).collect();
     let text = Document::new("0.0.0", &runs, &summarize(&runs)).to_json();
 
-    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let pretty = serde_json::to_string_pretty(&document).unwrap() + "\n";
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/document.json");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(path, &pretty).unwrap();
-    }
-    let golden = std::fs::read_to_string(path).unwrap();
-    assert!(pretty == golden, "the document changed; if that is intended, see the top of this file");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&braid_testing::json(text)).unwrap());
 }
 
 #[test]

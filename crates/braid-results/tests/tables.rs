@@ -1,6 +1,4 @@
 //! Results as CSV and Parquet, and the manual's description of their columns.
-//!
-//! After an intended change: `UPDATE_GOLDEN=1 cargo test -p braid-results --features parquet --test tables`.
 
 use std::fmt::Write as _;
 
@@ -17,20 +15,14 @@ fn three(scenario: &Scenario) -> Vec<Run> {
     (1..=3).map(|seed| run(scenario, seed)).collect()
 }
 
-fn golden(path: &str, text: &str) {
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(path, text).unwrap();
-    }
-    let golden = std::fs::read_to_string(path).unwrap();
-    assert!(text == golden, "{path} is out of date; if that is intended, see the top of this file");
-}
-
 #[test]
 fn csv_is_as_agreed() {
     let runs = three(&scenario(TWO_PATHS));
     let csv = FLOWS.to_csv(&table::flows(&runs));
-    golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/flows.csv"), &csv);
-    assert!(csv.lines().all(|line| !line.is_empty()) && csv.ends_with("\r\n"));
+    let lines: Vec<&str> = csv.split("\r\n").collect();
+    assert_eq!(lines.last(), Some(&""), "each line has its end");
+    assert!(lines[..lines.len() - 1].iter().all(|line| !line.is_empty() && !line.contains(['\r', '\n'])));
+    insta::assert_snapshot!(csv);
 }
 
 #[test]
@@ -118,15 +110,14 @@ fn manual(table: &Table) -> String {
 
 #[test]
 fn the_manual_lists_every_column() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
-    let mut text = std::fs::read_to_string(path).unwrap();
+    let mut text = braid_testing::read("docs/results.md");
     for table in TABLES {
         let heading = format!("### `{}`: a row is {}\n\n", table.name, table.row);
         let start = text.find(&heading).unwrap_or_else(|| panic!("no heading {heading}")) + heading.len();
         let end = start + text[start..].find("\n\n#").expect("a heading after the table") + 1;
         text.replace_range(start..end, &manual(table));
     }
-    golden(path, &text);
+    braid_testing::golden("docs/results.md", &text);
 }
 
 #[test]

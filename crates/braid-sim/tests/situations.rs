@@ -1,9 +1,9 @@
-//! Each algorithm in three short situations: as a table for reviewers, `golden/situations/NAME.tsv`, and the third as
+//! Each algorithm in three short situations: as a table for reviewers, `snapshots/situations__NAME.snap`, and the third as
 //! the plot on the algorithm's page, `algorithms/plots/NAME.svg`.
 
 mod common;
 
-use std::{fmt::Write as _, fs, path::Path};
+use std::fmt::Write as _;
 
 use braid_scenario::model::{Link, Loss, QueueLimit};
 use common::{connection, link, run, scenario};
@@ -88,34 +88,16 @@ fn table(algorithm: &str) -> String {
 
 #[test]
 fn every_algorithm_does_in_three_situations_what_its_reviewed_table_and_its_plot_say() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = [root.join("tests/golden/situations"), root.join("../../algorithms/plots")];
-    let updates = std::env::var_os("UPDATE_GOLDEN").is_some();
-    let mut changed = Vec::new();
     for algorithm in braid_algorithms::all() {
         let name = algorithm.name();
-        let files = [
-            (folders[0].join(format!("{name}.tsv")), table(name)),
-            (folders[1].join(format!("{name}.svg")), plot(name).unwrap()),
-        ];
-        for (path, content) in files {
-            if updates {
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(&path, &content).unwrap();
-            }
-            if fs::read_to_string(&path).unwrap_or_default() != content {
-                changed.push(path);
-            }
+        insta::assert_snapshot!(name, table(name));
+        braid_testing::golden(&format!("algorithms/plots/{name}.svg"), &plot(name).unwrap());
+    }
+    for folder in ["crates/braid-sim/tests/snapshots", "algorithms/plots"] {
+        for entry in std::fs::read_dir(braid_testing::root().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap().trim_start_matches("situations__");
+            assert!(braid_algorithms::find(name).is_some(), "{}: there is no such algorithm", path.display());
         }
     }
-    for entry in folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()) {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(braid_algorithms::find(name).is_some(), "{}: there is no such algorithm", path.display());
-    }
-    assert!(
-        changed.is_empty(),
-        "{changed:?}: new, or windows changed; read the difference after \
-         `UPDATE_GOLDEN=1 cargo test -p braid-sim --test situations`"
-    );
 }

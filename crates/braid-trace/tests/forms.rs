@@ -1,7 +1,7 @@
 //! The three formats of calls have the same content, and replay finds differences.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use braid_algorithms::Spec;
 use braid_algorithms::layout::event_type;
@@ -185,14 +185,11 @@ fn golden_line(name: &str, call: &Call) -> String {
     )
 }
 
-/// `UPDATE_GOLDEN=1 cargo test -p braid-trace` rewrites the file.
+/// `git stash` and `braid vectors ALGORITHM` show a call as it was.
 #[test]
 fn test_vectors_of_every_algorithm_are_unchanged() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.tsv");
-    let golden = fs::read_to_string(&path).unwrap_or_default();
     let mut new =
         "algorithm\tcall\tevent\tsubflow\tcwnd before\tcwnd\tssthresh\tpacing rate\tdigest\n".to_owned();
-    let mut first_difference = None;
     for algorithm in braid_algorithms::all() {
         let mut all = calls(algorithm.name(), 16);
         // The hash identifies a version of the source, not its behaviour.
@@ -204,27 +201,9 @@ fn test_vectors_of_every_algorithm_are_unchanged() {
             replay.call(&call);
         }
         assert_eq!((replay.total(), replay.differing), (64, 0), "{}", algorithm.name());
-        for call in all {
-            let line = golden_line(algorithm.name(), &call);
-            if first_difference.is_none() && golden.lines().nth(new.lines().count()) != Some(line.trim_end())
-            {
-                let before = golden.lines().nth(new.lines().count()).unwrap_or("nothing").to_owned();
-                first_difference = Some(format!("expected {before}\ngot      {line}{}", tsv::write([call])));
-            }
-            new += &line;
-        }
+        new.extend(all.iter().map(|call| golden_line(algorithm.name(), call)));
     }
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, &new).expect("the source tree is writable");
-        return;
-    }
-    assert!(
-        golden == new,
-        "{}: the first call that differs:\n{}\nIf the change is meant, run UPDATE_GOLDEN=1 cargo test -p braid-trace \
-         and say why in the commit. `git stash` and `braid vectors ALGORITHM` show the call as it was.",
-        path.display(),
-        first_difference.unwrap_or_else(|| "the file has more lines, or another header".to_owned())
-    );
+    insta::assert_snapshot!("vectors", new);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use braid_results::measure::{ConnectionCounts, LinkCounts, Measurements, SubflowCounts};
 use braid_results::{Run, Setup};
+use braid_scenario::File;
 use braid_scenario::model::Scenario;
-use braid_scenario::{File, Source, load};
+use braid_testing::model::load;
 
 /// A scenario with 10 Mbit/s links, or with the given parameters; each connection is a name and the links of its
 /// subflows.
@@ -31,7 +32,7 @@ pub(crate) fn scenario(
             let _ = writeln!(text, "kind = \"tcp\"\ncc = \"reno\"\nroute = [\"{}\"]", routes[0]);
         }
     }
-    load(&Source { name: name.to_owned(), text }, &[]).unwrap_or_else(|error| panic!("{error}"))
+    load(name, &text, &[])
 }
 
 /// Each flow gets its share of the bottleneck, less a few percent that depend on seed and algorithm.
@@ -73,17 +74,4 @@ pub(crate) fn run(scenario: &Scenario, cc: &str, seed: u64) -> Run {
         links: vec![LinkCounts::default(); scenario.links.len()],
         ..Measurements::default()
     })
-}
-
-/// Compares with a file of `tests/golden`, or rewrites the file.
-pub(crate) fn golden(name: &str, text: &str) {
-    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        text == expected,
-        "{name} changed to\n{text}\nif that is intended: UPDATE_GOLDEN=1 cargo test -p braid-report"
-    );
 }

@@ -3,7 +3,6 @@
 use braid_results::measure::{ConnectionCounts, DirectionCounts, LinkCounts, Measurements, SubflowCounts};
 use braid_results::{Run, Setup};
 use braid_scenario::model::Scenario;
-use braid_scenario::{Source, load};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
@@ -42,10 +41,7 @@ pub(crate) const TWO_PATHS: &str = r#"
     route = ["b1"]
 "#;
 
-pub(crate) fn scenario(text: &str) -> Scenario {
-    let source = Source { name: "test.toml".to_owned(), text: text.to_owned() };
-    load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells.remove(0)
-}
+pub(crate) use braid_testing::model::parse as scenario;
 
 /// A subflow that moves `mbit` Mbit/s of IP bytes for 100 s.
 pub(crate) fn subflow(mbit: u64) -> SubflowCounts {

@@ -4,7 +4,7 @@ mod common;
 
 use braid_algorithms::Algorithm;
 use braid_algorithms::layout::{Event, VERDICT_WORD, cause, event_flags, event_type};
-use common::Host;
+use common::{Host, equals as host, groups};
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000_000;
@@ -15,10 +15,6 @@ fn group(host: &Host, i: usize) -> u16 {
     host.view.subflow[i].verdict().group
 }
 
-fn groups(host: &Host) -> Vec<u16> {
-    (0..host.controllers.len()).map(|i| group(host, i)).collect()
-}
-
 fn ack(host: &mut Host, i: usize, rtt_us: u32, flags: u32) {
     let event = Event { kind: event_type::ON_ACK, flags, acked: 1, rtt_us, ..Event::default() };
     host.deliver(i, event);
@@ -26,11 +22,6 @@ fn ack(host: &mut Host, i: usize, rtt_us: u32, flags: u32) {
 
 fn lose(host: &mut Host, i: usize, cause: u32) {
     host.deliver(i, Event { kind: event_type::ON_LOSS, cause, ..Event::default() });
-}
-
-/// `n` subflows with an RTT of 50 ms.
-fn host(spec: &str, n: usize) -> Host {
-    Host::new(spec, &vec![(20, 50_000); n])
 }
 
 /// An ACK of every subflow each 10 ms for `us`. `rtt(i, k)` is the k-th sample of subflow i; `marked` returns whether

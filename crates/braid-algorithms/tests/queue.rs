@@ -3,19 +3,10 @@
 mod common;
 
 use braid_algorithms::layout::{Event, Subflow, event_type};
-use common::Host;
+use common::{Host, equals as host, groups};
 
 const MS: u64 = 1_000;
 const SECOND: u64 = 1_000_000;
-
-fn groups(host: &Host) -> Vec<u16> {
-    (0..host.controllers.len()).map(|i| host.view.subflow[i].verdict().group).collect()
-}
-
-/// `n` subflows with an RTT of 50 ms.
-fn host(spec: &str, n: usize) -> Host {
-    Host::new(spec, &vec![(20, 50_000); n])
-}
 
 /// An ACK for two packets.
 fn ack(host: &mut Host, i: usize, rtt_us: u32) {

@@ -42,72 +42,19 @@ fn the_normal_form_lists_what_differs_in_the_algorithms_order() {
 }
 
 #[test]
-fn wrong_names_get_a_suggestion_or_the_list() {
-    assert_eq!(error("lai"), "no algorithm is called `lai`: did you mean `lia`?");
-    assert_eq!(error("CUBIC"), "no algorithm is called `CUBIC`: did you mean `cubic`?");
+fn an_unknown_name_gets_the_list() {
     let names: Vec<&str> = all().iter().map(Algorithm::name).collect();
     assert_eq!(error("zzzzzz"), format!("no algorithm is called `zzzzzz`: there are {}", names.join(", ")));
     assert!(error("").starts_with("no algorithm is called ``: there are "));
 }
 
 #[test]
-fn wrong_keys_get_a_suggestion_or_the_list() {
-    assert_eq!(error("cubic:bta=0.7"), "`cubic` has no parameter `bta`: did you mean `beta`?");
-    assert_eq!(error("cubic:C=0.7"), "`cubic` has no parameter `C`: did you mean `c`?");
-    assert_eq!(
-        error("vegas:speed=3"),
-        "`vegas` has no parameter `speed`: it has alpha, beta, gamma, rounding"
-    );
-    assert_eq!(error("ewtcp:beta=0.5"), "`ewtcp` has no parameter `beta`: it has none, write just `ewtcp`");
-    assert_eq!(
-        error("cubic:beta"),
-        "`beta` in `cubic:beta` has no value: a parameter is written `key=value`"
-    );
-    assert_eq!(
-        error("lia:"),
-        "nothing follows a `:` in `lia:`: write just `lia`, or a parameter after the `:`, such as `lia:rounding=exact`"
-    );
-    assert_eq!(error("ewtcp:"), "nothing follows a `:` in `ewtcp:`: write just `ewtcp`");
-    assert_eq!(
-        error("cubic:beta=0.7:beta=0.8"),
-        "`beta` is given twice in `cubic:beta=0.7:beta=0.8`: keep one of the two"
-    );
-}
-
-#[test]
-fn wrong_values_say_what_is_possible() {
-    assert_eq!(
-        error("cubic:beta=1.2"),
-        "`beta` of `cubic` cannot be `1.2`: it is a number from 0.5 to 0.977"
-    );
-    assert_eq!(
-        error("cubic:c=-1"),
-        "`c` of `cubic` cannot be `-1`: it is a number from 0.001 to 100 packets/s^3"
-    );
-    assert_eq!(
-        error("vegas:alpha=2.5"),
-        "`alpha` of `vegas` cannot be `2.5`: it is a whole number from 0 to 1000 packets"
-    );
-    assert_eq!(error("lia:rounding=usecs"), "`rounding` of `lia` cannot be `usecs`: did you mean `usec`?");
-    assert_eq!(
-        error("lia:rounding=1"),
-        "`rounding` of `lia` cannot be `1`: it is one of exact, jiffies, usec"
-    );
-    for junk in [
-        "",
-        ".",
-        "1.",
-        ".5",
-        "1e3",
-        "0x1",
-        " 1",
-        "1 ",
-        "+1",
-        "1,5",
-        "\u{664}",
-        "nan",
-        "99999999999999999999999",
-    ] {
+fn wrong_names_keys_and_values_say_what_is_possible() {
+    let wrong = "lai CUBIC cubic:bta=0.7 cubic:C=0.7 vegas:speed=3 ewtcp:beta=0.5 cubic:beta lia: ewtcp: \
+                 cubic:beta=0.7:beta=0.8 cubic:beta=1.2 cubic:c=-1 vegas:alpha=2.5 lia:rounding=usecs lia:rounding=1";
+    let messages: Vec<String> = wrong.split(' ').map(error).collect();
+    insta::assert_snapshot!("wrong", messages.join("\n"));
+    for junk in "/./1./.5/1e3/0x1/ 1/1 /+1/1,5/\u{664}/nan/99999999999999999999999".split('/') {
         assert!(error(&format!("cubic:c={junk}")).contains("it is a number from"), "{junk}");
     }
 }

@@ -5,7 +5,6 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -37,7 +36,10 @@ fn capture_of(scenario: &Scenario, snap_length: u32) -> (TempDir, Measurements) 
 fn is_there() -> bool {
     let there = Command::new("tshark").arg("--version").output().is_ok();
     if !there {
-        writeln!(std::io::stderr(), "SKIPPED: Wireshark reads a capture, because tshark is not installed; scripts/setup --test installs it").expect("stderr");
+        braid_testing::skip(
+            "Wireshark reads a capture",
+            "tshark is not installed; scripts/setup --test installs it",
+        );
     }
     there
 }

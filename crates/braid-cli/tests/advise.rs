@@ -1,6 +1,8 @@
 //! `braid advise` on networks whose right answer is known by reasoning.
 
-use assert_cmd::Command;
+use std::process::Output;
+
+use braid_testing::{Place, done, failed, json};
 use serde_json::Value;
 
 /// Two paths of these links; `mp0` has both of them.
@@ -16,16 +18,14 @@ fn link(name: &str, mbit: u32, ms: u32, queue: u32, more: &str) -> String {
     format!("[link.{name}]\nrate = \"{mbit}mbit\"\nrtt = \"{ms}ms\"\nqueue = \"{queue}p\"\n{more}\n")
 }
 
-fn advise(text: &str, arguments: &[&str]) -> assert_cmd::assert::Assert {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("net.toml"), text).unwrap();
-    let mut command = Command::cargo_bin("braid").unwrap();
-    command.current_dir(folder.path()).args(["advise", "net.toml"]).args(arguments).assert()
+fn advise(text: &str, arguments: &[&str]) -> Output {
+    let place = Place::new();
+    place.write("net.toml", text);
+    place.braid("advise net.toml").args(arguments).output().unwrap()
 }
 
 fn answer(text: &str, cc: &str) -> Value {
-    let output = advise(text, &["--cc", cc, "--seeds", "4", "--json"]).success();
-    serde_json::from_slice(&output.get_output().stdout).unwrap()
+    json(done(&advise(text, &["--cc", cc, "--seeds", "4", "--json"])))
 }
 
 fn candidate<'a>(answer: &'a Value, cc: &str) -> &'a Value {
@@ -74,8 +74,7 @@ fn where_only_random_loss_holds_cubic_down_bbr_gains_and_competitors_keep_theirs
     // At 1 % loss CUBIC has 12 packets per RTT (RFC 8312, table 1), 5 and 3 Mbit/s.
     assert!(mean(candidate(&answer, "bbr"), "gain") > 3.0, "{answer:#}");
 
-    let output = advise(&text, &["--cc", "bbr", "--seeds", "2"]).success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = done(&advise(&text, &["--cc", "bbr", "--seeds", "2"]));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("* bbr") && text.contains("Advice: bbr, because it gains "), "{text}");
 }
@@ -83,9 +82,7 @@ fn where_only_random_loss_holds_cubic_down_bbr_gains_and_competitors_keep_theirs
 #[test]
 fn what_cannot_be_answered_is_refused_with_a_remedy() {
     let refused = |text: &str, arguments: &[&str], message: &str| {
-        let output = advise(text, arguments).code(2).get_output().stderr.clone();
-        let said = String::from_utf8(output).unwrap();
-        assert!(said.contains(message), "{said}");
+        failed(&advise(text, arguments), 2, &[message]);
     };
     let links = link("one", 20, 30, 75, "") + &link("other", 10, 40, 50, "");
     let good = network(&links, ["\"one\"", "\"other\""]);
@@ -100,5 +97,5 @@ fn what_cannot_be_answered_is_refused_with_a_remedy() {
         &[],
         "its parameters make 2 networks of it\n  hint: choose one of them: --set parameters.",
     );
-    advise(&several, &["--set", "parameters.rate=10mbit", "--cc", "lia", "--seeds", "1"]).success();
+    done(&advise(&several, &["--set", "parameters.rate=10mbit", "--cc", "lia", "--seeds", "1"]));
 }

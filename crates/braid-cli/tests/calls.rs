@@ -3,26 +3,13 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use assert_cmd::Command;
-use serde_json::Value;
+use braid_testing::{braid_path, done, failed, json, says, skip, text};
 use tempfile::tempdir;
 
 fn braid(folder: &Path, args: &[&str]) -> Output {
-    Command::cargo_bin("braid").expect("built").current_dir(folder).args(args).output().expect("it runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("text")
-}
-
-fn skip(test: &str, reason: &str) {
-    writeln!(std::io::stderr(), "SKIPPED: {test}, because {reason}").expect("stderr");
+    Command::new(braid_path()).current_dir(folder).args(args).output().expect("it runs")
 }
 
 /// The Python programs of docs/traces.md; none without Python.
@@ -39,13 +26,21 @@ fn documented_programs() -> Option<Vec<String>> {
     python.is_ok_and(|status| status.success()).then_some(programs)
 }
 
+/// Runs a program with this standard input.
+fn piped(command: &mut Command, input: &[u8]) -> Output {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it runs");
+    child.stdin.take().expect("a pipe").write_all(input).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
 #[test]
 fn vectors_convert_between_their_forms_and_replay_without_a_difference() {
     let folder = tempdir().expect("a folder");
     let place = folder.path();
     for algorithm in braid_algorithms::all().iter().map(braid_algorithms::Algorithm::name) {
         let json = braid(place, &["vectors", algorithm, "--calls", "20"]);
-        assert!(json.status.success(), "{}", stderr(&json));
+        assert!(json.status.success(), "{}", text(&json.stderr));
         fs::write(place.join("a.json"), &json.stdout).expect("writable");
         let tsv = braid(place, &["vectors", "a.json", "--format", "tsv"]);
         fs::write(place.join("a.tsv"), &tsv.stdout).expect("writable");
@@ -53,8 +48,8 @@ fn vectors_convert_between_their_forms_and_replay_without_a_difference() {
         assert!(again.stdout == json.stdout, "{algorithm}: JSON to text to JSON");
         for file in ["a.json", "a.tsv"] {
             let replay = braid(place, &["replay", file, "--json"]);
-            assert!(replay.status.success(), "{}", stderr(&replay));
-            let replay: Value = serde_json::from_slice(&replay.stdout).expect("one document");
+            assert!(replay.status.success(), "{}", text(&replay.stderr));
+            let replay = braid_testing::json(&replay.stdout);
             assert_eq!(replay["calls"], 80);
             assert_eq!(replay["differing_words"], 0);
         }
@@ -64,30 +59,28 @@ fn vectors_convert_between_their_forms_and_replay_without_a_difference() {
 #[test]
 fn a_changed_word_is_found_and_named() {
     let folder = tempdir().expect("a folder");
-    let text = stdout(&braid(folder.path(), &["vectors", "lia:rounding=usec", "--format", "tsv"]));
-    let row = text.lines().find(|line| line.starts_with("outputs\t")).expect("outputs");
+    let vectors = done(&braid(folder.path(), &["vectors", "lia:rounding=usec", "--format", "tsv"]));
+    let row = vectors.lines().find(|line| line.starts_with("outputs\t")).expect("outputs");
     let mut columns: Vec<&str> = row.split('\t').collect();
     columns[1] = "4711";
-    fs::write(folder.path().join("wrong.tsv"), text.replacen(row, &columns.join("\t"), 1)).expect("writable");
+    fs::write(folder.path().join("wrong.tsv"), vectors.replacen(row, &columns.join("\t"), 1))
+        .expect("writable");
     let replay = braid(folder.path(), &["replay", "wrong.tsv"]);
     assert_eq!(replay.status.code(), Some(1));
-    let text = stdout(&replay);
-    assert!(text.contains("1 words differ"), "{text}");
-    assert!(text.contains("lia:rounding=usec init: cwnd recorded 0x1267, native 0xa"), "{text}");
+    let said = text(&replay.stdout);
+    says(&said, &["1 words differ", "lia:rounding=usec init: cwnd recorded 0x1267, native 0xa"]);
 }
 
 #[test]
 fn what_cannot_be_read_is_bad_input_with_a_remedy() {
     let folder = tempdir().expect("a folder");
     fs::write(folder.path().join("other"), "hello").expect("writable");
-    for (args, says) in [
+    for (args, part) in [
         (&["replay", "missing"][..], "missing"),
         (&["replay", "other"], "braid vectors"),
         (&["vectors", "liaa"], "did you mean `lia`?"),
     ] {
-        let output = braid(folder.path(), args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(stderr(&output).contains(says), "{args:?}: {}", stderr(&output));
+        failed(&braid(folder.path(), args), 2, &[part]);
     }
 }
 
@@ -98,13 +91,12 @@ fn the_documented_program_reads_vectors() {
     };
     let folder = tempdir().expect("a folder");
     let vectors = braid(folder.path(), &["vectors", "olia", "--calls", "5"]).stdout;
-    let output =
-        Command::new("python3").args(["-c", &programs[0]]).write_stdin(vectors).output().expect("it runs");
-    assert_eq!(stdout(&output).lines().count(), 20, "{}", stderr(&output));
+    let output = piped(Command::new("python3").args(["-c", &programs[0]]), &vectors);
+    assert_eq!(text(&output.stdout).lines().count(), 20, "{}", text(&output.stderr));
     assert!(
-        stdout(&output).starts_with("olia init 1 subflows, rtt 0 us: cwnd 10 -> 10"),
+        text(&output.stdout).starts_with("olia init 1 subflows, rtt 0 us: cwnd 10 -> 10"),
         "{}",
-        stdout(&output)
+        text(&output.stdout)
     );
 }
 
@@ -112,7 +104,7 @@ fn the_documented_program_reads_vectors() {
 mod live {
     use std::io::{BufRead as _, BufReader, Read as _};
     use std::os::unix::process::CommandExt as _;
-    use std::process::{Child, ChildStderr, Command};
+    use std::process::{Child, ChildStderr};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use rustix::process::{Pid, Signal, kill_process_group};
@@ -123,15 +115,13 @@ mod live {
     fn wrong_filters_and_files_are_bad_input() {
         let folder = tempdir().expect("a folder");
         fs::write(folder.path().join("taken"), "").expect("writable");
-        for (args, says) in [
+        for (args, part) in [
             (&["trace", "-o", "x", "--filter", "colour=red"][..], "name, connection, subflow and event"),
             (&["trace", "-o", "x", "--filter", "event=loss"], "on_loss"),
             (&["trace", "-o", "x", "--filter", "connection=xyz"], "hexadecimal"),
             (&["trace", "-o", "x", "--buffer", "3"], "power of two"),
         ] {
-            let output = braid(folder.path(), args);
-            assert_eq!(output.status.code(), Some(2), "{args:?}");
-            assert!(stderr(&output).contains(says), "{args:?}: {}", stderr(&output));
+            failed(&braid(folder.path(), args), 2, &[part]);
             assert!(!folder.path().join("x").exists(), "{args:?} wrote nothing");
         }
     }
@@ -148,12 +138,11 @@ mod live {
             static RECORDING: Mutex<()> = Mutex::new(());
             let doctor = braid(Path::new("/"), &["doctor"]);
             if !doctor.status.success() {
-                skip(test, stderr(&doctor).trim());
+                skip(test, text(&doctor.stderr));
                 return None;
             }
             let alone = RECORDING.lock().unwrap_or_else(PoisonError::into_inner);
-            let output = braid(Path::new("/"), &["load", "cubic", "--as", name]);
-            assert!(output.status.success(), "{}", stderr(&output));
+            done(&braid(Path::new("/"), &["load", "cubic", "--as", name]));
             Some(Self { name, _alone: alone })
         }
 
@@ -188,18 +177,23 @@ mod live {
         let (mut trace, mut said) = loaded.talk(
             Command::new("unshare")
                 .args(["--mount", "bash", "-c", SCRIPT])
-                .args([folder.path().into(), assert_cmd::cargo::cargo_bin("braid")])
+                .args([folder.path().into(), braid_path()])
                 .stdout(Stdio::piped()),
         );
         let (mut rest, mut shown) = (String::new(), String::new());
         said.read_to_string(&mut rest).expect("text");
         trace.stdout.take().expect("a pipe").read_to_string(&mut shown).expect("text");
         trace.wait().expect("it ends");
-        for part in
-            ["cannot write a.trace", "No space left", "make room", "`braid replay a.trace`", "is incomplete"]
-        {
-            assert!(rest.contains(part), "`{part}` in: {rest}");
-        }
+        says(
+            &rest,
+            &[
+                "cannot write a.trace",
+                "No space left",
+                "make room",
+                "`braid replay a.trace`",
+                "is incomplete",
+            ],
+        );
         assert!(shown.starts_with("1\n"), "the exit code of a failure: {shown}");
         assert!(shown.contains("no word differs"), "{shown}{rest}");
     }
@@ -209,27 +203,24 @@ mod live {
         let Some(loaded) = Loaded::new("trace and replay", "cli_trace") else { return };
         let folder = tempdir().expect("a folder");
         let taken = braid(folder.path(), &["trace", "-o", "/etc/passwd"]);
-        assert!(stderr(&taken).contains("name another file"), "{}", stderr(&taken));
-        let (mut trace, mut said) = loaded.talk(
-            Command::new(assert_cmd::cargo::cargo_bin("braid")).current_dir(folder.path()).args([
+        assert!(text(&taken.stderr).contains("name another file"), "{}", text(&taken.stderr));
+        let (mut trace, mut said) =
+            loaded.talk(Command::new(braid_path()).current_dir(folder.path()).args([
                 "trace",
                 "-o",
                 "a.trace",
                 "--filter",
                 "name=cli_trace",
-            ]),
-        );
+            ]));
         let mut line = String::new();
         assert!(trace.wait().expect("it ends").success());
         said.read_line(&mut line).expect("text");
         assert!(line.contains("calls of cli_trace to a.trace"), "{line}");
 
         let replay = braid(folder.path(), &["replay", "a.trace"]);
-        assert!(replay.status.success(), "{}{}", stdout(&replay), stderr(&replay));
-        assert!(stdout(&replay).contains("no word differs"), "{}", stdout(&replay));
-        assert!(stdout(&replay).contains("lost while recording: 0"), "{}", stdout(&replay));
+        says(&done(&replay), &["no word differs", "lost while recording: 0"]);
         let replay = braid(folder.path(), &["replay", "a.trace", "--json"]);
-        let replay: Value = serde_json::from_slice(&replay.stdout).expect("one document");
+        let replay = json(&replay.stdout);
         let calls = replay["calls"].as_u64().expect("a number");
         assert!(calls > 5, "{calls} calls");
 
@@ -241,13 +232,9 @@ mod live {
             .args(["-c", &programs[1], "a.trace"])
             .output()
             .expect("it runs");
-        assert_eq!(stdout(&output).lines().count() as u64, calls, "{}", stderr(&output));
-        assert!(
-            stdout(&output).contains(" cubic event 0 on subflow 1 of 1: cwnd 10 -> 10"),
-            "{}",
-            stdout(&output)
-        );
-        assert!(stderr(&output).contains(&format!("{calls} 0 0")), "{}", stderr(&output));
+        assert_eq!(text(&output.stdout).lines().count() as u64, calls, "{}", text(&output.stderr));
+        says(&text(&output.stdout), &[" cubic event 0 on subflow 1 of 1: cwnd 10 -> 10"]);
+        assert!(text(&output.stderr).contains(&format!("{calls} 0 0")), "{}", text(&output.stderr));
     }
 
     /// Several times what the loopback window takes without an ACK.

@@ -19,11 +19,10 @@
 #![allow(clippy::print_stdout, reason = "what was run, with --nocapture")]
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use assert_cmd::cargo::cargo_bin;
+use braid_testing::{braid_path, root};
 
 /// Pages whose commands refer to other files, or which only list changes.
 const LEFT_OUT: [&str; 2] = ["CHANGELOG.md", "docs/adr/"];
@@ -54,10 +53,6 @@ struct Work {
     commands: usize,
     left: usize,
     printed: Vec<String>,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn pages() -> Vec<String> {
@@ -275,7 +270,7 @@ fn run(page: &str) -> Work {
             std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).unwrap();
         }
     }
-    let programs = cargo_bin("braid").parent().unwrap().to_owned();
+    let programs = braid_path().parent().unwrap().to_owned();
     let path = env::join_paths(
         std::iter::once(programs).chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
     );

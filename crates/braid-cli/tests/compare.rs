@@ -5,14 +5,13 @@
 mod guests;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use assert_cmd::cargo::cargo_bin;
+use braid_testing::{braid_path, executable, failed, json};
 use serde_json::Value;
 
-use guests::{done, lab_is_here, text, two_paths, write};
+use guests::{done, lab_folder, text, two_paths, write};
 
 /// Nothing is random here: there is one run, and its two paths differ.
 fn scenario(folder: &Path) -> PathBuf {
@@ -20,24 +19,21 @@ fn scenario(folder: &Path) -> PathBuf {
 }
 
 fn compare(scenario: &Path, options: &[&str]) -> Output {
-    let mut command = Command::new(cargo_bin("braid"));
+    let mut command = Command::new(braid_path());
     command.arg("compare").arg(scenario).arg("--quiet").args(options);
     command.output().unwrap()
 }
 
 #[test]
 fn both_backends_are_compared_once_and_stored_runs_are_not_run_again() {
-    if !lab_is_here("both backends compared") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("both backends compared") else { return };
     let scenario = scenario(folder.path());
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (out, page, overlay) = (at("out"), at("page.html"), at("overlay"));
     let options =
         ["--sim-seeds", "3", "--out", &out, "--report", &page, "--overlay", &overlay, "--format", "json"];
     let first = done(&compare(&scenario, &options));
-    let document: Value = serde_json::from_str(&first).unwrap();
+    let document = json(&first);
     let comparison = &document["comparisons"][0];
     assert_eq!((&comparison["sim_runs"], &comparison["lab_runs"]), (&3.into(), &1.into()));
     let differences = comparison["differences"].as_array().unwrap();
@@ -66,39 +62,34 @@ fn both_backends_are_compared_once_and_stored_runs_are_not_run_again() {
     let said = Command::new("qemu-system-x86_64").arg("--version").output().unwrap();
     let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{}'\n", text(&said.stdout));
     let qemu = folder.path().join("qemu-system-x86_64");
-    fs::write(&qemu, script).unwrap();
-    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut again = Command::new(cargo_bin("braid"));
+    executable(&qemu, &script);
+    let mut again = Command::new(braid_path());
     let options = ["--quiet", "--sim-seeds", "3", "--out", &out, "--format", "json"];
     again.arg("compare").arg(&scenario).args(options).env("PATH", folder.path());
     assert!(done(&again.output().unwrap()) == first, "the same document");
 
     // The folder can be shown, and takes other comparisons.
-    let mut shown = Command::new(cargo_bin("braid"));
+    let mut shown = Command::new(braid_path());
     let shown = done(&shown.args(["report", &out]).output().unwrap());
     assert!(shown.contains("reno sim") && shown.contains("reno lab"), "{shown}");
 
     // Another length is another run.
     let options = ["--out", &out, "--duration", "2s", "--dry-run"];
     assert!(text(&compare(&scenario, &options).stdout).contains("2 s  cc reno"));
-    let mut missing = Command::new(cargo_bin("braid"));
+    let mut missing = Command::new(braid_path());
     missing.arg("compare").arg(&scenario).args(["--quiet", "--out", &out, "--duration", "2s"]);
     let missing = missing.env("PATH", "").output().unwrap();
-    assert_eq!(missing.status.code(), Some(1), "{}", text(&missing.stderr));
-    assert!(text(&missing.stderr).contains("cannot run qemu-system-x86_64"), "{}", text(&missing.stderr));
+    failed(&missing, 1, &["cannot run qemu-system-x86_64"]);
 }
 
 #[test]
 fn a_flow_on_the_kernels_own_cubic_has_it_in_the_simulator_too() {
-    if !lab_is_here("the kernel's own CUBIC") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("the kernel's own CUBIC") else { return };
     let flows = "[connection.tcp0]\nkind = \"tcp\"\ncc = \"cubic\"\nroute = [\"b1\"]\n\
                  [connection.tcp1]\nkind = \"tcp\"\ncc = \"lia\"\nroute = [\"b2\"]\n";
     let path = write(folder.path(), &(two_paths("cc = [\"cubic\"]", "mp0") + flows));
     let document = done(&compare(&path, &["--sim-seeds", "1", "--format", "json"]));
-    let document: Value = serde_json::from_str(&document).unwrap();
+    let document = json(&document);
     let of = |run: usize| [0, 1, 2].map(|flow| document["runs"][run]["connections"][flow]["cc"].clone());
     assert_eq!(of(0), ["cubic", "cubic", "lia"], "the lab");
     assert_eq!(of(1), ["cubic", "cubic:alpha=constant:rounding=linux", "lia"], "the simulator");
@@ -108,18 +99,18 @@ fn a_flow_on_the_kernels_own_cubic_has_it_in_the_simulator_too() {
 fn what_the_lab_cannot_do_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path());
-    let output = compare(&scenario, &["--set", "link.b1.drop-every=65537"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("the kernel's counters end at 65535"), "{}", text(&output.stderr));
+    failed(
+        &compare(&scenario, &["--set", "link.b1.drop-every=65537"]),
+        2,
+        &["the kernel's counters end at 65535"],
+    );
 }
 
 #[test]
 fn others_are_compared_with_the_simulator_and_the_quic_stack_is_one() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path());
-    let output = compare(&scenario, &["--backends", "lab,quic"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("with the simulator"), "{}", text(&output.stderr));
+    failed(&compare(&scenario, &["--backends", "lab,quic"]), 2, &["with the simulator"]);
 
     let output = compare(&scenario, &["--backends", "sim,quic", "--sim-seeds", "2"]);
     let table = done(&output);

@@ -1,23 +1,18 @@
 //! Figures in documents equal the output of the command beside them.
 //!
 //! A block begins with a line `<!-- $ braid ... -->` and ends with `<!-- end -->`. Between them is the output of the
-//! command in the repository's folder, as plain text between fences. `UPDATE_GOLDEN=1` writes it.
+//! command in the repository's folder, as plain text between fences. `INSTA_UPDATE=always` writes it.
 
-use std::path::Path;
-use std::{env, fs};
-
-use assert_cmd::Command;
 use braid_results::claims::Document;
 use braid_results::claims::Verdict::{self, Fails, Holds, Undecided};
+use braid_testing::{braid, golden, read, root, text};
 
 const BEGIN: &str = "<!-- $ braid ";
 const END: &str = "<!-- end -->\n";
 const FENCE: &str = "```text\n";
 
 fn check(document: &str) -> usize {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join(document);
-    let old = fs::read_to_string(&path).unwrap();
+    let old = read(document);
     let mut new = String::new();
     let mut rest = old.as_str();
     let mut blocks = 0;
@@ -25,12 +20,7 @@ fn check(document: &str) -> usize {
         let (before, block) = rest.split_at(start);
         let (command, block) = block.split_once(" -->\n").expect("the first line of a block is a comment");
         let end = block.find(END).expect("a block has an end");
-        let output = Command::cargo_bin("braid")
-            .unwrap()
-            .current_dir(&root)
-            .args(command[BEGIN.len()..].split_whitespace())
-            .output()
-            .unwrap();
+        let output = braid(&command[BEGIN.len()..]).current_dir(root()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(!text.is_empty(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         let (open, close) = if block.starts_with(FENCE) { (FENCE, "```\n") } else { ("", "") };
@@ -39,49 +29,31 @@ fn check(document: &str) -> usize {
         blocks += 1;
     }
     new += rest;
-    if env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, new).unwrap();
-    } else {
-        assert!(old == new, "{document} differs: UPDATE_GOLDEN=1 cargo test -p braid-cli --test documents");
-    }
+    golden(document, &new);
     blocks
 }
 
 #[test]
-fn the_front_page_shows_what_its_command_prints() {
-    assert_eq!(check("README.md"), 1);
-}
-
-#[test]
-fn the_first_tutorial_shows_what_its_command_prints() {
-    assert_eq!(check("docs/tutorials/first-comparison.md"), 1);
-}
-
-#[test]
-fn the_guide_to_advice_shows_what_its_command_prints() {
-    assert_eq!(check("docs/guides/advise.md"), 1);
-}
-
-#[test]
-fn the_page_of_published_figures_shows_the_results_that_are_kept() {
-    assert_eq!(check("docs/published.md"), 1);
-}
-
-#[test]
-fn the_page_on_reproduction_shows_the_results_that_are_kept() {
-    assert_eq!(check("docs/reproduction.md"), 5);
+fn documents_show_what_their_commands_print() {
+    for (document, blocks) in [
+        ("README.md", 1),
+        ("docs/tutorials/first-comparison.md", 1),
+        ("docs/guides/advise.md", 1),
+        ("docs/published.md", 1),
+        ("docs/reproduction.md", 5),
+    ] {
+        assert_eq!(check(document), blocks, "{document}");
+    }
 }
 
 #[test]
 fn the_page_on_reproduction_says_how_simulator_and_kernel_agree() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let claims = |paper: &str, what: &str| {
-        let path = root.join(format!("papers/results/{paper}{what}.json"));
-        let document = Document::from_json(&fs::read_to_string(path).unwrap()).unwrap();
+        let document = Document::from_json(&read(&format!("papers/results/{paper}{what}.json"))).unwrap();
         document.papers.into_iter().flat_map(|paper| paper.claims).collect::<Vec<_>>()
     };
     let order = [Holds, Undecided, Fails];
-    let page = fs::read_to_string(root.join("docs/reproduction.md")).unwrap();
+    let page = read("docs/reproduction.md");
     for simulator in ["", "-scheduler"] {
         let mut counts = [[0; 3]; 3];
         for paper in ["analysis", "ba-mpcubic", "coupled-cubic", "d-olia", "lia-evaluation"] {
@@ -107,21 +79,20 @@ fn the_page_on_reproduction_says_how_simulator_and_kernel_agree() {
 /// Each command of a cause can run: this test checks it with all the files that it names.
 #[test]
 fn every_cause_has_commands_that_run() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut commands = 0;
     for paper in braid_results::claims::embedded() {
         for cause in braid_results::claims::causes(paper).unwrap() {
             for command in cause.commands.values() {
                 commands += 1;
-                let mut words = command.split_whitespace();
-                match words.next() {
-                    Some("braid") => {
-                        let mut braid = Command::cargo_bin("braid").unwrap();
-                        let output = braid.current_dir(&root).args(words).arg("--dry-run").output().unwrap();
-                        let error = String::from_utf8_lossy(&output.stderr);
+                match command.split_once(' ') {
+                    Some(("braid", line)) => {
+                        let output = braid(line).current_dir(root()).arg("--dry-run").output().unwrap();
+                        let error = text(&output.stderr);
                         assert!(output.status.success(), "{paper}/{}: {command}: {error}", cause.id);
                     }
-                    Some("python3") => assert!(root.join(words.next().unwrap()).is_file(), "{command}"),
+                    Some(("python3", line)) => {
+                        assert!(root().join(line.split(' ').next().unwrap()).is_file(), "{command}");
+                    }
                     _ => panic!("{paper}/{}: {command}", cause.id),
                 }
             }
@@ -133,10 +104,8 @@ fn every_cause_has_commands_that_run() {
 /// Every failed or undecided claim has a written cause.
 #[test]
 fn every_claim_that_does_not_hold_has_a_cause() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for paper in braid_results::claims::embedded() {
-        let text = fs::read_to_string(root.join(format!("papers/results/{paper}.json"))).unwrap();
-        let document = braid_results::claims::Document::from_json(&text).unwrap();
+        let document = Document::from_json(&read(&format!("papers/results/{paper}.json"))).unwrap();
         let causes = braid_results::claims::causes(paper).unwrap();
         let file = braid_results::claims::find(paper).unwrap().unwrap();
         let known = |id: &String| file.claim.iter().any(|claim| claim.id == *id);

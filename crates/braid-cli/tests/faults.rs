@@ -7,7 +7,6 @@ mod guests;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -16,11 +15,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use std::{env, thread};
 
-use assert_cmd::cargo::cargo_bin;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use guests::{begin, braid, done, eventually, guest_of, lab_is_here, scenario, text};
+use braid_testing::{braid_path, executable, failed, says, skip, until};
+use guests::{begin, braid, done, eventually, guest_of, lab_folder, lab_is_here, scenario, text};
 
 const QEMU: &str = "qemu-system-x86_64";
 
@@ -83,8 +82,7 @@ fn instead_of_qemu(folder: &Path, script: &str) -> String {
     let path = env::var("PATH").unwrap();
     let real = env::split_paths(&path).map(|folder| folder.join(QEMU)).find(|file| file.exists()).unwrap();
     let wrapper = folder.join(QEMU);
-    fs::write(&wrapper, format!("#!/bin/bash\nreal={}\n{script}\n", real.display())).unwrap();
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&wrapper, &format!("#!/bin/bash\nreal={}\n{script}\n", real.display()));
     format!("{}:{path}", folder.display())
 }
 
@@ -100,10 +98,8 @@ fn wait_for_beats(cache: &Path, beats: u64) {
 
 #[test]
 fn a_guest_whose_kernel_panics_fails_its_run_with_its_last_words() {
-    if !lab_is_here("a panic") {
-        return;
-    }
-    let (folder, cache) = (tempfile::tempdir().unwrap(), fresh_cache());
+    let Some(folder) = lab_folder("a panic") else { return };
+    let cache = fresh_cache();
     let socket = folder.path().join("qmp");
     let script = format!(
         "args=(\"$@\")\n\
@@ -142,10 +138,8 @@ fn a_guest_whose_kernel_panics_fails_its_run_with_its_last_words() {
 
 #[test]
 fn a_guest_that_does_not_boot_is_not_kept() {
-    if !lab_is_here("a guest that does not boot") {
-        return;
-    }
-    let (folder, cache) = (tempfile::tempdir().unwrap(), fresh_cache());
+    let Some(folder) = lab_folder("a guest that does not boot") else { return };
+    let cache = fresh_cache();
     let script = "args=(\"$@\")\n\
          for i in \"${!args[@]}\"; do args[i]=${args[i]/rdinit=/rdinit=\\/missing}; done\n\
          exec \"$real\" \"${args[@]}\"";
@@ -154,20 +148,15 @@ fn a_guest_that_does_not_boot_is_not_kept() {
         .env("XDG_CACHE_HOME", cache.path())
         .output()
         .unwrap();
-    let report = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{report}");
+    failed(&output, 1, &["the guest", "Kernel panic"]);
     assert!(output.stdout.is_empty());
-    assert!(report.contains("the guest") && report.contains("Kernel panic"), "{report}");
     assert_eq!(files(cache.path()).len(), 1, "the image, and no snapshot: {:?}", files(cache.path()));
 }
 
 #[test]
 #[ignore = "slow: it waits for a minute and a half"]
 fn a_guest_that_hangs_is_given_up() {
-    if !lab_is_here("a guest that hangs") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("a guest that hangs") else { return };
     let (child, guest) = begin(&mut braid(&scenario(folder.path())));
     kill_process(Pid::from_raw(guest).unwrap(), Signal::STOP).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -185,14 +174,14 @@ struct Kept {
 }
 
 impl Kept {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self { scenario: scenario(folder.path()), _folder: folder, cache: booted_cache() }
+    fn new(test: &str) -> Option<Self> {
+        let folder = lab_folder(test)?;
+        Some(Self { scenario: scenario(folder.path()), _folder: folder, cache: booted_cache() })
     }
 
     /// Standard output and standard error.
     fn run(&self) -> (String, String) {
-        let mut command = Command::new(cargo_bin("braid"));
+        let mut command = Command::new(braid_path());
         command.arg("run").arg(&self.scenario).args(["--backend", "lab", "--format", "json"]);
         let output = command.env("XDG_CACHE_HOME", self.cache.path()).output().unwrap();
         (done(&output), text(&output.stderr))
@@ -205,10 +194,7 @@ impl Kept {
 
 #[test]
 fn a_damaged_image_or_snapshot_is_made_anew() {
-    if !lab_is_here("a damaged snapshot") {
-        return;
-    }
-    let kept = Kept::new();
+    let Some(kept) = Kept::new("a damaged snapshot") else { return };
     let (expected, said) = kept.run();
     assert!(!said.contains("damaged") && !said.contains("booting"), "{said}");
     let snapshot = kept.snapshot();
@@ -227,10 +213,7 @@ fn a_damaged_image_or_snapshot_is_made_anew() {
 #[test]
 #[ignore = "slow: a minute of a processor"]
 fn a_snapshot_that_is_cut_short_or_empty_is_made_anew() {
-    if !lab_is_here("half a snapshot") {
-        return;
-    }
-    let kept = Kept::new();
+    let Some(kept) = Kept::new("half a snapshot") else { return };
     let (expected, _) = kept.run();
     let snapshot = kept.snapshot();
     for share in [2, u64::MAX] {
@@ -257,7 +240,7 @@ fn a_damaged_package_is_never_used() {
     flip_a_byte(&copy, fs::metadata(&copy).unwrap().len() as usize / 3);
 
     let run = |options: &[&str]| {
-        let mut command = Command::new(cargo_bin("braid"));
+        let mut command = Command::new(braid_path());
         command.arg("run").arg(&scenario).args(["--backend", "lab", "--format", "json"]).args(options);
         let output = command
             .env("XDG_CACHE_HOME", cache.path())
@@ -269,9 +252,7 @@ fn a_damaged_package_is_never_used() {
     };
     let (code, said) = run(&[]);
     assert_eq!(code, Some(1), "{said}");
-    for part in ["is damaged", "fetched again", "cannot fetch linux-image", "--kernel FILE"] {
-        assert!(said.contains(part), "{part} is missing in:\n{said}");
-    }
+    says(&said, &["is damaged", "fetched again", "cannot fetch linux-image", "--kernel FILE"]);
     let (code, said) = run(&["--kernel", copy.to_str().unwrap()]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("cannot read") && said.contains("linux-image-6.12"), "{said}");
@@ -283,21 +264,16 @@ fn a_damaged_package_is_never_used() {
 fn a_qemu_that_is_too_old_is_named_with_what_is_needed() {
     let folder = tempfile::tempdir().unwrap();
     let wrapper = folder.path().join(QEMU);
-    fs::write(&wrapper, "#!/bin/sh\necho 'QEMU emulator version 6.2.0 (Debian 1:6.2)'\n").unwrap();
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&wrapper, "#!/bin/sh\necho 'QEMU emulator version 6.2.0 (Debian 1:6.2)'\n");
     let path = format!("{}:{}", folder.path().display(), env::var("PATH").unwrap());
     let output = braid(&scenario(folder.path())).env("PATH", path).output().unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("version 6.2.0") && said.contains("needs QEMU 7 or newer"), "{said}");
+    failed(&output, 1, &["version 6.2.0", "needs QEMU 7 or newer"]);
 }
 
 #[test]
 fn what_a_killed_program_leaves_goes_at_the_next_start_and_nothing_that_is_in_use() {
-    if !lab_is_here("a killed program") {
-        return;
-    }
-    let (folder, cache) = (tempfile::tempdir().unwrap(), booted_cache());
+    let Some(folder) = lab_folder("a killed program") else { return };
+    let cache = booted_cache();
     let scenario = scenario(folder.path());
     let own = || {
         let mut command = braid(&scenario);
@@ -314,7 +290,7 @@ fn what_a_killed_program_leaves_goes_at_the_next_start_and_nothing_that_is_in_us
     let (killed, guest) = begin(&mut own());
     kill_process(Pid::from_child(&killed), Signal::KILL).unwrap();
     killed.wait_with_output().unwrap();
-    eventually("the guest ends", || (!Path::new(&format!("/proc/{guest}")).exists()).then_some(()));
+    until("the guest ends", || !Path::new(&format!("/proc/{guest}")).exists());
     assert_eq!(scratch(), 1, "it could not clean up");
     let (other, _) = begin(&mut own());
     assert_eq!(scratch(), 1, "that of the one before is gone, its own is there");
@@ -328,10 +304,8 @@ fn what_a_killed_program_leaves_goes_at_the_next_start_and_nothing_that_is_in_us
 
 #[test]
 fn a_program_killed_while_its_guest_boots_leaves_no_snapshot() {
-    if !lab_is_here("a kill while booting") {
-        return;
-    }
-    let (folder, cache) = (tempfile::tempdir().unwrap(), fresh_cache());
+    let Some(folder) = lab_folder("a kill while booting") else { return };
+    let cache = fresh_cache();
     let scenario = scenario(folder.path());
     for signal in [Signal::KILL, Signal::INT] {
         let child = braid(&scenario)
@@ -344,7 +318,7 @@ fn a_program_killed_while_its_guest_boots_leaves_no_snapshot() {
         thread::sleep(Duration::from_secs(1));
         kill_process(Pid::from_child(&child), signal).unwrap();
         child.wait_with_output().unwrap();
-        eventually("the guest ends", || (!Path::new(&format!("/proc/{guest}")).exists()).then_some(()));
+        until("the guest ends", || !Path::new(&format!("/proc/{guest}")).exists());
         assert!(
             !files(cache.path()).iter().any(|name| name.ends_with(".snapshot")),
             "{:?}",
@@ -364,7 +338,7 @@ fn on_a_disk_of(size: &str, scenario: &Path, script: &str) -> Option<Output> {
         format!("mount -t tmpfs -o size={size} none $0 && export XDG_CACHE_HOME=$0 && {{ {script} }}");
     let output = Command::new("unshare")
         .args(["--mount", "bash", "-c", &script])
-        .args([&place, &cargo_bin("braid"), &user_cache().join("kernels"), scenario])
+        .args([&place, &braid_path(), &user_cache().join("kernels"), scenario])
         .output();
     match output {
         Ok(output)
@@ -373,8 +347,7 @@ fn on_a_disk_of(size: &str, scenario: &Path, script: &str) -> Option<Output> {
             Some(output)
         }
         other => {
-            writeln!(std::io::stderr(), "SKIPPED: a full disk: no mount namespace: {other:?}")
-                .expect("stderr");
+            skip("a full disk", format!("there is no mount namespace: {other:?}"));
             None
         }
     }
@@ -382,20 +355,12 @@ fn on_a_disk_of(size: &str, scenario: &Path, script: &str) -> Option<Output> {
 
 /// Checks that the command failed with a message that gives the full disk and the remedy.
 fn says_that_the_disk_is_full(output: &Output) -> String {
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    for part in ["cannot write", "small/braid", "make room", "XDG_CACHE_HOME"] {
-        assert!(said.contains(part), "{part} is missing in:\n{said}");
-    }
-    said
+    failed(output, 1, &["cannot write", "small/braid", "make room", "XDG_CACHE_HOME"])
 }
 
 #[test]
 fn a_full_disk_is_named_with_the_place_and_the_remedy() {
-    if !lab_is_here("a full disk") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("a full disk") else { return };
     let scenario = scenario(folder.path());
     // Too small for the kernel, the image, the snapshot, and a run's guest.
     for (size, with_kernel) in [("1m", false), ("20m", true), ("100m", true), ("230m", true)] {
@@ -418,10 +383,7 @@ fn a_full_disk_is_named_with_the_place_and_the_remedy() {
 #[test]
 #[ignore = "slow: a minute of a processor"]
 fn a_disk_that_fills_in_mid_run_ends_the_run_and_spoils_nothing_for_the_next() {
-    if !lab_is_here("a disk that fills") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("a disk that fills") else { return };
     let scenario = scenario(folder.path());
     // After three heartbeats of the guest, the script fills the disk.
     let script = "mkdir $0/braid; ln -s $2 $0/braid/kernels; \
@@ -449,10 +411,8 @@ fn a_disk_that_fills_in_mid_run_ends_the_run_and_spoils_nothing_for_the_next() {
 #[test]
 #[ignore = "slow: two minutes of a processor, for so long a guest may be silent"]
 fn a_guest_that_computes_for_ever_is_given_up() {
-    if !lab_is_here("a guest that computes for ever") {
-        return;
-    }
-    let (folder, cache) = (tempfile::tempdir().unwrap(), booted_cache());
+    let Some(folder) = lab_folder("a guest that computes for ever") else { return };
+    let cache = booted_cache();
     // The heartbeats get lost, so the guest seems to be in a loop.
     let script = "args=(\"$@\")\n\
          for i in \"${!args[@]}\"; do args[i]=${args[i]/file,id=beats,path=*/null,id=beats}; done\n\
@@ -465,9 +425,7 @@ fn a_guest_that_computes_for_ever_is_given_up() {
         .unwrap();
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
-    for part in ["the guest hangs before its first second", "it computed for 12", "\"connections\":[]"] {
-        assert!(said.contains(part), "{part} is missing in:\n{said}");
-    }
+    says(&said, &["the guest hangs before its first second", "it computed for 12", "\"connections\":[]"]);
     assert_eq!(files(cache.path()).len(), 2, "image and snapshot: {:?}", files(cache.path()));
 }
 

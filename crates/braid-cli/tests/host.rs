@@ -7,15 +7,14 @@ mod guests;
 
 use std::env;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assert_cmd::cargo::cargo_bin;
 use rustix::process::{Pid, Signal, kill_process};
 
+use braid_testing::{braid_path, failed, json, skip};
 use guests::{IPERF, child_with, packets_are_those_counted, run_on, text, two_paths, write};
 
 /// Two paths, and a TCP flow with a kernel algorithm on the first. The connection's algorithm has a detector.
@@ -24,14 +23,8 @@ title = "Two paths"
 duration = "4s"
 warmup = "1s"
 cc = ["split:sbd=all"]
-[link.b1]
-rate = "4mbit"
-delay = "10ms"
-queue = "30p"
-[link.b2]
-rate = "2mbit"
-delay = "20ms"
-queue = "30p"
+link.b1 = { rate = "4mbit", delay = "10ms", queue = "30p" }
+link.b2 = { rate = "2mbit", delay = "20ms", queue = "30p" }
 [connection.mp0]
 kind = "mptcp"
 subflow.sf1.route = ["b1"]
@@ -56,11 +49,11 @@ fn or_skip(test: &str, output: &Output) -> Option<serde_json::Value> {
     if report.contains("--backend host needs") {
         assert!(!output.status.success() && output.stdout.is_empty());
         assert!(report.contains("or use --backend lab"), "{report}");
-        writeln!(std::io::stderr(), "SKIPPED: {test}: {report}").expect("stderr");
+        skip(test, &report);
         return None;
     }
     assert!(output.status.success(), "{report}");
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+    Some(json(&output.stdout))
 }
 
 /// A word in the command line of a process that a run's program started, and of no other process.
@@ -198,7 +191,7 @@ change = [{ at = "3500ms", route = ["b3"] }]
 fn has_programs(test: &str, output: &Output) -> bool {
     let report = text(&output.stderr);
     if report.contains("on this machine") {
-        writeln!(std::io::stderr(), "SKIPPED: {test}: {report}").expect("stderr");
+        skip(test, &report);
     }
     !report.contains("on this machine")
 }
@@ -292,15 +285,13 @@ fn without_the_right_to_it_a_run_says_what_it_needs() {
     let scenario = scenario(folder.path());
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"]);
-    command.arg(cargo_bin("braid")).arg("run").arg(&scenario).args(["--backend", "host"]);
+    command.arg(braid_path()).arg("run").arg(&scenario).args(["--backend", "host"]);
     let output = match command.output() {
         Ok(output) if !text(&output.stderr).contains("setpriv:") => output,
         other => {
-            writeln!(std::io::stderr(), "SKIPPED: no rights: setpriv: {other:?}").expect("stderr");
+            skip("a run without rights", format!("setpriv says {other:?}"));
             return;
         }
     };
-    let report = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{report}");
-    assert!(report.contains("--backend host needs") && report.contains("or use --backend lab"), "{report}");
+    failed(&output, 1, &["--backend host needs", "or use --backend lab"]);
 }

@@ -3,50 +3,33 @@
 //! What needs root and BPF prints `SKIPPED: ...` where they are missing.
 #![cfg(target_os = "linux")]
 
-#[path = "common/schema.rs"]
-mod schema;
-
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Output;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Output};
 
-use assert_cmd::Command;
+use braid_testing::netns::Netns;
+use braid_testing::{braid_path, done, eventually, failed, fits_schema, json, says, skip, text, until};
 use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 
 fn braid(args: &[&str]) -> Output {
-    Command::cargo_bin("braid").expect("it is built").args(args).output().expect("it runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("text")
+    Command::new(braid_path()).args(args).output().expect("it runs")
 }
 
 /// Whether this machine can load algorithms; if not, prints the reason.
 fn can_load(test: &str) -> bool {
     let doctor = braid(&["doctor"]);
     if !doctor.status.success() {
-        let reason = stderr(&doctor);
-        writeln!(std::io::stderr(), "SKIPPED: {test}, because {} (see `braid doctor`)", reason.trim())
-            .expect("stderr");
+        skip(test, format!("{} (see `braid doctor`)", text(&doctor.stderr).trim()));
     }
     doctor.status.success()
 }
 
 #[test]
 fn doctor_says_of_each_requirement_whether_it_is_met_and_why_it_matters() {
-    let text = stdout(&braid(&["doctor"]));
+    let text = text(&braid(&["doctor"]).stdout);
     for what in
         ["Linux 6.4", "BTF", "JIT", "CAP_BPF", "BPF file system", "MPTCP", "sock_diag", "netem", "clang"]
     {
@@ -59,18 +42,14 @@ fn doctor_says_of_each_requirement_whether_it_is_met_and_why_it_matters() {
 
 #[test]
 fn wrong_specs_and_names_are_bad_input_with_a_remedy() {
-    let output = braid(&["load", "oliaa"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("did you mean `olia`?"), "{}", stderr(&output));
-    let output = braid(&["load", "olia", "--as", "much_too_long"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("1 to 9 characters"), "{}", stderr(&output));
-    let output = braid(&["default", "no-such-name"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("reno"), "names those there are: {}", stderr(&output));
-    let output = braid(&["default", "--netns", "no-such-namespace"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("ip netns"), "{}", stderr(&output));
+    for (args, part) in [
+        (&["load", "oliaa"][..], "did you mean `olia`?"),
+        (&["load", "olia", "--as", "much_too_long"], "1 to 9 characters"),
+        (&["default", "no-such-name"], "reno"),
+        (&["default", "--netns", "no-such-namespace"], "ip netns"),
+    ] {
+        failed(&braid(args), 2, &[part]);
+    }
 }
 
 #[test]
@@ -79,27 +58,24 @@ fn what_is_loaded_stays_with_its_parameters_until_it_is_unloaded() {
         return;
     }
     let output = braid(&["load", "cubic:beta=0.8", "--as", "cli_test"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(stdout(&output), "", "messages go to stderr");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "", "messages go to stderr");
 
     let output = braid(&["load", "cubic:beta=0.6", "--as", "cli_test"]);
-    assert!(stderr(&output).contains("Replaced braid_cli_test (cubic:beta=0.8) by cubic:beta=0.6"));
+    assert!(text(&output.stderr).contains("Replaced braid_cli_test (cubic:beta=0.8) by cubic:beta=0.6"));
 
     let output = braid(&["status", "--json"]);
-    let status: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    let status = json(&output.stdout);
     let loaded = status["loaded"].as_array().expect("a list");
     let ours = loaded.iter().find(|loaded| loaded["name"] == "cli_test").expect("it stays loaded");
     assert_eq!(ours["kernel_name"], "braid_cli_test");
     assert_eq!(ours["spec"], "cubic:beta=0.6");
     assert_eq!(ours["params"]["beta"], "0.6");
-    assert!(stdout(&braid(&["status"])).contains("braid_cli_test  cubic:beta=0.6"));
+    assert!(done(&braid(&["status"])).contains("braid_cli_test  cubic:beta=0.6"));
 
-    let output = braid(&["unload", "braid_cli_test"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(!stdout(&braid(&["status"])).contains("cli_test"));
-    let output = braid(&["unload", "cli_test"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("is not loaded"), "{}", stderr(&output));
+    done(&braid(&["unload", "braid_cli_test"]));
+    assert!(!done(&braid(&["status"])).contains("cli_test"));
+    failed(&braid(&["unload", "cli_test"]), 2, &["is not loaded"]);
 }
 
 #[test]
@@ -108,23 +84,21 @@ fn several_are_loaded_at_once_or_none_if_one_is_wrong() {
     let refused = braid(&["load", "lia", "oliaa"]);
     assert_eq!(refused.status.code(), Some(2));
     let refused = braid(&["load", "lia", "olia", "--as", "x"]);
-    assert!(stderr(&refused).contains("one by one"), "{}", stderr(&refused));
+    assert!(text(&refused.stderr).contains("one by one"), "{}", text(&refused.stderr));
     let refused = braid(&["load", "cubic", "cubic:beta=0.8"]);
-    assert!(stderr(&refused).contains("braid_cubic twice"), "{}", stderr(&refused));
+    assert!(text(&refused.stderr).contains("braid_cubic twice"), "{}", text(&refused.stderr));
     if !can_load(TEST) {
         return;
     }
     // Names that no other test loads.
-    let output = braid(&["load", "wvegas", "mcompound"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let status = stdout(&braid(&["status"]));
+    done(&braid(&["load", "wvegas", "mcompound"]));
+    let status = done(&braid(&["status"]));
     assert!(
         status.contains("braid_wvegas  wvegas") && status.contains("braid_mcompound  mcompound"),
         "{status}"
     );
     for name in ["wvegas", "mcompound"] {
-        let output = braid(&["unload", name]);
-        assert!(output.status.success(), "{}", stderr(&output));
+        done(&braid(&["unload", name]));
     }
 }
 
@@ -135,36 +109,36 @@ fn a_file_of_ones_own_is_loaded_with_its_parameters_unless_the_verifier_refuses_
     }
     let folder = tempfile::tempdir().expect("a folder");
     let own = |args: &[&str]| {
-        let mut command = Command::cargo_bin("braid").expect("it is built");
+        let mut command = Command::new(braid_path());
         command.current_dir(folder.path()).args(args).output().expect("it runs")
     };
     assert!(own(&["new", "algorithm", "clitest"]).status.success());
     let output = own(&["load", "./clitest.c:gain=1.5"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(stderr(&output), "Loaded clitest:gain=1.5 as braid_clitest.\n");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "Loaded clitest:gain=1.5 as braid_clitest.\n");
     assert_eq!(loaded("clitest")["spec"], "clitest:gain=1.5");
-    assert!(stdout(&braid(&["status"])).contains("braid_clitest  clitest:gain=1.5"));
+    assert!(done(&braid(&["status"])).contains("braid_clitest  clitest:gain=1.5"));
 
     // A loop whose end depends on data: the verifier refuses it, a check of the source cannot.
     let path = folder.path().join("clitest.c");
-    let text = fs::read_to_string(&path).expect("it was written");
+    let good = fs::read_to_string(&path).expect("it was written");
     let endless = "while (*(volatile u32 *)&self->cwnd)\n\t\t;";
-    fs::write(&path, text.replacen("priv->carry = 0;", endless, 1)).expect("it is written");
+    fs::write(&path, good.replacen("priv->carry = 0;", endless, 1)).expect("it is written");
     let output = own(&["load", "./clitest.c"]);
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    for piece in ["the kernel's verifier refused clitest/", "clitest.c:6", "hint: a loop needs a bound"] {
-        assert!(stderr(&output).contains(piece), "{piece} in {}", stderr(&output));
-    }
+    failed(
+        &output,
+        1,
+        &["the kernel's verifier refused clitest/", "clitest.c:6", "hint: a loop needs a bound"],
+    );
     assert_eq!(loaded("clitest")["spec"], "clitest:gain=1.5", "what was there stays");
-    let output = braid(&["unload", "clitest"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(&braid(&["unload", "clitest"]));
 }
 
 /// The loaded algorithm with that name, from `status --json`.
 fn loaded(name: &str) -> Value {
     let output = braid(&["status", "--json"]);
-    let status: Value = serde_json::from_slice(&output.stdout).expect("one document");
-    schema::holds("status", &status);
+    let status = json(&output.stdout);
+    fits_schema("status", std::slice::from_ref(&status));
     let loaded = status["loaded"].as_array().expect("a list");
     loaded.iter().find(|loaded| loaded["name"] == name).cloned().unwrap_or_default()
 }
@@ -172,14 +146,9 @@ fn loaded(name: &str) -> Value {
 #[test]
 fn a_version_that_was_replaced_stays_visible_with_the_sockets_that_run_it_until_they_close() {
     const TEST: &str = "replaced versions";
-    if !can_load(TEST) {
-        return;
-    }
-    let Some(netns) = Netns::new(TEST) else { return };
-    netns.ip("link set lo up");
+    let Some(netns) = netns(TEST) else { return };
     let load = |spec| {
-        let output = braid(&["load", spec, "--as", "cli_ver"]);
-        assert!(output.status.success(), "{}", stderr(&output));
+        done(&braid(&["load", spec, "--as", "cli_ver"]));
     };
     load("cubic:beta=0.8");
     let first = connection(&netns, ipproto::TCP, "braid_cli_ver");
@@ -198,64 +167,43 @@ fn a_version_that_was_replaced_stays_visible_with_the_sockets_that_run_it_until_
         shown["sockets"].as_array().expect("a list").iter().map(|socket| socket["spec"].clone()).collect();
     specs.sort_by_key(ToString::to_string);
     assert_eq!(specs, ["cubic:beta=0.6", "cubic:beta=0.8"], "each socket says what it runs");
-    let text = stdout(&braid(&["status"]));
-    assert!(text.contains("of them on cubic:beta=0.8, which was replaced: 1, 0 of them subflows"), "{text}");
+    let shown = done(&braid(&["status"]));
+    says(&shown, &["of them on cubic:beta=0.8, which was replaced: 1, 0 of them subflows"]);
     // Without permission to list sockets, `status` reports that and no counts.
     let inside = format!("--net=/run/netns/{}", netns.0);
-    let lowered = std::process::Command::new("nsenter")
+    let lowered = Command::new("nsenter")
         .args([&inside, "setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"])
-        .arg(assert_cmd::cargo::cargo_bin("braid"))
+        .arg(braid_path())
         .arg("status")
         .output();
     if let Ok(output) = lowered {
-        assert!(
-            stdout(&output).contains("version that was replaced: 2; root sees it"),
-            "{}",
-            stdout(&output)
-        );
+        says(&text(&output.stdout), &["version that was replaced: 2; root sees it"]);
     }
 
     drop(first);
-    for _ in 0..200 {
-        if loaded("cli_ver")["replaced"].as_array().is_some_and(|replaced| replaced.len() == 1) {
-            break;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
+    until("one version is free", || {
+        loaded("cli_ver")["replaced"].as_array().is_some_and(|own| own.len() == 1)
+    });
     assert_eq!(loaded("cli_ver")["replaced"], serde_json::json!([{"spec": "cubic:beta=0.6", "sockets": 1}]));
 
     // An unloaded version stays visible while sockets use it.
-    let output = braid(&["unload", "cli_ver", "--force"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let text = stdout(&braid(&["status"]));
-    assert!(text.contains("braid_cli_ver  no longer loaded\n  sockets     1, 0"), "{text}");
+    done(&braid(&["unload", "cli_ver", "--force"]));
+    says(&done(&braid(&["status"])), &["braid_cli_ver  no longer loaded\n  sockets     1, 0"]);
     drop(second);
 }
 
 #[test]
 fn an_uncoupled_connection_is_warned_of_with_the_remedy_by_status_and_top() {
     const TEST: &str = "warning of an uncoupled connection";
-    if !can_load(TEST) {
-        return;
-    }
-    let Some(netns) = Netns::new(TEST) else { return };
-    netns.ip("link set lo up");
-    netns.ip("mptcp limits set subflows 2 add_addr_accepted 2");
+    let Some(netns) = netns(TEST) else { return };
     netns.ip("mptcp endpoint add 127.0.0.2 dev lo subflow");
     let _connection = connection(&netns, ipproto::MPTCP, "reno");
-    let mut said = String::new();
-    for _ in 0..200 {
-        said = stderr(&braid(&["status"]));
-        if said.contains(&netns.0) {
-            break;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    for part in [&netns.0, "runs reno on each of its 2 subflows", "remedy: ", "braid default olia"] {
-        assert!(said.contains(part), "`{part}` in: {said}");
-    }
+    let said = eventually("a warning", || {
+        Some(text(&braid(&["status"]).stderr)).filter(|said| said.contains(&netns.0))
+    });
+    says(&said, &[&netns.0, "runs reno on each of its 2 subflows", "remedy: ", "braid default olia"]);
     let top = braid(&["top", "--once", "--interval", "100ms", "--json", "--all", "--filter", &netns.0]);
-    let document: Value = serde_json::from_slice(&top.stdout).expect("one document");
+    let document = json(&top.stdout);
     let kinds: Vec<_> =
         document["warnings"].as_array().expect("a list").iter().map(|own| &own["kind"]).collect();
     assert!(kinds.contains(&&Value::from("uncoupled")), "{document}");
@@ -263,13 +211,13 @@ fn an_uncoupled_connection_is_warned_of_with_the_remedy_by_status_and_top() {
 
 /// Runs braid with these capabilities only, such as `+bpf,+net_admin`; none if that is impossible.
 fn with_capabilities(test: &str, capabilities: &str, args: &[&str]) -> Option<Output> {
-    let lowered = std::process::Command::new("setpriv")
+    let lowered = Command::new("setpriv")
         .args([&format!("--bounding-set=-all{capabilities}"), "--inh-caps=-all", "--ambient-caps=-all"])
-        .arg(assert_cmd::cargo::cargo_bin("braid"))
+        .arg(braid_path())
         .args(args)
         .output();
     if lowered.is_err() {
-        writeln!(std::io::stderr(), "SKIPPED: {test}, because there is no setpriv").expect("stderr");
+        skip(test, "there is no setpriv");
     }
     lowered.ok()
 }
@@ -285,12 +233,7 @@ fn without_privileges_loading_says_what_to_do() {
         else {
             return;
         };
-        let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{capabilities}: {message}");
-        for part in ["run as root", "CAP_BPF", "CAP_PERFMON"] {
-            assert!(message.contains(part), "{capabilities}: {part} in {message}");
-        }
-        assert!(!message.contains("panicked"), "{message}");
+        failed(&output, 1, &["run as root", "CAP_BPF", "CAP_PERFMON"]);
     }
 }
 
@@ -306,7 +249,7 @@ fn two_capabilities_suffice_to_load_and_none_is_needed_to_look_and_unload() {
         ("", &["unload", "cli_least"]),
     ] {
         let Some(output) = with_capabilities(TEST, capabilities, args) else { return };
-        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
     }
 }
 
@@ -317,7 +260,7 @@ impl Nobody {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
-        fs::copy(assert_cmd::cargo::cargo_bin("braid"), folder.path().join("braid")).expect("room");
+        fs::copy(braid_path(), folder.path().join("braid")).expect("room");
         Self(folder)
     }
 
@@ -328,13 +271,10 @@ impl Nobody {
         let (inherited, ambient) =
             (format!("--inh-caps={capabilities}"), format!("--ambient-caps={capabilities}"));
         words.extend(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", &inherited, &ambient]);
-        let output = std::process::Command::new(words[0])
-            .args(&words[1..])
-            .arg(self.0.path().join("braid"))
-            .args(args)
-            .output();
+        let output =
+            Command::new(words[0]).args(&words[1..]).arg(self.0.path().join("braid")).args(args).output();
         if let Err(error) = &output {
-            writeln!(std::io::stderr(), "SKIPPED: {test}, because {}: {error}", words[0]).expect("stderr");
+            skip(test, format!("{}: {error}", words[0]));
         }
         output.ok()
     }
@@ -349,106 +289,60 @@ fn other_users_are_told_that_what_root_loaded_is_not_theirs() {
     let nobody = Nobody::new();
     // Tests of another build may run at the same time.
     let name = format!("u{:x}", std::process::id());
-    let output = braid(&["load", "lia", "--as", &name]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(&braid(&["load", "lia", "--as", &name]));
     for args in [&["status"][..], &["status", "--json"], &["unload", &name]] {
         let Some(output) = nobody.braid(TEST, &[], "-all", args) else { return };
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {}", stdout(&output));
-        assert_eq!(stdout(&output), "", "{args:?}");
-        let message = stderr(&output);
-        for part in ["/sys/fs/bpf/braid", "belongs to the user who loaded it", "run as root"] {
-            assert!(message.contains(part), "{args:?}: `{part}` in: {message}");
-        }
+        assert_eq!(text(&output.stdout), "", "{args:?}");
+        failed(&output, 1, &["/sys/fs/bpf/braid", "belongs to the user who loaded it", "run as root"]);
     }
     let Some(output) = nobody.braid(TEST, &[], "-all", &["load", "lia", "--as", &name]) else { return };
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("run as root"), "{}", stderr(&output));
+    failed(&output, 1, &["run as root"]);
     // As systemd mounts it: readable by root only.
     let private =
         ["unshare", "--mount", "sh", "-c", "mount -t bpf -o mode=0700 bpf /sys/fs/bpf; exec \"$@\"", "sh"];
     let Some(output) = nobody.braid(TEST, &private, "-all", &["status"]) else { return };
-    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
-    assert!(stderr(&output).contains("run as root"), "{}", stderr(&output));
+    failed(&output, 1, &["run as root"]);
 
-    let output = braid(&["unload", &name]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(&braid(&["unload", &name]));
 }
 
 #[test]
 fn a_reset_says_that_the_default_of_before_is_not_known_if_another_user_has_set_braids() {
     const TEST: &str = "resetting what another user set";
-    if !can_load(TEST) {
-        return;
-    }
-    let Some(netns) = Netns::new(TEST) else { return };
+    let Some(netns) = netns(TEST) else { return };
     let nobody = Nobody::new();
     let name = format!("d{:x}", std::process::id());
     let ours = format!("braid_{name}");
-    let output = braid(&["load", "lia", "--as", &name]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(&braid(&["load", "lia", "--as", &name]));
     let inside = ["nsenter", &format!("--net=/run/netns/{}", netns.0)];
     let default = |args: &[&str]| {
         let output = nobody.braid(TEST, &inside, "+net_admin", &[&["default"], args].concat())?;
-        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
         Some(output)
     };
     let Some(output) = default(&["reno"]) else { return };
-    assert_eq!((stdout(&output).trim(), stderr(&output).as_str()), ("reno", ""));
+    assert_eq!((text(&output.stdout).trim(), text(&output.stderr).as_str()), ("reno", ""));
     let Some(output) = default(&[&name]) else { return };
-    assert_eq!((stdout(&output).trim(), stderr(&output).as_str()), (ours.as_str(), ""));
+    assert_eq!((text(&output.stdout).trim(), text(&output.stderr).as_str()), (ours.as_str(), ""));
     let Some(output) = default(&["--reset"]) else { return };
-    let now = stdout(&output).trim().to_owned();
+    let now = text(&output.stdout).trim().to_owned();
     assert!(["cubic", "reno"].contains(&now.as_str()), "{now}");
-    for part in ["is unknown", &format!("it is {now} now"), "braid default NAME"] {
-        assert!(stderr(&output).contains(part), "`{part}` in: {}", stderr(&output));
-    }
+    says(&text(&output.stderr), &["is unknown", &format!("it is {now} now"), "braid default NAME"]);
     // Root's change is recorded.
     for (args, expected) in [(&["reno"][..], "reno"), (&[&name], &ours), (&["--reset"], "reno")] {
         let output = braid(&[&["default", "--netns", &netns.0], args].concat());
-        assert_eq!((stdout(&output).trim(), stderr(&output).as_str()), (expected, ""), "{args:?}");
+        assert_eq!((text(&output.stdout).trim(), text(&output.stderr).as_str()), (expected, ""), "{args:?}");
     }
-    let output = braid(&["unload", &name]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(&braid(&["unload", &name]));
 }
 
-/// A network namespace; removed when dropped.
-struct Netns(String);
-
-impl Netns {
-    /// None if this machine cannot create it; prints the reason.
-    fn new(test: &str) -> Option<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let netns = Self(format!("braid-cli-{}-{number}", std::process::id()));
-        if let Err(reason) = ip(&format!("netns add {}", netns.0)) {
-            writeln!(std::io::stderr(), "SKIPPED: {test}, because `ip netns add` says {reason}")
-                .expect("stderr");
-            return None;
-        }
-        Some(netns)
-    }
-
-    /// Runs `ip` inside.
-    fn ip(&self, args: &str) {
-        ip(&format!("-n {} {args}", self.0)).expect("ours");
-    }
-
-    fn enter(&self) {
-        let file = File::open(format!("/run/netns/{}", self.0)).expect("ours");
-        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
-    }
-}
-
-impl Drop for Netns {
-    fn drop(&mut self) {
-        let _ = ip(&format!("netns del {}", self.0));
-    }
-}
-
-fn ip(args: &str) -> Result<(), String> {
-    let output = std::process::Command::new("ip").args(args.split(' ')).output();
-    let output = output.map_err(|error| error.to_string())?;
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+/// A namespace with a loopback interface, where MPTCP may join; none if this machine has no namespaces, or cannot load
+/// algorithms.
+fn netns(test: &str) -> Option<Netns> {
+    let netns = can_load(test).then(|| Netns::new(test)).flatten()?;
+    netns.ip("link set lo up");
+    netns.ip("mptcp limits set subflows 2 add_addr_accepted 2");
+    Some(netns)
 }
 
 /// A connection of TCP or MPTCP within the namespace, whose client uses that congestion control; and the listener,
@@ -458,7 +352,6 @@ fn connection(netns: &Netns, protocol: Protocol, algorithm: &str) -> (TcpListene
         rustix::net::socket(AddressFamily::INET, SocketType::STREAM, Some(protocol)).expect("the protocol")
     };
     let connect = || {
-        netns.enter();
         let server = socket();
         rustix::net::bind(&server, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
         rustix::net::listen(&server, 16).expect("bound");
@@ -472,40 +365,26 @@ fn connection(netns: &Netns, protocol: Protocol, algorithm: &str) -> (TcpListene
         ends[1].read_exact(&mut [0; 4]).expect("the connection holds");
         (server, ends)
     };
-    thread::scope(|scope| scope.spawn(connect).join().expect("no panic"))
+    netns.within(connect)
 }
 
 #[test]
 fn status_warns_of_a_connection_whose_subflows_run_different_algorithms() {
     const TEST: &str = "different algorithms in a connection";
-    if !can_load(TEST) {
-        return;
-    }
-    let Some(netns) = Netns::new(TEST) else { return };
-    netns.ip("link set lo up");
-    netns.ip("mptcp limits set subflows 2 add_addr_accepted 2");
-    let output = braid(&["load", "lia", "--as", "cli_mixed"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let Some(netns) = netns(TEST) else { return };
+    done(&braid(&["load", "lia", "--as", "cli_mixed"]));
     let _connection = connection(&netns, ipproto::MPTCP, "braid_cli_mixed");
-    assert!(!stderr(&braid(&["status"])).contains("cli_mixed"), "one subflow cannot differ");
+    assert!(!text(&braid(&["status"]).stderr).contains("cli_mixed"), "one subflow cannot differ");
 
     // A subflow that joins later finds no algorithm of that name.
-    let output = braid(&["unload", "cli_mixed", "--force"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(&braid(&["unload", "cli_mixed", "--force"]));
     netns.ip("mptcp endpoint add 127.0.0.2 dev lo subflow");
-    let mut warning = String::new();
-    for _ in 0..200 {
-        warning = stderr(&braid(&["status"]));
-        if warning.contains("cli_mixed") {
-            break;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    for part in ["different congestion controls", &netns.0, "127.0.0.2", "runs braid_cli_mixed"] {
-        assert!(warning.contains(part), "`{part}` in: {warning}");
-    }
+    let warning = eventually("a warning", || {
+        Some(text(&braid(&["status"]).stderr)).filter(|said| said.contains("cli_mixed"))
+    });
+    says(&warning, &["different congestion controls", &netns.0, "127.0.0.2", "runs braid_cli_mixed"]);
     let status = braid(&["status", "--json"]);
-    let status: Value = serde_json::from_slice(&status.stdout).expect("one document");
+    let status = json(&status.stdout);
     let mixed = status["mixed_connections"].as_array().expect("a list");
     let ours = mixed.iter().find(|mixed| mixed["namespace"] == netns.0.as_str()).expect("it is there, too");
     let algorithms: Vec<_> = ours["subflows"].as_array().expect("a list").iter().collect();
@@ -516,16 +395,10 @@ fn status_warns_of_a_connection_whose_subflows_run_different_algorithms() {
 #[test]
 fn top_shows_the_group_of_subflows_own_for_plain_tcp_and_a_dash_where_nothing_detects() {
     const TEST: &str = "groups in braid top";
-    if !can_load(TEST) {
-        return;
-    }
-    let Some(netns) = Netns::new(TEST) else { return };
-    netns.ip("link set lo up");
-    netns.ip("mptcp limits set subflows 2 add_addr_accepted 2");
+    let Some(netns) = netns(TEST) else { return };
     netns.ip("mptcp endpoint add 127.0.0.2 dev lo subflow");
     for (spec, name) in [("split:sbd=all", "cli_group"), ("lia", "cli_lia")] {
-        let output = braid(&["load", spec, "--as", name]);
-        assert!(output.status.success(), "{}", stderr(&output));
+        done(&braid(&["load", spec, "--as", name]));
     }
     let _mptcp = connection(&netns, ipproto::MPTCP, "braid_cli_group");
     let _tcp = connection(&netns, ipproto::TCP, "braid_cli_group");
@@ -536,24 +409,17 @@ fn top_shows_the_group_of_subflows_own_for_plain_tcp_and_a_dash_where_nothing_de
         let words = &line[title.find(column).expect("a column")..];
         words.split_whitespace().next().unwrap_or_default().to_owned()
     };
-    let mut groups = Vec::new();
-    for _ in 0..200 {
-        let shown = stdout(&braid(&["top", "--once", "--interval", "100ms", "--all", "--filter", &netns.0]));
+    let groups = eventually("four rows", || {
+        let shown = done(&braid(&["top", "--once", "--interval", "100ms", "--all", "--filter", &netns.0]));
         let (title, rows) = shown.split_once('\n').expect("a title");
-        groups = rows
-            .lines()
-            .filter(|row| row.contains("braid_cli_"))
-            .map(|row| {
-                let kind = if row.starts_with("tcp ") { "tcp" } else { "mptcp" };
-                format!("{kind} {} {}", cell(title, row, "ALGORITHM"), cell(title, row, "GRP"))
-            })
-            .collect();
+        let of = |row: &str| {
+            let kind = if row.starts_with("tcp ") { "tcp" } else { "mptcp" };
+            format!("{kind} {} {}", cell(title, row, "ALGORITHM"), cell(title, row, "GRP"))
+        };
+        let mut groups: Vec<_> = rows.lines().filter(|row| row.contains("braid_cli_")).map(of).collect();
         groups.sort();
-        if groups.len() == 4 {
-            break;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
+        (groups.len() == 4).then_some(groups)
+    });
     let expected = [
         "mptcp braid_cli_group 1",
         "mptcp braid_cli_group 1",
@@ -563,14 +429,13 @@ fn top_shows_the_group_of_subflows_own_for_plain_tcp_and_a_dash_where_nothing_de
     assert_eq!(groups, expected);
 
     let document = braid(&["top", "--once", "--interval", "100ms", "--json", "--filter", "braid_cli_group"]);
-    let document: Value = serde_json::from_slice(&document.stdout).expect("one document");
+    let document = json(&document.stdout);
     let connections = document["connections"].as_array().expect("a list");
     let subflows = connections.iter().flat_map(|own| own["subflows"].as_array().expect("a list"));
     let mut numbers: Vec<_> = subflows.map(|own| own["group"].as_u64()).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, [Some(0), Some(1), Some(1)]);
     for name in ["cli_group", "cli_lia"] {
-        let output = braid(&["unload", name, "--force"]);
-        assert!(output.status.success(), "{}", stderr(&output));
+        done(&braid(&["unload", name, "--force"]));
     }
 }

@@ -6,7 +6,6 @@
 mod guests;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -14,25 +13,23 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use braid_testing::{braid_path, failed, json, skip, until};
 use guests::{
-    SCENARIO, begin, braid, done, eventually, lab_is_here, only_run, packets_are_those_counted, run_on,
+    SCENARIO, begin, braid, done, lab_folder, lab_is_here, only_run, packets_are_those_counted, run_on,
     scenario, text, two_paths, write,
 };
 
 #[test]
 fn equal_runs_give_equal_bytes_whatever_the_jobs_restored_or_booted() {
-    if !lab_is_here("equal runs give equal bytes") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("equal runs give equal bytes") else { return };
     let scenario = scenario(folder.path());
     let run = |options: &[&str]| done(&braid(&scenario).args(options).output().unwrap());
     let one = run(&["--seeds", "2", "--jobs", "1"]);
     same(&one, &run(&["--seeds", "2", "--jobs", "2"]), "two guests at a time");
 
-    let document: serde_json::Value = serde_json::from_str(&one).unwrap();
+    let document = json(&one);
     let runs = document["runs"].as_array().unwrap();
-    let booted: serde_json::Value = serde_json::from_str(&run(&["--boot"])).unwrap();
+    let booted = json(run(&["--boot"]));
     same(&runs[0].to_string(), &booted["runs"][0].to_string(), "booted instead of restored");
     assert_ne!(runs[0]["connections"], runs[1]["connections"], "another seed loses other packets");
     for run in runs {
@@ -50,13 +47,10 @@ fn equal_runs_give_equal_bytes_whatever_the_jobs_restored_or_booted() {
 
 #[test]
 fn an_algorithm_of_ones_own_runs_on_the_kernel_unless_the_verifier_refuses_it() {
-    if !lab_is_here("an algorithm of one's own") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("an algorithm of one's own") else { return };
     let scenario = scenario(folder.path());
     let path = folder.path().join("mine.c");
-    let mut new = Command::new(assert_cmd::cargo::cargo_bin("braid"));
+    let mut new = Command::new(braid_path());
     assert!(new.args(["new", "algorithm", "mine", "--out"]).arg(folder.path()).status().unwrap().success());
     let run = || {
         let mut command = braid(&scenario);
@@ -64,7 +58,7 @@ fn an_algorithm_of_ones_own_runs_on_the_kernel_unless_the_verifier_refuses_it() 
         command.output().unwrap()
     };
     let one = done(&run());
-    let document: serde_json::Value = serde_json::from_str(&one).unwrap();
+    let document = json(&one);
     assert_eq!(document["runs"][0]["cc"], "mine:gain=2");
     let goodput = document["runs"][0]["connections"][0]["goodput_bps"].as_f64().unwrap();
     assert!(goodput > 1e6, "{goodput}");
@@ -75,11 +69,7 @@ fn an_algorithm_of_ones_own_runs_on_the_kernel_unless_the_verifier_refuses_it() 
     let endless = "while (*(volatile u32 *)&self->cwnd)\n\t\t;";
     fs::write(&path, good.replacen("priv->carry = 0;", endless, 1)).unwrap();
     let output = run();
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    for piece in ["the kernel's verifier refused mine/", "mine.c:6", "a loop needs a bound"] {
-        assert!(said.contains(piece), "{piece} in {said}");
-    }
+    failed(&output, 1, &["the kernel's verifier refused mine/", "mine.c:6", "a loop needs a bound"]);
 }
 
 /// Asserts that two documents are equal; shows the first difference.
@@ -92,10 +82,7 @@ fn same(one: &str, other: &str, what: &str) {
 
 #[test]
 fn the_packets_of_a_run_are_those_that_were_counted_and_the_same_each_time() {
-    if !lab_is_here("packets") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("packets") else { return };
     scenario(folder.path());
     let run = |name: &str, options: &[&str]| {
         // Connections stop before the end of the run, so that the capture has every counted packet.
@@ -112,7 +99,7 @@ fn the_packets_of_a_run_are_those_that_were_counted_and_the_same_each_time() {
     };
     let document = run("first", &["--snaplen", "96"]);
     same(&document, &run("second", &["--snaplen", "96"]), "captured again");
-    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let document = json(&document);
     let run = &document["runs"][0];
     assert!(run["doubts"].is_null(), "{}", run["doubts"]);
     for (number, connection) in ["mp0", "tcp0"].into_iter().enumerate() {
@@ -125,10 +112,7 @@ fn the_packets_of_a_run_are_those_that_were_counted_and_the_same_each_time() {
 
 #[test]
 fn bbr_over_mptcp_keeps_the_queue_that_it_keeps_in_the_simulator() {
-    if !lab_is_here("BBR over MPTCP") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("BBR over MPTCP") else { return };
     let network = r#"
 title = "BBR over one path"
 duration = "10s"
@@ -155,10 +139,7 @@ subflow.a.route = ["a"]
 
 #[test]
 fn subflows_begin_with_the_threshold_of_the_scenario() {
-    if !lab_is_here("the first threshold") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("the first threshold") else { return };
     let largest = |threshold: &str| {
         let mut command = braid(&scenario(folder.path()));
         command
@@ -177,10 +158,7 @@ fn subflows_begin_with_the_threshold_of_the_scenario() {
 
 #[test]
 fn queues_that_mark_keep_short_and_drop_nothing_that_can_be_marked() {
-    if !lab_is_here("marks") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("marks") else { return };
     let path = folder.path().join("marks.toml");
     let marks = [
         "queue = \"60p\"\necn-threshold = \"10p\"",
@@ -228,10 +206,7 @@ fn queues_that_mark_keep_short_and_drop_nothing_that_can_be_marked() {
 
 #[test]
 fn packets_take_the_route_that_the_scenario_has_at_the_time() {
-    if !lab_is_here("routes that change") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("routes that change") else { return };
     let run = |change: &str| {
         let text = SCENARIO
             .replace("loss = \"0.5%\"\n", "")
@@ -268,10 +243,7 @@ fn packets_take_the_route_that_the_scenario_has_at_the_time() {
 
 #[test]
 fn a_queue_waits_or_is_lost_while_its_link_is_down_as_the_scenario_says() {
-    if !lab_is_here("links that are down") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("links that are down") else { return };
     let change = "change = [{ at = \"1s\", state = \"down\" }, { at = \"1200ms\", state = \"up\" }]\n";
     for (keys, waits) in [
         (format!("when-down = \"keep\"\n{change}"), true),
@@ -306,10 +278,7 @@ fn every_nth_packet_of_a_link_is_lost_however_large_the_number() {
 }
 
 fn every_nth_packet_is_lost(n: u64, rate: &str) {
-    if !lab_is_here("losses that are counted") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("losses that are counted") else { return };
     let text = format!(
         "title = \"t\"\nduration = \"7s\"\ncc = [\"cubic\"]\n[link.l]\nrate = \"{rate}\"\nrtt = \"4ms\"\n\
          queue = \"100p\"\ndrop-every = {n}\nreverse.loss = \"0%\"\n[connection.t]\nkind = \"tcp\"\nroute = [\"l\"]\n"
@@ -322,10 +291,7 @@ fn every_nth_packet_is_lost(n: u64, rate: &str) {
 
 #[test]
 fn a_limit_in_bytes_is_that_of_as_many_whole_packets() {
-    if !lab_is_here("a limit in bytes") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("a limit in bytes") else { return };
     let lossless = SCENARIO.replace("loss = \"0.5%\"\n", "").replace("2s", "10s");
     // 30 packets of 1500 bytes.
     let [in_packets, in_bytes] = ["30p", "45kB"].map(|limit| {
@@ -341,10 +307,7 @@ fn a_limit_in_bytes_is_that_of_as_many_whole_packets() {
 
 #[test]
 fn a_link_that_follows_a_trace_carries_what_it_carries_in_the_simulator() {
-    if !lab_is_here("a trace") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("a trace") else { return };
     let text = "title = \"t\"\nduration = \"12s\"\nwarmup = \"2s\"\ncc = [\"cubic\"]\n\
         [link.l]\ntrace = \"lte-drive\"\nrtt = \"50ms\"\nqueue = \"100p\"\n\
         [link.l.reverse]\nrate = \"5mbit\"\n[connection.t]\nkind = \"tcp\"\nroute = [\"l\"]\n";
@@ -357,24 +320,18 @@ fn a_link_that_follows_a_trace_carries_what_it_carries_in_the_simulator() {
 
 #[test]
 fn a_run_that_keeps_the_guest_busy_is_doubtful() {
-    if !lab_is_here("a busy guest") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("a busy guest") else { return };
     // Most of the work is done in interrupts, and charged to the interrupted process.
     let paths = two_paths("cc = [\"lia\"]", "mp0").replace("5mbit", "130mbit").replace("2mbit", "130mbit");
     let path = write(folder.path(), &paths.replace("30p", "300p").replace("3s", "1s"));
-    let document: serde_json::Value = serde_json::from_str(&done(&braid(&path).output().unwrap())).unwrap();
+    let document = json(done(&braid(&path).output().unwrap()));
     let doubts = document["runs"][0]["doubts"].to_string();
     assert!(doubts.contains("the processor was busy for"), "{doubts}");
 }
 
 #[test]
 fn connections_speak_ipv6_where_the_scenario_says_so() {
-    if !lab_is_here("IPv6") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("IPv6") else { return };
     let text = SCENARIO.replace("kind = \"mptcp\"", "ip-version = 6\nkind = \"mptcp\"").replace("2s", "4s");
     write(folder.path(), &text);
     let scenario = Path::new("two.toml");
@@ -393,10 +350,7 @@ fn connections_speak_ipv6_where_the_scenario_says_so() {
 
 #[test]
 fn packet_schedulers_choose_in_the_kernel_as_they_do_in_the_simulator() {
-    if !lab_is_here("packet schedulers") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("packet schedulers") else { return };
     let path = write(folder.path(), &two_paths("warmup = \"1s\"\ncc = [\"lia\"]", "mp0"));
     let run = |backend: &str| {
         let mut command = run_on(backend, &path);
@@ -404,13 +358,11 @@ fn packet_schedulers_choose_in_the_kernel_as_they_do_in_the_simulator() {
     };
     let in_kernel = run("lab");
     if text(&in_kernel.stderr).contains("which builds the kernel module") {
-        writeln!(std::io::stderr(), "SKIPPED: packet schedulers: {}", text(&in_kernel.stderr))
-            .expect("stderr");
-        return;
+        return skip("packet schedulers", text(&in_kernel.stderr));
     }
     let documents = [done(&run("sim")), done(&in_kernel)];
     same(&documents[1], &done(&run("lab")), "once more");
-    let [sim, lab] = documents.map(|document| serde_json::from_str::<serde_json::Value>(&document).unwrap());
+    let [sim, lab] = documents.map(json);
     for (number, links_bps) in [(0, [5e6, 2e6]), (1, [5e6, 2e6])] {
         let [one, other] = [&sim, &lab].map(|document| &document["runs"][number]);
         assert_eq!(one["scheduler"], other["scheduler"]);
@@ -435,18 +387,9 @@ title = "Applications"
 duration = "12s"
 warmup = "1s"
 cc = ["lia"]
-[link.a]
-rate = "20mbit"
-delay = "10ms"
-queue = "100p"
-[link.b]
-rate = "20mbit"
-delay = "20ms"
-queue = "100p"
-[link.c]
-rate = "20mbit"
-delay = "10ms"
-queue = "100p"
+link.a = { rate = "20mbit", delay = "10ms", queue = "100p" }
+link.b = { rate = "20mbit", delay = "20ms", queue = "100p" }
+link.c = { rate = "20mbit", delay = "10ms", queue = "100p" }
 [connection.video]
 kind = "mptcp"
 subflow.sf1.route = ["a"]
@@ -474,10 +417,9 @@ traffic = { kind = "on-off", on = "300ms", off = { kind = "exponential", mean = 
 
 #[test]
 fn applications_write_and_ask_on_a_kernel_as_in_the_simulator() {
-    if !lab_is_here("applications_write_and_ask_on_a_kernel_as_in_the_simulator") {
+    let Some(folder) = lab_folder("applications_write_and_ask_on_a_kernel_as_in_the_simulator") else {
         return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    };
     let path = write(folder.path(), APPLICATIONS);
     let [simulated, real] = ["sim", "lab"].map(|backend| only_run(&mut run_on(backend, &path)));
     for (simulated, real) in
@@ -512,11 +454,7 @@ fn what_the_lab_cannot_do_is_refused_where_it_stands() {
     let red = "queue = \"30p\"\ndiscipline = { kind = \"red\", min = \"5p\" }";
     fs::write(&path, SCENARIO.replacen("queue = \"30p\"", red, 1)).unwrap();
     let output = braid(&path).output().unwrap();
-    let report = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{report}");
-    for part in ["red.toml:10", "link.b1.discipline", "gentle = false", "--backend sim"] {
-        assert!(report.contains(part), "{part} is missing in:\n{report}");
-    }
+    failed(&output, 2, &["red.toml:10", "link.b1.discipline", "gentle = false", "--backend sim"]);
 }
 
 #[test]
@@ -543,10 +481,7 @@ fn what_is_missing_is_told_with_a_remedy() {
 
 #[test]
 fn a_guest_that_is_killed_fails_its_run_and_no_other() {
-    if !lab_is_here("a killed guest") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("a killed guest") else { return };
     let (child, guest) = begin(&mut braid(&scenario(folder.path())));
     kill_process(Pid::from_raw(guest).unwrap(), Signal::KILL).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -577,10 +512,7 @@ fn guests_of_two_commands_have_a_processor_each() {
 
 #[test]
 fn an_interrupted_run_ends_at_once_and_leaves_no_guest() {
-    if !lab_is_here("an interrupted run") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = lab_folder("an interrupted run") else { return };
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
         let (child, guest) = begin(&mut braid(&scenario(folder.path())));
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -589,6 +521,6 @@ fn an_interrupted_run_ends_at_once_and_leaves_no_guest() {
         if signal != Signal::KILL {
             assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
         }
-        eventually("the guest ends", || (!Path::new(&format!("/proc/{guest}")).exists()).then_some(()));
+        until("the guest ends", || !Path::new(&format!("/proc/{guest}")).exists());
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assert_cmd::cargo::cargo_bin;
+use braid_testing::{braid_path, done, failed, skip};
 
 /// A process that is killed on drop.
 struct Running(Child);
@@ -23,7 +23,7 @@ impl Drop for Running {
 
 /// An exporter on a free port, and its address.
 fn exporter() -> (Running, String) {
-    let mut child = Command::new(cargo_bin("braid"))
+    let mut child = Command::new(braid_path())
         .args(["metrics", "--listen", "0"])
         .stderr(Stdio::piped())
         .spawn()
@@ -86,10 +86,7 @@ fn bytes_are_counted_from_one_scrape_to_the_next_also_of_connections_that_came_b
 
 #[test]
 fn the_number_of_series_does_not_grow_with_connections() {
-    let print = || {
-        let output = Command::new(cargo_bin("braid")).arg("metrics").output().expect("it runs");
-        String::from_utf8(output.stdout).expect("text")
-    };
+    let print = || done(&Command::new(braid_path()).arg("metrics").output().expect("it runs"));
     let _first = talk();
     let count = |text: &str| text.lines().filter(|line| line.contains("interface=\"lo\"")).count();
     let before = count(&print());
@@ -112,12 +109,8 @@ fn a_port_that_is_taken_and_an_address_that_is_none_are_told_with_the_remedy() {
         ("nowhere", &["IP:PORT"]),
     ] {
         let output =
-            Command::new(cargo_bin("braid")).args(["metrics", "--listen", listen]).output().expect("it runs");
-        assert_eq!(output.status.code(), Some(2));
-        let message = String::from_utf8(output.stderr).expect("text");
-        for part in parts {
-            assert!(message.contains(part), "`{part}` in: {message}");
-        }
+            Command::new(braid_path()).args(["metrics", "--listen", listen]).output().expect("it runs");
+        failed(&output, 2, parts);
     }
 }
 
@@ -131,8 +124,7 @@ fn ask(address: &str, path: &str) -> serde_json::Value {
 #[test]
 fn a_real_prometheus_scrapes_it_and_takes_every_expression_of_the_rules_and_the_dashboard() {
     if Command::new("prometheus").arg("--version").output().is_err() {
-        writeln!(std::io::stderr(), "SKIPPED: metrics in Prometheus, because there is no prometheus")
-            .expect("stderr");
+        skip("metrics in Prometheus", "there is no prometheus");
         return;
     }
     let monitoring = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/monitoring");
@@ -142,7 +134,7 @@ fn a_real_prometheus_scrapes_it_and_takes_every_expression_of_the_rules_and_the_
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 
     // Counts of algorithms are present once one is loaded.
-    let braid = |words: &[&str]| Command::new(cargo_bin("braid")).args(words).output().expect("it runs");
+    let braid = |words: &[&str]| Command::new(braid_path()).args(words).output().expect("it runs");
     let is_loaded = braid(&["load", "lia", "--as", "cli_prom"]).status.success();
     let (_exporter, exporter) = exporter();
     let _ends = talk();
@@ -186,7 +178,7 @@ fn a_real_prometheus_scrapes_it_and_takes_every_expression_of_the_rules_and_the_
     // Every metric of the dashboard and the rules exists, and every expression is valid.
     let (_, metrics) = get(&exporter, "GET /metrics");
     let dashboard = fs::read_to_string(format!("{monitoring}/grafana-dashboard.json")).expect("ours");
-    let dashboard: serde_json::Value = serde_json::from_str(&dashboard).expect("JSON");
+    let dashboard = braid_testing::json(dashboard);
     let panels = dashboard["panels"].as_array().expect("a list");
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().expect("a list"));
     let mut expressions: Vec<String> =

@@ -3,12 +3,9 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
-use assert_cmd::cargo::cargo_bin;
-use serde_json::Value;
+use braid_testing::{braid_path, done, executable, json, says, skip, text};
 
 /// A folder of programs, first on the path.
 struct Programs(tempfile::TempDir);
@@ -17,11 +14,9 @@ impl Programs {
     fn new(scripts: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("room");
         for (name, text) in scripts {
-            let path = folder.path().join(name);
-            fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("room");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
+            executable(&folder.path().join(name), &format!("#!/bin/sh\n{text}\n"));
         }
-        std::os::unix::fs::symlink(cargo_bin("braid"), folder.path().join("braid")).expect("room");
+        std::os::unix::fs::symlink(braid_path(), folder.path().join("braid")).expect("room");
         Self(folder)
     }
 
@@ -61,12 +56,8 @@ fn apart(test: &str, script: &str) -> Option<Output> {
         Ok(_) => return output.ok(),
         Err(error) => format!("unshare: {error}"),
     };
-    writeln!(std::io::stderr(), "SKIPPED: {test}, because {reason}").expect("stderr");
+    skip(test, &reason);
     None
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[test]
@@ -91,11 +82,10 @@ fn enable_writes_the_units_configuration_and_makes_one_algorithm_the_default_dis
     let third =
         "--quiet disable --now braid-default@olia.service\n--quiet disable --now braid@olia.service\n";
     assert!(shown.ends_with(third), "{shown}\n{said}");
-    for part in
-        ["now and after every boot, instead of gentle", "Its parameters are in /etc/braid/gentle.conf"]
-    {
-        assert!(said.contains(part), "`{part}` in: {said}");
-    }
+    says(
+        &said,
+        &["now and after every boot, instead of gentle", "Its parameters are in /etc/braid/gentle.conf"],
+    );
 }
 
 #[test]
@@ -141,9 +131,7 @@ fn what_keeps_enable_from_working_is_named_with_the_remedy_and_nothing_is_half_d
             return;
         };
         let said = text(&output.stderr);
-        for part in parts {
-            assert!(said.contains(part), "{script}: `{part}` in: {said}");
-        }
+        says(&said, parts);
         assert_eq!(text(&output.stdout), "", "{script}: nothing is enabled");
     }
     let Some(output) = apart("a unit that fails", "braid enable lia --as fails") else { return };
@@ -162,14 +150,13 @@ esac"#;
 
 fn with_ssh(words: &[&str]) -> Output {
     let programs = Programs::new(&[("ssh", SSH)]);
-    Command::new(cargo_bin("braid")).args(words).env("PATH", programs.path()).output().expect("it runs")
+    Command::new(braid_path()).args(words).env("PATH", programs.path()).output().expect("it runs")
 }
 
 #[test]
 fn status_shows_both_ends_and_json_holds_the_others_document() {
-    if !Command::new(cargo_bin("braid")).arg("status").output().is_ok_and(|output| output.status.success()) {
-        writeln!(std::io::stderr(), "SKIPPED: both ends, because braid status does not work here")
-            .expect("stderr");
+    if !Command::new(braid_path()).arg("status").output().is_ok_and(|output| output.status.success()) {
+        skip("both ends", "braid status does not work here");
         return;
     }
     let output = with_ssh(&["status", "--peer", "server"]);
@@ -179,7 +166,7 @@ fn status_shows_both_ends_and_json_holds_the_others_document() {
         "{shown}"
     );
     let output = with_ssh(&["status", "--json", "--peer", "me@server"]);
-    let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    let document = json(&output.stdout);
     assert_eq!(document["peer"]["host"], "me@server");
     assert_eq!(document["peer"]["status"]["schema_version"], 1);
 }
@@ -195,13 +182,11 @@ fn a_peer_that_cannot_be_reached_has_no_braid_or_is_none_is_told_with_the_remedy
         let output = with_ssh(&["status", &peer]);
         let said = text(&output.stderr);
         if said.contains("belongs to the user who loaded it") {
-            writeln!(std::io::stderr(), "SKIPPED: peers, as others have loaded algorithms").expect("stderr");
+            skip("peers", "others have loaded algorithms");
             return;
         }
         assert_eq!(output.status.code(), Some(code), "{host}: {said}");
-        for part in parts {
-            assert!(said.contains(part), "{host}: `{part}` in: {said}");
-        }
+        says(&said, parts);
     }
     // `enable` acts on the peer first: if that fails, nothing changes here.
     let script = "printf '#!/bin/sh\\nexit 255\\n' >/run/ssh; chmod +x /run/ssh; PATH=/run:$PATH; set +e\n\
@@ -213,7 +198,7 @@ fn a_peer_that_cannot_be_reached_has_no_braid_or_is_none_is_told_with_the_remedy
 
 /// The completions that bash offers.
 fn offered(words: &[&str]) -> String {
-    let output = Command::new(cargo_bin("braid"))
+    let output = Command::new(braid_path())
         .args(["--", "braid"])
         .args(words)
         .env("COMPLETE", "bash")
@@ -242,8 +227,8 @@ fn shells_are_offered_algorithms_their_parameters_scenarios_and_what_is_loaded()
 #[test]
 fn manual_pages_are_in_their_sections_and_refer_to_each_other_rightly() {
     let folder = tempfile::tempdir().expect("room");
-    let output = Command::new(cargo_bin("braid")).arg("man").arg(folder.path()).output().expect("it runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = Command::new(braid_path()).arg("man").arg(folder.path()).output().expect("it runs");
+    done(&output);
     let page = |name: &str| {
         fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     };

@@ -1,53 +1,27 @@
 //! `--out`: complete results of these runs, or none: interrupted, killed, on a full disk, or in another user's folder.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use assert_cmd::cargo::cargo_bin;
-
-use common::{Place, SMALL, files};
-
-/// `braid` in the background, with nothing to be seen of it.
-fn start(place: &Path, line: &str) -> Child {
-    Command::new(cargo_bin("braid"))
-        .current_dir(place)
-        .args(line.split_whitespace())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-/// Waits until something holds, and gives up after a time that no machine needs.
-fn wait_for(what: &str, holds: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(60), "{what} does not come");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
+use braid_testing::{Place, SMALL, braid_path, failed, files, skip, until};
 
 /// All files of a folder but the log, except in `unfinished`, where there may be none.
-fn finished(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    assert!(!folder.join("unfinished").exists(), "nothing is left of the way there");
-    files(folder)
+fn finished(place: &Place, folder: &str) -> BTreeMap<String, Vec<u8>> {
+    assert!(!place.at(folder).join("unfinished").exists(), "nothing is left of the way there");
+    place.files(folder)
 }
 
 #[test]
 fn out_holds_what_was_printed_and_a_log() {
     let place = Place::new();
     let json = place.stdout("run small.toml --seeds 2 --out results --format json");
-    let file = |name: &str| fs::read_to_string(place.path().join("results").join(name)).unwrap();
+    let file = |name: &str| fs::read_to_string(place.at("results").join(name)).unwrap();
     assert_eq!(file("results.json"), json);
     assert_eq!(file("table.txt"), place.stdout("run small.toml --seeds 2"));
     assert!(file("log.txt").contains("run small.toml --seeds 2 --out results --format json"));
-    let names: Vec<String> = finished(&place.path().join("results")).into_keys().collect();
+    let names: Vec<String> = finished(&place, "results").into_keys().collect();
     let expected = [
         "flows.parquet",
         "links.parquet",
@@ -64,14 +38,14 @@ fn out_holds_what_was_printed_and_a_log() {
 fn missing_parents_are_made() {
     let place = Place::new();
     place.stdout("run small.toml --cc lia --out a/b/../c/results");
-    assert!(place.path().join("a/c/results/results.json").exists());
+    assert!(place.at("a/c/results/results.json").exists());
 }
 
 #[test]
 fn the_same_run_may_be_written_again_and_another_one_may_not() {
     let place = Place::new();
     place.stdout("run small.toml --seeds 2 --out results");
-    let before = finished(&place.path().join("results"));
+    let before = finished(&place, "results");
     let json = place.stdout("run small.toml --seeds 2 --out results --jobs 1 --format json");
     assert_eq!(json.as_bytes(), before["results.json"]);
     for (other, difference) in [
@@ -87,28 +61,28 @@ fn the_same_run_may_be_written_again_and_another_one_may_not() {
         ];
         place.refused(&format!("run small.toml {other} --out results"), &pieces);
     }
-    let log = fs::read_to_string(place.path().join("results/log.txt")).unwrap();
+    let log = place.read("results/log.txt");
     assert_eq!(log.lines().count(), 2);
 
     place.write("small.toml", format!("# A comment is no change.\n{SMALL}"));
     place.stdout("run small.toml --seeds 2 --out results");
     place.write("small.toml", SMALL.replace("4mbit", "5mbit"));
     place.refused("run small.toml --seeds 2 --out results", &["before it has changed"]);
-    assert!(finished(&place.path().join("results")) == before);
+    assert!(finished(&place, "results") == before);
 }
 
 #[test]
 fn what_is_complete_is_not_run_again() {
     let place = Place::new();
     place.stdout("run small.toml --cc lia --out results --samples");
-    let results = place.path().join("results");
-    let whole = finished(&results);
+    let results = place.at("results");
+    let whole = finished(&place, "results");
     for lost in ["table.txt", "flows.parquet"] {
         fs::remove_file(results.join(lost)).unwrap();
     }
     let again = place.output("run small.toml --cc lia --out results --samples --format jsonl");
     assert!(again.status.success());
-    assert!(finished(&results) == whole, "what was lost is there again");
+    assert!(finished(&place, "results") == whole, "what was lost is there again");
     let log = fs::read_to_string(results.join("log.txt")).unwrap();
     assert!(log.lines().nth(1).unwrap().contains("1 run (1 done before)"), "{log}");
 }
@@ -119,13 +93,13 @@ fn the_files_are_the_same_bytes_whatever_the_number_of_jobs() {
     let with = |jobs: usize| {
         let out = format!("jobs{jobs}");
         place.stdout(&format!("run small.toml --seeds 4 --out {out} --samples --jobs {jobs}"));
-        finished(&place.path().join(out))
+        finished(&place, &out)
     };
     let one = with(1);
     assert_eq!(one.len(), 10);
     assert!(one == with(2) && one == with(7));
     place.stdout("run small.toml --seeds 4 --out jobs1 --jobs 3");
-    assert!(one == finished(&place.path().join("jobs1")), "samples are left alone where none are asked for");
+    assert!(one == finished(&place, "jobs1"), "samples are left alone where none are asked for");
 }
 
 #[test]
@@ -136,13 +110,13 @@ fn a_folder_that_was_extended_is_the_same_as_one_that_was_not_and_can_be_shown()
     for more in ["--cc lia --seeds 3", "--cc lia,olia --seeds 3", "--cc lia,olia,reno --seeds 1..4"] {
         run(&format!("{more} --out grown"));
     }
-    let log = fs::read_to_string(place.path().join("grown/log.txt")).unwrap();
+    let log = place.read("grown/log.txt");
     let before: Vec<&str> = log.lines().map(|line| line.split(" in ").next().unwrap()).collect();
     assert!(before[1].ends_with("6 runs (2 done before)"), "{log}");
     assert!(before[2].ends_with("12 runs (6 done before)"), "{log}");
     assert!(before[3].ends_with("24 runs (12 done before)"), "{log}");
     let table = run("--cc lia,olia,reno --seeds 4 --samples --out fresh");
-    assert!(finished(&place.path().join("grown")) == finished(&place.path().join("fresh")));
+    assert!(finished(&place, "grown") == finished(&place, "fresh"));
     place.refused(
         "run small.toml --set duration=5s --cc lia --seeds 4 --out grown",
         &["small.toml --cc olia"],
@@ -150,12 +124,12 @@ fn a_folder_that_was_extended_is_the_same_as_one_that_was_not_and_can_be_shown()
 
     // Without the scenario, and without running anything.
     place.stdout("run small.toml d-olia/1 --set duration=5s --cc lia,olia,reno --seeds 4 --report run.html");
-    fs::remove_file(place.path().join("small.toml")).unwrap();
+    fs::remove_file(place.at("small.toml")).unwrap();
     assert_eq!(place.stdout("report grown"), table);
     let json = place.stdout("report grown --format json --report page.html");
-    assert!(json.as_bytes() == finished(&place.path().join("grown"))["results.json"]);
+    assert!(json.as_bytes() == finished(&place, "grown")["results.json"]);
     let page = |name: &str| {
-        let page = fs::read_to_string(place.path().join(name)).unwrap();
+        let page = place.read(name);
         let (head, rest) = page.split_once("<pre class=\"command\"").unwrap();
         head.to_owned() + rest.split_once("</pre>").unwrap().1
     };
@@ -167,8 +141,8 @@ fn a_folder_that_was_extended_is_the_same_as_one_that_was_not_and_can_be_shown()
 #[test]
 fn a_folder_that_is_incomplete_is_not_shown() {
     let place = Place::new();
-    let mut child = start(place.path(), "run small.toml --seeds 500000 --out results");
-    wait_for("a finished run", || place.path().join("results/unfinished/0000000").exists());
+    let mut child = place.start("run small.toml --seeds 500000 --out results");
+    until("a finished run", || place.at("results/unfinished/0000000").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     place.refused("report results", &["results: its runs are incomplete", "hint: give the command"]);
@@ -180,7 +154,7 @@ fn samples_may_be_asked_for_later() {
     place.stdout("run small.toml --seeds 2 --out later");
     place.stdout("run small.toml --seeds 2 --out later --samples");
     place.stdout("run small.toml --seeds 2 --out once --samples");
-    assert!(finished(&place.path().join("later")) == finished(&place.path().join("once")));
+    assert!(finished(&place, "later") == finished(&place, "once"));
 }
 
 /// Killed again and again wherever it happens to be, then let run: nothing tells the result from an undisturbed one.
@@ -193,10 +167,10 @@ fn a_run_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
     let (mut kills, mut progress) = (0, 0);
     // Any sequence will do as long as the next execution of the test has the same.
     let mut random = 12345_u64;
-    let results = place.path().join("killed");
+    let results = place.at("killed");
     let kept = || fs::read_dir(results.join("unfinished")).map_or(0, Iterator::count);
     for _ in 0..12 {
-        let mut child = start(place.path(), &format!("{line} killed"));
+        let mut child = place.start(&format!("{line} killed"));
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         std::thread::sleep(Duration::from_millis(100 + (random >> 33) % 700));
         let before = kept();
@@ -214,7 +188,7 @@ fn a_run_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
     }
     assert!(kills >= 3 && progress >= 1, "{kills} kills, {progress} of them with runs on the disk");
     place.stdout(&format!("{line} killed"));
-    assert!(finished(&results) == finished(&place.path().join("undisturbed")));
+    assert!(finished(&place, "killed") == finished(&place, "undisturbed"));
     let log = fs::read_to_string(results.join("log.txt")).unwrap();
     assert!(log.contains("done before"), "{log}");
 }
@@ -229,7 +203,7 @@ fn a_run_that_is_killed_while_it_writes_its_results_ends_the_same() {
     let mut between = 0;
     for attempt in 0..20 {
         let results = place.path().join(format!("killed{attempt}"));
-        let mut child = start(place.path(), &format!("{line} killed{attempt}"));
+        let mut child = place.start(&format!("{line} killed{attempt}"));
         while !results.join("results.json").exists() {
             std::hint::spin_loop();
         }
@@ -237,7 +211,7 @@ fn a_run_that_is_killed_while_it_writes_its_results_ends_the_same() {
         child.wait().unwrap();
         between += usize::from(results.join("unfinished").exists());
         place.stdout(&format!("{line} killed{attempt}"));
-        assert!(finished(&results) == finished(&place.path().join("undisturbed")));
+        assert!(finished(&place, &format!("killed{attempt}")) == finished(&place, "undisturbed"));
         if between == 2 {
             return;
         }
@@ -251,9 +225,9 @@ fn an_interrupt_ends_in_good_order_and_the_same_command_goes_on() {
     let place = Place::new();
     let line = "run small.toml --seeds 1500 --out";
     place.stdout(&format!("{line} undisturbed"));
-    let child = start(place.path(), &format!("{line} results"));
-    let results = place.path().join("results");
-    wait_for("a finished run", || results.join("unfinished/0000000").exists());
+    let child = place.start(&format!("{line} results"));
+    let results = place.at("results");
+    until("a finished run", || results.join("unfinished/0000000").exists());
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
@@ -264,7 +238,7 @@ fn an_interrupt_ends_in_good_order_and_the_same_command_goes_on() {
         message["error: interrupted after ".len()..].split(' ').next().unwrap().parse().unwrap();
     assert!(done > 0);
     place.stdout(&format!("{line} results"));
-    assert!(finished(&results) == finished(&place.path().join("undisturbed")));
+    assert!(finished(&place, "results") == finished(&place, "undisturbed"));
     let log = fs::read_to_string(results.join("log.txt")).unwrap();
     assert!(log.contains(&format!("3000 runs ({done} done before)")), "{done}: {log}");
 }
@@ -272,7 +246,7 @@ fn an_interrupt_ends_in_good_order_and_the_same_command_goes_on() {
 #[test]
 fn what_a_killed_run_had_begun_to_write_is_removed() {
     let place = Place::new();
-    let results = place.path().join("results");
+    let results = place.at("results");
     fs::create_dir(&results).unwrap();
     for name in ["manifest.jsonABCDEF.part", "flows.parquetABCDEF.part"] {
         fs::write(results.join(name), "half a fi").unwrap();
@@ -287,8 +261,8 @@ fn what_a_killed_run_had_begun_to_write_is_removed() {
 #[test]
 fn an_interrupt_without_out_says_that_nothing_was_written() {
     let place = Place::new();
-    let child = start(place.path(), "run small.toml --seeds 500000");
-    wait_for("a handler of SIGTERM", || {
+    let child = place.start("run small.toml --seeds 500000");
+    until("a handler of SIGTERM", || {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
         (u64::from_str_radix(caught.trim(), 16).unwrap() >> (15 - 1)) & 1 == 1
@@ -309,8 +283,8 @@ fn signal(child: &Child, name: &str) {
 #[test]
 fn two_at_once_do_not_write_to_one_folder() {
     let place = Place::new();
-    let child = start(place.path(), "run small.toml --seeds 500000 --out results");
-    wait_for("a finished run", || place.path().join("results/unfinished/0000000").exists());
+    let child = place.start("run small.toml --seeds 500000 --out results");
+    until("a finished run", || place.at("results/unfinished/0000000").exists());
     place.refused(
         "run small.toml --seeds 500000 --out results",
         &["another braid is writing to results", "hint: wait"],
@@ -327,15 +301,15 @@ fn what_was_kept_is_checked_before_it_is_used() {
     let line = "run small.toml --seeds 1500 --out";
     place.stdout(&format!("{line} undisturbed"));
     for spoil in [&[][..], b"junk", &[0xff; 10_000]] {
-        let mut child = start(place.path(), &format!("{line} results"));
-        let kept = place.path().join("results/unfinished/0000000");
-        wait_for("a finished run", || kept.exists());
+        let mut child = place.start(&format!("{line} results"));
+        let kept = place.at("results/unfinished/0000000");
+        until("a finished run", || kept.exists());
         child.kill().unwrap();
         child.wait().unwrap();
         fs::write(&kept, spoil).unwrap();
         place.stdout(&format!("{line} results"));
-        let results = place.path().join("results");
-        assert!(finished(&results) == finished(&place.path().join("undisturbed")));
+        let results = place.at("results");
+        assert!(finished(&place, "results") == finished(&place, "undisturbed"));
         fs::remove_dir_all(results).unwrap();
     }
 }
@@ -344,19 +318,18 @@ fn what_was_kept_is_checked_before_it_is_used() {
 #[test]
 fn a_disk_that_fills_up_leaves_whole_files_and_earlier_results() {
     let place = Place::new();
-    let disk = place.path().join("disk");
+    let disk = place.at("disk");
     fs::create_dir(&disk).unwrap();
     let on_disk = |program: &str, words: &[&str]| {
         let done = Command::new(program).args(words).arg(&disk).stderr(Stdio::null()).status();
         done.is_ok_and(|status| status.success())
     };
     if !on_disk("mount", &["-t", "tmpfs", "-o", "size=192k", "braid-test"]) {
-        writeln!(std::io::stderr(), "SKIPPED: a full disk, because only root may mount a small disk")
-            .expect("stderr");
+        skip("a full disk", "only root may mount a small disk");
         return;
     }
     place.stdout("run small.toml --cc lia --out disk/first --samples");
-    let first = finished(&disk.join("first"));
+    let first = finished(&place, "disk/first");
     let output = place.output("run small.toml --seeds 120 --out disk/second --samples");
     let after = files(&disk.join("first"));
     let second: Vec<String> = files(&disk.join("second")).into_keys().collect();
@@ -364,13 +337,10 @@ fn a_disk_that_fills_up_leaves_whole_files_and_earlier_results() {
     assert!(on_disk("mount", &["-o", "remount,size=64m"]));
     place.stdout("run small.toml --seeds 120 --out disk/second --samples");
     place.stdout("run small.toml --seeds 120 --out elsewhere --samples");
-    let went_on = finished(&disk.join("second")) == finished(&place.path().join("elsewhere"));
+    let went_on = finished(&place, "disk/second") == finished(&place, "elsewhere");
     assert!(on_disk("umount", &[]));
 
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("cannot write disk/second") && message.contains("No space left"), "{message}");
-    assert!(message.contains("hint: make room"), "{message}");
+    let message = failed(&output, 1, &["cannot write disk/second", "No space left", "hint: make room"]);
     assert_eq!(message.lines().count(), 2, "{message}");
     assert!(first.len() == 10 && first == after);
     assert_eq!(second, ["manifest.json"], "nothing that looks like a result");
@@ -385,12 +355,7 @@ fn a_limit_on_the_size_of_files_leaves_no_half_file() {
     let limited = |trap: &str| {
         let line =
             format!("{trap} ulimit -f 8; exec \"$0\" run small.toml --seeds 60 --samples --out results");
-        Command::new("sh")
-            .args(["-c", &line])
-            .arg(cargo_bin("braid"))
-            .current_dir(place.path())
-            .output()
-            .unwrap()
+        Command::new("sh").args(["-c", &line]).arg(braid_path()).current_dir(place.path()).output().unwrap()
     };
     for trap in ["", "trap '' XFSZ;"] {
         let output = limited(trap);
@@ -405,41 +370,36 @@ fn a_limit_on_the_size_of_files_leaves_no_half_file() {
             );
             assert!(message.contains("hint: "), "{message}");
         }
-        let named = files(&place.path().join("results")).into_keys().filter(|name| !name.contains(".part"));
+        let named = files(&place.at("results")).into_keys().filter(|name| !name.contains(".part"));
         assert_eq!(named.collect::<Vec<_>>(), ["manifest.json"]);
     }
     place.stdout("run small.toml --seeds 60 --samples --out results");
     place.stdout("run small.toml --seeds 60 --samples --out undisturbed");
-    assert!(finished(&place.path().join("results")) == finished(&place.path().join("undisturbed")));
+    assert!(finished(&place, "results") == finished(&place, "undisturbed"));
 }
 
 #[test]
 fn files_of_someone_else_are_not_overwritten() {
     let place = Place::new();
-    fs::create_dir(place.path().join("mine")).unwrap();
+    fs::create_dir(place.at("mine")).unwrap();
     place.write("mine/table.txt", "precious");
     place.refused("run small.toml --out mine", &["table.txt", "nothing was overwritten"]);
-    fs::create_dir(place.path().join("hers")).unwrap();
+    fs::create_dir(place.at("hers")).unwrap();
     place.write("hers/samples.parquet", "precious");
     place.refused("run small.toml --out hers", &["samples.parquet", "nothing was overwritten"]);
     for manifest in ["", "{", "[]", "{\"name\": \"an extension\"}", "\u{0}"] {
         place.write("mine/manifest.json", manifest);
         place.refused("run small.toml --out mine", &["a file manifest.json that Braid did not write"]);
     }
-    assert_eq!(fs::read(place.path().join("mine/table.txt")).unwrap(), b"precious");
+    assert_eq!(fs::read(place.at("mine/table.txt")).unwrap(), b"precious");
 }
 
+#[cfg(unix)]
 #[test]
-fn a_place_that_cannot_be_written_to_is_refused_before_anything_runs() {
+fn a_link_to_nowhere_is_no_place_for_results() {
     let place = Place::new();
-    place.refused("run small.toml --out small.toml", &["cannot write small.toml", "folder"]);
-    place.refused("run small.toml --out small.toml/x", &["cannot write small.toml/x", "folder"]);
-    place.refused("run small.toml --out /proc/nowhere", &["cannot write /proc/nowhere"]);
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink("nowhere", place.path().join("dangling")).unwrap();
-        place.refused("run small.toml --out dangling", &["cannot write dangling", "folder"]);
-    }
+    std::os::unix::fs::symlink("nowhere", place.at("dangling")).unwrap();
+    place.refused("run small.toml --out dangling", &["cannot write dangling", "folder"]);
 }
 
 /// Root may write everywhere, so root runs this test as another user.
@@ -450,18 +410,18 @@ fn without_permission_nothing_is_read_or_written() {
     use std::os::unix::process::CommandExt;
     let place = Place::new();
     let mode = |name: &str, mode: u32| {
-        fs::set_permissions(place.path().join(name), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(place.at(name), fs::Permissions::from_mode(mode)).unwrap();
     };
     place.stdout("run small.toml --cc lia --out results");
-    fs::create_dir(place.path().join("closed")).unwrap();
+    fs::create_dir(place.at("closed")).unwrap();
     place.write("secret.toml", SMALL);
-    let before = finished(&place.path().join("results"));
+    let before = finished(&place, "results");
     mode(".", 0o755);
     for (name, bits) in [("small.toml", 0o644), ("secret.toml", 0o000), ("results", 0o555), ("closed", 0o000)]
     {
         mode(name, bits);
     }
-    let root = fs::read(place.path().join("secret.toml")).is_ok();
+    let root = fs::read(place.at("secret.toml")).is_ok();
     for (line, pieces) in [
         ("run secret.toml --cc lia", ["secret.toml: no permission to read it", "chmod +r"]),
         ("check secret.toml", ["secret.toml: no permission to read it", "chmod +r"]),
@@ -475,7 +435,7 @@ fn without_permission_nothing_is_read_or_written() {
             ["cannot write closed/x: Permission denied", "may write to"],
         ),
     ] {
-        let mut command = Command::new(cargo_bin("braid"));
+        let mut command = Command::new(braid_path());
         command.current_dir(place.path()).args(line.split_whitespace());
         if root {
             // The user `nobody`.
@@ -490,8 +450,8 @@ fn without_permission_nothing_is_read_or_written() {
     for (name, bits) in [("results", 0o755), ("closed", 0o755)] {
         mode(name, bits);
     }
-    assert!(finished(&place.path().join("results")) == before);
-    assert_eq!(fs::read_dir(place.path().join("closed")).unwrap().count(), 0);
+    assert!(finished(&place, "results") == before);
+    assert_eq!(fs::read_dir(place.at("closed")).unwrap().count(), 0);
 }
 
 #[test]
@@ -499,7 +459,7 @@ fn captures_and_events_are_written_once_per_run_and_never_over_others() {
     let place = Place::new();
     let line = "run small.toml --cc lia --seeds 2 --out results --events --pcap packets --quiet";
     place.stdout(line);
-    let names = |folder: &str| -> Vec<String> { files(&place.path().join(folder)).into_keys().collect() };
+    let names = |folder: &str| -> Vec<String> { files(&place.at(folder)).into_keys().collect() };
     let packets = [
         "0000-small-lia-seed1-bg0.pcapng",
         "0000-small-lia-seed1-mp0.pcapng",
@@ -508,12 +468,12 @@ fn captures_and_events_are_written_once_per_run_and_never_over_others() {
     ];
     assert_eq!(names("packets"), packets);
     assert_eq!(names("results/events"), ["0000-small-lia-seed1.sqlog", "0001-small-lia-seed2.sqlog"]);
-    let before = files(&place.path().join("packets"));
+    let before = files(&place.at("packets"));
 
     // What is missing is run again; what is there stays as it is.
-    fs::remove_file(place.path().join("packets").join(packets[2])).unwrap();
+    fs::remove_file(place.at("packets").join(packets[2])).unwrap();
     place.stdout(line);
-    assert!(files(&place.path().join("packets")) == before);
+    assert!(files(&place.at("packets")) == before);
     place.stdout("run small.toml --cc lia --seeds 2 --out results --quiet");
 
     place.write("small.toml", SMALL.replace("4mbit", "5mbit"));
@@ -524,5 +484,5 @@ fn captures_and_events_are_written_once_per_run_and_never_over_others() {
     place.refused("run small.toml --cc lia --pcap small.toml", &["cannot write small.toml", "--pcap takes"]);
     place.refused("run small.toml --cc lia --events", &["--events", "--out"]);
     place.refused("run small.toml --cc lia --snaplen 64", &["--snaplen", "--pcap"]);
-    assert!(files(&place.path().join("packets")) == before);
+    assert!(files(&place.at("packets")) == before);
 }

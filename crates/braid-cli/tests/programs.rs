@@ -5,13 +5,12 @@
 mod guests;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use braid_testing::{failed, json, says, skip};
 use guests::{IPERF, braid, done, lab_is_here, only_run, run_on, text, two_paths, write};
-use serde_json::Value;
 
 const NGINX: &str = r#"
 [connection.web.traffic]
@@ -66,7 +65,7 @@ fn are_here(test: &str) -> Option<MutexGuard<'static, ()>> {
         let output = braid(&scenario(folder.path(), traffic)).arg("--dry-run").output().unwrap();
         let report = text(&output.stderr);
         if report.contains("on this machine") {
-            writeln!(std::io::stderr(), "SKIPPED: {test}: {report}").expect("stderr");
+            skip(test, &report);
             return None;
         }
         assert!(output.status.success(), "{report}");
@@ -86,7 +85,7 @@ fn what_programs_send_is_measured_and_the_same_each_time() {
         let again = done(&braid(&path).output().unwrap());
         assert!(first == again, "other bytes: {first}\n{again}");
 
-        let document: Value = serde_json::from_str(&first).unwrap();
+        let document = json(&first);
         let run = &document["runs"][0];
         assert!(run["doubts"].is_null(), "{}", run["doubts"]);
         let web = &run["connections"][0];
@@ -141,20 +140,15 @@ fn a_program_that_fails_fails_the_run_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let failure = |traffic: &str| {
         let output = braid(&scenario(folder.path(), traffic)).output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-        text(&output.stderr)
+        failed(&output, 1, &[])
     };
     let report = failure(&with_client(r#"["curl", "-sS", "http://{server}:81/"]"#));
-    for part in ["web: the client curl", "10.0.0.1:81", "exit status: 7", "it said: curl: (7)"] {
-        assert!(report.contains(part), "{part} is missing in:\n{report}");
-    }
+    says(&report, &["web: the client curl", "10.0.0.1:81", "exit status: 7", "it said: curl: (7)"]);
     let (before, after) = NGINX.split_once("server = ").unwrap();
     let (_, after) = after.split_once('\n').unwrap();
     let silent = format!("{before}server = [\"curl\", \"--version\"]\n{after}");
     let report = failure(&silent.replace("\"curl\", \"-sS\"", "\"nginx\""));
-    for part in ["web: the server curl --version listens to nothing 10 s", "it said:", "libcurl"] {
-        assert!(report.contains(part), "{part} is missing in:\n{report}");
-    }
+    says(&report, &["web: the server curl --version listens to nothing 10 s", "it said:", "libcurl"]);
 }
 
 /// A program of the highest real-time priority takes all CPU time of the guest.
@@ -171,27 +165,22 @@ fn a_guest_that_computes_for_ever_is_given_up() {
     let files = r#"files = ["/bin/sh", "/bin/mount"]"#;
     let path = scenario(folder.path(), &format!("{before}{client}\n{files}\n"));
     let output = braid(&path).output().unwrap();
-    let report = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{report}");
-    for part in ["the guest hangs", "computed for 120 s since without a sign of life"] {
-        assert!(report.contains(part), "{part} is missing in:\n{report}");
-    }
+    failed(&output, 1, &["the guest hangs", "computed for 120 s since without a sign of life"]);
 }
 
 #[test]
 fn what_cannot_be_done_with_programs_is_refused_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |output: Output| {
-        let report = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{report}");
         assert!(output.stdout.is_empty());
-        report
+        failed(&output, 2, &[])
     };
     let traffic = IPERF.replace("\"iperf3\", \"-s\"", "\"no-such-server\"");
     let report = refused(braid(&scenario(folder.path(), &traffic)).output().unwrap());
-    for part in ["two.toml:20", "connection.web.traffic.server", "no program no-such-server", "install it"] {
-        assert!(report.contains(part), "{part} is missing in:\n{report}");
-    }
+    says(
+        &report,
+        &["two.toml:20", "connection.web.traffic.server", "no program no-such-server", "install it"],
+    );
     let traffic = IPERF.replace("\"iperf3\", \"-s\"", "\"mptcpize\", \"run\", \"iperf3\", \"-s\"");
     let report = refused(braid(&scenario(folder.path(), &traffic)).output().unwrap());
     assert!(report.contains("remove \"mptcpize\""), "{report}");
@@ -201,7 +190,8 @@ fn what_cannot_be_done_with_programs_is_refused_where_it_stands() {
 
     let path = scenario(folder.path(), IPERF);
     let report = refused(run_on("sim", &path).output().unwrap());
-    for part in ["two.toml:18", "connection.web.traffic", "simulator cannot run programs", "--backend lab"] {
-        assert!(report.contains(part), "{part} is missing in:\n{report}");
-    }
+    says(
+        &report,
+        &["two.toml:18", "connection.web.traffic", "simulator cannot run programs", "--backend lab"],
+    );
 }

@@ -1,11 +1,9 @@
 //! `--report`: where the page is written, and that it depends on the runs alone.
 
-mod common;
-
 use std::fs;
 use std::process::Output;
 
-use common::{Place, SMALL};
+use braid_testing::{Place, SMALL};
 
 /// With a title that is no HTML, and a link that goes down.
 fn place() -> Place {
@@ -29,7 +27,7 @@ fn the_page_depends_on_the_runs_alone() {
     let place = place();
     let page = |name: &str, more: &str| {
         done(&place.output(&format!("run small.toml --seeds 4 --report {name} {more}")));
-        fs::read_to_string(place.path().join(name)).unwrap()
+        place.read(name)
     };
     let one = page("one.html", "--jobs 1");
     assert_eq!(one, page("two.html", "--jobs 3 --format jsonl --quiet"));
@@ -56,7 +54,7 @@ fn the_table_is_printed_as_without_a_report() {
 #[test]
 fn an_earlier_report_is_replaced_and_nothing_else() {
     let place = place();
-    let path = place.path().join("page.html");
+    let path = place.at("page.html");
     done(&place.output("run small.toml --report page.html"));
     let first = fs::read(&path).unwrap();
     done(&place.output("run small.toml --cc reno --report page.html"));
@@ -67,25 +65,13 @@ fn an_earlier_report_is_replaced_and_nothing_else() {
         "run small.toml --report mine.html",
         &["mine.html", "not a report", "nothing was overwritten", "--report"],
     );
-    assert!(fs::read_to_string(place.path().join("mine.html")).unwrap().contains("mine"));
+    assert!(place.read("mine.html").contains("mine"));
     place.refused("run small.toml --report small.toml", &["small.toml", "not a report"]);
-}
-
-#[test]
-fn a_place_that_cannot_be_written_is_named_before_anything_runs() {
-    let place = place();
-    for (to, piece) in [
-        ("nowhere/page.html", "nowhere/page.html"),
-        (".", "--report takes"),
-        ("small.toml/page.html", "small.toml/page.html"),
-    ] {
-        place.refused(&format!("run small.toml --seeds 500000 --report {to}"), &[piece, "--report takes"]);
-    }
 }
 
 #[test]
 fn a_dry_run_writes_no_page() {
     let place = place();
     done(&place.output("run small.toml --report page.html --dry-run"));
-    assert!(!place.path().join("page.html").exists());
+    assert!(!place.at("page.html").exists());
 }

@@ -1,8 +1,6 @@
 //! `braid repro` as a person or a script meets it, with an invented paper.
 
-mod common;
-
-use common::{Place, SMALL, parse};
+use braid_testing::{Place, SMALL, json, says, text};
 
 /// The small scenario at two rates.
 fn scenario() -> String {
@@ -76,10 +74,6 @@ fn place(holds: bool) -> Place {
     place
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
 #[test]
 fn the_exit_code_says_whether_a_claim_fails() {
     let good = place(true).output("repro little.toml --seeds 3");
@@ -91,17 +85,18 @@ fn the_exit_code_says_whether_a_claim_fails() {
 #[test]
 fn the_report_has_cells_claims_and_the_scoreboard() {
     let output = text(&place(false).output("repro little.toml --seeds 3").stdout);
-    for part in [
-        "4.00 / ",
-        "5.00 / ",
-        " \u{b1} ",
-        "c1  holds",
-        "c2  fails",
-        "utilization (b1) < 0.01",
-        "Seeds 1 to 3",
-    ] {
-        assert!(output.contains(part), "{part}:\n{output}");
-    }
+    says(
+        &output,
+        &[
+            "4.00 / ",
+            "5.00 / ",
+            " \u{b1} ",
+            "c1  holds",
+            "c2  fails",
+            "utilization (b1) < 0.01",
+            "Seeds 1 to 3",
+        ],
+    );
     let score = output.lines().find(|line| line.starts_with("little  ") && !line.contains("On little"));
     let score: Vec<&str> = score.unwrap().split_whitespace().skip(1).collect();
     assert_eq!(score, ["1", "1", "0", "0", "2"]);
@@ -130,7 +125,7 @@ fn results_are_kept_shown_again_and_never_overwritten() {
     assert_eq!(place.output("repro --from kept/repro.json").stdout, shown.stdout);
     let more = place.stdout("repro little.toml --seeds 4 --out kept");
     assert_eq!(more, place.stdout("repro little.toml --seeds 4 --out fresh").replace("fresh", "kept"));
-    let file = |folder: &str, name: &str| std::fs::read(place.path().join(folder).join(name)).unwrap();
+    let file = |folder: &str, name: &str| std::fs::read(place.at(folder).join(name)).unwrap();
     for name in ["repro.json", "runs.store", "manifest.json"] {
         assert!(file("kept", name) == file("fresh", name), "{name}");
     }
@@ -140,7 +135,7 @@ fn results_are_kept_shown_again_and_never_overwritten() {
 fn parts_of_a_paper_that_were_run_apart_become_one() {
     let place = place(false);
     let claims = |document: &str| {
-        let papers = parse(document)["papers"].as_array().unwrap().clone();
+        let papers = self::json(document)["papers"].as_array().unwrap().clone();
         assert_eq!(papers.len(), 1);
         papers[0]["claims"].as_array().unwrap().clone()
     };
@@ -153,8 +148,8 @@ fn parts_of_a_paper_that_were_run_apart_become_one() {
     let whole = place.output("repro lia-evaluation/exp1 lia-evaluation/exp2-reno --seeds 2 --format json");
     assert_eq!(claims(&text(&joined.stdout)), claims(&text(&whole.stdout)));
     assert_eq!(
-        parse(&text(&joined.stdout))["papers"][0]["counts"],
-        parse(&text(&whole.stdout))["papers"][0]["counts"]
+        json(text(&joined.stdout))["papers"][0]["counts"],
+        json(text(&whole.stdout))["papers"][0]["counts"]
     );
     place.refused(
         "repro --from exp1.json --from exp1.json",
@@ -173,14 +168,14 @@ fn a_claim_alone_runs_what_it_compares_and_is_judged_as_among_all() {
         (&format!("analysis/table4 --seeds 2 {SHORT}"), &[("c96", "6 runs"), ("c95", "2 runs")]),
     ] {
         let all = place.output(&format!("repro {experiment} --format json"));
-        let all = parse(&text(&all.stdout))["papers"][0]["claims"].clone();
+        let all = json(text(&all.stdout))["papers"][0]["claims"].clone();
         let find = |id: &str| all.as_array().unwrap().iter().find(|claim| claim["id"] == id).unwrap().clone();
         for (id, runs) in of_claims {
             let line = format!("repro {experiment} --claim {id}");
             let intention = place.stdout(&format!("{line} --dry-run"));
             assert!(intention.contains(runs), "{id}: {intention}");
             let alone = place.output(&format!("{line} --format json"));
-            assert_eq!(parse(&text(&alone.stdout))["papers"][0]["claims"], serde_json::json!([find(id)]));
+            assert_eq!(json(text(&alone.stdout))["papers"][0]["claims"], serde_json::json!([find(id)]));
         }
     }
 }
@@ -188,7 +183,7 @@ fn a_claim_alone_runs_what_it_compares_and_is_judged_as_among_all() {
 #[test]
 fn json_and_csv_hold_every_cell_and_claim() {
     let place = place(true);
-    let json = parse(&place.stdout("repro little.toml --seeds 3 --format json"));
+    let json = place.json("repro little.toml --seeds 3 --format json");
     let paper = &json["papers"][0];
     assert_eq!(
         paper["counts"],
@@ -217,7 +212,7 @@ fn an_experiment_about_detection_is_kept_second_by_second_and_drawn() {
         PAPER.replace("VALUE", "1.1").replace("[[variation]]", &format!("{claim}\n[[variation]]")),
     );
     let command = "repro little.toml --seeds 2..3 --cc lia=weave";
-    let json = parse(&place.stdout(&format!("{command} --format json --report page.html")));
+    let json = place.json(&format!("{command} --format json --report page.html"));
     let strips = json["papers"][0]["strips"].as_array().unwrap();
     assert_eq!(strips.len(), 1, "one of the two experiments is about detection, with one algorithm");
     assert_eq!((&strips[0]["experiment"], &strips[0]["algorithm"]), (&"fast".into(), &"lia".into()));
@@ -233,7 +228,7 @@ fn an_experiment_about_detection_is_kept_second_by_second_and_drawn() {
         assert_eq!(own["said_percent"].as_array().unwrap().len(), 2);
         assert!(own["throughput_mbps"][1].as_f64().unwrap() > 0.1, "{own}");
     }
-    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    let page = place.read("page.html");
     assert!(page.contains("Detection over time: lia, rate 8mbit"), "{page}");
     assert_eq!(page.matches("class=\"rate\"").count(), 2);
 }
@@ -241,7 +236,7 @@ fn an_experiment_about_detection_is_kept_second_by_second_and_drawn() {
 #[test]
 fn a_variation_is_run_beside_the_paper_and_its_changed_verdicts_are_listed() {
     let place = place(true);
-    let json = parse(&place.stdout("repro little.toml --seeds 2 --sensitivity --format json"));
+    let json = place.json("repro little.toml --seeds 2 --sensitivity --format json");
     assert_eq!(json["sensitivity"][0]["id"], "short");
     let output = place.stdout("repro little.toml --seeds 2 --sensitivity --show sensitivity");
     assert!(output.contains("shorter queues"), "{output}");
@@ -256,19 +251,20 @@ fn a_search_says_which_setting_is_most_plausible_and_what_became_of_each_claim()
         place.stdout(&line)
     };
     let text = shown("table");
-    for part in [
-        "little: the test bed behind it",
-        "2 of 2, seeds 1 to 3",
-        "no evidence",
-        "holds as assumed (2): c1 c2",
-    ] {
-        assert!(text.contains(part), "{part} is missing in:\n{text}");
-    }
+    says(
+        &text,
+        &[
+            "little: the test bed behind it",
+            "2 of 2, seeds 1 to 3",
+            "no evidence",
+            "holds as assumed (2): c1 c2",
+        ],
+    );
     let markdown = shown("markdown");
     assert!(markdown.contains("| little | as assumed | 2 of 2 | 1 to 3 | - | - | - | 2 | 2 |"), "{markdown}");
     assert_eq!(text, place.stdout("repro little.toml --seeds 3 --search --show search"));
     // Of two papers with other seeds each, nothing else can be shown together.
-    place.write("other.toml", std::fs::read_to_string(place.path().join("little.toml")).unwrap());
+    place.write("other.toml", place.read("little.toml"));
     place.write("more.json", place.stdout("repro other.toml --seeds 4 --search --format json"));
     let both = place.stdout("repro --from search.json more.json --show search --format markdown");
     assert!(
@@ -298,14 +294,17 @@ fn another_packet_scheduler_is_used_and_told_and_is_a_column_of_its_own() {
     assert!(place.stdout(&format!("{line} --dry-run")).contains("--cc lia --scheduler linux\n"));
     let other = place.stdout(&format!("{line} --format json"));
     let usual = place.stdout("repro little.toml --seeds 2 --format json");
-    assert_eq!((&parse(&other)["scheduler"], &parse(&usual)["scheduler"]), (&"linux".into(), &().into()));
-    assert_ne!(parse(&other)["papers"][0]["claims"], parse(&usual)["papers"][0]["claims"]);
+    assert_eq!(
+        (&self::json(&other)["scheduler"], &self::json(&usual)["scheduler"]),
+        (&"linux".into(), &().into())
+    );
+    assert_ne!(self::json(&other)["papers"][0]["claims"], self::json(&usual)["papers"][0]["claims"]);
     place.write("other.json", other);
     place.write("usual.json", usual);
     let told = place.stdout("repro --from other.json --show scoreboard");
     assert!(told.contains("Packet scheduler: linux."), "{told}");
     place.stdout("repro --from usual.json other.json --report page.html");
-    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    let page = place.read("page.html");
     assert!(page.contains("<span class=\"cc\">scheduler linux</span>"), "{page}");
     place.refused(
         "repro --from usual.json other.json",
@@ -339,35 +338,6 @@ fn wrong_input_is_refused_with_what_there_is() {
     }
 }
 
-#[cfg(unix)]
-#[test]
-fn a_reproduction_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
-    use std::fs;
-    use std::process::{Command, Stdio};
-    use std::time::Duration;
-
-    let place = place(true);
-    place.stdout("repro little.toml --seeds 60 --out undisturbed --quiet");
-    let kept = || fs::read_dir(place.path().join("killed/unfinished")).map_or(0, Iterator::count);
-    let mut child = Command::new(assert_cmd::cargo::cargo_bin("braid"))
-        .current_dir(place.path())
-        .args(["repro", "little.toml", "--seeds", "60", "--out", "killed", "--quiet", "--jobs", "1"])
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    while kept() == 0 && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(kept() > 0, "killed with runs on the disk");
-    assert!(!place.path().join("killed/repro.json").exists());
-    place.stdout("repro little.toml --seeds 60 --out killed --quiet");
-    let result = |folder: &str| fs::read(place.path().join(folder).join("repro.json")).unwrap();
-    assert!(result("killed") == result("undisturbed"));
-    assert_eq!(kept(), 0);
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn the_lab_can_do_all_that_is_planned_for_it() {
@@ -383,5 +353,5 @@ fn what_the_lab_cannot_do_is_said_before_the_first_run() {
     let lossy = scenario().replacen("loss = \"0.5%\"", "drop-every = 65537", 1);
     place.write("small.toml", lossy);
     place.refused("repro little.toml --backend lab --runs runs", &["small.toml:13", "drop-every", "65535"]);
-    assert!(!place.path().join("runs").exists());
+    assert!(!place.at("runs").exists());
 }

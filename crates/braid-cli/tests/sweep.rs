@@ -1,7 +1,5 @@
 //! `braid sweep`: every point once, whatever happens on the way.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +7,7 @@ use std::path::Path;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::Field;
 
-use common::Place;
+use braid_testing::{Place, json};
 
 const GRID: &str = r#"
 scenarios = ["small.toml"]
@@ -50,7 +48,7 @@ fn every_point_is_run_once_and_has_columns_for_its_parameters() {
     let place = Place::new();
     place.write("grid.toml", GRID);
     assert_eq!(place.stdout("sweep grid.toml --out results --quiet"), "16 runs, 0 failed\n");
-    let names: Vec<String> = tree(&place.path().join("results")).into_keys().collect();
+    let names: Vec<String> = tree(&place.at("results")).into_keys().collect();
     let mut expected = ["manifest.json", "runs.store", "sweep.txt"].map(str::to_owned).to_vec();
     for table in ["flows", "links", "runs"] {
         expected.extend(
@@ -88,12 +86,12 @@ fn every_point_is_run_once_and_has_columns_for_its_parameters() {
     place.write("grid.toml", &more);
     place.stdout("sweep grid.toml --out results --quiet");
     place.stdout("sweep grid.toml --out fresh --quiet");
-    assert!(tree(&place.path().join("results")) == tree(&place.path().join("fresh")));
+    assert!(tree(&place.at("results")) == tree(&place.at("fresh")));
     place.write("grid.toml", GRID.replace("5mbit", "6mbit"));
     place.refused("sweep grid.toml --out results", &["the results of other runs", "nothing was overwritten"]);
     let plan = place.stdout("sweep grid.toml --out nowhere --dry-run");
     assert!(plan.contains("rate=6mbit beta=0.7  1 s  cc cubic"), "{plan}");
-    assert!(!place.path().join("nowhere").exists());
+    assert!(!place.at("nowhere").exists());
 }
 
 #[test]
@@ -101,10 +99,10 @@ fn its_report_opens_with_the_swept_parameter_and_a_line_for_each_algorithm() {
     let place = Place::new();
     place.write("grid.toml", GRID);
     place.stdout("sweep grid.toml --out results --quiet --report page.html");
-    let page = fs::read_to_string(place.path().join("page.html")).unwrap();
+    let page = place.read("page.html");
     assert!(page.find("id=\"chart\"").unwrap() < page.find("<table").unwrap());
     let data = page.split("id=\"data\" type=\"application/json\">").nth(1).unwrap();
-    let data: serde_json::Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+    let data = json(data.split("</script>").next().unwrap());
     assert_eq!(data["lines"], serde_json::json!(["lia", "cubic:beta=$beta"]));
     assert_eq!(data["axes"][0]["numbers"], serde_json::json!([3.0, 5.0]));
     let scenario = &data["scenarios"][0];
@@ -112,7 +110,7 @@ fn its_report_opens_with_the_swept_parameter_and_a_line_for_each_algorithm() {
     // LIA at 3 Mbit/s, beside what the table of the folder says of its two seeds.
     let point = &scenario["points"][0];
     assert_eq!((&point["line"], &point["at"]), (&serde_json::json!(0), &serde_json::json!([0, null])));
-    let file = place.path().join("results/flows/scenario=small.toml/algorithm=lia/data.parquet");
+    let file = place.at("results/flows/scenario=small.toml/algorithm=lia/data.parquet");
     let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
     let of = |row: &parquet::record::Row, name: &str| {
         row.get_column_iter().find(|(column, _)| *column == name).map(|(_, field)| field.clone()).unwrap()
@@ -135,7 +133,7 @@ fn its_report_opens_with_the_swept_parameter_and_a_line_for_each_algorithm() {
 
     // Of a folder that is complete, too; and over nothing but a report.
     place.stdout("sweep grid.toml --out results --quiet --report again.html");
-    assert_eq!(fs::read_to_string(place.path().join("again.html")).unwrap(), page);
+    assert_eq!(place.read("again.html"), page);
     place.write("notes.txt", "mine");
     place.refused("sweep grid.toml --out results --report notes.txt", &["notes.txt is not a report", "hint"]);
 }
@@ -143,22 +141,15 @@ fn its_report_opens_with_the_swept_parameter_and_a_line_for_each_algorithm() {
 #[cfg(unix)]
 #[test]
 fn a_sweep_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
-    use std::process::{Command, Stdio};
     use std::time::Duration;
 
     let place = Place::new();
     place.write("grid.toml", GRID.replace("seeds = 2", "seeds = 150").replace("duration=1s", "duration=20s"));
     place.stdout("sweep grid.toml --out undisturbed --quiet");
-    let kept = || fs::read_dir(place.path().join("killed/unfinished")).map_or(0, Iterator::count);
+    let kept = || fs::read_dir(place.at("killed/unfinished")).map_or(0, Iterator::count);
     for attempt in 1..=5 {
         let before = kept();
-        let mut child = Command::new(assert_cmd::cargo::cargo_bin("braid"))
-            .current_dir(place.path())
-            .args(["sweep", "grid.toml", "--out", "killed", "--quiet", "--jobs", "1"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = place.start("sweep grid.toml --out killed --quiet --jobs 1");
         // As soon as more runs are on the disk, however fast the machine is.
         while kept() == before && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
@@ -168,7 +159,7 @@ fn a_sweep_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
         assert!(kept() > before, "killed with runs on the disk, attempt {attempt}");
     }
     place.stdout("sweep grid.toml --out killed --quiet");
-    assert!(tree(&place.path().join("killed")) == tree(&place.path().join("undisturbed")));
+    assert!(tree(&place.at("killed")) == tree(&place.at("undisturbed")));
 }
 
 #[cfg(unix)]
@@ -176,8 +167,8 @@ fn a_sweep_that_is_killed_goes_on_where_it_was_and_ends_the_same() {
 fn a_failed_run_is_recorded_with_its_reason_and_the_rest_goes_on() {
     let place = Place::new();
     place.stdout("new algorithm mine");
-    let good = fs::read_to_string(place.path().join("mine.c")).unwrap();
-    let bad = "\tif (params->gain > 1024)\n\t\t*(volatile u32 *)(64ull * self->cwnd) = 1;\n";
+    let good = place.read("mine.c");
+    let bad = "\tif (params->gain > 1024)\n\t\t*(volatile u32 *)8 = 1;\n";
     place.write("mine.c", good.replace("\tpriv->carry = 0;\n", bad));
     let grid = "scenarios = [\"small.toml\"]\ncc = [\"lia\", \"mine:gain=$gain\"]\nalgorithms = [\"mine.c\"]\n\
                 [parameters.gain]\nvalues = [0.5, 1, 2]\n";
@@ -187,7 +178,7 @@ fn a_failed_run_is_recorded_with_its_reason_and_the_rest_goes_on() {
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(said.starts_with("4 runs, 1 failed\nthe first: small.toml gain=2 --cc mine:gain=2"), "{said}");
     assert!(message.contains("the algorithm crashed"), "{message}");
-    assert!(place.path().join("results/runs/scenario=small.toml/algorithm=mine/data.parquet").exists());
+    assert!(place.at("results/runs/scenario=small.toml/algorithm=mine/data.parquet").exists());
 }
 
 #[test]

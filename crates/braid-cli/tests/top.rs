@@ -1,16 +1,13 @@
 //! `braid top` shows a connection, within the size of the terminal. Needs neither root nor BPF.
 #![cfg(target_os = "linux")]
 
-#[path = "common/schema.rs"]
-mod schema;
-
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assert_cmd::cargo::cargo_bin;
+use braid_testing::{braid_path, failed, fits_schema, json, skip, text};
 use serde_json::Value;
 
 /// A connection over the loopback interface that sends continuously.
@@ -47,11 +44,7 @@ impl Drop for Talk {
 }
 
 fn top(args: &[&str]) -> Output {
-    Command::new(cargo_bin("braid")).arg("top").args(args).output().expect("it runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("text")
+    Command::new(braid_path()).arg("top").args(args).output().expect("it runs")
 }
 
 #[test]
@@ -98,20 +91,19 @@ fn one_look_lists_the_connection_with_its_window_and_rtt() {
 #[test]
 fn programs_get_one_document_per_refresh_with_measured_rates() {
     let talk = Talk::begin();
-    let mut child = Command::new(cargo_bin("braid"))
+    let mut child = Command::new(braid_path())
         .args(["top", "--json", "--all", "--interval", "500ms", "--filter", &talk.address])
         .stdout(std::process::Stdio::piped())
         .spawn()
         .expect("it runs");
     let output = child.stdout.take().expect("a pipe");
     let lines = std::io::BufRead::lines(std::io::BufReader::new(output)).take(3);
-    let documents: Vec<Value> =
-        lines.map(|line| serde_json::from_str(&line.expect("text")).expect("a document a line")).collect();
+    let documents: Vec<Value> = lines.map(|line| json(line.expect("text"))).collect();
     child.kill().expect("ours");
     child.wait().expect("ours");
     assert_eq!(documents.len(), 3);
     for document in &documents {
-        schema::holds("top", document);
+        fits_schema("top", std::slice::from_ref(document));
         let connections = document["connections"].as_array().expect("a list");
         assert_eq!(connections.len(), 2, "both ends");
         let sender =
@@ -129,11 +121,8 @@ fn programs_get_one_document_per_refresh_with_measured_rates() {
 
 #[test]
 fn a_pipe_gets_no_live_table_but_the_remedy() {
-    let output = top(&[]);
-    assert_eq!(output.status.code(), Some(2));
-    let message = text(&output.stderr);
-    assert!(message.contains("--once") && message.contains("--json"), "{message}");
-    assert_eq!(top(&["--interval", "1ms"]).status.code(), Some(2));
+    failed(&top(&[]), 2, &["--once", "--json"]);
+    failed(&top(&["--interval", "1ms"]), 2, &[]);
 }
 
 /// A terminal without a user.
@@ -184,12 +173,11 @@ impl Drop for Terminal {
 #[test]
 fn the_live_table_fits_80_and_200_columns_and_obeys_keys() {
     let talk = Talk::begin();
-    let program = cargo_bin("braid");
+    let program = braid_path();
     for width in [80, 200] {
         let command = format!("{} top --all --filter {}", program.display(), talk.address);
         let Some(terminal) = Terminal::open(width, &command) else {
-            writeln!(std::io::stderr(), "SKIPPED: braid top on a terminal, because there is no tmux")
-                .expect("stderr");
+            skip("braid top on a terminal", "there is no tmux");
             return;
         };
         let screen = terminal.shows("2 connections, 2 subflows");
@@ -240,9 +228,9 @@ fn what_does_not_fit_is_scrolled_to_and_the_first_line_says_which_rows_are_shown
         ends.push(TcpStream::connect(address).expect("a listener"));
         ends.push(listener.accept().expect("a client").0);
     }
-    let command = format!("{} top --all --interval 200ms --filter {address}", cargo_bin("braid").display());
+    let command = format!("{} top --all --interval 200ms --filter {address}", braid_path().display());
     let Some(terminal) = Terminal::open(81, &command) else {
-        writeln!(std::io::stderr(), "SKIPPED: scrolling, because there is no tmux").expect("stderr");
+        skip("scrolling", "there is no tmux");
         return;
     };
     // Twelve lines, three of which are not rows.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use braid_algorithms::Spec;
 use braid_compile::{algorithm, object, template};
+use braid_testing::says;
 use tempfile::TempDir;
 
 /// The template's file under this name.
@@ -83,9 +84,7 @@ fn what_breaks_the_contract_is_told_with_its_place() {
         let from = from.replace("BAD", "bad");
         let to = to.replace("BAD", "bad");
         let message = refused(&from, &to);
-        for piece in pieces {
-            assert!(message.contains(piece), "{to}: no \"{piece}\" in {message}");
-        }
+        says(&message, pieces);
     }
 }
 
@@ -137,12 +136,10 @@ fn what_a_kernel_cannot_have_is_told_with_its_place() {
     let divides = "priv->carry = (s64)self->cwnd / (priv->carry - 7);";
     let path = write(&folder, "signed.c", &good("signed").replace("priv->carry = 0;", divides));
     // Native code may divide.
-    let error = object(&path, algorithm(&path, |_| ()).unwrap()).unwrap_err().to_string();
-    for piece in
-        ["signed.c does not compile for a kernel", "signed.c:61:", "hint: a kernel has no signed division"]
-    {
-        assert!(error.contains(piece), "{piece} in {error}");
-    }
+    let error = object(&path, algorithm(&path).unwrap()).unwrap_err().to_string();
+    let parts =
+        ["signed.c does not compile for a kernel", "signed.c:61:", "hint: a kernel has no signed division"];
+    says(&error, &parts);
 }
 
 #[test]

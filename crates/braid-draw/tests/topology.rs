@@ -1,11 +1,7 @@
 //! Content of a drawing. `crates/braid-cli/tests/browser.py` checks its appearance in a browser.
 
 use braid_scenario::{Source, embedded, load};
-
-fn scenario(text: &str) -> braid_scenario::File {
-    load(&Source { name: "x".to_owned(), text: text.to_owned() }, &[])
-        .unwrap_or_else(|error| panic!("{error}"))
-}
+use braid_testing::model::parse as scenario;
 
 fn links(names: &[&str]) -> String {
     let link = |name: &&str| format!("[link.{name}]\nrate = \"10mbit\"\ndelay = \"5ms\"\nqueue = \"50p\"\n");
@@ -51,10 +47,10 @@ fn a_link_says_how_many_connections_share_it_and_words_say_who() {
          [connection.mp0.subflow.sf2]\nroute = [\"b2\"]\n[connection.tcp0]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"b1\"]\n",
         links(&["b1", "b2"])
     ));
-    let drawing = braid_draw::topology(&file.cells[0]);
+    let drawing = braid_draw::topology(&file);
     assert!(drawing.contains("b1, shared by 2"), "{drawing}");
     assert!(!drawing.contains("b2, shared"), "{drawing}");
-    let words = braid_draw::description(&file.cells[0]);
+    let words = braid_draw::description(&file);
     assert!(words.ends_with("b1, 10 Mbit/s, is shared by mp0, tcp0."), "{words}");
 }
 
@@ -62,7 +58,7 @@ fn a_link_says_how_many_connections_share_it_and_words_say_who() {
 fn connections_that_are_alike_are_one_line_that_counts_them() {
     let tcp = |n: usize| format!("[connection.tcp{n}]\nkind = \"tcp\"\ncc = \"cubic\"\nroute = [\"b1\"]\n");
     let text = links(&["b1"]) + &(0..5).map(tcp).collect::<String>();
-    let drawing = braid_draw::topology(&scenario(&text).cells[0]);
+    let drawing = braid_draw::topology(&scenario(&text));
     assert!(drawing.contains("tcp0 to tcp4") && drawing.contains("5 flows, cubic"), "{drawing}");
     assert_eq!(ways(&drawing).len(), 1);
     assert!(drawing.contains("shared by 5"));
@@ -73,7 +69,7 @@ fn a_line_that_skips_a_column_passes_beside_the_bars_there() {
     let text = links(&["a", "b", "c"])
         + "[connection.tcp0]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"a\", \"b\", \"c\"]\n\
            [connection.tcp1]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"a\", \"c\"]\n";
-    let drawing = braid_draw::topology(&scenario(&text).cells[0]);
+    let drawing = braid_draw::topology(&scenario(&text));
     let [_, around] = ways(&drawing)[..] else { panic!("{drawing}") };
     // It touches the edges of three bars: its two bars, and the space beside b, at a height outside of b.
     let heights: Vec<f64> = around
@@ -90,5 +86,5 @@ fn routes_in_a_ring_end() {
         + "[connection.tcp0]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"a\", \"b\"]\n\
            [connection.tcp1]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"b\", \"c\"]\n\
            [connection.tcp2]\nkind = \"tcp\"\ncc = \"reno\"\nroute = [\"c\", \"a\"]\n";
-    assert_eq!(ways(&braid_draw::topology(&scenario(&text).cells[0])).len(), 3);
+    assert_eq!(ways(&braid_draw::topology(&scenario(&text))).len(), 3);
 }

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use braid_testing::Random;
 use noq_proto::congestion::{Controller, ControllerFactory};
 
 use crate::{Coupling, PathController, Spec};
@@ -95,6 +96,15 @@ impl Flow {
 
 const RTT: Duration = Duration::from_millis(50);
 
+/// A flow that has sent its second window, the time of that, and the number of the first packet.
+fn after_a_round(spec: &str) -> (Flow, Instant, u64) {
+    let mut now = Instant::now();
+    let mut flow = Flow::new(&coupling(spec), now);
+    flow.round(&mut now, RTT);
+    let first = flow.send(now);
+    (flow, now, first)
+}
+
 fn coupling(spec: &str) -> Arc<Coupling> {
     Coupling::new(&Spec::parse(spec).unwrap())
 }
@@ -111,11 +121,8 @@ fn slow_start_doubles_the_window_each_round() {
 
 #[test]
 fn a_loss_halves_the_window_once_per_episode_and_growth_waits_for_its_end() {
-    let mut now = Instant::now();
-    let mut flow = Flow::new(&coupling("reno"), now);
-    flow.round(&mut now, RTT);
-    let sent = now;
-    let first = flow.send(sent);
+    let (mut flow, sent, first) = after_a_round("reno");
+    let mut now = sent;
     now += RTT;
     flow.acknowledge(now, sent, first + 1..first + 5);
     assert_eq!(flow.cwnd(), 24);
@@ -135,11 +142,8 @@ fn a_loss_halves_the_window_once_per_episode_and_growth_waits_for_its_end() {
 
 #[test]
 fn persistent_congestion_leaves_two_packets_and_slow_start() {
-    let mut now = Instant::now();
-    let mut flow = Flow::new(&coupling("reno"), now);
-    flow.round(&mut now, RTT);
-    let sent = now;
-    let first = flow.send(sent);
+    let (mut flow, sent, first) = after_a_round("reno");
+    let mut now = sent;
     now += Duration::from_secs(2);
     flow.in_flight = 0;
     for number in first..flow.number {
@@ -155,11 +159,8 @@ fn persistent_congestion_leaves_two_packets_and_slow_start() {
 
 #[test]
 fn marks_reduce_once_per_episode() {
-    let mut now = Instant::now();
-    let mut flow = Flow::new(&coupling("reno"), now);
-    flow.round(&mut now, RTT);
-    let sent = now;
-    let first = flow.send(sent);
+    let (mut flow, sent, first) = after_a_round("reno");
+    let mut now = sent;
     now += RTT;
     for _ in 0..2 {
         flow.controller.on_congestion_event(now, sent, false, true, 0, first);
@@ -171,11 +172,8 @@ fn marks_reduce_once_per_episode() {
 
 #[test]
 fn a_spurious_loss_is_undone_once() {
-    let mut now = Instant::now();
-    let mut flow = Flow::new(&coupling("reno"), now);
-    flow.round(&mut now, RTT);
-    let sent = now;
-    let first = flow.send(sent);
+    let (mut flow, sent, first) = after_a_round("reno");
+    let mut now = sent;
     now += RTT;
     flow.lose(now, sent, first);
     assert_eq!(flow.cwnd(), 10);
@@ -356,19 +354,6 @@ fn nothing_is_allocated_per_ack() {
         let first = flow.number - flow.in_flight / u64::from(MTU);
         flow.acknowledge_by_two(now, sent, first);
         assert_eq!(ALLOCATIONS.get() - before, 0, "{}", algorithm.name());
-    }
-}
-
-/// Small and deterministic (Steele, Lea and Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound.max(1)
     }
 }
 

@@ -244,65 +244,6 @@ fn what_is_not_given_has_its_documented_default() {
     assert!(b1.forward.outages.is_empty());
 }
 
-/// Keys that follow a line of the small scenario.
-const MEANINGS: &[(&str, &[&str])] = &[
-    ("duration = \"10s\"", &[r#"periods = ["5s..10s", "0s..6s"]"#]),
-    ("kind = \"mptcp\"", &["ip-version = 6"]),
-    (r#"subflow.b.route = ["near", "b1"]"#, &[r#"subflow.b.up = ["1s..2s", "5s..20s"]"#]),
-    (
-        "kind = \"tcp\"",
-        &[
-            "ip-version = 6",
-            r#"stop = "9s""#,
-            r#"stop = "10s""#,
-            r#"stop = "1min""#,
-            "autotuning = true",
-            "autotuning = true\nreceive-buffer = \"1MiB\"\nsend-buffer = \"64kB\"",
-            r#"traffic = { kind = "bulk" }"#,
-            r#"traffic = { kind = "object", size = "2MB" }"#,
-            r#"traffic = { kind = "object", size = "1MB", deadline = "2s" }"#,
-            r#"traffic = { kind = "poisson", every = "200ms", size = "2MB" }"#,
-            r#"traffic = { kind = "on-off", on = "1s", off = { kind = "exponential", mean = "2s" } }"#,
-            r#"traffic = { kind = "on-off", on = "1s", off = "1s", rate = "4mbit" }"#,
-            r#"traffic = { kind = "request-response", response = { kind = "lognormal", median = "30kB", sigma = 1 } }"#,
-            r#"traffic = { kind = "request-response", request = "2kB", think = "1s", response = { kind = "pareto", shape = 1.2, least = "4kB", most = "10MB" } }"#,
-            r#"traffic = { kind = "cbr", rate = "4mbit" }"#,
-            r#"traffic = { kind = "cbr", rate = "4mbit", every = "40ms" }"#,
-            r#"traffic = { kind = "cbr", rate = "4mbit", deadline = "150ms" }"#,
-        ],
-    ),
-    (
-        "queue = \"100p\"",
-        &[
-            "jitter = \"1ms\"\ndrop-every = 500\necn-threshold = \"20p\"\noutages = [\"1s..2s\"]\nreverse = { rate = \"1mbit\", loss = 0.01, outages = [] }",
-            r#"loss = { to-bad = "0.1%", to-good = "20%" }"#,
-            "[link.b1.loss]\nto-bad = 1\nto-good = 1.0\ngood = \"1%\"\nbad = 0.5",
-            r#"discipline = "drop-tail""#,
-            r#"discipline = { kind = "drop-tail" }"#,
-            r#"discipline = "codel""#,
-            r#"discipline = "fq-codel""#,
-            r#"discipline = { kind = "codel", target = "15ms", interval = "200ms", ecn = true }"#,
-            r#"discipline = { kind = "fq-codel", ecn = false, flows = 16, quantum = 300 }"#,
-            r#"discipline = { kind = "red", min = "20p" }"#,
-            r#"discipline = { kind = "red", min = "20p", max = "50p", probability = "2%", weight = 0.01, gentle = false, ecn = true }"#,
-            "ecn-threshold = \"20p\"\nreverse.discipline = \"codel\"",
-            r#"ecn-threshold = "30kB""#,
-            r#"ecn-threshold = "1.5ms""#,
-            "change = [{ at = \"1s\", rate = \"5mbit\" }, { at = \"2s\", delay = \"20ms\", loss = \"1%\" }, { at = \"3s\", loss = 0 }]",
-            "change = [{ at = \"1s\", rate = \"5mbit\" }, { at = \"2s\", delay = \"20ms\", loss = \"1%\" }, { at = \"3s\", loss = 0 }]\nreverse.rate = \"1mbit\"",
-            "change = [{ at = \"1s\", rate = \"5mbit\" }, { at = \"2s\", delay = \"20ms\", loss = \"1%\" }, { at = \"3s\", loss = 0 }]\nreverse.drop-every = 100",
-            "change = [{ at = \"1s\", rate = \"5mbit\" }, { at = \"2s\", delay = \"20ms\", loss = \"1%\" }, { at = \"3s\", loss = 0 }]\nreverse.change = []",
-            "change = [{ at = \"1s\", rate = \"5mbit\" }, { at = \"2s\", delay = \"20ms\", loss = \"1%\" }, { at = \"3s\", loss = 0 }]\nreverse.change = [{ at = \"9s\", rate = \"1mbit\" }]",
-            "ecn-threshold = \"1ms\"\ndiscipline = \"fq-codel\"\nwhen-down = \"keep\"\nchange = [{ at = \"1s\", queue = \"64kB\", ecn-threshold = \"2ms\" }, { at = \"2s\", state = \"down\" }, { at = \"3s\", state = \"up\", discipline = { kind = \"fq-codel\", target = \"10ms\" } }]",
-            "ecn-threshold = \"1ms\"\ndiscipline = \"fq-codel\"\nwhen-down = \"keep\"\nchange = [{ at = \"1s\", queue = \"64kB\", ecn-threshold = \"2ms\" }, { at = \"2s\", state = \"down\" }, { at = \"3s\", state = \"up\", discipline = { kind = \"fq-codel\", target = \"10ms\" } }]\nreverse.discipline = \"codel\"\nreverse.queue = \"10p\"",
-            "reordering = true\njitter = \"1ms\"",
-            "reordering = true\njitter = \"1ms\"\nreverse.jitter = \"0s\"",
-            "reordering = true\nchange = [{ at = \"1s\", delay = \"9ms\" }, { at = \"2s\", delay = \"3ms\" }]",
-            "reordering = true\nchange = [{ at = \"1s\", delay = \"9ms\" }, { at = \"2s\", delay = \"3ms\" }]\nreverse.delay = \"1ms\"",
-        ],
-    ),
-];
-
 /// The fields of a structure, a line each, without the nested ones that are None.
 fn fields(value: &impl Debug) -> Vec<String> {
     let mut fields: Vec<String> = Vec::new();
@@ -322,8 +263,11 @@ fn every_key_means_what_the_manual_says() {
     let small = format!("noise = \"none\"{SMALL}");
     let base = parse(&small);
     let mut manual = String::new();
-    for (line, cases) in MEANINGS {
-        for keys in *cases {
+    let mut line = "";
+    for keys in include_str!("meanings.txt").trim_end().split("\n\n") {
+        if let Some(after) = keys.strip_prefix("After ") {
+            line = after;
+        } else {
             let own = parse(&small.replacen(line, &format!("{line}\n{keys}"), 1));
             writeln!(manual, "## {keys}").unwrap();
             let mut differences = |name: &str, own: Vec<String>, base: Vec<String>| {

@@ -3,20 +3,14 @@
 use braid_algorithms::Spec;
 use braid_scenario::model::Scenario;
 use braid_sim::{Datagram, Ecn, Options, Place, Simulation};
+use braid_testing::model::parse as scenario;
 
 const TEXT: &str = r#"
 title = "t"
 duration = "5s"
 noise = "none"
-[link.a]
-rate = "8mbit"
-delay = "10ms"
-queue = "10p"
-ecn-threshold = "5p"
-[link.b]
-rate = "8mbit"
-delay = "20ms"
-queue = "10p"
+link.a = { rate = "8mbit", delay = "10ms", queue = "10p", ecn-threshold = "5p" }
+link.b = { rate = "8mbit", delay = "20ms", queue = "10p" }
 [connection.m]
 kind = "mptcp"
 subflow.one.route = ["a"]
@@ -27,21 +21,19 @@ cc = "reno"
 route = ["b"]
 "#;
 
-fn scenario(text: &str) -> Scenario {
-    let source = braid_scenario::Source { name: "t".into(), text: text.into() };
-    braid_scenario::load(&source, &[]).unwrap().cells.remove(0)
-}
-
 fn datagram(subflow: usize, to_receiver: bool, bytes: usize) -> Datagram {
     let place = Place { connection: 0, subflow };
     Datagram { place, flow: 7, to_receiver, ecn: Ecn::Capable, payload: vec![7; bytes] }
 }
 
+fn simulation(scenario: &Scenario) -> Simulation<'_> {
+    Simulation::for_datagrams(scenario, &Spec::parse("lia").unwrap(), 1, Options::default()).unwrap()
+}
+
 #[test]
 fn a_datagram_takes_the_time_of_its_route_and_arrives_whole() {
     let scenario = scenario(TEXT);
-    let spec = Spec::parse("lia").unwrap();
-    let mut simulation = Simulation::for_datagrams(&scenario, &spec, 1, Options::default()).unwrap();
+    let mut simulation = simulation(&scenario);
     assert_eq!(simulation.advance_to_datagram(1_000_000_000), None);
     assert_eq!(simulation.now_ns(), 1_000_000_000);
     simulation.send(datagram(0, true, 972));
@@ -56,8 +48,7 @@ fn a_datagram_takes_the_time_of_its_route_and_arrives_whole() {
 #[test]
 fn a_full_queue_marks_and_drops_them_and_forgets_what_was_in_them() {
     let scenario = scenario(TEXT);
-    let spec = Spec::parse("lia").unwrap();
-    let mut simulation = Simulation::for_datagrams(&scenario, &spec, 1, Options::default()).unwrap();
+    let mut simulation = simulation(&scenario);
     for _ in 0..3 {
         for _ in 0..50 {
             simulation.send(datagram(0, true, 972));
@@ -76,15 +67,14 @@ fn a_full_queue_marks_and_drops_them_and_forgets_what_was_in_them() {
 #[test]
 fn tcp_beside_them_is_what_it_is_alone() {
     let scenario = scenario(TEXT);
-    let spec = Spec::parse("lia").unwrap();
-    let mut simulation = Simulation::for_datagrams(&scenario, &spec, 1, Options::default()).unwrap();
+    let mut simulation = simulation(&scenario);
     assert_eq!(simulation.advance_to_datagram(u64::MAX), None);
     let beside = simulation.finish();
     let alone = TEXT.replace(
         "kind = \"mptcp\"\nsubflow.one.route = [\"a\"]\nsubflow.two.route = [\"b\"]",
         "kind = \"mptcp\"\nsubflow.one.route = [\"a\"]\nstart = \"4s\"",
     );
-    let alone = braid_sim::run(&self::scenario(&alone), &spec, 1).unwrap();
+    let alone = braid_sim::run(&self::scenario(&alone), &Spec::parse("lia").unwrap(), 1).unwrap();
     assert_eq!(beside.connections[1].subflows, alone.connections[1].subflows);
     assert!(beside.connections[1].goodput_bytes > 4_000_000);
     assert_eq!(beside.connections[0].goodput_bytes, 0);

@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 use std::io::Write as _;
+use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -53,6 +54,13 @@ pub fn failed(output: &Output, code: i32, parts: &[&str]) -> String {
     assert!(!message.contains("panicked"), "{message}");
     says(&message, parts);
     message
+}
+
+/// Asserts that a number is within a range.
+#[allow(clippy::needless_pass_by_value, reason = "a range is written where it is used")]
+#[track_caller]
+pub fn within<T: PartialOrd + std::fmt::Debug>(value: T, range: impl RangeBounds<T> + std::fmt::Debug) {
+    assert!(range.contains(&value), "{value:?} is not in {range:?}");
 }
 
 /// A JSON document.

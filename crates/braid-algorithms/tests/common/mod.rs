@@ -135,6 +135,16 @@ impl Host {
     }
 }
 
+/// `n` subflows with an RTT of 50 ms.
+pub(crate) fn equals(spec: &str, n: usize) -> Host {
+    Host::new(spec, &vec![(20, 50_000); n])
+}
+
+/// The group in which each subflow says it is.
+pub(crate) fn groups(host: &Host) -> Vec<u16> {
+    (0..host.controllers.len()).map(|i| host.view.subflow[i].verdict().group).collect()
+}
+
 pub(crate) fn assert_near(measured: f64, expected: f64, tolerance: f64) {
     assert!(
         (measured - expected).abs() <= tolerance * expected.abs(),

@@ -5,42 +5,25 @@
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;
 use braid_scenario::model::Scenario;
-use braid_scenario::{Source, load};
 use braid_sim::observe::Observer;
+use braid_testing::model::load;
 
 const RUN: &str = r#"
 title = "Two paths, one of which fails for a while"
 duration = "10s"
 
-[link.b1]
-rate = "10mbit"
-delay = "5ms"
-queue = "50p"
-loss = "0.5%"
-
-[link.b2]
-rate = "5mbit"
-delay = "20ms"
-queue = "50p"
-outages = ["3s..6s"]
-
-[link.b3]
-rate = "10mbit"
-delay = "10ms"
-queue = "100p"
-ecn-threshold = "20p"
-
+link.b1 = { rate = "10mbit", delay = "5ms", queue = "50p", loss = "0.5%" }
+link.b2 = { rate = "5mbit", delay = "20ms", queue = "50p", outages = ["3s..6s"] }
+link.b3 = { rate = "10mbit", delay = "10ms", queue = "100p", ecn-threshold = "20p" }
 [connection.mp0]
 kind = "mptcp"
 subflow.sf1.route = ["b1"]
 subflow.sf2.route = ["b2"]
-
 [connection.tcp0]
 kind = "tcp"
 cc = "reno"
 route = ["b1"]
 start = "1s"
-
 [connection.ecn0]
 kind = "tcp"
 cc = "reno"
@@ -53,23 +36,13 @@ const APPLICATIONS: &str = r#"
 title = "Applications"
 duration = "20s"
 
-[link.b1]
-rate = "10mbit"
-delay = "5ms"
-queue = "50p"
-loss = "1%"
-
-[link.b2]
-rate = "5mbit"
-delay = "20ms"
-queue = "50p"
-
+link.b1 = { rate = "10mbit", delay = "5ms", queue = "50p", loss = "1%" }
+link.b2 = { rate = "5mbit", delay = "20ms", queue = "50p" }
 [connection.object]
 kind = "tcp"
 cc = "reno"
 route = ["b1"]
 traffic = { kind = "object", size = "1000003B" }
-
 [connection.mice]
 kind = "mptcp"
 subflow.sf1.route = ["b1"]
@@ -79,25 +52,21 @@ kind = "poisson"
 every = "200ms"
 at-once = 3
 size = { kind = "pareto", shape = 1.2, least = "1kB", most = "500kB" }
-
 [connection.web]
 kind = "mptcp"
 subflow.sf1.route = ["b1"]
 subflow.sf2.route = ["b2"]
 traffic = { kind = "request-response", request = "3000B", response = "30kB", think = "100ms" }
-
 [connection.video]
 kind = "tcp"
 cc = "cubic"
 route = ["b2"]
 traffic = { kind = "cbr", rate = "500kbit", every = "40ms" }
-
 [connection.backup]
 kind = "tcp"
 cc = "cubic"
 route = ["b2"]
 traffic = { kind = "on-off", on = "2s", off = "1s" }
-
 [connection.walk]
 kind = "mptcp"
 subflow.sf1 = { route = ["b1"], up = ["0s..6s", "9s..14s"] }
@@ -115,9 +84,7 @@ pub(crate) fn applications() -> Scenario {
 }
 
 fn parsed(text: &str, set: &[&str]) -> Scenario {
-    let source = Source { name: "run.toml".to_owned(), text: text.to_owned() };
-    let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
-    load(&source, &set).unwrap().cells.remove(0)
+    load("run.toml", text, set).cells.remove(0)
 }
 
 pub(crate) fn run(scenario: &Scenario) -> Measurements {

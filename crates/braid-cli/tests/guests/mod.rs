@@ -1,19 +1,20 @@
 //! Helpers of the tests with guests, and on this machine's kernel.
 
-#![allow(dead_code, reason = "not every test needs all of it")]
+#![allow(dead_code, unused_imports, reason = "not every test needs all of it")]
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use assert_cmd::cargo::cargo_bin;
+use braid_testing::{braid_path, json, skip};
+pub(crate) use braid_testing::{done, eventually, text};
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// Two paths with random loss, and a TCP flow with a kernel algorithm on one of them.
 pub(crate) const SCENARIO: &str = r#"
@@ -82,17 +83,13 @@ pub(crate) fn scenario(folder: &Path) -> PathBuf {
 }
 
 pub(crate) fn run_on(backend: &str, scenario: &Path) -> Command {
-    let mut command = Command::new(cargo_bin("braid"));
+    let mut command = Command::new(braid_path());
     command.arg("run").arg(scenario).args(["--backend", backend, "--format", "json", "--quiet"]);
     command
 }
 
 pub(crate) fn braid(scenario: &Path) -> Command {
     run_on("lab", scenario)
-}
-
-pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Whether the program says that this machine lacks something that the lab needs.
@@ -110,19 +107,19 @@ pub(crate) fn lab_is_here(test: &str) -> bool {
         lab_is_missing(&report).then_some(report)
     });
     if let Some(reason) = reason {
-        writeln!(std::io::stderr(), "SKIPPED: {test}: {reason}").expect("stderr");
+        skip(test, reason);
     }
     reason.is_none()
 }
 
-pub(crate) fn done(output: &Output) -> String {
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout)
+/// A scratch folder, if this machine can run the lab.
+pub(crate) fn lab_folder(test: &str) -> Option<TempDir> {
+    lab_is_here(test).then(|| tempfile::tempdir().unwrap())
 }
 
 /// The only run of a command, without warnings.
 pub(crate) fn only_run(command: &mut Command) -> Value {
-    let document: Value = serde_json::from_str(&done(&command.output().unwrap())).unwrap();
+    let document = json(done(&command.output().unwrap()));
     let run = &document["runs"][0];
     assert!(run["doubts"].is_null(), "{}", run["doubts"]);
     run.clone()
@@ -140,17 +137,6 @@ pub(crate) fn child_with(word: &str, parent: u32) -> Option<i32> {
         });
         is_child && read("cmdline").is_ok_and(|words| words.contains(word))
     })
-}
-
-pub(crate) fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < Duration::from_secs(120), "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// The guest of a running program.

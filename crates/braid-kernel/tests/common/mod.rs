@@ -1,9 +1,9 @@
 //! Helpers of this crate's tests.
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test uses a part")]
 
 pub(crate) mod network;
 
-use std::{env, io::Write as _};
+use std::env;
 
 use braid_algorithms::{Algorithm, Param, Spec};
 use braid_kernel::{Error, Host, load_into};
@@ -17,7 +17,7 @@ pub(crate) fn or_skip<T>(test: &str, result: Result<T, Error>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(error) if error.is_machine() => {
-            writeln!(std::io::stderr(), "SKIPPED: {test}, because {error}").expect("stderr");
+            braid_testing::skip(test, error);
             None
         }
         Err(error) => panic!("{error}"),

@@ -2,42 +2,28 @@
 
 use std::{
     collections::BTreeSet,
-    fs::File,
     io::{Read as _, Write as _},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
-    os::fd::AsFd as _,
-    path::Path,
-    process::Command,
     sync::{
         Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use braid_algorithms::Spec;
 use braid_kernel::{Namespace, unload};
+pub(crate) use braid_testing::netns::{enter, run};
+pub(crate) use braid_testing::{skip, until as eventually};
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Names and the kernel's lists are shared, so the tests run one at a time.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-pub(crate) fn run(command: &str) -> Result<String, String> {
-    let mut words = command.split_whitespace();
-    let program = words.next().expect("a command");
-    let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(format!("`{command}`: {}", String::from_utf8_lossy(&output.stderr).trim()))
-    }
 }
 
 /// Programs and maps: kind and id, which the kernel does not reuse.
@@ -168,16 +154,6 @@ impl Drop for Network {
     }
 }
 
-pub(crate) fn skip(test: &str, reason: &str) {
-    writeln!(std::io::stderr(), "SKIPPED: {test}, because {reason}").expect("stderr");
-}
-
-/// Moves this thread into a namespace.
-pub(crate) fn enter(name: &str) {
-    let file = File::open(Path::new("/run/netns").join(name)).expect("a namespace of ours");
-    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
-}
-
 pub(crate) fn socket(address: SocketAddr, is_mptcp: bool) -> std::os::fd::OwnedFd {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let protocol: Option<Protocol> = if is_mptcp { Some(ipproto::MPTCP) } else { None };
@@ -187,6 +163,16 @@ pub(crate) fn socket(address: SocketAddr, is_mptcp: bool) -> std::os::fd::OwnedF
 /// Backlog of a listener. Joins queue there as well; above the limit the server uses SYN cookies, and a connection may
 /// end before the server knows of it.
 const BACKLOG: i32 = 64;
+
+/// A listener on any address, because a join to the second address needs one, too.
+fn listener(address: SocketAddr, is_mptcp: bool) -> TcpListener {
+    let socket = socket(address, is_mptcp);
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    rustix::net::bind(&socket, &SocketAddr::new(any, 0)).expect("a free port");
+    rustix::net::listen(&socket, BACKLOG).expect("a bound socket");
+    TcpListener::from(socket)
+}
 
 /// A transfer from client to server; the server has read nothing yet.
 pub(crate) struct Transfer {
@@ -203,13 +189,7 @@ impl Transfer {
         let (send, received) = mpsc::channel();
         thread::spawn(move || {
             enter(&server);
-            let socket = socket(address, is_mptcp);
-            // Any address: a join to the second address needs a listener, too.
-            let any: IpAddr =
-                if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-            rustix::net::bind(&socket, &SocketAddr::new(any, 0)).expect("a free port");
-            rustix::net::listen(&socket, BACKLOG).expect("a bound socket");
-            let listener = TcpListener::from(socket);
+            let listener = listener(address, is_mptcp);
             ready.send(listener.local_addr().expect("bound").port()).expect("the test waits");
             let (mut stream, _) = listener.accept().expect("a client");
             let mut data = Vec::new();
@@ -291,12 +271,7 @@ pub(crate) fn pump(
         let (ready, is_ready) = mpsc::channel();
         let receiver = scope.spawn(move || {
             enter(server);
-            let socket = socket(address, is_mptcp);
-            let any: IpAddr =
-                if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-            rustix::net::bind(&socket, &SocketAddr::new(any, 0)).expect("a free port");
-            rustix::net::listen(&socket, BACKLOG).expect("a bound socket");
-            let listener = TcpListener::from(socket);
+            let listener = listener(address, is_mptcp);
             ready.send(listener.local_addr().expect("bound").port()).expect("the client waits");
             // If the client cannot connect, this must not wait for ever.
             sockopt::set_socket_timeout(&listener, sockopt::Timeout::Recv, Some(Duration::from_secs(180)))
@@ -359,13 +334,4 @@ impl Drop for Guard<'_> {
 
 pub(crate) fn spec(text: &str) -> Spec {
     Spec::parse(text).expect("an algorithm")
-}
-
-/// Waits until a condition holds.
-pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(60), "not in a minute: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }

@@ -4,26 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use braid_quic::Spec;
-use braid_scenario::Source;
+use braid_testing::Random;
+use braid_testing::model::parse;
 
 use super::Run;
 
 const CONNECTIONS: u64 = 1_000;
 const SPECS: [&str; 6] = ["lia", "olia", "balia", "cubic", "weave", "split:sbd=ba:in=mpcubic:out=cubic"];
 const SECOND: u64 = 1_000_000_000;
-
-/// Pseudo-random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % most
-    }
-}
 
 /// Five seconds of a connection with three subflows: the first always exists, but may move; the others come and go.
 fn scenario(random: &mut Random) -> String {
@@ -67,11 +55,7 @@ fn a_thousand_connections_with_random_paths_leave_nothing_and_stop_only_by_two_c
     let mut random = Random(1);
     for number in 0..CONNECTIONS {
         let text = scenario(&mut random);
-        let source = Source { name: "t".into(), text: text.clone() };
-        let cell = braid_scenario::load(&source, &[])
-            .unwrap_or_else(|error| panic!("{error}\n{text}"))
-            .cells
-            .remove(0);
+        let cell = parse(&text);
         let name = SPECS[(number % SPECS.len() as u64) as usize];
         let spec = Spec::parse(name).unwrap();
         let mut run = Run::new(&cell, &spec, number, true, None).unwrap_or_else(|_| panic!("{text}"));
@@ -106,8 +90,7 @@ fn a_thousand_connections_with_random_paths_leave_nothing_and_stop_only_by_two_c
 /// up (the test below), so a receiver still sends and its sender challenges no address any more; or the path moved
 /// before the sender's handshake was complete, and the sender drops packets from another address (RFC 9000 sect. 9).
 fn goes_on_late(text: &str, spec: &Spec, number: u64) -> bool {
-    let source = Source { name: "t".into(), text: text.to_owned() };
-    let cell = braid_scenario::load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells.remove(0);
+    let cell = parse(text);
     let mut run = Run::new(&cell, spec, number, false, None).unwrap_or_else(|_| panic!("{text}"));
     let mut at_five = None;
     while let Some(now_ns) = run.advance() {
@@ -137,8 +120,7 @@ fn after_an_outage(moves: bool, own_controller: bool) -> u64 {
          [connection.m]\nkind = \"mptcp\"\n[connection.m.subflow.one]\nroute = [\"a\"]\n\
          up = [\"0s..2008ms\", \"4s..6s\"]\n{change}\n"
     );
-    let source = Source { name: "t".into(), text };
-    let cell = braid_scenario::load(&source, &[]).unwrap_or_else(|error| panic!("{error}")).cells.remove(0);
+    let cell = parse(&text);
     let spec = Spec::parse("lia").unwrap();
     let mut run = Run::new(&cell, &spec, 1, false, None).unwrap_or_else(|_| panic!("{moves}"));
     if own_controller {

@@ -6,6 +6,7 @@ use braid_scenario::model::{
     Change, CoDel, Direction, Discipline, EcnThreshold, FqCoDel, GilbertElliott, Loss, QueueLimit, Red,
 };
 use braid_scenario::trace::Trace;
+use braid_testing::model::link;
 
 use super::Link;
 use crate::packet::{Packet, flags};
@@ -15,21 +16,7 @@ const MS: u64 = 1_000_000;
 const PACKET_NS: u64 = 1_200_000;
 
 fn direction(discipline: Discipline, limit: u32) -> Direction {
-    Direction {
-        rate_bps: 10_000_000,
-        trace: None,
-        delay_ns: 0,
-        jitter_ns: 0,
-        noise_ns: 0,
-        reordering: false,
-        queue: QueueLimit::Packets(limit),
-        loss: Loss::None,
-        ecn_threshold: None,
-        outages: vec![],
-        discipline,
-        changes: vec![],
-        keeps_queue: false,
-    }
+    Direction { queue: QueueLimit::Packets(limit), discipline, ..link("b1", 10.0, 0.0).forward }
 }
 
 /// The packets of `bench/ns3/aqm.cc --mode=open` at 10 Mbit/s with arrival times, endless.

@@ -2,12 +2,13 @@
 
 use braid_algorithms::layout::{Subflow, ca_state};
 use braid_algorithms::{Controller, Spec};
-use braid_scenario::model::{self, Direction, Discipline, Loss, QueueLimit};
+use braid_scenario::model::{Connection, Direction, QueueLimit};
+use braid_testing::model::{connection, link};
 
 use super::receiver::{self, Receiver};
 use super::scoreboard::segment;
 use super::sender::{Sender, Setup, Timer};
-use crate::connection::Connection;
+use crate::connection;
 use crate::event_queue::{EventQueue, NEVER};
 use crate::link::Link;
 use crate::network::{END, Network};
@@ -17,7 +18,7 @@ const MS: u64 = 1_000_000;
 
 /// A sender whose packets are acknowledged by the test only.
 struct Bench {
-    connection: Connection,
+    connection: connection::Connection,
     senders: [Sender; 1],
     network: Network,
 }
@@ -25,52 +26,10 @@ struct Bench {
 impl Bench {
     /// An established flow with this RTT and window, in congestion avoidance.
     fn new(cc: &str, rtt_ms: u64, cwnd: u32) -> Self {
-        let model = model::Connection {
-            name: "tcp0".into(),
-            kind: model::Kind::Tcp,
-            cc: None,
-            traffic: model::Traffic::Bulk,
-            start_ns: 0,
-            start_noise_ns: 0,
-            stop_ns: None,
-            mss: 1448,
-            ip_header: 20,
-            data_header: 52,
-            ack_size: 52,
-            deadline_ns: None,
-            receive_buffer: 1 << 30,
-            autotuning: false,
-            send_buffer: None,
-            initial_window: 10,
-            initial_ssthresh: None,
-            ecn: true,
-            accurate_ecn: false,
-            scheduler: None,
-            delayed_ack: true,
-            subflows: vec![model::Subflow {
-                name: "sf1".into(),
-                route: vec![0],
-                join_delay_ns: None,
-                up: vec![],
-                backup: false,
-                reroutes: vec![],
-            }],
-        };
-        let direction = Direction {
-            rate_bps: 1_000_000_000_000,
-            delay_ns: 0,
-            jitter_ns: 0,
-            noise_ns: 0,
-            trace: None,
-            reordering: false,
-            keeps_queue: false,
-            queue: QueueLimit::Packets(u32::MAX),
-            loss: Loss::None,
-            ecn_threshold: None,
-            outages: vec![],
-            discipline: Discipline::DropTail,
-            changes: vec![],
-        };
+        let flow = connection("tcp0", None, &[&[0]]);
+        let model = Connection { receive_buffer: 1 << 30, ecn: true, ..flow };
+        let link = link("b1", 1e6, 0.0).forward;
+        let direction = Direction { queue: QueueLimit::Packets(u32::MAX), ..link };
         let setup = Setup {
             subflow: 0,
             index: 0,
@@ -82,7 +41,7 @@ impl Bench {
         };
         let spec = Spec::parse(cc).unwrap_or_else(|error| panic!("{}", error.0));
         let mut bench = Self {
-            connection: Connection::new(0, &model, 0, &crate::options::usual_scheduler()),
+            connection: connection::Connection::new(0, &model, 0, &crate::options::usual_scheduler()),
             senders: [Sender::new(setup, Controller::new(&spec))],
             network: Network {
                 now: 1_000 * MS,
@@ -172,6 +131,13 @@ impl Bench {
     fn sack(&mut self, ack: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
         let echo = self.network.timestamp();
         self.receive(ack, blocks, false, 0, echo)
+    }
+
+    /// Packet 0 is missing, and the packets behind it are reported one by one, up to each of these.
+    fn sacks(&mut self, counts: std::ops::RangeInclusive<u32>) {
+        for count in counts {
+            self.sack(0, &[(1, 1 + count)]);
+        }
     }
 
     /// The timer expires; returns the packets sent.
@@ -392,9 +358,7 @@ fn the_first_new_packet_after_a_reduction_carries_cwr_and_retransmissions_are_no
 fn an_ack_of_the_original_undoes_the_recovery() {
     let mut bench = Bench::new("reno", 100, 20);
     let before = bench.network.timestamp() - 100_000;
-    for count in 1..=5 {
-        bench.sack(0, &[(1, 1 + count)]);
-    }
+    bench.sacks(1..=5);
     assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
     bench.network.now += 10 * MS;
     // The late original arrives: the echo is older than the retransmission.
@@ -406,9 +370,7 @@ fn an_ack_of_the_original_undoes_the_recovery() {
 #[test]
 fn reports_of_needless_retransmissions_undo_the_recovery() {
     let mut bench = Bench::new("reno", 100, 20);
-    for count in 1..=5 {
-        bench.sack(0, &[(1, 1 + count)]);
-    }
+    bench.sacks(1..=5);
     let retransmitted = bench.network.timestamp();
     bench.network.now += 100 * MS;
     bench.receive(20, &[], false, 0, retransmitted);
@@ -421,13 +383,9 @@ fn reports_of_needless_retransmissions_undo_the_recovery() {
 #[test]
 fn a_lost_retransmission_is_found_and_sent_again_without_a_timeout() {
     let mut bench = Bench::new("reno", 100, 20);
-    for count in 1..=5 {
-        bench.sack(0, &[(1, 1 + count)]);
-    }
+    bench.sacks(1..=5);
     // Packets sent after the retransmission arrive, the retransmission does not.
-    for count in 6..=19 {
-        bench.sack(0, &[(1, 1 + count)]);
-    }
+    bench.sacks(6..=19);
     let highest = bench.sender().board.snd_nxt;
     bench.network.now += 100 * MS;
     let sent = bench.sack(0, &[(1, highest)]);
@@ -520,9 +478,7 @@ fn an_algorithm_that_owns_cwnd_is_not_reduced_but_told_of_every_timeout() {
 #[test]
 fn a_sack_of_a_packet_sent_before_the_head_was_last_sent_restarts_the_timer() {
     let mut bench = Bench::new("reno", 100, 20);
-    for count in 1..=5 {
-        bench.sack(0, &[(1, 1 + count)]);
-    }
+    bench.sacks(1..=5);
     assert_eq!(bench.view().ca_state, ca_state::RECOVERY, "the head was retransmitted now");
     bench.network.now += 10 * MS;
     bench.sack(0, &[(1, 10)]);
@@ -533,9 +489,7 @@ fn a_sack_of_a_packet_sent_before_the_head_was_last_sent_restarts_the_timer() {
 #[test]
 fn a_sack_of_a_packet_sent_after_the_head_was_last_sent_leaves_the_timer_alone() {
     let mut bench = Bench::new("reno", 100, 20);
-    for count in 1..=5 {
-        bench.sack(0, &[(1, 1 + count)]);
-    }
+    bench.sacks(1..=5);
     bench.network.now += 10 * MS;
     let new = bench.sack(0, &[(1, 20)]).into_iter().max().unwrap();
     let deadline = bench.sender().deadline();

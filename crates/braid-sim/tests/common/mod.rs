@@ -1,5 +1,5 @@
 //! Runs of small scenarios.
-#![allow(dead_code, reason = "not every test file uses all of it")]
+#![allow(dead_code, unused_imports, reason = "not every test file uses all of it")]
 
 use braid_algorithms::Spec;
 use braid_results::measure::Measurements;

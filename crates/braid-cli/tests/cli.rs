@@ -141,6 +141,7 @@ fn a_scenario_without_a_choice_of_congestion_control_asks_for_one() {
     let place = Place::new();
     place.write("none.toml", SMALL.replace("cc = [\"lia\", \"olia\"]", ""));
     place.refused("run none.toml", &["none.toml", "--cc"]);
+    place.refused("run small.toml --cc lia,", &["--cc"]);
     place.stdout("run none.toml --cc lia --quiet");
 }
 

@@ -31,9 +31,10 @@ fn a_name_is_found_before_a_file() {
 
 #[test]
 fn what_is_no_scenario_is_said_with_the_remedy() {
-    let found = ["d-oila/1", "d-olia", "", "\u{1b}[31m", "none.toml"];
-    let mut messages: Vec<String> =
-        found.iter().map(|name| Source::find(name).unwrap_err().to_string()).collect();
+    let unknown = |name: &str| Source::find(name).unwrap_err().to_string();
+    assert!(unknown("").contains("hint: there is analysis/disjoint, "));
+    assert!(unknown("\u{1b}[31m").starts_with("\"\\u{1b}[31m\": neither"), "no escape reaches the terminal");
+    let mut messages = ["d-oila/1", "d-olia", "none.toml"].map(unknown).to_vec();
     messages.extend([
         message(folder().join("none.toml")),
         message(folder()),

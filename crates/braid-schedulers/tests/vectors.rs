@@ -460,6 +460,11 @@ fn stands(before: &Paths, choice: &Choice, now: &Paths) -> bool {
         && ((now.head_carriers >> now.self_index) & 1 == 1 || is_as_before)
 }
 
+fn is_ready(path: &Path) -> bool {
+    let ready = path_flags::USABLE | path_flags::ROOM;
+    path.flags & (ready | path_flags::LOSS) == ready
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
@@ -493,8 +498,6 @@ proptest! {
     #[test]
     fn who_goes_by_srtt_has_a_choice_only_where_several_paths_are_ready(states in states(), kept in 0..MAX_PATHS) {
         let mut view = Paths { carriers: 0, flags: flags::NEW_DATA, ..states };
-        let is_ready = |path: &Path| path.flags & (path_flags::USABLE | path_flags::ROOM | path_flags::LOSS)
-            == path_flags::USABLE | path_flags::ROOM;
         let kept = kept % view.n as usize;
         for (index, path) in view.path.iter_mut().enumerate().take(view.n as usize) {
             if index == kept {
@@ -542,8 +545,6 @@ proptest! {
     #[test]
     fn who_goes_by_srtt_gives_new_data_to_the_ready_path_with_the_smallest(states in states()) {
         let mut view = Paths { carriers: 0, flags: flags::NEW_DATA, ..states };
-        let is_ready = |path: &Path| path.flags & (path_flags::USABLE | path_flags::ROOM | path_flags::LOSS)
-            == path_flags::USABLE | path_flags::ROOM;
         let n = view.n as usize;
         for path in view.path.iter_mut().take(n) {
             // Makes ties frequent.

@@ -15,6 +15,7 @@ use std::{
 
 use braid_algorithms::Spec;
 use braid_kernel::{Namespace, unload};
+use braid_testing::netns::Netns;
 pub(crate) use braid_testing::netns::{enter, run};
 pub(crate) use braid_testing::{skip, until as eventually};
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
@@ -41,13 +42,14 @@ pub(crate) fn objects() -> Objects {
 /// Client, router and server; removed when dropped.
 pub(crate) struct Network {
     pub(crate) names: [String; 3],
+    _namespaces: [Netns; 3],
 }
 
 impl Network {
     /// None if this machine cannot create it; prints the reason.
     pub(crate) fn new(test: &str) -> Option<Self> {
-        let names = ["c", "r", "s"].map(|role| format!("braid-{}-{role}", std::process::id()));
-        let network = Self { names };
+        let namespaces = [Netns::new(test)?, Netns::new(test)?, Netns::new(test)?];
+        let network = Self { names: namespaces.each_ref().map(|own| own.0.clone()), _namespaces: namespaces };
         match network.set_up() {
             Ok(()) => Some(network),
             Err(reason) => {
@@ -60,7 +62,6 @@ impl Network {
     fn set_up(&self) -> Result<(), String> {
         let [client, router, server] = &self.names;
         for name in &self.names {
-            run(&format!("ip netns add {name}"))?;
             run(&format!("ip -n {name} link set lo up"))?;
         }
         for key in ["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"] {
@@ -143,14 +144,6 @@ impl Network {
 
     pub(crate) fn client(&self) -> Namespace {
         Namespace::named(&self.names[0]).expect("made by set_up")
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        for name in &self.names {
-            let _ = run(&format!("ip netns del {name}"));
-        }
     }
 }
 

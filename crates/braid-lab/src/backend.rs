@@ -8,14 +8,15 @@ use std::sync::{Mutex, OnceLock};
 
 use braid_scenario::File;
 use braid_scenario::model::Scenario;
-use braid_study::{Backend, Cancel, Error, Group, Kind, Outcome, Request, Stop};
+use braid_study::{Backend, Cancel, Case, Error, Group, Kind, Outcome, Request, Stop};
 
 use crate::driver::{
-    self, At, Capture, Host, KERNELS_OWN, Lab, Start, check, default_kernel, is_kernels_own, need_module,
-    programs_identity, scheduler_module,
+    At, Host, KERNELS_OWN, Lab, Runs, Start, check, default_kernel, doubts, is_kernels_own, measure,
+    need_module, programs_identity, scheduler_module, translate,
 };
+use crate::job::Packet;
 
-/// A kernel that runs scenarios: [`Lab`] or [`Host`] as a backend of studies.
+/// A kernel that runs scenarios: a guest's or this machine's.
 pub struct Kernel {
     place: Place,
     program: Option<PathBuf>,
@@ -70,7 +71,7 @@ impl Kernel {
                 Place::Guest { kernel, .. } => Lab::identity(kernel),
                 Place::Here => Host::identity(),
             };
-            let _ = self.identity.set(identity?);
+            let _ = self.identity.set(identity.map_err(fatal)?);
         }
         Ok(self.identity.get().expect("it was set"))
     }
@@ -83,31 +84,44 @@ impl Kernel {
     /// # Panics
     /// If the backend is not prepared.
     pub fn run_captured(&self, request: &Request, capture: Option<Capture<'_>>) -> Result<Outcome, Stop> {
-        let (case, samples) = (request.case, request.samples);
-        let (scenario, spec, seed, stop) = (case.scenario, case.spec, case.seed, request.cancel.flag());
-        let (outcome, environment) = match self.machine.get().expect("it was prepared") {
+        let Case { scenario, spec, scheduler, seed, .. } = request.case;
+        let stop = request.cancel.flag();
+        let snap_length = capture.as_ref().map(|capture| capture.snap_length);
+        let mut nobody = |_: Packet<'_>| ();
+        let packets = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
+        let translated = |runs: &Runs| -> Result<_, Stop> {
+            let mut translated = translate(scenario, spec, scheduler, seed, runs)?;
+            translated.job.snap_length = snap_length;
+            Ok(translated)
+        };
+        let (translated, report, environment) = match self.machine.get().expect("it was prepared") {
             Machine::Guest(lab) => {
-                let scheduler = case.scheduler;
-                let outcome = lab.run(scenario, spec, scheduler, seed, samples, capture, stop);
-                (outcome, lab.environment(scenario, scheduler))
+                let image = lab.image_of(scenario, scheduler);
+                let translated = translated(&image.runs)?;
+                let report = lab.run(image, &translated.job, packets, stop)?;
+                (translated, report, lab.environment(scenario, scheduler))
             }
             Machine::Here(host) => {
-                (host.run(scenario, spec, seed, samples, capture, stop), host.environment())
+                let (_folder, runs) = host.placed(scenario)?.unzip();
+                let translated = translated(&runs.unwrap_or_default())?;
+                let report = host.run(&translated.job, packets, stop)?;
+                (translated, report, host.environment())
             }
         };
-        match outcome {
-            Ok(outcome) => Ok(Outcome {
-                measurements: outcome.measurements,
-                environment: Some(environment),
-                doubts: outcome.doubts,
-            }),
-            Err(error) => match error.kind {
-                driver::Kind::Guest => Err(Stop::Failed(error.to_string())),
-                driver::Kind::Interrupted => Err(Stop::Cancelled),
-                _ => Err(Stop::All(error.into())),
-            },
-        }
+        Ok(Outcome {
+            measurements: measure(scenario, &translated, &report, request.samples).map_err(Stop::Failed)?,
+            environment: Some(environment),
+            doubts: doubts(scenario, &translated, &report),
+        })
     }
+}
+
+/// Receiver of captured packets.
+pub struct Capture<'a> {
+    /// Maximum of stored bytes per packet.
+    pub snap_length: u32,
+    /// Called for each packet when the run is done, per connection in order of time.
+    pub each: &'a mut dyn FnMut(Packet<'_>),
 }
 
 impl Backend for Kernel {
@@ -156,7 +170,7 @@ impl Backend for Kernel {
     fn identity(&self, group: &Group) -> Result<String, Error> {
         let mut identity = self.find_identity()?.to_owned();
         let at = if matches!(self.place, Place::Here) { At::Here } else { At::Guest };
-        if let Some(programs) = programs_identity(group.scenario, at)? {
+        if let Some(programs) = programs_identity(group.scenario, at).map_err(fatal)? {
             let _ = write!(identity, " programs {programs}");
         }
         for algorithm in group.algorithms() {
@@ -192,8 +206,7 @@ impl Backend for Kernel {
                     .map(|lab| Machine::Guest(Box::new(lab)))
             }
         };
-        let machine = machine?;
-        let _ = self.machine.set(machine);
+        let _ = self.machine.set(machine.map_err(fatal)?);
         Ok(())
     }
 
@@ -211,12 +224,11 @@ impl Backend for Kernel {
     }
 }
 
-impl From<driver::Error> for Error {
-    fn from(error: driver::Error) -> Self {
-        match error.kind {
-            driver::Kind::Interrupted => Self::new(Kind::Cancelled, error.message),
-            driver::Kind::Input => Self { kind: Kind::Input, message: error.message, hint: error.hint },
-            driver::Kind::Machine | driver::Kind::Guest => Self::new(Kind::Failed, error.to_string()),
-        }
+/// Of what comes before all runs.
+fn fatal(stop: Stop) -> Error {
+    match stop {
+        Stop::All(error) => error,
+        Stop::Failed(reason) => Error::new(Kind::Failed, reason),
+        Stop::Cancelled => Error::new(Kind::Cancelled, "interrupted"),
     }
 }

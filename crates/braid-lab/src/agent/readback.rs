@@ -16,9 +16,6 @@ pub(super) struct Told {
 }
 
 /// Whether the kernel accepted the settings.
-///
-/// # Errors
-/// The differing setting.
 pub(super) fn agrees(given: Told, taken: Told) -> Result<(), String> {
     let pairs = [
         ("limit", f64::from(given.limit), f64::from(taken.limit)),

@@ -9,44 +9,55 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use braid_study::Stop;
 use twox_hash::XxHash3_64;
 
-use super::{error::Error, scratch::Scratch};
+use super::{
+    error,
+    scratch::{self, Scratch},
+};
 
 /// Number of newest images and snapshots that stay, in addition to recently used ones, which another braid may be about
 /// to use.
 const KEPT: usize = 4;
 const IN_USE: Duration = Duration::from_secs(3600);
 /// The cache folder.
-pub(crate) fn cache() -> Result<PathBuf, Error> {
+pub(crate) fn cache() -> Result<PathBuf, Stop> {
     let base = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let base = base.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
     let base = base.ok_or_else(|| {
-        Error::machine_with("there is no folder for the lab's cache", "set HOME or XDG_CACHE_HOME")
+        error::machine_with("there is no folder for the lab's cache", "set HOME or XDG_CACHE_HOME")
     })?;
     Ok(base.join("braid"))
 }
 
-/// Creates a file that is complete or absent. A valid existing one is marked as used.
+/// Creates a file or folder that is complete or absent. A valid existing one is marked as used.
 pub(crate) fn whole(
     path: &Path,
-    is_whole: impl FnOnce(&Path) -> io::Result<bool>,
+    is_whole: impl Fn(&Path) -> io::Result<bool>,
     say: &dyn Fn(&str),
-    make: impl FnOnce(&Path) -> Result<(), Error>,
-) -> Result<(), Error> {
+    make: impl FnOnce(&Path) -> Result<(), Stop>,
+) -> Result<(), Stop> {
     match is_whole(path) {
         Ok(true) => {
             mark(path);
             return Ok(());
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Ok(false) | Err(_) => say(&format!("{} is damaged and created again", path.display())),
+        Ok(false) | Err(_) => say(&format!("{} is damaged and replaced", path.display())),
     }
-    let folder = path.parent().expect("it is in the cache");
-    let scratch = Scratch::new_in(folder)?;
+    let parent = path.parent().expect("it is in the cache");
+    fs::create_dir_all(parent).map_err(error::writing(parent))?;
+    scratch::sweep(parent);
+    let scratch = Scratch::new_in(parent)?;
     let part = scratch.path().join("part");
     make(&part)?;
-    fs::rename(&part, path).map_err(|error| Error::writing(path, &error))
+    let _ = fs::remove_dir_all(path);
+    match fs::rename(&part, path) {
+        // Another braid may have been faster.
+        Err(error) if !is_whole(path).is_ok_and(|is| is) => Err(error::writing(path)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Marks a file as used. Errors are ignored.

@@ -10,10 +10,7 @@ use super::{
 };
 
 /// Checks a scenario for features that the lab lacks.
-///
-/// # Errors
-/// The first such feature.
-pub fn check(scenario: &Scenario) -> Result<(), Unsupported> {
+pub(crate) fn check(scenario: &Scenario) -> Result<(), Unsupported> {
     let refuse =
         |key: String, reason: &str| Err(Unsupported { key, reason: reason.to_owned(), remedy: None });
     for link in &scenario.links {

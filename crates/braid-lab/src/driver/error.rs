@@ -1,86 +1,47 @@
-//! Errors of the lab.
+//! Errors of the lab, as reasons to stop a run.
 
-use std::{fmt, io, path::Path};
+use std::{io, path::Path};
+
+use braid_study::{Error, Kind, Stop};
 
 /// A key of a scenario that the lab does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsupported {
-    /// The key, such as `link.b1.trace`.
-    pub key: String,
-    /// The reason.
-    pub reason: String,
+pub(crate) struct Unsupported {
+    /// Such as `link.b1.trace`.
+    pub(crate) key: String,
+    pub(crate) reason: String,
     /// The remedy, unless it is to use the simulator or to change the scenario.
-    pub remedy: Option<String>,
+    pub(crate) remedy: Option<String>,
 }
 
-/// An error.
-#[derive(Clone, Debug)]
-pub struct Error {
-    /// Its category.
-    pub kind: Kind,
-    /// Description.
-    pub message: String,
-    /// Remedy.
-    pub hint: Option<String>,
-}
-
-/// Category of an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Wrong input.
-    Input,
-    /// This machine: something is missing, full or unreachable.
-    Machine,
-    /// The guest: it crashed, hung or could not do its job.
-    Guest,
-    /// The user interrupted.
-    Interrupted,
-}
-
-impl Error {
-    pub(crate) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind: Kind::Input, message: message.into(), hint: Some(hint.into()) }
-    }
-
-    pub(crate) fn machine(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Machine, message: message.into(), hint: None }
-    }
-
-    pub(crate) fn machine_with(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind: Kind::Machine, message: message.into(), hint: Some(hint.into()) }
-    }
-
-    /// A file could not be written.
-    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
-        Self::machine_with(
-            format!("cannot write {}: {error}", path.display()),
-            "make room, or name another place for the cache with XDG_CACHE_HOME",
-        )
-    }
-
-    pub(crate) fn guest(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Guest, message: message.into(), hint: None }
-    }
-
-    pub(crate) fn interrupted() -> Self {
-        Self { kind: Kind::Interrupted, message: "interrupted".into(), hint: None }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, "; {hint}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<Unsupported> for Error {
+impl From<Unsupported> for Stop {
     fn from(Unsupported { key, reason, remedy }: Unsupported) -> Self {
-        Self::input(format!("{key}: {reason}"), remedy.unwrap_or_else(|| "use --backend sim".to_owned()))
+        input(format!("{key}: {reason}"), remedy.unwrap_or_else(|| "use --backend sim".to_owned()))
     }
+}
+
+/// Wrong input.
+pub(crate) fn input(message: impl Into<String>, hint: impl Into<String>) -> Stop {
+    Stop::All(Error::new(Kind::Input, message).hint(hint))
+}
+
+/// On this machine something is missing, full or unreachable.
+pub(crate) fn machine(message: impl Into<String>) -> Stop {
+    Stop::All(Error::new(Kind::Failed, message))
+}
+
+/// The same with a remedy.
+pub(crate) fn machine_with(message: impl Into<String>, remedy: impl Into<String>) -> Stop {
+    machine(format!("{}; {}", message.into(), remedy.into()))
+}
+
+pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Stop {
+    let path = path.display().to_string();
+    move |error| machine(format!("cannot read {path}: {error}"))
+}
+
+pub(crate) fn writing(path: &Path) -> impl Fn(io::Error) -> Stop {
+    let path = path.display().to_string();
+    let remedy = "make room, or name another place for the cache with XDG_CACHE_HOME";
+    move |error| machine_with(format!("cannot write {path}: {error}"), remedy)
 }

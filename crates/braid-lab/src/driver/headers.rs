@@ -6,12 +6,13 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
+use braid_study::Stop;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    error::Error,
+    cache::whole,
+    error,
     kernels::{Kernel, entries_of, fetch, hex, unpack_all},
-    scratch::{self, Scratch},
 };
 
 /// Name, package within a Debian archive, sha256.
@@ -35,7 +36,7 @@ impl Headers {
         cache: &Path,
         stop: &AtomicBool,
         say: &dyn Fn(&str),
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Stop> {
         let pinned: Vec<_> =
             entries_of(PINNED).filter(|(name, ..)| Some(*name) == kernel.pinned.as_deref()).collect();
         let (folder, identity) = if pinned.is_empty() {
@@ -44,10 +45,14 @@ impl Headers {
             let identity: Vec<&str> = pinned.iter().map(|(.., sum)| *sum).collect();
             let identity = identity.join(" ");
             let root = cache.join("headers").join(&hex(&Sha256::digest(&identity))[..16]);
-            if !root.exists() {
+            let is_whole = |root: &Path| root.metadata().map(|_| true);
+            whole(&root, is_whole, say, |fresh| {
                 let packages = pinned.iter().map(|(_, path, sum)| fetch(path, sum, cache, stop, say));
-                unpacked(&packages.collect::<Result<Vec<_>, _>>()?, &root, say)?;
-            }
+                let packages = packages.collect::<Result<Vec<_>, _>>()?;
+                say("unpacking the kernel's headers");
+                packages.iter().try_for_each(|package| unpack_all(package, fresh))?;
+                relocate(fresh, &root).map_err(error::writing(fresh))
+            })?;
             (root.join("usr/src").join(format!("linux-headers-{}", kernel.release)), identity)
         };
         let config = fs::read_to_string(folder.join(".config"))
@@ -58,12 +63,12 @@ impl Headers {
 }
 
 /// Headers of an installed kernel.
-fn installed(kernel: &Kernel) -> Result<PathBuf, Error> {
+fn installed(kernel: &Kernel) -> Result<PathBuf, Stop> {
     let folder = Path::new("/lib/modules").join(&kernel.release).join("build");
     if folder.join("Makefile").exists() {
         return Ok(folder);
     }
-    Err(Error::machine_with(
+    Err(error::machine_with(
         format!(
             "the headers of Linux {} are missing; the module with the packet schedulers needs them",
             kernel.release
@@ -73,25 +78,6 @@ fn installed(kernel: &Kernel) -> Result<PathBuf, Error> {
             kernel.release
         ),
     ))
-}
-
-fn unpacked(packages: &[PathBuf], root: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
-    say("unpacking the kernel's headers");
-    let parent = root.parent().expect("it was joined");
-    fs::create_dir_all(parent).map_err(|error| Error::writing(parent, &error))?;
-    scratch::sweep(parent);
-    let scratch = Scratch::new_in(parent)?;
-    let fresh = scratch.path().join("root");
-    fs::create_dir(&fresh).map_err(|error| Error::writing(&fresh, &error))?;
-    for package in packages {
-        unpack_all(package, &fresh)?;
-    }
-    relocate(&fresh, root).map_err(|error| Error::writing(&fresh, &error))?;
-    match fs::rename(&fresh, root) {
-        // Another braid may have been faster.
-        Err(error) if !root.exists() => Err(Error::writing(root, &error)),
-        _ => Ok(()),
-    }
 }
 
 /// Packages expect to be unpacked at `/`: rewrites absolute paths in `from` to paths in `root`, their final place.

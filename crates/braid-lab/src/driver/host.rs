@@ -5,7 +5,6 @@
 //! left over, but the files of such programs, until the next start.
 
 use std::{
-    collections::BTreeMap,
     fs::{self, Permissions},
     io::Write as _,
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
@@ -19,17 +18,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use braid_algorithms::Spec;
 use braid_scenario::model::Scenario;
+use braid_study::Stop;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 use super::{
-    error::Error,
-    outcome::{Capture, Outcome},
-    programs::{self, At, Named, Pack},
-    schedulers::KERNELS_OWN,
+    error,
+    programs::{self, At, Named, Pack, Runs},
     scratch::{self, Scratch},
-    translate,
 };
 use crate::job::{self, Inbox, Job, Packet, Report};
 
@@ -39,15 +35,14 @@ const POLL: Duration = Duration::from_millis(50);
 /// What runs have in files: the folders of their programs. Root's alone, and nothing of it outlives the machine.
 const FOLDERS: &str = "/run/braid";
 
-fn release() -> Result<String, Error> {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease")
-        .map_err(|error| Error::machine(format!("cannot read /proc/sys/kernel/osrelease: {error}")))?;
-    Ok(release.trim().to_owned())
+fn release() -> Result<String, Stop> {
+    let path = Path::new("/proc/sys/kernel/osrelease");
+    Ok(fs::read_to_string(path).map_err(error::reading(path))?.trim().to_owned())
 }
 
 /// This machine, which has all that runs need.
 #[derive(Debug)]
-pub struct Host {
+pub(crate) struct Host {
     program: PathBuf,
     kernel: String,
     /// One for each choice of programs.
@@ -56,15 +51,15 @@ pub struct Host {
 
 impl Host {
     /// Looks whether everything is there that these scenarios need; `program` is this very program.
-    ///
-    /// # Errors
-    /// If something is missing.
-    pub fn prepare<'a>(program: &Path, scenarios: impl Iterator<Item = &'a Scenario>) -> Result<Self, Error> {
+    pub(crate) fn prepare<'a>(
+        program: &Path,
+        scenarios: impl Iterator<Item = &'a Scenario>,
+    ) -> Result<Self, Stop> {
         let here = ["root or CAP_NET_ADMIN", "CAP_SYS_ADMIN", "MPTCP", "netem"];
         let requirements = braid_kernel::doctor();
         let needed = requirements.iter().filter(|own| own.is_essential || here.contains(&own.what));
         if let Some(missing) = needed.into_iter().find(|own| !own.is_met) {
-            return Err(Error::machine_with(
+            return Err(error::machine_with(
                 format!("--backend host needs {}; found: {}", missing.what, missing.found),
                 format!("{}, or use --backend lab, which needs none of this", missing.remedy),
             ));
@@ -77,55 +72,52 @@ impl Host {
             }
         }
         if !packs.is_empty() {
-            fs::create_dir_all(FOLDERS).map_err(|error| Error::writing(Path::new(FOLDERS), &error))?;
+            fs::create_dir_all(FOLDERS).map_err(error::writing(Path::new(FOLDERS)))?;
             scratch::sweep(Path::new(FOLDERS));
         }
         Ok(Self { program: program.to_owned(), kernel, packs })
     }
 
     /// Identity of the environment. Runs with equal identity, scenario, algorithms and seed are equal.
-    ///
-    /// # Errors
-    /// If the kernel does not say what it is.
-    pub fn identity() -> Result<String, Error> {
+    pub(crate) fn identity() -> Result<String, Stop> {
         Ok(format!("Linux {}, sources {}", release()?, crate::SOURCE_HASH))
     }
 
-    fn pack(&self, scenario: &Scenario) -> Option<&Pack> {
-        let named = programs::named(scenario);
-        self.packs.iter().find(|(other, _)| *other == named).map(|(_, pack)| pack)
-    }
-
     /// What results depend on besides scenario and seed, as far as it has a name.
-    pub fn environment(&self) -> String {
+    pub(crate) fn environment(&self) -> String {
         format!("Linux {}, this machine in real time", self.kernel)
     }
 
-    /// Runs a scenario. Set `stop` to end it early.
-    ///
-    /// # Errors
-    /// If the scenario has what cannot be done ([`crate::check`] tells beforehand), something fails, or `stop` was set.
-    pub fn run(
-        &self,
-        scenario: &Scenario,
-        spec: &Spec,
-        seed: u64,
-        samples: bool,
-        capture: Option<Capture<'_>>,
-        stop: &AtomicBool,
-    ) -> Result<Outcome, Error> {
-        let (_folder, runs) = self.pack(scenario).map(placed).transpose()?.unzip();
-        let mut translated =
-            translate::translate(scenario, spec, KERNELS_OWN, seed, &runs.unwrap_or_default())?;
-        translated.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
-        let mut nobody = |_: Packet<'_>| ();
-        let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
-        let report = report(self.agent(&translated.job, stop)?, each)?;
-        Outcome::new(scenario, &translated, &report, samples)
+    /// The files of a scenario's programs, in a folder that exists as long as the first of these, and how they are run.
+    pub(crate) fn placed(&self, scenario: &Scenario) -> Result<Option<(Scratch, Runs)>, Stop> {
+        let named = programs::named(scenario);
+        let Some((_, pack)) = self.packs.iter().find(|(other, _)| *other == named) else { return Ok(None) };
+        let folder = Scratch::new_in(Path::new(FOLDERS))?;
+        // Servers look into it as another user.
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755))
+            .map_err(error::writing(folder.path()))?;
+        let runs = pack.place(folder.path())?;
+        Ok(Some((folder, runs)))
     }
 
-    fn agent(&self, job: &Job, stop: &AtomicBool) -> Result<Output, Error> {
-        let started = |error| Error::machine(format!("cannot run {}: {error}", self.program.display()));
+    /// Does a job in a process of its own.
+    pub(crate) fn run(
+        &self,
+        job: &Job,
+        packets: &mut dyn FnMut(Packet<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Report, Stop> {
+        let output = self.agent(job, stop)?;
+        if let Ok(Some(outcome)) = (Inbox { bytes: output.stdout }).outcome(packets) {
+            return outcome.map_err(Stop::Failed);
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
+        Err(Stop::Failed(format!("the run ended before its report ({}){said}", output.status)))
+    }
+
+    fn agent(&self, job: &Job, stop: &AtomicBool) -> Result<Output, Stop> {
+        let started = |error| error::machine(format!("cannot run {}: {error}", self.program.display()));
         let mut command = Command::new(&self.program);
         // In a group of its own: the terminal's Ctrl-C is for this process.
         command.args(["agent", "--here"]).process_group(0);
@@ -149,14 +141,14 @@ impl Host {
                 match ended.recv_timeout(POLL) {
                     Ok(output) => return output.map_err(started),
                     Err(RecvTimeoutError::Disconnected) => {
-                        return Err(Error::guest("the thread that waits for the run has ended"));
+                        return Err(Stop::Failed("the thread that waits for the run has ended".into()));
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                 }
                 let error = if stop.load(Ordering::Relaxed) {
-                    Error::interrupted()
+                    Stop::Cancelled
                 } else if Instant::now() > patience {
-                    Error::guest(format!("the run has not ended {} s after its end", PATIENCE.as_secs()))
+                    Stop::Failed(format!("the run has not ended {} s after its end", PATIENCE.as_secs()))
                 } else {
                     continue;
                 };
@@ -166,23 +158,4 @@ impl Host {
             }
         })
     }
-}
-
-/// The files of programs, in a folder that is there as long as the first of these.
-fn placed(pack: &Pack) -> Result<(Scratch, BTreeMap<String, job::Programs>), Error> {
-    let folder = Scratch::new_in(Path::new(FOLDERS))?;
-    // Servers look into it as another user.
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755))
-        .map_err(|error| Error::writing(folder.path(), &error))?;
-    let runs = pack.place(folder.path())?;
-    Ok((folder, runs))
-}
-
-fn report(output: Output, packets: &mut dyn FnMut(Packet<'_>)) -> Result<Report, Error> {
-    if let Ok(Some(outcome)) = (Inbox { bytes: output.stdout }).outcome(packets) {
-        return outcome.map_err(Error::guest);
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
-    Err(Error::guest(format!("the run ended before its report ({}){said}", output.status)))
 }

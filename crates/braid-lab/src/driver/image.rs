@@ -7,6 +7,7 @@ use std::{
     path::Path,
 };
 
+use braid_study::Stop;
 use cpio::newc::{Builder, ModeFileType, trailer};
 use object::{
     Endianness,
@@ -14,7 +15,7 @@ use object::{
     read::elf::{FileHeader as _, ProgramHeader as _},
 };
 
-use super::{error::Error, kernels::Kernel, libraries::needed};
+use super::{error, kernels::Kernel, libraries::needed};
 use crate::job::MODULES;
 
 /// Path of this program in the guest.
@@ -24,15 +25,11 @@ pub(crate) const PROGRAM: &str = "/braid";
 pub(crate) type Files = BTreeMap<String, (u32, Vec<u8>)>;
 
 /// Builds the archive for this kernel around `program`, with what the program needs to start, and with `others`.
-pub(crate) fn build(kernel: &Kernel, program: &Path, others: &Files) -> Result<Vec<u8>, Error> {
-    let reading = |path: &Path| {
-        let path = path.display().to_string();
-        move |error: io::Error| Error::machine(format!("cannot read {path}: {error}"))
-    };
+pub(crate) fn build(kernel: &Kernel, program: &Path, others: &Files) -> Result<Vec<u8>, Stop> {
     let mut files = others.clone();
-    files.insert(PROGRAM.into(), (0o755, loaded_part(fs::read(program).map_err(reading(program))?)));
+    files.insert(PROGRAM.into(), (0o755, loaded_part(fs::read(program).map_err(error::reading(program))?)));
     for library in needed(program)? {
-        let bytes = loaded_part(fs::read(&library).map_err(reading(&library))?);
+        let bytes = loaded_part(fs::read(&library).map_err(error::reading(&library))?);
         files.insert(library.display().to_string(), (0o755, bytes));
     }
     let mut list = String::new();
@@ -41,7 +38,7 @@ pub(crate) fn build(kernel: &Kernel, program: &Path, others: &Files) -> Result<V
         list.extend([name, "\n"]);
     }
     files.insert(format!("{MODULES}/list"), (0o644, list.into_bytes()));
-    archive(&files).map_err(|error| Error::machine(format!("cannot build the guest's image: {error}")))
+    archive(&files).map_err(|error| error::machine(format!("cannot build the guest's image: {error}")))
 }
 
 fn archive(files: &Files) -> io::Result<Vec<u8>> {

@@ -12,15 +12,13 @@ use std::{
     time::Duration,
 };
 
+use braid_study::Stop;
 use liblzma::read::XzDecoder;
 use object::{Object as _, ObjectSection as _};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    error::Error,
-    scratch::{self, Scratch},
-};
+use super::{cache::whole, error};
 
 /// Name, package within a Debian archive, sha256.
 const PINNED: &str = include_str!("../../../../kernel/guests.tsv");
@@ -56,10 +54,7 @@ pub(crate) struct Kernel {
 }
 
 /// The name of the kernel that is used unless another is asked for.
-///
-/// # Panics
-/// If the list of kernels is empty.
-pub fn default_kernel() -> &'static str {
+pub(crate) fn default_kernel() -> &'static str {
     names().first().expect("there is one in the list")
 }
 
@@ -85,25 +80,22 @@ pub(crate) fn entries_of(
 }
 
 /// What tells a kernel from others of the same name, without getting it: the sums of its packages, or of its file.
-pub(crate) fn identity(name: &str) -> Result<String, Error> {
+pub(crate) fn identity(name: &str) -> Result<String, Stop> {
     let pinned: Vec<&str> = entries().filter(|(pinned, ..)| *pinned == name).map(|(.., sum)| sum).collect();
     if !pinned.is_empty() {
         return Ok(pinned.join(" "));
     }
     let path = file(name)?;
-    let mut hash = Sha256::new();
-    let mut file = fs::File::open(path).map_err(|error| reading(path, &error))?;
-    io::copy(&mut file, &mut hash).map_err(|error| reading(path, &error))?;
-    Ok(hex(&hash.finalize()))
+    sha256(path).map_err(error::reading(path))
 }
 
 /// One that is not in the list.
-fn file(name: &str) -> Result<&Path, Error> {
+fn file(name: &str) -> Result<&Path, Stop> {
     let path = Path::new(name);
     if path.is_file() {
         return Ok(path);
     }
-    Err(Error::input(
+    Err(error::input(
         format!("no kernel is called \"{name}\", and there is no such file"),
         format!(
             "--kernel takes {}, a kernel's Debian package, or a file such as /boot/vmlinuz-6.12.0",
@@ -121,7 +113,7 @@ impl Kernel {
         cache: &Path,
         stop: &AtomicBool,
         say: &dyn Fn(&str),
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Stop> {
         let identity = identity(name)?;
         let pinned: Vec<_> = entries().filter(|(pinned, ..)| *pinned == name).collect();
         if !pinned.is_empty() {
@@ -138,12 +130,12 @@ impl Kernel {
     }
 
     /// A kernel file of this machine.
-    fn installed(image: &Path) -> Result<Self, Error> {
+    fn installed(image: &Path) -> Result<Self, Stop> {
         let release = release(image)?;
         let folder = Path::new("/lib/modules").join(&release);
         let mut files = BTreeMap::new();
-        let reading = |error: io::Error| Error::machine(format!("cannot read {}: {error}", folder.display()));
-        collect(&folder.join("kernel"), &mut files).map_err(reading)?;
+        let reading = error::reading(&folder);
+        collect(&folder.join("kernel"), &mut files).map_err(&reading)?;
         let modules = in_order(|name| match files.get(name) {
             Some(path) => fs::read(path).map(|bytes| Some((file_name(path), bytes))),
             None => Ok(None),
@@ -156,42 +148,27 @@ impl Kernel {
     /// they are only looked for where it is not there.
     fn of_packages(
         identity: &str,
-        packages: impl FnOnce() -> Result<Vec<PathBuf>, Error>,
+        packages: impl FnOnce() -> Result<Vec<PathBuf>, Stop>,
         cache: &Path,
         say: &dyn Fn(&str),
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Stop> {
         let folder = cache.join("unpacked").join(&hex(&Sha256::digest(identity))[..16]);
-        let parent = folder.parent().expect("it was joined");
-        fs::create_dir_all(parent).map_err(|error| Error::writing(parent, &error))?;
-        scratch::sweep(parent);
-        let is_there = folder.exists();
-        if !is_there || !is_sealed(&folder) {
-            if is_there {
-                say(&format!("{} is damaged and made anew", folder.display()));
-            }
+        whole(&folder, is_sealed, say, |fresh| {
             let packages = packages()?;
             say("unpacking the kernel");
-            let scratch = Scratch::new_in(parent)?;
-            let fresh = scratch.path().join("kernel");
-            fs::create_dir(&fresh).map_err(|error| Error::writing(&fresh, &error))?;
-            for package in &packages {
-                unpack(package, &fresh)?;
-            }
+            fs::create_dir(fresh).map_err(error::writing(fresh))?;
+            packages
+                .iter()
+                .try_for_each(|package| content(package, fresh, |archive| take(archive, fresh)))?;
             if !fresh.join("vmlinuz").exists() {
-                return Err(Error::input(
+                return Err(error::input(
                     format!("{} holds no kernel image", packages[0].display()),
                     "name a package such as linux-image-6.12.0-amd64.deb",
                 ));
             }
-            let seal = sum_of(&fresh).map_err(|error| reading(&fresh, &error))?;
-            fs::write(fresh.join(SEAL), seal).map_err(|error| Error::writing(&fresh, &error))?;
-            let _ = fs::remove_dir_all(&folder);
-            match fs::rename(&fresh, &folder) {
-                // Or another braid was faster.
-                Err(error) if !is_sealed(&folder) => return Err(Error::writing(&folder, &error)),
-                _ => {}
-            }
-        }
+            let seal = sum_of(fresh).map_err(error::reading(fresh))?;
+            fs::write(fresh.join(SEAL), seal).map_err(error::writing(fresh))
+        })?;
         let image = folder.join("vmlinuz");
         let find = |name: &str| {
             let path = folder.join(format!("{name}.ko"));
@@ -201,7 +178,7 @@ impl Kernel {
                 Ok(None)
             }
         };
-        let modules = in_order(find).map_err(|error| reading(&folder, &error))?;
+        let modules = in_order(find).map_err(error::reading(&folder))?;
         Ok(Self { release: release(&image)?, image, modules, pinned: None })
     }
 }
@@ -209,9 +186,8 @@ impl Kernel {
 /// What was unpacked has the sum of itself in this file.
 const SEAL: &str = "complete";
 
-fn is_sealed(folder: &Path) -> bool {
-    let seal = fs::read_to_string(folder.join(SEAL));
-    seal.is_ok_and(|seal| sum_of(folder).is_ok_and(|sum| sum == seal))
+fn is_sealed(folder: &Path) -> io::Result<bool> {
+    Ok(fs::read_to_string(folder.join(SEAL))? == sum_of(folder)?)
 }
 
 /// Of all other files of a folder, their names and what is in them.
@@ -301,8 +277,8 @@ fn depends(module: &[u8]) -> Vec<String> {
 }
 
 /// The release that a kernel image names in its header (Documentation/arch/x86/boot.rst).
-fn release(image: &Path) -> Result<String, Error> {
-    let bytes = fs::read(image).map_err(|error| reading(image, &error))?;
+fn release(image: &Path) -> Result<String, Stop> {
+    let bytes = fs::read(image).map_err(error::reading(image))?;
     let is_kernel = bytes.get(0x202..0x206) == Some(b"HdrS");
     let offset = bytes.get(0x20e..0x210).map(|at| usize::from(u16::from_le_bytes([at[0], at[1]])) + 0x200);
     let text =
@@ -312,20 +288,15 @@ fn release(image: &Path) -> Result<String, Error> {
         .and_then(|version| version.split([' ', '\0']).next().map(str::to_owned))
         .filter(|release| !release.is_empty())
         .ok_or_else(|| {
-            Error::input(
+            error::input(
                 format!("{} is no x86 kernel image", image.display()),
                 "name a file such as /boot/vmlinuz-6.12.0",
             )
         })
 }
 
-/// Takes the kernel's image and the modules out of a Debian package.
-fn unpack(package: &Path, to: &Path) -> Result<(), Error> {
-    content(package, to, |archive| take(archive, to))
-}
-
 /// Takes everything out of a Debian package.
-pub(crate) fn unpack_all(package: &Path, to: &Path) -> Result<(), Error> {
+pub(crate) fn unpack_all(package: &Path, to: &Path) -> Result<(), Stop> {
     content(package, to, |mut archive| archive.unpack(to))
 }
 
@@ -334,12 +305,10 @@ fn content(
     package: &Path,
     to: &Path,
     take: impl Fn(tar::Archive<Box<dyn Read + '_>>) -> io::Result<()>,
-) -> Result<(), Error> {
+) -> Result<(), Stop> {
     let failed = |error: io::Error| match error.kind() {
-        kind @ (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
-            Error::writing(to, &kind.into())
-        }
-        _ => reading(package, &error),
+        kind @ (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => error::writing(to)(kind.into()),
+        _ => error::reading(package)(error),
     };
     let file = fs::File::open(package).map_err(failed)?;
     let mut archive = ar::Archive::new(io::BufReader::new(file));
@@ -353,7 +322,7 @@ fn content(
         };
         return take(tar::Archive::new(plain)).map_err(failed);
     }
-    Err(Error::input(
+    Err(error::input(
         format!("{} is no Debian package with an xz-compressed content", package.display()),
         "give the package's vmlinuz instead, with its modules in /lib/modules",
     ))
@@ -392,55 +361,51 @@ pub(crate) fn fetch(
     cache: &Path,
     stop: &AtomicBool,
     say: &dyn Fn(&str),
-) -> Result<PathBuf, Error> {
+) -> Result<PathBuf, Stop> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let file = cache.join(name);
-    if file.exists() {
-        if sha256(&file)? == sum {
-            return Ok(file);
-        }
-        say(&format!("{} is damaged and fetched again", file.display()));
-    }
-    fs::create_dir_all(cache).map_err(|error| Error::writing(cache, &error))?;
+    whole(&file, |file| Ok(sha256(file)? == sum), say, |part| fetch_to(part, path, sum, stop, say))?;
+    Ok(file)
+}
+
+fn fetch_to(part: &Path, path: &str, sum: &str, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<(), Stop> {
+    let name = path.rsplit('/').next().unwrap_or(path);
     let helper = Path::new("/usr/lib/apt/apt-helper");
     let archives = archives();
     if !helper.exists() || archives.is_empty() {
-        return Err(Error::machine_with(
+        return Err(error::machine_with(
             format!("this machine has no apt with an archive to fetch {name} from"),
             "give a kernel of yours with --kernel FILE: a vmlinuz, or the Debian package of one",
         ));
     }
     say(&format!("fetching {name}"));
-    scratch::sweep(cache);
-    let scratch = Scratch::new_in(cache)?;
-    let (part, log) = (scratch.path().join(name), scratch.path().join("log"));
+    let log = part.with_extension("log");
     let mut reports = Vec::new();
     for archive in &archives {
         // A plus sign in a name stands for itself in a path, but not with every server.
         let address = format!("{archive}/{}", path.replace('+', "%2B"));
-        let errors = fs::File::create(&log).map_err(|error| Error::writing(&log, &error))?;
+        let errors = fs::File::create(&log).map_err(error::writing(&log))?;
         let mut command = Command::new(helper);
-        command.args(["-q", "download-file", &address]).arg(&part).arg(format!("SHA256:{sum}"));
+        command.args(["-q", "download-file", &address]).arg(part).arg(format!("SHA256:{sum}"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
-        if run(&mut command, stop)? && sha256(&part)? == sum {
-            fs::rename(&part, &file).map_err(|error| Error::writing(&file, &error))?;
-            return Ok(file);
+        if run(&mut command, stop)? && sha256(part).map_err(error::reading(part))? == sum {
+            return Ok(());
         }
         let report = fs::read_to_string(&log).unwrap_or_default();
         let last = report.lines().rfind(|line| line.starts_with("E: ") || line.contains("Failed"));
         reports
             .push(format!("{archive}: {}", last.unwrap_or("not there, or not what the list names").trim()));
     }
-    Err(Error::machine_with(
+    Err(error::machine_with(
         format!("cannot fetch {name} from any archive that apt knows:\n  {}", reports.join("\n  ")),
         "try again when the archive can be reached, or give a kernel of yours with --kernel FILE",
     ))
 }
 
 /// Runs a program to its end, and says whether it succeeded. It ends with this one, and when `stop` is set.
-pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Error> {
+pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Stop> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let running = |error| Error::machine(format!("cannot run {name}: {error}"));
+    let running = |error| error::machine(format!("cannot run {name}: {error}"));
     // SAFETY: between fork and exec, one system call.
     unsafe {
         command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
@@ -454,7 +419,7 @@ pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<bool, Erro
             // What it has begun is in the scratch folder.
             let _ = child.kill();
             let _ = child.wait();
-            return Err(Error::interrupted());
+            return Err(Stop::Cancelled);
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -482,10 +447,9 @@ fn archives() -> Vec<String> {
     archives.into_iter().collect()
 }
 
-fn sha256(file: &Path) -> Result<String, Error> {
+fn sha256(file: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
-    let mut open = fs::File::open(file).map_err(|error| reading(file, &error))?;
-    io::copy(&mut open, &mut hash).map_err(|error| reading(file, &error))?;
+    io::copy(&mut fs::File::open(file)?, &mut hash)?;
     Ok(hex(&hash.finalize()))
 }
 
@@ -495,10 +459,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-fn reading(path: &Path, error: &io::Error) -> Error {
-    Error::machine(format!("cannot read {}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -519,6 +479,7 @@ mod tests {
         assert_eq!(one, same);
         assert_ne!(one, other);
         let refused = identity("6.12.0-none").unwrap_err();
-        assert!(refused.message.contains("no kernel is called \"6.12.0-none\""), "{}", refused.message);
+        let expected = "no kernel is called \"6.12.0-none\"";
+        assert!(matches!(&refused, Stop::All(error) if error.message.contains(expected)), "{refused:?}");
     }
 }

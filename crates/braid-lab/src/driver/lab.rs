@@ -1,7 +1,6 @@
 //! Guests that run scenarios.
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
@@ -9,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use braid_algorithms::Spec;
 use braid_scenario::model::Scenario;
+use braid_study::Stop;
 use rustix::{
     fs::FlockOperation,
     thread::{CpuSet, sched_getaffinity},
@@ -19,15 +18,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     cache::{cache, is_sealed, mark, seal, tidy, whole},
-    error::Error,
-    image,
+    error, image,
     kernels::{self, Kernel, hex},
     module,
-    outcome::{Capture, Outcome},
-    programs::{self, At, Named, Pack},
+    programs::{self, At, Named, Pack, Runs},
     qemu::{self, Begin, Boot, Place, Qemu},
     schedulers::need_module,
-    scratch, translate,
+    scratch,
 };
 use crate::job::{self, Job, Packet, Report};
 
@@ -42,7 +39,7 @@ pub enum Start {
 
 /// Everything that runs in a guest need.
 #[derive(Debug)]
-pub struct Lab {
+pub(crate) struct Lab {
     qemu: Qemu,
     kernel: Kernel,
     /// With the packet schedulers, where a run needs them.
@@ -56,13 +53,13 @@ pub struct Lab {
 
 /// What a guest boots from, and what it has booted to.
 #[derive(Debug)]
-struct Image {
+pub(crate) struct Image {
     /// For scenarios with these programs.
     programs: Named,
     /// Whether it has the module with the packet schedulers.
     has_module: bool,
     /// How they are run.
-    runs: BTreeMap<String, job::Programs>,
+    pub(crate) runs: Runs,
     file: PathBuf,
     /// Of the booted guest.
     snapshot: Option<PathBuf>,
@@ -78,10 +75,7 @@ const ATTEMPTS_BESIDE: usize = 5;
 impl Lab {
     /// Gets everything ready for these scenarios with each of these packet schedulers: the kernel (by name or file), images
     /// around `program`, and the snapshots of guests that have booted. What takes long is told to `say`, and is in the user's cache the next time.
-    ///
-    /// # Errors
-    /// If something is missing or cannot be written, or the guest does not boot.
-    pub fn prepare<'a>(
+    pub(crate) fn prepare<'a>(
         kernel: &str,
         program: &Path,
         start: Start,
@@ -89,12 +83,12 @@ impl Lab {
         schedulers: &[String],
         stop: &AtomicBool,
         say: &dyn Fn(&str),
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Stop> {
         let qemu = Qemu::find()?;
         let cache = cache()?;
         let kernel = Kernel::find(kernel, &cache.join("kernels"), stop, say)?;
         let folder = cache.join("lab");
-        fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, &error))?;
+        fs::create_dir_all(&folder).map_err(error::writing(&folder))?;
         scratch::sweep(&folder);
         let mut lab =
             Self { qemu, kernel, module: None, images: Vec::new(), folder, processors: processors(&cache) };
@@ -117,10 +111,7 @@ impl Lab {
 
     /// Identity of the environment: kernel, sources of the lab, and QEMU. Runs with equal identity, scenario, algorithms and seed
     /// are equal. Nothing is fetched or booted.
-    ///
-    /// # Errors
-    /// If something is missing.
-    pub fn identity(kernel: &str) -> Result<String, Error> {
+    pub(crate) fn identity(kernel: &str) -> Result<String, Stop> {
         let qemu = Qemu::find()?;
         let (kernel, arguments) = (kernels::identity(kernel)?, (qemu.arguments(), qemu::kernel_arguments()));
         Ok(format!("kernel {kernel}, sources {}, QEMU {} {arguments:?}", crate::SOURCE_HASH, qemu.version))
@@ -134,7 +125,7 @@ impl Lab {
         start: Start,
         stop: &AtomicBool,
         say: &dyn Fn(&str),
-    ) -> Result<Image, Error> {
+    ) -> Result<Image, Stop> {
         let pack = Pack::of(&programs, At::Guest)?;
         let mut files = pack.files.clone();
         if let Some(module) = self.module.as_ref().filter(|_| has_module) {
@@ -143,9 +134,7 @@ impl Lab {
         let bytes = image::build(&self.kernel, program, &files)?;
         let mut hash = Sha256::new();
         hash.update(&bytes);
-        let boots = fs::read(&self.kernel.image).map_err(|error| {
-            Error::machine(format!("cannot read {}: {error}", self.kernel.image.display()))
-        })?;
+        let boots = fs::read(&self.kernel.image).map_err(error::reading(&self.kernel.image))?;
         hash.update(boots);
         hash.update(format!(
             "{} {:?} {}",
@@ -156,9 +145,7 @@ impl Lab {
         let identity = hex(&hash.finalize()[..12]);
         let file = self.folder.join(format!("{identity}.cpio"));
         let is_whole = |there: &Path| Ok(fs::read(there)? == bytes);
-        whole(&file, is_whole, say, |part| {
-            fs::write(part, &bytes).map_err(|error| Error::writing(part, &error))
-        })?;
+        whole(&file, is_whole, say, |part| fs::write(part, &bytes).map_err(error::writing(part)))?;
         let runs = pack.runs;
         let mut image = Image { programs, has_module, runs, file, snapshot: None, identity };
         if start == Start::Restored {
@@ -166,24 +153,18 @@ impl Lab {
             whole(&path, is_sealed, say, |part| {
                 say("booting the guest once");
                 self.guest(&image, &Begin::Snapshot(part), &Job::default(), &mut |_| (), stop)?;
-                seal(part).map_err(|error| Error::writing(part, &error))
+                seal(part).map_err(error::writing(part))
             })?;
             image.snapshot = Some(path);
         }
         Ok(image)
     }
 
-    /// What results depend on besides scenario, seed and this program: kernel and QEMU.
-    pub fn machine(&self) -> String {
-        format!("Linux {}, QEMU {}", self.kernel.release, self.qemu.version)
-    }
-
-    /// [`Lab::machine`] and the image, by its hash, of which the module with the packet schedulers is a part.
-    ///
-    /// # Panics
-    /// If the lab was not prepared for this scenario with this scheduler.
-    pub fn environment(&self, scenario: &Scenario, scheduler: &str) -> String {
-        format!("{}, image {}", self.machine(), self.image_of(scenario, scheduler).identity)
+    /// What results depend on besides scenario, seed and this program: kernel, QEMU, and the image by its hash, of which the
+    /// module with the packet schedulers is a part.
+    pub(crate) fn environment(&self, scenario: &Scenario, scheduler: &str) -> String {
+        let identity = &self.image_of(scenario, scheduler).identity;
+        format!("Linux {}, QEMU {}, image {identity}", self.kernel.release, self.qemu.version)
     }
 
     fn find_image(&self, scenario: &Scenario, scheduler: &str) -> Option<&Image> {
@@ -192,36 +173,22 @@ impl Lab {
         self.images.iter().find(|image| image.programs == programs && image.has_module == has_module)
     }
 
-    fn image_of(&self, scenario: &Scenario, scheduler: &str) -> &Image {
+    /// The image that was prepared for this scenario with this scheduler.
+    pub(crate) fn image_of(&self, scenario: &Scenario, scheduler: &str) -> &Image {
         self.find_image(scenario, scheduler).expect("it was prepared for this scenario")
     }
 
-    /// Runs a scenario in a guest of its own. Set `stop` to end it early. Taking packets takes the guest some microseconds each.
-    ///
-    /// # Errors
-    /// If the scenario has what the lab cannot do ([`check`] tells beforehand), the guest fails, or `stop` was set.
-    ///
-    /// # Panics
-    /// If the lab was not prepared for this scenario with this scheduler.
-    #[allow(clippy::too_many_arguments, reason = "all that a run is")]
-    pub fn run(
+    /// Does a job in a guest of its own, of the scenario that it was made of. Taking packets takes the guest some microseconds
+    /// each.
+    pub(crate) fn run(
         &self,
-        scenario: &Scenario,
-        spec: &Spec,
-        scheduler: &str,
-        seed: u64,
-        samples: bool,
-        capture: Option<Capture<'_>>,
+        image: &Image,
+        job: &Job,
+        packets: &mut dyn FnMut(Packet<'_>),
         stop: &AtomicBool,
-    ) -> Result<Outcome, Error> {
-        let image = self.image_of(scenario, scheduler);
-        let mut translated = translate::translate(scenario, spec, scheduler, seed, &image.runs)?;
-        translated.job.snap_length = capture.as_ref().map(|capture| capture.snap_length);
+    ) -> Result<Report, Stop> {
         let begin = image.snapshot.as_deref().map_or(Begin::Boot, Begin::Restore);
-        let mut nobody = |_: Packet<'_>| ();
-        let each = capture.map_or(&mut nobody as &mut dyn FnMut(Packet<'_>), |capture| capture.each);
-        let report = self.guest(image, &begin, &translated.job, each, stop)?;
-        Outcome::new(scenario, &translated, &report, samples)
+        self.guest(image, &begin, job, packets, stop)
     }
 
     fn guest(
@@ -231,7 +198,7 @@ impl Lab {
         job: &Job,
         packets: &mut dyn FnMut(Packet<'_>),
         stop: &AtomicBool,
-    ) -> Result<Report, Error> {
+    ) -> Result<Report, Stop> {
         [Some(&image.file), image.snapshot.as_ref()].into_iter().flatten().for_each(|path| mark(path));
         let boot = Boot { kernel: &self.kernel.image, image: &image.file };
         let mut mine = self.free_processor();
@@ -245,7 +212,7 @@ impl Lab {
                 return Ok(report);
             }
         }
-        Err(Error::guest(job::CLOCK_MOVED))
+        Err(Stop::Failed(job::CLOCK_MOVED.into()))
     }
 
     /// One that becomes free within a minute.

@@ -10,9 +10,6 @@ use super::translate::Translated;
 use crate::job::{ConnectionAt, Moment, QueueAt, Report, SubflowAt};
 
 /// The measurements of a run.
-///
-/// # Errors
-/// If the guest's counters are incomplete.
 pub(crate) fn measure(
     scenario: &Scenario,
     translated: &Translated,

@@ -8,11 +8,12 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
+use braid_study::Stop;
 use rustix::fs::FlockOperation;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    error::Error,
+    error,
     headers::Headers,
     kernels::{Kernel, hex, run},
     scratch::lock,
@@ -40,16 +41,15 @@ pub(crate) fn built(
     cache: &Path,
     stop: &AtomicBool,
     say: &dyn Fn(&str),
-) -> Result<Vec<u8>, Error> {
+) -> Result<Vec<u8>, Stop> {
     let headers = Headers::of(kernel, cache, stop, say)?;
     let compiler = compiler(&headers)?;
     let identity = Sha256::digest(format!("{} {} {compiler:?}", source_hash(), headers.identity));
     let parent = cache.join("modules");
     // Its path enters the compiler's output, so it is always the same.
     let folder = parent.join(&hex(&identity)[..16]);
-    fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, &error))?;
-    let _alone =
-        lock(&folder, FlockOperation::LockExclusive).map_err(|error| Error::writing(&folder, &error))?;
+    fs::create_dir_all(&folder).map_err(error::writing(&folder))?;
+    let _alone = lock(&folder, FlockOperation::LockExclusive).map_err(error::writing(&folder))?;
     let done = folder.join("done.ko");
     if !done.exists() {
         say("building the module with the packet schedulers");
@@ -57,25 +57,23 @@ pub(crate) fn built(
         let _ = fs::remove_dir_all(&work);
         write_sources(&work)?;
         make(&headers, &compiler, &work, stop)?;
-        fs::rename(work.join(SCHEDULER_MODULE), &done).map_err(|error| Error::writing(&done, &error))?;
+        fs::rename(work.join(SCHEDULER_MODULE), &done).map_err(error::writing(&done))?;
         let _ = fs::remove_dir_all(&work);
     }
-    fs::read(&done).map_err(|error| Error::machine(format!("cannot read {}: {error}", done.display())))
+    fs::read(&done).map_err(error::reading(&done))
 }
 
-fn write_sources(folder: &Path) -> Result<(), Error> {
+fn write_sources(folder: &Path) -> Result<(), Stop> {
     for (path, content) in SOURCES {
         let path = folder.join(path);
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent)
-            .and_then(|()| fs::write(&path, content))
-            .map_err(|error| Error::writing(&path, &error))?;
+        fs::create_dir_all(parent).and_then(|()| fs::write(&path, content)).map_err(error::writing(&path))?;
     }
     Ok(())
 }
 
 /// The kernel's compiler, or else the machine's default: path and version.
-fn compiler(headers: &Headers) -> Result<(PathBuf, String), Error> {
+fn compiler(headers: &Headers) -> Result<(PathBuf, String), Stop> {
     let usual = headers.compiler.clone().into_iter().chain(["gcc".to_owned()]);
     let found = usual.into_iter().find_map(|name| {
         let path = in_path(&name)?;
@@ -84,7 +82,7 @@ fn compiler(headers: &Headers) -> Result<(PathBuf, String), Error> {
         output.status.success().then_some((path, version))
     });
     let missing = |what: &str, package: &str| {
-        Error::machine_with(
+        error::machine_with(
             format!("{what} is missing, which builds the kernel module with the packet schedulers"),
             format!("apt-get install {package}, or leave out --scheduler: the kernel's own needs no module"),
         )
@@ -107,10 +105,10 @@ fn make(
     (compiler, version): &(PathBuf, String),
     work: &Path,
     stop: &AtomicBool,
-) -> Result<(), Error> {
+) -> Result<(), Stop> {
     let log = work.join("log");
-    let report = fs::File::create(&log).map_err(|error| Error::writing(&log, &error))?;
-    let errors = report.try_clone().map_err(|error| Error::writing(&log, &error))?;
+    let report = fs::File::create(&log).map_err(error::writing(&log))?;
+    let errors = report.try_clone().map_err(error::writing(&log))?;
     let mut command = Command::new("make");
     command.arg("-C").arg(&headers.folder).arg(format!("M={}", work.display()));
     command.arg(format!("CC={}", compiler.display()));
@@ -129,7 +127,7 @@ fn make(
     let report = fs::read_to_string(&log).unwrap_or_default();
     let lines: Vec<&str> = report.lines().filter(|line| !line.starts_with("make")).collect();
     let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n  ");
-    Err(Error::machine_with(
+    Err(error::machine_with(
         format!("the kernel module with the packet schedulers cannot be built with {version}:\n  {last}"),
         format!(
             "all of the report is in {}; leave out --scheduler: the kernel's own needs no module",
@@ -139,13 +137,13 @@ fn make(
 }
 
 /// Removes debug information.
-fn strip(module: &Path, stop: &AtomicBool) -> Result<(), Error> {
+fn strip(module: &Path, stop: &AtomicBool) -> Result<(), Stop> {
     let mut command = Command::new("strip");
     command.arg("--strip-debug").arg(module);
     if run(&mut command, stop)? {
         return Ok(());
     }
-    Err(Error::machine_with(format!("strip failed on {}", module.display()), "apt-get install binutils"))
+    Err(error::machine_with(format!("strip failed on {}", module.display()), "apt-get install binutils"))
 }
 
 #[cfg(test)]

@@ -4,17 +4,17 @@ use std::{
     collections::BTreeMap,
     env,
     fs::{self, Permissions},
-    io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use braid_scenario::model::{self, Kind, Programs, Scenario, Traffic};
+use braid_study::Stop;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    error::{Error, Unsupported},
+    error::{self, Unsupported},
     image::Files,
     kernels::hex,
     libraries::needed,
@@ -37,6 +37,9 @@ const GROUP: &str = "root:x:0:\nwww-data:x:33:\nnobody:x:65534:\nnogroup:x:65534
 /// The programs of a scenario by the names of their connections: what tells packs apart.
 pub(crate) type Named = Vec<(String, bool, Arc<Programs>)>;
 
+/// How programs are run, by the name of their connection.
+pub(crate) type Runs = BTreeMap<String, job::Programs>;
+
 /// Those of a scenario.
 pub(crate) fn named(scenario: &Scenario) -> Named {
     let of = |connection: &model::Connection| match &connection.traffic {
@@ -49,7 +52,7 @@ pub(crate) fn named(scenario: &Scenario) -> Named {
 }
 
 /// What the programs of a scenario, with all they need, are told apart by; none if it has none.
-pub(crate) fn identity(scenario: &Scenario, at: At) -> Result<Option<String>, Error> {
+pub(crate) fn identity(scenario: &Scenario, at: At) -> Result<Option<String>, Stop> {
     let named = named(scenario);
     if named.is_empty() { Ok(None) } else { Ok(Some(Pack::of(&named, at)?.identity())) }
 }
@@ -69,8 +72,7 @@ pub(crate) struct Pack {
     at: At,
     /// By path in the guest.
     pub(crate) files: Files,
-    /// How they are run, by the name of the connection.
-    pub(crate) runs: BTreeMap<String, job::Programs>,
+    pub(crate) runs: Runs,
 }
 
 /// Whether the programs of a connection are on this machine.
@@ -128,10 +130,7 @@ fn wrapper() -> Option<PathBuf> {
 
 impl Pack {
     /// All that the programs of a scenario need there.
-    ///
-    /// # Errors
-    /// If something is missing, cannot be read, or is too much.
-    pub(crate) fn of(named: &Named, at: At) -> Result<Self, Error> {
+    pub(crate) fn of(named: &Named, at: At) -> Result<Self, Stop> {
         let mut pack = Self { at, files: Files::default(), runs: BTreeMap::new() };
         for (name, multipath, programs) in named {
             pack.add(name, *multipath, programs)?;
@@ -145,7 +144,7 @@ impl Pack {
         }
         let bytes: usize = pack.files.values().map(|(_, bytes)| bytes.len()).sum();
         if bytes > MOST_BYTES {
-            return Err(Error::input(
+            return Err(error::input(
                 format!(
                     "the programs and their files have {} MB; there is room for {}",
                     bytes >> 20,
@@ -158,14 +157,14 @@ impl Pack {
     }
 
     /// Puts the folders of the connections into one of this machine. How the programs are run there.
-    pub(crate) fn place(&self, parent: &Path) -> Result<BTreeMap<String, job::Programs>, Error> {
+    pub(crate) fn place(&self, parent: &Path) -> Result<Runs, Stop> {
         for (path, (mode, bytes)) in &self.files {
             let Ok(within) = Path::new(path).strip_prefix(FOLDERS) else { continue };
             let to = parent.join(within);
             fs::create_dir_all(to.parent().expect("it is in a folder"))
                 .and_then(|()| fs::write(&to, bytes))
                 .and_then(|()| fs::set_permissions(&to, Permissions::from_mode(*mode)))
-                .map_err(|error| Error::writing(&to, &error))?;
+                .map_err(error::writing(&to))?;
         }
         let place = |path: &mut String| {
             if let Ok(within) = Path::new(&*path).strip_prefix(FOLDERS) {
@@ -191,20 +190,20 @@ impl Pack {
         hex(&hash.finalize()[..12])
     }
 
-    fn add(&mut self, name: &str, multipath: bool, programs: &Programs) -> Result<(), Error> {
+    fn add(&mut self, name: &str, multipath: bool, programs: &Programs) -> Result<(), Stop> {
         let folder = format!("{FOLDERS}/{name}");
         let mut libraries = Vec::new();
         for (name, path) in &programs.files {
             let to = Path::new(&folder).join(name.strip_prefix("./").unwrap_or(name));
             self.file(&to, path, &mut libraries)?;
         }
-        let mut command = |words: &[String]| -> Result<job::Command, Error> {
+        let mut command = |words: &[String]| -> Result<job::Command, Stop> {
             // One of the files is there already.
             let path = if let Some(name) = words[0].strip_prefix("./") {
                 Path::new(&folder).join(name)
             } else {
                 let path = find(&words[0]).ok_or_else(|| {
-                    Error::input(format!("there is no program {} on this machine", words[0]), "install it")
+                    error::input(format!("there is no program {} on this machine", words[0]), "install it")
                 })?;
                 self.file(&path, &path, &mut libraries)?;
                 path
@@ -215,7 +214,7 @@ impl Pack {
         let mut preload = None;
         if multipath {
             let wrapper = wrapper().ok_or_else(|| {
-                Error::machine_with(format!("{WRAPPER} is not on this machine"), "apt-get install mptcpize")
+                error::machine_with(format!("{WRAPPER} is not on this machine"), "apt-get install mptcpize")
             })?;
             self.file(&wrapper, &wrapper, &mut libraries)?;
             preload = Some(wrapper.display().to_string());
@@ -235,12 +234,12 @@ impl Pack {
     }
 
     /// Adds a file, and what it takes to run it if it is a program; the folders of its libraries go to `libraries`.
-    fn file(&mut self, to: &Path, from: &Path, libraries: &mut Vec<String>) -> Result<(), Error> {
+    fn file(&mut self, to: &Path, from: &Path, libraries: &mut Vec<String>) -> Result<(), Stop> {
         let to = to.display().to_string();
         if self.files.contains_key(&to) {
             return Ok(());
         }
-        let bytes = fs::read(from).map_err(reading(from))?;
+        let bytes = fs::read(from).map_err(error::reading(from))?;
         let is_elf = bytes.starts_with(b"\x7fELF");
         let script =
             bytes.strip_prefix(b"#!").map(|rest| rest.split(|byte| *byte == b'\n').next().unwrap_or(rest));
@@ -253,7 +252,7 @@ impl Pack {
         if is_elf {
             for library in needed(from)? {
                 libraries.extend(library.parent().map(|folder| folder.display().to_string()));
-                let bytes = fs::read(&library).map_err(reading(&library))?;
+                let bytes = fs::read(&library).map_err(error::reading(&library))?;
                 self.files.entry(library.display().to_string()).or_insert((0o755, bytes));
             }
         }
@@ -269,9 +268,4 @@ impl Pack {
         }
         Ok(())
     }
-}
-
-fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
-    let path = path.display().to_string();
-    move |error| Error::machine(format!("cannot read {path}: {error}"))
 }

@@ -14,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use braid_study::Stop;
 use rustix::{
     fs::statvfs,
     process::{Signal, set_parent_process_death_signal, setsid},
@@ -21,7 +22,7 @@ use rustix::{
 };
 use serde_json::{Value, json};
 
-use super::{error::Error, image::PROGRAM, scratch::Scratch};
+use super::{error, image::PROGRAM, scratch::Scratch};
 use crate::job::{self, BEAT, CLOCK_MOVED, Inbox, JOB_ITEM, Job, Packet, Report, VERIFIES};
 use crate::scheduling;
 
@@ -53,9 +54,9 @@ pub(crate) struct Qemu {
 
 impl Qemu {
     /// Finds it.
-    pub(crate) fn find() -> Result<Self, Error> {
+    pub(crate) fn find() -> Result<Self, Stop> {
         let output = Command::new(BINARY).arg("--version").output().map_err(|error| {
-            Error::machine_with(
+            error::machine_with(
                 format!("cannot run {BINARY}: {error}"),
                 "install it: apt-get install qemu-system-x86",
             )
@@ -65,7 +66,7 @@ impl Qemu {
         let version = version.unwrap_or_default().to_owned();
         match version.split('.').next().and_then(|major| major.parse().ok()) {
             Some(major) if major >= OLDEST => Ok(Self { version, major }),
-            _ => Err(Error::machine_with(
+            _ => Err(error::machine_with(
                 format!("{BINARY} says \"{}\"; the lab needs QEMU {OLDEST} or newer", text.trim()),
                 "install a newer one: Debian 12 and later have it",
             )),
@@ -179,10 +180,10 @@ pub(crate) fn run(
     place: &Place<'_>,
     packets: &mut dyn FnMut(Packet<'_>),
     stop: &AtomicBool,
-) -> Result<Option<Report>, Error> {
+) -> Result<Option<Report>, Stop> {
     let folder = Scratch::new_in(place.folder)?;
     let item = folder.path().join("job");
-    fs::write(&item, job::frame(job)).map_err(|error| Error::writing(&item, &error))?;
+    fs::write(&item, job::frame(job)).map_err(error::writing(&item))?;
     let mut command = Command::new(BINARY);
     command
         .args(qemu.arguments())
@@ -205,13 +206,13 @@ pub(crate) fn run(
         Begin::Restore(snapshot) => fs::copy(snapshot, &disk).map(drop),
         Begin::Boot | Begin::Snapshot(_) => fs::write(&disk, empty_disk()),
     }
-    .map_err(|error| Error::writing(&disk, &error))?;
+    .map_err(error::writing(&disk))?;
     command.args(["-drive", &format!("if=none,format=qcow2,id=disk,file={}", disk.display())]);
     if let Begin::Restore(_) = begin {
         command.args(["-S", "-loadvm", SNAPSHOT]);
     }
     let errors = folder.path().join("errors");
-    let errors = File::create(&errors).map_err(|error| Error::writing(&errors, &error))?;
+    let errors = File::create(&errors).map_err(error::writing(&errors))?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
     let processor = place.processor;
     // SAFETY: only system calls between fork and exec.
@@ -231,7 +232,7 @@ pub(crate) fn run(
         });
     }
     let mut child =
-        command.spawn().map_err(|error| Error::machine(format!("cannot run {BINARY}: {error}")))?;
+        command.spawn().map_err(|error| error::machine(format!("cannot run {BINARY}: {error}")))?;
     let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
     let (sender, answers) = mpsc::channel();
     thread::spawn(move || {
@@ -270,7 +271,7 @@ pub(crate) fn run(
 
 impl Guest {
     /// Sends a command and returns its result.
-    fn command(&mut self, name: &str, arguments: &Value, stop: &AtomicBool) -> Result<Value, Error> {
+    fn command(&mut self, name: &str, arguments: &Value, stop: &AtomicBool) -> Result<Value, Stop> {
         self.commands_sent += 1;
         let id = self.commands_sent;
         let line = json!({"execute": name, "arguments": arguments, "id": id}).to_string() + "\n";
@@ -286,17 +287,17 @@ impl Guest {
     }
 
     /// QEMU's next message, if there is one soon.
-    fn answer(&mut self, stop: &AtomicBool) -> Result<Option<Value>, Error> {
+    fn answer(&mut self, stop: &AtomicBool) -> Result<Option<Value>, Stop> {
         self.check(stop)?;
         match self.answers.recv_timeout(POLL) {
             Ok(answer) if answer["error"].is_null() => Ok(Some(answer)),
-            Ok(answer) => Err(Error::machine(format!("QEMU: {}", answer["error"]["desc"]))),
+            Ok(answer) => Err(error::machine(format!("QEMU: {}", answer["error"]["desc"]))),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
         }
     }
 
-    fn check(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+    fn check(&mut self, stop: &AtomicBool) -> Result<(), Stop> {
         let beats = self.beats();
         let computed = self.computed();
         if beats > self.heard {
@@ -307,17 +308,17 @@ impl Guest {
         }
         let (busy, idle) = (computed.saturating_sub(self.computed_then), self.seen.elapsed());
         if stop.load(Ordering::Relaxed) {
-            return Err(Error::interrupted());
+            return Err(Stop::Cancelled);
         }
         if self.has_room() {
             self.roomy = Instant::now();
         } else if self.roomy.elapsed() > PATIENCE_FULL {
-            return Err(Error::writing(self.folder.path(), &io::ErrorKind::StorageFull.into()));
+            return Err(error::writing(self.folder.path())(io::ErrorKind::StorageFull.into()));
         }
         if busy > PATIENCE_BUSY || idle > PATIENCE_IDLE {
             let told = fs::read(self.folder.path().join("beats")).unwrap_or_default();
             let told = told.get(self.early as usize..).unwrap_or_default();
-            return Err(Error::guest(hangs(told, busy, idle) + &self.log()));
+            return Err(Stop::Failed(hangs(told, busy, idle) + &self.log()));
         }
         Ok(())
     }
@@ -346,7 +347,7 @@ impl Guest {
     }
 
     /// Waits until the guest has stopped itself.
-    fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+    fn wait_until_ready(&mut self, stop: &AtomicBool) -> Result<(), Stop> {
         loop {
             if self.answer(stop)?.is_some_and(|answer| answer["event"] == PANICKED) {
                 self.early = self.beats();
@@ -359,17 +360,17 @@ impl Guest {
         fs::metadata(self.folder.path().join("beats")).map_or(0, |data| data.len())
     }
 
-    fn panicked(&self) -> Error {
-        Error::guest(format!("the guest's kernel panicked{}", self.log()))
+    fn panicked(&self) -> Stop {
+        Stop::Failed(format!("the guest's kernel panicked{}", self.log()))
     }
 
     /// Saves the state of the stopped guest.
-    fn save(&mut self, file: &Path, stop: &AtomicBool) -> Result<(), Error> {
+    fn save(&mut self, file: &Path, stop: &AtomicBool) -> Result<(), Stop> {
         let save = json!({"command-line": format!("savevm {SNAPSHOT}")});
         let report = self.command("human-monitor-command", &save, stop)?;
         match report.as_str().unwrap_or_default().trim() {
             "" => Ok(()),
-            report => Err(Error::machine_with(
+            report => Err(error::machine_with(
                 format!("cannot write the guest's snapshot {}: {report}", file.display()),
                 "make room, or name another place for the cache with XDG_CACHE_HOME",
             )),
@@ -381,22 +382,22 @@ impl Guest {
         &mut self,
         packets: &mut dyn FnMut(Packet<'_>),
         stop: &AtomicBool,
-    ) -> Result<Option<Report>, Error> {
+    ) -> Result<Option<Report>, Stop> {
         let path = self.folder.path().join("port");
         let mut file =
-            File::open(&path).map_err(|error| Error::machine(format!("the guest's port: {error}")))?;
+            File::open(&path).map_err(|error| error::machine(format!("the guest's port: {error}")))?;
         let mut inbox = Inbox::default();
         let mut over = None;
         loop {
             file.read_to_end(&mut inbox.bytes)
-                .map_err(|error| Error::machine(format!("the guest's port: {error}")))?;
+                .map_err(|error| error::machine(format!("the guest's port: {error}")))?;
             match inbox.outcome(packets) {
                 Ok(Some(Ok(report))) => return Ok(Some(report)),
                 Ok(Some(Err(reason))) if reason == CLOCK_MOVED => return Ok(None),
-                Ok(Some(Err(reason))) => return Err(Error::guest(format!("in the guest: {reason}"))),
+                Ok(Some(Err(reason))) => return Err(Stop::Failed(format!("in the guest: {reason}"))),
                 Ok(None) => {}
                 Err(reason) => {
-                    return Err(Error::guest(format!(
+                    return Err(Stop::Failed(format!(
                         "the guest sent an invalid message: {reason}{}",
                         self.log()
                     )));
@@ -420,7 +421,7 @@ impl Guest {
     }
 
     /// It has ended unexpectedly.
-    fn gone(&mut self) -> Error {
+    fn gone(&mut self) -> Stop {
         let how = match self.child.wait() {
             Ok(status) if status.success() => "it rebooted or was shut down".to_owned(),
             Ok(status) => status.to_string(),
@@ -428,7 +429,7 @@ impl Guest {
         };
         let errors = fs::read_to_string(self.folder.path().join("errors")).unwrap_or_default();
         let errors = errors.lines().last().map(|line| format!(": {}", line.trim())).unwrap_or_default();
-        Error::guest(format!("the guest ended before its report ({how}){errors}{}", self.log()))
+        Stop::Failed(format!("the guest ended before its report ({how}){errors}{}", self.log()))
     }
 
     /// The last lines of its console, after the lines about a panic, if any.

@@ -30,9 +30,6 @@ pub(crate) struct Schedulers {
 
 impl Schedulers {
     /// For a scenario whose connections use this scheduler by default.
-    ///
-    /// # Errors
-    /// If two connections use one scheduler with different parameters: the module has a single set.
     pub(crate) fn of(scenario: &Scenario, scheduler: &str) -> Result<Self, Unsupported> {
         let mut own = Self { names: Vec::new(), specs: Vec::<Spec>::new() };
         for connection in &scenario.connections {

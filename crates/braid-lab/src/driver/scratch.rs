@@ -7,10 +7,11 @@ use std::{
     path::Path,
 };
 
+use braid_study::Stop;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
-use super::error::Error;
+use super::error;
 
 const PREFIX: &str = "scratch-";
 
@@ -23,7 +24,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Creates one.
-    pub(crate) fn new_in(parent: &Path) -> Result<Self, Error> {
+    pub(crate) fn new_in(parent: &Path) -> Result<Self, Stop> {
         let make = || {
             // Prevents a sweep before the folder is locked.
             let _no_sweep = lock(parent, FlockOperation::LockShared)?;
@@ -31,7 +32,7 @@ impl Scratch {
             let own = lock(folder.path(), FlockOperation::LockExclusive)?;
             Ok(Self { folder, _own: own })
         };
-        make().map_err(|error| Error::writing(parent, &error))
+        make().map_err(error::writing(parent))
     }
 
     pub(crate) fn path(&self) -> &Path {

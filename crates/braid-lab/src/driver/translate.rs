@@ -4,10 +4,7 @@
 //! meet in a router. Every sender has a namespace, with a plain cable per subflow to the first router of its route, so
 //! that the sending host has no queue; all receivers share one namespace.
 
-use std::{
-    collections::BTreeMap,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use braid_algorithms::Spec;
 use braid_scenario::{
@@ -22,12 +19,13 @@ use super::{
     check::{check, counters},
     discipline::aqm,
     error::Unsupported,
+    programs::Runs,
     routes::{Leg, is_ipv6, legs, queues_of},
     schedulers::Schedulers,
 };
 use crate::job::{
-    self, Added, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route,
-    Subflow, Wire,
+    Added, Bottleneck, Change, Connection, End, Job, Loss, Match, Node, Path, Queue, Reroute, Route, Subflow,
+    Wire,
 };
 
 /// A job, and the mapping of its counters to the scenario.
@@ -65,15 +63,12 @@ fn receive_memory(model: &model::Connection) -> u64 {
 }
 
 /// The job of a run; `programs` are the scenario's by connection.
-///
-/// # Errors
-/// A missing feature, see [`check`].
 pub(crate) fn translate(
     scenario: &Scenario,
     spec: &Spec,
     scheduler: &str,
     seed: u64,
-    programs: &BTreeMap<String, job::Programs>,
+    programs: &Runs,
 ) -> Result<Translated, Unsupported> {
     check(scenario)?;
     let schedulers = Schedulers::of(scenario, scheduler)?;
@@ -113,7 +108,7 @@ pub(crate) fn translate(
 struct Builder<'a> {
     scenario: &'a Scenario,
     seed: u64,
-    programs: &'a BTreeMap<String, job::Programs>,
+    programs: &'a Runs,
     job: Job,
     /// Wire of each link.
     queues: Vec<Option<usize>>,
@@ -123,7 +118,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(scenario: &'a Scenario, seed: u64, programs: &'a BTreeMap<String, job::Programs>) -> Self {
+    fn new(scenario: &'a Scenario, seed: u64, programs: &'a Runs) -> Self {
         let links = scenario.links.len();
         // Ends that meet, by the smallest of them.
         let mut meets: Vec<usize> = (0..2 * links).collect();

@@ -50,9 +50,6 @@ impl Added {
     }
 
     /// Registers it here, for the kernel only.
-    ///
-    /// # Errors
-    /// If its name is in use.
     pub(crate) fn make_known(&self) -> Result<(), String> {
         let param = |own: &Tunable| Param {
             name: own.name.clone().leak(),

@@ -66,9 +66,6 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     /// The outcome of the job, if it has arrived; `each` gets the packets before it.
-    ///
-    /// # Errors
-    /// If it cannot be decoded.
     pub(crate) fn outcome(
         &mut self,
         each: &mut dyn FnMut(Packet<'_>),
@@ -107,9 +104,6 @@ pub(crate) fn frame(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// The first value of `bytes` and its length; `None` if it is incomplete.
-///
-/// # Errors
-/// If these bytes are not a frame.
 pub(crate) fn unframe<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<(T, usize)>, String> {
     let Some(header) = bytes.get(..HEADER) else { return Ok(None) };
     if header[..4] != MAGIC {

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use braid_algorithms::Spec;
 use braid_algorithms::layout::{Event, PUBLIC_WORDS, View};
+use serde::{Deserialize, Serialize};
+
+use crate::form::{word, words};
 
 /// The algorithm of a call.
 #[derive(Clone, Debug)]
@@ -52,17 +55,20 @@ pub struct Call {
 }
 
 /// Everything that a transition may write.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outputs {
     /// Congestion window, packets.
     pub cwnd: u32,
     /// Slow-start threshold, packets.
     pub ssthresh: u32,
     /// Bytes per second; 0: the host decides.
+    #[serde(with = "word")]
     pub pacing_rate: u64,
     /// Public words.
+    #[serde(with = "words")]
     pub public_words: [u64; PUBLIC_WORDS],
     /// The private memory.
+    #[serde(with = "words")]
     pub private: Vec<u64>,
 }
 

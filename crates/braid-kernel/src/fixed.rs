@@ -31,9 +31,6 @@ pub struct FixedTest {
 
 impl FixedTest {
     /// Loads them.
-    ///
-    /// # Errors
-    /// If the machine cannot load programs, or the verifier refuses one.
     pub fn load() -> Result<Self, Error> {
         let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/fixed_test.bpf.o"));
         let (object, verified) = load("fixed_test", bytes, |_| Ok(()))?;
@@ -46,9 +43,6 @@ impl FixedTest {
     }
 
     /// Calls a function with the arguments in `calls` and fills in the results.
-    ///
-    /// # Errors
-    /// If there is no such function, or the kernel refuses the run.
     pub fn run(&mut self, function: &str, calls: &mut [FixedCall]) -> Result<(), Error> {
         let most = self.batch.entries().len();
         for chunk in calls.chunks_mut(most) {

@@ -7,6 +7,8 @@
 //! and [`Error::is_machine`] is true. Kernels from 5.15 on can have the same algorithms as a kernel module instead, see
 //! [`Host`].
 
+#![allow(clippy::missing_errors_doc, reason = "each error says what may be wrong")]
+
 mod batch;
 mod bpffs;
 mod control;
@@ -18,6 +20,7 @@ mod hints;
 mod host;
 mod module;
 mod namespace;
+pub mod netlink;
 mod object;
 mod parity;
 mod rtts;

@@ -134,18 +134,16 @@ fn ensure() -> Result<Family, Error> {
     }
     let mut log = Log::begin();
     let run = Command::new("modprobe").args([MODULE, "algorithms=none"]).env("LC_ALL", "C").output();
-    let output = run.map_err(|error| Error::Kernel {
-        doing: format!("modprobe {MODULE}"),
-        report: format!("{error}: apt-get install kmod"),
-    })?;
+    let doing = || format!("modprobe {MODULE}");
+    let missing = |error| Error::at(doing())(format!("{error}: apt-get install kmod"));
+    let output = run.map_err(missing)?;
     if !output.status.success() {
         let printed = String::from_utf8_lossy(&output.stderr);
         return Err(Error::Module(explain(&printed, &log.lines(), Machine::here())));
     }
-    family()?.ok_or_else(|| Error::Kernel {
-        doing: format!("modprobe {MODULE}"),
-        report: "the module was loaded but does not answer: another version of it? `rmmod tcp_braid` and try again".into(),
-    })
+    let silent =
+        "the module was loaded but does not answer: another version of it? `rmmod tcp_braid` and try again";
+    family()?.ok_or_else(|| Error::at(doing())(silent))
 }
 
 /// As [`crate::load`], into the module.

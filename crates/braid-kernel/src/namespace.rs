@@ -33,9 +33,6 @@ impl Namespace {
     }
 
     /// A namespace of `ip netns`, or of a path such as `/proc/PID/ns/net`.
-    ///
-    /// # Errors
-    /// If it does not exist.
     pub fn named(name: &str) -> Result<Self, Error> {
         let path = if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) };
         match fs::metadata(&path) {
@@ -80,9 +77,6 @@ impl Namespace {
     }
 
     /// A number of this network namespace, unique until the next boot.
-    ///
-    /// # Errors
-    /// If the namespace cannot be entered.
     pub fn cookie(&self) -> Result<u64, Error> {
         self.within(cookie)
     }
@@ -110,12 +104,8 @@ impl Namespace {
 
 /// Cookie of the thread's namespace.
 fn cookie() -> Result<u64, Error> {
-    let failed = |error: io::Error| Error::Kernel {
-        doing: "asking for the namespace's cookie".into(),
-        report: error.to_string(),
-    };
-    let socket =
-        socket(AddressFamily::UNIX, SocketType::DGRAM, None).map_err(|error| failed(error.into()))?;
+    let doing = "asking for the namespace's cookie";
+    let socket = socket(AddressFamily::UNIX, SocketType::DGRAM, None).map_err(Error::at(doing))?;
     let mut cookie = 0_u64;
     let mut length = size_of_val(&cookie) as libc::socklen_t;
     // SAFETY: an option whose value is a u64.
@@ -128,7 +118,7 @@ fn cookie() -> Result<u64, Error> {
             &raw mut length,
         )
     };
-    if done == 0 { Ok(cookie) } else { Err(failed(io::Error::last_os_error())) }
+    if done == 0 { Ok(cookie) } else { Err(Error::at(doing)(io::Error::last_os_error())) }
 }
 
 fn files(folder: &str) -> Vec<PathBuf> {
@@ -141,34 +131,23 @@ const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// The congestion control of new sockets in the namespace.
-///
-/// # Errors
-/// If the namespace cannot be entered.
 pub fn default(namespace: &Namespace) -> Result<String, Error> {
     namespace.within(|| read(DEFAULT))
 }
 
 /// All congestion controls that the kernel has, its own and loaded ones.
-///
-/// # Errors
-/// If the kernel does not list them.
 pub fn available() -> Result<Vec<String>, Error> {
     Ok(read(AVAILABLE)?.split_whitespace().map(str::to_owned).collect())
 }
 
 pub(crate) fn read(path: &str) -> Result<String, Error> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(text.trim().to_owned()),
-        Err(error) => Err(Error::Kernel { doing: format!("reading {path}"), report: error.to_string() }),
-    }
+    let text = fs::read_to_string(path).map_err(Error::at(format!("reading {path}")))?;
+    Ok(text.trim().to_owned())
 }
 
 /// Sets the congestion control of new sockets of the namespace, including MPTCP subflows, by its name in the kernel.
 /// Without a name: the default before braid's, or if that is unknown or gone, `cubic` or `reno`. Returns the new
 /// default.
-///
-/// # Errors
-/// If the name does not exist, or this process may not set it.
 pub fn set_default(namespace: &Namespace, name: Option<&str>) -> Result<String, Error> {
     let available = available()?;
     let note = namespace.note();

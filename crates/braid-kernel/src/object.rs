@@ -38,9 +38,6 @@ pub struct Verified {
 
 /// Loads the algorithm with these parameters and unloads it: whether the running kernel accepts its programs, and at
 /// what cost.
-///
-/// # Errors
-/// If the machine cannot load programs, or the verifier refuses one.
 pub fn verify(spec: &Spec) -> Result<Vec<Verified>, Error> {
     Ok(load_programs(spec, Some(spec.algorithm().name()), None, true)?.1)
 }
@@ -146,10 +143,7 @@ pub(crate) const CARRIED: [(&str, &str, u32); 3] = [
 
 /// The map that registers the congestion control; one per layout of `tcp_congestion_ops`, see kernel/compat.h.
 pub(crate) fn ops_of_this_kernel() -> Result<&'static str, Error> {
-    let btf = Btf::from_vmlinux().map_err(|error| Error::Kernel {
-        doing: "reading the kernel's type information".into(),
-        report: format!("{error:#}"),
-    })?;
+    let btf = Btf::from_vmlinux().map_err(Error::at("reading the kernel's type information"))?;
     let ops = btf.type_by_name::<Struct<'_>>("tcp_congestion_ops");
     let member = |name: &str| {
         ops.as_ref()?
@@ -188,10 +182,8 @@ fn write(map: &mut OpenMapMut<'_>, text: &[u8]) -> libbpf_rs::Result<()> {
 
 /// The map of that name.
 pub(crate) fn map<'obj>(object: &'obj mut Object, name: &str) -> Result<MapMut<'obj>, Error> {
-    object.maps_mut().find(|map| map.name() == name).ok_or_else(|| Error::Kernel {
-        doing: format!("looking for the map {name}"),
-        report: "the object has none".into(),
-    })
+    let missing = || Error::at(format!("looking for the map {name}"))("the object has none");
+    object.maps_mut().find(|map| map.name() == name).ok_or_else(missing)
 }
 
 type Prepare<'a> = &'a dyn Fn(&mut OpenObject) -> libbpf_rs::Result<()>;

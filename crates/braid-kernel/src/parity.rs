@@ -46,9 +46,6 @@ pub struct Parity {
 
 impl Parity {
     /// Loads it.
-    ///
-    /// # Errors
-    /// If the machine cannot load programs, or the verifier refuses this one.
     pub fn load(spec: &Spec) -> Result<Self, Error> {
         let (object, _) = load_algorithm(spec, None, None)?;
         Ok(Self { batch: Batch::new(object, "braid_calls")? })
@@ -60,9 +57,6 @@ impl Parity {
     }
 
     /// Runs the first `count` calls in place.
-    ///
-    /// # Errors
-    /// If there are fewer, or the kernel refuses the run.
     pub fn run(&mut self, count: usize) -> Result<(), Error> {
         self.batch.run(PARITY, count)
     }

@@ -8,6 +8,8 @@ use crate::{
     object::{load, map},
 };
 
+const DOING: &str = "counting RTT samples";
+
 /// `struct counts` of `kernel/rtts.bpf.c`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -43,26 +45,21 @@ pub struct Rtts {
 
 impl Rtts {
     /// Begins to count.
-    ///
-    /// # Errors
-    /// If the machine cannot load programs, or this process may not.
     pub fn open() -> Result<Self, Error> {
         let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/rtts.bpf.o"));
         let (object, _) = load("rtts", bytes, |_| Ok(()))?;
-        let program = object.progs_mut().next().ok_or_else(|| failed(&"the object has no program"))?;
-        let link = program.attach().map_err(|error| failed(&error))?;
+        let program =
+            object.progs_mut().next().ok_or_else(|| Error::at(DOING)("the object has no program"))?;
+        let link = program.attach().map_err(Error::at(DOING))?;
         Ok(Self { _link: link, object })
     }
 
     /// Counters until now, of the last 16,384 sockets.
-    ///
-    /// # Errors
-    /// If the kernel does not answer.
     pub fn counts(&mut self) -> Result<Vec<RttCounts>, Error> {
         let counted = map(&mut self.object, "braid_rtts")?;
         let mut all = Vec::new();
         for key in counted.keys() {
-            let value = counted.lookup(&key, MapFlags::ANY).map_err(|error| failed(&error))?;
+            let value = counted.lookup(&key, MapFlags::ANY).map_err(Error::at(DOING))?;
             // The kernel has evicted it since.
             let Some(value) = value else { continue };
             let counts: Counts = bytemuck::pod_read_unaligned(&value);
@@ -76,8 +73,4 @@ impl Rtts {
         }
         Ok(all)
     }
-}
-
-fn failed(error: &dyn std::fmt::Display) -> Error {
-    Error::Kernel { doing: "counting RTT samples".into(), report: format!("{error:#}") }
 }

@@ -86,15 +86,11 @@ pub struct Flow {
 }
 
 /// The sockets of a network namespace that have a congestion control, including listening ones.
-///
-/// # Errors
-/// If the namespace cannot be entered or the kernel does not answer.
 pub fn sockets(namespace: &Namespace) -> Result<Vec<Socket>, Error> {
-    let failed = |report: String| Error::Kernel { doing: "listing sockets (sock_diag)".into(), report };
     namespace.within(|| {
         let mut sockets = Vec::new();
         for (family, socket_id) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
-            dump(family, socket_id, &mut sockets).map_err(failed)?;
+            dump(family, socket_id, &mut sockets).map_err(Error::at("listing sockets (sock_diag)"))?;
         }
         Ok(sockets)
     })
@@ -106,15 +102,9 @@ pub(crate) fn can_be_listed() -> Result<(), String> {
 }
 
 /// The network interfaces of a namespace, by address.
-///
-/// # Errors
-/// If the namespace cannot be entered or the kernel does not answer.
 pub fn interfaces(namespace: &Namespace) -> Result<BTreeMap<IpAddr, String>, Error> {
     namespace.within(|| {
-        let all = nix::ifaddrs::getifaddrs().map_err(|error| Error::Kernel {
-            doing: "listing network interfaces".into(),
-            report: error.to_string(),
-        })?;
+        let all = nix::ifaddrs::getifaddrs().map_err(Error::at("listing network interfaces"))?;
         let named = all.filter_map(|interface| {
             let address = interface.address?;
             let v4 = address.as_sockaddr_in().map(|found| IpAddr::from(found.ip()));
@@ -126,15 +116,9 @@ pub fn interfaces(namespace: &Namespace) -> Result<BTreeMap<IpAddr, String>, Err
 }
 
 /// The names of all network interfaces of a namespace, sorted.
-///
-/// # Errors
-/// If the namespace cannot be entered or the kernel does not answer.
 pub fn interface_names(namespace: &Namespace) -> Result<Vec<String>, Error> {
     namespace.within(|| {
-        let all = nix::net::if_::if_nameindex().map_err(|error| Error::Kernel {
-            doing: "listing network interfaces".into(),
-            report: error.to_string(),
-        })?;
+        let all = nix::net::if_::if_nameindex().map_err(Error::at("listing network interfaces"))?;
         let mut names: Vec<String> =
             all.iter().map(|interface| interface.name().to_string_lossy().into_owned()).collect();
         names.sort();

@@ -18,6 +18,8 @@ use crate::{
     trace::identity,
 };
 
+const DOING: &str = "asking sockets what they publish";
+
 /// `struct published` of `kernel/published.bpf.c`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -56,9 +58,6 @@ pub struct Verdicts {
 
 impl Verdicts {
     /// Loads the program that finds them. Where that is not possible only sockets of the module are seen.
-    ///
-    /// # Errors
-    /// If the machine cannot load programs, or this process may not; and the module is not loaded.
     pub fn open() -> Result<Self, Error> {
         match Self::open_bpf() {
             Err(_) if module::family()?.is_some() => Ok(Self { bpf: None }),
@@ -69,22 +68,20 @@ impl Verdicts {
     fn open_bpf() -> Result<Self, Error> {
         let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/published.bpf.o"));
         let (object, _) = load("published", bytes, |_| Ok(()))?;
-        let program = object.progs_mut().next().ok_or_else(|| failed(&"the object has no program"))?;
-        let link = program.attach().map_err(|error| failed(&error))?;
+        let program =
+            object.progs_mut().next().ok_or_else(|| Error::at(DOING)("the object has no program"))?;
+        let link = program.attach().map_err(Error::at(DOING))?;
         Ok(Self { bpf: Some((link, object)) })
     }
 
     /// The namespace's sockets that run one of our algorithms.
-    ///
-    /// # Errors
-    /// If the namespace cannot be entered, or the kernel does not answer.
     pub fn of(&self, namespace: &Namespace) -> Result<Vec<Said>, Error> {
         // The namespace is that of the thread that begins to read.
         namespace.within(|| {
             let mut bytes = Vec::new();
             if let Some((link, _)) = &self.bpf {
-                let mut reader = Iter::new(link).map_err(|error| failed(&error))?;
-                reader.read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+                let mut reader = Iter::new(link).map_err(Error::at(DOING))?;
+                reader.read_to_end(&mut bytes).map_err(Error::at(DOING))?;
             }
             let ours: BTreeMap<u64, &'static Algorithm> =
                 braid_algorithms::all().iter().map(|ours| (identity(ours.name()), ours)).collect();
@@ -100,7 +97,7 @@ impl Verdicts {
 /// Of this thread's namespace. The module reports no tokens, and its own numbers of subflows.
 fn said_by_module() -> Result<Vec<Said>, Error> {
     let Some(family) = module::family()? else { return Ok(Vec::new()) };
-    let messages = family.dump(command::SOCKETS).map_err(|error| failed(&error))?;
+    let messages = family.dump(command::SOCKETS).map_err(Error::at(DOING))?;
     let said = |message: &Message| {
         let algorithm = message.text(attribute::ALGORITHM)?;
         let algorithm = braid_algorithms::all().iter().find(|known| known.name() == algorithm)?;
@@ -129,8 +126,4 @@ fn said(record: &Record, algorithm: &'static Algorithm) -> Said {
         version: record.version,
         verdict: detects.then(|| Verdict::from_word(record.public_words[VERDICT_WORD])),
     }
-}
-
-fn failed(error: &dyn std::fmt::Display) -> Error {
-    Error::Kernel { doing: "asking sockets what they publish".into(), report: format!("{error:#}") }
 }

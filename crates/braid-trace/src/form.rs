@@ -173,18 +173,14 @@ pub(crate) fn from_columns<T: Default + Serialize + DeserializeOwned>(values: &[
     let mut form = serde_json::to_value(T::default()).map_err(failed)?;
     let mut rest = values.iter();
     for field in form.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
-        match field {
-            Value::Array(words) => {
-                words.iter_mut().zip(&mut rest).for_each(|(to, word)| *to = (*word).into())
-            }
-            _ => {
-                let text =
-                    rest.next().ok_or_else(|| Error::new(format!("{} columns are too few", values.len())))?;
-                let number = field.is_number().then(|| text.parse::<i64>()).transpose();
-                let number = number.map_err(|_| Error::new(format!("`{text}` is not a whole number")))?;
-                *field = number.map_or_else(|| (*text).into(), Value::from);
-            }
+        if let Value::Array(words) = field {
+            words.iter_mut().zip(&mut rest).for_each(|(to, word)| *to = (*word).into());
+            continue;
         }
+        let text = rest.next().ok_or_else(|| Error::new(format!("{} columns are too few", values.len())))?;
+        let number = field.is_number().then(|| text.parse::<i64>()).transpose();
+        let number = number.map_err(|_| Error::new(format!("`{text}` is not a whole number")))?;
+        *field = number.map_or_else(|| (*text).into(), Value::from);
     }
     if rest.next().is_some() {
         return Err(Error::new(format!("{} columns are too many", values.len())));

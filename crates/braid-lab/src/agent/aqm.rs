@@ -2,9 +2,9 @@
 //! has been sent. So `CoDel` judges a packet when its sending begins; tbf would dequeue it one packet earlier. And cbs
 //! polls an empty discipline, so that RED notices an idle link, which htb would not.
 
-use super::netlink::{Message, find};
 use super::readback::Told;
 use crate::job::{Aqm, Bottleneck, CoDel, Red};
+use braid_kernel::netlink::{Message, find};
 
 /// The kernel's name of the discipline.
 pub(super) fn kind(aqm: &Aqm) -> &'static str {

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind};
 
-use super::netlink::{CREATE, EXCL, Message};
+use braid_kernel::netlink::{CREATE, EXCL, Message};
 
 const NEW_FILTER: u16 = 44;
 /// Actions, `TC_ACT_*`.

@@ -11,7 +11,6 @@ mod flow_group;
 mod guest;
 mod here;
 mod interfaces;
-mod netlink;
 mod network;
 mod outcome;
 mod pair;

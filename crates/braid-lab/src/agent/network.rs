@@ -9,10 +9,11 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
+use braid_kernel::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, bits, family, octets};
+
 use super::{
     counters::{Counters, Episodes},
     interfaces::{gateway, hardware, interface, interface_header},
-    netlink::{CREATE, EXCL, Message, Netlink, REPLACE, bits, family, octets},
     queue::{BOTTLENECK, DISCIPLINE, LOSS, PATH, Stage, Stages, rate, set_queue, verify},
 };
 use crate::job::{Job, Match, Node, Queue, QueueAt, Reroute, Route, Wire};

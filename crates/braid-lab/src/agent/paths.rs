@@ -2,12 +2,7 @@
 
 use std::{io, net::IpAddr};
 
-use super::netlink::{Message, Netlink, family, find, octets};
-
-const CONTROL: u16 = 16;
-const GET_FAMILY: u8 = 3;
-const FAMILY_ID: u16 = 1;
-const FAMILY_NAME: u16 = 2;
+use braid_kernel::netlink::{Message, Netlink, family, octets};
 
 const ADD: u8 = 1;
 const DELETE: u8 = 2;
@@ -37,13 +32,10 @@ impl Paths {
     /// Opens it, and allows the maximum number of subflows.
     pub(super) fn open() -> io::Result<Self> {
         let mut netlink = Netlink::generic()?;
-        let mut ask = Message::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]);
-        ask.text(FAMILY_NAME, "mptcp_pm");
-        let mut family = None;
-        netlink.ask(ask, |body| {
-            family = find(&body[4..], FAMILY_ID).map(|id| u16::from_ne_bytes([id[0], id[1]]));
+        let family = netlink.family("mptcp_pm").map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::other("the kernel has no MPTCP path manager"),
+            _ => error,
         })?;
-        let family = family.ok_or_else(|| io::Error::other("the kernel has no MPTCP path manager"))?;
         let mut paths = Self { netlink, family };
         let mut limits = Message::new(family, 0, &[SET_LIMITS, 1, 0, 0]);
         limits.attribute(2, &MOST.to_ne_bytes()).attribute(3, &MOST.to_ne_bytes());

@@ -2,10 +2,11 @@
 
 use std::io::{self, ErrorKind};
 
+use braid_kernel::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find};
+
 use super::{
     aqm, drop_nth,
     interfaces::interface,
-    netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find},
     readback::{Told, agrees, told_loss},
 };
 use crate::job::{Aqm, Bottleneck, Loss, Path, Queue, QueueAt};

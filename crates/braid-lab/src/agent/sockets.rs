@@ -6,10 +6,9 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use super::{
-    netlink::{Message, Netlink, find, messages},
-    tcp_info::{self, TcpInfo},
-};
+use braid_kernel::netlink::{Message, Netlink, find, messages};
+
+use super::tcp_info::{self, TcpInfo};
 
 const BY_FAMILY: u16 = 20;
 const FAMILIES: [u8; 2] = [libc::AF_INET as u8, libc::AF_INET6 as u8];

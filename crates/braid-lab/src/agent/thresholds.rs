@@ -8,7 +8,7 @@ use std::{
 
 use socket2::{Domain, Socket, Type};
 
-use super::netlink::{CREATE, EXCL, Message, Netlink};
+use braid_kernel::netlink::{CREATE, EXCL, Message, Netlink};
 
 const NEW_ROUTE: u16 = 24;
 const DELETE_ROUTE: u16 = 25;

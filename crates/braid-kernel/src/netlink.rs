@@ -1,5 +1,5 @@
-//! Messages to the kernel's networking (rtnetlink and generic netlink). Written as bytes: typed crates do not cover
-//! netem's and the path manager's attributes, which are most of them.
+//! Messages to the kernel's networking (rtnetlink, generic netlink, socket diagnosis), for the module's interface and the lab.
+//! Written as bytes: typed crates do not cover netem's and the path manager's attributes, which are most of them.
 
 use std::{io, net::IpAddr};
 
@@ -11,21 +11,24 @@ use netlink_sys::{
 const HEADER: usize = 16;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-pub(super) const REQUEST: u16 = 1;
+const REQUEST: u16 = 1;
 const ACK: u16 = 4;
-pub(super) const CREATE: u16 = 0x400;
-pub(super) const EXCL: u16 = 0x200;
-pub(super) const REPLACE: u16 = 0x100;
+/// `NLM_F_CREATE`
+pub const CREATE: u16 = 0x400;
+/// `NLM_F_EXCL`
+pub const EXCL: u16 = 0x200;
+/// `NLM_F_REPLACE`
+pub const REPLACE: u16 = 0x100;
 const DUMP: u16 = 0x300;
 
 /// A request under construction.
-pub(super) struct Message {
+pub struct Message {
     bytes: Vec<u8>,
 }
 
 impl Message {
     /// A message of this type, beginning with this structure.
-    pub(super) fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
+    pub fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
         bytes[6..8].copy_from_slice(&(flags | REQUEST).to_ne_bytes());
@@ -34,12 +37,12 @@ impl Message {
     }
 
     /// Appends an attribute.
-    pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
+    pub fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
         self.nested(kind, |message| message.bytes.extend(value))
     }
 
     /// Appends a text attribute.
-    pub(super) fn text(&mut self, kind: u16, value: &str) -> &mut Self {
+    pub fn text(&mut self, kind: u16, value: &str) -> &mut Self {
         self.nested(kind, |message| {
             message.bytes.extend(value.as_bytes());
             message.bytes.push(0);
@@ -47,7 +50,7 @@ impl Message {
     }
 
     /// Appends an attribute with the attributes that `inside` appends.
-    pub(super) fn nested(&mut self, kind: u16, inside: impl FnOnce(&mut Self)) -> &mut Self {
+    pub fn nested(&mut self, kind: u16, inside: impl FnOnce(&mut Self)) -> &mut Self {
         let at = self.bytes.len();
         self.bytes.extend([0; 4]);
         inside(self);
@@ -59,19 +62,19 @@ impl Message {
     }
 
     /// Appends raw bytes.
-    pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+    pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes.extend(bytes);
         self
     }
 }
 
 /// `AF_INET6` or `AF_INET`
-pub(super) fn family(ipv6: bool) -> u8 {
+pub fn family(ipv6: bool) -> u8 {
     if ipv6 { libc::AF_INET6 as u8 } else { libc::AF_INET as u8 }
 }
 
 /// Bytes of an address in network order.
-pub(super) fn octets(address: IpAddr) -> Vec<u8> {
+pub fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
@@ -79,12 +82,12 @@ pub(super) fn octets(address: IpAddr) -> Vec<u8> {
 }
 
 /// Bits of an address.
-pub(super) fn bits(address: IpAddr) -> u8 {
+pub fn bits(address: IpAddr) -> u8 {
     if address.is_ipv6() { 128 } else { 32 }
 }
 
 /// The attributes in a part of a message.
-pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(rest.get(..2)?.try_into().ok()?));
@@ -96,12 +99,12 @@ pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// The value of the first attribute of that kind.
-pub(super) fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
+pub fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
 }
 
 /// The messages of a datagram: type and body, if complete.
-pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, Option<&[u8]>)> {
+pub fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, Option<&[u8]>)> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         let header = rest.get(..HEADER)?;
@@ -113,57 +116,69 @@ pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, Option<&[u
 }
 
 /// A netlink socket of the namespace in which it was opened.
-pub(super) struct Netlink {
+pub struct Netlink {
     socket: Socket,
     buffer: Vec<u8>,
-    sequence: u32,
 }
 
 impl Netlink {
     /// For interfaces, routes and queues.
-    pub(super) fn route() -> io::Result<Self> {
+    pub fn route() -> io::Result<Self> {
         Self::open(NETLINK_ROUTE)
     }
 
     /// For generic netlink.
-    pub(super) fn generic() -> io::Result<Self> {
+    pub fn generic() -> io::Result<Self> {
         Self::open(NETLINK_GENERIC)
     }
 
     /// For socket diagnosis.
-    pub(super) fn sockets() -> io::Result<Self> {
+    pub fn sockets() -> io::Result<Self> {
         Self::open(NETLINK_SOCK_DIAG)
     }
 
     fn open(protocol: isize) -> io::Result<Self> {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
-        Ok(Self { socket, buffer: vec![0; 1 << 16], sequence: 0 })
+        Ok(Self { socket, buffer: vec![0; 1 << 16] })
     }
 
     /// Sends a request and waits for its acknowledgement.
-    pub(super) fn request(&mut self, message: Message) -> io::Result<()> {
+    pub fn request(&mut self, message: Message) -> io::Result<()> {
         self.exchange(message, ACK, |_| ()).map(drop)
     }
 
     /// Sends a dump request and passes each answer, without its header, to `each`.
-    pub(super) fn dump(&mut self, message: Message, each: impl FnMut(&[u8])) -> io::Result<()> {
+    pub fn dump(&mut self, message: Message, each: impl FnMut(&[u8])) -> io::Result<()> {
         self.exchange(message, DUMP, each)
     }
 
+    /// The number of a generic family.
+    pub fn family(&mut self, name: &str) -> io::Result<u16> {
+        const CONTROLLER: u16 = 16;
+        const GET_FAMILY: u8 = 3;
+        const FAMILY_ID: u16 = 1;
+        const FAMILY_NAME: u16 = 2;
+        let mut ask = Message::new(CONTROLLER, 0, &[GET_FAMILY, 1, 0, 0]);
+        ask.text(FAMILY_NAME, name);
+        let mut family = None;
+        self.ask(ask, |body| {
+            family = find(&body[4..], FAMILY_ID).map(|id| u16::from_ne_bytes([id[0], id[1]]));
+        })?;
+        family.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
     /// Sends a request with a single answer.
-    pub(super) fn ask(&mut self, message: Message, each: impl FnMut(&[u8])) -> io::Result<()> {
+    pub fn ask(&mut self, message: Message, each: impl FnMut(&[u8])) -> io::Result<()> {
         self.exchange(message, ACK, each)
     }
 
     fn exchange(&mut self, mut message: Message, flags: u16, mut each: impl FnMut(&[u8])) -> io::Result<()> {
-        self.sequence += 1;
         let bytes = &mut message.bytes;
         let length = bytes.len() as u32;
         bytes[..4].copy_from_slice(&length.to_ne_bytes());
         let all = u16::from_ne_bytes([bytes[6], bytes[7]]) | flags;
         bytes[6..8].copy_from_slice(&all.to_ne_bytes());
-        bytes[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
         self.socket.send(bytes, 0)?;
         loop {
             let length = self.socket.recv(&mut &mut self.buffer[..], 0)?;

@@ -26,6 +26,7 @@ mod parity;
 mod rtts;
 mod scheduler;
 mod sockets;
+pub mod sockopt;
 mod trace;
 mod verdicts;
 

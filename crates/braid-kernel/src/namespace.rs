@@ -2,11 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io,
-    os::{
-        fd::{AsFd as _, AsRawFd as _},
-        unix::fs::MetadataExt as _,
-    },
+    os::{fd::AsFd as _, unix::fs::MetadataExt as _},
     path::{Path, PathBuf},
     thread,
 };
@@ -16,7 +12,7 @@ use rustix::{
     thread::{LinkNameSpaceType, move_into_link_name_space},
 };
 
-use crate::{Error, PREFIX};
+use crate::{Error, PREFIX, sockopt};
 
 /// A network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,18 +103,10 @@ fn cookie() -> Result<u64, Error> {
     let doing = "asking for the namespace's cookie";
     let socket = socket(AddressFamily::UNIX, SocketType::DGRAM, None).map_err(Error::at(doing))?;
     let mut cookie = 0_u64;
-    let mut length = size_of_val(&cookie) as libc::socklen_t;
-    // SAFETY: an option whose value is a u64.
-    let done = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_NETNS_COOKIE,
-            (&raw mut cookie).cast(),
-            &raw mut length,
-        )
-    };
-    if done == 0 { Ok(cookie) } else { Err(Error::at(doing)(io::Error::last_os_error())) }
+    // SAFETY: it is a number.
+    let done = unsafe { sockopt::get(&socket, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, &mut cookie) };
+    done.map_err(Error::at(doing))?;
+    Ok(cookie)
 }
 
 fn files(folder: &str) -> Vec<PathBuf> {

@@ -86,6 +86,16 @@ pub fn bits(address: IpAddr) -> u8 {
     if address.is_ipv6() { 128 } else { 32 }
 }
 
+/// 32 bits of a structure of the kernel.
+pub fn word(bytes: &[u8], at: usize) -> u32 {
+    bytemuck::pod_read_unaligned(&bytes[at..at + 4])
+}
+
+/// 64 bits of a structure of the kernel.
+pub fn long(bytes: &[u8], at: usize) -> u64 {
+    bytemuck::pod_read_unaligned(&bytes[at..at + 8])
+}
+
 /// The attributes in a part of a message.
 pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
@@ -108,7 +118,7 @@ pub fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, Option<&[u8]>)> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         let header = rest.get(..HEADER)?;
-        let length = u32::from_ne_bytes(header[..4].try_into().expect("four bytes")) as usize;
+        let length = word(header, 0) as usize;
         let message = (u16::from_ne_bytes([header[4], header[5]]), rest.get(HEADER..length));
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(message)
@@ -189,7 +199,7 @@ impl Netlink {
                 match kind {
                     NLMSG_DONE => return Ok(()),
                     NLMSG_ERROR => {
-                        let code = i32::from_ne_bytes(body[..4].try_into().expect("four bytes"));
+                        let code = word(body, 0) as i32;
                         return if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-code)) };
                     }
                     _ => each(body),

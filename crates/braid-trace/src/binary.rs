@@ -97,9 +97,6 @@ pub struct Writer<W: Write> {
 
 impl<W: Write> Writer<W> {
     /// Writes the header.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn new(mut to: W, kernel: &str) -> Result<Self, Error> {
         let head = Head {
             magic: *MAGIC,
@@ -135,9 +132,6 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a call.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn call(&mut self, call: &Call) -> Result<(), Error> {
         let head = CallHead {
             sequence: call.sequence,
@@ -172,9 +166,6 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the end and returns the sink.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn finish(mut self, lost: u64, filtered: u64) -> Result<W, Error> {
         let end = End { calls: self.calls, lost, filtered };
         self.entry(END, &[bytemuck::bytes_of(&end)])?;
@@ -196,9 +187,6 @@ pub struct Reader<R: Read> {
 
 impl<R: Read> Reader<R> {
     /// Reads the header.
-    ///
-    /// # Errors
-    /// If it is not a trace, or has another version, layout or byte order.
     pub fn new(mut from: R) -> Result<Self, Error> {
         let mut head = Head::zeroed();
         let short = |_| Error::new("the file ends within its header: record it again");

@@ -18,9 +18,6 @@ pub enum Calls {
 }
 
 /// Opens a file of calls in any of the three forms.
-///
-/// # Errors
-/// If it cannot be read or has none of the forms.
 pub fn read(path: &Path) -> Result<Calls, Error> {
     let at = |error: &dyn fmt::Display| Error::new(format!("{}: {error}", path.display()));
     let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(|error| at(&error))?);

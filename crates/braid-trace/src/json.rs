@@ -71,9 +71,6 @@ pub fn write(calls: impl IntoIterator<Item = Call>) -> String {
 }
 
 /// Parses the output of [`write`].
-///
-/// # Errors
-/// At the first invalid call, which is named.
 pub fn parse(text: &str) -> Result<Vec<Call>, Error> {
     let document: Document = serde_json::from_str(text).map_err(|error| Error::new(error.to_string()))?;
     if document.schema_version != SCHEMA_VERSION {

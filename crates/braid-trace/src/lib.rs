@@ -4,6 +4,8 @@
 //! The same calls have three forms: a binary trace ([`Writer`], [`Reader`]), text to review ([`tsv`]) and JSON for
 //! implementers in other languages ([`json`]). [`read`] reads any of them. [`generate`] creates synthetic calls.
 
+#![allow(clippy::missing_errors_doc, reason = "each error says what may be wrong")]
+
 mod binary;
 mod call;
 pub mod contract;

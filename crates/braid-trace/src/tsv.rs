@@ -65,9 +65,6 @@ pub fn write(calls: impl IntoIterator<Item = Call>) -> String {
 }
 
 /// Parses the output of [`write`].
-///
-/// # Errors
-/// At the first invalid line, which is named.
 pub fn parse(text: &str) -> Result<Vec<Call>, Error> {
     let mut parser = Parser::default();
     for (line, number) in text.lines().zip(1..) {

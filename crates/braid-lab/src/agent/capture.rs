@@ -4,19 +4,23 @@
 use std::{
     io,
     mem::offset_of,
-    os::fd::AsRawFd as _,
     ptr::{self, NonNull},
     slice,
     sync::atomic::{AtomicU32, Ordering},
 };
 
+use braid_kernel::sockopt;
 use rustix::{
     mm::{MapFlags, ProtFlags, mmap, munmap},
-    time::{ClockId, clock_gettime},
+    time::ClockId,
 };
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use super::{interfaces::interface, network::Network};
+use super::{
+    clock::{SECOND_NS, now_ns, ns_of},
+    interfaces::interface,
+    network::Network,
+};
 use crate::job::{Job, PACKET_HEADER, Packet};
 
 /// Room in a ring for packets between two samples, even if the second is late.
@@ -29,7 +33,6 @@ const ALIGNMENT: usize = 16;
 const BEFORE: usize = (size_of::<libc::tpacket2_hdr>() + size_of::<libc::sockaddr_ll>())
     .next_multiple_of(ALIGNMENT)
     + ALIGNMENT;
-const SECOND_NS: u64 = 1_000_000_000;
 /// Approximate size of the chunks of captured packets.
 const CHUNK: usize = 1 << 20;
 /// All packets of a run stay in memory until its end.
@@ -68,13 +71,9 @@ impl Capture {
 
     /// The run starts at this time of the monotonic clock and has this duration.
     pub(super) fn start(&mut self, monotonic_ns: u64, duration_ns: u64) {
-        let ns = |clock| {
-            let time = clock_gettime(clock);
-            time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64
-        };
-        let before = ns(ClockId::Monotonic);
-        let real = ns(ClockId::Realtime);
-        let after = ns(ClockId::Monotonic);
+        let before = now_ns();
+        let real = ns_of(ClockId::Realtime);
+        let after = now_ns();
         let start = real - before.midpoint(after) + monotonic_ns;
         self.life_ns = (start, start + duration_ns);
     }
@@ -138,14 +137,11 @@ impl Ring {
         let of_block = BLOCK / frame_bytes;
         let blocks = LEAST_FRAMES.div_ceil(of_block);
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None)?;
-        set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as i32))?;
-        let request = libc::tpacket_req {
-            tp_block_size: BLOCK as u32,
-            tp_block_nr: blocks as u32,
-            tp_frame_size: frame_bytes as u32,
-            tp_frame_nr: (blocks * of_block) as u32,
-        };
-        set(&socket, libc::PACKET_RX_RING, &request)?;
+        let version = libc::tpacket_versions::TPACKET_V2 as i32;
+        sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+        // `struct tpacket_req`
+        let request = [BLOCK, blocks, frame_bytes, blocks * of_block].map(|size| size as u32);
+        sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let memory = unsafe {
             mmap(
@@ -232,19 +228,12 @@ impl Ring {
 
     /// Packets that found no free frame.
     fn missed(&self) -> io::Result<u64> {
-        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut length = size_of_val(&statistics) as libc::socklen_t;
-        // SAFETY: an option whose value is this structure.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        if result == 0 { Ok(statistics.tp_drops.into()) } else { Err(io::Error::last_os_error()) }
+        // `struct tpacket_stats`
+        let mut statistics = [0_u32; 2];
+        // SAFETY: these are two numbers.
+        unsafe { sockopt::get(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics) }?;
+        let [_packets, drops] = statistics;
+        Ok(drops.into())
     }
 }
 
@@ -254,18 +243,4 @@ impl Drop for Ring {
         // SAFETY: the whole mapping, without remaining references.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.frames / of_block * BLOCK) };
     }
-}
-
-fn set<T>(socket: &Socket, option: i32, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads a plain value of this size.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            option,
-            ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

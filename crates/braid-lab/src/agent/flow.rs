@@ -3,9 +3,9 @@
 use std::{
     fs, io,
     net::{IpAddr, SocketAddr},
-    os::fd::AsRawFd as _,
 };
 
+use braid_kernel::sockopt;
 use braid_sim::application::Application;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -56,22 +56,6 @@ pub(super) fn socket(multipath: bool, of: IpAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(SocketAddr::new(of, 0)), Type::STREAM, Some(protocol))
 }
 
-/// Sets the size of a buffer, regardless of the system's limit.
-fn force_buffer(socket: &Socket, option: libc::c_int, bytes: u64) -> io::Result<()> {
-    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 2);
-    // SAFETY: an option whose value is an int.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            option,
-            (&raw const bytes).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        )
-    };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// The receiver listens, and the path managers of both sides are ready.
 pub(super) fn prepare_flow(network: &Network, job: &Job, number: usize) -> Result<Flow> {
     let connection = &job.connections[number];
@@ -84,8 +68,9 @@ pub(super) fn prepare_flow(network: &Network, job: &Job, number: usize) -> Resul
     let mut listener = None;
     if connection.programs.is_none() {
         let own = socket(connection.multipath, connection.server).map_err(failed("socket"))?;
-        // The kernel doubles the value.
-        force_buffer(&own, libc::SO_RCVBUFFORCE, connection.receive_memory / 2)
+        // The kernel doubles the value. This option disregards the system's limit.
+        let bytes = i32::try_from(connection.receive_memory / 2).unwrap_or(i32::MAX / 2);
+        sockopt::set(&own, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)
             .map_err(failed("receive buffer"))?;
         let address = SocketAddr::new(connection.server, port(number));
         own.bind(&address.into()).map_err(failed("bind"))?;

@@ -14,10 +14,8 @@ pub(super) struct FlowGroup {
     pub(super) receiver: Sockets,
 }
 
-/// Progress of the sockets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moved {
-    /// Payload delivered.
     pub(super) bytes: u64,
     /// Payload reinjected on another subflow.
     pub(super) again: u64,

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use braid_kernel::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, bits, family, octets};
+use braid_kernel::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, bits, family, octets, word};
 
 use super::{
     counters::{Counters, Episodes},
@@ -44,6 +44,7 @@ const IPV6_SETTINGS: [(&str, &str); 6] = [
     ("ipv6/conf/default/addr_gen_mode", "1"),
 ];
 
+const LOOPBACK: u32 = 1;
 /// Flags of an interface.
 const UP: u32 = 1;
 const NO_ARP: u32 = 0x80;
@@ -68,7 +69,6 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Builds the network.
     pub(super) fn build(job: &Job) -> Result<Self, String> {
         let mut network =
             Self { places: Vec::new(), queued: Vec::new(), queues: Vec::new(), drops_before: Vec::new() };
@@ -173,8 +173,7 @@ impl Network {
             }
             let dump = Message::new(38, 0, &[0; 20]);
             let each = |body: &[u8]| {
-                let index = u32::from_ne_bytes(body[4..8].try_into().expect("four bytes"));
-                let handle = u32::from_ne_bytes(body[8..12].try_into().expect("four bytes"));
+                let (index, handle) = (word(body, 4), word(body, 8));
                 let queue = self.queued.iter().position(|&(wire, end)| interface(wire, end) == index);
                 if let Some(queue) = queue {
                     match handle {
@@ -217,13 +216,9 @@ impl Network {
         for (end, own) in wire.ends.iter().enumerate() {
             let place = &mut self.places[own.node];
             let index = interface(number, end);
-            let mut up = [0; 16];
-            up[4..8].copy_from_slice(&index.to_ne_bytes());
             // IPv6 without neighbour discovery and multicast groups, which would send packets.
             let (flags, changes) = if ipv6 { (UP | NO_ARP, UP | NO_ARP | MULTICAST) } else { (UP, UP) };
-            up[8..12].copy_from_slice(&flags.to_ne_bytes());
-            up[12..16].copy_from_slice(&changes.to_ne_bytes());
-            place.route.request(Message::new(16, 0, &up))?;
+            place.route.request(flagged(index, flags, changes))?;
             if let Some(address) = own.address {
                 add_address(place, index, address)?;
             }
@@ -269,15 +264,19 @@ fn place(node: &Node, ipv6: bool) -> Result<Place, String> {
     }
     let route = Netlink::route().map_err(|error| failed(&error))?;
     let mut place = Place { file, route, counters: Counters::open()? };
-    let mut up = [0; 16];
-    up[4..8].copy_from_slice(&1_u32.to_ne_bytes());
-    up[8..12].copy_from_slice(&1_u32.to_ne_bytes());
-    up[12..16].copy_from_slice(&1_u32.to_ne_bytes());
-    place.route.request(Message::new(16, 0, &up)).map_err(|error| failed(&error))?;
+    place.route.request(flagged(LOOPBACK, UP, UP)).map_err(|error| failed(&error))?;
     for &address in &node.addresses {
-        add_address(&mut place, 1, address).map_err(|error| failed(&error))?;
+        add_address(&mut place, LOOPBACK, address).map_err(|error| failed(&error))?;
     }
     Ok(place)
+}
+
+/// A request to set those flags of an interface that are to change.
+fn flagged(index: u32, flags: u32, changes: u32) -> Message {
+    let mut header = interface_header(index);
+    header[8..12].copy_from_slice(&flags.to_ne_bytes());
+    header[12..16].copy_from_slice(&changes.to_ne_bytes());
+    Message::new(16, 0, &header)
 }
 
 fn add_address(place: &mut Place, index: u32, address: IpAddr) -> io::Result<()> {

@@ -6,8 +6,8 @@ use std::{
     thread,
 };
 
+use super::clock::now_ns;
 use crate::scheduling;
-use rustix::time::{ClockId, clock_gettime};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -44,11 +44,7 @@ impl Processors {
     /// Mean busy time of the processors since boot.
     pub(super) fn busy_ns(&self) -> Result<u64> {
         match *self {
-            Self::Filled => {
-                let up = clock_gettime(ClockId::Monotonic);
-                let up_ns = (up.tv_sec * 1_000_000_000 + up.tv_nsec) as u64;
-                Ok(up_ns.saturating_sub(ROUND_NS * IDLE_ROUNDS.load(Ordering::Relaxed)))
-            }
+            Self::Filled => Ok(now_ns().saturating_sub(ROUND_NS * IDLE_ROUNDS.load(Ordering::Relaxed))),
             Self::Shared(processors) => {
                 let text =
                     fs::read_to_string("/proc/uptime").map_err(|error| format!("/proc/uptime: {error}"))?;

@@ -29,7 +29,6 @@ const MOST_BYTES: u64 = 1 << 20;
 const LAST_LINES: usize = 5;
 const ROLES: [&str; 2] = ["server", "client"];
 
-/// A server and a client.
 pub(super) struct Programs {
     model: job::Programs,
     /// In the order of [`job::Programs::commands`].

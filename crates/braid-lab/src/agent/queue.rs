@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use braid_kernel::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find};
+use braid_kernel::netlink::{CREATE, EXCL, Message, Netlink, REPLACE, attributes, find, long, word};
 
 use super::{
     aqm, drop_nth,
@@ -146,15 +146,14 @@ pub(super) fn verify(route: &mut Netlink, wire: usize, end: usize, queue: &Queue
     }
     let mut taken = Vec::new();
     let each = |body: &[u8]| {
-        let word = |at: usize| u32::from_ne_bytes(body[at..at + 4].try_into().expect("four bytes"));
-        if word(4) == interface(wire, end) {
+        if word(body, 4) == interface(wire, end) {
             let (kind, options) = (find(&body[20..], 1), find(&body[20..], 2));
             let told = options.and_then(|options| match kind {
                 Some(b"netem\0") => told(options),
                 Some(kind) => aqm::told(kind, options),
                 None => None,
             });
-            taken.push((word(8), told));
+            taken.push((word(body, 8), told));
         }
     };
     route.dump(Message::new(38, 0, &[0; 20]), each).map_err(|error| error.to_string())?;
@@ -244,7 +243,6 @@ impl Stages {
             served: path.packets + loss.dropped,
             // If a packet waits in a discipline, another one is being sent, which the discipline does not count.
             queued: bottleneck.queued + u32::from(discipline.queued > 0),
-            travelling: path.queued.saturating_sub(bottleneck.queued),
             dropped,
             // Lost before or after the queue.
             lost: path.dropped.saturating_sub(dropped),
@@ -269,13 +267,12 @@ impl Stage {
         let mut stage = Self::default();
         let Some(statistics) = find(attributes_of_queue, 7) else { return stage };
         for (kind, value) in attributes(statistics) {
-            let word = |at: usize| u32::from_ne_bytes(value[at..at + 4].try_into().expect("four bytes"));
             match kind {
                 1 => {
-                    stage.bytes = u64::from_ne_bytes(value[..8].try_into().expect("eight bytes"));
-                    stage.packets = stage.packets.max(u64::from(word(8)));
+                    stage.bytes = long(value, 0);
+                    stage.packets = stage.packets.max(u64::from(word(value, 8)));
                 }
-                3 => (stage.queued, stage.dropped) = (word(0), u64::from(word(8))),
+                3 => (stage.queued, stage.dropped) = (word(value, 0), u64::from(word(value, 8))),
                 4 => stage.marked = aqm::marks(find(attributes_of_queue, 1).unwrap_or_default(), value),
                 _ => {}
             }
@@ -291,22 +288,20 @@ mod tests {
     #[test]
     fn what_comes_or_is_dropped_while_a_queue_is_read_is_no_less_than_nothing() {
         let quiet = Stages {
-            path: Stage { dropped: 12, queued: 3, packets: 100, ..Stage::default() },
+            path: Stage { dropped: 12, packets: 100, ..Stage::default() },
             bottleneck: Stage { dropped: 12, queued: 1, ..Stage::default() },
             loss: Stage { dropped: 5, ..Stage::default() },
             ..Stages::default()
         };
         let counted = |stages: Stages| {
-            let QueueAt { dropped, lost, queued, travelling, served, .. } = stages.queue();
-            (dropped, lost, queued, travelling, served)
+            let QueueAt { dropped, lost, queued, served, .. } = stages.queue();
+            (dropped, lost, queued, served)
         };
-        assert_eq!(counted(quiet), (7, 5, 1, 2, 105));
-        let empty = Stages { path: Stage { queued: 0, ..quiet.path }, ..quiet };
-        assert_eq!(counted(empty), (7, 5, 1, 0, 105));
+        assert_eq!(counted(quiet), (7, 5, 1, 105));
         let none_lost = Stages { loss: Stage::default(), ..quiet };
         let bottleneck = Stage { dropped: 13, ..quiet.bottleneck };
-        assert_eq!(counted(Stages { bottleneck, ..none_lost }), (13, 0, 1, 2, 100));
+        assert_eq!(counted(Stages { bottleneck, ..none_lost }), (13, 0, 1, 100));
         let all_lost = Stages { loss: Stage { dropped: 13, ..Stage::default() }, ..quiet };
-        assert_eq!(counted(all_lost), (0, 12, 1, 2, 113));
+        assert_eq!(counted(all_lost), (0, 12, 1, 113));
     }
 }

@@ -6,7 +6,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use braid_kernel::netlink::{Message, Netlink, find, messages};
+use braid_kernel::netlink::{Message, Netlink, find, long, messages};
 
 use super::tcp_info::{self, TcpInfo};
 
@@ -153,5 +153,5 @@ fn socket(body: &[u8]) -> Option<(u64, Seen)> {
 }
 
 fn cookie(body: &[u8]) -> u64 {
-    u64::from_ne_bytes(body[44..52].try_into().expect("eight bytes"))
+    long(body, 44)
 }

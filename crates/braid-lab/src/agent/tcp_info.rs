@@ -6,6 +6,11 @@ use std::{
     os::fd::AsRawFd,
 };
 
+use braid_kernel::{
+    netlink::{long, word},
+    sockopt,
+};
+
 /// The used fields of `struct tcp_info`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TcpInfo {
@@ -50,8 +55,7 @@ impl TcpInfo {
     }
 
     fn parse(id: u32, bytes: &[u8]) -> Self {
-        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let (word, long) = (|at| word(bytes, at), |at| long(bytes, at));
         let [unacked, sacked, lost, retrans] = [24, 28, 32, 36].map(word);
         Self {
             id,
@@ -77,14 +81,14 @@ impl TcpInfo {
 /// Reads it for a TCP socket.
 pub(super) fn tcp(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
     let mut bytes = [0; TCP_INFO_BYTES];
-    get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    // SAFETY: it has no pointers.
+    unsafe { sockopt::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes) }?;
     Ok(TcpInfo::parse(0, &bytes))
 }
 
 /// Payload that an MPTCP socket has reinjected, from its `struct mptcp_info`.
 pub(super) fn sent_again(info: &[u8]) -> Option<u64> {
-    let bytes = info.get(48..56)?;
-    Some(u64::from_ne_bytes(bytes.try_into().expect("eight bytes")))
+    info.get(..56).map(|info| long(info, 48))
 }
 
 /// Information about an MPTCP socket and its subflows.
@@ -121,11 +125,12 @@ pub(super) fn mptcp(socket: &impl AsRawFd) -> io::Result<MptcpInfo> {
     put(20, &(MOST_SUBFLOWS as u32).to_ne_bytes());
     put(24, &(addresses.as_mut_ptr() as u64).to_ne_bytes());
     put(32, &(infos.as_mut_ptr() as u64).to_ne_bytes());
-    get(socket, SOL_MPTCP, MPTCP_FULL_INFO, &mut full)?;
-    let count = u32::from_ne_bytes(full[16..20].try_into().expect("four bytes")) as usize;
+    // SAFETY: `addresses` and `infos` have the sizes that the head states.
+    unsafe { sockopt::get(socket, SOL_MPTCP, MPTCP_FULL_INFO, &mut full) }?;
+    let count = word(&full, 16) as usize;
     let subflows = addresses.chunks_exact(SUBFLOW_BYTES).zip(infos.chunks_exact(TCP_INFO_BYTES));
     let subflows = subflows.take(count).map(|(addresses, info)| {
-        let id = u32::from_ne_bytes(addresses[..4].try_into().expect("four bytes"));
+        let id = word(addresses, 0);
         // The address within a `sockaddr_in` or `sockaddr_in6`.
         let address = |at: usize| {
             let family = u16::from_ne_bytes([addresses[at], addresses[at + 1]]);
@@ -139,23 +144,11 @@ pub(super) fn mptcp(socket: &impl AsRawFd) -> io::Result<MptcpInfo> {
         };
         (address(8), address(136), TcpInfo::parse(id, info))
     });
-    let token = u32::from_ne_bytes(full[HEAD + 12..HEAD + 16].try_into().expect("four bytes"));
-    let long =
-        |at: usize| u64::from_ne_bytes(full[HEAD + at..HEAD + at + 8].try_into().expect("eight bytes"));
+    let token = word(&full, HEAD + 12);
     Ok(MptcpInfo {
         token,
         subflows: subflows.collect(),
-        bytes_retransmitted: long(48),
-        bytes_acknowledged: long(72),
+        bytes_retransmitted: long(&full, HEAD + 48),
+        bytes_acknowledged: long(&full, HEAD + 72),
     })
-}
-
-fn get(socket: &impl AsRawFd, level: i32, option: i32, value: &mut [u8]) -> io::Result<()> {
-    let mut length = value.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `value`; the buffers that `value` points to for
-    // MPTCP_FULL_INFO live in the caller and have the stated size.
-    let result = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut length)
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

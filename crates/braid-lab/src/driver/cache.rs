@@ -21,7 +21,6 @@ use super::{
 /// to use.
 const KEPT: usize = 4;
 const IN_USE: Duration = Duration::from_secs(3600);
-/// The cache folder.
 pub(crate) fn cache() -> Result<PathBuf, Stop> {
     let base = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let base = base.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     cache::whole,
     error,
-    kernels::{Kernel, entries_of, fetch, hex, unpack_all},
+    kernels::{Kernel, entries_of, fetch, unpack_all},
 };
 
 /// Name, package within a Debian archive, sha256.
@@ -44,7 +44,7 @@ impl Headers {
         } else {
             let identity: Vec<&str> = pinned.iter().map(|(.., sum)| *sum).collect();
             let identity = identity.join(" ");
-            let root = cache.join("headers").join(&hex(&Sha256::digest(&identity))[..16]);
+            let root = cache.join("headers").join(&format!("{:x}", Sha256::digest(&identity))[..16]);
             let is_whole = |root: &Path| root.metadata().map(|_| true);
             whole(&root, is_whole, say, |fresh| {
                 let packages = pinned.iter().map(|(_, path, sum)| fetch(path, sum, cache, stop, say));

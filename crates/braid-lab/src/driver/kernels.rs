@@ -136,11 +136,7 @@ impl Kernel {
         let mut files = BTreeMap::new();
         let reading = error::reading(&folder);
         collect(&folder.join("kernel"), &mut files).map_err(&reading)?;
-        let modules = in_order(|name| match files.get(name) {
-            Some(path) => fs::read(path).map(|bytes| Some((file_name(path), bytes))),
-            None => Ok(None),
-        })
-        .map_err(reading)?;
+        let modules = in_order(|name| files.get(name).cloned()).map_err(reading)?;
         Ok(Self { release, image: image.to_owned(), modules, pinned: None })
     }
 
@@ -152,7 +148,7 @@ impl Kernel {
         cache: &Path,
         say: &dyn Fn(&str),
     ) -> Result<Self, Stop> {
-        let folder = cache.join("unpacked").join(&hex(&Sha256::digest(identity))[..16]);
+        let folder = cache.join("unpacked").join(&format!("{:x}", Sha256::digest(identity))[..16]);
         whole(&folder, is_sealed, say, |fresh| {
             let packages = packages()?;
             say("unpacking the kernel");
@@ -170,14 +166,7 @@ impl Kernel {
             fs::write(fresh.join(SEAL), seal).map_err(error::writing(fresh))
         })?;
         let image = folder.join("vmlinuz");
-        let find = |name: &str| {
-            let path = folder.join(format!("{name}.ko"));
-            if path.exists() {
-                fs::read(&path).map(|bytes| Some((file_name(&path), bytes)))
-            } else {
-                Ok(None)
-            }
-        };
+        let find = |name: &str| Some(folder.join(format!("{name}.ko"))).filter(|path| path.exists());
         let modules = in_order(find).map_err(error::reading(&folder))?;
         Ok(Self { release: release(&image)?, image, modules, pinned: None })
     }
@@ -200,7 +189,7 @@ fn sum_of(folder: &Path) -> io::Result<String> {
         hash.update(file_name(path));
         hash.update(Sha256::digest(fs::read(path)?));
     }
-    Ok(hex(&hash.finalize()))
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 fn file_name(path: &Path) -> String {
@@ -230,18 +219,19 @@ fn collect(folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> io::Result<(
 type Module = (String, Vec<u8>);
 
 /// The modules and what they depend on, dependencies first. `find` gives the file of a module, if there is one.
-fn in_order(find: impl Fn(&str) -> io::Result<Option<Module>>) -> io::Result<Vec<Module>> {
+fn in_order(find: impl Fn(&str) -> Option<PathBuf>) -> io::Result<Vec<Module>> {
     fn add(
         name: &str,
-        find: &dyn Fn(&str) -> io::Result<Option<Module>>,
+        find: &dyn Fn(&str) -> Option<PathBuf>,
         seen: &mut BTreeSet<String>,
         modules: &mut Vec<Module>,
     ) -> io::Result<()> {
         if !seen.insert(name.to_owned()) {
             return Ok(());
         }
-        let Some((file, bytes)) = find(name)? else { return Ok(()) };
-        let bytes = if is_xz(&file) { xz(&bytes[..])? } else { bytes };
+        let Some(path) = find(name) else { return Ok(()) };
+        let bytes = fs::read(&path)?;
+        let bytes = if is_xz(&path) { xz(&bytes[..])? } else { bytes };
         for needed in depends(&bytes) {
             add(&needed, find, seen, modules)?;
         }
@@ -255,8 +245,8 @@ fn in_order(find: impl Fn(&str) -> io::Result<Option<Module>>) -> io::Result<Vec
     Ok(modules)
 }
 
-fn is_xz(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|extension| extension == "xz")
+fn is_xz(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "xz")
 }
 
 fn xz(bytes: impl Read) -> io::Result<Vec<u8>> {
@@ -338,7 +328,7 @@ fn take<R: Read>(mut archive: tar::Archive<R>, to: &Path) -> io::Result<()> {
         } else if let Some(module) = module_name(&path).filter(|module| is_of_interest(&path, module)) {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes)?;
-            let bytes = if is_xz(&name) { xz(&bytes[..])? } else { bytes };
+            let bytes = if is_xz(&path) { xz(&bytes[..])? } else { bytes };
             fs::write(to.join(format!("{module}.ko")), bytes)?;
         }
     }
@@ -450,15 +440,7 @@ fn archives() -> Vec<String> {
 fn sha256(file: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut fs::File::open(file)?, &mut hash)?;
-    Ok(hex(&hash.finalize()))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     cache::{cache, is_sealed, mark, seal, tidy, whole},
     error, image,
-    kernels::{self, Kernel, hex},
+    kernels::{self, Kernel},
     module,
     programs::{self, At, Named, Pack, Runs},
     qemu::{self, Begin, Boot, Place, Qemu},
@@ -142,7 +142,7 @@ impl Lab {
             self.qemu.arguments(),
             qemu::kernel_arguments()
         ));
-        let identity = hex(&hash.finalize()[..12]);
+        let identity = format!("{:x}", hash.finalize())[..24].to_owned();
         let file = self.folder.join(format!("{identity}.cpio"));
         let is_whole = |there: &Path| Ok(fs::read(there)? == bytes);
         whole(&file, is_whole, say, |part| fs::write(part, &bytes).map_err(error::writing(part)))?;

@@ -119,10 +119,8 @@ impl Counts<'_> {
                 },
                 goodput_bytes: after.delivered_bytes - before.delivered_bytes,
                 reinjections: reinjected.div_ceil(u64::from(model.mss)),
-                data_level: None,
                 subflows: subflows.collect(),
-                transfers: Vec::new(),
-                programs: Vec::new(),
+                ..ConnectionCounts::default()
             }
         });
         let connections: Vec<ConnectionCounts> = connections.collect();
@@ -131,8 +129,7 @@ impl Counts<'_> {
                 Some([forward, reverse]) => LinkCounts {
                     forward: direction(&link.forward, moments, forward),
                     reverse: direction(&link.reverse, moments, reverse),
-                    samples: Vec::new(),
-                    looks: Vec::new(),
+                    ..LinkCounts::default()
                 },
                 None => self.passed(number, moments),
             },
@@ -222,17 +219,12 @@ fn difference(
         received_bytes: on_the_wire(model, received, start, end),
         packets_sent: end.sent - start.sent,
         retransmissions: end.retransmissions - start.retransmissions,
-        fast_retransmits: 0,
         timeouts: end.timeouts - start.timeouts,
-        ecn_reductions: 0,
-        undos: 0,
         rtt_sum_us: end.rtt_sum_us - start.rtt_sum_us,
         rtt_samples: end.rtt_samples - start.rtt_samples,
         cwnd_integral: end.cwnd_integral - start.cwnd_integral,
         cwnd_samples,
-        causes_unknown: false,
-        verdicts: Vec::new(),
-        samples: Vec::new(),
+        ..SubflowCounts::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The packet scheduler module, built for a kernel of the lab.
 
 use std::{
-    env, fs,
+    fs,
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -15,7 +15,8 @@ use sha2::{Digest as _, Sha256};
 use super::{
     error,
     headers::Headers,
-    kernels::{Kernel, hex, run},
+    kernels::{Kernel, run},
+    programs::find,
     scratch::lock,
 };
 use crate::job::SCHEDULER_MODULE;
@@ -32,7 +33,7 @@ pub(crate) fn source_hash() -> String {
     for (path, content) in SOURCES {
         hash.update(format!("{path} {}\n{content}", content.len()));
     }
-    hex(&hash.finalize()[..8])
+    format!("{:x}", hash.finalize())[..16].to_owned()
 }
 
 /// The module for this kernel, from the cache if it was built before.
@@ -47,7 +48,7 @@ pub(crate) fn built(
     let identity = Sha256::digest(format!("{} {} {compiler:?}", source_hash(), headers.identity));
     let parent = cache.join("modules");
     // Its path enters the compiler's output, so it is always the same.
-    let folder = parent.join(&hex(&identity)[..16]);
+    let folder = parent.join(&format!("{identity:x}")[..16]);
     fs::create_dir_all(&folder).map_err(error::writing(&folder))?;
     let _alone = lock(&folder, FlockOperation::LockExclusive).map_err(error::writing(&folder))?;
     let done = folder.join("done.ko");
@@ -76,7 +77,7 @@ fn write_sources(folder: &Path) -> Result<(), Stop> {
 fn compiler(headers: &Headers) -> Result<(PathBuf, String), Stop> {
     let usual = headers.compiler.clone().into_iter().chain(["gcc".to_owned()]);
     let found = usual.into_iter().find_map(|name| {
-        let path = in_path(&name)?;
+        let path = find(&name)?;
         let output = Command::new(&path).arg("--version").output().ok()?;
         let version = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned();
         output.status.success().then_some((path, version))
@@ -90,14 +91,9 @@ fn compiler(headers: &Headers) -> Result<(PathBuf, String), Stop> {
     let name = headers.compiler.as_deref().unwrap_or("gcc");
     let found = found.ok_or_else(|| missing(name, name))?;
     for (program, package) in [("make", "make"), ("ld", "binutils")] {
-        in_path(program).ok_or_else(|| missing(program, package))?;
+        find(program).ok_or_else(|| missing(program, package))?;
     }
     Ok(found)
-}
-
-fn in_path(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 fn make(

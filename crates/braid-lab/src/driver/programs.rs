@@ -16,7 +16,6 @@ use sha2::{Digest as _, Sha256};
 use super::{
     error::{self, Unsupported},
     image::Files,
-    kernels::hex,
     libraries::needed,
 };
 use crate::job;
@@ -110,7 +109,7 @@ pub(crate) fn check(connection: &model::Connection) -> Result<(), Unsupported> {
 }
 
 /// The file of a program, by its path or by its name in PATH.
-fn find(word: &str) -> Option<PathBuf> {
+pub(crate) fn find(word: &str) -> Option<PathBuf> {
     if word.contains('/') {
         return Some(PathBuf::from(word)).filter(|path| path.is_absolute() && path.is_file());
     }
@@ -187,7 +186,7 @@ impl Pack {
             hash.update(bytes);
         }
         hash.update(format!("{:?}", self.runs));
-        hex(&hash.finalize()[..12])
+        format!("{:x}", hash.finalize())[..24].to_owned()
     }
 
     fn add(&mut self, name: &str, multipath: bool, programs: &Programs) -> Result<(), Stop> {

@@ -44,7 +44,6 @@ const POLL: Duration = Duration::from_millis(20);
 /// Lines of the guest's kernel log in a message.
 const LOG_LINES: usize = 25;
 
-/// The installed QEMU.
 #[derive(Clone, Debug)]
 pub(crate) struct Qemu {
     /// Its version, as printed.
@@ -53,7 +52,6 @@ pub(crate) struct Qemu {
 }
 
 impl Qemu {
-    /// Finds it.
     pub(crate) fn find() -> Result<Self, Stop> {
         let output = Command::new(BINARY).arg("--version").output().map_err(|error| {
             error::machine_with(
@@ -144,7 +142,7 @@ fn hangs(told: &[u8], busy: Duration, idle: Duration) -> String {
     )
 }
 
-/// A running guest; it ends when this is dropped.
+/// It ends when this is dropped.
 struct Guest {
     child: Child,
     commands: ChildStdin,

@@ -23,7 +23,6 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Creates one.
     pub(crate) fn new_in(parent: &Path) -> Result<Self, Stop> {
         let make = || {
             // Prevents a sweep before the folder is locked.

@@ -8,11 +8,9 @@ use super::report::Report;
 /// A message of the guest. Console lines are separate.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Message {
-    /// The job failed.
     Failed(String),
     /// Some captured packets ([`Packet::write`]), before the end of the job.
     Packets(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// The job is done.
     Done(Report),
 }
 

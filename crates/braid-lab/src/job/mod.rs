@@ -23,13 +23,11 @@ pub(crate) use report::*;
 pub(crate) struct Job {
     /// Seed of what applications draw.
     pub(crate) seed: u64,
-    /// Length of the run.
     pub(crate) duration_ns: u64,
     /// Times of samples, in addition to every 100 ms.
     pub(crate) moments: Vec<u64>,
     /// Network namespaces.
     pub(crate) nodes: Vec<Node>,
-    /// Cables between them.
     pub(crate) wires: Vec<Wire>,
     /// Algorithms to load: the name after `braid_`, and the spec.
     pub(crate) algorithms: Vec<(String, String)>,
@@ -37,13 +35,11 @@ pub(crate) struct Job {
     pub(crate) added: Vec<Added>,
     /// Load the packet scheduler module with these parameters.
     pub(crate) schedulers: Option<String>,
-    /// Senders and receivers.
     pub(crate) connections: Vec<Connection>,
     /// Changes of queues during the run, ascending in time.
     pub(crate) changes: Vec<Change>,
     /// Changes of routes during the run, ascending in time.
     pub(crate) reroutes: Vec<Reroute>,
-    /// Count every RTT sample.
     pub(crate) rtt_samples: bool,
     /// Capture the senders' packets, at most this many bytes of each.
     pub(crate) snap_length: Option<u32>,
@@ -56,16 +52,14 @@ pub(crate) struct Node {
     pub(crate) name: String,
     /// Addresses in addition to those of its interfaces.
     pub(crate) addresses: Vec<IpAddr>,
-    /// Its routes; the first match counts.
+    /// The first match counts.
     pub(crate) routes: Vec<Route>,
     /// `net.` settings, such as (`ipv4/tcp_ecn`, `1`).
     pub(crate) settings: Vec<(String, String)>,
 }
 
-/// A route.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Route {
-    /// Its packets.
     pub(crate) of: Match,
     /// The outgoing wire, and its end on this node.
     pub(crate) by: (usize, usize),
@@ -83,9 +77,7 @@ pub(crate) enum Match {
         /// IPv6, or else IPv4.
         ipv6: bool,
     },
-    /// By source address.
     From(IpAddr),
-    /// By destination address.
     To(IpAddr),
 }
 
@@ -94,16 +86,13 @@ pub(crate) enum Match {
 pub(crate) struct Wire {
     /// Largest IP packet, bytes.
     pub(crate) mtu: u32,
-    /// Its two ends.
     pub(crate) ends: [End; 2],
 }
 
-/// An interface.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct End {
     /// Index into [`Job::nodes`].
     pub(crate) node: usize,
-    /// Its address.
     pub(crate) address: Option<IpAddr>,
     /// Queue of outgoing packets.
     pub(crate) queue: Option<Queue>,
@@ -135,7 +124,6 @@ pub(crate) struct Bottleneck {
     pub(crate) aqm: Option<Aqm>,
     /// Size of the largest packet, bytes.
     pub(crate) packet_bytes: u32,
-    /// Seed of its random decisions.
     pub(crate) seed: u64,
 }
 
@@ -146,15 +134,10 @@ pub(crate) enum Aqm {
     Packets,
     /// `bfifo`: drop-tail with a limit in bytes, without the packet being sent.
     Bytes(u32),
-    /// `red`
     Red(Red),
-    /// `codel`
     CoDel(CoDel),
-    /// `fq_codel`
     FqCoDel {
-        /// Parameters of each queue.
         codel: CoDel,
-        /// Number of queues.
         flows: u32,
         /// Bytes that a queue may send per round.
         quantum: u32,
@@ -183,7 +166,6 @@ pub(crate) struct Red {
 /// Parameters of `codel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct CoDel {
-    /// Target waiting time.
     pub(crate) target_us: u32,
     /// Time for which it may be exceeded.
     pub(crate) interval_us: u32,
@@ -193,18 +175,14 @@ pub(crate) struct CoDel {
     pub(crate) threshold_us: Option<u32>,
 }
 
-/// Delay and loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Path {
-    /// Propagation delay.
     pub(crate) delay_ns: u64,
     /// Random extra delay, uniform from 0 to this.
     pub(crate) jitter_ns: u64,
     /// Whether jitter may reorder packets.
     pub(crate) reordering: bool,
-    /// Losses on it.
     pub(crate) loss: Loss,
-    /// Seed of its random decisions.
     pub(crate) seed: u64,
 }
 
@@ -215,10 +193,8 @@ impl Path {
     }
 }
 
-/// Lost packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Loss {
-    /// None.
     #[default]
     None,
     /// Independent, with this probability.
@@ -227,16 +203,12 @@ pub(crate) enum Loss {
     GilbertElliott([f64; 4]),
     /// Every n-th packet, n being the product: of the packets that one counter selects, those that the other selects.
     Every([u16; 2]),
-    /// All packets.
     All,
 }
 
-/// A sender and a receiver.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Connection {
-    /// Its name in the scenario.
     pub(crate) name: String,
-    /// MPTCP or TCP.
     pub(crate) multipath: bool,
     /// The kernel's name of its congestion control.
     pub(crate) cc: String,
@@ -246,9 +218,7 @@ pub(crate) struct Connection {
     pub(crate) nodes: [usize; 2],
     /// Address of the receiver.
     pub(crate) server: IpAddr,
-    /// Time of opening.
     pub(crate) start_ns: u64,
-    /// Time of its end.
     pub(crate) stop_ns: Option<u64>,
     /// Receive buffer in the kernel's charged bytes.
     pub(crate) receive_memory: u64,
@@ -258,13 +228,11 @@ pub(crate) struct Connection {
     pub(crate) initial_ssthresh: Option<u32>,
     /// In order of creation.
     pub(crate) subflows: Vec<Subflow>,
-    /// Its application's traffic.
     pub(crate) traffic: Traffic,
     /// Programs that replace the built-in traffic.
     pub(crate) programs: Option<Programs>,
 }
 
-/// A path of a connection.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Subflow {
     /// The sender's address.
@@ -282,7 +250,6 @@ pub(crate) struct Subflow {
 /// A queue's settings from a certain time on.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Change {
-    /// Time of the change.
     pub(crate) at_ns: u64,
     /// The wire and its end.
     pub(crate) end: (usize, usize),
@@ -293,7 +260,6 @@ pub(crate) struct Change {
 /// A route from a certain time on.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Reroute {
-    /// Time of the change.
     pub(crate) at_ns: u64,
     /// Index into [`Job::nodes`].
     pub(crate) node: usize,

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A server and a client.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Programs {
     /// That of the server, then that of the client; with addresses filled in.
@@ -20,7 +19,6 @@ pub(crate) struct Programs {
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Command {
-    /// Its file.
     pub(crate) path: String,
     /// Its name and its arguments.
     pub(crate) words: Vec<String>,

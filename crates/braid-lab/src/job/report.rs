@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 /// Counters of a run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Report {
-    /// The kernel's release.
-    pub(crate) kernel: String,
     /// Maximum delay of a planned action.
     pub(crate) latest_ns: u64,
     /// Planned time of that action.
@@ -22,7 +20,6 @@ pub(crate) struct Report {
     pub(crate) missed_packets: u64,
     /// What applications of our own sent that they count, by connections and then by their beginnings.
     pub(crate) transfers: Vec<(usize, Transfer)>,
-    /// What came of the programs.
     pub(crate) programs: Vec<Ended>,
 }
 
@@ -48,13 +45,11 @@ pub(crate) struct Moment {
     pub(crate) regular: bool,
     /// Busy time of the guest's processor.
     pub(crate) busy_ns: u64,
-    /// One per connection.
     pub(crate) connections: Vec<ConnectionAt>,
     /// One per end of a wire with a queue, in order.
     pub(crate) queues: Vec<QueueAt>,
 }
 
-/// Sample of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct ConnectionAt {
     /// Programs: time with a connected socket.
@@ -71,7 +66,6 @@ pub(crate) struct ConnectionAt {
     pub(crate) subflows: Vec<SubflowAt>,
 }
 
-/// Sample of a subflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct SubflowAt {
     /// Whether it exists.
@@ -94,11 +88,9 @@ pub(crate) struct SubflowAt {
     pub(crate) sent_bytes: u64,
     /// Data packets retransmitted.
     pub(crate) retransmissions: u64,
-    /// Retransmission timeouts.
     pub(crate) timeouts: u64,
     /// Data packets received, including duplicates.
     pub(crate) received: u64,
-    /// Time of its existence.
     pub(crate) active_ns: u64,
     /// Integral of cwnd, packets x nanoseconds.
     pub(crate) cwnd_integral: u128,
@@ -113,7 +105,6 @@ pub(crate) struct SubflowAt {
 /// RTT samples, one for each ACK that delivers data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct RttSamples {
-    /// How many.
     pub(crate) count: u64,
     /// Sum of the differences between successive samples, microseconds.
     pub(crate) steps_us: u64,
@@ -139,15 +130,11 @@ pub(crate) struct QueueAt {
     pub(crate) bytes: u64,
     /// Packets sent by the queue.
     pub(crate) served: u64,
-    /// Packets in the queue.
     pub(crate) queued: u32,
-    /// Packets on the path to the queue.
-    pub(crate) travelling: u32,
     /// Packets dropped by the full queue.
     pub(crate) dropped: u64,
     /// Packets lost after the queue, or on the path to it.
     pub(crate) lost: u64,
-    /// Packets marked.
     pub(crate) marked: u64,
     /// Integral of the packets in the queue, packets x nanoseconds.
     pub(crate) queue_integral: u128,

@@ -10,11 +10,12 @@ use braid_scenario::model::Traffic;
 use rustix::event::epoll;
 use socket2::Socket;
 
-use super::{Action, Result, Role, Run, failed, token, token_of};
+use super::{Action, Result, Role, Run, token, token_of};
 use crate::agent::{
     clock::{SECOND_NS, now_ns},
     flow::{port, socket},
     interfaces::interface,
+    outcome::failed,
     pair::{Pair, reset},
     paths::Endpoint,
     tcp_info,
@@ -63,7 +64,7 @@ impl Run<'_> {
         let pairs = &mut self.flows[number].pairs;
         let place = pairs.iter().position(Option::is_none).unwrap_or(pairs.len());
         epoll::add(&self.epoll, &socket, token_of(number, place, Role::Sender), epoll::EventFlags::OUT)
-            .map_err(|e| format!("epoll: {e}"))?;
+            .map_err(|error| format!("epoll: {error}"))?;
         if place == pairs.len() {
             pairs.push(None);
         }
@@ -98,7 +99,7 @@ impl Run<'_> {
         programs.start(1, now).map_err(|error| format!("{}: {error}", connection.name))?;
         if let Some(end) = programs.end_of(1) {
             epoll::add(&self.epoll, end, token(number, Role::Client), epoll::EventFlags::IN)
-                .map_err(|e| format!("epoll: {e}"))?;
+                .map_err(failed("epoll"))?;
         }
         Ok(())
     }
@@ -131,7 +132,7 @@ impl Run<'_> {
         let Some(place) = flow.pairs.iter().position(is_its) else { return Ok(()) };
         let Some(pair) = &mut flow.pairs[place] else { return Ok(()) };
         epoll::add(&self.epoll, &socket, token_of(number, place, Role::Receiver), epoll::EventFlags::IN)
-            .map_err(|e| format!("epoll: {e}"))?;
+            .map_err(failed("epoll"))?;
         pair.receiver = Some(socket);
         if flow.application.begins_at_receiver() {
             flow.application.established(now_ns() - self.start);
@@ -205,8 +206,7 @@ impl Run<'_> {
         pair.is_idle = true;
         if flow.application.begins_at_receiver() {
             let token = token_of(number, place, Role::Sender);
-            return epoll::modify(&self.epoll, socket, token, epoll::EventFlags::IN)
-                .map_err(|e| format!("epoll: {e}"));
+            return epoll::modify(&self.epoll, socket, token, epoll::EventFlags::IN).map_err(failed("epoll"));
         }
         let _ = epoll::delete(&self.epoll, socket);
         Ok(())
@@ -226,7 +226,7 @@ impl Run<'_> {
         } else {
             epoll::add(&self.epoll, socket, token, out)
         };
-        done.map_err(|e| format!("epoll: {e}"))
+        done.map_err(failed("epoll"))
     }
 
     /// Plans joins and removals of the other subflows.

@@ -4,7 +4,7 @@ mod connections;
 mod observe;
 mod traffic;
 
-use std::{collections::BTreeSet, fs, io, os::fd::AsFd as _};
+use std::{collections::BTreeSet, os::fd::AsFd as _};
 
 use braid_sim::application::Timer;
 use rustix::{
@@ -21,7 +21,7 @@ use super::{
     clock::{SECOND_NS, now_ns},
     flow::{Flow, prepare_flow},
     network::Network,
-    outcome::Done,
+    outcome::{Done, failed},
     pattern::Pattern,
     processors::Processors,
     programs::Programs,
@@ -39,7 +39,6 @@ enum Action {
     Reroute(usize),
     Close(usize),
     Leave(usize, usize),
-    /// Takes a sample.
     Look,
     Kill(usize),
     Open(usize),
@@ -70,7 +69,6 @@ fn token_of(flow: usize, pair: usize, role: Role) -> epoll::EventData {
     epoll::EventData::new_u64(((pair as u64) << 32) | ((flow as u64) << 3) | role as u64)
 }
 
-/// A run in progress.
 pub(super) struct Run<'a> {
     job: &'a Job,
     network: Network,
@@ -97,19 +95,14 @@ pub(super) struct Run<'a> {
 
 type Result<T> = std::result::Result<T, String>;
 
-fn failed(what: &str) -> impl Fn(io::Error) -> String + '_ {
-    move |error| format!("{what}: {error}")
-}
-
 impl<'a> Run<'a> {
     /// Builds the network and all listeners.
     pub(super) fn prepare(job: &'a Job, processors: Processors) -> Result<Self> {
         let mut network = Network::build(job)?;
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| format!("epoll: {e}"))?;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)
-            .map_err(|e| format!("timerfd: {e}"))?;
-        epoll::add(&epoll, &timer, token(0, Role::Timer), epoll::EventFlags::IN)
-            .map_err(|e| format!("epoll: {e}"))?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("epoll"))?;
+        let timer =
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK).map_err(failed("timerfd"))?;
+        epoll::add(&epoll, &timer, token(0, Role::Timer), epoll::EventFlags::IN).map_err(failed("epoll"))?;
         let mut flows = Vec::new();
         for number in 0..job.connections.len() {
             flows.push(prepare_flow(&network, job, number)?);
@@ -118,11 +111,10 @@ impl<'a> Run<'a> {
             let listener = flow.listener.as_ref().map(|listener| (listener.as_fd(), Role::Listener));
             for (file, role) in listener.into_iter().chain(server.map(|end| (end.as_fd(), Role::Server))) {
                 epoll::add(&epoll, file, token(number, role), epoll::EventFlags::IN)
-                    .map_err(|e| format!("epoll: {e}"))?;
+                    .map_err(failed("epoll"))?;
             }
         }
         let queues = network.queues(job)?;
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").map_err(failed("osrelease"))?;
         let mut run = Self {
             job,
             capture: Capture::begin(job, &network)?,
@@ -140,7 +132,7 @@ impl<'a> Run<'a> {
             processors,
             listener: Listener::new(job)?,
             rtts: rtts::Counter::begin(job)?,
-            report: Report { kernel: kernel.trim().to_owned(), ..Report::default() },
+            report: Report::default(),
         };
         for (number, connection) in job.connections.iter().enumerate() {
             run.plan(connection.start_ns, Action::Open(number));
@@ -211,7 +203,7 @@ impl<'a> Run<'a> {
             self.set_timer(self.start + next)?;
             events.clear();
             epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None)
-                .map_err(|e| format!("epoll: {e}"))?;
+                .map_err(failed("epoll"))?;
             for event in &events {
                 let data = event.data.u64();
                 let (flow, pair) = ((data & 0xffff_ffff) as usize >> 3, (data >> 32) as usize);
@@ -233,9 +225,7 @@ impl<'a> Run<'a> {
         let time = Timespec { tv_sec: (at / SECOND_NS) as i64, tv_nsec: (at % SECOND_NS) as i64 };
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
         let timer = Itimerspec { it_interval: zero, it_value: time };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &timer)
-            .map(drop)
-            .map_err(|e| format!("timerfd: {e}"))
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &timer).map(drop).map_err(failed("timerfd"))
     }
 
     fn act(&mut self, time: u64, action: Action) -> Result<()> {

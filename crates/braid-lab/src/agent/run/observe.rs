@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::{Action, Result, Run, failed};
+use super::{Action, Result, Run};
 use crate::{
-    agent::{counted::Counted, counters::Episodes, tcp_info},
+    agent::{counted::Counted, counters::Episodes, outcome::failed, tcp_info},
     job::{ConnectionAt, Moment, QueueAt, RttSamples},
 };
 

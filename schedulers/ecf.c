@@ -19,7 +19,8 @@
 	P(sigma, 0, 0, 1, 1, "rttvar|linux",                                                                    \
 	  "RTT variation of RFC 6298, or half of what Linux keeps, whose floor of 200 ms outweighs short RTTs") \
 	P(arithmetic, ECF_EXACT, 0, 1, 1, "exact|fork",                                                         \
-	  "products in 64 bits, or in 32 as in the out-of-tree kernel's module, where they overflow")           \
+	  "products in 64 bits, or all as in the out-of-tree kernel's module: products overflow in 32, the "    \
+	  "fastest path may be a failed or a backup one, and reinjected data waits, too")                       \
 	OPPORTUNISTIC_PARAMS(P)
 
 BRAID_SCHEDULER_PARAMS(ecf, ECF_PARAMS);
@@ -40,42 +41,43 @@ braid_inline u64 ecf_product(u64 a, u64 b, u32 arithmetic)
 	return arithmetic == ECF_EXACT ? a * b : (u32)a * (u32)b;
 }
 
-static void ecf_on_choose(const struct braid_paths *view, struct ecf_private *priv, const struct ecf_params *params,
+/* The path for the segment. */
+braid_inline u32 ecf_path(const struct braid_paths *view, struct ecf_private *priv, const struct ecf_params *params,
 			  struct braid_choice *choice)
 {
-	u32 regular = braid_paths_with(view, BRAID_PATH_USABLE, BRAID_PATH_BACKUP | BRAID_PATH_LOSS);
-	u32 able = regular ? regular : braid_paths_with(view, BRAID_PATH_USABLE, BRAID_PATH_LOSS);
-	u32 slow = minrtt_choose(view, braid_ready(view), choice), fast, i;
+	u32 is_exact = params->arithmetic == ECF_EXACT;
+	u32 slow = minrtt_choose(view, braid_ready(view), choice), fast = minrtt_fastest(view, is_exact);
 	const struct braid_path *f, *s;
-	u64 rank[BRAID_MAX_PATHS], delta, window, left, right;
+	u64 delta, window, left, right;
 
-	for (i = 0; i < BRAID_MAX_PATHS; i++)
-		rank[i] = view->path[i].srtt_us;
-	fast = braid_first(able, rank);
-	if (slow == BRAID_NO_PATH || fast == BRAID_NO_PATH || fast == slow || view->flags & BRAID_REINJECTION) {
-		braid_send(choice, slow, 1);
-		return;
-	}
+	if (slow == BRAID_NO_PATH || fast == BRAID_NO_PATH || fast == slow ||
+	    (is_exact && view->flags & BRAID_REINJECTION))
+		return slow;
 	f = &view->path[fast & (BRAID_MAX_PATHS - 1)];
 	s = &view->path[slow & (BRAID_MAX_PATHS - 1)];
 	delta = braid_max(ecf_sigma(f, params->sigma), ecf_sigma(s, params->sigma));
 	/* The module takes the MSS of s for both. */
-	window = (u64)f->cwnd * (params->arithmetic == ECF_EXACT ? f->mss : s->mss);
+	window = (u64)f->cwnd * (is_exact ? f->mss : s->mss);
 	left = ecf_product(f->srtt_us, braid_max(view->unassigned, window) + window, params->arithmetic);
 	right = ecf_product(window, s->srtt_us + delta, params->arithmetic);
-	if (braid_product_below(left, 1024, right, 1024 + priv->waiting * params->beta)) {
-		window = (u64)s->cwnd * s->mss;
-		left = ecf_product(s->srtt_us, braid_max(view->unassigned, window), params->arithmetic);
-		right = ecf_product(window, 2ull * f->srtt_us + delta, params->arithmetic);
-		if (left >= right) {
-			priv->waiting = 1;
-			choice->wake_us = braid_max32(f->srtt_us, 1);
-			return;
-		}
-	} else {
+	if (!braid_product_below(left, 1024, right, 1024 + priv->waiting * params->beta)) {
 		priv->waiting = 0;
+		return slow;
 	}
-	braid_send(choice, slow, 1);
+	window = (u64)s->cwnd * s->mss;
+	left = ecf_product(s->srtt_us, braid_max(view->unassigned, window), params->arithmetic);
+	right = ecf_product(window, 2ull * f->srtt_us + delta, params->arithmetic);
+	if (left < right)
+		return slow;
+	priv->waiting = 1;
+	choice->wake_us = braid_max32(f->srtt_us, 1);
+	return BRAID_NO_PATH;
+}
+
+static void ecf_on_choose(const struct braid_paths *view, struct ecf_private *priv, const struct ecf_params *params,
+			  struct braid_choice *choice)
+{
+	braid_send(choice, ecf_path(view, priv, params, choice), 1);
 }
 
 static void ecf_on_join(const struct braid_paths *view, struct ecf_private *priv, const struct ecf_params *params,
@@ -87,8 +89,16 @@ static void ecf_on_join(const struct braid_paths *view, struct ecf_private *priv
 static void ecf_on_blocked(const struct braid_paths *view, struct ecf_private *priv, const struct ecf_params *params,
 			   struct braid_choice *choice)
 {
+	/* The module asks for a path first, and does nothing if it is to wait. */
+	if (params->arithmetic != ECF_EXACT) {
+		struct braid_choice asked = { 0 };
+
+		if (ecf_path(view, priv, params, &asked) == BRAID_NO_PATH)
+			return;
+	}
 	opportunistic_blocked(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
-	opportunistic_rest(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
+	if (params->arithmetic == ECF_EXACT)
+		opportunistic_rest(view, &priv->opportunistic, params->retransmit, params->penalise, choice);
 }
 
 BRAID_SCHEDULER(ecf, ECF_PARAMS, 0, ecf_on_choose, ecf_on_join, BRAID_IGNORE, ecf_on_blocked)

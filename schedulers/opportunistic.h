@@ -6,7 +6,7 @@
  *
  *	penalise, at most once per srtt_r, and not if there is room in the send buffer: each other path k in state Open that has carried h, with srtt_r < srtt_k:
  *		cwnd_k = max(cwnd_k/2, 1); out of slow start, ssthresh_k = max(ssthresh_k/2, 2)
- *	retransmit h on r unless r has carried it: over the paths k that have,
+ *	then retransmit h on r unless r has carried it: over the paths k that have,
  *		cwnd_k <= 4: yes; 4 srtt_r >= srtt_k: no; else: yes, unless a later one says no
  */
 #ifndef BRAID_OPPORTUNISTIC_H
@@ -35,7 +35,7 @@ braid_inline void opportunistic_blocked(const struct braid_paths *view, struct o
 	u32 self = view->self & (BRAID_MAX_PATHS - 1);
 	const struct braid_path *r = &view->path[self];
 	u32 others = view->head_carriers & ~(1u << self);
-	u32 again = 0, decided = 0, any = 0, i;
+	u32 again = 0, decided = 0, any = 0, seen = 0, i;
 
 	if (!view->head_carriers)
 		return;
@@ -44,7 +44,10 @@ braid_inline void opportunistic_blocked(const struct braid_paths *view, struct o
 		{
 			const struct braid_path *k = &view->path[i];
 
-			if (!(k->flags & BRAID_PATH_OPEN) || r->srtt_us >= k->srtt_us || (any && penalise > 1))
+			if (seen && penalise > 1)
+				continue;
+			seen = 1;
+			if (!(k->flags & BRAID_PATH_OPEN) || r->srtt_us >= k->srtt_us)
 				continue;
 			choice->cwnd[i] = braid_max32(k->cwnd >> 1, 1);
 			if (k->cwnd >= k->ssthresh)
@@ -59,11 +62,12 @@ braid_inline void opportunistic_blocked(const struct braid_paths *view, struct o
 	braid_for_each_path(i, others)
 	{
 		const struct braid_path *k = &view->path[i];
+		u32 cwnd = choice->cwnd[i] ? choice->cwnd[i] : k->cwnd;
 
 		if (decided)
 			continue;
-		decided = k->cwnd <= 4 || 4ull * r->srtt_us >= k->srtt_us;
-		again = k->cwnd <= 4 || 4ull * r->srtt_us < k->srtt_us;
+		decided = cwnd <= 4 || 4ull * r->srtt_us >= k->srtt_us;
+		again = cwnd <= 4 || 4ull * r->srtt_us < k->srtt_us;
 		/* With a longer srtt_r it is not retransmitted either: 4 srtt_r is larger then. */
 		if (decided && !again)
 			choice->srtt_us = (k->srtt_us >> 2) + !!(k->srtt_us & 3);

@@ -157,22 +157,36 @@ braid_inline u32 braid_ready(const struct braid_paths *view)
 	return braid_paths_with(view, BRAID_PATH_USABLE | BRAID_PATH_ROOM, BRAID_PATH_LOSS);
 }
 
+/* Those of the `ready` paths that may get the segment, among the `usable` ones with and without priority. `fresh` are
+ * those that have not sent it. `is_final`: no path is left to try if the result is empty. */
+braid_inline u32 braid_candidates(u32 ready, u32 usable, u32 fresh, u32 *is_final)
+{
+	u32 unused = ready & usable & fresh, used = ready & usable & ~fresh;
+
+	*is_final = unused || (!used && usable & fresh);
+	return unused;
+}
+
 /*
  * Common rule of the schedulers of the multipath-tcp.org kernels: of the `ready` paths, first those that have not sent
- * the segment; backup paths only if no other is usable at all, even if it is busy; if every path has sent it, it counts
- * as new. Among the rest, the path with the smallest rank.
+ * the segment, and wait for a busy one of these if no path at all is ready. If all ready paths have sent it, or no other
+ * is usable, backup paths follow by the same rule; then the segment counts as new. Backup paths get new segments only if
+ * no other path is usable. Among the rest, the path with the smallest rank.
  */
 braid_inline u32 braid_choose(const struct braid_paths *view, u32 ready, const u64 *rank, struct braid_choice *choice)
 {
 	u32 regular = braid_paths_with(view, BRAID_PATH_USABLE, BRAID_PATH_BACKUP);
 	u32 backup = braid_paths_with(view, BRAID_PATH_USABLE | BRAID_PATH_BACKUP, 0);
-	u32 fresh = ~view->carriers;
+	u32 fresh = ~view->carriers, is_final, set;
 
-	if (!(regular & fresh) && !(backup & fresh)) {
+	set = braid_candidates(ready, regular, fresh, &is_final);
+	if (!is_final)
+		set = braid_candidates(ready, backup, fresh, &is_final);
+	if (!is_final) {
 		choice->flags |= BRAID_FORGET;
-		fresh = ~0u;
+		set = ready & (regular ? regular : backup);
 	}
-	return braid_first(ready & fresh & (regular & fresh ? regular : backup), rank);
+	return braid_first(set, rank);
 }
 
 /* Gives the segment to a path, or waits. */

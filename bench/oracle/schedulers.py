@@ -90,16 +90,17 @@ def ready(view):
 
 
 def by_rank(view, rank, may):
-    """Section 1: unused before used, backups only if no other is usable in principle; the mask is cleared if all are used."""
-    carried = lambda k: view.carriers >> k & 1
+    """Section 1, its five steps."""
     forget = 0
     for _ in range(2):
         for backup in (0, BACKUP):
             kin = [k for k in usable(view) if view.path[k].flags & BACKUP == backup]
-            unused = [k for k in kin if forget or not carried(k)]
-            if unused:
-                can = [k for k in unused if k in may]
-                return (min(can, key=lambda k: (rank(k), k)) if can else None), forget
+            unused = [k for k in kin if forget or not view.carriers >> k & 1]
+            can = [k for k in unused if k in may]
+            if can:
+                return min(can, key=lambda k: (rank(k), k)), forget
+            if unused and not any(k in may for k in kin):
+                return None, forget
         forget = FORGET
     return None, forget
 
@@ -134,7 +135,7 @@ class MinRtt:
         if r.flags & ROOM and not view.head_carriers >> view.self & 1:
             for k in carriers:
                 one = view.path[k]
-                if one.cwnd <= 4:
+                if (cwnd[k] or one.cwnd) <= 4:
                     head = HEAD
                     break
                 if 4 * r.srtt_us >= one.srtt_us:
@@ -158,11 +159,12 @@ class RoundRobin(MinRtt):
         return [0] * 8, [0] * 8, 0
 
     def choose(self, view):
-        if view.flags & AGAIN:
-            path, flags = by_rank(view, lambda k: -k, ready(view))
-            return {path} - {None}, 1, flags
         regular = [k for k in usable(view) if not view.path[k].flags & BACKUP]
         kin = [k for k in regular or usable(view) if not view.path[k].flags & LOSS]
+        if view.flags & AGAIN:
+            can = [k for k in kin if view.path[k].flags & ROOM]
+            unused = [k for k in can if not view.carriers >> k & 1]
+            return set((unused or can)[-1:]), 1, FORGET if can and not unused else 0
         if self.limited:
             kin = [k for k in kin if view.path[k].flags & ROOM]
         for _ in range(2):

@@ -17,11 +17,19 @@
 
 #include "braid.h"
 
-#define BBR_PARAMS(P)                                                                                       \
-	P(min_rtt_window, 10000, 100, 1000000, 1, "ms", "age at which the minimum RTT is measured again")   \
-	P(probe_rtt, 200, 1, 10000, 1, "ms", "time with four packets in flight to measure the minimum RTT") \
-	P(margin, 0, 0, 50, 1, "%", "pace this far below the model's rate; Linux since 5.0: 1")             \
-	P(policer, 1, 0, 1, 1, "off|on", "detect a token bucket policer: steady high loss at a steady rate")
+#define BBR_RECENT 0u
+#define BBR_LINUX49 1u
+
+#define BBR_PARAMS_BY(P, rules_)                                                                                 \
+	P(min_rtt_window, 10000, 100, 1000000, 1, "ms", "age at which the minimum RTT is measured again")        \
+	P(probe_rtt, 200, 1, 10000, 1, "ms", "time with four packets in flight to measure the minimum RTT")      \
+	P(margin, 0, 0, 50, 1, "%", "pace this far below the model's rate; Linux since 5.0: 1")                  \
+	P(policer, 1, 0, 1, 1, "off|on", "detect a token bucket policer: steady high loss at a steady rate")     \
+	P(rules, rules_, 0, 1, 1, "recent|linux49",                                                              \
+	  "in Linux 4.9 an RTT equal to the minimum renews it, an idle time does not end the probe for it, and " \
+	  "losses do not reduce the window restored after it")
+
+#define BBR_PARAMS(P) BBR_PARAMS_BY(P, BBR_RECENT)
 
 BRAID_PARAMS(bbr, BBR_PARAMS);
 
@@ -82,7 +90,7 @@ struct bbr_state {
 	u32 policer_lost;
 	u32 policer_bw; /* of the latest interval with enough loss; 0: none */
 	u32 is_policed; /* policer_bw is the rate of a token bucket */
-	u32 reserved;
+	u32 restores;   /* the next ACK restores prior_cwnd */
 };
 
 /* a * b / 2^shift within 32 bits. */
@@ -370,12 +378,15 @@ braid_inline void bbr_save_cwnd(const struct braid_subflow *self, struct bbr_sta
 
 /* Ends the probing for min_rtt if it has lasted long enough. */
 braid_inline void bbr_end_probe_rtt(const struct braid_view *view, struct braid_subflow *self, struct bbr_state *state,
-				    const struct braid_event *event)
+				    const struct bbr_params *params, const struct braid_event *event)
 {
 	if (!state->probe_rtt_end_us || event->now_us <= state->probe_rtt_end_us)
 		return;
 	state->min_rtt_seen_us = event->now_us;
-	self->cwnd = braid_max32(self->cwnd, state->prior_cwnd);
+	if (params->rules == BBR_LINUX49)
+		state->restores = 1;
+	else
+		self->cwnd = braid_max32(self->cwnd, state->prior_cwnd);
 	if (state->is_full)
 		bbr_begin_cycle(view, self, state, event);
 	else
@@ -387,7 +398,7 @@ braid_inline void bbr_update_min_rtt(const struct braid_view *view, struct braid
 {
 	u32 is_old = braid_below((u64)params->min_rtt_window * 1000, braid_sub(event->now_us, state->min_rtt_seen_us));
 
-	if (event->rtt_us && (event->rtt_us < state->min_rtt_us || is_old)) {
+	if (event->rtt_us && (event->rtt_us < (u64)state->min_rtt_us + params->rules || is_old)) {
 		state->min_rtt_us = event->rtt_us;
 		state->min_rtt_seen_us = event->now_us;
 	}
@@ -409,7 +420,7 @@ braid_inline void bbr_update_min_rtt(const struct braid_view *view, struct braid
 		} else if (state->probe_rtt_end_us) {
 			state->probe_rtt_round |= state->round_started;
 			if (state->probe_rtt_round)
-				bbr_end_probe_rtt(view, self, state, event);
+				bbr_end_probe_rtt(view, self, state, params, event);
 		}
 	}
 	if (event->rate_interval_us && event->rate_delivered)
@@ -454,6 +465,9 @@ braid_inline u64 bbr_recover(const struct braid_subflow *self, struct bbr_state 
 		cwnd = braid_max(cwnd, state->prior_cwnd);
 	}
 	state->last_ca_state = self->ca_state;
+	if (state->restores)
+		cwnd = braid_max(cwnd, state->prior_cwnd);
+	state->restores = 0;
 	return state->is_conserving ? braid_max(cwnd, conserved) : cwnd;
 }
 
@@ -555,8 +569,8 @@ braid_inline void bbr_on_idle_restart(struct braid_view *view, struct bbr_state 
 	state->is_restarting = 1;
 	if (state->mode == BBR_PROBE_BW)
 		bbr_pace(self, state, params, bbr_bw(state), BBR_ONE);
-	else if (state->mode == BBR_PROBE_RTT)
-		bbr_end_probe_rtt(view, self, state, event);
+	else if (state->mode == BBR_PROBE_RTT && params->rules == BBR_RECENT)
+		bbr_end_probe_rtt(view, self, state, params, event);
 }
 
 #endif

@@ -13,7 +13,7 @@
 #include "bbr.h"
 
 #define CMPBBR_PARAMS(P)                                                                                       \
-	BBR_PARAMS(P)                                                                                          \
+	BBR_PARAMS_BY(P, BBR_LINUX49)                                                                          \
 	P(alike, 200, 0, 1000, 1000, "", "estimates within this share of each other belong to one bottleneck") \
 	P(check, 1, 0, 1, 1, "cycle|ack", "compare once per cycle, or at each ACK of its fourth phase")        \
 	P(benefit, 600, 0, 1000, 1000, "", "share of the best estimate that all subflows together must reach") \
@@ -76,6 +76,16 @@ braid_inline void cmpbbr_sum(struct cmpbbr_sums *sums, const struct braid_view *
 	}
 }
 
+/* Publishes the estimate, and the interval checked by the policer. */
+braid_inline void cmpbbr_show(struct braid_subflow *self, const struct bbr_state *state)
+{
+	struct cmpbbr_public *shown = BRAID_PUBLIC(cmpbbr, self);
+
+	shown->bw = bbr_bw(state);
+	shown->delivered = state->policer_delivered;
+	shown->since_us = state->policer_us;
+}
+
 /* Two cycles must agree before bw is divided; one cycle without others ends the division. */
 braid_inline void cmpbbr_count_sharers(struct cmpbbr_private *priv, u32 alike)
 {
@@ -129,7 +139,6 @@ static void cmpbbr_on_ack(struct braid_view *view, struct cmpbbr_private *priv, 
 {
 	const struct bbr_params *bbr = (const struct bbr_params *)params;
 	struct braid_subflow *self = braid_self(view);
-	struct cmpbbr_public *shown = BRAID_PUBLIC(cmpbbr, self);
 	struct bbr_state *state = &priv->state;
 	u32 was_checked = state->mode == BBR_PROBE_BW && state->phase == CMPBBR_PHASE;
 	u32 bw;
@@ -140,9 +149,7 @@ static void cmpbbr_on_ack(struct braid_view *view, struct cmpbbr_private *priv, 
 	}
 	bbr_update(view, state, bbr, event);
 	bw = bbr_bw(state);
-	shown->bw = bw;
-	shown->delivered = state->policer_delivered;
-	shown->since_us = state->policer_us;
+	cmpbbr_show(self, state);
 	if (state->mode == BBR_PROBE_BW && state->phase == CMPBBR_PHASE) {
 		struct cmpbbr_sums sums;
 		u32 is_useless;
@@ -168,15 +175,19 @@ static void cmpbbr_on_ack(struct braid_view *view, struct cmpbbr_private *priv, 
 static void cmpbbr_on_loss(struct braid_view *view, struct cmpbbr_private *priv, const struct cmpbbr_params *params,
 			   const struct braid_event *event)
 {
-	if (!priv->stopped)
-		bbr_on_loss(view, &priv->state, (const struct bbr_params *)params, event);
+	if (priv->stopped)
+		return;
+	bbr_on_loss(view, &priv->state, (const struct bbr_params *)params, event);
+	cmpbbr_show(braid_self(view), &priv->state);
 }
 
 static void cmpbbr_on_recovered(struct braid_view *view, struct cmpbbr_private *priv,
 				const struct cmpbbr_params *params, const struct braid_event *event)
 {
-	if (!priv->stopped)
-		bbr_on_recovered(view, &priv->state, event);
+	if (priv->stopped)
+		return;
+	bbr_on_recovered(view, &priv->state, event);
+	cmpbbr_show(braid_self(view), &priv->state);
 }
 
 static void cmpbbr_on_idle_restart(struct braid_view *view, struct cmpbbr_private *priv,

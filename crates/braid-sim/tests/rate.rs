@@ -148,7 +148,7 @@ fn with_one_subflow_cmpbbr_is_bbr() {
     lossy.forward.loss = Loss::Bernoulli(0.003);
     let flows = vec![connection("tcp0", None, &[&[0]]), connection("tcp1", Some("cubic"), &[&[0]])];
     let scenario = scenario(60.0, vec![lossy], flows);
-    assert_eq!(run(&scenario, "cmpbbr", 3), run(&scenario, "bbr", 3));
+    assert_eq!(run(&scenario, "cmpbbr", 3), run(&scenario, "bbr:rules=linux49", 3));
 }
 
 #[test]

@@ -116,12 +116,13 @@ fn a_segment_goes_to_a_path_that_has_not_carried_it_as_long_as_there_is_one() {
         choose("minrtt", &Paths { flags: flags::REINJECTION, carriers, ..view(paths) })
     };
     assert_eq!(again(0b01, &[fast, slow]).path(), Some(1));
-    assert_eq!(again(0b01, &[fast, full(slow)]).path(), None, "it waits for the one that has not");
-    let all_carried = again(0b11, &[fast, slow]);
-    assert_eq!(
-        (all_carried.path(), all_carried.flags & choice_flags::FORGET),
-        (Some(0), choice_flags::FORGET)
-    );
+    assert_eq!(again(0b01, &[full(fast), full(slow)]).path(), None, "it waits for the one that has not");
+    for (carriers, paths, which) in
+        [(0b11, [fast, slow], "all have"), (0b01, [fast, full(slow)], "the other is full")]
+    {
+        let carried = again(carriers, &paths);
+        assert_eq!((carried.path(), carried.flags), (Some(0), choice_flags::FORGET), "{which}");
+    }
 }
 
 #[test]
@@ -283,7 +284,7 @@ fn the_lambda_of_blest_grows_when_the_window_was_full_and_shrinks_when_not() {
     let mut blest = chooser("blest", &at(0, 0));
     fits(1200, &mut blest, 50_000);
     fits(1190, &mut blest, 150_000);
-    let blocked = Paths { flags: flags::WINDOW_BLOCKED, ..at(160_000, 0) };
+    let blocked = Paths { flags: flags::WINDOW_BLOCKED, head_carriers: 0b10, ..at(160_000, 0) };
     blest.deliver(Event::Blocked, &blocked);
     fits(1230, &mut blest, 250_000);
     for step in 3..40 {

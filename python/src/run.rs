@@ -1,10 +1,11 @@
 //! Running a study while Python does something else.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use braid_scenario::Source;
-use braid_study::{Cancel, Error, Event, Plan, Sink, Study};
+use braid_study::{Cancel, Error, Event, Finished, Plan, Sink, Study};
 use pyo3::prelude::*;
 
 use crate::class::{Guest, Raised};
@@ -73,12 +74,20 @@ pub(crate) fn run(
         if samples {
             execution = execution.samples();
         }
-        execution.collect_with(|event| watch.look(event))
+        let mut finished = Vec::new();
+        execution.run(|event| {
+            watch.look(&event);
+            if let Event::Finished(one) = event {
+                finished.push(Finished { measurements: one.measurements.filter(|_| samples), ..*one });
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(braid_study::Results::new(&plan, finished))
     });
     if let Some(raised) = raised.take().or(watch.raised) {
         return Err(raised);
     }
-    Ok(Results::new(done.map_err(|wrong| error::of_study(&wrong))?, samples))
+    Ok(Results::new(done.map_err(|wrong: Error| error::of_study(&wrong))?, samples))
 }
 
 pub(crate) fn limit(seconds: f64) -> PyResult<Duration> {

@@ -89,12 +89,9 @@ impl Sweep {
 
     /// Its summary, if it is complete already.
     fn complete(&self) -> PyResult<Option<String>> {
-        let read = || -> Result<_, braid_study::Error> {
-            let summary = self.store.folder().read(Dataset::SUMMARY)?;
-            Ok(summary.filter(|_| self.store.is_complete(&self.plan).is_ok_and(|complete| complete)))
-        };
-        let summary = read().map_err(|wrong| error::of_study(&wrong))?;
-        Ok(summary.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        let folder = self.store.folder();
+        let summary = folder.read(Dataset::SUMMARY).map_err(|wrong| error::of_study(&wrong))?;
+        Ok(summary.filter(|_| !folder.replaces()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// The runs that are still to be done.
@@ -142,7 +139,7 @@ impl Sweep {
                 execution = execution.jobs(jobs);
             }
             let done = execution.into_sinks(&mut [&mut watch, dataset])?;
-            store.finish(plan).map(|()| done)
+            store.finish().map(|()| done)
         });
         if let Some(raised) = watch.raised {
             return Err(raised);

@@ -38,7 +38,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let how = How { jobs: args.jobs, quiet: args.quiet };
     let done = conduct(&plan, plan.execution(), store.as_mut(), &how, sinks)?;
     if let Some(store) = &mut store {
-        store.finish(&plan)?;
+        store.finish()?;
     }
     failed_runs(&plan, &done)
 }
@@ -162,7 +162,7 @@ fn others(args: &CompareArgs) -> Result<Vec<Other>, Failure> {
         return Err(Failure::bad_input("--backends compares others with the simulator", hint));
     }
     if !others.contains(&Other::Lab) && args.kernel.is_some() {
-        return Err(Failure::bad_input("--kernel is of the lab", "add lab to --backends"));
+        return Err(Failure::bad_input("--kernel needs the lab", "add lab to --backends"));
     }
     Ok(others)
 }
@@ -202,7 +202,6 @@ fn comparison(scenario: &Scenario, sim: &[Finished], other: Other, finished: &[F
 
 /// The command that gives the same page.
 fn command_of(args: &CompareArgs) -> String {
-    let list = |values: &[String]| if values.is_empty() { vec![] } else { vec![values.join(",")] };
     let lab = if args.backends.contains(&Compared::Lab) { "lab," } else { "" };
     let quic = args.backends.contains(&Compared::Quic);
     let backends = if quic { vec![format!("sim,{lab}quic")] } else { vec![] };
@@ -211,8 +210,9 @@ fn command_of(args: &CompareArgs) -> String {
         "compare",
         &args.scenarios,
         &[
-            ("--cc", list(&args.cc)),
+            ("--cc", report::list(&args.cc)),
             ("--backends", backends),
+            ("--kernel", args.kernel.iter().cloned().collect()),
             ("--seeds", seeds(args.seeds)),
             ("--sim-seeds", seeds(args.sim_seeds)),
             ("--set", set(args)),

@@ -298,7 +298,7 @@ fn seconds(ns: u64) -> f64 {
 pub(crate) fn check(files: &[String]) -> Result<(), Failure> {
     let mut wrong = Vec::new();
     for name in files {
-        let checked = Source::find(name).and_then(|source| braid_study::load(&source, &[]));
+        let checked = Source::find(name).and_then(|source| braid_scenario::load(&source, &[]));
         let checked = checked.map_err(braid_study::Error::from).and_then(|file| {
             file.cells.iter().try_for_each(|cell| Sim.check_duration(&file, cell))?;
             Ok(file)

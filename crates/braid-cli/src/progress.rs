@@ -20,8 +20,7 @@ impl Progress {
         Self { total, started: Instant::now(), quiet, bar: None }
     }
 
-    /// To be called every now and then.
-    pub(crate) fn tick(&mut self, done: usize) {
+    fn tick(&mut self, done: usize) {
         let wanted = !self.quiet && io::stderr().is_terminal();
         if wanted && self.bar.is_none() && self.started.elapsed() > PATIENCE {
             let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left")
@@ -35,7 +34,7 @@ impl Progress {
     }
 
     /// Takes the bar off the screen.
-    pub(crate) fn finish(&self) {
+    fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -53,13 +52,13 @@ impl Sink for Progress {
     }
 
     fn finish(&mut self, _: &Plan, _: &Results) -> Result<(), Error> {
-        Self::finish(self);
+        self.clear();
         Ok(())
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        Self::finish(self);
+        self.clear();
     }
 }

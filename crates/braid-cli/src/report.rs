@@ -98,7 +98,8 @@ impl Sink for Page {
     fn see(&mut self, plan: &Plan, event: &Event) -> Result<bool, Error> {
         if let Event::Finished(finished) = event {
             let number = finished.number;
-            if let Some(counts) = finished.measurements.as_ref().filter(|_| self.samples(plan, number)) {
+            let wanted = finished.sampled && self.samples(plan, number);
+            if let Some(counts) = finished.measurements.as_ref().filter(|_| wanted) {
                 self.curves.push((number, self.selection.curves(plan.case(number).scenario, counts)));
             }
         }
@@ -205,22 +206,31 @@ pub(crate) fn algorithms(plan: &Plan) -> Vec<(String, String)> {
 
 /// The command that gives the same page; without what does not matter to it.
 pub(crate) fn command_of(args: &RunArgs) -> String {
-    let list = |values: &[String]| if values.is_empty() { vec![] } else { vec![values.join(",")] };
-    let backends: Vec<String> = args.backend.iter().map(|backend| backend.name().to_owned()).collect();
-    let backends = if args.backend == [Backend::Sim] { vec![] } else { list(&backends) };
+    let backends: &[Backend] = if args.backend == [Backend::Sim] { &[] } else { &args.backend };
     command(
         "run",
         &args.scenarios,
         &[
             ("--cc", list(&args.cc)),
             ("--scheduler", list(&args.scheduler)),
-            ("--algorithm", args.algorithm.iter().map(|file| file.display().to_string()).collect()),
-            ("--backend", backends),
+            ("--algorithm", paths(&args.algorithm)),
+            ("--backend", list(&backends.iter().map(|backend| backend.name()).collect::<Vec<_>>())),
             ("--kernel", args.kernel.iter().cloned().collect()),
             ("--seeds", vec![args.seeds.to_string()]),
             ("--set", args.set.clone()),
         ],
     )
+}
+
+/// The value of an option that takes several with commas between.
+pub(crate) fn list(values: &[impl AsRef<str>]) -> Vec<String> {
+    let values: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
+    if values.is_empty() { vec![] } else { vec![values.join(",")] }
+}
+
+/// The values of an option that takes one path each time.
+pub(crate) fn paths(values: &[PathBuf]) -> Vec<String> {
+    values.iter().map(|path| path.display().to_string()).collect()
 }
 
 /// A command that writes a page, with each value of each option.

@@ -107,7 +107,7 @@ fn measured(args: &ReproArgs) -> Result<Option<Document>, Failure> {
     document.search = search::searches(&papers, &names, &spaces, &work, &measured, document.seeds);
     if let Some(store) = &mut store {
         store.folder().write_results(RESULTS, document.to_json().as_bytes())?;
-        store.finish(&plan)?;
+        store.finish()?;
     }
     Ok(Some(document))
 }
@@ -124,7 +124,7 @@ fn check(args: &ReproArgs) -> Result<(), Failure> {
             "use --backend sim or lab; `braid run SCENARIO --backend quic` runs one of their scenarios on QUIC",
         )),
         Backend::Lab if args.search || args.sensitivity => Err(Failure::bad_input(
-            "--search and --sensitivity are of the simulator: a kernel takes too long for so many runs",
+            "--search and --sensitivity need the simulator: a kernel takes too long for that many runs",
             "leave --backend out, or try one setting with --set or --cc",
         )),
         Backend::Lab | Backend::Sim => Ok(()),

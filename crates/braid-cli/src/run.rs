@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let how = How { jobs: args.jobs, quiet: args.quiet };
     let done = conduct(&plan, execution, store.as_mut(), &how, sinks)?;
     if let Some(store) = store.as_mut().filter(|_| done.runs == plan.len()) {
-        store.finish(&plan)?;
+        store.finish()?;
     }
     failed_runs(&plan, &done)
 }
@@ -47,7 +47,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         own::add(file, false)?;
     }
     let (plan, mut store) = Store::complete(&args.folder)?;
-    let command = report::command("report", &[args.folder.display().to_string()], &[]);
+    let folder = [args.folder.display().to_string()];
+    let command = report::command("report", &folder, &[("--algorithm", report::paths(&args.algorithm))]);
     let page = |path| Page::prepare(path, &plan, command, args.quiet);
     let mut page = args.report.as_deref().map(page).transpose()?;
     let mut printed = Printed::new(args.format);

@@ -26,7 +26,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         return terminal::print(intention(&plan).as_bytes());
     }
     let mut store = Store::open(&args.out, &plan, &Dataset::names())?;
-    if let (true, Some(summary)) = (store.is_complete(&plan)?, store.folder().read(Dataset::SUMMARY)?) {
+    if let (false, Some(summary)) = (store.folder().replaces(), store.folder().read(Dataset::SUMMARY)?) {
         if !args.quiet {
             eprintln!("{} is complete already.", args.out.display());
         }
@@ -37,7 +37,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let execution = plan.execution().time_limit(args.time_limit);
     let how = How { jobs: args.jobs, quiet: args.quiet };
     let done = conduct(&plan, execution, Some(&mut store), &how, vec![&mut dataset])?;
-    store.finish(&plan)?;
+    store.finish()?;
     terminal::print(dataset.summary().as_bytes())?;
     if !args.quiet {
         eprintln!("Wrote {}/ to {}.", Dataset::TABLES.join("/, "), args.out.display());

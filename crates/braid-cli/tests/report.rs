@@ -43,6 +43,34 @@ fn the_page_depends_on_the_runs_alone() {
 }
 
 #[test]
+fn the_runs_of_a_folder_fill_a_page_though_they_were_stored_without_samples() {
+    let place = place();
+    done(&place.output("run small.toml --seeds 2 --out results"));
+    done(&place.output("report results --report page.html"));
+    let page = fs::read_to_string(place.path().join("page.html")).unwrap();
+    assert!(
+        page.replace("<span>", "")
+            .replace("</span>", "")
+            .contains("braid report results --report report.html")
+    );
+    assert!(page.contains("small &lt;/script&gt;"));
+}
+
+#[test]
+fn the_command_of_a_page_names_all_that_the_page_depends_on() {
+    let place = place();
+    let command = |words: &str| {
+        let output = place.output(&format!("{words} --report page.html --quiet"));
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
+        let page = fs::read_to_string(place.path().join("page.html")).unwrap();
+        let page = page.replace("<span>", "").replace("</span>", "");
+        assert!(page.contains(&format!("braid {words} --report report.html")), "{words}");
+    };
+    command("run small.toml --cc lia,olia --backend sim,quic --seeds 1");
+    command("repro d-olia --seeds 1 --claim c12");
+}
+
+#[test]
 fn the_table_is_printed_as_without_a_report() {
     let place = place();
     let with = place.output("run small.toml --report page.html");

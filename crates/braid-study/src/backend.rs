@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cancel, Error, Group};
 
-/// Runs scenarios. What only a backend knows stays in its crate; the rest, from planning to results, is the same for all.
+/// Runs scenarios. Planning, storing and results are the same for all backends.
 ///
-/// A backend that wraps another names it in [`Backend::base`] and says only what differs.
+/// A backend that wraps another implements [`Backend::base`] and the methods in which it differs.
 pub trait Backend: Send + Sync {
-    /// The backend that does what is not said here.
+    /// The wrapped backend: the default of every other method.
     fn base(&self) -> &dyn Backend;
 
     /// As results call it: `sim`, `lab`, `host`, `quic`.

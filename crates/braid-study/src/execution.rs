@@ -156,19 +156,10 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// As [`Execution::run`].
     pub fn collect(&self) -> Result<Results, Error> {
-        self.collect_with(|_| ())
-    }
-
-    /// As [`Execution::collect`], telling `each` what happens.
-    ///
-    /// # Errors
-    /// As [`Execution::run`].
-    pub fn collect_with(&self, mut each: impl FnMut(&Event)) -> Result<Results, Error> {
         let mut finished = Vec::with_capacity(self.plan.len());
         self.run(|event| {
-            each(&event);
             if let Event::Finished(one) = event {
-                let sampled = (self.samples)(one.number);
+                let sampled = one.sampled && (self.samples)(one.number);
                 finished.push(Finished { measurements: one.measurements.filter(|_| sampled), ..*one });
             }
             ControlFlow::Continue(())

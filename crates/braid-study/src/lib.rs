@@ -58,7 +58,6 @@ mod worker;
 pub use braid_results::catalogue;
 
 pub use backend::{Backend, Case, Outcome, Request, Stop};
-pub use braid_scenario::load;
 pub use cancel::Cancel;
 #[cfg(feature = "parquet")]
 pub use dataset::Dataset;

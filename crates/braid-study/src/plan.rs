@@ -247,6 +247,9 @@ impl Plan {
     }
 }
 
+/// What to do about an algorithm that a stored plan names and this program does not know.
+pub(crate) const NAME_FILE: &str = "name the C file of an algorithm of your own with --algorithm";
+
 /// A plan as a store holds it: resolved, so that it can be read without the files that it was made from.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Stored {
@@ -262,10 +265,8 @@ impl Stored {
     /// A plan whose runs can be read, and not done again.
     pub(crate) fn plan(self) -> Result<Plan, Error> {
         let parse = |text: &String| {
-            Spec::parse(text).map_err(|error| {
-                Error::new(Kind::Algorithm, format!("{text}: {error}"))
-                    .hint("name the C file of an algorithm of your own with --algorithm")
-            })
+            Spec::parse(text)
+                .map_err(|error| Error::new(Kind::Algorithm, format!("{text}: {error}")).hint(NAME_FILE))
         };
         let file = |(file, specs): (File, Vec<String>)| {
             Ok(Planned { file, specs: specs.iter().map(parse).collect::<Result<_, Error>>()? })
@@ -275,6 +276,15 @@ impl Stored {
         let plan = Plan::of_groups(files, backends.collect(), self.groups)?;
         let _ = plan.keys.set(self.keys);
         Ok(plan)
+    }
+
+    /// The keys of all runs.
+    pub(crate) fn run_keys(&self) -> impl Iterator<Item = Key> {
+        let of_group = |(key, place): (&Key, &Place)| {
+            let (key, seeds) = (*key, place.unit.seeds);
+            (seeds.first()..=seeds.last()).map(move |seed| key.with_seed(seed))
+        };
+        self.keys.iter().zip(&self.groups).flat_map(of_group)
     }
 
     pub(crate) fn scenario(&self, group: usize) -> &Scenario {

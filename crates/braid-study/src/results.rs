@@ -22,7 +22,8 @@ pub struct Results {
 }
 
 impl Results {
-    pub(crate) fn new(plan: &Plan, finished: Vec<Finished>) -> Self {
+    /// Of all runs of a plan, in its order.
+    pub fn new(plan: &Plan, finished: Vec<Finished>) -> Self {
         let (runs, measurements): (Vec<_>, Vec<_>) =
             finished.into_iter().map(|finished| (finished.run, finished.measurements)).unzip();
         let summary = plan.summarize(&runs);
@@ -35,8 +36,7 @@ impl Results {
     /// If it cannot be read, or is incomplete.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let (plan, mut store) = Store::complete(folder)?;
-        let sampled: Vec<bool> = (0..plan.len()).map(|number| store.has(&plan, number, true)).collect();
-        plan.execution().store(&mut store).samples_of(move |number| sampled[number]).collect()
+        plan.execution().store(&mut store).samples().collect()
     }
 
     /// Of runs that were done elsewhere, in the order that they have there.

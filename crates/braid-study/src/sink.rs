@@ -1,8 +1,8 @@
-//! What is made of runs.
+//! Consumers of runs.
 
 use crate::{Error, Event, Plan, Results};
 
-/// Makes something of the runs of a plan: a table, a file, a page, a progress bar.
+/// Turns the runs of a plan into a table, a file, a page or a progress bar.
 pub trait Sink {
     /// Whether it needs samples of the run with this number.
     fn samples(&self, plan: &Plan, number: usize) -> bool {
@@ -15,7 +15,7 @@ pub trait Sink {
         false
     }
 
-    /// Sees what happens, and says whether it needs what is still to come. An execution in which no sink does ends.
+    /// Takes an event. Returns whether the sink needs further ones; the execution ends once no sink does.
     ///
     /// # Errors
     /// If it fails, which ends the execution.

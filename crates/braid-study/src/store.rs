@@ -8,7 +8,7 @@
 //!
 //! Every file is whole or not there. A run that is missing or cannot be read is done again, which gives the same.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Record;
 use crate::files::{PART, part, publish, whole};
-use crate::plan::Stored;
+use crate::plan::{NAME_FILE, Stored};
 use crate::{Error, Key, Kind, Plan, Seeds};
 
 const MANIFEST: &str = "manifest.json";
@@ -38,8 +38,10 @@ pub struct Store {
     index: HashMap<Key, Slot>,
     /// The bytes of the plan in [`RUNS`]; empty if there is none.
     complete: Vec<u8>,
-    /// Whether another plan adds to that one, rather than taking its place.
-    adds: bool,
+    /// The plan that [`RUNS`] will hold; `None` of a folder that is only read.
+    plan: Option<Stored>,
+    /// Names of the caller's files.
+    results: Vec<String>,
     /// Number of the next file of finished runs.
     next: usize,
     waiting: Vec<(Key, bool, Vec<u8>)>,
@@ -91,6 +93,9 @@ struct Manifest {
     /// For people, a line for each group.
     #[serde(default)]
     runs: Vec<String>,
+    /// Names of the files of the command that writes to the folder.
+    #[serde(default)]
+    results: Vec<String>,
 }
 
 impl Folder {
@@ -167,34 +172,44 @@ impl Folder {
 
 impl Store {
     /// Opens a folder for the runs of a plan, and creates it if need be. `results` are the names of files that the caller writes
-    /// besides.
+    /// besides; a folder keeps to them.
     ///
-    /// A folder with results takes any plan that has all of their runs. One without takes every plan.
+    /// A folder with results takes any plan that has all of their runs. One without takes every plan, and adds it to those there.
     ///
     /// # Errors
     /// If it cannot be written to, holds something else, or is in use. Nothing was changed then.
     pub fn open(path: &Path, plan: &Plan, results: &[String]) -> Result<Self, Error> {
         let writing = |error| Error::writing(path, &error);
-        let stored = plan.stored()?;
+        let mut stored = plan.stored()?;
         Folder::create(path)?;
         let mut store = Self::empty(path, Some(lock(path)?));
-        store.adds = results.is_empty();
+        results.clone_into(&mut store.results);
         let there = store.head()?;
         let named = results.iter().find(|name| store.folder.file(name).exists());
-        if let (None, Some(name)) = (&there, named) {
-            return Err(store.folder.taken(&format!("a file {name} but no {MANIFEST}")));
+        match (&there, named) {
+            (Some(there), _) if there.results != results => {
+                return Err(store.folder.taken("the results of another command"));
+            }
+            (None, Some(name)) => {
+                return Err(store.folder.taken(&format!("a file {name} but no {MANIFEST}")));
+            }
+            _ => {}
         }
         store.find_runs().map_err(writing)?;
-        if let (Some(there), Some(earlier)) = (&there, store.earlier().filter(|_| !store.adds))
-            && let Some(difference) = difference(&there.braid_version, &earlier, &stored)
-        {
-            return Err(store.folder.taken(&format!("the results of other runs: {difference}")));
+        if let (Some(there), Some(earlier)) = (&there, store.earlier()?) {
+            if results.is_empty() {
+                stored.add(&earlier);
+            } else if let Some(difference) = difference(&there.braid_version, &earlier, &stored) {
+                return Err(store.folder.taken(&format!("the results of other runs: {difference}")));
+            }
         }
-        store.folder.replaces = store.complete != bytes_of(&stored);
-        store.remove_parts(results).map_err(writing)?;
+        store.remove_parts().map_err(writing)?;
         if there.is_none() {
-            store.folder.write(MANIFEST, manifest(&stored).as_bytes())?;
+            store.folder.write(MANIFEST, manifest(&stored, results).as_bytes())?;
         }
+        let differs = store.complete != bytes_of(&stored);
+        store.plan = Some(stored);
+        store.folder.replaces = differs || !store.missing(plan)?.is_empty();
         Ok(store)
     }
 
@@ -211,16 +226,17 @@ impl Store {
         }
         store.find_runs().map_err(|error| wrong(&error.to_string()))?;
         let hint = "give the command that began it again: it goes on from there";
-        let stored = store.earlier().ok_or_else(|| wrong("its runs are incomplete").hint(hint))?;
+        let stored = store.earlier()?.ok_or_else(|| wrong("its runs are incomplete").hint(hint))?;
         Ok((stored.plan()?, store))
     }
 
     fn empty(path: &Path, lock: Option<Lock>) -> Self {
         Self {
-            folder: Folder { path: path.to_owned(), replaces: true },
+            folder: Folder { path: path.to_owned(), replaces: false },
             index: HashMap::new(),
             complete: Vec::new(),
-            adds: false,
+            plan: None,
+            results: Vec::new(),
             next: 0,
             waiting: Vec::new(),
             since: Instant::now(),
@@ -233,14 +249,6 @@ impl Store {
         &self.folder
     }
 
-    /// Whether it holds all runs of this plan and of no other.
-    ///
-    /// # Errors
-    /// [`Plan::key`]
-    pub fn is_complete(&self, plan: &Plan) -> Result<bool, Error> {
-        Ok(self.complete == bytes_of(&plan.stored()?))
-    }
-
     /// The runs that are missing.
     ///
     /// # Errors
@@ -250,9 +258,12 @@ impl Store {
         Ok((0..plan.len()).filter(|&number| !self.has(plan, number, false)).collect())
     }
 
-    /// Whether a run is there, with samples if these are needed.
+    /// Whether a run need not be done: it is there, with samples if these are needed, and did not fail in a kernel, where the
+    /// next one may succeed. A folder that is only read has every run that is there.
     pub fn has(&self, plan: &Plan, number: usize, samples: bool) -> bool {
-        self.place(plan, number).is_some_and(|place| place.sampled || !samples)
+        let Some(slot) = self.place(plan, number) else { return false };
+        let succeeded = || matches!(slot.read(), Some((Record::Done(_), _)));
+        self.plan.is_none() || (slot.sampled || !samples) && (plan.backend(number).computes() || succeeded())
     }
 
     pub(crate) fn place(&self, plan: &Plan, number: usize) -> Option<Slot> {
@@ -300,27 +311,28 @@ impl Store {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn finish(&mut self, plan: &Plan) -> Result<(), Error> {
+    pub fn finish(&mut self) -> Result<(), Error> {
         self.flush()?;
-        let mut stored = plan.stored()?;
-        if let Some(earlier) = self.earlier().filter(|_| self.adds) {
-            stored.add(&earlier);
-        }
-        let bytes = bytes_of(&stored);
+        let Some(plan) = &self.plan else { return Ok(()) };
+        let bytes = bytes_of(plan);
         let unfinished = self.folder.file(UNFINISHED);
         if bytes == self.complete && !unfinished.exists() {
             return Ok(());
         }
-        let mut all: Vec<(Key, Slot)> = self.index.drain().collect();
-        all.sort_unstable_by_key(|(key, _)| *key);
+        let keys: BTreeSet<Key> = plan.run_keys().collect();
+        let all: Vec<(Key, Slot)> =
+            keys.into_iter().filter_map(|key| Some((key, self.index.remove(&key)?))).collect();
         let index = all.iter().map(|(key, slot)| (*key, slot.sampled, slot.length)).collect();
         let path = self.folder.file(RUNS);
         let writing = |error| Error::writing(&path, &error);
         write_runs(&path, &(bytes, index), all.iter().map(|(_, slot)| slot.bytes())).map_err(writing)?;
-        self.folder.write(MANIFEST, manifest(&stored).as_bytes())?;
+        self.folder.write(MANIFEST, manifest(plan, &self.results).as_bytes())?;
         match fs::remove_dir_all(unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(writing(error)),
-            _ => self.find_runs().map_err(writing),
+            _ => {
+                self.index.clear();
+                self.find_runs().map_err(writing)
+            }
         }
     }
 
@@ -340,8 +352,15 @@ impl Store {
     }
 
     /// The plan in [`RUNS`].
-    fn earlier(&self) -> Option<Stored> {
-        postcard::from_bytes(&self.complete).ok()
+    fn earlier(&self) -> Result<Option<Stored>, Error> {
+        if self.complete.is_empty() {
+            return Ok(None);
+        }
+        // The file is whole, so only the name of an algorithm can be unknown.
+        postcard::from_bytes(&self.complete).map(Some).map_err(|_| {
+            let message = format!("{}: its runs have an unknown algorithm", self.folder.path.display());
+            Error::new(Kind::Input, message).hint(NAME_FILE)
+        })
     }
 
     fn find_runs(&mut self) -> io::Result<()> {
@@ -394,13 +413,13 @@ impl Store {
         Ok(plan)
     }
 
-    /// What programs that were killed have left behind.
-    fn remove_parts(&self, results: &[String]) -> io::Result<()> {
+    /// Removes the files that killed programs have left unfinished.
+    fn remove_parts(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder.path)? {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            let mut own = [MANIFEST, RUNS].into_iter().chain(results.iter().map(String::as_str));
+            let mut own = [MANIFEST, RUNS].into_iter().chain(self.results.iter().map(String::as_str));
             if name.ends_with(PART) && own.any(|file| name.starts_with(file)) {
                 fs::remove_file(entry.path())?;
             }
@@ -431,11 +450,12 @@ fn write_runs(
     publish(file, path)
 }
 
-fn manifest(stored: &Stored) -> String {
+fn manifest(stored: &Stored, results: &[String]) -> String {
     let manifest = Manifest {
         schema_version: SCHEMA_VERSION,
         braid_version: VERSION.to_owned(),
         runs: (0..stored.groups.len()).map(|group| stored.describe(group)).collect(),
+        results: results.to_vec(),
     };
     serde_json::to_string_pretty(&manifest).expect("plain data with string keys") + "\n"
 }

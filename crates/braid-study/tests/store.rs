@@ -8,7 +8,9 @@ use std::path::Path;
 
 use braid_results::Run;
 use braid_scenario::Source;
-use braid_study::{Backend, Done, Error, Event, Group, Kind, Results, Seeds, Sim, Store, Study};
+use braid_study::{
+    Backend, Done, Error, Event, Group, Kind, Outcome, Request, Results, Seeds, Sim, Stop, Store, Study,
+};
 
 use common::{SMALL, small};
 
@@ -29,7 +31,7 @@ fn run(study: Study, folder: &Path, until: usize, samples: bool) -> Result<(Done
     })?;
     drop(execution);
     if done.runs == plan.len() {
-        store.finish(&plan)?;
+        store.finish()?;
     }
     Ok((done, runs))
 }
@@ -128,7 +130,7 @@ fn a_run_of_another_program_is_never_reused_and_makes_room_for_the_new_one() {
         let plan = study.check().unwrap();
         let mut store = Store::open(folder.path(), &plan, &[]).unwrap();
         let done = plan.execution().store(&mut store).run(|_| ControlFlow::Continue(())).unwrap();
-        store.finish(&plan).unwrap();
+        store.finish().unwrap();
         let (all, _) = Store::complete(folder.path()).unwrap();
         (
             done.reused,
@@ -169,6 +171,86 @@ fn other_runs_are_refused_and_the_difference_is_named() {
     std::fs::write(theirs.path().join("results.json"), "{}").unwrap();
     let error = run(small(), theirs.path(), usize::MAX, false).unwrap_err();
     assert!(error.message.contains("a file results.json but no manifest.json"), "{error}");
+}
+
+/// A kernel whose runs fail or not.
+struct Kernel {
+    fails: bool,
+}
+
+impl Backend for Kernel {
+    fn base(&self) -> &dyn Backend {
+        &Sim
+    }
+
+    fn computes(&self) -> bool {
+        false
+    }
+
+    fn run(&self, request: Request) -> Result<Outcome, Stop> {
+        if self.fails { Err(Stop::Failed("the guest crashed".to_owned())) } else { Sim.run(request) }
+    }
+}
+
+#[test]
+fn a_failed_run_of_a_kernel_is_tried_again_and_its_results_are_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |fails| {
+        let plan = small().algorithms(["lia"]).backend(Kernel { fails }).check().unwrap();
+        let mut store = Store::open(folder.path(), &plan, &["results.json".to_owned()]).unwrap();
+        let results = plan.execution().store(&mut store).collect().unwrap();
+        let status = results.runs()[0].status.clone();
+        store.folder().write_results("results.json", status.as_bytes()).unwrap();
+        store.finish().unwrap();
+        (status, Results::open(folder.path()).unwrap().runs()[0].status.clone())
+    };
+    let failed = "the guest crashed".to_owned();
+    assert_eq!(run(true), (failed.clone(), failed));
+    assert_eq!(run(false), ("ok".to_owned(), "ok".to_owned()));
+    assert_eq!(run(true), ("ok".to_owned(), "ok".to_owned()), "it is stored");
+}
+
+#[test]
+fn runs_that_were_stored_without_samples_are_read_without_them() {
+    let folder = tempfile::tempdir().unwrap();
+    run(small().seeds(2), folder.path(), usize::MAX, false).unwrap();
+    let (plan, mut store) = Store::complete(folder.path()).unwrap();
+    let results = plan.execution().store(&mut store).samples().collect().unwrap();
+    assert!(results.runs().len() == 4 && results.measurements().iter().all(Option::is_none));
+}
+
+#[test]
+fn a_plan_with_an_unknown_algorithm_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    run(small(), folder.path(), usize::MAX, false).unwrap();
+    let path = folder.path().join("runs.store");
+    let mut stored = std::fs::read(&path).unwrap();
+    let at = stored.windows(5).position(|bytes| bytes == b"\x04reno").unwrap();
+    stored[at + 1] = b'm';
+    std::fs::write(&path, &stored).unwrap();
+    let error = run(small().algorithms(["lia"]), folder.path(), usize::MAX, false).unwrap_err();
+    assert!(error.kind == Kind::Input && error.to_string().contains("--algorithm"), "{error}");
+    assert_eq!(Store::complete(folder.path()).err().unwrap().kind, Kind::Input);
+    assert!(std::fs::read(&path).unwrap() == stored);
+}
+
+#[test]
+fn a_folder_takes_the_plans_of_one_command() {
+    let folder = tempfile::tempdir().unwrap();
+    run(small(), folder.path(), usize::MAX, false).unwrap();
+    let error = Store::open(folder.path(), &small().seeds(2).check().unwrap(), &[]).unwrap_err();
+    assert!(error.kind == Kind::Taken && error.message.contains("results of another command"), "{error}");
+}
+
+#[test]
+fn a_complete_folder_holds_the_runs_of_its_plan_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    run(small().seeds(8), &at("reduced"), 5, false).unwrap();
+    for name in ["reduced", "fresh"] {
+        run(small().seeds(2), &at(name), usize::MAX, false).unwrap();
+    }
+    assert!(bytes(&at("reduced")) == bytes(&at("fresh")));
 }
 
 #[cfg(unix)]

@@ -136,7 +136,7 @@ fn samples_of(
                     "connection {}: a subflow came or went, so its paths cannot be compared",
                     chosen.name()
                 ),
-                "ask again when the connection is steady",
+                "repeat the command when the connection is steady",
             ));
         }
         for (samples, subflow) in samples.iter_mut().zip(&now.subflows) {
@@ -279,7 +279,7 @@ fn notes(paths: &[Path], samples: &[Vec<Sample>]) -> Vec<String> {
     }
     if paths.iter().any(|path| path.group.is_none()) {
         notes.push(
-            "note: no detector ran, so each path is taken to have its own bottleneck. `weave` has one; or correct the file \
+            "note: no detector ran, so each path is assumed to have its own bottleneck. `weave` has one; or correct the file \
              of --save."
                 .into(),
         );
@@ -339,7 +339,7 @@ mod tests {
         let (paths, samples) = paths_of([Some(2), Some(0), Some(2)]);
         assert_eq!(groups(&paths), [vec![0, 2], vec![1]]);
         let source = Source { name: "seen".into(), text: scenario(&paths, &samples) };
-        let cell = braid_study::load(&source, &[]).unwrap().cells.remove(0);
+        let cell = braid_scenario::load(&source, &[]).unwrap().cells.remove(0);
         let rates: Vec<(&str, f64)> = cell.connections[0]
             .subflows
             .iter()

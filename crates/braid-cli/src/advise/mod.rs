@@ -9,16 +9,16 @@ mod table;
 use std::path::PathBuf;
 
 use braid_algorithms::Spec;
-use braid_results::{OK, Run};
+use braid_results::Run;
 use braid_scenario::Source;
-use braid_study::{Event, Planned, Seeds, Study};
+use braid_study::{Error, Event, Plan, Planned, Seeds, Sink, Study};
 use clap::ValueHint;
 use clap_complete::ArgValueCompleter;
 
 use crate::failure::FAILED;
 use crate::names::parse;
-use crate::progress::Progress;
-use crate::{Failure, complete, signal, terminal};
+use crate::study::{How, conduct};
+use crate::{Failure, complete, terminal};
 use choice::{Goodputs, Row};
 use network::{CUBIC, Network, cubic};
 use table::Answer;
@@ -97,6 +97,18 @@ pub(crate) fn advise(args: &AdviseArgs) -> Result<(), Failure> {
     terminal::print(text.as_bytes())
 }
 
+/// Takes all runs.
+struct Runs(Vec<Run>);
+
+impl Sink for Runs {
+    fn see(&mut self, _: &Plan, event: &Event) -> Result<bool, Error> {
+        if let Event::Finished(finished) = event {
+            self.0.push(finished.run.clone());
+        }
+        Ok(true)
+    }
+}
+
 /// Simulates the candidates in this network with the scheduler asked for or, without one, with `present`.
 fn ask(
     args: &AdviseArgs,
@@ -104,7 +116,7 @@ fn ask(
     present: Option<&str>,
     notes: Vec<String>,
 ) -> Result<Answer, Failure> {
-    let file = braid_study::load(source, &args.set)?;
+    let file = braid_scenario::load(source, &args.set)?;
     let network = Network::of(&file)?;
     let connection = network.connection();
     let all: Vec<String> = connection.subflows.iter().map(|subflow| subflow.name.clone()).collect();
@@ -124,21 +136,13 @@ fn ask(
         study = study.planned(Planned { file, specs });
     }
     let plan = study.check()?;
-    let cancel = signal::cancel()?;
-    let mut progress = Progress::new(plan.len(), args.quiet);
-    let mut done = 0;
-    let results = plan.execution().cancel(&cancel).collect_with(|event| {
-        if let Event::Finished(_) = event {
-            done += 1;
-        }
-        progress.tick(done);
-    });
-    progress.finish();
-    let results = results?;
-    if let Some(failed) = results.runs().iter().find(|run| run.status != OK) {
-        return Err(Failure::new(FAILED, format!("a run with {} failed: {}", failed.cc, failed.status)));
+    let mut runs = Runs(Vec::new());
+    let how = How { jobs: None, quiet: args.quiet };
+    let done = conduct(&plan, plan.execution(), None, &how, vec![&mut runs])?;
+    if let Some(failed) = done.first {
+        return Err(Failure::new(FAILED, format!("a run failed: {failed}")));
     }
-    let groups: Vec<&[Run]> = results.runs().chunks(plan.seeds_of_each()).collect();
+    let groups: Vec<&[Run]> = runs.0.chunks(plan.seeds_of_each()).collect();
     let competitors = network.competitors();
     let cells = plan.files()[0].file.cells.len();
     let goodputs = |groups: &[&[Run]]| Goodputs::of(groups, alone, &connection.name, &competitors);

@@ -172,7 +172,7 @@ mod tests {
 
     fn network(text: &str) -> Network {
         let source = Source { name: "test".into(), text: text.into() };
-        Network::of(&braid_study::load(&source, &[]).unwrap()).unwrap()
+        Network::of(&braid_scenario::load(&source, &[]).unwrap()).unwrap()
     }
 
     const SHARED: &str = "title = \"Two of three paths share a bottleneck\"\nduration = \"10s\"\ncc = [\"lia\"]\n\

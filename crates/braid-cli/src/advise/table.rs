@@ -72,7 +72,7 @@ impl Answer {
         }
         writeln!(text, "\n{}", wrap(&self.why(), Some(WIDTH)))?;
         if choose(&self.candidates).is_some_and(|row| !row.is_certain()) {
-            writeln!(text, "Chance may have decided this: ask again with more --seeds.")?;
+            writeln!(text, "Chance may have decided this: repeat with more --seeds.")?;
         }
         if choice.is_none() && !self.others.is_empty() {
             let said = format!(

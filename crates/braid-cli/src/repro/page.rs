@@ -8,7 +8,7 @@ use braid_scenario::{Source, load};
 use indexmap::IndexMap;
 
 use crate::Failure;
-use crate::args::ReproArgs;
+use crate::args::{Backend, ReproArgs};
 use crate::command::VERSION;
 use crate::failure::BAD_INPUT;
 use crate::report;
@@ -96,18 +96,21 @@ fn drawing(paper: Option<&Paper>, experiment: &ExperimentResult) -> Option<Strin
 fn command_of(args: &ReproArgs) -> String {
     if !args.from.is_empty() {
         let mut what = vec!["--from".to_owned()];
-        what.extend(args.from.iter().map(|path| path.display().to_string()));
+        what.extend(report::paths(&args.from));
         return report::command("repro", &what, &[]);
     }
     let flags = [(args.sensitivity, "--sensitivity"), (args.search, "--search")];
     let flags = flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned());
     let what: Vec<String> = args.what.iter().cloned().chain(flags).collect();
-    let cc = if args.cc.is_empty() { vec![] } else { vec![args.cc.join(",")] };
+    let backend = if args.backend == Backend::Sim { None } else { Some(args.backend.name().to_owned()) };
     let options = [
         ("--seeds", vec![args.seeds.to_string()]),
         ("--set", args.set.clone()),
-        ("--cc", cc),
+        ("--cc", report::list(&args.cc)),
         ("--scheduler", args.scheduler.iter().cloned().collect()),
+        ("--claim", report::list(&args.claim)),
+        ("--settings", args.search.then(|| args.settings.to_string()).into_iter().collect()),
+        ("--backend", backend.into_iter().collect()),
     ];
     report::command("repro", &what, &options)
 }

@@ -458,7 +458,7 @@ fn stand_ins(texts: &[String]) -> Result<IndexMap<String, String>, Failure> {
     for text in texts {
         let (name, spec) = text.split_once('=').filter(|(name, _)| !name.contains(':')).ok_or_else(|| {
             Failure::bad_input(
-                format!("--cc {text} does not say for which algorithm of the paper it stands"),
+                format!("--cc {text} does not name the algorithm of the paper that it replaces"),
                 format!("write for instance --cc lia={text}"),
             )
         })?;

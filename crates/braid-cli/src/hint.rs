@@ -195,7 +195,7 @@ pub(crate) fn text(hints: &[Hint]) -> String {
         let place = match namespace.as_deref() {
             Some("") => String::new(),
             Some(name) => format!("  in {name}"),
-            None => "  in a network namespace that is gone or not in sight".into(),
+            None => "  in a network namespace that no longer exists or is not visible".into(),
         };
         let _ = writeln!(text, "{number:<4}{}{place}", listed(&places));
     }

@@ -70,17 +70,17 @@ fn check_backend(args: &RunArgs, backend: Backend) -> Result<(), Failure> {
             "use --qlog DIR, which has each connection's events as qlog",
         ),
         Backend::Sim | Backend::Lab | Backend::Host if args.qlog.is_some() => {
-            wrong("--qlog is of the backend quic", "add --backend quic, or use --events")
+            wrong("--qlog needs the backend quic", "add --backend quic, or use --events")
         }
         Backend::Lab | Backend::Host if cfg!(not(target_os = "linux")) => {
             wrong("the backends lab and host need Linux", "use --backend sim, the simulator")
         }
         Backend::Lab | Backend::Host if args.events => wrong(
-            "the backends lab and host write no events: a kernel does not tell them",
+            "the backends lab and host write no events: a kernel does not report them",
             "leave --events out, or use --backend sim; --pcap has the packets",
         ),
         _ if (args.kernel.is_some() || args.boot) && !args.backend.contains(&Backend::Lab) => {
-            wrong("--kernel and --boot are of the lab", "add --backend lab")
+            wrong("--kernel and --boot need the lab", "add --backend lab")
         }
         Backend::Sim | Backend::Lab | Backend::Host | Backend::Quic => Ok(()),
     }

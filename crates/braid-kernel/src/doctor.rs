@@ -168,11 +168,11 @@ fn modules(release: &str) -> [Requirement; 4] {
             remedy: "apt-get install linux-headers-$(uname -r) make gcc",
         },
         Requirement {
-            what: "a kernel that takes modules of one's own",
+            what: "a kernel that loads unsigned modules",
             is_met: unsigned.is_none(),
             is_essential: false,
             found: unsigned.map_or("yes", |(found, _)| found).into(),
-            why: "tcp_braid and braid_sched come with no distribution, so they are unsigned",
+            why: "no distribution signs tcp_braid and braid_sched",
             remedy: unsigned.map_or("", |(_, remedy)| remedy),
         },
         Requirement {

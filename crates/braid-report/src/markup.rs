@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::layout::Grid;
 
-/// What a report says it is in its second line; by this it is known again.
+/// Second line of every report. `--report` replaces a file only if it has this mark.
 pub const MARK: &str = "<meta name=\"generator\" content=\"Braid report\">";
 
 /// A page with these styles and this content security policy.

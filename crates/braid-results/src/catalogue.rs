@@ -20,7 +20,7 @@ figures! {
     #[derive(Default)]
     pub struct Run: Run, always, under "" = |row| Some(row.run) => {
         scenario: String, "", "embedded name, or path of the file as given";
-        backend: String, "", "where it ran: `sim`, `lab` or `host`";
+        backend: String, "", "where it ran: `sim`, `lab`, `host` or `quic`";
         cc: String, "", "the congestion control that the run is about";
         /// The scenario's parameters and their values in this cell.
         params: IndexMap<String, String>;
@@ -54,7 +54,7 @@ figures! {
 }
 
 figures! {
-    /// A interval of a run with results of its own.
+    /// An interval of a run with results of its own.
     pub struct Period: Period, always, under "" = |row| row.period => {
         id: String as period, "", "as the scenario gives it, such as `20s..40s`";
         from_s: f64, "s", "its beginning since the start of the run";
@@ -279,10 +279,9 @@ figures! {
         right_at: Vec<(f64, bool)>;
         #[serde(default, skip_serializing_if = "Option::is_none")]
         standing_s: Option<f64>, "s",
-            "time, from its second second on, in which a queue stood: packets had waited for more than 3 ms, \
-             and three jitters, on average over the second before";
+            "time with a standing queue, from the second second on: mean wait of the last second above 3 ms and three jitters";
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        standing_accuracy_percent: Option<f64>, "%", "share of that in which the label was right";
+        standing_accuracy_percent: Option<f64>, "%", "share of `standing_s` in which the label was right";
     }
 }
 

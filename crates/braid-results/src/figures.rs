@@ -16,9 +16,9 @@
 //! }
 //! ```
 //!
-//! The head says the level, whether every row has one, its place in JSON and how a row finds it. Made are the struct with
-//! its JSON, a [`Figure`](crate::catalogue::Figure) for each line (`Subflow::retransmissions`), their order in tables
-//! (`Subflow::ENTRIES`) and their numbers for statistics.
+//! The head gives the level, whether every row has the part, its place in JSON and how to find it from a row. The macro
+//! declares the struct with its JSON, a [`Figure`](crate::catalogue::Figure) for each line (`Subflow::retransmissions`), the
+//! order of columns (`Subflow::ENTRIES`) and the numbers for statistics.
 
 macro_rules! figures {
     (

@@ -19,7 +19,7 @@ use crate::statistics::nearest_rank;
 pub struct Setup<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
-    /// `sim`, `lab` or `host`.
+    /// `sim`, `lab`, `host` or `quic`.
     pub backend: &'a str,
     /// The spec of the run's congestion control, as written.
     pub cc: &'a str,

@@ -147,9 +147,16 @@ impl Kernel {
         packages: impl FnOnce() -> Result<Vec<PathBuf>, Stop>,
         cache: &Path,
         say: &dyn Fn(&str),
-    ) -> Result<Self, Stop> {
-        let folder = cache.join("unpacked").join(&format!("{:x}", Sha256::digest(identity))[..16]);
-        whole(&folder, is_sealed, say, |fresh| {
+    ) -> Result<Self, Error> {
+        let folder = cache.join("unpacked").join(&hex(&Sha256::digest(identity))[..16]);
+        let parent = folder.parent().expect("it was joined");
+        fs::create_dir_all(parent).map_err(|error| Error::writing(parent, &error))?;
+        scratch::sweep(parent);
+        let is_there = folder.exists();
+        if !is_there || !is_sealed(&folder) {
+            if is_there {
+                say(&format!("{} is damaged; creating it again", folder.display()));
+            }
             let packages = packages()?;
             say("unpacking the kernel");
             fs::create_dir(fresh).map_err(error::writing(fresh))?;
@@ -354,18 +361,19 @@ pub(crate) fn fetch(
 ) -> Result<PathBuf, Stop> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let file = cache.join(name);
-    whole(&file, |file| Ok(sha256(file)? == sum), say, |part| fetch_to(part, path, sum, stop, say))?;
-    Ok(file)
-}
-
-fn fetch_to(part: &Path, path: &str, sum: &str, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<(), Stop> {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    if file.exists() {
+        if sha256(&file)? == sum {
+            return Ok(file);
+        }
+        say(&format!("{} is damaged; fetching it again", file.display()));
+    }
+    fs::create_dir_all(cache).map_err(|error| Error::writing(cache, &error))?;
     let helper = Path::new("/usr/lib/apt/apt-helper");
     let archives = archives();
     if !helper.exists() || archives.is_empty() {
         return Err(error::machine_with(
             format!("this machine has no apt with an archive to fetch {name} from"),
-            "give a kernel of yours with --kernel FILE: a vmlinuz, or the Debian package of one",
+            "name a kernel file with --kernel FILE: a vmlinuz, or the Debian package of one",
         ));
     }
     say(&format!("fetching {name}"));
@@ -388,7 +396,7 @@ fn fetch_to(part: &Path, path: &str, sum: &str, stop: &AtomicBool, say: &dyn Fn(
     }
     Err(error::machine_with(
         format!("cannot fetch {name} from any archive that apt knows:\n  {}", reports.join("\n  ")),
-        "try again when the archive can be reached, or give a kernel of yours with --kernel FILE",
+        "try again when the archive can be reached, or name a kernel file with --kernel FILE",
     ))
 }
 

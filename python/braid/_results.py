@@ -25,12 +25,9 @@ class Results:
     ['ok']
     """
 
-    def __init__(
-        self, inner: _braid.Results, asked: Mapping[str, Any] | None = None, files: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, inner: _braid.Results, asked: Mapping[str, Any] | None = None) -> None:
         self._inner = inner
         self._asked = dict(asked or {})
-        self._files = dict(files or {})
 
     @property
     def runs(self) -> Table:
@@ -60,25 +57,17 @@ class Results:
     @property
     def samples(self) -> Table:
         """Window, RTT and bytes of each subflow every 100 ms; needs `run(..., samples=True)`."""
-        return self._sampled("samples")
+        return self._inner.table("samples")
 
     @property
     def queues(self) -> Table:
         """Queue and drops of each shared link every 100 ms; needs samples, too."""
-        return self._sampled("queues")
+        return self._inner.table("queues")
 
     @property
     def transfers(self) -> Table:
         """A row for each object, short flow, burst, response or write; needs samples, too."""
-        return self._sampled("transfers")
-
-    def _sampled(self, name: str) -> Table:
-        if name in self._files:
-            table: Table = self._files[name]
-            return table
-        if not self._inner.sampled:
-            raise _braid.Error(f"these runs have no {name}\n  hint: run(..., samples=True) keeps them")
-        return self._inner.table(name)
+        return self._inner.table("transfers")
 
     @property
     def documents(self) -> list[dict[str, Any]]:
@@ -92,26 +81,14 @@ class Results:
         return [json.loads(summary) for summary in self._inner.summaries()]
 
     def mean(self, figure: str) -> dict[str, float]:
-        """The mean of a figure for each congestion control (and scenario or parameters, if there are several)."""
-        means = {}
-        for summary in self.summary:
-            statistics = summary["statistics"].get(figure)
-            if statistics is None:
-                known = ", ".join(list(summary["statistics"])[:8])
-                raise _braid.Error(f"there is no figure {figure}\n  hint: there are {known}, ...")
-            means[self._label(summary)] = statistics["mean"]
+        """The mean of a figure for each congestion control, named also by what else differs: scenario, parameters,
+        scheduler, backend. Where all runs failed, there is none."""
+        own = {label: one["statistics"] for label, one in zip(self._inner.labels(), self.summary, strict=True)}
+        means = {label: statistics[figure]["mean"] for label, statistics in own.items() if figure in statistics}
+        if not means:
+            known = ", ".join(list(dict.fromkeys(name for statistics in own.values() for name in statistics))[:8])
+            raise _braid.Error(f"there is no figure {figure}\n  hint: there are {known}, ...")
         return means
-
-    def _label(self, summary: dict[str, Any]) -> str:
-        every = self.summary
-        label: str = summary["cc"]
-        if len({one["scenario"] for one in every}) > 1:
-            label = f"{summary['scenario']} {label}"
-        if len({json.dumps(one["params"]) for one in every}) > 1:
-            label += "".join(f" {key}={value}" for key, value in summary["params"].items())
-        if len({one["scheduler"] for one in every}) > 1:
-            label += f" {summary['scheduler']}"
-        return label
 
     @property
     def failed(self) -> dict[int, str]:
@@ -136,9 +113,9 @@ class Results:
 
     def _repr_html_(self) -> str:
         rows = []
-        for summary in self.summary:
+        for label, summary in zip(self._inner.labels(), self.summary, strict=True):
             for figure, one in summary["statistics"].items():
                 if figure.endswith(".goodput_bps") and figure.count(".") == 2:
                     name = figure.split(".")[1]
-                    rows.append(f"<tr><td>{self._label(summary)}<td>{name}<td>{one['mean'] / 1e6:.2f}")
+                    rows.append(f"<tr><td>{label}<td>{name}<td>{one['mean'] / 1e6:.2f}")
         return f"<table><tr><th>algorithm<th>connection<th>goodput, Mbit/s{''.join(rows)}</table>"

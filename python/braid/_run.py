@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -87,7 +86,7 @@ def run(
 
 def open(folder: str | Path) -> Results:  # noqa: A001
     """The results in a folder that `braid run`, `compare`, `repro` or `sweep` wrote with `--out`. Nothing is run."""
-    return Results(_braid.open(Path(folder)))
+    return Results(_braid.open(Path(folder), {}))
 
 
 def program() -> str:
@@ -132,22 +131,13 @@ def _by_program(asked: dict[str, Any], backend: str, samples: bool, jobs: int | 
         for assignment in asked["set"]:
             words += ["--set", assignment]
         out = Path(folder) / "out"
-        words += ["--seeds", asked["seeds"], "--backend", backend, "--format", "json", "--out", str(out)]
+        words += ["--seeds", asked["seeds"], "--backend", backend, "--out", str(out)]
         if samples:
             words.append("--samples")
         if jobs is not None:
             words += ["--jobs", str(jobs)]
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-        if done.returncode not in (0, 1) or not done.stdout:
-            raise _braid.Error(done.stderr.strip() or f"{braid} ended with {done.returncode}")
-        document = json.loads(done.stdout)
-        for one in document["runs"]:
-            one["scenario"] = names.get(one["scenario"], one["scenario"])
-        tables = {}
-        if samples:
-            import pyarrow.parquet
-
-            for name in ("samples", "queues", "transfers"):
-                if (out / f"{name}.parquet").exists():
-                    tables[name] = pyarrow.parquet.read_table(out / f"{name}.parquet")
-        return Results(_braid.of_json([json.dumps(run) for run in document["runs"]]), asked, tables)
+        done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        try:
+            return Results(_braid.open(out, names), asked)
+        except _braid.Error:
+            raise _braid.Error(done.stderr.strip() or f"{braid} ended with {done.returncode}") from None

@@ -7,11 +7,13 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from braid import _braid
 from braid._progress import Progress, shown
+from braid._results import Results
 from braid._scenario import Scenario
 
 if TYPE_CHECKING:
@@ -60,12 +62,15 @@ class Sweep:
         """A row for each direction of a link."""
         return self.table("links")
 
+    @cached_property
+    def results(self) -> Results:
+        """The runs with their statistics over seeds."""
+        return Results(_braid.open(self.folder, {}))
+
     @property
     def plot(self) -> Plots:
         """Plots, such as `sweep.plot.sweep(x="rate")`."""
-        from braid.plot import Plots
-
-        return Plots(self)
+        return self.results.plot
 
     def report(self, path: str | Path, x: str, y: str = "goodput_bps", **how: Any) -> Path:
         """Writes an HTML report: the swept parameter with a line and a band for each algorithm, and the numbers below."""

@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import html
 import io
-import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,120 +25,75 @@ if TYPE_CHECKING:
     from braid._results import Results
     from braid._sweep import Sweep
 
-#: Two-sided 95 % quantiles of Student's t by degrees of freedom; beyond, the normal distribution's is near.
-_T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-
-
-def interval(values: list[float]) -> tuple[float, float]:
-    """Mean and half-width of the 95 % confidence interval.
-
-    >>> interval([1.0, 2.0, 3.0])
-    (2.0, 2.484...)
-    >>> interval([5.0])
-    (5.0, 0.0)
-    """
-    n = len(values)
-    mean = sum(values) / n
-    if n < 2:
-        return mean, 0.0
-    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
-    quantile = _T95[n - 2] if n - 2 < len(_T95) else 1.96 + 2.5 / (n - 1)
-    return mean, quantile * deviation / math.sqrt(n)
+#: Up to this many values of a parameter are written at the axis.
+MOST_TICKS = 10
 
 
 class Plots:
     """The plots of these results."""
 
-    def __init__(self, results: Results | Sweep) -> None:
+    def __init__(self, results: Results) -> None:
         self._results = results
-
-    def _columns(self, name: str) -> dict[str, list[Any]]:
-        table: Any = getattr(self._results, name)
-        if hasattr(table, "to_dict"):  # polars
-            columns: dict[str, list[Any]] = table.to_dict(as_series=False)
-            return columns
-        columns = table.to_pydict()
-        return columns
 
     def sweep(
         self, x: str, y: str = "goodput_bps", connection: str | None = None, ax: Axes | None = None, log: bool = False
     ) -> Axes:
         """A parameter on the x axis, and for each algorithm a line and its 95 % confidence band over seeds.
 
-        x: a parameter of the scenario or of the sweep; of texts such as "10mbit" the number counts.
-        y: a column of `flows`. connection: by default the first MPTCP connection.
+        x: a parameter of the scenario or of the sweep. y: a column of `flows` or `links`; subflows have a line each.
+        connection: by default the first MPTCP connection; or a link. Lines and bands are those of `results.summary`.
         """
-        lines = self.lines(x, y, connection)
+        lines, unit, (y_unit, scale) = self._results._inner.lines(x, y, connection)
         ax = ax or _axes()
-        scale = 1e6 if y.endswith("_bps") else 1.0
-        for cc, points in lines.items():
+        if log:
+            ax.set_xscale("log")
+        ticks = {}
+        for label, points in lines:
             xs = [point[0] for point in points]
-            means = [point[1] / scale for point in points]
-            halves = [point[2] / scale for point in points]
-            (line,) = ax.plot(xs, means, marker="o", markersize=3, label=cc)
+            means = [point[3] / scale for point in points]
+            halves = [(point[4] or 0.0) / scale for point in points]
+            ticks.update((point[0], point[1]) for point in points)
+            (line,) = ax.plot(xs, means, marker="o", markersize=3, label=label)
             low = [mean - half for mean, half in zip(means, halves, strict=True)]
             high = [mean + half for mean, half in zip(means, halves, strict=True)]
             ax.fill_between(xs, low, high, alpha=0.2, color=line.get_color())
-        ax.set_xlabel(x)
-        ax.set_ylabel(f"{y.removesuffix('_bps')}, Mbit/s" if scale > 1 else y)
-        if log:
-            ax.set_xscale("log")
+        written = len(ticks) <= MOST_TICKS
+        if written:
+            ax.set_xticks(list(ticks), list(ticks.values()))
+            ax.minorticks_off()
+        ax.set_xlabel(f"{x}, {unit}" if unit and not written else x)
+        ax.set_ylabel(_named(y, y_unit))
         ax.legend()
         return ax
 
-    def lines(self, x: str, y: str, connection: str | None = None) -> dict[str, list[tuple[float, float, float]]]:
-        """For each algorithm: value of the parameter, mean, and half-width of the confidence interval."""
-        flows = self._columns("flows")
-        if y not in flows:
-            raise KeyError(f"flows has no column {y!r}; it has {', '.join(flows)}")
-        chosen = connection or _first_mptcp(flows)
-        values = flows[x] if x in flows else [json.loads(params).get(x) for params in flows["params"]]
-        if all(value is None for value in values):
-            raise KeyError(f"the runs have no parameter {x!r}; they have {', '.join(json.loads(flows['params'][0]))}")
-        seen = set()
-        groups: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
-        whole = y in ("goodput_bps", "connection_throughput_bps", "reinjections", "connection_benefit")
-        for at, value in enumerate(values):
-            if flows["connection"][at] != chosen or flows[y][at] is None or value is None:
-                continue
-            # Every subflow's row repeats the figures of the whole connection.
-            key = (flows["run"][at], None if whole else flows["subflow"][at])
-            if key not in seen:
-                seen.add(key)
-                groups[flows["cc"][at]][number(value)].append(flows[y][at])
-        return {cc: [(at, *interval(own)) for at, own in sorted(points.items())] for cc, points in groups.items()}
+    def lines(
+        self, x: str, y: str, connection: str | None = None
+    ) -> dict[str, list[tuple[float, float, float | None]]]:
+        """For each algorithm: value of the parameter in base units (bit/s, s, bytes), mean, and half-width of the 95 %
+        confidence interval, which is None for one seed and where seeds have no effect."""
+        lines, *_ = self._results._inner.lines(x, y, connection)
+        return {label: [(at, mean, half) for at, _, _, mean, half in points] for label, points in lines}
 
     def delay(self, ax: Axes | None = None) -> Axes:
         """Throughput against 95 % quantile of the smoothed RTT, a point for each subflow and run; left and up is better.
 
         The runs must have samples.
         """
-        samples, runs, flows = (self._columns(name) for name in ("samples", "runs", "flows"))
-        rtts: dict[tuple[int, str, str], list[float]] = defaultdict(list)
-        for run, connection, subflow, rtt in zip(
-            samples["run"], samples["connection"], samples["subflow"], samples["srtt_ms"], strict=True
-        ):
-            if rtt is not None:
-                rtts[run, connection, subflow].append(rtt)
-        chosen = _first_mptcp(flows)
         points: dict[str, list[tuple[float, float]]] = defaultdict(list)
-        for at, run in enumerate(flows["run"]):
-            own = sorted(rtts.get((run, flows["connection"][at], flows["subflow"][at]), []))
-            if flows["connection"][at] == chosen and own:
-                p95 = own[math.ceil(0.95 * len(own)) - 1]
-                points[runs["cc"][run]].append((p95, flows["throughput_bps"][at] / 1e6))
+        for label, rtt, rate in self._results._inner.delays():
+            points[label].append((rtt, rate / 1e6))
         ax = ax or _axes()
-        for cc, own_points in points.items():
-            ax.scatter([x for x, _ in own_points], [y for _, y in own_points], label=cc, s=14)
+        for label, own in points.items():
+            ax.scatter([x for x, _ in own], [y for _, y in own], label=label, s=14)
         ax.set_xlabel("95 % quantile of the smoothed RTT, ms")
-        ax.set_ylabel(f"throughput of the subflows of {chosen}, Mbit/s")
+        ax.set_ylabel(f"throughput of the subflows of {self._results._inner.first()}, Mbit/s")
         ax.legend()
         return ax
 
     def _capacities(self, scenario: str) -> list[tuple[str, list[float]]]:
         from braid import _braid
 
-        asked = getattr(self._results, "_asked", {})
+        asked = self._results._asked
         for name, text in asked.get("scenarios", []):
             if name == scenario:
                 return _braid.capacities(name, text, asked["set"])
@@ -154,16 +107,12 @@ class Plots:
         cc, run: selects the run; by default the first. link: the link whose capacity is drawn; by default the first
         with a trace, if there is one. The runs must have samples.
         """
-        samples, runs = self._columns("samples"), self._columns("runs")
+        runs = self._results.runs
         if run is None:
             run = runs["cc"].index(cc) if cc is not None else 0
-        series: dict[str, list[tuple[float, float]]] = defaultdict(list)
-        for at, number_ in enumerate(samples["run"]):
-            if number_ == run:
-                name = f"{samples['connection'][at]}.{samples['subflow'][at]}"
-                series[name].append((samples["time_s"][at], samples["received_bytes"][at]))
+        rates = {flow: [bps / 1e6 for bps in own] for flow, own in self._results._inner.rates(run)}
+        times = [float(second) for second in range(1, max(map(len, rates.values()), default=0) + 1)]
         ax = ax or _axes()
-        rates, times = _rates(series)
         ax.stackplot(times, *rates.values(), labels=list(rates), alpha=0.8)
         for name, capacity in self._capacities(runs["scenario"][run]):
             if link is None or link == name:
@@ -176,16 +125,10 @@ class Plots:
         return ax
 
 
-def number(value: Any) -> float:
-    """The number of a value with or without a unit.
-
-    >>> number("10mbit"), number(0.5), number("1.5")
-    (10.0, 0.5, 1.5)
-    """
-    if isinstance(value, (int, float)):
-        return float(value)
-    digits = value.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%/ ")
-    return float(digits)
+def _named(y: str, unit: str) -> str:
+    """What an axis shows, with its unit."""
+    name = y.removesuffix("_bps")
+    return f"{name}, {unit}" if unit else name
 
 
 def _axes() -> Axes:
@@ -194,33 +137,12 @@ def _axes() -> Axes:
     return pyplot.subplots(figsize=(7, 4), layout="constrained")[1]
 
 
-def _first_mptcp(flows: dict[str, list[Any]]) -> str:
-    for connection, kind in zip(flows["connection"], flows["kind"], strict=True):
-        if kind == "mptcp":
-            return str(connection)
-    return str(flows["connection"][0])
-
-
-def _rates(series: dict[str, list[tuple[float, float]]]) -> tuple[dict[str, list[float]], list[float]]:
-    """Mbit/s of each flow, averaged over whole seconds."""
-    end = int(max((point[0] for points in series.values() for point in points), default=0.0))
-    rates = {}
-    for name, points in series.items():
-        received = [0.0] * (end + 1)
-        for second, count in points:
-            received[min(math.ceil(second), end)] = count
-        for at in range(1, end + 1):
-            received[at] = max(received[at], received[at - 1])
-        rates[name] = [(after - before) * 8 / 1e6 for before, after in zip(received, received[1:], strict=False)]
-    return rates, [float(second) for second in range(1, end + 1)]
-
-
 def page(sweep: Sweep, path: Path, x: str, y: str, log: bool = False, connections: Iterable[str] | None = None) -> Path:
     """A page with the sweep's plot and numbers."""
     from matplotlib import pyplot
 
     parts = []
-    plots = Plots(sweep)
+    plots = Plots(sweep.results)
     chosen: list[str | None] = list(connections or []) or [None]
     for connection in chosen:
         ax = plots.sweep(x, y, connection, log=log)
@@ -230,19 +152,19 @@ def page(sweep: Sweep, path: Path, x: str, y: str, log: bool = False, connection
         figure.savefig(picture, format="svg")
         pyplot.close("all")
         parts.append(picture.getvalue()[picture.getvalue().index("<svg") :])
-        lines = plots.lines(x, y, connection)
-        xs = sorted({point[0] for points in lines.values() for point in points})
-        head = "".join(f"<th>{value:g}" for value in xs)
+        lines, _, (unit, scale) = sweep.results._inner.lines(x, y, connection)
+        texts = dict(sorted((point[0], point[1]) for _, points in lines for point in points))
+        head = "".join(f"<th>{html.escape(text)}" for text in texts.values())
         rows = []
-        for cc, points in lines.items():
-            own = {value: f"{mean:.4g} ± {half:.2g}" for value, mean, half in points}
-            rows.append(f"<tr><th>{html.escape(cc)}" + "".join(f"<td>{own.get(value, '')}" for value in xs))
+        for label, points in lines:
+            own = {at: f"{mean / scale:.4g} ± {(half or 0.0) / scale:.2g}" for at, _, _, mean, half in points}
+            rows.append(f"<tr><th>{html.escape(label)}" + "".join(f"<td>{own.get(at, '')}" for at in texts))
         parts.append(f"<table><tr><th>{html.escape(x)}{head}{''.join(rows)}</table>")
     style = "body{font-family:sans-serif;max-width:60em;margin:2em auto}td,th{padding:.2em .8em;text-align:right}"
     title = html.escape(str(sweep.folder))
     path.write_text(
         f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{style}</style><h1>{title}</h1>"
-        f"<p>{html.escape(sweep.summary)}; {html.escape(y)}, mean and 95 % confidence interval over seeds.</p>"
+        f"<p>{html.escape(sweep.summary)}; {html.escape(_named(y, unit))}, mean and 95 % confidence interval over seeds.</p>"
         + "".join(parts)
     )
     return path

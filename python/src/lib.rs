@@ -28,7 +28,6 @@ fn _braid(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::plan, module)?)?;
-    module.add_function(wrap_pyfunction!(results::of_json, module)?)?;
     module.add_function(wrap_pyfunction!(results::open, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::names, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::find, module)?)?;

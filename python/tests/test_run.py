@@ -1,9 +1,7 @@
 """`braid.run`: the program's results, tables without a copy, errors with a remedy, immediate interruption."""
 
 import json
-import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,21 +18,9 @@ import braid
 SHORT = {"duration": "15s"}
 
 
-def program() -> str | None:
-    root = pathlib.Path(__file__).parents[2]
-    built = [root / "target" / profile / "braid" for profile in ("release", "debug")]
-    # The newest first: the other may be from another commit.
-    there = sorted((path for path in built if path.exists()), key=lambda path: -path.stat().st_mtime)
-    found = [str(path) for path in there]
-    return os.environ.get("BRAID") or shutil.which("braid") or (found[0] if found else None)
-
-
-def test_the_results_are_those_of_the_program() -> None:
-    braid_program = program()
-    if braid_program is None:
-        pytest.skip("no program braid is installed or built")
+def test_the_results_are_those_of_the_program(program: str) -> None:
     words = ["run", "d-olia/1", "--cc", "lia,olia", "--seeds", "2..3", "--set", "duration=15s", "--format", "json"]
-    document = json.loads(subprocess.run([braid_program, *words], check=True, stdout=subprocess.PIPE).stdout)
+    document = json.loads(subprocess.run([program, *words], check=True, stdout=subprocess.PIPE).stdout)
     results = braid.run("d-olia/1", cc=["lia", "olia"], seeds=range(2, 4), set=SHORT)
     assert results.documents == document["runs"]
     for own, other in zip(results.summary, document["summary"], strict=True):
@@ -95,6 +81,21 @@ def test_the_lab_without_the_program_says_what_is_missing(monkeypatch: pytest.Mo
     with pytest.raises(braid.Error, match="install Braid's package") as caught:
         braid.run("everyday/shared", cc="lia", backend="lab")
     assert caught.value.hint is not None
+
+
+def test_runs_of_the_program_have_the_names_samples_and_plots_of_runs_in_this_process(
+    program: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = tmp_path / "braid"
+    lab.write_text(f'#!/bin/sh\nexec "{program}" $(echo "$@" | sed "s/--backend lab/--backend sim/")\n')
+    lab.chmod(0o755)
+    monkeypatch.setenv("BRAID", str(lab))
+    mine = braid.Scenario.from_toml(braid.Scenario("everyday/shared").toml, "mine.toml")
+    here, there = (braid.run(mine, "lia", seeds=2, set=SHORT, samples=True, backend=at) for at in ("sim", "lab"))
+    assert here.documents == there.documents and here.summary == there.summary
+    assert here.samples.to_pydict() == there.samples.to_pydict()
+    with pytest.raises(braid.Error, match="no algorithm is called"):
+        braid.run(mine, "oila", set=SHORT, backend="lab")
 
 
 def test_a_scenario_that_was_built_is_one_that_was_written() -> None:

@@ -36,7 +36,7 @@ def test_a_sweep_is_its_tables(tmp_path: pathlib.Path) -> None:
     assert sorted(done.runs["beta"].drop_nulls().unique().to_list()) == [0.6, 0.7, 0.8]
     assert braid.sweep(GRID, tmp_path / "a").summary == done.summary, "complete already"
     lines = done.plot.lines("rate", "goodput_bps", None)
-    assert [point[0] for point in lines["lia"]] == [10.0, 50.0] and lines["lia"][0][2] > 0
+    assert [point[0] for point in lines["lia"]] == [10e6, 50e6] and lines["lia"][0][2] > 0
     page = done.report(tmp_path / "sweep.html", x="rate").read_text()
     assert page.index("<svg") < page.index("<table") and "32 runs" in page
 

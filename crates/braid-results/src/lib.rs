@@ -13,6 +13,7 @@ pub mod catalogue;
 pub mod claims;
 pub mod compare;
 pub mod detection;
+pub mod lines;
 pub mod measure;
 pub mod metrics;
 #[cfg(feature = "parquet")]

@@ -153,7 +153,7 @@ impl DataLevelCounts {
     }
 
     /// The same, not exceeded by `percent` of 100 packets; an upper bound, 12 % too large at most.
-    pub fn delay_quantile_ms(&self, percent: u64) -> Option<f64> {
+    pub(crate) fn delay_quantile_ms(&self, percent: u64) -> Option<f64> {
         let rank = self.packets - self.packets * percent / 100;
         let mut above = 0;
         for (bucket, &count) in self.delays.buckets.iter().enumerate().rev() {

@@ -60,7 +60,7 @@ pub fn fair_shares(scenario: &Scenario) -> Vec<Available> {
 }
 
 /// [`fair_shares`] in an interval `[from, to)` of the run, nanoseconds.
-pub fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Available> {
+pub(crate) fn fair_shares_within(scenario: &Scenario, stretch: (u64, u64)) -> Vec<Available> {
     let mut open = BTreeMap::new();
     let mut bottlenecks = Vec::new();
     for connection in &scenario.connections {

@@ -54,7 +54,7 @@ impl<W: Write + Send> Writer<W> {
     ///
     /// # Errors
     /// The sink's error.
-    pub fn write_given(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
+    pub(crate) fn write_given(&mut self, rows: &[Vec<Value>]) -> io::Result<()> {
         let values = |place: usize, _: &Figure| rows.iter().map(|row| row[place].clone()).collect();
         if rows.is_empty() { Ok(()) } else { self.write_group(values).map_err(cause) }
     }

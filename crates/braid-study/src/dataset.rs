@@ -26,7 +26,8 @@ pub struct Dataset {
     parameters: Vec<(String, Kind)>,
     /// Tables with columns for the parameters, by name.
     tables: BTreeMap<&'static str, &'static Table>,
-    parts: BTreeMap<(String, String), Part>,
+    /// By folder within those of the tables.
+    parts: BTreeMap<String, Part>,
     summary: String,
     failed: usize,
     /// The first run that failed.
@@ -78,9 +79,9 @@ impl Dataset {
         &self.summary
     }
 
-    fn flush(&mut self, key: &(String, String)) -> Result<(), Error> {
+    fn flush(&mut self, partition: &str) -> Result<(), Error> {
         let Self { folder, parameters, tables, parts, .. } = self;
-        let part = parts.get_mut(key).expect("it was added");
+        let part = parts.get_mut(partition).expect("it was added");
         let mut rows: BTreeMap<&'static str, (&'static Table, Vec<table::Row>)> = BTreeMap::new();
         for (number, run) in &part.waiting {
             for (table, own) in table::of_run(*number, run) {
@@ -93,8 +94,7 @@ impl Dataset {
                 continue;
             }
             if !part.files.contains_key(name) {
-                let partition = format!("{name}/scenario={}/algorithm={}", encoded(&key.0), encoded(&key.1));
-                part.files.insert(name, Open::begin(&folder.join(partition), table)?);
+                part.files.insert(name, Open::begin(&folder.join(name).join(partition), table)?);
             }
             let open = part.files.get_mut(name).expect("it was opened");
             open.writer.write(&rows).map_err(|error| Error::writing(&open.path, &error))?;
@@ -114,19 +114,19 @@ impl Sink for Dataset {
                 self.first = format!("the first: {}\n", finished.which());
             }
         }
-        let algorithm = run.cc.split(':').next().unwrap_or_default().to_owned();
-        let key = (run.scenario.clone(), algorithm);
-        let part = self.parts.entry(key.clone()).or_default();
+        let algorithm = run.cc.split(':').next().unwrap_or_default();
+        let partition = format!("scenario={}/algorithm={}", encoded(&run.scenario), encoded(algorithm));
+        let part = self.parts.entry(partition.clone()).or_default();
         part.waiting.push((*number as u64, run.clone()));
         if part.waiting.len() >= PORTION {
-            self.flush(&key)?;
+            self.flush(&partition)?;
         }
         Ok(true)
     }
 
     fn finish(&mut self, plan: &Plan, _: &Results) -> Result<(), Error> {
-        let keys: Vec<_> = self.parts.keys().cloned().collect();
-        keys.iter().try_for_each(|key| self.flush(key))?;
+        let partitions: Vec<String> = self.parts.keys().cloned().collect();
+        partitions.iter().try_for_each(|partition| self.flush(partition))?;
         let mut files = Vec::new();
         for open in std::mem::take(&mut self.parts).into_values().flat_map(|part| part.files.into_values()) {
             let Open { file, writer, path } = open;

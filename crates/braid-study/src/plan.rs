@@ -225,7 +225,7 @@ impl Plan {
     }
 
     /// A summary of each group, from all runs of the plan in its order, with what theory says.
-    pub fn summarize(&self, runs: &[Run]) -> Vec<Summary> {
+    pub(crate) fn summarize(&self, runs: &[Run]) -> Vec<Summary> {
         let of_group = |group: Group| Summary {
             theory: Some(theory::predict(group.scenario, group.spec.text())),
             ..summary::of_group(&runs[group.first..][..group.seeds.count().unwrap_or(0)])

@@ -39,10 +39,16 @@ impl Results {
         plan.execution().store(&mut store).samples().collect()
     }
 
-    /// Of runs that were done elsewhere, in the order that they have there.
-    pub fn of_runs(runs: Vec<Run>) -> Self {
-        let summary = braid_results::summary::summarize(&runs);
-        Self { measurements: vec![None; runs.len()], runs, summary }
+    /// With other names of scenarios.
+    #[must_use]
+    pub fn renamed<'a>(mut self, to: impl Fn(&str) -> Option<&'a String>) -> Self {
+        let runs = self.runs.iter_mut().map(|run| &mut run.scenario);
+        for name in runs.chain(self.summary.iter_mut().map(|one| &mut one.scenario)) {
+            if let Some(new) = to(name) {
+                new.clone_into(name);
+            }
+        }
+        self
     }
 
     /// Every run.

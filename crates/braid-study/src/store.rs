@@ -260,7 +260,7 @@ impl Store {
 
     /// Whether a run need not be done: it is there, with samples if these are needed, and did not fail in a kernel, where the
     /// next one may succeed. A folder that is only read has every run that is there.
-    pub fn has(&self, plan: &Plan, number: usize, samples: bool) -> bool {
+    pub(crate) fn has(&self, plan: &Plan, number: usize, samples: bool) -> bool {
         let Some(slot) = self.place(plan, number) else { return false };
         let succeeded = || matches!(slot.read(), Some((Record::Done(_), _)));
         self.plan.is_none() || (slot.sampled || !samples) && (plan.backend(number).computes() || succeeded())

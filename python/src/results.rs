@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::RecordBatch;
 use braid_results::lines::{Point, high_rtt_ms, labels, lines, rates};
 use braid_results::measure::{Measurements, SubflowCounts};
+use braid_results::table::TABLES;
 use braid_results::{Connection, OK, Subflow, Summary, json};
 use braid_study::{Error, Kind};
 use pyo3::prelude::*;
@@ -19,24 +20,11 @@ use crate::table::Table;
 pub(crate) struct Results {
     inner: braid_study::Results,
     sampled: bool,
-    tables: [OnceLock<Arc<RecordBatch>>; 8],
+    tables: [OnceLock<Arc<RecordBatch>>; TABLES.len()],
 }
 
 /// Label, and of each point: place and text of the parameter's value, number of runs, mean, half of the 95 % interval.
 type Lines = Vec<(String, Vec<(f64, String, usize, f64, Option<f64>)>)>;
-
-type Make = fn(&braid_study::Results) -> RecordBatch;
-
-const TABLES: [(&str, Make); 8] = [
-    ("runs", braid_study::Results::table),
-    ("flows", braid_study::Results::flows),
-    ("links", braid_study::Results::links),
-    ("periods", braid_study::Results::periods),
-    ("detections", braid_study::Results::detections),
-    ("samples", braid_study::Results::samples),
-    ("queues", braid_study::Results::queues),
-    ("transfers", braid_study::Results::transfers),
-];
 
 impl Results {
     pub(crate) fn new(inner: braid_study::Results, sampled: bool) -> Self {
@@ -68,14 +56,13 @@ impl Results {
 impl Results {
     /// The table of that name.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
-        let at = TABLES.iter().position(|table| table.0 == name);
+        let at = TABLES.iter().position(|table| table.name == name);
         let at = at.ok_or_else(|| error::plain(format!("no table is called {name}")))?;
-        let (name, make) = TABLES[at];
         if ["samples", "queues", "transfers"].contains(&name) {
             self.need_samples()?;
         }
-        let batch = py.detach(|| Arc::clone(self.tables[at].get_or_init(|| Arc::new(make(&self.inner)))));
-        Ok(Table::new(name, batch))
+        let make = || Arc::new(self.inner.table(TABLES[at]));
+        Ok(Table::new(TABLES[at].name, py.detach(|| Arc::clone(self.tables[at].get_or_init(make)))))
     }
 
     /// All runs as JSON, one text each.

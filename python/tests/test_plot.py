@@ -89,7 +89,9 @@ def test_throughput_against_delay_has_a_point_for_each_subflow_and_run() -> None
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_an_algorithm_whose_runs_fail_leaves_the_others_their_means(tmp_path: pathlib.Path) -> None:
+def test_an_algorithm_whose_runs_fail_leaves_the_others_their_means_and_samples(
+    tmp_path: pathlib.Path, program: str
+) -> None:
     file = braid.new_algorithm("broken", tmp_path)
     file.write_text(file.read_text().replace("priv->carry = 0;", "priv->carry = 0; *(volatile int *)8 = 1;"))
     results = braid.run("everyday/shared", cc=[braid.algorithm(file), "lia"], seeds=2, set=SHORT)
@@ -97,6 +99,10 @@ def test_an_algorithm_whose_runs_fail_leaves_the_others_their_means(tmp_path: pa
     assert list(results.mean("connections.mp0.goodput_bps")) == ["lia"]
     with pytest.raises(braid.Error, match="no figure goodput"):
         results.mean("goodput")
+    words = "run everyday/shared --cc broken,lia --set duration=12s --samples --quiet --out out --algorithm"
+    subprocess.run([program, *words.split(), file], cwd=tmp_path, stdout=subprocess.DEVNULL, check=False)
+    stored = braid.open(tmp_path / "out")
+    assert list(stored.failed) == [0] and set(stored.samples["run"]) == {1}
 
 
 def test_a_label_names_all_that_differs() -> None:
@@ -104,9 +110,9 @@ def test_a_label_names_all_that_differs() -> None:
     assert list(results.mean("connections.mp0.goodput_bps")) == ["lia minrtt", "lia linux", "olia minrtt", "olia linux"]
 
 
-def test_backends_and_failed_runs_of_a_folder_keep_apart(tmp_path: pathlib.Path, program: str) -> None:
+def test_runs_of_two_backends_are_not_taken_together(tmp_path: pathlib.Path, program: str) -> None:
     words = "run everyday/shared --cc lia --backend sim,quic --set duration=12s --set warmup=2s --samples --quiet --out"
     subprocess.run([program, *words.split(), tmp_path / "out"], check=True, stdout=subprocess.DEVNULL)
     results = braid.open(tmp_path / "out")
-    assert list(results.mean("connections.mp0.goodput_bps")) == ["lia sim", "lia quic"]
+    assert list(results.mean("connections.mp0.goodput_bps")) == ["lia minrtt sim", "lia lowest quic"]
     assert set(results.samples["run"]) == {0, 1}

@@ -1,7 +1,6 @@
 //! Tables as Parquet files. The same rows give the same bytes: no date, no host, fixed settings.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -10,9 +9,7 @@ use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int64Typ
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::record::Field;
 use parquet::schema::types::{Type, TypePtr};
 
 use crate::SCHEMA_VERSION;
@@ -131,34 +128,6 @@ fn schema(table: &Table) -> Result<TypePtr, ParquetError> {
     };
     let fields = table.columns().map(field).collect::<Result<_, _>>()?;
     Type::group_type_builder(table.name).with_fields(fields).build().map(Arc::new)
-}
-
-/// Reads columns of a file written by a [`Writer`], row by row, with [`Value::Null`] for missing columns.
-///
-/// # Errors
-/// If it cannot be read or is not such a file.
-pub fn read(file: File, columns: &[&str], mut each: impl FnMut(Vec<Value<'static>>)) -> io::Result<()> {
-    let reader = SerializedFileReader::new(file).map_err(cause)?;
-    let schema = reader.metadata().file_metadata().schema();
-    let wanted =
-        schema.get_fields().iter().filter(|field| columns.contains(&field.name())).cloned().collect();
-    let wanted = Type::group_type_builder(schema.name()).with_fields(wanted).build().map_err(cause)?;
-    for row in reader.get_row_iter(Some(wanted)).map_err(cause)? {
-        let mut values = vec![Value::Null; columns.len()];
-        for (name, field) in row.map_err(cause)?.into_columns() {
-            let Some(place) = columns.iter().position(|column| *column == name) else { continue };
-            values[place] = match field {
-                Field::Str(text) => Value::Text(text.into()),
-                Field::Bool(value) => Value::Bool(value),
-                Field::Long(value) => Value::Integer(value),
-                Field::ULong(value) => Value::Unsigned(value),
-                Field::Double(value) => Value::Real(value),
-                _ => Value::Null,
-            };
-        }
-        each(values);
-    }
-    Ok(())
 }
 
 /// The sink's own error if there is one, so that a full disk can be recognised.

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::Statistics;
-use crate::catalogue::{Connection, Figure, Link, LinkDirection, Subflow, Times};
+use crate::catalogue::{Connection, Figure, LinkDirection, Metrics, Subflow, Times};
 
 /// A parameter of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Charted {
 /// The columns that are worth a picture, each in a few words. What people ask for first comes first.
 pub const FIGURES: [(&Figure, &str); 11] = [
     (&Connection::goodput_bps, "goodput"),
-    (&Connection::connection_benefit, "aggregate benefit"),
+    (&Metrics::aggregate_benefits, "aggregate benefit"),
     (&Times::p50, "time of a transfer, median"),
     (&Times::p95, "time of a transfer, 95 % quantile"),
     (&Subflow::throughput_bps, "rate"),
@@ -71,6 +71,6 @@ pub const FIGURES: [(&Figure, &str); 11] = [
     (&Subflow::mean_cwnd, "mean cwnd"),
     (&Subflow::retransmissions, "retransmissions"),
     (&LinkDirection::utilization, "utilization"),
-    (&Link::jain_connections, "Jain's index of the connections"),
+    (&Metrics::jain_connections, "Jain's index of the connections"),
     (&LinkDirection::drops_packets, "drops"),
 ];

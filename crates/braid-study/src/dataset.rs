@@ -15,7 +15,7 @@ use crate::files::{part, publish, whole};
 use crate::{Error, Event, Finished, Plan, Results, Sink};
 
 /// The file of each partition.
-pub(crate) const FILE: &str = "data.parquet";
+const FILE: &str = "data.parquet";
 /// Runs go to a file in portions of this many.
 const PORTION: usize = 500;
 const VERSION: &str = env!("CARGO_PKG_VERSION");

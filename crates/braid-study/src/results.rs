@@ -70,53 +70,30 @@ impl Results {
 /// As Arrow record batches. `docs/results.md` explains every column; each field says its unit and meaning.
 #[cfg(feature = "arrow")]
 impl Results {
-    /// One row for each run.
-    pub fn table(&self) -> RecordBatch {
-        batch(&table::RUNS, &table::runs(&self.runs))
-    }
-
     /// One row for each subflow, and for each TCP connection.
     pub fn flows(&self) -> RecordBatch {
-        batch(&table::FLOWS, &table::flows(&self.runs))
+        self.table(&table::FLOWS)
     }
 
-    /// One row for each direction of a link.
-    pub fn links(&self) -> RecordBatch {
-        batch(&table::LINKS, &table::links(&self.runs))
+    /// One of [`TABLES`](table::TABLES). Those of samples have rows of the runs that keep samples.
+    pub fn table(&self, table: &Table) -> RecordBatch {
+        let rows = match table.name {
+            "runs" => table::runs(&self.runs),
+            "flows" => table::flows(&self.runs),
+            "links" => table::links(&self.runs),
+            "periods" => table::periods(&self.runs),
+            "detections" => table::detections(&self.runs),
+            "samples" => self.sampled(table::samples),
+            "queues" => self.sampled(table::queues),
+            _ => self.sampled(table::transfers),
+        };
+        batch(table, &rows)
     }
 
-    /// One row for each period and subflow.
-    pub fn periods(&self) -> RecordBatch {
-        batch(&table::PERIODS, &table::periods(&self.runs))
-    }
-
-    /// One row for each interval of each subflow with a detector of shared bottlenecks.
-    pub fn detections(&self) -> RecordBatch {
-        batch(&table::DETECTIONS, &table::detections(&self.runs))
-    }
-
-    /// One row for each subflow and 100 ms of the runs that keep samples.
-    pub fn samples(&self) -> RecordBatch {
-        self.sampled(&table::SAMPLES, table::samples)
-    }
-
-    /// One row for each shared link and 100 ms of the runs that keep samples.
-    pub fn queues(&self) -> RecordBatch {
-        self.sampled(&table::QUEUES, table::queues)
-    }
-
-    /// One row for each object, short flow, burst, response or write of the runs that keep samples.
-    pub fn transfers(&self) -> RecordBatch {
-        self.sampled(&table::TRANSFERS, table::transfers)
-    }
-
-    fn sampled<'a>(
-        &'a self,
-        table: &Table,
-        rows: fn(u64, &'a Run, &'a Measurements) -> Vec<Row<'a>>,
-    ) -> RecordBatch {
+    fn sampled<'a>(&'a self, rows: fn(u64, &'a Run, &'a Measurements) -> Vec<Row<'a>>) -> Vec<Row<'a>> {
         let runs = (0..).zip(&self.runs).zip(&self.measurements);
-        let rows = runs.filter_map(|((number, run), counts)| Some(rows(number, run, counts.as_ref()?)));
-        batch(table, &rows.flatten().collect::<Vec<_>>())
+        runs.filter_map(|((number, run), counts)| Some(rows(number, run, counts.as_ref()?)))
+            .flatten()
+            .collect()
     }
 }

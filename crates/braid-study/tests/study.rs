@@ -220,6 +220,7 @@ fn everything_is_checked_before_the_first_run() {
 fn arrow_tables_hold_what_was_measured() {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+    use braid_results::table::{LINKS, SAMPLES};
 
     let results = with_jobs(2);
     let flows = results.flows();
@@ -237,7 +238,7 @@ fn arrow_tables_hold_what_was_measured() {
         assert_eq!(rate.to_bits(), subflow.throughput_bps.to_bits());
     }
 
-    let samples = results.samples();
+    let samples = results.table(&SAMPLES);
     let windows = samples.column_by_name("cwnd").unwrap().as_primitive::<Int64Type>();
     let measured = results.measurements().iter().flatten();
     let measured = measured.flat_map(|counts| &counts.connections).flat_map(|own| &own.subflows);
@@ -247,7 +248,7 @@ fn arrow_tables_hold_what_was_measured() {
     let field = samples.schema();
     let field = field.field_with_name("cwnd").unwrap();
     assert_eq!((field.metadata()["unit"].as_str(), field.is_nullable()), ("packets", false));
-    assert_eq!(results.links().num_rows(), results.runs().len() * 2 * 2);
+    assert_eq!(results.table(&LINKS).num_rows(), results.runs().len() * 2 * 2);
 }
 
 #[test]

@@ -155,7 +155,7 @@ impl Kernel {
         let is_there = folder.exists();
         if !is_there || !is_sealed(&folder) {
             if is_there {
-                say(&format!("{} is damaged; creating it again", folder.display()));
+                say(&format!("{} is damaged and made anew", folder.display()));
             }
             let packages = packages()?;
             say("unpacking the kernel");
@@ -365,7 +365,7 @@ pub(crate) fn fetch(
         if sha256(&file)? == sum {
             return Ok(file);
         }
-        say(&format!("{} is damaged; fetching it again", file.display()));
+        say(&format!("{} is damaged and fetched again", file.display()));
     }
     fs::create_dir_all(cache).map_err(|error| Error::writing(cache, &error))?;
     let helper = Path::new("/usr/lib/apt/apt-helper");
@@ -373,7 +373,7 @@ pub(crate) fn fetch(
     if !helper.exists() || archives.is_empty() {
         return Err(error::machine_with(
             format!("this machine has no apt with an archive to fetch {name} from"),
-            "name a kernel file with --kernel FILE: a vmlinuz, or the Debian package of one",
+            "give a kernel of yours with --kernel FILE: a vmlinuz, or the Debian package of one",
         ));
     }
     say(&format!("fetching {name}"));
@@ -396,7 +396,7 @@ pub(crate) fn fetch(
     }
     Err(error::machine_with(
         format!("cannot fetch {name} from any archive that apt knows:\n  {}", reports.join("\n  ")),
-        "try again when the archive can be reached, or name a kernel file with --kernel FILE",
+        "try again when the archive can be reached, or give a kernel of yours with --kernel FILE",
     ))
 }
 

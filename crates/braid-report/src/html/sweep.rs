@@ -1,6 +1,6 @@
 //! The page of a sweep: the swept parameter on the x axis, with a line and its confidence band for each algorithm.
 
-use braid_results::Connection;
+use braid_results::Metrics;
 use braid_results::catalogue::Level;
 use braid_results::sweep::{Axis, Charted, Point, Sweep};
 use maud::{Markup, html};
@@ -182,7 +182,7 @@ fn figures<'a>(report: &SweepReport<'a>, scenario: &str) -> Vec<&'a Charted> {
     all.sort();
     all.dedup();
     // What has a benefit is an MPTCP connection: it is what a sweep is about.
-    let benefits = all.iter().filter(|swept| *swept.kind().0 == Connection::connection_benefit);
+    let benefits = all.iter().filter(|swept| *swept.kind().0 == Metrics::aggregate_benefits);
     let benefits: Vec<&str> = benefits.map(|swept| swept.who.as_str()).collect();
     let is_about =
         |swept: &Charted| swept.kind().0.level == Level::Connection && benefits.contains(&swept.who.as_str());

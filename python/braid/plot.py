@@ -47,7 +47,7 @@ class Plots:
         ax = ax or _axes()
         if log:
             ax.set_xscale("log")
-        ticks = {}
+        ticks: dict[float, str] = {}
         for label, points in lines:
             xs = [point[0] for point in points]
             means = [point[3] / scale for point in points]

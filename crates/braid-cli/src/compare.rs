@@ -17,9 +17,10 @@ use serde::Serialize;
 
 use crate::args::{CompareArgs, CompareFormat, Compared};
 use crate::command::VERSION;
+use crate::conduct::{How, conduct, failed_runs};
 use crate::failure::FOLDER;
 use crate::report::{self, Page};
-use crate::study::{How, conduct, failed_runs, intention};
+use crate::study::intention;
 use crate::{Failure, terminal};
 
 /// Checks, runs, writes and prints.

@@ -8,6 +8,7 @@ mod command;
 #[cfg(target_os = "linux")]
 mod compare;
 mod complete;
+mod conduct;
 #[cfg(target_os = "linux")]
 mod enable;
 mod failure;

@@ -5,10 +5,10 @@ use braid_study::{Error, Event, Plan, Results, Sink, Store};
 
 use crate::args::{Format, ReportArgs, RunArgs};
 use crate::capture::Captures;
+use crate::conduct::{How, conduct, failed_runs};
 use crate::out::{self, Written};
 use crate::report::{self, Page};
-use crate::study::{self, How, conduct, failed_runs};
-use crate::{Failure, own, terminal};
+use crate::{Failure, own, study, terminal};
 
 /// Checks, runs, writes and prints.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {

@@ -9,9 +9,10 @@ use braid_study::{Dataset, Grid, Store};
 
 use crate::args::SweepArgs;
 use crate::command::VERSION;
+use crate::conduct::{How, conduct, failed_runs};
 use crate::failure::FAILED;
-use crate::study::{How, conduct, failed_runs, intention};
-use crate::{Failure, own, report, terminal};
+use crate::study::intention;
+use crate::{Failure, report, terminal};
 
 /// Reads, checks, runs and writes.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {

@@ -15,9 +15,9 @@ use braid_study::{Error, Event, Plan, Planned, Seeds, Sink, Study};
 use clap::ValueHint;
 use clap_complete::ArgValueCompleter;
 
+use crate::conduct::{How, conduct};
 use crate::failure::FAILED;
 use crate::names::parse;
-use crate::study::{How, conduct};
 use crate::{Failure, complete, terminal};
 use choice::{Goodputs, Row};
 use network::{CUBIC, Network, cubic};

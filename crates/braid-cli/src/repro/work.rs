@@ -17,8 +17,8 @@ use super::asked::instead;
 use crate::Failure;
 use crate::args::{Backend, ReproArgs};
 use crate::command::VERSION;
+use crate::conduct::{How, conduct};
 use crate::failure::BAD_INPUT;
-use crate::study::{How, conduct};
 
 /// What differs from what the papers' files say.
 #[derive(Clone, Default)]

@@ -14,6 +14,7 @@ mod source;
 mod symbols;
 mod template;
 
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
@@ -46,7 +47,7 @@ pub fn algorithm(path: &Path, warn: impl FnOnce(&str)) -> Result<&'static Algori
         let findings = guard::is_on().then(|| threads.spawn(|| compiler.analyse()));
         let built = guard::is_on().then(|| threads.spawn(|| compiler.build_checked(&checked)));
         let join = |thread: Option<thread::ScopedJoinHandle<Result<(), Error>>>| {
-            thread.map_or(Ok(()), |thread| thread.join().expect("it does not panic"))
+            thread.map_or(Ok(()), |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
         };
         (compiler.build(&plain), join(findings), join(built))
     });

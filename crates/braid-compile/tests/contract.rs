@@ -136,7 +136,7 @@ fn what_a_kernel_cannot_have_is_told_with_its_place() {
     let divides = "priv->carry = (s64)self->cwnd / (priv->carry - 7);";
     let path = write(&folder, "signed.c", &good("signed").replace("priv->carry = 0;", divides));
     // Native code may divide.
-    let error = object(&path, algorithm(&path).unwrap()).unwrap_err().to_string();
+    let error = object(&path, algorithm(&path, |_| ()).unwrap()).unwrap_err().to_string();
     let parts =
         ["signed.c does not compile for a kernel", "signed.c:61:", "hint: a kernel has no signed division"];
     says(&error, &parts);

@@ -328,6 +328,7 @@ fn run(spec: &str, n: u32) -> (u64, String) {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn decisions_are_those_of_the_public_source_in_every_step() {
     for (spec, n, expected, shown) in [
         (

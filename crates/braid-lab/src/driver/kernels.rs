@@ -147,16 +147,9 @@ impl Kernel {
         packages: impl FnOnce() -> Result<Vec<PathBuf>, Stop>,
         cache: &Path,
         say: &dyn Fn(&str),
-    ) -> Result<Self, Error> {
-        let folder = cache.join("unpacked").join(&hex(&Sha256::digest(identity))[..16]);
-        let parent = folder.parent().expect("it was joined");
-        fs::create_dir_all(parent).map_err(|error| Error::writing(parent, &error))?;
-        scratch::sweep(parent);
-        let is_there = folder.exists();
-        if !is_there || !is_sealed(&folder) {
-            if is_there {
-                say(&format!("{} is damaged and made anew", folder.display()));
-            }
+    ) -> Result<Self, Stop> {
+        let folder = cache.join("unpacked").join(&format!("{:x}", Sha256::digest(identity))[..16]);
+        whole(&folder, is_sealed, say, |fresh| {
             let packages = packages()?;
             say("unpacking the kernel");
             fs::create_dir(fresh).map_err(error::writing(fresh))?;
@@ -361,13 +354,12 @@ pub(crate) fn fetch(
 ) -> Result<PathBuf, Stop> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let file = cache.join(name);
-    if file.exists() {
-        if sha256(&file)? == sum {
-            return Ok(file);
-        }
-        say(&format!("{} is damaged and fetched again", file.display()));
-    }
-    fs::create_dir_all(cache).map_err(|error| Error::writing(cache, &error))?;
+    whole(&file, |file| Ok(sha256(file)? == sum), say, |part| fetch_to(part, path, sum, stop, say))?;
+    Ok(file)
+}
+
+fn fetch_to(part: &Path, path: &str, sum: &str, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<(), Stop> {
+    let name = path.rsplit('/').next().unwrap_or(path);
     let helper = Path::new("/usr/lib/apt/apt-helper");
     let archives = archives();
     if !helper.exists() || archives.is_empty() {

@@ -414,7 +414,8 @@ mod tests {
 
     #[test]
     fn each_fault_of_a_network_is_doubted() {
-        let faults: [(&str, fn(&mut Report)); 19] = [
+        type Spoil = fn(&mut Report);
+        let faults: [(&str, Spoil); 19] = [
             ("counted nothing", |report| report.moments.clear()),
             ("busy for 61 %", |report| last(report).busy_ns = 6_100_000_000),
             ("11 ms late, at 2.50 s", |report| {

@@ -7,6 +7,7 @@ use braid_kernel::{Hint, Loaded, Namespace, Place};
 use clap_complete::ArgValueCandidates;
 use serde_json::{Value, json};
 
+use crate::live::{FILE, Lines};
 use crate::{Failure, complete, terminal};
 
 /// Additional help text.
@@ -15,7 +16,7 @@ pub(crate) const MORE: &str = "Examples:\n  \
     braid hint 10.0.0.2,wwan0 wlan0      two bottlenecks; wlan0's is shared by all subflows that leave by it\n  \
     braid hint --remove eth0\n  \
     braid hint --clear\n\n\
-    Each word is a bottleneck: addresses and interfaces, joined by commas. A subflow matches by its local address, \
+    Each word is a bottleneck: addresses, interfaces and lines of /etc/braid/lines.conf, joined by commas. A subflow matches by its local address, \
     otherwise by its outgoing interface. `split:sbd=hint` couples accordingly, in existing connections as well. Hints \
     apply to all algorithms, loaded now or later, until they are removed or the machine reboots; `HINT=` in \
     /etc/braid/NAME.conf states them at boot.";
@@ -59,10 +60,10 @@ pub(crate) fn run(args: &HintArgs) -> Result<(), Failure> {
         }
         return show(&braid_kernel::hints()?, args.json);
     } else if args.remove {
-        let places: Vec<Place> = groups(&args.groups)?.concat();
+        let places: Vec<Place> = resolved(&namespace, groups(&args.groups)?)?.concat();
         remove(&namespace, &places)?;
     } else {
-        state(&namespace, &groups(&args.groups)?, args.early)?;
+        state(&namespace, &resolved(&namespace, groups(&args.groups)?)?, args.early)?;
     }
     if args.json { show(&braid_kernel::hints()?, true) } else { Ok(()) }
 }
@@ -92,6 +93,26 @@ pub(crate) fn groups(words: &[String]) -> Result<Vec<Vec<Place>>, Failure> {
         groups.push(group);
     }
     Ok(groups)
+}
+
+/// Replaces names of lines by this machine's addresses on them.
+fn resolved(namespace: &Namespace, groups: Vec<Vec<Place>>) -> Result<Vec<Vec<Place>>, Failure> {
+    let lines = Lines::read()?;
+    let here = braid_kernel::interfaces(namespace)?;
+    let resolve = |place: Place| {
+        let Place::Interface(name) = &place else { return Ok(vec![place]) };
+        match lines.on(name, here.keys()) {
+            None => Ok(vec![place]),
+            Some(found) if found.is_empty() => Err(Failure::bad_input(
+                format!("no interface has an address of the line {name} ({FILE})"),
+                "hints are about this machine's own addresses and interfaces: name those, or state them at the other end",
+            )),
+            Some(found) => Ok(found.into_iter().map(Place::Address).collect()),
+        }
+    };
+    let resolve_all =
+        |group: Vec<Place>| Ok(group.into_iter().map(resolve).collect::<Result<Vec<_>, Failure>>()?.concat());
+    groups.into_iter().map(resolve_all).collect()
 }
 
 fn listed(places: &[Place]) -> String {
@@ -189,7 +210,13 @@ fn by_bottleneck(hints: &[Hint]) -> Vec<(Option<String>, u32, Vec<Place>)> {
 }
 
 /// A line for each bottleneck.
-pub(crate) fn text(hints: &[Hint]) -> String {
+pub(crate) fn text(hints: &[Hint], lines: &Lines) -> String {
+    let shown = |place: &Place| match place {
+        Place::Address(address) => {
+            lines.name(&[*address]).map_or(place.to_string(), |name| format!("{address} ({name})"))
+        }
+        Place::Interface(_) => place.to_string(),
+    };
     let mut text = String::new();
     for (namespace, number, places) in by_bottleneck(hints) {
         let place = match namespace.as_deref() {
@@ -197,7 +224,8 @@ pub(crate) fn text(hints: &[Hint]) -> String {
             Some(name) => format!("  in {name}"),
             None => "  in a network namespace that no longer exists or is not visible".into(),
         };
-        let _ = writeln!(text, "{number:<4}{}{place}", listed(&places));
+        let _ =
+            writeln!(text, "{number:<4}{}{place}", places.iter().map(shown).collect::<Vec<_>>().join(","));
     }
     text
 }
@@ -223,5 +251,5 @@ fn show(hints: &[Hint], is_json: bool) -> Result<(), Failure> {
             "No hints are stated. `braid hint eth0,eth1` states that subflows over eth0 and eth1 share one bottleneck."
         );
     }
-    terminal::print(text(hints).as_bytes())
+    terminal::print(text(hints, &Lines::read()?).as_bytes())
 }

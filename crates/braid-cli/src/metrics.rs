@@ -1,6 +1,6 @@
 //! `braid metrics`: the values of `top` and `status` as `OpenMetrics`.
 //!
-//! Labels are names of the machine's configuration: namespace, algorithm, interface. Connections are not labels, so the
+//! Labels are names of the machine's configuration: namespace, algorithm, line. Connections are not labels, so the
 //! number of series does not grow with traffic; [`MOST_GROUPS`] limits it for any configuration.
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,6 +20,7 @@ use crate::{Failure, terminal};
 
 /// Maximum of label combinations; the rest is `other`.
 const MOST_GROUPS: usize = 100;
+const OTHER: &str = "other";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct MetricsArgs {
@@ -27,6 +28,9 @@ pub(crate) struct MetricsArgs {
     /// IP:PORT, or a port of this machine's loopback interface.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
+    /// Only this network namespace, as `ip netns` lists it or a path. Default: all that are visible.
+    #[arg(long, value_name = "NAME")]
+    netns: Option<String>,
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -37,7 +41,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 pub(crate) fn run(args: &MetricsArgs) -> Result<(), Failure> {
-    let mut exporter = Exporter::new();
+    let mut exporter = Exporter::new(args.netns.as_deref())?;
     let Some(address) = args.listen else {
         // A single print has no previous counters.
         return terminal::print(exporter.look(false).as_bytes());
@@ -88,7 +92,7 @@ fn answer(request: Request, exporter: &mut Exporter) {
 struct Group {
     namespace: String,
     algorithm: String,
-    interface: String,
+    line: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -157,21 +161,21 @@ type Total = (&'static str, &'static str, fn(&Bytes) -> u64);
 struct Exporter {
     sampler: Sampler,
     is_first: bool,
-    /// By the socket's cookie: its group, and its last counters.
-    last: HashMap<u64, (Group, Flow)>,
+    /// The last counters, by the socket's cookie.
+    last: HashMap<u64, Flow>,
     totals: BTreeMap<Group, Bytes>,
     sees_loaded: bool,
 }
 
 impl Exporter {
-    fn new() -> Self {
-        Self {
-            sampler: Sampler::new(),
+    fn new(netns: Option<&str>) -> Result<Self, Failure> {
+        Ok(Self {
+            sampler: Sampler::new(netns)?,
             is_first: true,
             last: HashMap::new(),
             totals: BTreeMap::new(),
             sees_loaded: true,
-        }
+        })
     }
 
     /// Missing privileges, as text.
@@ -203,7 +207,7 @@ impl Exporter {
                 let group = self.group(connection, subflow);
                 now.entry(group.clone()).or_default().add(subflow);
                 self.count(&group, subflow);
-                last.insert(subflow.cookie, (group, subflow.flow));
+                last.insert(subflow.cookie, subflow.flow);
             }
         }
         self.last = last;
@@ -217,27 +221,21 @@ impl Exporter {
         out
     }
 
-    /// The group of an earlier sample if there was one: a subflow stays in its group.
     fn group(&self, connection: &Connection, subflow: &Subflow) -> Group {
-        if let Some((group, _)) =
-            self.last.get(&subflow.cookie).filter(|(group, _)| group.algorithm == subflow.algorithm)
-        {
-            return group.clone();
-        }
         let group = Group {
             namespace: bounded(&connection.namespace).to_owned(),
             algorithm: subflow.algorithm.clone(),
-            interface: subflow.interface.clone().unwrap_or_default(),
+            line: subflow.line.clone(),
         };
         if self.totals.len() < MOST_GROUPS || self.totals.contains_key(&group) {
             return group;
         }
-        Group { namespace: "other".into(), algorithm: "other".into(), interface: "other".into() }
+        Group { namespace: OTHER.into(), algorithm: OTHER.into(), line: OTHER.into() }
     }
 
     fn count(&mut self, group: &Group, subflow: &Subflow) {
         let before = match self.last.get(&subflow.cookie) {
-            Some((_, flow)) => *flow,
+            Some(flow) => *flow,
             // Bytes before the exporter's start do not count; those of later sockets do.
             None if self.is_first => subflow.flow,
             None => Flow::default(),
@@ -258,10 +256,10 @@ impl Exporter {
             }
             family
         };
-        // Seconds, for groups with a sending subflow.
+        // Seconds, for lines with a sending subflow. The rest is several lines, which have no common RTT.
         let seconds = |value: fn(&Now) -> f64| {
             let family = Family::<Group, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
-            for (group, now) in now.iter().filter(|(_, now)| now.active > 0) {
+            for (group, now) in now.iter().filter(|(group, now)| now.active > 0 && group.line != OTHER) {
                 family.get_or_create(group).set(value(now) / 1e6);
             }
             family

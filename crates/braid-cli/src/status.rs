@@ -7,7 +7,7 @@ use braid_algorithms::Spec;
 use braid_kernel::{Hint, Host, Loaded, Namespace, PREFIX, Socket};
 use serde_json::{Value, json};
 
-use crate::live::{Kind, Sampler, Warning, told, warnings};
+use crate::live::{Kind, Lines, Sampler, Warning, told, warnings};
 use crate::{Failure, hint, peer, terminal};
 
 #[derive(Debug, clap::Args)]
@@ -15,13 +15,16 @@ pub(crate) struct StatusArgs {
     /// One JSON document instead of text (docs/status.schema.json).
     #[arg(long)]
     json: bool,
+    /// Only this network namespace, as `ip netns` lists it or a path. Default: all that are visible.
+    #[arg(long, value_name = "NAME")]
+    netns: Option<String>,
     /// Also for the other end of the connections, an ssh destination.
     #[arg(long, value_name = "HOST")]
     peer: Option<String>,
 }
 
 pub(crate) fn run(args: &StatusArgs) -> Result<(), Failure> {
-    let status = Status::now()?;
+    let status = Status::now(args.netns.as_deref())?;
     if args.json {
         let mut document = status.json();
         if let Some(host) = &args.peer {
@@ -47,17 +50,18 @@ struct Status {
     /// Version of each socket, by cookie.
     versions: HashMap<u64, u32>,
     hints: Vec<Hint>,
+    lines: Lines,
     warnings: Vec<Warning>,
 }
 
 impl Status {
-    fn now() -> Result<Self, Failure> {
+    fn now(netns: Option<&str>) -> Result<Self, Failure> {
         let loaded = braid_kernel::loaded()?;
-        let mut sampler = Sampler::new();
+        let mut sampler = Sampler::new(netns)?;
         let (_, connections) = sampler.take();
         let mut namespaces = Vec::new();
         let mut versions = HashMap::new();
-        for namespace in Namespace::all() {
+        for namespace in sampler.namespaces() {
             let (Ok(default), Ok(mut sockets)) =
                 (braid_kernel::default(&namespace), braid_kernel::sockets(&namespace))
             else {
@@ -73,6 +77,7 @@ impl Status {
             namespaces,
             versions,
             hints: braid_kernel::hints()?,
+            lines: Lines::read()?,
             warnings: warnings(&connections),
         })
     }
@@ -140,7 +145,7 @@ impl Status {
         }
         if !self.hints.is_empty() {
             let _ = writeln!(text, "hints: bottlenecks and what is stated to share each");
-            for line in hint::text(&self.hints).lines() {
+            for line in hint::text(&self.hints, &self.lines).lines() {
                 let _ = writeln!(text, "  {line}");
             }
         }

@@ -3,16 +3,25 @@
 //! What needs root and BPF prints `SKIPPED: ...` where they are missing.
 #![cfg(target_os = "linux")]
 
+#[path = "common/netns.rs"]
+mod netns;
+#[path = "common/schema.rs"]
+mod schema;
+
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Output};
+use std::process::Output;
+use std::thread;
+use std::time::Duration;
 
 use braid_testing::netns::Netns;
 use braid_testing::{braid_path, done, eventually, failed, fits_schema, json, says, skip, text, until};
 use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
 use serde_json::Value;
+
+use netns::Netns;
 
 fn braid(args: &[&str]) -> Output {
     Command::new(braid_path()).args(args).output().expect("it runs")
@@ -334,15 +343,6 @@ fn a_reset_says_that_the_default_of_before_is_not_known_if_another_user_has_set_
         assert_eq!((text(&output.stdout).trim(), text(&output.stderr).as_str()), (expected, ""), "{args:?}");
     }
     done(&braid(&["unload", &name]));
-}
-
-/// A namespace with a loopback interface, where MPTCP may join; none if this machine has no namespaces, or cannot load
-/// algorithms.
-fn netns(test: &str) -> Option<Netns> {
-    let netns = can_load(test).then(|| Netns::new(test)).flatten()?;
-    netns.ip("link set lo up");
-    netns.ip("mptcp limits set subflows 2 add_addr_accepted 2");
-    Some(netns)
 }
 
 /// A connection of TCP or MPTCP within the namespace, whose client uses that congestion control; and the listener,

@@ -71,7 +71,7 @@ fn bytes_are_counted_from_one_scrape_to_the_next_also_of_connections_that_came_b
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         assert!(head.contains("application/openmetrics-text; version=1.0.0"), "{head}");
         assert!(body.ends_with("# EOF\n"), "{body}");
-        let of_lo = body.lines().filter(|line| line.starts_with(name) && line.contains("interface=\"lo\""));
+        let of_lo = body.lines().filter(|line| line.starts_with(name) && line.contains("line=\"lo\""));
         of_lo.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>()
     };
     let before = sum("braid_received_bytes_total");
@@ -88,7 +88,7 @@ fn bytes_are_counted_from_one_scrape_to_the_next_also_of_connections_that_came_b
 fn the_number_of_series_does_not_grow_with_connections() {
     let print = || done(&Command::new(braid_path()).arg("metrics").output().expect("it runs"));
     let _first = talk();
-    let count = |text: &str| text.lines().filter(|line| line.contains("interface=\"lo\"")).count();
+    let count = |text: &str| text.lines().filter(|line| line.contains("line=\"lo\"")).count();
     let before = count(&print());
     let _more: Vec<_> = (0..50).map(|_| talk()).collect();
     let text = print();

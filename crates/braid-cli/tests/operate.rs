@@ -234,7 +234,7 @@ fn manual_pages_are_in_their_sections_and_refer_to_each_other_rightly() {
     };
     let top = page("braid-top.8");
     assert!(top.starts_with(".ie") && top.contains(".TH braid-top 8"), "{}", &top[..200]);
-    for column in ["CONN", "PATH", "LOSS%", "LIMIT", "GRP"] {
+    for column in ["CONN", "LINE", "LOSS%", "LIMIT", "GRP"] {
         assert!(top.contains(column), "{column} is explained");
     }
     let main = page("braid.1");

@@ -57,7 +57,7 @@ fn one_look_lists_the_connection_with_its_window_and_rtt() {
         "CONN",
         "SF",
         "ALGORITHM",
-        "PATH",
+        "LINE",
         "RATE",
         "IN",
         "RTT",
@@ -74,7 +74,7 @@ fn one_look_lists_the_connection_with_its_window_and_rtt() {
     assert!(shown.contains(&talk.address), "{shown}");
     for row in shown.lines().skip(1) {
         let words: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(words[3], "lo", "the interface is named: {row}");
+        assert_eq!(words[3], "lo", "the line is named: {row}");
         let limit = words[10];
         // 10 KB every 10 ms is less than the loopback can carry; the other end only receives.
         assert!(["app", "recv"].contains(&limit), "limited by {limit}: {row}");
@@ -183,7 +183,7 @@ fn the_live_table_fits_80_and_200_columns_and_obeys_keys() {
         let screen = terminal.shows("2 connections, 2 subflows");
         assert!(screen[1].starts_with("CONN SF ALGORITHM"), "{screen:#?}");
         assert_eq!(screen[1].contains("LOCAL"), width == 200, "{screen:#?}");
-        for column in ["PATH", "RATE", "RTT", "BASE", "CWND", "LOSS%", "LIMIT", "GRP"] {
+        for column in ["LINE", "RATE", "RTT", "BASE", "CWND", "LOSS%", "LIMIT", "GRP"] {
             assert!(screen[1].contains(column), "{column} at {width} columns: {screen:#?}");
         }
         assert_eq!(screen[2..].iter().filter(|line| line.starts_with("tcp ")).count(), 2, "{screen:#?}");

@@ -21,9 +21,9 @@ use crate::{Error, Namespace};
 pub struct Socket {
     /// Its congestion control, by its name in the kernel.
     pub algorithm: String,
-    /// Local address and port.
+    /// Local address and port, IPv4 as such.
     pub local: SocketAddr,
-    /// Remote address and port.
+    /// Remote address and port, IPv4 as such.
     pub remote: SocketAddr,
     /// The kernel's unique number of it since boot.
     pub cookie: u64,
@@ -175,8 +175,8 @@ fn socket(response: &InetResponse) -> Option<Socket> {
             Nla::Congestion(name) => Some(name.clone()),
             _ => None,
         })?,
-        local: SocketAddr::new(id.source_address, id.source_port),
-        remote: SocketAddr::new(id.destination_address, id.destination_port),
+        local: SocketAddr::new(id.source_address.to_canonical(), id.source_port),
+        remote: SocketAddr::new(id.destination_address.to_canonical(), id.destination_port),
         cookie: cookie(id.cookie),
         listens: response.header.state == LISTEN,
         token: mptcp.token,

@@ -65,7 +65,7 @@ pub(super) fn watch(
 ) -> Result<Seen, Failure> {
     // Before it takes its time.
     save.map_or(Ok(()), free)?;
-    let mut sampler = Sampler::new();
+    let mut sampler = Sampler::new(None)?;
     sampler.take();
     thread::sleep(EVERY);
     let chosen = choose(sampler.take().1, filter)?;
@@ -166,7 +166,7 @@ fn names(connection: &Connection) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for subflow in &connection.subflows {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-        let name: String = subflow.path().chars().map(plain).collect();
+        let name: String = subflow.line.chars().map(plain).collect();
         let name = name.trim_matches('-');
         let prefix = if name.starts_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "path-" };
         let name = format!("{prefix}{name}");

@@ -1,5 +1,6 @@
 //! State and recent rates of the kernel's sockets, with warnings: for `top`, `status` and `metrics`.
 
+mod lines;
 mod warnings;
 
 use std::cell::OnceCell;
@@ -12,6 +13,9 @@ use braid_algorithms::layout::{SSTHRESH_INFINITE, Verdict, ca_state};
 use braid_kernel::{Flow, Namespace, PREFIX, Said, Socket, Verdicts};
 use serde_json::{Value, json};
 
+use crate::Failure;
+
+pub(crate) use lines::{FILE, Lines};
 pub(crate) use warnings::{Kind, Warning, told, warnings};
 
 /// Interval of the recent loss.
@@ -41,6 +45,8 @@ pub(crate) struct Subflow {
     pub(crate) remote: SocketAddr,
     /// The network interface that has the local address.
     pub(crate) interface: Option<String>,
+    /// Name of its line: of the operator, else what tells it apart in the connection, see [`Lines`].
+    pub(crate) line: String,
     /// It is a backup.
     pub(crate) is_backup: bool,
     pub(crate) flow: Flow,
@@ -147,11 +153,6 @@ impl Subflow {
         Some(self.flow.ssthresh).filter(|&ssthresh| ssthresh < SSTHRESH_INFINITE)
     }
 
-    /// Its path in short: the interface, else the address.
-    pub(crate) fn path(&self) -> String {
-        self.interface.clone().unwrap_or_else(|| self.local.ip().to_string())
-    }
-
     /// Queueing delay.
     pub(crate) fn queue_us(&self) -> u32 {
         self.flow.srtt_us.saturating_sub(self.flow.min_rtt_us)
@@ -180,6 +181,7 @@ impl Subflow {
             "group": self.verdict.map(|verdict| verdict.group),
             "hint": self.hint,
             "backup": self.is_backup,
+            "line": self.line,
             "interface": self.interface,
             "local": self.local.to_string(),
             "remote": self.remote.to_string(),
@@ -208,6 +210,7 @@ impl Connection {
             || self.subflows.iter().any(|subflow| {
                 subflow.algorithm.contains(text)
                     || subflow.interface.as_ref().is_some_and(|interface| interface.contains(text))
+                    || subflow.line.contains(text)
                     || subflow.local.to_string().contains(text)
                     || subflow.remote.to_string().contains(text)
             })
@@ -228,6 +231,9 @@ struct Past {
 
 /// Takes samples.
 pub(crate) struct Sampler {
+    lines: Lines,
+    /// The only network namespace to sample; all visible ones if `None`.
+    only: Option<Namespace>,
     began: Instant,
     /// By the socket's cookie.
     past: HashMap<u64, Past>,
@@ -238,8 +244,21 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new() -> Self {
-        Self { began: Instant::now(), past: HashMap::new(), verdicts: OnceCell::new(), unseen: 0 }
+    /// Samples the network namespace `netns`, or without one all visible namespaces.
+    pub(crate) fn new(netns: Option<&str>) -> Result<Self, Failure> {
+        Ok(Self {
+            lines: Lines::read()?,
+            only: netns.map(Namespace::named).transpose()?,
+            began: Instant::now(),
+            past: HashMap::new(),
+            verdicts: OnceCell::new(),
+            unseen: 0,
+        })
+    }
+
+    /// The sampled network namespaces.
+    pub(crate) fn namespaces(&self) -> Vec<Namespace> {
+        self.only.as_ref().map_or_else(Namespace::all, |only| vec![only.clone()])
     }
 
     /// All visible connections, and the time since the first sample.
@@ -249,7 +268,7 @@ impl Sampler {
         let mut connections: Vec<Connection> = Vec::new();
         self.unseen = 0;
         let hints = braid_kernel::hints().unwrap_or_default();
-        for namespace in Namespace::all() {
+        for namespace in self.namespaces() {
             // A namespace that has just disappeared, or that this process may not enter.
             let Ok(mut sockets) = braid_kernel::sockets(&namespace) else {
                 self.unseen += 1;
@@ -291,6 +310,9 @@ impl Sampler {
                     before.steps.pop_front();
                 }
                 past.insert(new.cookie, before);
+            }
+            for connection in &mut connections[first..] {
+                self.lines.apply(&mut connection.subflows);
             }
         }
         self.past = past;
@@ -352,7 +374,8 @@ fn subflow(
         number,
         local: socket.local,
         remote: socket.remote,
-        interface: interfaces.get(&canonical(socket.local.ip())).cloned(),
+        interface: interfaces.get(&socket.local.ip()).cloned(),
+        line: String::new(),
         is_backup: socket.is_backup,
         limit: limit(&flow, last.map(|(then, before)| (now - *then, before))),
         algorithm: socket.algorithm,
@@ -363,11 +386,6 @@ fn subflow(
         verdict,
         hint: None,
     }
-}
-
-/// IPv6 sockets may have IPv4 addresses.
-fn canonical(address: IpAddr) -> IpAddr {
-    address.to_canonical()
 }
 
 /// A loaded algorithm may have any name; the socket's published words identify it, if they are readable.
@@ -410,6 +428,35 @@ fn limit(flow: &Flow, before: Option<(Duration, &Flow)>) -> Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A subflow that has just sent, without problems.
+    pub(super) fn subflow(number: usize) -> Subflow {
+        Subflow {
+            cookie: number as u64,
+            algorithm: "braid_lia".into(),
+            number,
+            local: format!("10.0.{number}.2:4000").parse().expect("an address"),
+            remote: "192.0.2.1:443".parse().expect("an address"),
+            interface: Some(format!("wan{number}")),
+            line: format!("wan{number}"),
+            is_backup: false,
+            flow: Flow {
+                srtt_us: 30_000,
+                min_rtt_us: 20_000,
+                bytes_acked: 1_000_000,
+                bytes_sent: 1_000_000,
+                last_received_ms: 60_000,
+                ..Flow::default()
+            },
+            rate_bps: 1e6,
+            received_bps: 0.0,
+            recent_loss: 0.0,
+            limit: Limit::Window,
+            couples: Some(true),
+            verdict: None,
+            hint: None,
+        }
+    }
 
     const SECOND: Duration = Duration::from_secs(1);
 

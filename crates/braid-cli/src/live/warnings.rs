@@ -122,10 +122,7 @@ fn named(connection: &Connection) -> String {
 }
 
 fn way(subflow: &Subflow) -> String {
-    match &subflow.interface {
-        Some(interface) => format!("subflow {} ({} on {interface})", subflow.number, subflow.local.ip()),
-        None => format!("subflow {} ({})", subflow.number, subflow.local.ip()),
-    }
+    format!("subflow {} ({} on {})", subflow.number, subflow.local.ip(), subflow.line)
 }
 
 fn mixed(connection: &Connection) -> Found {
@@ -288,39 +285,9 @@ fn disagreement(connection: &Connection) -> Found {
 
 #[cfg(test)]
 mod tests {
-    use braid_algorithms::layout::Verdict;
-    use braid_kernel::Flow;
-
-    use super::super::{Limit, Subflow};
+    use super::super::tests::subflow;
     use super::*;
-
-    /// A subflow that has just sent, without problems.
-    fn subflow(number: usize) -> Subflow {
-        Subflow {
-            cookie: number as u64,
-            algorithm: "braid_lia".into(),
-            number,
-            local: format!("10.0.{number}.2:4000").parse().expect("an address"),
-            remote: "192.0.2.1:443".parse().expect("an address"),
-            interface: Some(format!("wan{number}")),
-            is_backup: false,
-            flow: Flow {
-                srtt_us: 30_000,
-                min_rtt_us: 20_000,
-                bytes_acked: 1_000_000,
-                bytes_sent: 1_000_000,
-                last_received_ms: 60_000,
-                ..Flow::default()
-            },
-            rate_bps: 1e6,
-            received_bps: 0.0,
-            recent_loss: 0.0,
-            limit: Limit::Window,
-            couples: Some(true),
-            verdict: None,
-            hint: None,
-        }
-    }
+    use braid_algorithms::layout::Verdict;
 
     fn kinds(change: impl FnOnce(&mut [Subflow])) -> Vec<Kind> {
         let mut subflows = vec![subflow(1), subflow(2)];

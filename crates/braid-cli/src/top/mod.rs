@@ -17,7 +17,7 @@ pub(crate) const KEYS: &str = "Keys: arrows, PgUp, PgDn, Home and End scroll, En
     sorts by another column, / filters, w shows the warnings with remedies, space pauses, a shows all TCP or Braid's \
     only, \
     q ends.\n\n\
-    Columns: CONN token of the MPTCP connection; SF subflow; PATH interface or address; RATE payload acknowledged per second; \
+    Columns: CONN token of the MPTCP connection; SF subflow; LINE its name in /etc/braid/lines.conf (`wan1 = 203.0.113.7/32`), else the interface or address that tells it apart; RATE payload acknowledged per second; \
     IN payload received per second; RTT smoothed, BASE smallest, in ms: the difference is queues; CWND window in packets; \
     LOSS% of the bytes of the last 10 s, sent again; LIMIT what it waits for: app (the application, or MPTCP sends on other \
     subflows), rwnd (the receiver's window), sndbuf (the send buffer), cwnd (the congestion window), loss (repairs), queue \
@@ -30,10 +30,13 @@ pub(crate) struct TopArgs {
     /// All TCP connections, not only those with a subflow on one of Braid's algorithms.
     #[arg(long, short)]
     all: bool,
-    /// Only connections where this is part of the algorithm, an address, the interface, the token or the namespace of
-    /// some subflow.
+    /// Only connections where this is part of the algorithm, an address, the line, the interface, the token or the namespace
+    /// of some subflow.
     #[arg(long, short, value_name = "TEXT", default_value = "", hide_default_value = true)]
     filter: String,
+    /// Only this network namespace, as `ip netns` lists it or a path. Default: all that are visible.
+    #[arg(long, value_name = "NAME")]
+    netns: Option<String>,
     /// Sort key, the largest first.
     #[arg(long, short, value_enum, default_value = "rate")]
     sort: Sort,
@@ -58,7 +61,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
     let choice = Choice { all: args.all, filter: args.filter.clone(), sort: args.sort };
-    let mut sampler = Sampler::new();
+    let mut sampler = Sampler::new(args.netns.as_deref())?;
     if !args.json && !args.once {
         return view::live(sampler, choice, args.interval);
     }

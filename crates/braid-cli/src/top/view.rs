@@ -29,7 +29,7 @@ const COLUMNS: [Column; 21] = [
     Column { title: "CONN", is_number: false, rank: 0, cell: |connection, _| connection.name() },
     Column { title: "SF", is_number: true, rank: 0, cell: |_, subflow| subflow.number.to_string() },
     Column { title: "ALGORITHM", is_number: false, rank: 0, cell: |_, subflow| subflow.algorithm.clone() },
-    Column { title: "PATH", is_number: false, rank: 0, cell: |_, subflow| subflow.path() },
+    Column { title: "LINE", is_number: false, rank: 0, cell: |_, subflow| subflow.line.clone() },
     Column { title: "RATE", is_number: true, rank: 0, cell: |_, subflow| rate(subflow.rate_bps) },
     Column { title: "IN", is_number: true, rank: 1, cell: |_, subflow| rate(subflow.received_bps) },
     Column { title: "RTT", is_number: true, rank: 0, cell: |_, subflow| milliseconds(subflow.flow.srtt_us) },
@@ -430,8 +430,7 @@ fn draw_history(frame: &mut Frame<'_>, body: Rect, connection: &Connection, samp
             if y >= body.bottom() || values.iter().all(|&value| value == 0) {
                 continue;
             }
-            let label =
-                format!("{:>2} {:<10.10} {name:<4} {:>6} ", subflow.number, subflow.path(), text(last));
+            let label = format!("{:>2} {:<10.10} {name:<4} {:>6} ", subflow.number, subflow.line, text(last));
             let width = label.chars().count() as u16;
             let line = Rect { x: body.x, y, width: body.width, height: 1 };
             frame.render_widget(Line::from(label), line);

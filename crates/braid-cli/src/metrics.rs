@@ -15,7 +15,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tiny_http::{Header, Method, Request, Response, Server};
 
 use crate::failure::FAILED;
-use crate::live::{Connection, Kind, Limit, Sampler, Subflow, warnings};
+use crate::live::{Connection, Kind, Limit, Sampler, State, Subflow, warnings};
 use crate::{Failure, terminal};
 
 /// Maximum of label combinations; the rest is `other`.
@@ -153,6 +153,7 @@ struct Now {
     srtt_us: f64,
     min_rtt_us: f64,
     longest_queue_us: u32,
+    line_state: State,
 }
 
 /// A byte counter: name, description, and value.
@@ -266,6 +267,7 @@ impl Exporter {
         };
         registry.register("subflows", "TCP connections and subflows of MPTCP", gauge(|now| now.subflows));
         registry.register("cwnd_packets", "Sum of their congestion windows", gauge(|now| now.cwnd));
+        registry.register("line_state", "0 healthy, 1 suspect, 2 dead", gauge(|now| now.line_state as i64));
         registry.register_with_unit(
             "srtt",
             "Mean smoothed RTT of those that sent within ten seconds",
@@ -350,6 +352,7 @@ impl Exporter {
 impl Now {
     fn add(&mut self, subflow: &Subflow) {
         self.subflows += 1;
+        self.line_state = self.line_state.max(subflow.line_state);
         self.cwnd += i64::from(subflow.flow.cwnd);
         if subflow.flow.last_sent_ms < 10_000 && subflow.flow.srtt_us > 0 {
             self.active += 1;

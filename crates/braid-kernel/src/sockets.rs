@@ -9,7 +9,10 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessa
 use netlink_packet_sock_diag::{
     SockDiagMessage,
     constants::{AF_INET, AF_INET6, IPPROTO_TCP},
-    inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags, nlas::Nla},
+    inet::{
+        ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags, Timer,
+        nlas::{Nla, TcpInfo},
+    },
 };
 use netlink_packet_utils::nla::{Nla as _, NlasIterator};
 use netlink_sys::{Socket as Netlink, protocols::NETLINK_SOCK_DIAG};
@@ -35,6 +38,8 @@ pub struct Socket {
     pub ids: (u8, u8),
     /// MPTCP subflow: a backup.
     pub is_backup: bool,
+    /// The peer answered an MPTCP connection without MPTCP.
+    pub fell_back: bool,
     /// Its state; `None` for listening sockets.
     pub flow: Option<Flow>,
 }
@@ -83,6 +88,12 @@ pub struct Flow {
     pub last_sent_ms: u32,
     /// Time since payload was last received.
     pub last_received_ms: u32,
+    /// Time since the last ACK.
+    pub last_ack_ms: u32,
+    /// Retransmission timeouts in a row.
+    pub timeouts: u8,
+    /// Time since its first SYN, while none is answered.
+    pub opening_ms: Option<u32>,
 }
 
 /// The sockets of a network namespace that have a congestion control, including listening ones.
@@ -128,6 +139,8 @@ pub fn interface_names(namespace: &Namespace) -> Result<Vec<String>, Error> {
 
 /// `TCP_LISTEN`
 const LISTEN: u8 = 10;
+/// `TCP_SYN_SENT`
+const SYN_SENT: u8 = 2;
 
 fn dump(family: u8, socket_id: SocketId, sockets: &mut Vec<Socket>) -> Result<(), String> {
     let text = |error: std::io::Error| error.to_string();
@@ -182,7 +195,12 @@ fn socket(response: &InetResponse) -> Option<Socket> {
         token: mptcp.token,
         ids: mptcp.ids,
         is_backup: mptcp.flags & BACKUP != 0,
-        flow: response.nlas.iter().find_map(flow).filter(|_| response.header.state != LISTEN),
+        fell_back: mptcp.flags & (CAPABLE_REMOTE | CAPABLE_LOCAL | CONNECTED) == CAPABLE_LOCAL | CONNECTED,
+        flow: response
+            .nlas
+            .iter()
+            .find_map(|nla| flow(nla, response))
+            .filter(|_| response.header.state != LISTEN),
     })
 }
 
@@ -192,7 +210,19 @@ fn cookie(bytes: [u8; 8]) -> u64 {
     word(0) | (word(4) << 32)
 }
 
-fn flow(nla: &Nla) -> Option<Flow> {
+/// Time since the first SYN: after some equal timeouts each is twice the one before.
+fn opening_ms(info: &TcpInfo, timer: Option<&Timer>) -> u32 {
+    let now_ms = info.rto / 1000;
+    let doubled = info.backoff.min(20);
+    let passed = u32::from(info.retransmits.saturating_sub(doubled)) + (1 << doubled) - 1;
+    let since_last = match timer {
+        Some(Timer::Retransmit(left, _)) => now_ms.saturating_sub(left.as_millis() as u32),
+        _ => 0,
+    };
+    passed * (now_ms >> doubled) + since_last
+}
+
+fn flow(nla: &Nla, response: &InetResponse) -> Option<Flow> {
     let Nla::TcpInfo(info) = nla else { return None };
     Some(Flow {
         ca_state: info.ca_state,
@@ -215,6 +245,10 @@ fn flow(nla: &Nla) -> Option<Flow> {
         sndbuf_limited_us: info.sndbuf_limited,
         last_sent_ms: info.last_data_sent,
         last_received_ms: info.last_data_recv,
+        last_ack_ms: info.last_ack_recv,
+        timeouts: info.retransmits,
+        opening_ms: (response.header.state == SYN_SENT)
+            .then(|| opening_ms(info, response.header.timer.as_ref())),
     })
 }
 
@@ -223,6 +257,10 @@ const TOKEN_LOCAL: u16 = 2;
 const FLAGS: u16 = 8;
 const ID_REMOTE: u16 = 9;
 const ID_LOCAL: u16 = 10;
+/// `MPTCP_SUBFLOW_FLAG_MCAP_REM`, `MPTCP_SUBFLOW_FLAG_MCAP_LOC`, `MPTCP_SUBFLOW_FLAG_CONNECTED`
+const CAPABLE_REMOTE: u32 = 1;
+const CAPABLE_LOCAL: u32 = 1 << 1;
+const CONNECTED: u32 = 1 << 7;
 /// `MPTCP_SUBFLOW_FLAG_BKUP_REM` and `MPTCP_SUBFLOW_FLAG_BKUP_LOC`
 const BACKUP: u32 = (1 << 4) | (1 << 5);
 

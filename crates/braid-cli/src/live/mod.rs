@@ -47,8 +47,12 @@ pub(crate) struct Subflow {
     pub(crate) interface: Option<String>,
     /// Name of its line: of the operator, else what tells it apart in the connection, see [`Lines`].
     pub(crate) line: String,
+    /// State of that line.
+    pub(crate) line_state: State,
     /// It is a backup.
     pub(crate) is_backup: bool,
+    /// The peer answered without MPTCP.
+    pub(crate) fell_back: bool,
     pub(crate) flow: Flow,
     /// Acknowledged payload, bits per second.
     pub(crate) rate_bps: f64,
@@ -65,9 +69,51 @@ pub(crate) struct Subflow {
     pub(crate) hint: Option<u32>,
 }
 
+/// State of a line, by the retransmission timeouts in a row of its subflows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    #[default]
+    Healthy,
+    Suspect,
+    Dead,
+}
+
+impl State {
+    /// One timeout is often a lost tail. After four, MPTCP itself takes a subflow as stale (`net.mptcp.stale_loss_cnt`).
+    fn of(timeouts: u8) -> Self {
+        match timeouts {
+            0 | 1 => Self::Healthy,
+            2 | 3 => Self::Suspect,
+            _ => Self::Dead,
+        }
+    }
+
+    /// The next state of a line: the best that its subflows show. A retransmission shows nothing, an ACK does.
+    fn next<'a>(self, subflows: impl Iterator<Item = &'a Flow>) -> Self {
+        let shows = |flow: &&Flow| {
+            flow.opening_ms.is_none() && (flow.timeouts > 0 || flow.last_ack_ms < RECENT.as_millis() as u32)
+        };
+        subflows.filter(shows).map(|flow| Self::of(flow.timeouts)).min().unwrap_or(self)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Healthy => "healthy",
+            Self::Suspect => "suspect",
+            Self::Dead => "dead",
+        }
+    }
+}
+
 /// The limit of a subflow's sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Limit {
+    /// Several timeouts in a row.
+    Dead,
+    /// Two or three timeouts in a row.
+    Suspect,
+    /// Its SYN is not answered.
+    Opening,
     /// Neither sends nor receives.
     Idle,
     /// Nothing to send: it receives.
@@ -87,7 +133,10 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Dead,
+        Self::Suspect,
+        Self::Opening,
         Self::Idle,
         Self::Receives,
         Self::Application,
@@ -100,6 +149,9 @@ impl Limit {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Self::Dead => "dead",
+            Self::Suspect => "suspect",
+            Self::Opening => "syn",
             Self::Idle => "idle",
             Self::Receives => "recv",
             Self::Application => "app",
@@ -182,6 +234,7 @@ impl Subflow {
             "hint": self.hint,
             "backup": self.is_backup,
             "line": self.line,
+            "line_state": self.line_state.name(),
             "interface": self.interface,
             "local": self.local.to_string(),
             "remote": self.remote.to_string(),
@@ -237,6 +290,8 @@ pub(crate) struct Sampler {
     began: Instant,
     /// By the socket's cookie.
     past: HashMap<u64, Past>,
+    /// By network namespace and line.
+    states: BTreeMap<(String, String), State>,
     /// Opened at the first socket with one of Braid's algorithms; `None` if that is impossible.
     verdicts: OnceCell<Option<Verdicts>>,
     /// Number of network namespaces that could not be inspected in the last sample.
@@ -251,6 +306,7 @@ impl Sampler {
             only: netns.map(Namespace::named).transpose()?,
             began: Instant::now(),
             past: HashMap::new(),
+            states: BTreeMap::new(),
             verdicts: OnceCell::new(),
             unseen: 0,
         })
@@ -316,7 +372,29 @@ impl Sampler {
             }
         }
         self.past = past;
+        self.judge_lines(&mut connections);
         (now - self.began, connections)
+    }
+
+    fn judge_lines(&mut self, connections: &mut [Connection]) {
+        let mut lines: BTreeMap<(String, String), Vec<Flow>> = BTreeMap::new();
+        for connection in &*connections {
+            for subflow in &connection.subflows {
+                let line = (connection.namespace.clone(), subflow.line.clone());
+                lines.entry(line).or_default().push(subflow.flow);
+            }
+        }
+        let judged = |(line, flows): ((String, String), Vec<Flow>)| {
+            let state = self.states.get(&line).copied().unwrap_or_default().next(flows.iter());
+            (line, state)
+        };
+        self.states = lines.into_iter().map(judged).collect();
+        for connection in connections {
+            for subflow in &mut connection.subflows {
+                let line = (connection.namespace.clone(), subflow.line.clone());
+                subflow.line_state = self.states.get(&line).copied().unwrap_or_default();
+            }
+        }
     }
 
     /// Steps of a socket, the oldest first.
@@ -376,7 +454,9 @@ fn subflow(
         remote: socket.remote,
         interface: interfaces.get(&socket.local.ip()).cloned(),
         line: String::new(),
+        line_state: State::Healthy,
         is_backup: socket.is_backup,
+        fell_back: socket.fell_back,
         limit: limit(&flow, last.map(|(then, before)| (now - *then, before))),
         algorithm: socket.algorithm,
         flow,
@@ -397,6 +477,14 @@ fn couples(kernel_name: &str, said: Option<&Said>) -> Option<bool> {
 
 /// From the changes since the previous sample, or else since the socket began.
 fn limit(flow: &Flow, before: Option<(Duration, &Flow)>) -> Limit {
+    if flow.opening_ms.is_some() {
+        return Limit::Opening;
+    }
+    match State::of(flow.timeouts) {
+        State::Dead => return Limit::Dead,
+        State::Suspect => return Limit::Suspect,
+        State::Healthy => {}
+    }
     let first = Flow::default();
     let (elapsed_us, before) = match before {
         Some((elapsed, before)) => (elapsed.as_micros() as u64, before),
@@ -439,7 +527,9 @@ mod tests {
             remote: "192.0.2.1:443".parse().expect("an address"),
             interface: Some(format!("wan{number}")),
             line: format!("wan{number}"),
+            line_state: State::Healthy,
             is_backup: false,
+            fell_back: false,
             flow: Flow {
                 srtt_us: 30_000,
                 min_rtt_us: 20_000,
@@ -456,6 +546,29 @@ mod tests {
             verdict: None,
             hint: None,
         }
+    }
+
+    #[test]
+    fn a_line_dies_by_timeouts_in_a_row_and_stays_dead_until_an_ack() {
+        let timeouts = |timeouts| Flow { timeouts, last_ack_ms: 60_000, ..Flow::default() };
+        let acked = Flow { last_ack_ms: 10, ..Flow::default() };
+        let opening = Flow { opening_ms: Some(9000), timeouts: 6, ..Flow::default() };
+        let silent = timeouts(0);
+        let mut state = State::Healthy;
+        for (flows, expected) in [
+            (vec![timeouts(1)], State::Healthy),
+            (vec![timeouts(2)], State::Suspect),
+            (vec![timeouts(4)], State::Dead),
+            (vec![silent], State::Dead),
+            (vec![timeouts(9), opening], State::Dead),
+            (vec![timeouts(9), acked], State::Healthy),
+            (vec![opening], State::Healthy),
+        ] {
+            state = state.next(flows.iter());
+            assert_eq!(state, expected, "{flows:?}");
+        }
+        assert_eq!(limit_of(|flow| flow.timeouts = 5), Limit::Dead);
+        assert_eq!(limit_of(|flow| flow.opening_ms = Some(1)), Limit::Opening);
     }
 
     const SECOND: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Connection, Subflow};
+use super::{Connection, Limit, State, Subflow};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -16,13 +16,24 @@ pub(crate) enum Kind {
     OnlyQueue,
     /// A subflow without data while others have some.
     CarriesNothing,
+    /// Timeouts in a row on each subflow of a line that has data.
+    DeadLine,
+    /// A subflow whose SYN is not answered.
+    NeverUp,
     /// A detector's label contradicts the addresses.
     Disagreement,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Uncoupled, Self::Mixed, Self::OnlyQueue, Self::CarriesNothing, Self::Disagreement];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::DeadLine,
+        Self::NeverUp,
+        Self::Uncoupled,
+        Self::Mixed,
+        Self::OnlyQueue,
+        Self::CarriesNothing,
+        Self::Disagreement,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -30,6 +41,8 @@ impl Kind {
             Self::Mixed => "mixed",
             Self::OnlyQueue => "only_queue",
             Self::CarriesNothing => "carries_nothing",
+            Self::DeadLine => "dead_line",
+            Self::NeverUp => "never_up",
             Self::Disagreement => "disagreement",
         }
     }
@@ -101,6 +114,12 @@ fn of(connection: &Connection) -> Vec<Warning> {
         }
         if let Some((what, remedy)) = carries_nothing(connection, subflow) {
             warn(Kind::CarriesNothing, what, remedy);
+        }
+        if let Some((what, remedy)) = dead_line(connection, subflow) {
+            warn(Kind::DeadLine, what, remedy);
+        }
+        if let Some((what, remedy)) = never_up(connection, subflow) {
+            warn(Kind::NeverUp, what, remedy);
         }
     }
     if let Some((what, remedy)) = disagreement(connection) {
@@ -207,15 +226,23 @@ fn only_queue(connection: &Connection, subflow: &Subflow) -> Found {
 /// Silent for the first time while another was not silent for the second.
 const SILENT_MS: (u32, u32) = (10_000, 1_000);
 
+/// Time since the peer was last heard. A retransmission is no sign of it.
+fn silence(subflow: &Subflow) -> u32 {
+    subflow.flow.last_ack_ms.min(subflow.flow.last_received_ms)
+}
+
+fn ping(subflow: &Subflow) -> String {
+    format!("check the path (`ping -I {} {}`)", subflow.local.ip(), subflow.remote.ip())
+}
+
 fn carries_nothing(connection: &Connection, subflow: &Subflow) -> Found {
-    let silence = |subflow: &Subflow| subflow.flow.last_sent_ms.min(subflow.flow.last_received_ms);
     let others = connection.subflows.iter().filter(|other| other.number != subflow.number);
-    let busy = others.min_by_key(|other| silence(other))?;
+    let busy = others.filter(|other| other.flow.opening_ms.is_none()).min_by_key(|other| silence(other))?;
     let (silent, active) = SILENT_MS;
-    if subflow.is_backup || silence(subflow) < silent || silence(busy) > active {
+    let is_waiting = subflow.flow.opening_ms.is_some() || subflow.flow.timeouts > 0;
+    if subflow.is_backup || is_waiting || silence(subflow) < silent || silence(busy) > active {
         return None;
     }
-    let target = format!("ping -I {} {}", subflow.local.ip(), subflow.remote.ip());
     Some((
         format!(
             "{} of {} has carried nothing for {} s, while {} does",
@@ -225,9 +252,43 @@ fn carries_nothing(connection: &Connection, subflow: &Subflow) -> Found {
             way(busy)
         ),
         format!(
-            "check the path (`{target}`); the packet scheduler leaves a much slower path idle while the others \
-             suffice; `ip mptcp endpoint` shows and removes the endpoint"
+            "{}; the packet scheduler leaves a much slower path idle while the others suffice; `ip mptcp endpoint` \
+             shows and removes the endpoint",
+            ping(subflow)
         ),
+    ))
+}
+
+fn dead_line(connection: &Connection, subflow: &Subflow) -> Found {
+    (subflow.limit == Limit::Dead && subflow.line_state == State::Dead).then(|| {
+        (
+            format!(
+                "line {} is dead: {} timeouts in a row and no answer for {} s on {} of {}",
+                subflow.line,
+                subflow.flow.timeouts,
+                silence(subflow) / 1000,
+                way(subflow),
+                named(connection)
+            ),
+            ping(subflow),
+        )
+    })
+}
+
+/// A SYN unanswered for that time was sent at least twice.
+const OPENING_MS: u32 = 2000;
+
+fn never_up(connection: &Connection, subflow: &Subflow) -> Found {
+    let age = subflow.flow.opening_ms.filter(|&age| age >= OPENING_MS)?;
+    Some((
+        format!(
+            "{} of {} never came up: SYN-SENT for {} s, {} SYNs without an answer",
+            way(subflow),
+            named(connection),
+            age / 1000,
+            subflow.flow.timeouts + 1
+        ),
+        format!("{}; a firewall may drop it", ping(subflow)),
     ))
 }
 
@@ -327,9 +388,18 @@ mod tests {
         let quiet = |all: &mut [Subflow]| (all[0].flow.srtt_us, all[0].flow.last_sent_ms) = (400_000, 5000);
         assert_eq!(kinds(quiet), [], "an RTT of long ago");
 
-        assert_eq!(kinds(|all| all[1].flow.last_sent_ms = 12_000), [Kind::CarriesNothing]);
-        let both = |all: &mut [Subflow]| all.iter_mut().for_each(|one| one.flow.last_sent_ms = 12_000);
+        assert_eq!(kinds(|all| all[1].flow.last_ack_ms = 12_000), [Kind::CarriesNothing]);
+        let both = |all: &mut [Subflow]| all.iter_mut().for_each(|one| one.flow.last_ack_ms = 12_000);
         assert_eq!(kinds(both), [], "an idle connection");
+        let dead = |all: &mut [Subflow]| {
+            (all[1].flow.timeouts, all[1].flow.last_ack_ms) = (5, 12_000);
+            (all[1].limit, all[1].line_state) = (Limit::Dead, State::Dead);
+        };
+        assert_eq!(kinds(dead), [Kind::DeadLine]);
+        let opening = |all: &mut [Subflow]| {
+            (all[1].flow.opening_ms, all[1].flow.last_ack_ms) = (Some(3000), 9_000_000);
+        };
+        assert_eq!(kinds(opening), [Kind::NeverUp]);
 
         let says = |group, all: &mut [Subflow]| {
             for one in all.iter_mut() {
@@ -353,7 +423,7 @@ mod tests {
     #[test]
     fn a_warning_names_connection_and_path_and_what_to_do() {
         let mut subflows = vec![subflow(1), subflow(2)];
-        subflows[1].flow.last_sent_ms = 12_000;
+        subflows[1].flow.last_ack_ms = 12_000;
         let connection = Connection { namespace: "lan".into(), token: Some(0xabc), subflows };
         let found = warnings(&[connection]);
         let told = told(&vec![found[0].clone(); 5]);

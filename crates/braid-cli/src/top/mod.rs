@@ -21,7 +21,7 @@ pub(crate) const KEYS: &str = "Keys: arrows, PgUp, PgDn, Home and End scroll, En
     IN payload received per second; RTT smoothed, BASE smallest, in ms: the difference is queues; CWND window in packets; \
     LOSS% of the bytes of the last 10 s, sent again; LIMIT what it waits for: app (the application, or MPTCP sends on other \
     subflows), rwnd (the receiver's window), sndbuf (the send buffer), cwnd (the congestion window), loss (repairs), queue \
-    (this machine's own), recv (it only receives), idle; GRP subflows with the same number share a bottleneck. Wider \
+    (this machine's own), syn (its SYN is not answered), suspect and dead (two and four timeouts in a row), recv (it only receives), idle; GRP subflows with the same number share a bottleneck. Wider \
     terminals show more, such as HINT, the bottleneck that `braid hint` states.\n\n\
     Sockets of other network namespaces are visible to root only.";
 

@@ -13,7 +13,7 @@ use ratatui::widgets::{Paragraph, Row, Sparkline, Table, Wrap};
 use super::choice::{Choice, Sort};
 use crate::Failure;
 use crate::failure::FAILED;
-use crate::live::{Connection, Sampler, Step, Subflow, Warning, warnings};
+use crate::live::{Connection, Limit, Sampler, Step, Subflow, Warning, warnings};
 use crate::terminal;
 
 /// A column and its content. Numbers are aligned right.
@@ -32,7 +32,12 @@ const COLUMNS: [Column; 21] = [
     Column { title: "LINE", is_number: false, rank: 0, cell: |_, subflow| subflow.line.clone() },
     Column { title: "RATE", is_number: true, rank: 0, cell: |_, subflow| rate(subflow.rate_bps) },
     Column { title: "IN", is_number: true, rank: 1, cell: |_, subflow| rate(subflow.received_bps) },
-    Column { title: "RTT", is_number: true, rank: 0, cell: |_, subflow| milliseconds(subflow.flow.srtt_us) },
+    Column {
+        title: "RTT",
+        is_number: true,
+        rank: 0,
+        cell: |_, subflow| current(subflow, milliseconds(subflow.flow.srtt_us)),
+    },
     Column {
         title: "BASE",
         is_number: true,
@@ -44,7 +49,7 @@ const COLUMNS: [Column; 21] = [
         title: "LOSS%",
         is_number: true,
         rank: 0,
-        cell: |_, subflow| format!("{:.2}", subflow.recent_loss * 100.0),
+        cell: |_, subflow| current(subflow, format!("{:.2}", subflow.recent_loss * 100.0)),
     },
     Column { title: "LIMIT", is_number: false, rank: 0, cell: |_, subflow| subflow.limit.name().into() },
     Column { title: "GRP", is_number: false, rank: 0, cell: |_, subflow| subflow.group() },
@@ -84,6 +89,11 @@ const COLUMNS: [Column; 21] = [
     },
 ];
 
+/// A dash where nothing is acknowledged, so that the value is an old one.
+fn current(subflow: &Subflow, text: String) -> String {
+    if matches!(subflow.limit, Limit::Dead | Limit::Opening) { "-".into() } else { text }
+}
+
 /// In bytes with three significant digits.
 fn bytes(count: u64) -> String {
     rate(count as f64)
@@ -102,7 +112,8 @@ fn milliseconds(us: u32) -> String {
 
 /// In bits per second with three significant digits.
 fn rate(bps: f64) -> String {
-    let mut scaled = bps;
+    // The sum of no rates is -0.
+    let mut scaled = bps + 0.0;
     for unit in ["", "k", "M", "G"] {
         if scaled < 999.5 || unit == "G" {
             return match (unit, scaled) {
@@ -451,6 +462,7 @@ mod tests {
     fn rates_and_times_have_three_significant_digits() {
         let rates = [
             (0.0, "0"),
+            (-0.0, "0"),
             (999.0, "999"),
             (999.6, "1.00k"),
             (12_345.0, "12.3k"),

@@ -1,7 +1,5 @@
 //! Commands for the running kernel: `load`, `unload`, `enable`, `disable`, `default`, `hint`, `doctor`.
 
-use std::fmt::Write as _;
-
 use braid_algorithms::Spec;
 use braid_kernel::{Error, Host, Namespace, PREFIX};
 use clap::Subcommand;
@@ -115,8 +113,8 @@ pub(crate) enum Kernel {
         braid metrics --listen 127.0.0.1:9724\n\n\
         A single print has gauges and the kernel's counters; bytes are counted only with --listen.")]
     Metrics(crate::metrics::MetricsArgs),
-    /// Check this machine's requirements of the kernel side, and print how to meet missing ones.
-    Doctor,
+    /// Say why connections do not bond or couple or cannot be watched, each with the command that mends it.
+    Doctor(crate::doctor::DoctorArgs),
 }
 
 /// A host, as the option names it.
@@ -164,7 +162,7 @@ pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
         Kernel::Status(args) => status::run(args),
         Kernel::Top(args) => crate::top::run(args),
         Kernel::Metrics(args) => crate::metrics::run(args),
-        Kernel::Doctor => doctor(),
+        Kernel::Doctor(args) => crate::doctor::run(args),
     }
 }
 
@@ -239,32 +237,4 @@ fn reset_default(namespace: &Namespace) -> Result<String, Failure> {
         eprintln!("warning: {reason}: it is {now} now; `braid default NAME` sets another.");
     }
     Ok(now)
-}
-
-fn doctor() -> Result<(), Failure> {
-    let requirements = braid_kernel::doctor();
-    let mut text = String::new();
-    for requirement in &requirements {
-        let mark = if requirement.is_met { "yes" } else { "no" };
-        let _ = writeln!(text, "{mark:<4}{} ({})", requirement.what, requirement.found);
-        let _ = writeln!(text, "      why: {}", requirement.why);
-        if !requirement.is_met {
-            let _ = writeln!(text, "      how: {}", requirement.remedy);
-        }
-    }
-    let hosts = braid_kernel::hosts();
-    let missing = requirements.iter().filter(|requirement| requirement.is_essential && !requirement.is_met);
-    let is_possible = !hosts.is_empty();
-    if is_possible {
-        let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-        let _ = writeln!(text, "\nAlgorithms can be loaded into this kernel {}.", hosts.join(" or "));
-    } else {
-        let _ = writeln!(
-            text,
-            "\nAlgorithms cannot be loaded yet: as eBPF {} of the above missing, and the module is not installed.",
-            missing.count()
-        );
-    }
-    terminal::print(text.as_bytes())?;
-    if is_possible { Ok(()) } else { Err(Failure::new(FAILED, "this machine cannot load algorithms")) }
 }

@@ -10,6 +10,8 @@ mod compare;
 mod complete;
 mod conduct;
 #[cfg(target_os = "linux")]
+mod doctor;
+#[cfg(target_os = "linux")]
 mod enable;
 mod failure;
 #[cfg(target_os = "linux")]

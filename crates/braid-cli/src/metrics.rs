@@ -15,7 +15,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tiny_http::{Header, Method, Request, Response, Server};
 
 use crate::failure::FAILED;
-use crate::live::{Connection, Kind, Limit, Sampler, State, Subflow, warnings};
+use crate::live::{CHECKS, Connection, Finding, Limit, Sampler, State, Subflow};
 use crate::{Failure, terminal};
 
 /// Maximum of label combinations; the rest is `other`.
@@ -215,7 +215,8 @@ impl Exporter {
         self.is_first = false;
         let mut registry = Registry::with_prefix("braid");
         self.register_subflows(&mut registry, &now, counted);
-        register_connections(&mut registry, &connections);
+        let found = self.sampler.findings(&connections);
+        register_connections(&mut registry, &connections, &found);
         self.register_loaded(&mut registry);
         let mut out = String::new();
         text::encode(&mut out, &registry).expect("a string takes all");
@@ -331,7 +332,7 @@ impl Exporter {
         let sees = Family::<What, Gauge>::default();
         let seen = [
             ("loaded", self.sees_loaded),
-            ("detectors", !self.sampler.may_not_ask()),
+            ("detectors", self.sampler.may_ask()),
             ("namespaces", self.sampler.unseen == 0),
         ];
         for (what, is_seen) in seen {
@@ -368,7 +369,7 @@ fn bounded(namespace: &str) -> &str {
     if namespace.starts_with("of process ") { "unnamed" } else { namespace }
 }
 
-fn register_connections(registry: &mut Registry, connections: &[Connection]) {
+fn register_connections(registry: &mut Registry, connections: &[Connection], found: &[Finding]) {
     let mptcp = Gauge::<i64>::default();
     mptcp.set(connections.iter().filter(|connection| connection.token.is_some()).count() as i64);
     registry.register("mptcp_connections", "MPTCP connections", mptcp);
@@ -381,11 +382,10 @@ fn register_connections(registry: &mut Registry, connections: &[Connection]) {
     }
     registry.register("limited_subflows", "Connections and subflows, by what they wait for", limits);
 
-    let found = warnings(connections);
     let by_kind = Family::<ByKind, Gauge>::default();
-    for kind in Kind::ALL {
-        let count = found.iter().filter(|warning| warning.kind == kind).count();
-        by_kind.get_or_create(&ByKind { kind: kind.name() }).set(count as i64);
+    for check in CHECKS.iter().filter(|check| !check.is_for_doctor) {
+        let count = found.iter().filter(|finding| finding.kind == check.kind).count();
+        by_kind.get_or_create(&ByKind { kind: check.kind }).set(count as i64);
     }
     registry.register("warnings", "Warnings of `braid status`, by kind", by_kind);
 }

@@ -7,7 +7,7 @@ use braid_algorithms::Spec;
 use braid_kernel::{Hint, Host, Loaded, Namespace, PREFIX, Socket};
 use serde_json::{Value, json};
 
-use crate::live::{Kind, Lines, Sampler, Warning, told, warnings};
+use crate::live::{Finding, Lines, Sampler, told};
 use crate::{Failure, hint, peer, terminal};
 
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,7 @@ struct Status {
     versions: HashMap<u64, u32>,
     hints: Vec<Hint>,
     lines: Lines,
-    warnings: Vec<Warning>,
+    warnings: Vec<Finding>,
 }
 
 impl Status {
@@ -78,7 +78,7 @@ impl Status {
             versions,
             hints: braid_kernel::hints()?,
             lines: Lines::read()?,
-            warnings: warnings(&connections),
+            warnings: sampler.findings(&connections),
         })
     }
 
@@ -199,7 +199,7 @@ impl Status {
                 json!({"kernel_name": kernel_name, "sockets": sockets})
             })
             .collect();
-        let warnings: Vec<Value> = self.warnings.iter().map(Warning::json).collect();
+        let warnings: Vec<Value> = self.warnings.iter().map(Finding::json).collect();
         json!({
             "schema_version": 1,
             "loaded": loaded,
@@ -242,7 +242,7 @@ impl Status {
 
     /// The connections of the warnings of that kind.
     fn mixed_json(&self) -> Vec<Value> {
-        let of = |warning: &Warning| {
+        let of = |warning: &Finding| {
             let (namespace, _, sockets) =
                 self.namespaces.iter().find(|(namespace, ..)| namespace.name == warning.namespace)?;
             let token = warning.token?;
@@ -253,7 +253,7 @@ impl Status {
                 .collect();
             Some(json!({"namespace": namespace.name, "token": token, "subflows": subflows}))
         };
-        self.warnings.iter().filter(|warning| warning.kind == Kind::Mixed).filter_map(of).collect()
+        self.warnings.iter().filter(|warning| warning.kind == "mixed").filter_map(of).collect()
     }
 }
 

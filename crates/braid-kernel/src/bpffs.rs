@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, ErrorKind},
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use libbpf_rs::MapHandle;
@@ -16,21 +17,59 @@ use rustix::{
 use crate::{Error, object::CARRIED};
 
 const BPFFS: &str = "/sys/fs/bpf";
+
+/// This process's BPF file system; where it has mounts of its own without one (`ip netns exec`), that of an ancestor.
+fn root() -> &'static Path {
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let own = PathBuf::from(BPFFS);
+        if is_bpffs(&own) {
+            return own;
+        }
+        let mut theirs = ancestors().into_iter().map(|id| PathBuf::from(format!("/proc/{id}/root{BPFFS}")));
+        theirs.find(|path| is_bpffs(path)).unwrap_or(own)
+    })
+}
+
+fn ancestors() -> Vec<u32> {
+    let parent = |id: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok().filter(|&id| id != 0)
+    };
+    std::iter::successors(parent(&std::process::id()), parent).collect()
+}
+
+/// Whether this process has mounts of its own and no BPF file system: what it loads would end with it.
+pub fn is_private() -> bool {
+    let mounts = |id: &str| fs::read_link(format!("/proc/{id}/ns/mnt")).ok();
+    let own = mounts("self");
+    let differs = |id: u32| mounts(&id.to_string()).is_some_and(|theirs| Some(theirs) != own);
+    !is_mounted() && ancestors().into_iter().any(differs)
+}
 /// `BPF_FS_MAGIC`
 const MAGIC: i128 = 0xcafe_4a11;
 
 /// Contains the shared maps, see [`hints`](crate::hints()), and one folder per loaded name: the pins `link` and `spec`,
 /// the maps that survive a replacement, and the spec of each [`version`].
 pub(crate) fn folder() -> PathBuf {
-    Path::new(BPFFS).join("braid")
+    root().join("braid")
 }
 
 pub(crate) fn is_mounted() -> bool {
-    statfs(BPFFS).is_ok_and(|info| i128::from(info.f_type) == MAGIC)
+    is_bpffs(root())
+}
+
+fn is_bpffs(path: &Path) -> bool {
+    statfs(path).is_ok_and(|info| i128::from(info.f_type) == MAGIC)
 }
 
 /// Ensures that there is a BPF file system, and [locks](lock) it.
 pub(crate) fn ensure() -> Result<Lock, Error> {
+    if is_private() {
+        let report =
+            "this command has mounts of its own, which end with it: run `braid` outside, with --netns NAME";
+        return Err(Error::NoBpffs { report: report.into() });
+    }
     if !is_mounted() {
         mount("bpf", BPFFS, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)
             .map_err(|error| match error {
@@ -39,7 +78,7 @@ pub(crate) fn ensure() -> Result<Lock, Error> {
             })?;
     }
     lock().map_err(|error| match error {
-        Error::NotYours { .. } => Error::NoPrivileges,
+        Error::NotYours { pin } => Error::refused(pin),
         other => other,
     })
 }
@@ -66,7 +105,7 @@ fn lock_as(operation: FlockOperation) -> Result<Lock, Error> {
         _ => Error::Kernel { doing: format!("locking {BPFFS}"), report: error.to_string() },
     };
     // Not the folder, which comes and goes.
-    let file_system = match File::open(BPFFS) {
+    let file_system = match File::open(root()) {
         // Nothing is pinned.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Lock(None)),
         opened => opened.map_err(failed)?,

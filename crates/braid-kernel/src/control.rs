@@ -235,6 +235,9 @@ fn pin_again(map: &libbpf_rs::MapMut<'_>, path: &Path) -> io::Result<()> {
 }
 
 fn pinning(pins: &Path, error: &io::Error) -> Error {
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        return Error::refused(pins.to_owned());
+    }
     Error::Kernel { doing: format!("creating {}", pins.display()), report: error.to_string() }
 }
 

@@ -5,18 +5,33 @@ use std::{fs, path::Path};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::{
-    bpffs,
+    bpffs, control,
     host::{Host, MODULE},
     module,
     object::{OLDEST_KERNEL, version},
     sockets,
 };
 
+/// The purpose of a requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Aim {
+    /// Several subflows in a connection.
+    Bond,
+    /// An algorithm that couples them.
+    Couple,
+    /// `status`, `top` and `metrics`.
+    Watch,
+    /// Experiments, modules and algorithms of one's own.
+    Other,
+}
+
 /// A requirement of Braid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// Its name.
     pub what: &'static str,
+    /// What it is for.
+    pub aim: Aim,
     /// Whether it is met.
     pub is_met: bool,
     /// Whether algorithms cannot be loaded as eBPF without it.
@@ -37,10 +52,9 @@ pub fn doctor() -> Vec<Requirement> {
     let mptcp = read("/proc/sys/net/mptcp/enabled");
     let btf = Path::new("/sys/kernel/btf/vmlinux").exists();
     let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
-    let has = |capability| effective.intersects(capability | CapabilitySet::SYS_ADMIN);
     let yes_or_no = |is_met: bool| if is_met { "yes" } else { "no" }.to_owned();
     let as_root = "run as root, or give the program the capability";
-    let privileges = has(CapabilitySet::BPF) && has(CapabilitySet::PERFMON);
+    let privileges = may_load();
     let net_admin = effective.contains(CapabilitySet::NET_ADMIN) || rustix::process::geteuid().is_root();
     let sys_admin = effective.contains(CapabilitySet::SYS_ADMIN);
     let clang = ["clang-19", "clang"].into_iter().find(|name| in_path(name));
@@ -48,6 +62,7 @@ pub fn doctor() -> Vec<Requirement> {
     let mut all = vec![
         Requirement {
             what: "Linux 6.4 or newer",
+            aim: Aim::Couple,
             is_met: version(&release).is_some_and(|version| version >= OLDEST_KERNEL),
             is_essential: true,
             found: release.clone(),
@@ -56,6 +71,7 @@ pub fn doctor() -> Vec<Requirement> {
         },
         Requirement {
             what: "BTF, the kernel's type information",
+            aim: Aim::Couple,
             is_met: btf,
             is_essential: true,
             found: yes_or_no(btf),
@@ -64,6 +80,7 @@ pub fn doctor() -> Vec<Requirement> {
         },
         Requirement {
             what: "BPF JIT compiler",
+            aim: Aim::Couple,
             is_met: !jit.is_empty() && jit != "0",
             is_essential: true,
             found: if jit.is_empty() { "hidden or absent".into() } else { format!("bpf_jit_enable = {jit}") },
@@ -72,6 +89,7 @@ pub fn doctor() -> Vec<Requirement> {
         },
         Requirement {
             what: "CAP_BPF and CAP_PERFMON",
+            aim: Aim::Couple,
             is_met: privileges,
             is_essential: true,
             found: yes_or_no(privileges),
@@ -80,6 +98,7 @@ pub fn doctor() -> Vec<Requirement> {
         },
         Requirement {
             what: "root or CAP_NET_ADMIN",
+            aim: Aim::Couple,
             is_met: net_admin,
             is_essential: false,
             found: yes_or_no(net_admin),
@@ -88,6 +107,7 @@ pub fn doctor() -> Vec<Requirement> {
         },
         Requirement {
             what: "CAP_SYS_ADMIN",
+            aim: Aim::Watch,
             is_met: sys_admin,
             is_essential: false,
             found: yes_or_no(sys_admin),
@@ -96,6 +116,7 @@ pub fn doctor() -> Vec<Requirement> {
         },
         Requirement {
             what: "BPF file system at /sys/fs/bpf",
+            aim: Aim::Couple,
             is_met: bpffs::is_mounted(),
             is_essential: false,
             found: yes_or_no(bpffs::is_mounted()),
@@ -104,6 +125,7 @@ pub fn doctor() -> Vec<Requirement> {
         },
         Requirement {
             what: "MPTCP",
+            aim: Aim::Bond,
             is_met: mptcp == "1",
             is_essential: false,
             found: if mptcp.is_empty() { "no".into() } else { format!("net.mptcp.enabled = {mptcp}") },
@@ -111,8 +133,10 @@ pub fn doctor() -> Vec<Requirement> {
             remedy: "sysctl net.mptcp.enabled=1; a kernel without it needs CONFIG_MPTCP",
         },
         lists_of_sockets(),
+        reading_the_loaded(),
         Requirement {
             what: "netem",
+            aim: Aim::Other,
             is_met: netem,
             is_essential: false,
             found: yes_or_no(netem),
@@ -121,6 +145,7 @@ pub fn doctor() -> Vec<Requirement> {
         },
         Requirement {
             what: "clang",
+            aim: Aim::Other,
             is_met: clang.is_some(),
             is_essential: false,
             found: clang.unwrap_or("no").into(),
@@ -132,10 +157,32 @@ pub fn doctor() -> Vec<Requirement> {
     all
 }
 
+/// Whether this process has the capabilities to load programs.
+pub(crate) fn may_load() -> bool {
+    let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let has = |capability| effective.intersects(capability | CapabilitySet::SYS_ADMIN);
+    has(CapabilitySet::BPF) && has(CapabilitySet::PERFMON)
+}
+
+/// Which file is refused, not which capability might be missing.
+fn reading_the_loaded() -> Requirement {
+    let refused = control::loaded().err();
+    Requirement {
+        what: "what is loaded can be read",
+        aim: Aim::Watch,
+        is_met: refused.is_none(),
+        is_essential: false,
+        found: refused.map_or_else(|| "yes".into(), |error| error.to_string()),
+        why: "`status`, `top` and `metrics` read names, parameters and counters",
+        remedy: "run as root or as the user who loaded it, or with CAP_DAC_OVERRIDE",
+    }
+}
+
 fn lists_of_sockets() -> Requirement {
     let listed = sockets::can_be_listed();
     Requirement {
         what: "lists of sockets (sock_diag)",
+        aim: Aim::Watch,
         is_met: listed.is_ok(),
         is_essential: false,
         found: listed.err().unwrap_or_else(|| "yes".into()),
@@ -161,6 +208,7 @@ fn modules(release: &str) -> [Requirement; 4] {
     [
         Requirement {
             what: "kernel headers",
+            aim: Aim::Other,
             is_met: headers,
             is_essential: false,
             found: if headers { "yes".into() } else { format!("no headers of {release}") },
@@ -168,7 +216,8 @@ fn modules(release: &str) -> [Requirement; 4] {
             remedy: "apt-get install linux-headers-$(uname -r) make gcc",
         },
         Requirement {
-            what: "a kernel that loads unsigned modules",
+            what: "a kernel that takes modules of one's own",
+            aim: Aim::Other,
             is_met: unsigned.is_none(),
             is_essential: false,
             found: unsigned.map_or("yes", |(found, _)| found).into(),
@@ -177,6 +226,7 @@ fn modules(release: &str) -> [Requirement; 4] {
         },
         Requirement {
             what: "algorithms without eBPF, the module tcp_braid",
+            aim: Aim::Other,
             is_met: is_loaded || module::is_installed(),
             is_essential: false,
             found: layout.map_or_else(
@@ -188,6 +238,7 @@ fn modules(release: &str) -> [Requirement; 4] {
         },
         Requirement {
             what: "packet schedulers, the module braid_sched",
+            aim: Aim::Other,
             is_met: ours > 0,
             is_essential: false,
             found: match (ours, calls) {

@@ -123,7 +123,7 @@ fn failed(doing: &'static str) -> impl Fn(libbpf_rs::Error) -> Error {
 pub(crate) fn ensure() -> Result<bool, Error> {
     let pins = bpffs::folder();
     fs::create_dir_all(&pins).map_err(|error| match error.kind() {
-        std::io::ErrorKind::PermissionDenied => Error::NoPrivileges,
+        std::io::ErrorKind::PermissionDenied => Error::refused(pins.clone()),
         _ => Error::Kernel { doing: format!("creating {}", pins.display()), report: error.to_string() },
     })?;
     let mut is_new = false;

@@ -104,7 +104,7 @@ fn failed(doing: &str) -> impl Fn(io::Error) -> Error + use<> {
 
 /// The module's interface, if it is loaded.
 pub(crate) fn family() -> Result<Option<Family>, Error> {
-    Family::open().map_err(failed("asking for the interface"))
+    Family::open("braid").map_err(failed("asking for the interface"))
 }
 
 /// Whether the module is installed for the running kernel.

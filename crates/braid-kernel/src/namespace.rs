@@ -56,14 +56,24 @@ impl Namespace {
             }),
         );
         let mut seen = Vec::new();
-        all.retain(|namespace| match fs::metadata(&namespace.path).map(|data| (data.dev(), data.ino())) {
-            Ok(identity) if !seen.contains(&identity) => {
+        all.retain(|namespace| match namespace.identity() {
+            Some(identity) if !seen.contains(&identity) => {
                 seen.push(identity);
                 true
             }
             _ => false,
         });
         all
+    }
+
+    /// By this path, whether it exists or not.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { name: path.display().to_string(), path }
+    }
+
+    /// What distinguishes it from other namespaces now.
+    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+        fs::metadata(&self.path).ok().map(|data| (data.dev(), data.ino()))
     }
 
     /// File with the default before braid's, until the next boot. Named by the namespace's cookie, since inode numbers

@@ -1,10 +1,10 @@
 //! State and recent rates of the kernel's sockets, with warnings: for `top`, `status` and `metrics`.
 
+mod findings;
 mod lines;
-mod warnings;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 
+pub(crate) use findings::{CHECKS, Finding, Machine, told};
 pub(crate) use lines::{FILE, Lines};
-pub(crate) use warnings::{Kind, Warning, told, warnings};
 
 /// Interval of the recent loss.
 pub(crate) const RECENT: Duration = Duration::from_secs(10);
@@ -170,6 +170,8 @@ pub(crate) struct Connection {
     /// Name of the namespace; empty for this process's.
     pub(crate) namespace: String,
     pub(crate) token: Option<u32>,
+    /// The peer opened it.
+    pub(crate) is_accepted: bool,
     pub(crate) subflows: Vec<Subflow>,
 }
 
@@ -252,6 +254,24 @@ impl Connection {
         self.subflows.iter().any(|subflow| subflow.algorithm.starts_with(PREFIX))
     }
 
+    /// Bytes that were acknowledged and received.
+    fn bytes(&self) -> (u64, u64) {
+        let sum = |bytes: fn(&Subflow) -> u64| self.subflows.iter().map(bytes).sum();
+        (sum(|subflow| subflow.flow.bytes_acked), sum(|subflow| subflow.flow.bytes_received))
+    }
+
+    /// Whether this end sends data: then its congestion control matters.
+    pub(crate) fn sends(&self) -> bool {
+        let (sent, received) = self.bytes();
+        sent > 0 && 10 * sent >= received
+    }
+
+    /// Whether nearly all data comes from the peer, whose congestion control matters.
+    pub(crate) fn receives(&self) -> bool {
+        let (sent, received) = self.bytes();
+        received > 10 * sent
+    }
+
     /// A name for display.
     pub(crate) fn name(&self) -> String {
         self.token.map_or_else(|| "tcp".into(), |token| format!("{token:08x}"))
@@ -290,6 +310,7 @@ pub(crate) struct Sampler {
     began: Instant,
     /// By the socket's cookie.
     past: HashMap<u64, Past>,
+    machine: Option<(Instant, Machine)>,
     /// By network namespace and line.
     states: BTreeMap<(String, String), State>,
     /// Opened at the first socket with one of Braid's algorithms; `None` if that is impossible.
@@ -306,6 +327,7 @@ impl Sampler {
             only: netns.map(Namespace::named).transpose()?,
             began: Instant::now(),
             past: HashMap::new(),
+            machine: None,
             states: BTreeMap::new(),
             verdicts: OnceCell::new(),
             unseen: 0,
@@ -319,12 +341,13 @@ impl Sampler {
 
     /// All visible connections, and the time since the first sample.
     pub(crate) fn take(&mut self) -> (Duration, Vec<Connection>) {
-        let now = Instant::now();
+        let began = Instant::now();
         let mut past = HashMap::new();
         let mut connections: Vec<Connection> = Vec::new();
         self.unseen = 0;
         let hints = braid_kernel::hints().unwrap_or_default();
         for namespace in self.namespaces() {
+            let now = Instant::now();
             // A namespace that has just disappeared, or that this process may not enter.
             let Ok(mut sockets) = braid_kernel::sockets(&namespace) else {
                 self.unseen += 1;
@@ -332,6 +355,8 @@ impl Sampler {
             };
             // Subflows of a connection are adjacent.
             sockets.sort_by_key(|socket| (socket.token, socket.ids, socket.local, socket.remote));
+            let ports: HashSet<u16> =
+                sockets.iter().filter(|socket| socket.listens).map(|socket| socket.local.port()).collect();
             let first = connections.len();
             let interfaces = braid_kernel::interfaces(&namespace).unwrap_or_default();
             let cookie = if hints.is_empty() { None } else { namespace.cookie().ok() };
@@ -343,7 +368,8 @@ impl Sampler {
                 let has_it = |last: &Connection| socket.token.is_some() && last.token == socket.token;
                 if !connections[first..].last().is_some_and(has_it) {
                     let (namespace, token) = (namespace.name.clone(), socket.token);
-                    connections.push(Connection { namespace, token, subflows: Vec::new() });
+                    let is_accepted = ports.contains(&socket.local.port());
+                    connections.push(Connection { namespace, token, is_accepted, subflows: Vec::new() });
                 }
                 let connection = connections.last_mut().expect("there is one now");
                 let number = connection.subflows.len() + 1;
@@ -373,7 +399,16 @@ impl Sampler {
         }
         self.past = past;
         self.judge_lines(&mut connections);
-        (now - self.began, connections)
+        (began - self.began, connections)
+    }
+
+    /// Findings about connections and their namespaces. The machine is asked every [`RECENT`].
+    pub(crate) fn findings(&mut self, connections: &[Connection]) -> Vec<Finding> {
+        if self.machine.as_ref().is_none_or(|(asked, _)| asked.elapsed() >= RECENT) {
+            let machine = Machine::ask(&self.namespaces(), connections, false);
+            self.machine = Some((Instant::now(), machine));
+        }
+        self.machine.as_ref().map(|(_, machine)| machine.findings(connections)).unwrap_or_default()
     }
 
     fn judge_lines(&mut self, connections: &mut [Connection]) {
@@ -409,6 +444,11 @@ impl Sampler {
         }
         let verdicts = self.verdicts.get_or_init(|| Verdicts::open().ok()).as_ref();
         verdicts.and_then(|verdicts| verdicts.of(namespace).ok()).unwrap_or_default()
+    }
+
+    /// Whether this process may read published words, needed or not.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.verdicts.get_or_init(|| Verdicts::open().ok()).is_some()
     }
 
     /// Whether reading published words has failed.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use self::choice::{Choice, Sort};
 use crate::Failure;
-use crate::live::{Connection, Sampler, Subflow, Warning, told, warnings};
+use crate::live::{Connection, Finding, Sampler, Subflow, told};
 use crate::terminal;
 
 /// Additional help text.
@@ -21,7 +21,7 @@ pub(crate) const KEYS: &str = "Keys: arrows, PgUp, PgDn, Home and End scroll, En
     IN payload received per second; RTT smoothed, BASE smallest, in ms: the difference is queues; CWND window in packets; \
     LOSS% of the bytes of the last 10 s, sent again; LIMIT what it waits for: app (the application, or MPTCP sends on other \
     subflows), rwnd (the receiver's window), sndbuf (the send buffer), cwnd (the congestion window), loss (repairs), queue \
-    (this machine's own), syn (its SYN is not answered), suspect and dead (two and four timeouts in a row), recv (it only receives), idle; GRP subflows with the same number share a bottleneck. Wider \
+    (this machine's own), syn (its SYN is not answered), suspect and dead (two and four timeouts in a row), recv (it only receives), idle; GRP subflows with the same number share a bottleneck, peer: it sends, and its congestion control decides. Wider \
     terminals show more, such as HINT, the bottleneck that `braid hint` states.\n\n\
     Sockets of other network namespaces are visible to root only.";
 
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
         std::thread::sleep(args.interval);
         let (elapsed, connections) = sampler.take();
         let shown = choice.of(connections.clone());
-        let found = warnings(if choice.filter.is_empty() { &connections } else { &shown });
+        let found = sampler.findings(if choice.filter.is_empty() { &connections } else { &shown });
         let is_read = if args.json {
             let document = document(elapsed, &shown, &found);
             terminal::still_read(format!("{document}\n").as_bytes())?
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
 }
 
 /// Notes beside the table.
-fn notes(sampler: &Sampler, all: &[Connection], shown: &[Connection], found: &[Warning]) -> Vec<String> {
+fn notes(sampler: &Sampler, all: &[Connection], shown: &[Connection], found: &[Finding]) -> Vec<String> {
     let mut notes: Vec<String> = told(found);
     if shown.is_empty() {
         notes.push(match all.len() {
@@ -114,8 +114,8 @@ fn notes(sampler: &Sampler, all: &[Connection], shown: &[Connection], found: &[W
     notes
 }
 
-fn document(elapsed: Duration, connections: &[Connection], found: &[Warning]) -> Value {
-    let found: Vec<Value> = found.iter().map(Warning::json).collect();
+fn document(elapsed: Duration, connections: &[Connection], found: &[Finding]) -> Value {
+    let found: Vec<Value> = found.iter().map(Finding::json).collect();
     let connections: Vec<Value> = connections
         .iter()
         .map(|connection| {

@@ -13,7 +13,7 @@ use ratatui::widgets::{Paragraph, Row, Sparkline, Table, Wrap};
 use super::choice::{Choice, Sort};
 use crate::Failure;
 use crate::failure::FAILED;
-use crate::live::{Connection, Limit, Sampler, Step, Subflow, Warning, warnings};
+use crate::live::{Connection, Finding, Limit, Sampler, Step, Subflow};
 use crate::terminal;
 
 /// A column and its content. Numbers are aligned right.
@@ -52,7 +52,12 @@ const COLUMNS: [Column; 21] = [
         cell: |_, subflow| current(subflow, format!("{:.2}", subflow.recent_loss * 100.0)),
     },
     Column { title: "LIMIT", is_number: false, rank: 0, cell: |_, subflow| subflow.limit.name().into() },
-    Column { title: "GRP", is_number: false, rank: 0, cell: |_, subflow| subflow.group() },
+    Column {
+        title: "GRP",
+        is_number: false,
+        rank: 0,
+        cell: |connection, subflow| if connection.receives() { "peer".into() } else { subflow.group() },
+    },
     Column { title: "LOCAL", is_number: false, rank: 2, cell: |_, subflow| subflow.local.to_string() },
     Column { title: "REMOTE", is_number: false, rank: 3, cell: |_, subflow| subflow.remote.to_string() },
     Column {
@@ -237,7 +242,7 @@ struct Live {
     /// Number of rows that fit.
     room: usize,
     connections: Vec<Connection>,
-    warnings: Vec<Warning>,
+    warnings: Vec<Finding>,
 }
 
 impl Live {
@@ -261,7 +266,7 @@ impl Live {
         loop {
             if !self.is_paused {
                 self.connections = self.sampler.take().1;
-                self.warnings = warnings(&self.connections);
+                self.warnings = self.sampler.findings(&self.connections);
             }
             let next = Instant::now() + self.interval;
             screen.draw(|frame| self.draw(frame))?;

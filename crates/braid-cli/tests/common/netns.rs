@@ -15,11 +15,11 @@ use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// A network namespace; removed when dropped.
-pub struct Netns(pub String);
+pub(crate) struct Netns(pub(crate) String);
 
 impl Netns {
     /// None if this machine cannot create it; prints the reason.
-    pub fn new(test: &str) -> Option<Self> {
+    pub(crate) fn new(test: &str) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let netns = Self(format!("braid-cli-{}-{number}", std::process::id()));
@@ -32,11 +32,11 @@ impl Netns {
     }
 
     /// Runs `ip` inside.
-    pub fn ip(&self, args: &str) {
+    pub(crate) fn ip(&self, args: &str) {
         ip(&format!("-n {} {args}", self.0)).expect("ours");
     }
 
-    pub fn enter(&self) {
+    pub(crate) fn enter(&self) {
         let file = File::open(format!("/run/netns/{}", self.0)).expect("ours");
         move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
     }
@@ -49,7 +49,7 @@ impl Drop for Netns {
 }
 
 /// Runs `ip`.
-pub fn ip(args: &str) -> Result<(), String> {
+pub(crate) fn ip(args: &str) -> Result<(), String> {
     run("ip", args)
 }
 
@@ -60,22 +60,24 @@ fn run(program: &str, args: &str) -> Result<(), String> {
 }
 
 /// A client with the lines c1 and c2, 8 Mbit/s each, to a server with the address 10.9.9.9.
-pub struct Pair {
-    pub client: Netns,
-    pub server: Netns,
+pub(crate) struct Pair {
+    pub(crate) client: Netns,
+    pub(crate) server: Netns,
 }
 
-pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
 
 impl Pair {
     /// The client's second address is an endpoint with a route of its own. None if this machine cannot make it.
-    pub fn new(test: &str) -> Option<Self> {
+    pub(crate) fn new(test: &str) -> Option<Self> {
         let pair = Self { client: Netns::new(test)?, server: Netns::new(test)? };
         let (client, server) = (&pair.client, &pair.server);
         for netns in [client, server] {
             netns.ip("link set lo up");
         }
         server.ip("addr add 10.9.9.9/32 dev lo");
+        // A line leads only to its own addresses.
+        within(server, || std::fs::write("/proc/sys/net/ipv4/conf/all/arp_ignore", "1")).expect("root may");
         for line in [1, 2] {
             ip(&format!(
                 "link add c{line} netns {} type veth peer name s{line} netns {}",
@@ -108,7 +110,7 @@ impl Pair {
     }
 
     /// A transfer that fills the lines until it is dropped.
-    pub fn transfer(&self, ask: &Ask) -> Transfer {
+    pub(crate) fn transfer(&self, ask: &Ask) -> Transfer {
         let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
         let (client, server, ask) = (&self.client, &self.server, *ask);
         let listener = within(server, || {
@@ -122,6 +124,9 @@ impl Pair {
             let socket = tcp(AddressFamily::INET, ask.client_protocol);
             if !ask.algorithm.is_empty() {
                 sockopt::set_tcp_congestion(&socket, ask.algorithm).expect("it is loaded");
+            }
+            if let Some(from) = ask.from {
+                rustix::net::bind(&socket, &SocketAddr::from((from, 0))).expect("ours");
             }
             rustix::net::connect(&socket, &SocketAddr::from((SERVER, port))).expect("it listens");
             TcpStream::from(socket)
@@ -141,19 +146,26 @@ impl Pair {
 
 /// What a transfer is like.
 #[derive(Clone, Copy)]
-pub struct Ask {
-    pub client_protocol: Protocol,
-    pub server_protocol: Protocol,
+pub(crate) struct Ask {
+    pub(crate) client_protocol: Protocol,
+    pub(crate) server_protocol: Protocol,
     /// The client's; empty for the default.
-    pub algorithm: &'static str,
-    pub downloads: bool,
+    pub(crate) algorithm: &'static str,
+    pub(crate) downloads: bool,
+    /// The client's address.
+    pub(crate) from: Option<Ipv4Addr>,
 }
 
 /// An upload over MPTCP.
-pub const UPLOAD: Ask =
-    Ask { client_protocol: ipproto::MPTCP, server_protocol: ipproto::MPTCP, algorithm: "", downloads: false };
+pub(crate) const UPLOAD: Ask = Ask {
+    client_protocol: ipproto::MPTCP,
+    server_protocol: ipproto::MPTCP,
+    algorithm: "",
+    downloads: false,
+    from: None,
+};
 
-pub struct Transfer {
+pub(crate) struct Transfer {
     ends: [TcpStream; 2],
     /// Joins need it.
     _listener: TcpListener,
@@ -172,7 +184,7 @@ fn tcp(family: AddressFamily, protocol: Protocol) -> rustix::fd::OwnedFd {
 }
 
 /// Does something inside a namespace.
-pub fn within<T: Send>(netns: &Netns, action: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn within<T: Send>(netns: &Netns, action: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let inside = scope.spawn(|| {
             netns.enter();
@@ -183,12 +195,18 @@ pub fn within<T: Send>(netns: &Netns, action: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Standard output and standard error of braid, with these files below an empty /etc.
-pub fn braid_with(files: &[(&str, &str)], args: &[&str]) -> String {
+pub(crate) fn braid_with(files: &[(&str, &str)], args: &[&str]) -> String {
+    braid_in(None, files, args)
+}
+
+/// As [`braid_with`], inside a namespace.
+pub(crate) fn braid_in(netns: Option<&Netns>, files: &[(&str, &str)], args: &[&str]) -> String {
     let mut script = "mount -t tmpfs braid-test /etc\n".to_owned();
     for (path, text) in files {
         script += &format!("mkdir -p $(dirname {path}); cat >{path} <<'END'\n{text}\nEND\n");
     }
-    script += "exec \"$@\" 2>&1";
+    let enter = netns.map_or(String::new(), |netns| format!("nsenter --net=/run/netns/{}", netns.0));
+    script += &format!("exec {enter} \"$@\" 2>&1");
     let output = Command::new("unshare")
         .args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh"])
         .arg(cargo_bin("braid"))
@@ -199,7 +217,7 @@ pub fn braid_with(files: &[(&str, &str)], args: &[&str]) -> String {
 }
 
 /// Asks until the answer has every part; fails with the last answer.
-pub fn until(parts: &[&str], ask: impl Fn() -> String) -> String {
+pub(crate) fn until(parts: &[&str], ask: impl Fn() -> String) -> String {
     let began = Instant::now();
     loop {
         let answer = ask();

@@ -97,7 +97,8 @@ pub(crate) enum Kernel {
     Hint(crate::hint::HintArgs),
     /// Show loaded algorithms with parameters, their sockets and whether they couple; and print warnings.
     #[command(after_help = "For each loaded algorithm:\n\n  \
-        parameters  each with its value\n  \
+        parameters  those that differ from their defaults; all with -v\n  \
+        lines       of its subflows, with their number, and suspect or dead\n  \
         sockets     those that use it, in all versions; then how many still use a replaced version\n  \
         default in  network namespaces whose new sockets get it\n  \
         ACKs        handled since it was loaded, and those where the connection had several usable subflows: it couples\n  \

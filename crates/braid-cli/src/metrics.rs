@@ -44,7 +44,7 @@ pub(crate) fn run(args: &MetricsArgs) -> Result<(), Failure> {
     let mut exporter = Exporter::new(args.netns.as_deref())?;
     let Some(address) = args.listen else {
         // A single print has no previous counters.
-        return terminal::print(exporter.look(false).as_bytes());
+        return terminal::print(for_files(&exporter.look(false)).as_bytes());
     };
     let server = Server::http(address).map_err(|error| {
         Failure::bad_input(
@@ -63,6 +63,23 @@ pub(crate) fn run(args: &MetricsArgs) -> Result<(), Failure> {
             .map_err(|error| Failure::new(FAILED, format!("waiting for requests on {address}: {error}")))?;
         answer(request, &mut exporter);
     }
+}
+
+/// As Prometheus's text format, which files of node-exporter have: a counter's name there has its suffix everywhere.
+fn for_files(open_metrics: &str) -> String {
+    let lines: Vec<&str> = open_metrics.lines().collect();
+    let counters = lines.iter().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"));
+    let counters: Vec<&str> = counters.collect();
+    let renamed = |line: &&str| {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        match words[..] {
+            ["#", kind @ ("HELP" | "TYPE"), name, rest] if counters.contains(&name) => {
+                format!("# {kind} {name}_total {rest}\n")
+            }
+            _ => format!("{line}\n"),
+        }
+    };
+    lines.iter().map(renamed).collect()
 }
 
 fn answer(request: Request, exporter: &mut Exporter) {
@@ -388,4 +405,16 @@ fn register_connections(registry: &mut Registry, connections: &[Connection], fou
         by_kind.get_or_create(&ByKind { kind: check.kind }).set(count as i64);
     }
     registry.register("warnings", "Warnings of `braid status`, by kind", by_kind);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_files_a_counters_help_has_the_counters_name() {
+        let text = "# HELP a_b x counter.\n# TYPE a_b counter\na_b_total 1\n# HELP c y.\n# TYPE c gauge\nc 2\n# EOF\n";
+        let expected = text.replace("HELP a_b ", "HELP a_b_total ").replace("TYPE a_b ", "TYPE a_b_total ");
+        assert_eq!(for_files(text), expected);
+    }
 }

@@ -7,7 +7,7 @@ use braid_algorithms::Spec;
 use braid_kernel::{Hint, Host, Loaded, Namespace, PREFIX, Socket};
 use serde_json::{Value, json};
 
-use crate::live::{Finding, Lines, Sampler, told};
+use crate::live::{Connection, Finding, Lines, Sampler, State, told};
 use crate::{Failure, hint, peer, terminal};
 
 #[derive(Debug, clap::Args)]
@@ -15,6 +15,9 @@ pub(crate) struct StatusArgs {
     /// One JSON document instead of text (docs/status.schema.json).
     #[arg(long)]
     json: bool,
+    /// Every parameter, not only those that differ from their defaults.
+    #[arg(long, short)]
+    verbose: bool,
     /// Only this network namespace, as `ip netns` lists it or a path. Default: all that are visible.
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
@@ -36,8 +39,9 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), Failure> {
     for warning in told(&status.warnings) {
         eprintln!("{warning}");
     }
-    let Some(host) = &args.peer else { return terminal::print(status.text().as_bytes()) };
-    terminal::print(format!("Here:\n{}", status.text()).as_bytes())?;
+    let text = status.text(args.verbose);
+    let Some(host) = &args.peer else { return terminal::print(text.as_bytes()) };
+    terminal::print(format!("Here:\n{text}").as_bytes())?;
     // Its warnings are on its standard error, which is ours.
     let text = peer::braid(host, &["status"])?;
     terminal::print(format!("\n{host}:\n{text}").as_bytes())
@@ -51,6 +55,7 @@ struct Status {
     versions: HashMap<u64, u32>,
     hints: Vec<Hint>,
     lines: Lines,
+    connections: Vec<Connection>,
     warnings: Vec<Finding>,
 }
 
@@ -79,7 +84,24 @@ impl Status {
             hints: braid_kernel::hints()?,
             lines: Lines::read()?,
             warnings: sampler.findings(&connections),
+            connections,
         })
+    }
+
+    /// The lines of an algorithm's subflows, with their number and a state that is not healthy.
+    fn lines_of(&self, kernel_name: &str) -> Vec<String> {
+        let mut lines: BTreeMap<&str, (usize, State)> = BTreeMap::new();
+        let subflows = self.connections.iter().flat_map(|connection| &connection.subflows);
+        for subflow in subflows.filter(|subflow| subflow.algorithm == kernel_name) {
+            let (count, state) = lines.entry(&subflow.line).or_default();
+            *count += 1;
+            *state = (*state).max(subflow.line_state);
+        }
+        let shown = |(line, (count, state)): (&str, (usize, State))| match state {
+            State::Healthy => format!("{line} {count}"),
+            sick => format!("{line} {count} ({})", sick.name()),
+        };
+        lines.into_iter().map(shown).collect()
     }
 
     fn sockets(&self) -> impl Iterator<Item = &Socket> {
@@ -129,10 +151,10 @@ impl Status {
         is_default.map(|(namespace, _, _)| shown(namespace)).collect()
     }
 
-    fn text(&self) -> String {
+    fn text(&self, verbose: bool) -> String {
         let mut text = String::new();
         for loaded in &self.loaded {
-            self.describe(loaded, &mut text);
+            self.describe(loaded, verbose, &mut text);
         }
         if self.loaded.is_empty() {
             text.push_str(
@@ -152,7 +174,7 @@ impl Status {
         text
     }
 
-    fn describe(&self, loaded: &Loaded, text: &mut String) {
+    fn describe(&self, loaded: &Loaded, verbose: bool, text: &mut String) {
         let Loaded { name, spec, host, versions, acks, losses } = loaded;
         let kernel_name = format!("{PREFIX}{name}");
         let _ = writeln!(text, "{kernel_name}  {spec}");
@@ -160,13 +182,27 @@ impl Status {
             let _ = writeln!(text, "  host        {host}");
         }
         if let Some(params) = params(spec) {
-            let params: Vec<String> = params.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            if !params.is_empty() {
-                let _ = writeln!(text, "  parameters  {}", params.join(" "));
+            let shown = params.iter().filter(|param| verbose || param.differs);
+            let mut shown: Vec<String> =
+                shown.map(|param| format!("{}={}", param.name, param.value)).collect();
+            let hidden = params.len() - shown.len();
+            if hidden > 0 {
+                shown.push(format!("{hidden} with their defaults (-v)"));
+            }
+            if !shown.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "  parameters  {}",
+                    shown.join(if verbose { "\n              " } else { " " })
+                );
             }
         }
         let sockets: Vec<&Socket> = self.sockets_of(&kernel_name).collect();
         let _ = writeln!(text, "  sockets     {}", counted(&sockets));
+        let lines = self.lines_of(&kernel_name);
+        if !lines.is_empty() {
+            let _ = writeln!(text, "  lines       {}", lines.join(", "));
+        }
         for (old, sockets) in self.replaced(loaded) {
             let _ = writeln!(text, "    of them on {old}, which was replaced: {}", counted(&sockets));
         }
@@ -213,7 +249,8 @@ impl Status {
     fn loaded_json(&self, loaded: &Loaded) -> Value {
         let Loaded { name, spec, host, versions: _, acks, losses } = loaded;
         let kernel_name = format!("{PREFIX}{name}");
-        let params: BTreeMap<&str, String> = params(spec).unwrap_or_default().into_iter().collect();
+        let params: BTreeMap<&str, String> =
+            params(spec).unwrap_or_default().into_iter().map(|param| (param.name, param.value)).collect();
         let sockets: Vec<Value> = self
             .sockets_of(&kernel_name)
             .map(|socket| socket_json(socket, self.spec_of(socket, loaded)))
@@ -267,10 +304,22 @@ fn shown(namespace: &Namespace) -> &str {
 }
 
 /// Every parameter with its value, if this build knows the loaded algorithm.
-fn params(spec: &str) -> Option<Vec<(&'static str, String)>> {
+fn params(spec: &str) -> Option<Vec<Param>> {
     let spec = Spec::parse(spec).ok()?;
     let params = spec.algorithm().params().zip(spec.values());
-    Some(params.map(|(param, &value)| (param.name, param.show(value))).collect())
+    let param = |(param, &value): (braid_algorithms::Param, &u32)| Param {
+        name: param.name,
+        value: param.show(value),
+        differs: value != param.initial,
+    };
+    Some(params.map(param).collect())
+}
+
+struct Param {
+    name: &'static str,
+    value: String,
+    /// From its default.
+    differs: bool,
 }
 
 fn socket_json(socket: &Socket, spec: Option<&str>) -> Value {

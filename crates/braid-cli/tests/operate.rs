@@ -240,4 +240,34 @@ fn manual_pages_are_in_their_sections_and_refer_to_each_other_rightly() {
     let main = page("braid.1");
     assert!(main.contains("braid\\-top(8)") && main.contains("braid\\-run(1)"), "{main}");
     assert!(page("braid-status.8").contains("replaced"));
+    // Every reference leads to a page, in its section.
+    let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/man");
+    let files = |folder: &std::path::Path| -> Vec<(String, String)> {
+        let entries = fs::read_dir(folder).expect("ours").map(|entry| entry.expect("ours").path());
+        let named = |path: std::path::PathBuf| {
+            let name = path.file_name().expect("a file").to_string_lossy().trim_end_matches(".md").to_owned();
+            (name, fs::read_to_string(path).expect("text"))
+        };
+        entries.map(named).collect()
+    };
+    let pages = [files(folder.path()), files(std::path::Path::new(documents))].concat();
+    let mut references = 0;
+    for (name, text) in &pages {
+        let text = text.replace("\\-", "-");
+        for (at, _) in text.match_indices("braid") {
+            let word = text[at..].split_once(')').map_or("", |(word, _)| word);
+            let Some((target, section)) = word.split_once('(') else { continue };
+            let is_name = target.chars().all(|c| c.is_ascii_alphabetic() || "-.".contains(c));
+            if is_name && section.len() == 1 && section.chars().all(|c| c.is_ascii_digit()) {
+                let wanted = format!("{target}.{section}");
+                assert!(pages.iter().any(|(page, _)| *page == wanted), "{name} refers to {word})");
+                references += 1;
+            }
+        }
+    }
+    assert!(references > 20, "{references}");
+    // Text before the first heading would get a heading DESCRIPTION of its own.
+    for (name, text) in files(std::path::Path::new(documents)) {
+        assert!(text.split_once("\n\n").is_some_and(|(_, rest)| rest.starts_with("## ")), "{name}");
+    }
 }

@@ -206,30 +206,6 @@ fn a_version_that_was_replaced_stays_visible_with_the_sockets_that_run_it_until_
     drop(second);
 }
 
-#[test]
-fn an_uncoupled_connection_is_warned_of_with_the_remedy_by_status_and_top() {
-    const TEST: &str = "warning of an uncoupled connection";
-    let Some(netns) = netns(TEST) else { return };
-    netns.ip("mptcp endpoint add 127.0.0.2 dev lo subflow");
-    let _connection = connection(&netns, ipproto::MPTCP, "reno");
-    let mut said = String::new();
-    for _ in 0..200 {
-        said = stderr(&braid(&["status"]));
-        if said.contains(&netns.0) {
-            break;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    for part in [&netns.0, "runs reno on each of its 2 subflows", "remedy: ", "braid default "] {
-        assert!(said.contains(part), "`{part}` in: {said}");
-    }
-    let top = braid(&["top", "--once", "--interval", "100ms", "--json", "--all", "--filter", &netns.0]);
-    let document = json(&top.stdout);
-    let kinds: Vec<_> =
-        document["warnings"].as_array().expect("a list").iter().map(|own| &own["kind"]).collect();
-    assert!(kinds.contains(&&Value::from("uncoupled")), "{document}");
-}
-
 /// Runs braid with these capabilities only, such as `+bpf,+net_admin`; none if that is impossible.
 fn with_capabilities(test: &str, capabilities: &str, args: &[&str]) -> Option<Output> {
     let lowered = Command::new("setpriv")

@@ -7,7 +7,7 @@ mod netns;
 
 use std::fs;
 use std::io::Write as _;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use netns::{Ask, Netns, Pair, Transfer, UPLOAD, braid_in, braid_with, until};
 use rustix::net::ipproto;
@@ -86,173 +86,91 @@ fn a_line_that_answers_nothing_dies_and_a_subflow_that_never_came_up_has_an_age_
     }
 }
 
-/// What a staged fault keeps running.
-#[derive(Default)]
-struct Staged {
-    _transfers: Vec<Transfer>,
-    program: Option<Child>,
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        if let Some(program) = &mut self.program {
-            let _ = program.kill();
-            let _ = program.wait();
-        }
-    }
-}
-
-/// A fault, how it is made, who names it, and what its first screen has.
-struct Fault {
-    name: &'static str,
-    stage: fn(&Pair) -> Staged,
-    command: &'static str,
-    says: [&'static str; 2],
-}
-
 /// A loaded algorithm of these tests.
 const LOADED: &str = "op_faults";
 
-fn upload(pair: &Pair) -> Staged {
-    Staged { _transfers: vec![pair.transfer(&UPLOAD)], program: None }
+/// Fault | `ip` commands that make it | the transfer beside it | who names it | what the first screen has | the remedy
+const FAULTS: &str = "\
+no endpoint | -n CLIENT mptcp endpoint flush | upload | doctor | no MPTCP endpoint for a second line | CLIENT mptcp endpoint add 10.0.2.2 dev c2 subflow
+limits 0 | -n CLIENT mptcp limits set subflows 0 | upload | status | allow 0 subflows besides the first | CLIENT mptcp limits set subflows 8
+no rule for an address | -n CLIENT rule del from 10.0.2.2 table 2 | upload | status | no route by c2 for packets from 10.0.2.2 | rule add from 10.0.2.2 table 101
+one line | -n CLIENT link set c2 down | upload | doctor | one line only: c1 has an address | CLIENT link set DEV up
+peer without MPTCP | | to TCP | status | fell back to TCP (MPCapableFallbackSYNACK 1) | mptcpize run
+MPTCP stripped | netns exec SERVER nft -f /dev/stdin | two uploads | status | line c1 removes MPTCP | open connections by another line
+backup | -n CLIENT mptcp endpoint change id 1 backup | upload | doctor | endpoint 10.0.2.2 is a backup | CLIENT mptcp endpoint change id 1 nobackup
+a subflow that never came up | -n SERVER route add blackhole 10.0.2.2/32 | upload | status | never came up: SYN-SENT | CLIENT ping -I 10.0.2.2 10.9.9.9
+a dead line | | dies | doctor | line c2 is dead | CLIENT ping -I 10.0.2.2 10.9.9.9
+another manager of subflows | | beside mptcpd | status | mptcpd manages subflows | systemctl disable --now mptcp
+sysctl.d | netns exec CLIENT sysctl -q net.ipv4.tcp_congestion_control=braid_op_faults | upload | status | /etc/sysctl.d/99-bbr.conf makes bbr the default | sed -i /tcp_congestion_control/d /etc
+loaded, no default | | upload | doctor | is loaded, but new sockets in CLIENT get | `braid default
+uncoupled | | reno | top --once --all | runs reno on each of its 2 subflows | --netns CLIENT
+mixed | -n CLIENT route change default via 10.0.2.1 dev c2 table 2 congctl reno | upload | top --once --all | run different congestion controls | CLIENT route show table all
+peer without Braid | | download | status | the congestion control of 10.9.9.9 decides, not braid_op_faults | --peer HOST";
+
+/// Removes MPTCP from what enters the server by the first line.
+const STRIP: &str =
+    "table ip t { chain c { type filter hook prerouting priority 0; iifname s1 reset tcp option mptcp; } }";
+
+/// A process that is killed on drop.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
-fn changed(pair: &Pair, args: &str) -> Staged {
-    pair.client.ip(args);
-    upload(pair)
-}
-
-const FAULTS: [Fault; 15] = [
-    Fault {
-        name: "no endpoint",
-        stage: |pair| changed(pair, "mptcp endpoint flush"),
-        command: "doctor",
-        says: ["no MPTCP endpoint for a second line", "CLIENT mptcp endpoint add 10.0.2.2 dev c2 subflow"],
-    },
-    Fault {
-        name: "limits 0",
-        stage: |pair| changed(pair, "mptcp limits set subflows 0"),
-        command: "status",
-        says: ["allow 0 subflows besides the first", "CLIENT mptcp limits set subflows 8"],
-    },
-    Fault {
-        name: "no rule for an address",
-        stage: |pair| changed(pair, "rule del from 10.0.2.2 table 2"),
-        command: "status",
-        says: ["no route by c2 for packets from 10.0.2.2", "rule add from 10.0.2.2 table 101"],
-    },
-    Fault {
-        name: "one line only",
-        stage: |pair| changed(pair, "link set c2 down"),
-        command: "doctor",
-        says: ["one line only: c1 has an address", "CLIENT link set DEV up"],
-    },
-    Fault {
-        name: "peer without MPTCP",
-        stage: |pair| {
-            let ask = Ask { server_protocol: ipproto::TCP, ..UPLOAD };
-            Staged { _transfers: vec![pair.transfer(&ask)], program: None }
-        },
-        command: "status",
-        says: ["fell back to TCP (MPCapableFallbackSYNACK 1)", "mptcpize run"],
-    },
-    Fault {
-        name: "MPTCP stripped by one line",
-        stage: |pair| {
-            for rule in [
-                "add table ip t",
-                "add chain ip t c { type filter hook prerouting priority 0; }",
-                "add rule ip t c iifname s1 reset tcp option mptcp",
-            ] {
-                let nft = Command::new("ip").args(["netns", "exec", &pair.server.0, "nft", rule]).status();
-                assert!(nft.expect("nft").success(), "{rule}");
-            }
-            let other = Ask { from: Some([10, 0, 2, 2].into()), ..UPLOAD };
-            Staged { _transfers: vec![pair.transfer(&UPLOAD), pair.transfer(&other)], program: None }
-        },
-        command: "status",
-        says: ["line c1 removes MPTCP", "open connections by another line"],
-    },
-    Fault {
-        name: "backup",
-        stage: |pair| changed(pair, "mptcp endpoint change id 1 backup"),
-        command: "doctor",
-        says: ["endpoint 10.0.2.2 is a backup", "CLIENT mptcp endpoint change id 1 nobackup"],
-    },
-    Fault {
-        name: "subflow that never came up",
-        stage: |pair| {
-            pair.server.ip("route add blackhole 10.0.2.2/32");
-            upload(pair)
-        },
-        command: "status",
-        says: ["never came up: SYN-SENT", "CLIENT ping -I 10.0.2.2 10.9.9.9"],
-    },
-    Fault {
-        name: "line dead",
-        stage: |pair| {
-            let staged = upload(pair);
+fn transfers(pair: &Pair, kind: &str) -> (Vec<Transfer>, Option<Running>) {
+    let uploads = |asks: &[Ask]| asks.iter().map(|ask| pair.transfer(ask)).collect();
+    let mut program = None;
+    let transfers = match kind {
+        "to TCP" => uploads(&[Ask { server_protocol: ipproto::TCP, ..UPLOAD }]),
+        "two uploads" => uploads(&[UPLOAD, Ask { from: Some([10, 0, 2, 2].into()), ..UPLOAD }]),
+        "reno" => uploads(&[Ask { algorithm: "reno", ..UPLOAD }]),
+        "download" => uploads(&[Ask { downloads: true, algorithm: "braid_op_faults", ..UPLOAD }]),
+        "dies" => {
+            let transfers = uploads(&[UPLOAD]);
             std::thread::sleep(std::time::Duration::from_secs(1));
             pair.server.ip("route add blackhole 10.0.2.2/32");
-            staged
-        },
-        command: "doctor",
-        says: ["line c2 is dead", "CLIENT ping -I 10.0.2.2 10.9.9.9"],
-    },
-    Fault {
-        name: "a second manager of subflows",
-        stage: |pair| {
+            transfers
+        }
+        "beside mptcpd" => {
             let folder = tempfile::tempdir().expect("room");
-            let program = folder.path().join("mptcpd");
-            fs::copy("/bin/sleep", &program).expect("room");
-            let netns = ["netns", "exec", &pair.client.0];
-            let child = Command::new("ip").args(netns).arg(&program).arg("60").spawn().expect("it runs");
-            std::thread::sleep(std::time::Duration::from_millis(300));
-            Staged { _transfers: vec![pair.transfer(&UPLOAD)], program: Some(child) }
-        },
-        command: "status",
-        says: ["mptcpd manages subflows", "systemctl disable --now mptcp"],
-    },
-    Fault {
-        name: "sysctl.d overrides the default",
-        stage: |pair| {
-            braid_with(&[], &["default", LOADED, "--netns", &pair.client.0]);
-            upload(pair)
-        },
-        command: "status",
-        says: ["/etc/sysctl.d/99-bbr.conf makes bbr the default", "sed -i /tcp_congestion_control/d /etc"],
-    },
-    Fault {
-        name: "loaded, and no default",
-        stage: upload,
-        command: "doctor",
-        says: ["is loaded, but new sockets in CLIENT get", "`braid default "],
-    },
-    Fault {
-        name: "uncoupled algorithm",
-        stage: |pair| {
-            let transfer = pair.transfer(&Ask { algorithm: "reno", ..UPLOAD });
-            Staged { _transfers: vec![transfer], program: None }
-        },
-        command: "status",
-        says: ["runs reno on each of its 2 subflows", "--netns CLIENT"],
-    },
-    Fault {
-        name: "mixed algorithms",
-        stage: |pair| changed(pair, "route change default via 10.0.2.1 dev c2 table 2 congctl reno"),
-        command: "status",
-        says: ["run different congestion controls", "CLIENT route show table all"],
-    },
-    Fault {
-        name: "peer without Braid",
-        stage: |pair| {
-            let transfer = pair.transfer(&Ask { downloads: true, algorithm: "braid_op_faults", ..UPLOAD });
-            Staged { _transfers: vec![transfer], program: None }
-        },
-        command: "status",
-        says: ["the congestion control of 10.9.9.9 decides, not braid_op_faults", "--peer HOST"],
-    },
-];
+            let path = folder.path().join("mptcpd");
+            fs::copy("/bin/sleep", &path).expect("room");
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", &pair.client.0]).arg(&path).arg("60");
+            program = Some(Running(command.spawn().expect("it runs")));
+            // It is started before its file is gone.
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            uploads(&[UPLOAD])
+        }
+        _ => uploads(&[UPLOAD]),
+    };
+    (transfers, program)
+}
+
+/// Makes the fault of a row of [`FAULTS`], and asks until the answer is right.
+fn stage(row: &str) {
+    let pair = Pair::new(row).expect("as before");
+    let row = row.replace("CLIENT", &pair.client.0).replace("SERVER", &pair.server.0);
+    let [_, change, kind, command, what, remedy] = row.split('|').map(str::trim).collect::<Vec<_>>()[..]
+    else {
+        panic!("{row}")
+    };
+    if !change.is_empty() {
+        let mut child =
+            Command::new("ip").args(change.split(' ')).stdin(Stdio::piped()).spawn().expect("it runs");
+        // Only nft reads it.
+        let _ = child.stdin.take().expect("a pipe").write_all(STRIP.as_bytes());
+        assert!(child.wait().expect("ours").success(), "{change}");
+    }
+    let _running = transfers(&pair, kind);
+    let files = [("/etc/sysctl.d/99-bbr.conf", "net.ipv4.tcp_congestion_control = bbr")];
+    let words: Vec<&str> = command.split(' ').chain(["--netns", &pair.client.0]).collect();
+    until(&[what, remedy], || first_screen(&braid_with(&files, &words)));
+}
 
 /// The lines that fit a terminal of 80 columns and 24 rows.
 fn first_screen(text: &str) -> String {
@@ -274,31 +192,23 @@ fn doctor_or_status_names_each_staged_fault_on_its_first_screen_with_the_remedy(
         writeln!(std::io::stderr(), "SKIPPED: staged faults, because {loaded}").expect("stderr");
         return;
     }
-    let files = [("/etc/sysctl.d/99-bbr.conf", "net.ipv4.tcp_congestion_control = bbr")];
     // Before the fault: nothing keeps it from bonding.
     let sound = Pair::new("staged faults").expect("as before");
-    let staged = upload(&sound);
+    let running = transfers(&sound, "upload");
     until(&["can bond: yes", "can watch: yes"], || braid_with(&[], &["doctor", "--netns", &sound.client.0]));
-    drop(staged);
-    let test = |fault: &Fault| {
-        let pair = Pair::new(fault.name).expect("as before");
-        let _staged = (fault.stage)(&pair);
-        let parts = fault.says.map(|part| part.replace("CLIENT", &pair.client.0));
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        until(&parts, || first_screen(&braid_with(&files, &[fault.command, "--netns", &pair.client.0])));
-    };
+    drop(running);
     let failed: Vec<&str> = std::thread::scope(|scope| {
-        let all: Vec<_> = FAULTS.iter().map(|fault| (fault.name, scope.spawn(|| test(fault)))).collect();
-        all.into_iter().filter_map(|(name, test)| test.join().is_err().then_some(name)).collect()
+        let all: Vec<_> = FAULTS.lines().map(|row| (row, scope.spawn(|| stage(row)))).collect();
+        all.into_iter().filter_map(|(row, test)| test.join().is_err().then_some(row)).collect()
     });
     // Another namespace has the connections.
     let pair = Pair::new("wrong namespace").expect("as before");
-    let _staged = upload(&pair);
+    let _running = transfers(&pair, "upload");
     braid_with(&[], &["default", LOADED, "--netns", &pair.server.0]);
     let says = [&format!("but connections in {} get", pair.client.0), "`braid default"];
     until(&says, || braid_in(Some(&pair.server), &[], &["doctor"]));
     braid_with(&[], &["unload", LOADED, "--force"]);
-    assert!(failed.is_empty(), "{failed:?}");
+    assert!(failed.is_empty(), "{failed:#?}");
 }
 
 #[test]

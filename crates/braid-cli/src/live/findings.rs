@@ -43,7 +43,7 @@ pub(crate) const CHECKS: [Check; 24] = [
     check("limits", Aim::Bond, limits),
     check("no_route", Aim::Bond, no_route),
     check("stripped", Aim::Bond, |place| fell_back(place, true)),
-    check("fallback", Aim::Bond, |place| fell_back(place, false)),
+    note(check("fallback", Aim::Bond, |place| fell_back(place, false))),
     check("dead_line", Aim::Bond, |place| place.each_subflow(dead_line)),
     check("never_up", Aim::Bond, |place| place.each_subflow(never_up)),
     note(check("backup", Aim::Bond, backup)),
@@ -262,6 +262,11 @@ impl Place<'_> {
         shown(self.name)
     }
 
+    /// Whether a connection that this end opened has several subflows.
+    fn bonds(&self) -> bool {
+        self.opened().any(|subflow| subflow.number > 1)
+    }
+
     /// Subflows of MPTCP connections that this end opened.
     fn opened(&self) -> impl Iterator<Item = &Subflow> {
         let opened = self.connections.iter().filter(|one| one.token.is_some() && !one.is_accepted);
@@ -349,7 +354,7 @@ fn other_manager(place: &Place<'_>) -> Vec<Found> {
 fn one_line(place: &Place<'_>) -> Vec<Found> {
     let Some(around) = place.opens() else { return Vec::new() };
     let interfaces: BTreeSet<&String> = around.paths.addresses.values().collect();
-    if interfaces.len() > 1 {
+    if place.bonds() || interfaces.len() > 1 {
         return Vec::new();
     }
     let which = interfaces.first().map_or("no interface", |name| name.as_str());
@@ -371,8 +376,9 @@ fn additional(around: &Surroundings) -> Option<Vec<&Endpoint>> {
 
 fn no_endpoint(place: &Place<'_>) -> Vec<Found> {
     let Some(around) = place.opens() else { return Vec::new() };
-    let bonds = place.opened().any(|subflow| subflow.number > 1);
-    if bonds || around.paths.is_by_program || additional(around).is_none_or(|endpoints| !endpoints.is_empty())
+    if place.bonds()
+        || around.paths.is_by_program
+        || additional(around).is_none_or(|endpoints| !endpoints.is_empty())
     {
         return Vec::new();
     }
@@ -559,7 +565,10 @@ fn overridden(place: &Place<'_>) -> Vec<Found> {
     let others = place.machine.settings.iter().filter(|(_, value)| *value != around.default);
     all.extend(others.flat_map(|(path, value)| {
         found(
-            format!("{path} makes {value} the default at boot, in place of {}", around.default),
+            format!(
+                "{path} makes {value} the default at boot and by `sysctl --system`, not {}",
+                around.default
+            ),
             format!("`sed -i /tcp_congestion_control/d {path}`"),
         )
     }));
@@ -771,7 +780,7 @@ fn dead_line(place: &Place<'_>, connection: &Connection, subflow: &Subflow) -> O
 const OPENING_MS: u32 = 2000;
 
 fn never_up(place: &Place<'_>, connection: &Connection, subflow: &Subflow) -> Option<Said> {
-    let age = subflow.flow.opening_ms.filter(|&age| age >= OPENING_MS)?;
+    let age = subflow.flow.opening_ms.filter(|&age| age >= OPENING_MS && connection.token.is_some())?;
     Some((
         format!(
             "{} of {} never came up: SYN-SENT for {} s, {} SYNs without an answer",

@@ -411,11 +411,16 @@ impl Sampler {
         self.machine.as_ref().map(|(_, machine)| machine.findings(connections)).unwrap_or_default()
     }
 
+    /// Judges the lines of MPTCP connections; plain TCP shows that they live.
     fn judge_lines(&mut self, connections: &mut [Connection]) {
         let mut lines: BTreeMap<(String, String), Vec<Flow>> = BTreeMap::new();
+        let mut bonded = HashSet::new();
         for connection in &*connections {
             for subflow in &connection.subflows {
                 let line = (connection.namespace.clone(), subflow.line.clone());
+                if connection.token.is_some() {
+                    bonded.insert(line.clone());
+                }
                 lines.entry(line).or_default().push(subflow.flow);
             }
         }
@@ -423,6 +428,7 @@ impl Sampler {
             let state = self.states.get(&line).copied().unwrap_or_default().next(flows.iter());
             (line, state)
         };
+        lines.retain(|line, _| bonded.contains(line));
         self.states = lines.into_iter().map(judged).collect();
         for connection in connections {
             for subflow in &mut connection.subflows {

@@ -493,7 +493,8 @@ fn section(command: &str) -> &'static str {
 
 /// Writes one manual page per command.
 pub(crate) fn man(folder: &Path) -> Result<(), Failure> {
-    let mut command = Args::command();
+    // No page is about `help`.
+    let mut command = Args::command().disable_help_subcommand(true);
     command.build();
     page(&command, &["braid".to_owned()], folder)
 }
@@ -513,9 +514,7 @@ fn page(command: &clap::Command, words: &[String], folder: &Path) -> Result<(), 
     }
     std::fs::write(&path, text).map_err(|error| failed(&error))?;
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
-        if subcommand.get_name() != "help" {
-            page(subcommand, &[words, &[subcommand.get_name().to_owned()]].concat(), folder)?;
-        }
+        page(subcommand, &[words, &[subcommand.get_name().to_owned()]].concat(), folder)?;
     }
     Ok(())
 }

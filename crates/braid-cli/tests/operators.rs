@@ -108,8 +108,7 @@ mixed | -n CLIENT route change default via 10.0.2.1 dev c2 table 2 congctl reno 
 peer without Braid | | download | status | the congestion control of 10.9.9.9 decides, not braid_op_faults | --peer HOST";
 
 /// Removes MPTCP from what enters the server by the first line.
-const STRIP: &str =
-    "table ip t { chain c { type filter hook prerouting priority 0; iifname s1 reset tcp option mptcp; } }";
+const STRIP: &str = "table ip t { chain c { type filter hook prerouting priority 0; iifname s1 reset tcp option mptcp; }\n}\n";
 
 /// A process that is killed on drop.
 struct Running(Child);

@@ -57,8 +57,6 @@ pub fn doctor() -> Vec<Requirement> {
     let privileges = may_load();
     let net_admin = effective.contains(CapabilitySet::NET_ADMIN) || rustix::process::geteuid().is_root();
     let sys_admin = effective.contains(CapabilitySet::SYS_ADMIN);
-    let clang = ["clang-19", "clang"].into_iter().find(|name| in_path(name));
-    let netem = module::is_listed(&release, "sch_netem") || kallsyms_has("netem_enqueue");
     let mut all = vec![
         Requirement {
             what: "Linux 6.4 or newer",
@@ -134,12 +132,23 @@ pub fn doctor() -> Vec<Requirement> {
         },
         lists_of_sockets(),
         reading_the_loaded(),
+    ];
+    all.extend(experiments(&release));
+    all.extend(modules(&release));
+    all
+}
+
+/// What experiments and algorithms of one's own need.
+fn experiments(release: &str) -> [Requirement; 2] {
+    let clang = ["clang-19", "clang"].into_iter().find(|name| in_path(name));
+    let netem = module::is_listed(release, "sch_netem") || kallsyms_has("netem_enqueue");
+    [
         Requirement {
             what: "netem",
             aim: Aim::Other,
             is_met: netem,
             is_essential: false,
-            found: yes_or_no(netem),
+            found: if netem { "yes".into() } else { "no".into() },
             why: "delay and loss for experiments on this kernel; not needed to load algorithms or to simulate",
             remedy: "a kernel with CONFIG_NET_SCH_NETEM; Debian's cloud kernels have it",
         },
@@ -152,9 +161,7 @@ pub fn doctor() -> Vec<Requirement> {
             why: "to build braid, and to load your C files; built-in algorithms need no clang",
             remedy: "apt-get install clang",
         },
-    ];
-    all.extend(modules(&release));
-    all
+    ]
 }
 
 /// Whether this process has the capabilities to load programs.

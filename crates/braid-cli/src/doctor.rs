@@ -43,7 +43,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     }
     if args.verbose {
         text.push('\n');
-        requirements.iter().for_each(|own| describe(own, &mut text));
+        for own in &requirements {
+            describe(own, &mut text);
+        }
     }
     let hosts = braid_kernel::hosts();
     let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{Connection, Limit, State, Subflow};
 
 /// A check: its name, its purpose, and the finding.
+#[derive(Clone, Copy)]
 pub(crate) struct Check {
     pub(crate) kind: &'static str,
     aim: Aim,
@@ -170,7 +171,7 @@ impl Machine {
         }
         let unmet = if is_for_doctor { braid_kernel::doctor() } else { Vec::new() };
         let can_load = is_for_doctor && !braid_kernel::hosts().is_empty();
-        let is_fault = |own: &braid_kernel::Requirement| !own.is_met && !(own.aim == Aim::Couple && can_load);
+        let is_fault = |own: &braid_kernel::Requirement| !(own.is_met || own.aim == Aim::Couple && can_load);
         Self {
             loaded,
             unmet: unmet.into_iter().filter(is_fault).collect(),

@@ -1,6 +1,7 @@
 //! Network namespaces for tests, and two of them joined by two lines.
 #![allow(dead_code, reason = "not every test uses all")]
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -135,7 +136,7 @@ impl Pair {
         let [sender, receiver] = if ask.downloads { [&far, &near] } else { [&near, &far] };
         let (mut sender, mut receiver) =
             (sender.try_clone().expect("ours"), receiver.try_clone().expect("ours"));
-        thread::spawn(move || while sender.write_all(&[7; 20_000]).is_ok() {});
+        thread::spawn(move || while sender.write_all(&[7; 10_000]).is_ok() {});
         thread::spawn(move || {
             let mut buffer = vec![0; 65_536];
             while receiver.read(&mut buffer).is_ok_and(|n| n > 0) {}
@@ -203,10 +204,10 @@ pub(crate) fn braid_with(files: &[(&str, &str)], args: &[&str]) -> String {
 pub(crate) fn braid_in(netns: Option<&Netns>, files: &[(&str, &str)], args: &[&str]) -> String {
     let mut script = "mount -t tmpfs braid-test /etc\n".to_owned();
     for (path, text) in files {
-        script += &format!("mkdir -p $(dirname {path}); cat >{path} <<'END'\n{text}\nEND\n");
+        writeln!(script, "mkdir -p $(dirname {path}); cat >{path} <<'END'\n{text}\nEND").expect("a string");
     }
     let enter = netns.map_or(String::new(), |netns| format!("nsenter --net=/run/netns/{}", netns.0));
-    script += &format!("exec {enter} \"$@\" 2>&1");
+    writeln!(script, "exec {enter} \"$@\" 2>&1").expect("a string");
     let output = Command::new("unshare")
         .args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh"])
         .arg(cargo_bin("braid"))

@@ -2,10 +2,11 @@
 /*
  * A drop-tail bottleneck between two network namespaces, for kernels without netem:
  *
- *	host-bottleneck SENDER RECEIVER BITS_PER_SECOND LIMIT_BYTES DELAY_US SECONDS
+ *	host-bottleneck SENDER RECEIVER BITS_PER_SECOND LIMIT_BYTES DELAY_US SECONDS [DEVICE LOSS]
  *
- * Each namespace gets a TUN device t0. Data goes from SENDER to RECEIVER through the queue, then waits DELAY_US; the
- * return direction only has the delay. Prints "ready" once both devices exist.
+ * Each namespace gets a TUN device, t0 or DEVICE. Data goes from SENDER to RECEIVER through the queue, then waits
+ * DELAY_US; the return direction only has the delay. LOSS is the probability of a random loss of data. Prints "ready"
+ * once both devices exist.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -45,12 +46,13 @@ static uint64_t now(void)
 	return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
 }
 
-static int open_device(const char *namespace)
+static int open_device(const char *namespace, const char *name)
 {
-	struct ifreq request = { .ifr_name = "t0", .ifr_flags = IFF_TUN | IFF_NO_PI };
+	struct ifreq request = { .ifr_flags = IFF_TUN | IFF_NO_PI };
 	char path[256];
 	int space, device;
 
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	snprintf(path, sizeof(path), "/run/netns/%s", namespace);
 	space = open(path, O_RDONLY | O_CLOEXEC);
 	if (space < 0 || setns(space, CLONE_NEWNET)) {
@@ -68,12 +70,14 @@ static int open_device(const char *namespace)
 
 int main(int count, char **words)
 {
-	if (count != 7) {
-		fprintf(stderr,
-			"usage: host-bottleneck SENDER RECEIVER BITS_PER_SECOND LIMIT_BYTES DELAY_US SECONDS\n");
+	if (count != 7 && count != 9) {
+		fprintf(stderr, "usage: host-bottleneck SENDER RECEIVER BITS_PER_SECOND LIMIT_BYTES DELAY_US SECONDS "
+				"[DEVICE LOSS]\n");
 		return 2;
 	}
-	int devices[2] = { open_device(words[1]), open_device(words[2]) };
+	const char *name = count == 9 ? words[7] : "t0";
+	double loss = count == 9 ? atof(words[8]) : 0;
+	int devices[2] = { open_device(words[1], name), open_device(words[2], name) };
 	double rate = atof(words[3]);
 	long limit = atol(words[4]), queued = 0;
 	uint64_t delay = strtoull(words[5], NULL, 10) * 1000, free_at = 0;
@@ -85,6 +89,7 @@ int main(int count, char **words)
 		if (!pipes[i].packets)
 			return 1;
 	}
+	srand48((long)now());
 	prctl(PR_SET_TIMERSLACK, 1);
 	puts("ready");
 	fflush(stdout);
@@ -107,7 +112,7 @@ int main(int count, char **words)
 					while (pipe->left != pipe->read &&
 					       pipe->packets[pipe->left % SLOTS].sent <= time)
 						queued -= pipe->packets[pipe->left++ % SLOTS].length;
-					if (queued + packet->length > limit)
+					if (queued + packet->length > limit || drand48() < loss)
 						continue;
 					if (free_at < time)
 						free_at = time;

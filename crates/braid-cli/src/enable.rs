@@ -10,7 +10,7 @@ use braid_kernel::PREFIX;
 use crate::Failure;
 use crate::failure::FAILED;
 use crate::names::{parse, short};
-use crate::{hint, own, peer};
+use crate::{hint, journal, own, peer, trial};
 
 const CONFIGURATION: &str = "/etc/braid";
 const UNITS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
@@ -53,6 +53,7 @@ pub(crate) fn enable(
     systemctl(&["restart", &default_unit(name)])?;
     let instead =
         if others.is_empty() { String::new() } else { format!(", instead of {}", others.join(", ")) };
+    journal::write("enable", &format!("{PREFIX}{name}: {spec}{instead}"));
     let parameters =
         path.map_or_else(String::new, |path| format!(" Its parameters are in {}.", path.display()));
     eprintln!(
@@ -62,6 +63,16 @@ pub(crate) fn enable(
 }
 
 pub(crate) fn disable(name: Option<&str>, peer: Option<&str>) -> Result<(), Failure> {
+    if name.is_none()
+        && peer.is_none()
+        && let Some((winner, default)) = trial::withdraw()
+    {
+        journal::write("disable", &format!("{default} instead of {winner}, a trial's result"));
+        eprintln!("{winner}, the result of a trial, is not the default any more; {default} is.");
+        if enabled().is_empty() {
+            return Ok(());
+        }
+    }
     systemd("`braid default --reset` and `braid unload NAME` take back what `load` and `default` did")?;
     if let Some(host) = peer {
         let mut words = vec!["disable"];
@@ -88,6 +99,7 @@ pub(crate) fn disable(name: Option<&str>, peer: Option<&str>) -> Result<(), Fail
     for name in wanted {
         systemctl(&["disable", "--now", &default_unit(&name)])?;
         systemctl(&["disable", "--now", &load_unit(&name)])?;
+        journal::write("disable", &format!("{PREFIX}{name}"));
         eprintln!("{PREFIX}{name} is neither loaded nor the default any more, now and after every boot.");
     }
     Ok(())

@@ -7,8 +7,7 @@ use braid_kernel::{Hint, Loaded, Namespace, Place};
 use clap_complete::ArgValueCandidates;
 use serde_json::{Value, json};
 
-use crate::live::{FILE, Lines};
-use crate::{Failure, complete, terminal};
+use crate::{Failure, complete, journal, terminal};
 
 /// Additional help text.
 pub(crate) const MORE: &str = "Examples:\n  \
@@ -53,6 +52,7 @@ pub(crate) fn run(args: &HintArgs) -> Result<(), Failure> {
             all.retain(|hint| hint.namespace == cookie);
         }
         braid_kernel::withdraw_hints(&all)?;
+        journal::write("hint", &format!("withdrawn: {}", counted(all.len())));
         eprintln!("Withdrawn: {}.", counted(all.len()));
     } else if args.groups.is_empty() {
         if args.early {
@@ -142,6 +142,7 @@ fn state(namespace: &Namespace, groups: &[Vec<Place>], early: bool) -> Result<()
     }
     let stated = braid_kernel::state_hints(namespace, groups)?;
     for (group, number) in groups.iter().zip(&stated.bottlenecks) {
+        journal::write("hint", &format!("bottleneck {number}: {}", listed(group)));
         eprintln!("Bottleneck {number}: {}.", listed(group));
     }
     if groups.len() > 1 && groups.iter().all(|group| group.len() == 1) {
@@ -182,6 +183,7 @@ fn remove(namespace: &Namespace, places: &[Place]) -> Result<(), Failure> {
     }
     all.retain(|hint| places.contains(&hint.place));
     braid_kernel::withdraw_hints(&all)?;
+    journal::write("hint", &format!("withdrawn: {}", listed(places)));
     eprintln!("Withdrawn: {}.", listed(places));
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::failure::{BAD_INPUT, FAILED};
 use crate::names::short;
 use crate::terminal;
-use crate::{complete, enable, own, status};
+use crate::{complete, enable, journal, own, status};
 
 #[derive(Debug, Subcommand)]
 #[allow(clippy::doc_markdown, reason = "these comments are the help, where backticks are in the way")]
@@ -43,7 +43,7 @@ pub(crate) enum Kernel {
         /// Its loaded name, with or without braid_.
         #[arg(add = ArgValueCandidates::new(complete::loaded))]
         name: String,
-        /// Even while it is in use. Existing connections keep it until they close; their later subflows get the
+        /// Even while it is in use, or another user loaded it. Existing connections keep it until they close; their later subflows get the
         /// namespace's default. Namespaces with it as default get the kernel's default.
         #[arg(long)]
         force: bool,
@@ -71,7 +71,7 @@ pub(crate) enum Kernel {
         #[arg(long, value_name = "WHAT,WHAT")]
         hint: Vec<String>,
     },
-    /// Undo enable: unload, and restore the previous default, now and after every boot.
+    /// Undo enable and `try --apply`: unload, and restore the previous default, now and after every boot.
     Disable {
         /// The enabled name, with or without braid_. Default: all.
         #[arg(add = ArgValueCandidates::new(complete::loaded))]
@@ -114,8 +114,17 @@ pub(crate) enum Kernel {
         braid metrics --listen 127.0.0.1:9724\n\n\
         A single print has gauges and the kernel's counters; bytes are counted only with --listen.")]
     Metrics(crate::metrics::MetricsArgs),
-    /// Say why connections do not bond or couple or cannot be watched, each with the command that mends it.
-    Doctor(crate::doctor::DoctorArgs),
+    /// Try algorithms on this machine's own traffic, and say which carries the most.
+    #[command(after_help = crate::trial::MORE)]
+    Try(crate::trial::TryArgs),
+    /// Print who changed what in the kernel, and why.
+    #[command(
+        after_help = "Each line: time (UTC), command, result, user with the calling program, command line. The file is \
+        /var/lib/braid/journal; syslog gets the same."
+    )]
+    Log(journal::LogArgs),
+    /// Check this machine's requirements of the kernel side, and print how to meet missing ones.
+    Doctor,
 }
 
 /// A host, as the option names it.
@@ -163,7 +172,9 @@ pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
         Kernel::Status(args) => status::run(args),
         Kernel::Top(args) => crate::top::run(args),
         Kernel::Metrics(args) => crate::metrics::run(args),
-        Kernel::Doctor(args) => crate::doctor::run(args),
+        Kernel::Try(args) => crate::trial::run(args),
+        Kernel::Log(args) => journal::run(args),
+        Kernel::Doctor => doctor(),
     }
 }
 
@@ -186,6 +197,8 @@ fn load(texts: &[String], name: Option<&str>, host: Option<Host>) -> Result<(), 
     for (spec, name) in specs.iter().zip(names) {
         let (before, host) = braid_kernel::load_into(host, spec, name)?;
         let by = if host == Host::Module { format!(" {host}") } else { String::new() };
+        let instead = before.as_ref().map_or_else(String::new, |before| format!(" instead of {before}"));
+        journal::write("load", &format!("{PREFIX}{name}: {spec}{by}{instead}"));
         match before {
             Some(before) => eprintln!(
                 "Replaced {PREFIX}{name} ({before}) by {spec}{by}; connections that exist keep {before}, see `braid status`."
@@ -203,18 +216,43 @@ fn load(texts: &[String], name: Option<&str>, host: Option<Host>) -> Result<(), 
 
 fn unload(name: &str, force: bool) -> Result<(), Failure> {
     let name = short(name);
+    let kernel_name = format!("{PREFIX}{name}");
+    let mut force = force;
+    if !force && braid_kernel::available()?.contains(&kernel_name) {
+        let mut reasons: Vec<String> =
+            braid_kernel::uses(&kernel_name).iter().map(ToString::to_string).collect();
+        let loader = journal::foreign_loader(&kernel_name);
+        reasons.extend(loader.iter().map(|loader| format!("loaded by {loader}")));
+        if !reasons.is_empty() && terminal::can_ask() {
+            eprintln!("{kernel_name} is\n  {}", reasons.join("\n  "));
+            force = terminal::confirm("Unload it all the same?")?;
+        }
+        if let (false, Some(loader)) = (force, loader) {
+            return Err(Failure::bad_input(
+                format!("{kernel_name} was loaded by {loader}: nothing was changed"),
+                "--force unloads it all the same",
+            ));
+        }
+    }
     let users = braid_kernel::unload(name, force)?;
-    eprintln!("Unloaded {PREFIX}{name}.");
+    let sockets: usize = users.iter().map(|user| user.sockets.len()).sum();
+    let kept =
+        if sockets == 0 { String::new() } else { format!("; {sockets} sockets keep it until they close") };
+    journal::write("unload", &format!("{kernel_name}{kept}"));
+    eprintln!("Unloaded {kernel_name}.");
     for user in users {
-        eprintln!("In use until it closes, {user}; subflows that join later get the namespace's default.");
+        eprintln!(
+            "warning: in use until it closes, {user}; subflows that join later fall back to the namespace's default."
+        );
     }
     Ok(())
 }
 
 fn default(name: Option<&str>, reset: bool, netns: Option<&str>) -> Result<(), Failure> {
     let namespace = netns.map_or_else(|| Ok(Namespace::own()), Namespace::named)?;
+    let before = braid_kernel::default(&namespace)?;
     let now = match name {
-        None if !reset => braid_kernel::default(&namespace)?,
+        None if !reset => before.clone(),
         None => reset_default(&namespace)?,
         Some(name) => {
             let ours = format!("{PREFIX}{}", short(name));
@@ -222,6 +260,10 @@ fn default(name: Option<&str>, reset: bool, netns: Option<&str>) -> Result<(), F
             braid_kernel::set_default(&namespace, Some(if is_ours { &ours } else { name }))?
         }
     };
+    if name.is_some() || reset {
+        let place = netns.map_or_else(String::new, |name| format!(" in {name}"));
+        journal::write("default", &format!("{now} instead of {before}{place}"));
+    }
     terminal::print(format!("{now}\n").as_bytes())
 }
 

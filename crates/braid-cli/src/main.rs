@@ -17,6 +17,8 @@ mod failure;
 #[cfg(target_os = "linux")]
 mod hint;
 #[cfg(target_os = "linux")]
+mod journal;
+#[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod lab;
@@ -44,6 +46,8 @@ mod sweep;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod top;
+#[cfg(target_os = "linux")]
+mod trial;
 
 use std::process::ExitCode;
 
@@ -56,6 +60,8 @@ fn main() -> ExitCode {
     // Asked by a shell what could be typed next it answers that, and ends.
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
     let args = Args::parse();
+    #[cfg(target_os = "linux")]
+    trial::recover(&args.command);
     let done = match &args.command {
         Command::Run(args) => run::run(args),
         Command::Report(args) => run::report(args),

@@ -31,3 +31,17 @@ pub(crate) fn style() -> Style {
         colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     }
 }
+
+/// Whether a person can be asked.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks on standard error; only `y` and `yes` are a yes.
+pub(crate) fn confirm(question: &str) -> Result<bool, Failure> {
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.map_err(|error| Failure::new(crate::failure::FAILED, format!("reading the answer: {error}")))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

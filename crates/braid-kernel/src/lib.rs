@@ -39,7 +39,7 @@ pub use fixed::{FixedCall, FixedTest};
 pub use hints::{Hint, MAX_HINTS, Place, Stated, hint_of, hints, state_hints, withdraw_hints};
 pub use host::{Host, Loaded, Version};
 pub use module::module_layout;
-pub use namespace::{Namespace, available, default, noted_default, set_default};
+pub use namespace::{Namespace, available, default, noted_default, set_default, switch_default};
 pub use object::{PREFIX, Verified, add_object, object, verify};
 pub use parity::{Call, Parity};
 pub use paths::{Endpoint, Paths, paths, programs};

@@ -171,6 +171,14 @@ pub fn set_default(namespace: &Namespace, name: Option<&str>) -> Result<String, 
     }))
 }
 
+/// As [`set_default`], but what [`noted_default`] returns stays as it is: for a change that is taken back.
+///
+/// # Errors
+/// If the kernel does not have that name, or this process may not set it.
+pub fn switch_default(namespace: &Namespace, name: &str) -> Result<(), Error> {
+    namespace.within(|| write(name))
+}
+
 /// Stores the default that braid's replaces; removes the note when another default replaces braid's. Errors are
 /// ignored: without the note a reset sets the kernel's default.
 fn remember(note: &Path, before: &str, now: &str) {

@@ -33,6 +33,13 @@ impl Statistics {
         self.ci95.filter(|_| self.min < self.max)
     }
 
+    /// As [`Self::ci95`] for each of `comparisons` intervals that together hold with 95 % (Bonferroni).
+    pub fn ci95_of_each(&self, comparisons: usize) -> Option<f64> {
+        let tail = 0.025 / comparisons.max(1) as f64;
+        let t = |sd| t_quantile_at((self.n - 1) as f64, 1.0 - tail) * sd / (self.n as f64).sqrt();
+        self.sd.map(t)
+    }
+
     /// In a unit that is this many times larger.
     #[must_use]
     pub fn scaled(self, scale: f64) -> Self {
@@ -95,9 +102,13 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 
 /// The 97.5 % quantile of Student's t; at least one degree of freedom.
 pub(crate) fn t_quantile(degrees_of_freedom: f64) -> f64 {
+    t_quantile_at(degrees_of_freedom, 0.975)
+}
+
+fn t_quantile_at(degrees_of_freedom: f64, probability: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom)
         .expect("the scale is 1 and there is a degree of freedom")
-        .inverse_cdf(0.975)
+        .inverse_cdf(probability)
 }
 
 #[cfg(test)]
@@ -117,6 +128,8 @@ mod tests {
         close(s.sd.unwrap(), 7.0_f64.sqrt(), 1e-12);
         // t(0.975, 3) = 3.182446.
         close(s.ci95.unwrap(), 3.182_446 * 7.0_f64.sqrt() / 2.0, 1e-5);
+        // t(0.9875, 3) = 4.176535.
+        close(s.ci95_of_each(2).unwrap(), 4.176_535 * 7.0_f64.sqrt() / 2.0, 1e-5);
     }
 
     #[test]

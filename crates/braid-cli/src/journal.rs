@@ -117,7 +117,7 @@ fn entries() -> Vec<Entry> {
     text.lines().filter_map(Entry::parse).collect()
 }
 
-/// Who loaded this since the machine booted, if that is somebody else.
+/// Who loaded this since the machine booted, if that was another user.
 pub(crate) fn foreign_loader(kernel_name: &str) -> Option<String> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime = Duration::try_from_secs_f64(uptime.split(' ').next()?.parse().ok()?).ok()?;

@@ -87,9 +87,13 @@ fn what_is_loaded_stays_with_its_parameters_until_it_is_unloaded() {
     assert_eq!(ours["params"]["beta"], "0.6");
     assert!(done(&braid(&["status"])).contains("braid_cli_test  cubic:beta=0.6"));
 
-    done(&braid(&["unload", "braid_cli_test"]));
-    assert!(!done(&braid(&["status"])).contains("cli_test"));
-    failed(&braid(&["unload", "cli_test"]), 2, &["is not loaded"]);
+    let output = braid(&["unload", "braid_cli_test"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    // The last changes mention it.
+    assert!(!stdout(&braid(&["status"])).contains("braid_cli_test  cubic"));
+    let output = braid(&["unload", "cli_test"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("is not loaded"), "{}", stderr(&output));
 }
 
 #[test]

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Largest payload that the server sends for one request.
 const MOST: u64 = 10_000_000_000;
 /// Concurrent connections of the server.
-const CROWD: usize = 16;
+const CONNECTIONS: usize = 16;
 const PIECE: usize = 1 << 16;
 
 /// MPTCP where the kernel has it, else TCP.
@@ -154,7 +154,7 @@ pub(super) fn listener(port: u16) -> io::Result<TcpListener> {
         Ok(socket)
     };
     let socket = v6().or_else(|_| v4())?;
-    listen(&socket, CROWD as i32)?;
+    listen(&socket, CONNECTIONS as i32)?;
     let listener = TcpListener::from(socket);
     listener.set_nonblocking(true)?;
     Ok(listener)
@@ -172,7 +172,7 @@ pub(super) fn serve(
     thread::scope(|scope| {
         while !cancel.is_cancelled() {
             while let Ok((stream, peer)) = listener.accept() {
-                if active.load(Ordering::Relaxed) >= CROWD {
+                if active.load(Ordering::Relaxed) >= CONNECTIONS {
                     continue;
                 }
                 active.fetch_add(1, Ordering::Relaxed);

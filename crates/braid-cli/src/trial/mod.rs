@@ -61,7 +61,7 @@ pub(crate) struct TryArgs {
     /// Transfers come from the other host, which sends with the candidates that it serves.
     #[arg(long, requires = "load")]
     download: bool,
-    /// Be the other end of --load until Ctrl-C: receive, and send with these candidates to whoever asks.
+    /// Be the other end of --load until Ctrl-C: receive, and send with these candidates, to every client.
     #[arg(long, value_name = "PORT", conflicts_with_all = ["load", "netns", "apply", "beside"])]
     serve: Option<u16>,
     /// The plain TCP connections to or from this address also count: what they get beside each candidate.
@@ -145,8 +145,11 @@ fn resolve(texts: &[String]) -> Result<Vec<Candidate>, Failure> {
                 let kernel = format!("{PREFIX}{name}");
                 !has(&kernel) && candidates.iter().all(|other| other.kernel != kernel)
             };
-            if let Some(loaded) = loaded.iter().find(|loaded| loaded.spec == spec.to_string()) {
-                plain(&format!("{PREFIX}{}", loaded.name), None)
+            // Under the algorithm's own name; others belong to another purpose.
+            let is_loaded =
+                loaded.iter().any(|loaded| loaded.name == name && loaded.spec == spec.to_string());
+            if is_loaded {
+                plain(&format!("{PREFIX}{name}"), None)
             } else {
                 let numbered = (1..).map(|number| format!("try{number}"));
                 let mut names = std::iter::once(name.to_owned()).chain(numbered);
@@ -282,7 +285,7 @@ fn announcement(
         candidates[0].label
     );
     if !is_load {
-        text += " Existing connections are left alone. Subflows that join them meanwhile get the block's candidate.";
+        text += " Existing connections are left alone. Subflows that join them during the trial get the block's candidate.";
     }
     if !args.download {
         text += " Afterwards everything is as before.";
@@ -503,15 +506,20 @@ fn serve(port: u16, texts: &[String], namespace: &Namespace) -> Result<(), Failu
     let failed = |error: std::io::Error| Failure::new(FAILED, format!("--serve {port}: {error}"));
     let listener = load::listener(port).map_err(failed)?;
     let watch = Watch::new(namespace.clone(), None)?;
-    let changes = begin(namespace, &candidates, &default, false)?;
+    // Without candidates it only receives.
+    let is_sender = !candidates.is_empty();
+    let changes = if is_sender { Some(begin(namespace, &candidates, &default, false)?) } else { None };
     for candidate in &candidates {
         eprintln!("Serving {}", candidate.about());
+    }
+    if is_sender {
+        journal::write("try", &format!("serving {}", texts.join(", ")));
     }
     eprintln!("Anybody who reaches port {port} may send and fetch data until Ctrl-C.");
     let names: HashMap<String, String> =
         candidates.iter().map(|candidate| (candidate.label.clone(), candidate.kernel.clone())).collect();
     let done = load::serve(&listener, &names, watch, &cancel).map_err(failed);
-    for note in changes.end() {
+    for note in changes.map(Changes::end).unwrap_or_default() {
         eprintln!("{note}");
     }
     done

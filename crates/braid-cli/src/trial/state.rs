@@ -147,8 +147,11 @@ fn take_back(state: &State) -> Vec<String> {
         && let Ok(now) = braid_kernel::default(&namespace)
         && now != state.default
     {
-        if !state.candidates.contains(&now) {
-            notes.push(format!("note: another program made {now} the default meanwhile; it stays."));
+        // If another program unloads a candidate, the namespaces with that default get another one.
+        let available = braid_kernel::available().unwrap_or_default();
+        let is_whole = state.candidates.iter().all(|candidate| available.contains(candidate));
+        if !state.candidates.contains(&now) && is_whole {
+            notes.push(format!("note: another program made {now} the default; it stays."));
         } else if let Err(error) = braid_kernel::switch_default(&namespace, &state.default) {
             notes.push(format!("warning: the default stays {now} instead of {}: {error}", state.default));
         }

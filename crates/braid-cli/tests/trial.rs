@@ -37,14 +37,12 @@ fn over_two_lines(test: &str, script: &str) -> Option<(String, String)> {
             tc -n $a qdisc add dev v$l root tbf rate $((8 >> l))mbit burst 10kb latency 40ms
         done
         ip -n $b mptcp endpoint add 10.8.1.2 dev v1 signal
-        in() {{ where=/run/netns/$1; shift; nsenter --net=$where braid "$@"; }}
         state() {{
-            braid default --netns $a; ls /run/braid /sys/fs/bpf
-            tr ' ' '
-' </proc/sys/net/ipv4/tcp_available_congestion_control | grep -E '^braid_(lia|olia)$' || :
+            nsenter --net=/run/netns/$a cat /proc/sys/net/ipv4/tcp_congestion_control; ls /run/braid /sys/fs/bpf
+            xargs -n1 </proc/sys/net/ipv4/tcp_available_congestion_control | grep -E '^braid_(lia|olia|try.)$' || :
         }}
         braid doctor >/dev/null
-        in $b try --serve 5999 2>/run/braid.$$ & server=$!
+        nsenter --net=/run/netns/$b braid try --serve 5999 2>/run/braid.$$ & server=$!
         until grep -q 'port 5999' /run/braid.$$; do sleep 0.1; done; rm /run/braid.$$
         echo prepared >&2
         {script}"#
@@ -62,7 +60,7 @@ fn over_two_lines(test: &str, script: &str) -> Option<(String, String)> {
 #[test]
 fn transfers_over_two_lines_fill_both_and_leave_nothing_behind() {
     let script = "before=$(state)
-        in $a try lia,reno --load 10.8.0.2:5999 --size 1 --for 8s --yes
+        nsenter --net=/run/netns/$a braid try lia,reno --load 10.8.0.2:5999 --size 1 --for 8s --yes
         test \"$before\" = \"$(state)\" && echo the same";
     let Some((shown, said)) = over_two_lines("a trial with its own load", script) else { return };
     assert!(shown.contains("Answer: ") && shown.contains("95 % sure"), "{shown}");
@@ -83,9 +81,9 @@ fn transfers_over_two_lines_fill_both_and_leave_nothing_behind() {
 #[test]
 fn a_killed_trial_is_taken_back_by_the_next_command() {
     let script = "before=$(state)
-        in $a try lia,olia --for 60s --yes 2>/dev/null & trial=$!
+        nsenter --net=/run/netns/$a braid try lia,olia --for 60s --yes 2>/dev/null & trial=$!
         until braid default --netns $a | grep -q braid_; do sleep 0.05; done
-        ! in $a try reno,cubic --for 60s --yes
+        ! nsenter --net=/run/netns/$a braid try reno,cubic --for 60s --yes
         kill -9 $trial; wait $trial || :
         state | grep -c braid_
         braid status >/dev/null; test \"$before\" = \"$(state)\" && echo the same

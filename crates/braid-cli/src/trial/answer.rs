@@ -74,6 +74,9 @@ pub(super) fn sentence(tried: &[Tried], baseline: usize, about_baseline: &str) -
     let name = |at: usize| tried[at].label.as_str();
     let base = format!("{}{about_baseline}", name(baseline));
     let between = |gain: Gain| format!("{} to {} %", percent(gain.low), percent(gain.high));
+    let more = |gain: Gain| {
+        format!("{} % {}", percent(gain.mean.abs()), if gain.mean < 0.0 { "less" } else { "more" })
+    };
     let gain_over = |at: usize, over: usize| gain(&tried[at], &tried[over], tried.len() - 1);
     let listed = |names: Vec<&str>, what: &str| match names.join(", ") {
         names if names.is_empty() => String::new(),
@@ -88,17 +91,17 @@ pub(super) fn sentence(tried: &[Tried], baseline: usize, about_baseline: &str) -
             };
             let alike = (0..tried.len()).filter(alike).map(name).collect();
             format!(
-                "Answer: {} carries {} % more than {base} ({}, 95 % sure){}.",
+                "Answer: {} carries {} than {base} ({}, 95 % sure){}.",
                 name(best),
-                percent(gain.mean),
+                more(gain),
                 between(gain),
                 listed(alike, "cannot be told from it")
             )
         }
         Verdict::Baseline(best, gain) => format!(
-            "Answer: {base} carries more than every other; {}, the best of them, {} % ({}, 95 % sure).",
+            "Answer: {base} carries more than every other; {}, the best of them, {} ({}, 95 % sure).",
             name(best),
-            percent(gain.mean),
+            more(gain),
             between(gain)
         ),
         Verdict::Same(best, gain) => {
@@ -106,11 +109,11 @@ pub(super) fn sentence(tried: &[Tried], baseline: usize, about_baseline: &str) -
                 |&at: &usize| at != baseline && gain_over(at, baseline).is_some_and(|gain| gain.high < 0.0);
             let worse = (0..tried.len()).filter(worse).map(name).collect();
             format!(
-                "Answer: no difference that can be seen: {} carries {} % more than {base} ({}, 95 % sure){}.",
+                "Answer: no difference that can be seen: {} carries {} than {base} ({}, 95 % sure){}.",
                 name(best),
-                percent(gain.mean),
+                more(gain),
                 between(gain),
-                listed(worse, "less")
+                listed(worse, "less for sure")
             )
         }
         Verdict::Unknown => "Answer: none, since too few blocks had traffic of two candidates.".to_owned(),
@@ -253,6 +256,9 @@ mod tests {
         );
         assert!(text.contains("cannot be told from it") && text.contains("95 % sure"), "{text}");
         let text = sentence(&[row("a", [10.0, 11.0, 9.0]), row("b", [10.0; 3]), row("c", [5.0; 3])], 0, "");
-        assert!(text.contains("no difference that can be seen") && text.contains("c less"), "{text}");
+        assert!(
+            text.contains("no difference that can be seen") && text.contains("c less for sure"),
+            "{text}"
+        );
     }
 }

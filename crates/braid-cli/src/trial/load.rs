@@ -63,12 +63,16 @@ pub(super) fn transfer(
     let is_up = matches!(direction, Direction::Up(_));
     let measured = thread::scope(|scope| {
         let (end, worker) = (&stream, scope.spawn(|| exchange(&stream, &request, is_up, bytes, began)));
+        let mut sampled = began;
         while !worker.is_finished() {
             if cancel.is_cancelled() {
                 let _ = end.shutdown(Shutdown::Both);
             }
-            thread::sleep(STEP.min(Duration::from_millis(20)));
-            watch.sample(|_| Some(0)).map_err(io::Error::other)?;
+            thread::sleep(STEP / 10);
+            if sampled.elapsed() >= STEP {
+                watch.sample(|_| Some(0)).map_err(io::Error::other)?;
+                sampled = Instant::now();
+            }
         }
         worker.join().unwrap_or_else(|_| Err(io::Error::other("the transfer's thread panicked")))
     })?;

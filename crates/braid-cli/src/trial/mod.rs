@@ -208,13 +208,19 @@ pub(crate) fn run(args: &TryArgs) -> Result<(), Failure> {
     };
     let default = braid_kernel::default(&namespace)?;
     let present = candidates.iter().position(|candidate| candidate.kernel == default);
+    if args.apply && present.is_none() {
+        return Err(Failure::bad_input(
+            format!("the present default, {default}, is not among the candidates"),
+            "with --apply, name it as well",
+        ));
+    }
     // The baseline is the first row.
     candidates.swap(0, present.unwrap_or(0));
     let blocks = if to.is_some() { Vec::new() } else { plan(args.duration, candidates.len())? };
     eprintln!("{}", announcement(args, &candidates, &default, present.is_some(), to.is_some()));
     if !args.yes && !terminal::can_ask() {
         return Err(Failure::bad_input(
-            "nobody can be asked here, so nothing was changed",
+            "standard input is no terminal, so nothing was changed",
             "--yes goes on without asking",
         ));
     }
@@ -293,7 +299,7 @@ fn announcement(
     if args.apply {
         text += " Then, if one carries more, it becomes the default.";
     }
-    text
+    text.lines().map(answer::wrapped).collect::<Vec<_>>().join("\n")
 }
 
 fn host(text: &str) -> Result<SocketAddr, Failure> {

@@ -129,6 +129,12 @@ impl Watch {
         self.latest = now;
         for socket in sockets {
             let Some(flow) = socket.flow else { continue };
+            // Within the machine there is no line.
+            if socket.local.ip().to_canonical() == socket.remote.ip().to_canonical()
+                || socket.local.ip().to_canonical().is_loopback()
+            {
+                continue;
+            }
             if self.is_beside(&socket) {
                 let carried = flow.bytes_acked + flow.bytes_received;
                 // The first sample only has what was carried before.

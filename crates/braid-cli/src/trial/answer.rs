@@ -72,7 +72,7 @@ pub(super) fn verdict(tried: &[Tried], baseline: usize) -> Verdict {
 /// One sentence.
 pub(super) fn sentence(tried: &[Tried], baseline: usize, about_baseline: &str) -> String {
     let name = |at: usize| tried[at].label.as_str();
-    let base = format!("{}{about_baseline}", name(baseline));
+    let base = format!("{about_baseline}{}", name(baseline));
     let between = |gain: Gain| format!("{} to {} %", percent(gain.low), percent(gain.high));
     let more = |gain: Gain| {
         format!("{} % {}", percent(gain.mean.abs()), if gain.mean < 0.0 { "less" } else { "more" })
@@ -249,9 +249,9 @@ mod tests {
             row("lia", [20.5, 19.5, 20.0]),
             row("olia", [5.0, 5.1, 4.9]),
         ];
-        let text = sentence(&rows, 0, ", the present default,");
+        let text = sentence(&rows, 0, "the present default ");
         assert!(
-            text.starts_with("Answer: ") && text.contains("100 % more than cubic, the present default,"),
+            text.starts_with("Answer: ") && text.contains("100 % more than the present default cubic ("),
             "{text}"
         );
         assert!(text.contains("cannot be told from it") && text.contains("95 % sure"), "{text}");

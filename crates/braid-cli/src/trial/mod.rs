@@ -243,9 +243,12 @@ pub(crate) fn run(args: &TryArgs) -> Result<(), Failure> {
     for note in changes.map(Changes::end).unwrap_or_default() {
         eprintln!("{note}");
     }
-    let done = done.inspect_err(|_| journal::write("try", "ended early, all is as before"));
-    let tried = done?;
-    let about = if present.is_some() { ", the present default" } else { "" };
+    let tried = done.inspect_err(|_| {
+        if !args.download {
+            journal::write("try", "ended early, all is as before");
+        }
+    })?;
+    let about = if present.is_some() { "the present default " } else { "" };
     let sentence = answer::sentence(&tried, 0, about);
     let verdict = answer::verdict(&tried, 0);
     if !args.download {
@@ -433,6 +436,11 @@ fn live(
 ) -> Result<Vec<Tried>, Failure> {
     let mut tried = empty(candidates);
     let blocks: Vec<(usize, Duration)> = rounds.iter().flatten().copied().collect();
+    // The kernel keeps some for the first network namespace: known before the first block.
+    for candidate in candidates {
+        braid_kernel::switch_default(namespace, &candidate.kernel)?;
+    }
+    braid_kernel::switch_default(namespace, default)?;
     let mut expected = default;
     for (number, &(at, length)) in blocks.iter().enumerate() {
         let now = braid_kernel::default(namespace)?;

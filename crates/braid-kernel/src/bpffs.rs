@@ -172,7 +172,7 @@ pub(crate) fn remove(pins: &Path) {
     // The link last: while it exists, the rest belongs to a loaded algorithm.
     forget_versions(pins, |_| false);
     let carried = CARRIED.iter().map(|(pin, ..)| *pin);
-    for name in carried.chain(["spec", "link"]) {
+    for name in carried.chain(["next", "spec", "link"]) {
         let _ = fs::remove_file(pins.join(name));
     }
     let _ = fs::remove_dir(pins);

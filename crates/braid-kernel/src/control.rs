@@ -329,6 +329,11 @@ pub fn unload(name: &str, force: bool) -> Result<Vec<Use>, Error> {
     let is_pinned = pinned.iter().any(|loaded| loaded == name);
     let in_module: Vec<String> = module::loaded()?.into_iter().map(|loaded| loaded.name).collect();
     if !is_pinned && !in_module.iter().any(|loaded| loaded == name) {
+        // Leftovers of a process that was killed while it loaded this name.
+        if check_name(name).is_ok() {
+            bpffs::remove(&bpffs::folder().join(name));
+        }
+        hints::tidy();
         return Err(Error::NotLoaded { name: name.to_owned(), loaded: [pinned, in_module].concat() });
     }
     let kernel_name = format!("{PREFIX}{name}");

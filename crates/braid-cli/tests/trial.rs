@@ -100,7 +100,7 @@ fn a_killed_trial_is_taken_back_by_the_next_command() {
 fn the_journal_names_who_loaded_what_and_guards_what_another_user_loaded() {
     let name = format!("j{:x}", std::process::id());
     let output = apart(&format!(
-        "set +e; braid load reno --as {name}; sed -i 's/\\t[a-z]* (by/\\talice (by/' /var/lib/braid/journal
+        "set +e; braid load reno --as {name}; sed -i 's/\\t[^ ]* (by/\\talice (by/' /var/lib/braid/journal
          braid unload {name}; echo $?; braid unload {name} --force; echo $?; braid log"
     ));
     let (shown, said) = (text(&output.stdout), text(&output.stderr));

@@ -219,6 +219,10 @@ fn unload(name: &str, force: bool) -> Result<(), Failure> {
     let kernel_name = format!("{PREFIX}{name}");
     let mut force = force;
     if !force && braid_kernel::available()?.contains(&kernel_name) {
+        // Another user may not know more than that.
+        if let Err(error @ Error::NotYours { .. }) = braid_kernel::loaded() {
+            return Err(error.into());
+        }
         let mut reasons: Vec<String> =
             braid_kernel::uses(&kernel_name).iter().map(ToString::to_string).collect();
         let loader = journal::foreign_loader(&kernel_name);

@@ -27,7 +27,7 @@ fn apart(script: &str) -> Output {
 /// trial could leave behind. `script` follows.
 fn over_two_lines(test: &str, script: &str) -> Option<(String, String)> {
     let prepared = format!(
-        r#"a=try-a-$$ b=try-b-$$
+        r"a=try-a-$$ b=try-b-$$
         trap 'kill $server $trial 2>/dev/null || :; ip netns del $a; ip netns del $b' EXIT
         for n in $a $b; do ip netns add $n; ip -n $n mptcp limits set subflows 2 add_addr_accepted 2; done
         for l in 0 1; do
@@ -45,7 +45,7 @@ fn over_two_lines(test: &str, script: &str) -> Option<(String, String)> {
         nsenter --net=/run/netns/$b braid try --serve 5999 2>/run/braid.$$ & server=$!
         until grep -q 'port 5999' /run/braid.$$; do sleep 0.1; done; rm /run/braid.$$
         echo prepared >&2
-        {script}"#
+        {script}"
     );
     let output = apart(&prepared);
     let (shown, said) = (text(&output.stdout), text(&output.stderr));

@@ -302,7 +302,8 @@ fn announcement(
     if args.apply {
         text += " Then, if one carries more, it becomes the default.";
     }
-    text.lines().map(answer::wrapped).collect::<Vec<_>>().join("\n")
+    // The list stays as it is.
+    text.rsplit_once('\n').map(|(list, rest)| format!("{list}\n{}", answer::wrapped(rest))).unwrap_or(text)
 }
 
 fn host(text: &str) -> Result<SocketAddr, Failure> {

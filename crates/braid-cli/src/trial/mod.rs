@@ -288,11 +288,8 @@ fn announcement(
         (false, true) => ", the present default".to_owned(),
         (false, false) => format!("; the present default, {default}, is not among them"),
     };
-    let mut text = format!(
-        "For {duration}, {what} with these in turn:\n  {}\nThey are compared with {}{present}.",
-        listed.join("\n  "),
-        candidates[0].label
-    );
+    let list = format!("For {duration}, {what} with these in turn:\n  {}", listed.join("\n  "));
+    let mut text = format!("They are compared with {}{present}.", candidates[0].label);
     if !is_load {
         text += " Existing connections are left alone. Subflows that join them during the trial get the block's candidate.";
     }
@@ -302,8 +299,7 @@ fn announcement(
     if args.apply {
         text += " Then, if one carries more, it becomes the default.";
     }
-    // The list stays as it is.
-    text.rsplit_once('\n').map(|(list, rest)| format!("{list}\n{}", answer::wrapped(rest))).unwrap_or(text)
+    format!("{list}\n{}", answer::wrapped(&text))
 }
 
 fn host(text: &str) -> Result<SocketAddr, Failure> {

@@ -13,6 +13,9 @@
  *	                then each of them reduces as CUBIC:  W_max = w,  ssthresh = beta w, but at least 1
  *	                no growth for rtt_b afterwards
  *	slow start:     the first one ends for all when it ends for one
+ *	rest:           while fewer than `each` packets per subflow are in W, the subflow with the least w / rtt^3 sends one
+ *	                packet in `rest` seconds, and is no part of the sums; it wakes when the others have `each` packets for
+ *	                one more even after a reduction, or when none of them can send
  *	of r alone:     a loss that meets an empty queue:  ssthresh = random w,  W_max = w
  *	                a loss while s < own / n:          ssthresh = beta w
  *
@@ -27,18 +30,21 @@
 
 #define WEAVE_SCALE 1024u
 #define WEAVE_SCALE_BITS 10
-#define WEAVE_DECAY_US 1000000u
+#define WEAVE_SECOND_US 1000000u
+#define WEAVE_DECAY_US WEAVE_SECOND_US
 #define WEAVE_RTO_US 200000u    /* a timeout comes at least this much later than one RTT after the packet was sent */
 #define WEAVE_DELAYED_ACKS 200u /* below this share of ACKs for two packets the receiver does not delay them */
 
-#define WEAVE_REACTION_PARAMS(P)                                                                                   \
-	CUBIC_LAW_PARAMS(P)                                                                                        \
-	P(move, 219, 0, 512, WEAVE_SCALE, "",                                                                      \
-	  "share of its window that a subflow passes on to its siblings by a loss")                                \
-	P(own, 256, 0, 1024, WEAVE_SCALE, "",                                                                      \
-	  "losses of a subflow with less than this part of an equal share are its own")                            \
-	P(random, 819, 512, 1024, WEAVE_SCALE, "", "share of the window left by a loss that meets an empty queue") \
-	P(empty, 256, 0, 1024, WEAVE_SCALE, "", "a queue is empty below this share of the largest recent delay")
+#define WEAVE_REACTION_PARAMS(P)                                                                                     \
+	CUBIC_LAW_PARAMS(P)                                                                                          \
+	P(move, 219, 0, 512, WEAVE_SCALE, "",                                                                        \
+	  "share of its window that a subflow passes on to its siblings by a loss")                                  \
+	P(own, 256, 0, 1024, WEAVE_SCALE, "",                                                                        \
+	  "losses of a subflow with less than this part of an equal share are its own")                              \
+	P(random, 819, 512, 1024, WEAVE_SCALE, "", "share of the window left by a loss that meets an empty queue")   \
+	P(empty, 256, 0, 1024, WEAVE_SCALE, "", "a queue is empty below this share of the largest recent delay")     \
+	P(each, 4, 0, 64, 1, "packets", "subflows rest while their group's window is below this for each, 0: never") \
+	P(rest, 2000000, 100000, 60000000, 1000000, "s", "time between the packets of a resting subflow")
 
 BRAID_PARAMS(weave_reaction, WEAVE_REACTION_PARAMS);
 
@@ -60,6 +66,11 @@ struct weave_reaction_state {
 
 /* The latest episode that a subflow publishes: when the lost packet was sent, us, and m s with WEAVE_SCALE_BITS. */
 #define WEAVE_EPISODE(subflow) ((subflow)->public_words[0])
+/* When it reduced for that, us: the time of the reduction of all who follow. */
+#define WEAVE_REDUCED(subflow) ((subflow)->public_words[2])
+
+/* Whether a subflow rests. */
+#define WEAVE_RESTS(subflow) ((subflow)->public_words[1])
 
 braid_inline const struct cubic_law_params *weave_law(const struct weave_reaction_params *params)
 {
@@ -160,15 +171,25 @@ braid_inline void weave_couple(struct braid_view *view, struct weave_reaction_st
 	step->increase = state->increase;
 }
 
-/* The latest episode of a sibling, if its packet was sent after self's latest reduction; 0: none. */
-braid_inline u64 weave_episode(const struct braid_view *view, u32 set, u64 reduced_us)
+/* The latest episode of a sibling, if its packet was sent after the reduction at *reduced_us, which becomes that of this
+ * episode; 0: none. */
+braid_inline u64 weave_episode(const struct braid_view *view, u32 set, u64 *reduced_us)
 {
-	u64 latest = 0;
+	u64 latest = 0, reduced = 0;
 	u32 i;
 
-	braid_for_each(i, set) latest = braid_max(latest, braid_select(braid_equal(i, view->self), 0,
-								       WEAVE_EPISODE(&view->subflow[i])));
-	return braid_select(braid_below(reduced_us, latest >> WEAVE_SCALE_BITS), latest, 0);
+	braid_for_each(i, set)
+	{
+		const struct braid_subflow *sibling = &view->subflow[i];
+		u32 later = braid_below(latest, WEAVE_EPISODE(sibling)) & (1 ^ braid_equal(i, view->self));
+
+		latest = braid_select(later, WEAVE_EPISODE(sibling), latest);
+		reduced = braid_select(later, WEAVE_REDUCED(sibling), reduced);
+	}
+	if (latest >> WEAVE_SCALE_BITS <= *reduced_us)
+		return 0;
+	*reduced_us = braid_max(reduced, latest >> WEAVE_SCALE_BITS);
+	return latest;
 }
 
 /* Self's window with what the subflow that lost has passed on. */
@@ -179,11 +200,12 @@ braid_inline u64 weave_enlarged(u64 window, u64 episode)
 
 /* Publishes an episode of self's. Returns self's window without what it passes on. */
 braid_inline u64 weave_publish(struct braid_subflow *self, const struct weave_group *group, u32 move, u64 sent_us,
-			       u64 window)
+			       u64 now_us, u64 window)
 {
 	u64 share = braid_share(group->part, group->window) >> (BRAID_SHARE_BITS - WEAVE_SCALE_BITS);
 
 	WEAVE_EPISODE(self) = sent_us << WEAVE_SCALE_BITS | (move * share >> WEAVE_SCALE_BITS);
+	WEAVE_REDUCED(self) = now_us;
 	return window - braid_mul_shift(window, move * (WEAVE_SCALE - share), 2 * WEAVE_SCALE_BITS);
 }
 
@@ -193,12 +215,12 @@ braid_inline void weave_follow(struct braid_view *view, struct weave_reaction_st
 {
 	struct braid_subflow *self = braid_self(view);
 	struct braid_event reduction = { .now_us = event->now_us, .cause = BRAID_CAUSE_ECN };
-	u64 episode = weave_episode(view, set, state->reduced_us);
+	u64 episode;
 
-	if (!episode || self->ca_state >= BRAID_CWR)
+	if (self->ca_state >= BRAID_CWR)
 		return;
-	state->reduced_us = event->now_us;
-	if (self->cwnd == 1)
+	episode = weave_episode(view, set, &state->reduced_us);
+	if (!episode || self->cwnd == 1)
 		return;
 	cubic_reduce_from(self, &state->law, weave_law(params), &reduction,
 			  weave_enlarged(cubic_window(self, &state->law), episode), 1);
@@ -222,6 +244,96 @@ braid_inline void weave_end_slow_start(struct braid_view *view, struct weave_rea
 	state->law.prior = state->law.w_max;
 }
 
+/* --- Rest --- */
+
+/* The subflows of the group that do not rest. */
+braid_inline u32 weave_awake(const struct braid_view *view, u32 set)
+{
+	u32 i, awake = 0;
+
+	braid_for_each(i, set) awake |= (u32)braid_equal(WEAVE_RESTS(&view->subflow[i]), 0) << i;
+	return awake;
+}
+
+/* The cube of the RTT in 256 us: of two subflows that with the larger w / rtt^3 would be the faster TCP. */
+braid_inline u64 weave_slowness(const struct braid_subflow *subflow)
+{
+	u64 rtt = (braid_rtt(subflow) >> 8) + 1;
+
+	return rtt * rtt * rtt;
+}
+
+/* Whether self is the worst of the group's awake subflows, and one of the others can send. */
+braid_inline u32 weave_is_worst(const struct braid_view *view, u32 others)
+{
+	const struct braid_subflow *self = braid_self((struct braid_view *)view);
+	u64 window = braid_min32(self->cwnd, WEAVE_SCALE), slowness = weave_slowness(self);
+	u32 worst = 1, able = 0, i;
+
+	braid_for_each(i, others)
+	{
+		const struct braid_subflow *other = &view->subflow[i];
+		u64 theirs = braid_min32(braid_rate_window(view, i), WEAVE_SCALE) * slowness;
+		u64 ours = window * weave_slowness(other);
+
+		worst &= braid_below(ours, theirs) | (braid_equal(ours, theirs) & braid_below32(other->id, self->id));
+		able |= braid_below32(other->ca_state, BRAID_LOSS);
+	}
+	return worst & able;
+}
+
+/* Whether a resting subflow wakes: the others have enough for one more even after a reduction, or none of them can send. */
+braid_inline u32 weave_wakes(const struct braid_view *view, const struct weave_reaction_params *params, u32 others)
+{
+	u64 window = 0;
+	u32 able = 0, i;
+
+	braid_for_each(i, others)
+	{
+		window += braid_rate_window(view, i);
+		able |= braid_below32(view->subflow[i].ca_state, BRAID_LOSS);
+	}
+	return !able || window * params->beta >= (u64)(braid_size(others) + 1) * params->each * CUBIC_BETA_SCALE;
+}
+
+/* Whether self falls asleep: the awake ones have less than `each` packets each, and self is the worst of them. */
+braid_inline u32 weave_falls_asleep(const struct braid_view *view, const struct weave_reaction_params *params,
+				    u32 others)
+{
+	u64 window = braid_self((struct braid_view *)view)->cwnd, enough = (braid_size(others) + 1) * params->each;
+	u32 i;
+
+	if (window >= enough || braid_self((struct braid_view *)view)->ca_state != BRAID_OPEN)
+		return 0;
+	braid_for_each(i, others) window += braid_rate_window(view, i);
+	return window < enough && weave_is_worst(view, others);
+}
+
+/* Bytes/s */
+braid_inline u64 weave_rest_rate(const struct braid_subflow *self, const struct weave_reaction_params *params)
+{
+	return braid_div((u64)self->mss * WEAVE_SECOND_US, params->rest);
+}
+
+/* Self falls asleep or wakes, if it is due. */
+braid_inline void weave_rest(struct braid_view *view, struct weave_reaction_state *state,
+			     const struct weave_reaction_params *params, u32 set)
+{
+	struct braid_subflow *self = braid_self(view);
+	u32 others = weave_awake(view, set) & ~sbd_self_bit(view), rests = WEAVE_RESTS(self) != 0;
+
+	if (rests ? weave_wakes(view, params, others) : weave_falls_asleep(view, params, others)) {
+		rests ^= 1;
+		WEAVE_RESTS(self) = rests;
+		state->law.carry = 0;
+		state->law.epoch_us = 0;
+		self->ssthresh = rests ? 1 : params->each;
+		self->pacing_rate = rests ? weave_rest_rate(self, params) : 0;
+	}
+	if (rests && self->ca_state == BRAID_OPEN)
+		self->cwnd = 1;
+}
+
 braid_inline void weave_reaction_init(struct braid_view *view, struct weave_reaction_state *state,
 				      const struct weave_reaction_params *params, const struct braid_event *event,
 				      u32 set)
@@ -238,13 +350,16 @@ braid_inline void weave_reaction_on_ack(struct braid_view *view, struct weave_re
 	u32 acked;
 
 	weave_note(self, state, event);
+	if (params->each)
+		weave_rest(view, state, params, set);
+	set = weave_awake(view, set);
 	set = braid_is_coupled(view, set) ? set : 0;
 	if (set) {
 		weave_follow(view, state, params, event, set);
 		weave_end_slow_start(view, state, set);
 	}
 	acked = cubic_acked(self, &state->law, params->hystart, event);
-	if (acked == 0 || (set && event->now_us - state->reduced_us < state->fastest_us))
+	if (acked == 0 || WEAVE_RESTS(self) || (set && event->now_us - state->reduced_us < state->fastest_us))
 		return;
 	cubic_plain_step(&step, weave_law(params), acked, event->now_us);
 	weave_couple(view, state, set, &step);
@@ -258,11 +373,14 @@ braid_inline void weave_reaction_on_loss(struct braid_view *view, struct weave_r
 	struct braid_subflow *self = braid_self(view);
 	struct cubic_law_params law = *weave_law(params);
 	u64 window = cubic_window(self, &state->law), late_us = self->last_rtt_us, sent_us, episode;
-	u32 coupled = braid_is_coupled(view, set), timeout = event->cause == BRAID_CAUSE_RTO;
+	u64 reduced_us = state->reduced_us;
+	u32 coupled, timeout = event->cause == BRAID_CAUSE_RTO;
 
 	/* By the latest RTT: srtt is too large while the queue drains, and would take a new mark for one before. */
 	late_us += timeout ? WEAVE_RTO_US : 0;
 	sent_us = braid_sub(event->now_us, late_us);
+	set = weave_awake(view, set);
+	coupled = braid_is_coupled(view, set);
 	if (event->cause == BRAID_CAUSE_FAST_RETRANSMIT && braid_is_coupled(view, braid_eligible(view)) &&
 	    weave_was_empty(self, state, params->empty)) {
 		/* A connection of one subflow is CUBIC. */
@@ -281,13 +399,13 @@ braid_inline void weave_reaction_on_loss(struct braid_view *view, struct weave_r
 		struct weave_group group;
 
 		weave_find_group(view, set, &group);
-		episode = weave_episode(view, set, state->reduced_us);
+		episode = weave_episode(view, set, &reduced_us);
 		if (episode)
 			window = weave_enlarged(window, episode);
 		else if (group.part * group.size >= (group.window >> WEAVE_SCALE_BITS) * params->own)
-			window = weave_publish(self, &group, params->move, sent_us, window);
+			window = weave_publish(self, &group, params->move, sent_us, event->now_us, window);
 	}
-	state->reduced_us = event->now_us;
+	state->reduced_us = reduced_us == state->reduced_us ? event->now_us : reduced_us;
 	cubic_reduce_from(self, &state->law, &law, event, window, coupled ? 1 : 2);
 }
 
@@ -302,7 +420,11 @@ braid_inline void weave_reaction_on_idle_restart(struct braid_view *view, struct
 						 const struct weave_reaction_params *params,
 						 const struct braid_event *event, u32 set)
 {
+	struct braid_subflow *self = braid_self(view);
+
 	cubic_skip(&state->law, braid_min(event->idle_us, event->now_us), event->now_us);
+	if (WEAVE_RESTS(self))
+		self->pacing_rate = weave_rest_rate(self, params);
 }
 
 /* Another group: a new curve from the present window towards the same W_max. What was lost before is not the group's. */
@@ -350,5 +472,5 @@ WEAVE_DETECTOR_EVENT(on_loss)
 
 SBD_ALGORITHM(weave, WEAVE_PARAMS,
 	      BRAID_RATES_OF_SIBLINGS | BRAID_PATHS_OF_SIBLINGS | BRAID_NO_MSS_OF_SIBLINGS |
-		      BRAID_NO_BYTES_OF_SIBLINGS | BRAID_RESTARTS_UNSEEN,
+		      BRAID_NO_BYTES_OF_SIBLINGS | BRAID_PACES,
 	      weave_detector, WEAVE_DETECTOR_FIRST, weave_reaction)

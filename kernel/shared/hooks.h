@@ -217,10 +217,11 @@ braid_inline void braid_apply(const struct braid_hook *hook)
 
 	tp->snd_cwnd = braid_clamp(self->cwnd, 1, self->cwnd_clamp);
 	tp->snd_ssthresh = braid_max32(self->ssthresh, 1);
-	if (braid_owns_cwnd()) {
+	if (braid_owns_cwnd())
+		hook->socket->cwnd = tp->snd_cwnd;
+	if (braid_owns_cwnd() || (braid_paces() && self->pacing_rate && self->pacing_rate != braid_pacing_rate(tp))) {
 		struct sock *sk = &tp->inet_conn.icsk_inet.sk;
 
-		hook->socket->cwnd = tp->snd_cwnd;
 		sk->sk_pacing_rate = braid_min(self->pacing_rate, sk->sk_max_pacing_rate);
 		/* TCP paces unless a queueing discipline does. */
 		if (sk->sk_pacing_status == SK_PACING_NONE)

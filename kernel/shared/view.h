@@ -24,6 +24,11 @@ braid_inline u32 braid_hears_growth_only(void)
 	return braid_flags() & BRAID_GROWTH_ONLY;
 }
 
+braid_inline u32 braid_paces(void)
+{
+	return (braid_flags() & BRAID_PACES) != 0;
+}
+
 braid_inline u32 braid_owns_cwnd(void)
 {
 	return (braid_flags() & BRAID_OWNS_CWND) != 0;
@@ -143,6 +148,11 @@ braid_inline void braid_read_clamp(struct braid_subflow *subflow, const struct t
 	subflow->cwnd_clamp = braid_positive(BRAID_LOAD(tp->snd_cwnd_clamp));
 }
 
+braid_inline u64 braid_pacing_rate(const struct tcp_sock *tp)
+{
+	return tp->inet_conn.icsk_inet.sk.sk_pacing_status ? tp->inet_conn.icsk_inet.sk.sk_pacing_rate : 0;
+}
+
 /* The fields that are left. */
 braid_inline void braid_read_rest(struct braid_subflow *subflow, const struct tcp_sock *tp)
 {
@@ -154,8 +164,7 @@ braid_inline void braid_read_rest(struct braid_subflow *subflow, const struct tc
 	subflow->delivered_ce = BRAID_LOAD(tp->delivered_ce);
 	subflow->lost = BRAID_LOAD(tp->lost);
 	subflow->snd_nxt = BRAID_LOAD(tp->bytes_acked) + (u32)(BRAID_LOAD(tp->snd_nxt) - BRAID_LOAD(tp->snd_una));
-	subflow->pacing_rate = tp->inet_conn.icsk_inet.sk.sk_pacing_status ? tp->inet_conn.icsk_inet.sk.sk_pacing_rate
-									   : 0;
+	subflow->pacing_rate = braid_pacing_rate(tp);
 }
 
 /* What the algorithm does not read, for a trace. Not inlined: it is rare. */

@@ -260,6 +260,8 @@ impl Algorithm {
     pub const NO_LOW_WORDS: u32 = 4096;
     /// At a restart after idle it neither reads nor writes the view.
     pub const RESTARTS_UNSEEN: u32 = 8192;
+    /// It sets a pacing rate without owning cwnd.
+    pub const PACES: u32 = 16384;
 
     /// Its name, at most nine characters of `[a-z0-9]`.
     pub fn name(&self) -> &'static str {

@@ -197,3 +197,61 @@ fn a_timeout_of_packets_sent_before_a_reduction_is_no_episode_of_the_others() {
     host.ack(0, 0);
     assert_eq!(host.cwnd(0), after);
 }
+
+/// All ACKs, packet by packet, until nothing falls asleep any more.
+fn settle(host: &mut Host) {
+    (0..16).for_each(|_| (0..host.controllers.len()).for_each(|i| host.ack(i, 0)));
+}
+
+/// The subflows that may send more than a packet in two seconds.
+fn awake(host: &Host) -> Vec<usize> {
+    (0..host.controllers.len()).filter(|&i| host.view.subflow[i].pacing_rate == 0).collect()
+}
+
+#[test]
+fn subflows_rest_while_the_group_has_less_than_four_packets_for_each() {
+    let mut host = group(&[(3, 40_000), (3, 80_000), (3, 20_000), (3, 40_000)]);
+    settle(&mut host);
+    assert_eq!(awake(&host), [2], "that with the shortest RTT");
+    assert_eq!([0, 1, 3].map(|i| (host.cwnd(i), host.view.subflow[i].pacing_rate)), [(1, 724); 3]);
+    assert_eq!(host.cwnd(2), 3);
+}
+
+#[test]
+fn a_path_that_loses_more_rests_even_with_the_shorter_rtt() {
+    let mut host = group(&[(6, 40_000), (1, 30_000)]);
+    settle(&mut host);
+    assert_eq!(awake(&host), [0]);
+}
+
+#[test]
+fn subflows_wake_when_the_group_has_four_packets_for_one_more_even_after_a_reduction() {
+    let mut host = group(&[(3, 40_000), (3, 40_000), (3, 40_000)]);
+    settle(&mut host);
+    assert_eq!(awake(&host), [0]);
+    for (window, expected) in [(11, 1), (12, 2), (17, 2), (18, 3)] {
+        // The first subflow has what the others leave of the group's window.
+        host.view.subflow[0].cwnd = window - (1..3).filter(|i| awake(&host).contains(i)).count() as u32 * 4;
+        for i in awake(&host).into_iter().skip(1) {
+            host.view.subflow[i].cwnd = 4;
+        }
+        settle(&mut host);
+        assert_eq!(awake(&host).len(), expected, "{window}");
+    }
+}
+
+#[test]
+fn a_resting_subflow_wakes_when_the_others_cannot_send_or_the_group_dissolves() {
+    for fails in [true, false] {
+        let mut host = group(&[(3, 20_000), (3, 40_000)]);
+        settle(&mut host);
+        assert_eq!(awake(&host), [0]);
+        if fails {
+            host.time_out(0);
+        } else {
+            host.view.subflow[1].hint = 0;
+        }
+        host.ack(1, 1);
+        assert_eq!(awake(&host), [0, 1]);
+    }
+}

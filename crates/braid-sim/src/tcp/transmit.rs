@@ -106,10 +106,14 @@ impl Sender {
         if state == ca_state::CWR || state == ca_state::RECOVERY {
             self.prr_out += 1;
         }
+        let view = connection.subflow(self.setup.index);
+        let mss = view.mss as u16;
+        if view.pacing_rate > 0 && !self.owns_cwnd() {
+            self.pace(view.pacing_rate, u64::from(mss), network.now);
+        }
         self.counts.packets_sent += 1;
         self.last_send = network.now;
         let full = self.setup.data_size;
-        let mss = connection.subflow(self.setup.index).mss as u16;
         let size = connection.data.short(dsn).map_or(full, |payload| full - mss + payload);
         network.send(Packet {
             arrival: 0,

@@ -263,8 +263,16 @@ braid_inline u64 weave_slowness(const struct braid_subflow *subflow)
 	return rtt * rtt * rtt;
 }
 
+/* Whether a subflow cannot send: after a timeout, and nothing has arrived for as long as one rests. */
+braid_inline u32 weave_is_dead(const struct braid_subflow *subflow, const struct weave_reaction_params *params,
+			       u64 now_us)
+{
+	return braid_equal(subflow->ca_state, BRAID_LOSS) & braid_below(subflow->last_ack_us + params->rest, now_us);
+}
+
 /* Whether self is the worst of the group's awake subflows, and one of the others can send. */
-braid_inline u32 weave_is_worst(const struct braid_view *view, u32 others)
+braid_inline u32 weave_is_worst(const struct braid_view *view, const struct weave_reaction_params *params, u64 now_us,
+				u32 others)
 {
 	const struct braid_subflow *self = braid_self((struct braid_view *)view);
 	u64 window = braid_min32(self->cwnd, WEAVE_SCALE), slowness = weave_slowness(self);
@@ -277,13 +285,14 @@ braid_inline u32 weave_is_worst(const struct braid_view *view, u32 others)
 		u64 ours = window * weave_slowness(other);
 
 		worst &= braid_below(ours, theirs) | (braid_equal(ours, theirs) & braid_below32(other->id, self->id));
-		able |= braid_below32(other->ca_state, BRAID_LOSS);
+		able |= 1 ^ weave_is_dead(other, params, now_us);
 	}
 	return worst & able;
 }
 
 /* Whether a resting subflow wakes: the others have enough for one more even after a reduction, or none of them can send. */
-braid_inline u32 weave_wakes(const struct braid_view *view, const struct weave_reaction_params *params, u32 others)
+braid_inline u32 weave_wakes(const struct braid_view *view, const struct weave_reaction_params *params, u64 now_us,
+			     u32 others)
 {
 	u64 window = 0;
 	u32 able = 0, i;
@@ -291,14 +300,14 @@ braid_inline u32 weave_wakes(const struct braid_view *view, const struct weave_r
 	braid_for_each(i, others)
 	{
 		window += braid_rate_window(view, i);
-		able |= braid_below32(view->subflow[i].ca_state, BRAID_LOSS);
+		able |= 1 ^ weave_is_dead(&view->subflow[i], params, now_us);
 	}
 	return !able || window * params->beta >= (u64)(braid_size(others) + 1) * params->each * CUBIC_BETA_SCALE;
 }
 
 /* Whether self falls asleep: the awake ones have less than `each` packets each, and self is the worst of them. */
 braid_inline u32 weave_falls_asleep(const struct braid_view *view, const struct weave_reaction_params *params,
-				    u32 others)
+				    u64 now_us, u32 others)
 {
 	u64 window = braid_self((struct braid_view *)view)->cwnd, enough = (braid_size(others) + 1) * params->each;
 	u32 i;
@@ -306,7 +315,7 @@ braid_inline u32 weave_falls_asleep(const struct braid_view *view, const struct 
 	if (window >= enough || braid_self((struct braid_view *)view)->ca_state != BRAID_OPEN)
 		return 0;
 	braid_for_each(i, others) window += braid_rate_window(view, i);
-	return window < enough && weave_is_worst(view, others);
+	return window < enough && weave_is_worst(view, params, now_us, others);
 }
 
 /* Bytes/s */
@@ -317,12 +326,12 @@ braid_inline u64 weave_rest_rate(const struct braid_subflow *self, const struct 
 
 /* Self falls asleep or wakes, if it is due. */
 braid_inline void weave_rest(struct braid_view *view, struct weave_reaction_state *state,
-			     const struct weave_reaction_params *params, u32 set)
+			     const struct weave_reaction_params *params, u64 now_us, u32 set)
 {
 	struct braid_subflow *self = braid_self(view);
 	u32 others = weave_awake(view, set) & ~sbd_self_bit(view), rests = WEAVE_RESTS(self) != 0;
 
-	if (rests ? weave_wakes(view, params, others) : weave_falls_asleep(view, params, others)) {
+	if (rests ? weave_wakes(view, params, now_us, others) : weave_falls_asleep(view, params, now_us, others)) {
 		rests ^= 1;
 		WEAVE_RESTS(self) = rests;
 		state->law.carry = 0;
@@ -351,7 +360,7 @@ braid_inline void weave_reaction_on_ack(struct braid_view *view, struct weave_re
 
 	weave_note(self, state, event);
 	if (params->each)
-		weave_rest(view, state, params, set);
+		weave_rest(view, state, params, event->now_us, set);
 	set = weave_awake(view, set);
 	set = braid_is_coupled(view, set) ? set : 0;
 	if (set) {

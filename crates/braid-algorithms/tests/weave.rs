@@ -134,6 +134,20 @@ fn losses_of_packets_sent_before_the_reduction_belong_to_it() {
 }
 
 #[test]
+fn a_packet_sent_after_the_loser_reduced_is_a_new_episode_for_a_sibling_that_reduced_later() {
+    let mut host = group(&[(1000, 40_000); 2]);
+    host.lose(0);
+    host.now_us += 10_000;
+    host.ack(1, 0);
+    let after = host.cwnd(1);
+    // Sent 5 ms after the reduction of the first, 5 ms before that of the second.
+    host.now_us += 35_000;
+    host.lose(0);
+    host.ack(1, 0);
+    assert!(host.cwnd(1) < after);
+}
+
+#[test]
 fn the_sum_grows_as_one_cubic_at_the_rtt_of_the_fastest() {
     // In the concave, the convex and the Reno-friendly region.
     #[expect(clippy::type_complexity, reason = "a table")]
@@ -247,7 +261,11 @@ fn a_resting_subflow_wakes_when_the_others_cannot_send_or_the_group_dissolves() 
         settle(&mut host);
         assert_eq!(awake(&host), [0]);
         if fails {
+            host.view.subflow[0].last_ack_us = host.now_us;
             host.time_out(0);
+            host.ack(1, 1);
+            assert_eq!(awake(&host), [0], "it may go on soon");
+            host.now_us += 2_000_001;
         } else {
             host.view.subflow[1].hint = 0;
         }

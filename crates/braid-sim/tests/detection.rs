@@ -5,7 +5,7 @@ mod common;
 use braid_results::{Detection, Setup};
 use braid_scenario::model::{EcnThreshold, Link, Loss, QueueLimit, Reroute, Scenario};
 use braid_sim::observe::{Acknowledgement, At, Event, Observer};
-use common::{connection, link, run, scenario};
+use common::{connection, goodput, link, run, scenario, share};
 
 fn detections(scenario: &Scenario, cc: &str, seed: u64) -> Vec<Detection> {
     let setup = Setup { scenario, backend: "sim", cc, scheduler: "minrtt", seed };
@@ -280,4 +280,23 @@ fn where_its_subflows_share_ba_mpcubic_takes_one_share_as_far_as_its_filters_see
     let (right, filters, uncoupled) = (ratio("split:sbd=all"), ratio("bampcubic"), ratio("cubic"));
     assert!((0.8..1.25).contains(&right), "{right}");
     assert!(filters > 1.5 && filters < 1.25 * uncoupled, "{filters}, uncoupled {uncoupled}");
+}
+
+#[test]
+fn subflows_of_a_small_bottleneck_rest_and_leave_a_tcp_its_half() {
+    let mut small = link("b1", 2.0, 20.0);
+    (small.forward.queue, small.forward.noise_ns) = (QueueLimit::Packets(12), 1_200_000);
+    let flows = vec![connection("mp0", None, &[&[0]; 4]), connection("tcp1", Some("cubic"), &[&[0]])];
+    let scenario = scenario(120.0, vec![small], flows);
+    for (cc, rests, expected) in [("weave:sbd=hint", true, 0.45..0.55), ("cubic", false, 0.6..0.9)] {
+        let mut percent = 0.0;
+        for seed in 1..=4 {
+            let result = run(&scenario, cc, seed);
+            percent += goodput(&result, 0) / (goodput(&result, 0) + goodput(&result, 1)) / 4.0;
+            let mut shares: Vec<f64> = (0..4).map(|i| share(&result, 0, i)).collect();
+            shares.sort_by(f64::total_cmp);
+            assert_eq!(shares[1] < 0.1, rests, "{cc}: two at least hardly ever send: {shares:?}");
+        }
+        assert!(expected.contains(&percent), "{cc}: {percent}");
+    }
 }

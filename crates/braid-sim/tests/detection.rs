@@ -286,7 +286,8 @@ fn where_its_subflows_share_ba_mpcubic_takes_one_share_as_far_as_its_filters_see
 fn subflows_of_a_small_bottleneck_rest_and_leave_a_tcp_its_half() {
     let mut small = link("b1", 2.0, 20.0);
     (small.forward.queue, small.forward.noise_ns) = (QueueLimit::Packets(12), 1_200_000);
-    let flows = vec![connection("mp0", None, &[&[0]; 4]), connection("tcp1", Some("cubic"), &[&[0]])];
+    let flows =
+        vec![connection("mp0", None, &[&[0], &[0], &[0], &[0]]), connection("tcp1", Some("cubic"), &[&[0]])];
     let scenario = scenario(120.0, vec![small], flows);
     for (cc, rests, expected) in [("weave:sbd=hint", true, 0.45..0.55), ("cubic", false, 0.6..0.9)] {
         let mut percent = 0.0;

@@ -150,7 +150,7 @@ struct braid_event {
 #define BRAID_NO_LOW_WORDS 4096u
 /* Its on_idle_restart neither reads nor writes the view. Its host may deliver it without one. */
 #define BRAID_RESTARTS_UNSEEN 8192u
-/* It may write pacing_rate without BRAID_OWNS_CWND, to send less than a window of 1 does. Linux computes the rate anew after
+/* It may write pacing_rate without BRAID_OWNS_CWND, to send less than a window of 1 does. Linux computes the rate again after
  * each ACK: the one of the latest on_idle_restart counts. */
 #define BRAID_PACES 16384u
 

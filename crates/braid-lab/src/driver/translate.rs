@@ -56,10 +56,11 @@ pub fn own_of_the_kernel(connection: &model::Connection) -> Option<Spec> {
 /// in kernels without wireless drivers, such as Debian's cloud kernel.
 const CHARGED_PER_PACKET: u64 = 896;
 
-/// Receive buffer memory for the scenario's payload. The kernel offers a window by the charges of packets so far.
+/// Receive buffer memory for the scenario's payload. The kernel offers a window by the charges of packets so far. When it
+/// acknowledges a packet, the application has not read it yet: hence room for one more.
 fn receive_memory(model: &model::Connection) -> u64 {
     let payload = u64::from(model.mss).max(1);
-    model.receive_buffer.min(1 << 30) * (payload + CHARGED_PER_PACKET) / payload
+    (model.receive_buffer.min(1 << 30) + payload) * (payload + CHARGED_PER_PACKET) / payload
 }
 
 /// The job of a run; `programs` are the scenario's by connection.

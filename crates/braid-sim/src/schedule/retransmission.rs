@@ -10,6 +10,7 @@ use crate::connection::Connection;
 use crate::event_queue::NEVER;
 use crate::network::Network;
 use crate::tcp::sender::{Phase, Sender};
+use crate::tcp::wheel::expiry;
 
 impl Connection {
     /// Sets the timer's length: the latest timer of a subflow with arrivals. Called before each decision.
@@ -29,7 +30,7 @@ impl Connection {
         if self.data.snd_una == self.data.snd_nxt {
             timer.deadline = NEVER;
         } else if timer.deadline == NEVER || self.data.snd_una > timer.acknowledged {
-            timer.deadline = now + timer.interval;
+            timer.deadline = expiry(now, now + timer.interval);
         }
         timer.acknowledged = self.data.snd_una;
         self.wake_at = timer.deadline;
@@ -63,7 +64,7 @@ impl Connection {
             self.scheduling = Some(scheduling);
         }
         if let Some(timer) = &mut self.retransmission {
-            timer.deadline = now + timer.interval;
+            timer.deadline = expiry(now, now + timer.interval);
             self.wake_at = timer.deadline;
         }
     }

@@ -32,6 +32,10 @@ impl Sender {
             self.retransmit(connection, network);
             return Expired::MayPush;
         }
+        self.round_deadline();
+        if self.deadline > network.now {
+            return Expired::Nothing;
+        }
         let timer = self.timer;
         self.stop_timer();
         if let Phase::Opening(step) = self.phase {
@@ -75,7 +79,7 @@ impl Sender {
             }
         }
         let deadline = self.retransmission_deadline(network.now);
-        self.set_timer(Timer::Retransmission, deadline);
+        self.set_timer(Timer::Retransmission, network.now, deadline);
     }
 
     fn retransmission_timeout(&mut self, connection: &mut Connection, network: &mut Network) -> Expired {

@@ -6,6 +6,7 @@
 //! - [`rate`] — delivery-rate samples;
 //! - [`sender`] — the sending end, and its calls of the algorithm;
 //! - [`timer`] — its one timer: RTO, tail loss probe, reordering;
+//! - [`wheel`] — when the kernel's timers expire;
 //! - [`usage`] — whether window or application is the limit;
 //! - [`transmit`] — new packets, retransmissions, pacing;
 //! - [`ack_information`] — information from one acknowledgement;
@@ -33,3 +34,4 @@ mod timer;
 mod transmit;
 mod usage;
 pub(crate) mod watch;
+pub(crate) mod wheel;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::wheel::expiry;
 use crate::data::DataLevel;
 use crate::event_queue::NEVER;
 use crate::network::Network;
@@ -222,7 +223,7 @@ impl Receiver {
         if at_once {
             self.acknowledge_now(duplicate, data, network);
         } else {
-            self.due = self.due.min(now + DELAYED_ACK_NS);
+            self.due = self.due.min(expiry(now, now + DELAYED_ACK_NS));
         }
     }
 

@@ -1,7 +1,11 @@
 //! Round-trip time: smoothed, smallest, and the timeout derived from them (RFC 6298 as Linux does it).
 
+use super::wheel::TICK_NS;
+
 /// Floor of the variance term, microseconds: hence RTO >= srtt + 200 ms.
 const RTTVAR_FLOOR_US: u32 = 200_000;
+/// Timeouts are whole ticks, microseconds.
+const TICK_US: u32 = (TICK_NS / 1_000) as u32;
 /// Largest timeout, microseconds.
 const RTO_MAX_US: u32 = 120_000_000;
 /// Timeout before the first sample, microseconds.
@@ -92,7 +96,9 @@ impl Rtt {
     #[inline]
     fn compute_timeout(&mut self) {
         let plain = if self.srtt8 == 0 { RTO_INITIAL_US } else { (self.srtt8 >> 3) + self.rttvar4 };
-        self.rto_ns = (u64::from(plain) << self.backoff.min(16)).min(u64::from(RTO_MAX_US)) * 1_000;
+        let ticks = u64::from(plain.div_ceil(TICK_US));
+        self.rto_ns =
+            ((ticks * u64::from(TICK_US)) << self.backoff.min(16)).min(u64::from(RTO_MAX_US)) * 1_000;
     }
 
     /// Takes a sample for the minimum; returns the minimum.
@@ -204,7 +210,7 @@ mod tests {
     fn a_jump_raises_the_variance_as_the_kernel_computes_it() {
         let rtt = after(&[50, 50, 250]);
         assert_eq!(rtt.srtt_us(), 75_000);
-        assert_eq!(rto_us(&rtt), 331_250);
+        assert_eq!(rto_us(&rtt), 332_000, "331.25 ms, as ticks");
     }
 
     #[test]

@@ -117,6 +117,8 @@ pub(crate) struct Sender {
     pub(super) timer: Timer,
     /// Time of expiry; [`NEVER`]: off.
     pub(super) deadline: u64,
+    /// When the timer was set; [`NEVER`]: the deadline is when it expires.
+    pub(super) timer_set: u64,
     /// Delivery rates are sampled or packets are paced.
     pub(super) is_rate_based: bool,
     /// Established, and pacing does not delay the next packet.
@@ -180,6 +182,7 @@ impl Sender {
             last_send: 0,
             timer: Timer::Off,
             deadline: NEVER,
+            timer_set: NEVER,
             planned: NEVER,
             probe: None,
             potentially_failed: false,

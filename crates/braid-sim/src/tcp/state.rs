@@ -523,7 +523,7 @@ impl Sender {
         // Packets that still wait get no second reordering timer (Linux `tcp_rack_reo_timeout`).
         if self.board.packets_out() > 0 {
             let deadline = self.retransmission_deadline(network.now);
-            self.set_timer(Timer::Retransmission, deadline);
+            self.set_timer(Timer::Retransmission, network.now, deadline);
         }
     }
 }

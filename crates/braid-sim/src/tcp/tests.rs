@@ -142,6 +142,7 @@ impl Bench {
 
     /// The timer expires; returns the packets sent.
     fn expire(&mut self) -> Vec<u32> {
+        self.senders[0].round_deadline();
         self.network.now = self.sender().deadline();
         assert_ne!(self.network.now, NEVER, "a timer runs");
         let Self { connection, senders, network } = self;
@@ -253,7 +254,7 @@ fn a_probe_that_has_nothing_to_send_is_none() {
     assert!(bench.sack(0, &[(9, 10)]).is_empty(), "the window is full");
     bench.connection.data.set_window_end(10);
     let now = bench.network.now;
-    bench.senders[0].set_timer(Timer::Probe, now + 1);
+    bench.senders[0].set_timer(Timer::Probe, now, now + 1);
     assert!(bench.expire().is_empty(), "the last packet has arrived, and there is no new data");
     assert_eq!(bench.sender().probe, None, "so no answer is waited for");
     assert_eq!(bench.sender().timer, Timer::Retransmission);
@@ -554,7 +555,7 @@ fn a_reordering_timeout_is_followed_by_the_heads_own_timeout() {
     bench.sack(0, &[(1, 2)]);
     assert_eq!(bench.sender().timer, Timer::Reordering);
     let early = bench.network.now + MS;
-    bench.senders[0].set_timer(Timer::Reordering, early);
+    bench.senders[0].set_timer(Timer::Reordering, early - MS, early);
     assert!(bench.expire().is_empty(), "nothing is lost yet");
     let rto = bench.sender().rto_ns();
     assert_eq!((bench.sender().timer, bench.sender().deadline()), (Timer::Retransmission, sent + rto));
@@ -566,7 +567,7 @@ fn a_retransmission_of_the_head_leaves_a_pending_reordering_timer_alone() {
     bench.sack(0, &[(1, 6)]);
     assert_eq!(bench.view().ca_state, ca_state::RECOVERY);
     let deadline = bench.network.now + 5 * MS;
-    bench.senders[0].set_timer(Timer::Reordering, deadline);
+    bench.senders[0].set_timer(Timer::Reordering, deadline - 5 * MS, deadline);
     bench.senders[0].board.mark_lost(0, false);
     bench.view_mut().cwnd = 40;
     let Bench { connection, senders, network } = &mut bench;
@@ -808,4 +809,19 @@ fn timestamps_wrap() {
         assert_eq!(is_outdated(timestamp, latest), outdated, "{timestamp} {latest}");
         assert!(!is_outdated(latest, timestamp), "{timestamp} {latest}");
     }
+}
+
+#[test]
+fn a_timer_that_becomes_due_waits_for_the_end_of_its_ticks() {
+    let mut bench = Bench::new("reno", 100, 10);
+    bench.connection.data.set_window_end(10);
+    let now = bench.network.now;
+    bench.senders[0].set_timer(Timer::Retransmission, now, now + 300 * MS);
+    bench.network.now = now + 300 * MS;
+    let Bench { connection, senders, network } = &mut bench;
+    assert_eq!(senders[0].expire(connection, network), super::expiry::Expired::Nothing);
+    let late = bench.sender().deadline() - bench.network.now;
+    assert!(bench.sent().is_empty() && (1..=32 * MS).contains(&late), "{late}");
+    assert_eq!(bench.sender().deadline() % (32 * MS), 0);
+    assert_eq!(bench.expire(), [0]);
 }

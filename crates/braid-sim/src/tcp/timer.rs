@@ -6,6 +6,7 @@
 use braid_algorithms::layout::ca_state;
 
 use super::sender::{Sender, Timer};
+use super::wheel::expiry;
 use crate::connection::Connection;
 use crate::event_queue::NEVER;
 
@@ -20,9 +21,19 @@ const OPENING_LINEAR: u32 = 4;
 
 impl Sender {
     #[inline]
-    pub(super) fn set_timer(&mut self, timer: Timer, deadline: u64) {
+    pub(super) fn set_timer(&mut self, timer: Timer, now: u64, deadline: u64) {
         self.timer = timer;
         self.deadline = deadline;
+        self.timer_set = now;
+    }
+
+    /// Moves the deadline to when the kernel's timer expires. Only a timer that becomes due needs it.
+    #[cold]
+    pub(super) fn round_deadline(&mut self) {
+        if self.timer_set != NEVER {
+            self.deadline = expiry(self.timer_set, self.deadline);
+            self.timer_set = NEVER;
+        }
     }
 
     /// Next action without an acknowledgement: the timer expires, or pacing releases a packet. [`NEVER`]: none.
@@ -43,21 +54,21 @@ impl Sender {
     }
 
     pub(super) fn stop_timer(&mut self) {
-        self.set_timer(Timer::Off, NEVER);
+        self.set_timer(Timer::Off, NEVER, NEVER);
     }
 
     pub(super) fn start_retransmission_timer(&mut self, now: u64) {
-        self.set_timer(Timer::Retransmission, now + self.rtt.rto_ns());
+        self.set_timer(Timer::Retransmission, now, now + self.rtt.rto_ns());
     }
 
     pub(super) fn start_reordering_timer(&mut self, now: u64, wait_ns: u64) {
-        self.set_timer(Timer::Reordering, now + (wait_ns + SLACK_NS).min(self.rtt.rto_ns()));
+        self.set_timer(Timer::Reordering, now, now + (wait_ns + SLACK_NS).min(self.rtt.rto_ns()));
     }
 
     /// Waits for the answer to the handshake's step.
     pub(crate) fn start_opening_timer(&mut self, now: u64) {
         let timeout = OPENING_TIMEOUT_NS << self.rto_backoffs.saturating_sub(OPENING_LINEAR).min(7);
-        self.set_timer(Timer::Retransmission, now + timeout);
+        self.set_timer(Timer::Retransmission, now, now + timeout);
     }
 
     /// The retransmission timer's deadline while another timer runs: the head's transmission + RTO.
@@ -74,7 +85,7 @@ impl Sender {
             // The time since the head was sent counts where another timer ran (Linux `tcp_rearm_rto`).
             if self.timer == Timer::Reordering || self.timer == Timer::Probe {
                 let deadline = self.retransmission_deadline(now);
-                self.set_timer(Timer::Retransmission, deadline);
+                self.set_timer(Timer::Retransmission, now, deadline);
             } else {
                 self.start_retransmission_timer(now);
             }
@@ -91,7 +102,7 @@ impl Sender {
         let timeout = if head > now { head } else { NEVER };
         if !self.schedule_probe(connection, now, timeout) && self.timer == Timer::Probe {
             let deadline = self.retransmission_deadline(now);
-            self.set_timer(Timer::Retransmission, deadline);
+            self.set_timer(Timer::Retransmission, now, deadline);
         }
     }
 
@@ -107,7 +118,7 @@ impl Sender {
         } else {
             OPENING_TIMEOUT_NS
         };
-        self.set_timer(Timer::Probe, (now + wait).min(timeout));
+        self.set_timer(Timer::Probe, now, (now + wait).min(timeout));
         true
     }
 }

@@ -61,6 +61,9 @@ impl Connection {
         }
         if let Some(bytes) = model.send_buffer {
             data.limit_written((bytes / u64::from(model.mss)).max(1) as u32);
+        } else if !multipath && matches!(model.traffic, model::Traffic::OnOff { rate: None, .. }) {
+            // What it holds at the end of a turn is still sent.
+            data.tune_send_buffer();
         }
         Self {
             view,

@@ -11,6 +11,7 @@ use crate::autotuning::Autotuning;
 use crate::packet::MEMORY_OVERHEAD;
 use crate::ring::Ring;
 use crate::schedule::carriers::Carriers;
+use crate::schedule::memory::send_buffer;
 
 /// Counters of the data level.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +74,8 @@ pub(crate) struct DataLevel {
     send_buffer: u32,
     /// Sender: end of the send buffer at the application's last write; [`ENDLESS`]: unlimited.
     filled: u32,
+    /// Sender: the send buffer grows as the kernel's.
+    grows: bool,
     /// MPTCP sender: subflows that have sent each unacknowledged packet.
     pub(crate) carriers: Carriers,
     is_multipath: bool,
@@ -138,6 +141,7 @@ impl DataLevel {
             limit: written.min(buffer),
             send_buffer: ENDLESS,
             filled: ENDLESS,
+            grows: false,
             carriers: Carriers::new(),
             is_multipath,
             reinject: VecDeque::new(),
@@ -164,6 +168,28 @@ impl DataLevel {
     pub(crate) fn limit_written(&mut self, packets: u32) {
         (self.send_buffer, self.filled) = (packets, packets);
         self.update_limit();
+    }
+
+    /// Sender: gives it the kernel's own send buffer.
+    pub(crate) fn tune_send_buffer(&mut self) {
+        self.grows = true;
+        self.limit_written(self.send_packets(1));
+    }
+
+    /// Packets in the kernel's send buffer for a window of `cwnd` packets.
+    fn send_packets(&self, cwnd: u32) -> u32 {
+        send_buffer(cwnd).div_ceil(u64::from(self.mss + MEMORY_OVERHEAD)) as u32
+    }
+
+    /// Sender: after an acknowledgement, with a window of `cwnd` packets: the send buffer grows if what it holds does not fill
+    /// the window (`tcp_should_expand_sndbuf`).
+    #[inline]
+    pub(crate) fn note_window(&mut self, cwnd: u32) {
+        if self.grows && self.written == ENDLESS && self.filled - self.snd_una < cwnd {
+            self.send_buffer = self.send_buffer.max(self.send_packets(cwnd));
+            self.fill();
+            self.update_limit();
+        }
     }
 
     /// Receiver: lets the buffer grow as Linux's, up to `most` bytes.
@@ -202,10 +228,12 @@ impl DataLevel {
         self.update_limit();
     }
 
-    /// Sender: completes a transfer with the data written so far; for a bulk sender, with the data sent so far.
-    pub(crate) fn pause(&mut self, transfer: u32) {
+    /// Sender: completes a transfer with the data written so far. A bulk sender has filled its send buffer, or written
+    /// `ahead` packets beyond the delivered data.
+    pub(crate) fn pause(&mut self, transfer: u32, ahead: u32) {
         if self.written == ENDLESS {
-            self.written = self.snd_nxt;
+            let kept = if self.filled == ENDLESS { self.snd_una.saturating_add(ahead) } else { self.filled };
+            self.written = self.snd_nxt.max(kept);
             self.update_limit();
         }
         self.await_end(Write { end: self.written, lacks: 0, transfer: Some(transfer) });
@@ -554,7 +582,7 @@ mod tests {
         assert!(!data.may_send_new());
         data.write(2_500, 1_000, Some(0));
         data.write(1_000, 1_000, Some(1));
-        data.pause(2);
+        data.pause(2, 0);
         assert_eq!([0, 1, 2, 3].map(|dsn| data.short(dsn)), [None, None, Some(500), None]);
         data.snd_nxt = 4;
         assert!(!data.may_send_new());
@@ -577,9 +605,48 @@ mod tests {
         data.write_endlessly();
         assert!(data.may_send_new());
         data.snd_nxt = 7;
-        data.pause(0);
+        data.pause(0, 0);
         assert!(!data.may_send_new());
         assert_eq!((data.written(), data.boundary), (7, 7));
+    }
+
+    #[test]
+    fn what_a_send_buffer_holds_is_still_sent_when_the_application_pauses() {
+        let paused = |buffer: Option<u32>, ahead: u32| {
+            let mut data = DataLevel::new(1_000, 1_448, false, false);
+            match buffer {
+                Some(0) => data.tune_send_buffer(),
+                Some(packets) => data.limit_written(packets),
+                None => {}
+            }
+            data.write_endlessly();
+            data.snd_nxt = 7;
+            data.pause(0, ahead);
+            (data.may_send_new(), data.written())
+        };
+        assert_eq!(paused(Some(12), 0), (true, 12));
+        assert_eq!([paused(None, 9), paused(None, 5)], [(true, 9), (false, 7)]);
+        // Two windows of ten packets, each reckoned as 2304 bytes and taking 2344.
+        assert_eq!(paused(Some(0), 0), (true, 20));
+    }
+
+    #[test]
+    fn the_kernels_send_buffer_grows_only_where_it_does_not_fill_the_window() {
+        let mut data = DataLevel::new(1_000, 1_448, false, false);
+        data.tune_send_buffer();
+        data.write_endlessly();
+        data.snd_nxt = 20;
+        data.acknowledged(0, 1_000);
+        data.note_window(20);
+        assert!(!data.may_send_new(), "it holds a window of 20 packets");
+        data.note_window(21);
+        assert!(data.may_send_new());
+        data.pause(0, 0);
+        // 2 x 21 x 2304 bytes for packets of 2344.
+        assert_eq!(data.written(), 42);
+        data.acknowledged(10, 1_000);
+        data.note_window(100);
+        assert_eq!((data.written(), data.send_buffer), (42, 42), "nothing is written during a pause");
     }
 
     #[test]

@@ -54,8 +54,9 @@ impl Run<'_> {
                     self.push_written(connection);
                 }
                 Action::Pause(turn) => {
+                    let ahead = self.connections[connection].kept_ahead();
                     let data = &mut self.connections[connection].data;
-                    data.pause(turn as u32);
+                    data.pause(turn as u32, ahead);
                     if let Some(first) = own.first_packet.take() {
                         let mss = u64::from(self.scenario.connections[number].mss);
                         own.application.transfers[turn].bytes = u64::from(data.written() - first) * mss;

@@ -20,6 +20,11 @@ const LEAST_WINDOW: u32 = 10;
 /// `tcp_wmem[0]`: the connection's buffer in addition to those of its subflows.
 const LEAST_BUFFER: u64 = 4_096;
 
+/// Memory for two windows of `cwnd` packets.
+pub(crate) fn send_buffer(cwnd: u32) -> u64 {
+    2 * RECKONED * u64::from(cwnd.max(LEAST_WINDOW))
+}
+
 /// Linux's `tcp_update_pacing_rate`, bytes per second; algorithms that pace set their own.
 pub(super) fn pacing_rate(view: &Subflow, packets_out: u32) -> u64 {
     if view.pacing_rate > 0 {
@@ -56,7 +61,7 @@ impl Connection {
             let cwnd = self.subflow(index).cwnd;
             let buffer = &mut self.backlogs[index].buffer;
             if sender.phase == Phase::Established && (*buffer == 0 || sender.in_flight() < cwnd) {
-                *buffer = (*buffer).max(2 * RECKONED * u64::from(cwnd.max(LEAST_WINDOW)));
+                *buffer = (*buffer).max(send_buffer(cwnd));
             }
         }
     }
@@ -66,6 +71,11 @@ impl Connection {
     pub(super) fn written_ahead(&self) -> u32 {
         let memory = LEAST_BUFFER + self.backlogs.iter().map(|backlog| backlog.buffer).sum::<u64>();
         ((memory * 2 / 3 + WRITE) / u64::from(self.subflow(0).mss)) as u32
+    }
+
+    /// As [`Self::written_ahead`]; 0 if the scheduler takes data only when it sends them.
+    pub(crate) fn kept_ahead(&self) -> u32 {
+        if self.backlogs.is_empty() { 0 } else { self.written_ahead() }
     }
 
     /// Each subflow sends assigned packets as its window allows.

@@ -12,7 +12,7 @@
 mod blocked_cache;
 pub(crate) mod carriers;
 mod choices;
-mod memory;
+pub(crate) mod memory;
 mod reinject;
 mod retransmission;
 mod scheduling;

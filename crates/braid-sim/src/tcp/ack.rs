@@ -100,6 +100,8 @@ impl Sender {
         if self.repair {
             self.retransmit(connection, network);
         }
+        let cwnd = connection.subflow(index).cwnd;
+        connection.data.note_window(cwnd);
     }
 
     /// Handles an ACK that a later one has overtaken: only its SACK blocks count, and not as delivered (Linux `tcp_ack`,

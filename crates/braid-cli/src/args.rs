@@ -484,8 +484,10 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
 }
 
 /// Commands of system administration: their pages are in section 8.
-const ADMINISTRATION: [&str; 11] =
-    ["load", "unload", "enable", "disable", "default", "status", "top", "metrics", "try", "log", "doctor"];
+const ADMINISTRATION: [&str; 12] = [
+    "load", "unload", "enable", "disable", "default", "hint", "status", "top", "metrics", "try", "log",
+    "doctor",
+];
 
 fn section(command: &str) -> &'static str {
     if ADMINISTRATION.contains(&command) { "8" } else { "1" }

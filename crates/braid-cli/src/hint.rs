@@ -7,6 +7,7 @@ use braid_kernel::{Hint, Loaded, Namespace, Place};
 use clap_complete::ArgValueCandidates;
 use serde_json::{Value, json};
 
+use crate::live::{FILE, Lines};
 use crate::{Failure, complete, journal, terminal};
 
 /// Additional help text.

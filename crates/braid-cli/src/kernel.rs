@@ -123,8 +123,8 @@ pub(crate) enum Kernel {
         /var/lib/braid/journal; syslog gets the same."
     )]
     Log(journal::LogArgs),
-    /// Check this machine's requirements of the kernel side, and print how to meet missing ones.
-    Doctor,
+    /// Say why connections do not bond or couple or cannot be watched, each with the command that mends it.
+    Doctor(crate::doctor::DoctorArgs),
 }
 
 /// A host, as the option names it.
@@ -174,7 +174,7 @@ pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
         Kernel::Metrics(args) => crate::metrics::run(args),
         Kernel::Try(args) => crate::trial::run(args),
         Kernel::Log(args) => journal::run(args),
-        Kernel::Doctor => doctor(),
+        Kernel::Doctor(args) => crate::doctor::run(args),
     }
 }
 

@@ -7,7 +7,7 @@ use braid_algorithms::Spec;
 use braid_kernel::{Hint, Host, Loaded, Namespace, PREFIX, Socket};
 use serde_json::{Value, json};
 
-use crate::live::{Kind, Sampler, Warning, told, warnings};
+use crate::live::{Connection, Finding, Lines, Sampler, State, told};
 use crate::{Failure, hint, journal, peer, terminal};
 
 #[derive(Debug, clap::Args)]
@@ -39,10 +39,11 @@ pub(crate) fn run(args: &StatusArgs) -> Result<(), Failure> {
     for warning in told(&status.warnings) {
         eprintln!("{warning}");
     }
+    let text = status.text(args.verbose);
     let Some(host) = &args.peer else {
-        return terminal::print((status.text() + &journal::recent()).as_bytes());
+        return terminal::print((text + &journal::recent()).as_bytes());
     };
-    terminal::print(format!("Here:\n{}", status.text()).as_bytes())?;
+    terminal::print(format!("Here:\n{text}").as_bytes())?;
     // Its warnings are on its standard error, which is ours.
     let text = peer::braid(host, &["status"])?;
     terminal::print(format!("\n{host}:\n{text}").as_bytes())

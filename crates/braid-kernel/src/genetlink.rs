@@ -1,4 +1,4 @@
-//! Netlink: the module's interface, family `braid` (`kernel/tcp_braid/control.h`), and what else is asked as bytes.
+//! The module's interface: generic netlink, family `braid` (`kernel/tcp_braid/control.h`).
 
 use std::{cell::RefCell, io};
 
@@ -26,16 +26,24 @@ numbers!(command, u8:
     RECORDED = 8,
 );
 
-const REQUEST: u16 = 1;
-const ACK: u16 = 4;
-const DUMP: u16 = 0x300;
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
-/// `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`, `CTRL_ATTR_FAMILY_ID`, `CTRL_ATTR_FAMILY_NAME`
-const CONTROLLER: u16 = 16;
-const GET_FAMILY: u8 = 3;
-const FAMILY_ID: u16 = 1;
-const FAMILY_NAME: u16 = 2;
+numbers!(attribute, u16:
+    NAME = 1,
+    ALGORITHM = 2,
+    SET = 3,
+    SPEC = 4,
+    VERSION = 5,
+    CURRENT = 7,
+    ACKS = 8,
+    LOSSES = 9,
+    COOKIE = 10,
+    ID = 11,
+    WORDS = 12,
+    HINTS = 13,
+    BYTES = 14,
+    RECORDS = 15,
+    SEQUENCE = 16,
+    LOST = 17,
+);
 
 /// The attributes of one message.
 pub(crate) struct Message(Vec<u8>);
@@ -95,19 +103,16 @@ pub(crate) struct Family {
 impl Family {
     /// Nothing if the kernel or its modules do not have it.
     pub(crate) fn open(name: &str) -> io::Result<Option<Self>> {
-        let mut socket = Socket::new(NETLINK_GENERIC)?;
-        socket.bind_auto()?;
-        let mut family = Self { socket, id: CONTROLLER };
-        let name = text(FAMILY_NAME, name);
-        let answer = match family.exchange(GET_FAMILY, 0, &[name]) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => other?,
-        };
-        let id = answer.first().and_then(|message| message.bytes(FAMILY_ID));
-        family.id = u16::from_ne_bytes(
-            id.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| io::Error::other("no family"))?,
-        );
-        Ok(Some(family))
+        let mut netlink = Netlink::generic()?;
+        match netlink.family(name) {
+            Ok(id) => Ok(Some(Self { netlink: RefCell::new(netlink), id })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn request(&self, command: u8, attributes: &[Vec<u8>]) -> netlink::Message {
+        netlink::Message::new(self.id, 0, &[&[command, 1, 0, 0][..], &attributes.concat()].concat())
     }
 
     /// A request that changes something.
@@ -125,52 +130,10 @@ impl Family {
 
     /// A request for many answers.
     pub(crate) fn dump(&self, command: u8) -> io::Result<Vec<Message>> {
-        self.exchange(command, DUMP, &[])
-    }
-
-    fn exchange(&self, command: u8, flags: u16, attributes: &[Vec<u8>]) -> io::Result<Vec<Message>> {
-        exchange(&self.socket, self.id, flags, &[command, 1, 0, 0], attributes)
-    }
-}
-
-/// Sends a request of this type that begins with a structure, as the answers do, and returns these.
-pub(crate) fn exchange(
-    socket: &Socket,
-    kind: u16,
-    flags: u16,
-    fixed: &[u8],
-    attributes: &[Vec<u8>],
-) -> io::Result<Vec<Message>> {
-    let body = attributes.concat();
-    let length = 16 + fixed.len() + body.len();
-    let mut bytes = Vec::with_capacity(length);
-    bytes.extend(u32::try_from(length).map_err(io::Error::other)?.to_ne_bytes());
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend((REQUEST | flags).to_ne_bytes());
-    bytes.extend([0; 8]);
-    bytes.extend(fixed);
-    bytes.extend(body);
-    socket.send(&bytes, 0)?;
-    let mut messages = Vec::new();
-    loop {
-        let (datagram, _) = socket.recv_from_full()?;
-        let mut rest = &datagram[..];
-        while rest.len() >= 16 {
-            let length = u32::from_ne_bytes(rest[..4].try_into().expect("four bytes")) as usize;
-            let kind = u16::from_ne_bytes(rest[4..6].try_into().expect("two bytes"));
-            let message = rest.get(16..length).ok_or_else(|| io::Error::other("half a message"))?;
-            if kind == ERROR || kind == DONE {
-                let code =
-                    message.get(..4).map_or(0, |code| i32::from_ne_bytes(code.try_into().expect("four")));
-                return if code < 0 { Err(io::Error::from_raw_os_error(-code)) } else { Ok(messages) };
-            }
-            messages.push(Message(message.get(fixed.len()..).unwrap_or_default().to_vec()));
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        }
-        // One answer, without an acknowledgement.
-        if flags == 0 {
-            return Ok(messages);
-        }
+        let mut messages = Vec::new();
+        let request = self.request(command, &[]);
+        self.netlink.borrow_mut().dump(request, |body| messages.push(Message::of(body)))?;
+        Ok(messages)
     }
 }
 

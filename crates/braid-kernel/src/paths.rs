@@ -6,12 +6,12 @@ use std::{
     net::IpAddr,
 };
 
-use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use nix::net::if_::{InterfaceFlags, if_indextoname};
 
 use crate::{
     Error, Namespace,
-    genetlink::{Family, Message, exchange, with},
+    genetlink::{Family, Message},
+    netlink::{Message as Request, Netlink, bits, family, find, octets, word},
 };
 
 /// An endpoint of the kernel's path manager (`ip mptcp endpoint`).
@@ -119,24 +119,30 @@ fn leaves_by(source: Option<IpAddr>, bound: u32, destination: IpAddr) -> Option<
     if source.is_some_and(|source| source.is_ipv4() != destination.is_ipv4()) {
         return None;
     }
-    let octets = |address: IpAddr| match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    };
-    let (family, bits) = if destination.is_ipv4() { (libc::AF_INET, 32) } else { (libc::AF_INET6, 128) };
-    let mut attributes = vec![with(TO, &octets(destination))];
-    attributes.extend(source.map(|source| with(FROM, &octets(source))));
-    attributes.extend((bound != 0).then(|| with(INTERFACE, &bound.to_ne_bytes())));
     let ask = |flags: u32| {
-        let mut request = vec![family as u8, bits, if source.is_some() { bits } else { 0 }, 0, 0, 0, 0, 0];
-        request.extend(flags.to_ne_bytes());
-        let mut socket = Socket::new(NETLINK_ROUTE).ok()?;
-        socket.bind_auto().ok()?;
-        exchange(&socket, GET_ROUTE, 0, &request, &attributes).ok()?.pop()
+        let bits = bits(destination);
+        let from_bits = if source.is_some() { bits } else { 0 };
+        let mut fixed = vec![family(destination.is_ipv6()), bits, from_bits, 0, 0, 0, 0, 0];
+        fixed.extend(flags.to_ne_bytes());
+        let mut request = Request::new(GET_ROUTE, 0, &fixed);
+        request.attribute(TO, &octets(destination));
+        if let Some(source) = source {
+            request.attribute(FROM, &octets(source));
+        }
+        if bound != 0 {
+            request.attribute(INTERFACE, &bound.to_ne_bytes());
+        }
+        let mut interface = None;
+        let each = |body: &[u8]| {
+            interface =
+                body.get(fixed.len()..).and_then(|body| find(body, INTERFACE)).map(|index| word(index, 0));
+        };
+        Netlink::route().ok()?.ask(request, each).ok()?;
+        Some(interface)
     };
     // Without a matching route the kernel takes every destination to be on the link of a bound interface.
     ask(FIB_MATCH)?;
-    let name = if_indextoname(ask(0)?.u32(INTERFACE)?).ok()?;
+    let name = if_indextoname(ask(0)??).ok()?;
     Some(name.to_string_lossy().into_owned())
 }
 

@@ -12,7 +12,7 @@ use crate::command::VERSION;
 use crate::conduct::{How, conduct, failed_runs};
 use crate::failure::FAILED;
 use crate::study::intention;
-use crate::{Failure, report, terminal};
+use crate::{Failure, own, report, terminal};
 
 /// Reads, checks, runs and writes.
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {

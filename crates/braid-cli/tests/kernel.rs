@@ -3,25 +3,16 @@
 //! What needs root and BPF prints `SKIPPED: ...` where they are missing.
 #![cfg(target_os = "linux")]
 
-#[path = "common/netns.rs"]
-mod netns;
-#[path = "common/schema.rs"]
-mod schema;
-
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Output;
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Output};
 
 use braid_testing::netns::Netns;
 use braid_testing::{braid_path, done, eventually, failed, fits_schema, json, says, skip, text, until};
 use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
 use serde_json::Value;
-
-use netns::Netns;
 
 fn braid(args: &[&str]) -> Output {
     Command::new(braid_path()).args(args).output().expect("it runs")
@@ -38,7 +29,7 @@ fn can_load(test: &str) -> bool {
 
 #[test]
 fn doctor_says_of_each_requirement_whether_it_is_met_and_why_it_matters() {
-    let text = stdout(&braid(&["doctor", "--verbose"]));
+    let text = text(&braid(&["doctor", "--verbose"]).stdout);
     for what in
         ["Linux 6.4", "BTF", "JIT", "CAP_BPF", "BPF file system", "MPTCP", "sock_diag", "netem", "clang"]
     {
@@ -48,7 +39,7 @@ fn doctor_says_of_each_requirement_whether_it_is_met_and_why_it_matters() {
     }
     let requirements = text.lines().filter(|line| line.starts_with("yes ") || line.starts_with("no  "));
     assert_eq!(text.matches("why: ").count(), requirements.count());
-    let brief = stdout(&braid(&["doctor"]));
+    let brief = text(&braid(&["doctor"]).stdout);
     for title in ["can bond: ", "can couple: ", "can watch: "] {
         assert!(brief.lines().any(|line| line.starts_with(title)), "{brief}");
     }
@@ -87,13 +78,10 @@ fn what_is_loaded_stays_with_its_parameters_until_it_is_unloaded() {
     assert_eq!(ours["params"]["beta"], "0.6");
     assert!(done(&braid(&["status"])).contains("braid_cli_test  cubic:beta=0.6"));
 
-    let output = braid(&["unload", "braid_cli_test"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(&braid(&["unload", "braid_cli_test"]));
     // The last changes mention it.
-    assert!(!stdout(&braid(&["status"])).contains("braid_cli_test  cubic"));
-    let output = braid(&["unload", "cli_test"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("is not loaded"), "{}", stderr(&output));
+    assert!(!done(&braid(&["status"])).contains("braid_cli_test  cubic"));
+    failed(&braid(&["unload", "cli_test"]), 2, &["is not loaded"]);
 }
 
 #[test]
@@ -337,6 +325,15 @@ fn a_reset_says_that_the_default_of_before_is_not_known_if_another_user_has_set_
     done(&braid(&["unload", &name]));
 }
 
+/// A namespace with a loopback interface, where MPTCP may join; none if this machine has no namespaces, or cannot load
+/// algorithms.
+fn netns(test: &str) -> Option<Netns> {
+    let netns = can_load(test).then(|| Netns::new(test)).flatten()?;
+    netns.ip("link set lo up");
+    netns.ip("mptcp limits set subflows 2 add_addr_accepted 2");
+    Some(netns)
+}
+
 /// A connection of TCP or MPTCP within the namespace, whose client uses that congestion control; and the listener,
 /// which joins need.
 fn connection(netns: &Netns, protocol: Protocol, algorithm: &str) -> (TcpListener, [TcpStream; 2]) {
@@ -366,22 +363,15 @@ fn status_warns_of_a_connection_whose_subflows_run_different_algorithms() {
     let Some(netns) = netns(TEST) else { return };
     done(&braid(&["load", "lia", "--as", "cli_mixed"]));
     let _connection = connection(&netns, ipproto::MPTCP, "braid_cli_mixed");
-    assert!(!stderr(&braid(&["status"])).contains("runs braid_cli_mixed"), "one subflow cannot differ");
+    assert!(!text(&braid(&["status"]).stderr).contains("runs braid_cli_mixed"), "one subflow cannot differ");
 
     // A subflow that joins later finds no algorithm of that name.
     done(&braid(&["unload", "cli_mixed", "--force"]));
     netns.ip("mptcp endpoint add 127.0.0.2 dev lo subflow");
-    let mut warning = String::new();
-    for _ in 0..200 {
-        warning = stderr(&braid(&["status"]));
-        if warning.contains("runs braid_cli_mixed") {
-            break;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    for part in ["different congestion controls", &netns.0, "127.0.0.2", "runs braid_cli_mixed"] {
-        assert!(warning.contains(part), "`{part}` in: {warning}");
-    }
+    let warning = eventually("a warning", || {
+        Some(text(&braid(&["status"]).stderr)).filter(|said| said.contains("runs braid_cli_mixed"))
+    });
+    says(&warning, &["different congestion controls", &netns.0, "127.0.0.2", "runs braid_cli_mixed"]);
     let status = braid(&["status", "--json"]);
     let status = json(&status.stdout);
     let mixed = status["mixed_connections"].as_array().expect("a list");

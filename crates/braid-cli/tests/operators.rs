@@ -215,7 +215,7 @@ fn what_is_loaded_in_a_mount_namespace_of_its_own_stays_or_is_refused() {
     let Some(netns) = Netns::new("loading by ip netns exec") else { return };
     let output = Command::new("ip")
         .args(["netns", "exec", &netns.0])
-        .arg(assert_cmd::cargo::cargo_bin("braid"))
+        .arg(braid_testing::braid_path())
         .args(["load", "lia", "--as", "op_netns"])
         .output()
         .expect("it runs");

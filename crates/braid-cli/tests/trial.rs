@@ -6,18 +6,14 @@
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
-use assert_cmd::cargo::cargo_bin;
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use braid_testing::{braid_path, skip, text};
 
 /// Runs a script with mounts of its own, so that other tests' algorithms, trials and journals are apart.
 fn apart(script: &str) -> Output {
     let prepared = format!(
         "set -e; for f in /run/braid /var/lib/braid; do mkdir -p $f; mount -t tmpfs try $f; done
          mount -t bpf try /sys/fs/bpf; PATH={}:$PATH\n{script}",
-        cargo_bin("braid").parent().expect("a folder").display()
+        braid_path().parent().expect("a folder").display()
     );
     let words = ["--mount", "--propagation", "private", "sh", "-c", &prepared];
     Command::new("unshare").args(words).output().expect("util-linux is installed")
@@ -50,7 +46,7 @@ fn over_two_lines(test: &str, script: &str) -> Option<(String, String)> {
     let output = apart(&prepared);
     let (shown, said) = (text(&output.stdout), text(&output.stderr));
     if !said.contains("prepared") {
-        writeln!(std::io::stderr(), "SKIPPED: {test}, because {said}").expect("stderr");
+        skip(test, &said);
         return None;
     }
     assert!(output.status.success(), "{shown}{said}");
@@ -129,8 +125,7 @@ fn wrong_trials_are_refused_with_the_remedy() {
         (&["try", "reno,cubic", "--load", "http://x/", "--yes"], &["that server sends", "braid try --serve"]),
         (&["try", "reno,cubic"], &["--yes", "nothing was changed"]),
     ] {
-        let output =
-            Command::new(cargo_bin("braid")).args(words).stdin(Stdio::null()).output().expect("it runs");
+        let output = Command::new(braid_path()).args(words).stdin(Stdio::null()).output().expect("it runs");
         let said = text(&output.stderr);
         if said.contains("as root") {
             return;

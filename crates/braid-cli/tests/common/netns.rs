@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assert_cmd::cargo::cargo_bin;
+use braid_testing::braid_path;
 use rustix::net::{AddressFamily, Protocol, SocketType, ipproto, sockopt};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -210,7 +210,7 @@ pub(crate) fn braid_in(netns: Option<&Netns>, files: &[(&str, &str)], args: &[&s
     writeln!(script, "exec {enter} \"$@\" 2>&1").expect("a string");
     let output = Command::new("unshare")
         .args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh"])
-        .arg(cargo_bin("braid"))
+        .arg(braid_path())
         .args(args)
         .output()
         .expect("it runs");

@@ -29,16 +29,16 @@ fn can_load(test: &str) -> bool {
 
 #[test]
 fn doctor_says_of_each_requirement_whether_it_is_met_and_why_it_matters() {
-    let text = text(&braid(&["doctor", "--verbose"]).stdout);
+    let all = text(&braid(&["doctor", "--verbose"]).stdout);
     for what in
         ["Linux 6.4", "BTF", "JIT", "CAP_BPF", "BPF file system", "MPTCP", "sock_diag", "netem", "clang"]
     {
-        let line = text.lines().find(|line| line.contains(what));
-        let line = line.unwrap_or_else(|| panic!("{what} in:\n{text}"));
+        let line = all.lines().find(|line| line.contains(what));
+        let line = line.unwrap_or_else(|| panic!("{what} in:\n{all}"));
         assert!(line.starts_with("yes ") || line.starts_with("no  "), "{line}");
     }
-    let requirements = text.lines().filter(|line| line.starts_with("yes ") || line.starts_with("no  "));
-    assert_eq!(text.matches("why: ").count(), requirements.count());
+    let requirements = all.lines().filter(|line| line.starts_with("yes ") || line.starts_with("no  "));
+    assert_eq!(all.matches("why: ").count(), requirements.count());
     let brief = text(&braid(&["doctor"]).stdout);
     for title in ["can bond: ", "can couple: ", "can watch: "] {
         assert!(brief.lines().any(|line| line.starts_with(title)), "{brief}");

@@ -45,12 +45,15 @@ files: dict[str, Path] = {}
 
 
 def new_algorithm(name: str, folder: str | Path = ".") -> Path:
-    """Writes a working algorithm for you to change: C file, page, scenario and test. Returns the C file."""
-    files = [(Path(folder) / file, text) for file, text in _braid.template(name)]
-    for path, _ in files:
-        if path.exists():
+    """Writes a working algorithm for you to change: C file, page, scenario, test, and for an editor `.clangd` and
+    `braid/`. Returns the C file."""
+    files = [(Path(folder) / file, text, shared) for file, text, shared in _braid.template(name)]
+    for path, _, shared in files:
+        if path.exists() and not shared:
             raise FileExistsError(f"{path} already exists; nothing was written")
-    for path, text in files:
+    for path, text, _ in files:
+        if path.parent != Path(folder):
+            path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return files[0][0]
 

@@ -14,17 +14,22 @@ pub(crate) fn list() -> Vec<(&'static str, &'static str, &'static str)> {
     all.map(|algorithm: &Algorithm| (algorithm.name(), algorithm.title(), algorithm.page())).collect()
 }
 
+/// Shows a compiler's warnings.
+pub(crate) fn warn(text: &str) {
+    eprintln!("{text}");
+}
+
 /// Compiles, checks and loads a C file; returns the algorithm's name.
 #[pyfunction]
 pub(crate) fn compile(py: Python<'_>, path: PathBuf) -> PyResult<&'static str> {
-    py.detach(|| braid_compile::algorithm(&path))
+    py.detach(|| braid_compile::algorithm(&path, warn))
         .map(Algorithm::name)
         .map_err(|wrong| error::of_compiler(&wrong))
 }
 
-/// Name and text of the files of a new algorithm.
+/// Name and text of the files of a new algorithm, and whether all algorithms of the folder share it.
 #[pyfunction]
-pub(crate) fn template(name: &str) -> PyResult<Vec<(String, String)>> {
+pub(crate) fn template(name: &str) -> PyResult<Vec<(String, String, bool)>> {
     let files = braid_compile::template(name).map_err(|wrong| error::of_compiler(&wrong))?;
-    Ok(files.into_iter().map(|file| (file.name, file.text)).collect())
+    Ok(files.into_iter().map(|file| (file.name, file.text, file.shared)).collect())
 }

@@ -9,6 +9,7 @@ use braid_scenario::Source;
 use braid_study::{Cancel, Dataset, Finished, Grid, Plan, Store};
 use pyo3::prelude::*;
 
+use crate::algorithms;
 use crate::error;
 use crate::run::{Watch, limit};
 
@@ -64,7 +65,7 @@ impl Sweep {
         }
         let mut algorithms = BTreeMap::new();
         for file in parsed.algorithms() {
-            py.detach(|| braid_compile::algorithm(file, |warnings| eprintln!("{warnings}")))
+            py.detach(|| braid_compile::algorithm(file, algorithms::warn))
                 .map_err(|wrong| error::of_compiler(&wrong))?;
             let text = std::fs::read_to_string(file).map_err(error::plain)?;
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or("algorithm.c");
@@ -185,7 +186,7 @@ fn known(bundle: Bundle) -> PyResult<Arc<Plan>> {
     for (name, text) in &bundle.algorithms {
         let path = folder.path().join(name);
         std::fs::write(&path, text).map_err(error::plain)?;
-        braid_compile::algorithm(&path).map_err(|wrong| error::of_compiler(&wrong))?;
+        braid_compile::algorithm(&path, algorithms::warn).map_err(|wrong| error::of_compiler(&wrong))?;
     }
     let plan = Arc::new(plan(&bundle).map_err(|wrong| error::of_study(&wrong))?.1);
     *latest = Some((bundle, Arc::clone(&plan)));

@@ -70,7 +70,7 @@ pub(crate) fn violation(before: &View, after: &View, count: usize, public_words:
         }
     }
     let (old, new) = (&before.subflow[own], &after.subflow[own]);
-    out_of_range("cwnd", [old.cwnd, new.cwnd], 1..=new.cwnd_clamp.max(1))
+    out_of_range("cwnd", [old.cwnd, new.cwnd], 1..=new.cwnd_clamp)
         .or_else(|| out_of_range("ssthresh", [old.ssthresh, new.ssthresh], 1..=SSTHRESH_INFINITE))
 }
 

@@ -10,7 +10,8 @@ use braid_kernel::PREFIX;
 use crate::Failure;
 use crate::failure::FAILED;
 use crate::names::{parse, short};
-use crate::{hint, journal, own, peer, trial};
+use crate::trial::state;
+use crate::{hint, journal, own, peer};
 
 const CONFIGURATION: &str = "/etc/braid";
 const UNITS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
@@ -65,7 +66,7 @@ pub(crate) fn enable(
 pub(crate) fn disable(name: Option<&str>, peer: Option<&str>) -> Result<(), Failure> {
     if name.is_none()
         && peer.is_none()
-        && let Some((winner, default)) = trial::withdraw()
+        && let Some((winner, default)) = state::withdraw()
     {
         journal::write("disable", &format!("{default} instead of {winner}, a trial's result"));
         eprintln!("{winner}, the result of a trial, is not the default any more; {default} is.");

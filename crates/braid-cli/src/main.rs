@@ -61,7 +61,10 @@ fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Args::command).complete();
     let args = Args::parse();
     #[cfg(target_os = "linux")]
-    trial::recover(&args.command);
+    // `try --restore` reports itself what a killed trial left behind.
+    if !matches!(&args.command, Command::Kernel(kernel::Kernel::Try(trial::TryArgs { restore: true, .. }))) {
+        trial::state::recover();
+    }
     let done = match &args.command {
         Command::Run(args) => run::run(args),
         Command::Report(args) => run::report(args),

@@ -76,7 +76,10 @@ fn a_crash_in_it_is_a_failed_run_and_the_exit_code_says_so() {
     let place = Place::new();
     place.stdout("new algorithm mine");
     let good = place.read("mine.c");
-    place.write("mine.c", good.replace("\tpriv->carry = 0;\n", "\t*(volatile u32 *)8 = 1;\n"));
+    place.write(
+        "mine.c",
+        good.replace("\tpriv->carry = 0;\n", "\t*(volatile u32 *)(64ull * self->cwnd) = 1;\n"),
+    );
     let output = place.output("run small.toml --algorithm mine.c --cc mine,lia --format jsonl");
     assert_eq!(output.status.code(), Some(1));
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();

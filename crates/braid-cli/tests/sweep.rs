@@ -168,7 +168,7 @@ fn a_failed_run_is_recorded_with_its_reason_and_the_rest_goes_on() {
     let place = Place::new();
     place.stdout("new algorithm mine");
     let good = place.read("mine.c");
-    let bad = "\tif (params->gain > 1024)\n\t\t*(volatile u32 *)8 = 1;\n";
+    let bad = "\tif (params->gain > 1024)\n\t\t*(volatile u32 *)(64ull * self->cwnd) = 1;\n";
     place.write("mine.c", good.replace("\tpriv->carry = 0;\n", bad));
     let grid = "scenarios = [\"small.toml\"]\ncc = [\"lia\", \"mine:gain=$gain\"]\nalgorithms = [\"mine.c\"]\n\
                 [parameters.gain]\nvalues = [0.5, 1, 2]\n";

@@ -3,13 +3,16 @@
 //! Without root, BPF or tbf the tests print `SKIPPED: ...`.
 #![cfg(target_os = "linux")]
 
-use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use braid_testing::{braid_path, skip, text};
 
-/// Runs a script with mounts of its own, so that other tests' algorithms, trials and journals are apart.
+/// Runs a script with mounts of its own, so that other programs' trials and journals are apart. The kernel has one list of
+/// algorithms, so the tests take turns.
 fn apart(script: &str) -> Output {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let prepared = format!(
         "set -e; for f in /run/braid /var/lib/braid; do mkdir -p $f; mount -t tmpfs try $f; done
          mount -t bpf try /sys/fs/bpf; PATH={}:$PATH\n{script}",
@@ -102,7 +105,7 @@ fn the_journal_names_who_loaded_what_and_guards_what_another_user_loaded() {
     ));
     let (shown, said) = (text(&output.stdout), text(&output.stderr));
     if !said.contains("Loaded reno") {
-        writeln!(std::io::stderr(), "SKIPPED: the journal, because {said}").expect("stderr");
+        skip("the journal", &said);
         return;
     }
     assert!(said.contains("was loaded by alice (by sh)") && said.contains("--force unloads"), "{said}");

@@ -2,8 +2,9 @@
 
 use std::{fs, path::Path};
 
-use rustix::thread::{CapabilitySet, capabilities};
+use rustix::thread::CapabilitySet;
 
+use crate::capabilities::{effective, may_load};
 use crate::{
     bpffs, control,
     host::{Host, MODULE},
@@ -51,7 +52,7 @@ pub fn doctor() -> Vec<Requirement> {
     let jit = read("/proc/sys/net/core/bpf_jit_enable");
     let mptcp = read("/proc/sys/net/mptcp/enabled");
     let btf = Path::new("/sys/kernel/btf/vmlinux").exists();
-    let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let effective = effective();
     let yes_or_no = |is_met: bool| if is_met { "yes" } else { "no" }.to_owned();
     let as_root = "run as root, or give the program the capability";
     let privileges = may_load();
@@ -162,13 +163,6 @@ fn experiments(release: &str) -> [Requirement; 2] {
             remedy: "apt-get install clang",
         },
     ]
-}
-
-/// Whether this process has the capabilities to load programs.
-pub(crate) fn may_load() -> bool {
-    let effective = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
-    let has = |capability| effective.intersects(capability | CapabilitySet::SYS_ADMIN);
-    has(CapabilitySet::BPF) && has(CapabilitySet::PERFMON)
 }
 
 /// Which file is refused, not which capability might be missing.

@@ -87,7 +87,7 @@ pub enum Error {
 impl Error {
     /// The file is another user's, or this process may not load programs at all.
     pub(crate) fn refused(pin: PathBuf) -> Self {
-        if crate::doctor::may_load() { Self::NotYours { pin } } else { Self::NoPrivileges }
+        if crate::capabilities::may_load() { Self::NotYours { pin } } else { Self::NoPrivileges }
     }
 
     /// Whether the machine is the cause, not the program: tests are skipped then.

@@ -11,6 +11,7 @@
 
 mod batch;
 mod bpffs;
+mod capabilities;
 mod control;
 mod doctor;
 mod error;

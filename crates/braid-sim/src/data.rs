@@ -11,7 +11,6 @@ use crate::autotuning::Autotuning;
 use crate::packet::MEMORY_OVERHEAD;
 use crate::ring::Ring;
 use crate::schedule::carriers::Carriers;
-use crate::schedule::memory::send_buffer;
 
 /// Counters of the data level.
 #[derive(Clone, Debug, Default)]
@@ -116,6 +115,17 @@ pub(crate) struct DataLevel {
 
 /// No packet has this number.
 const ENDLESS: u32 = u32::MAX;
+
+/// Memory that the send buffer charges for a packet of up to 1512 bytes (`tcp_sndbuf_expand`) in kernels without
+/// wireless drivers, such as Debian's cloud kernel. With them it is 4352.
+const RECKONED: u64 = 2_304;
+/// A send buffer is for two windows of at least this many packets.
+const LEAST_WINDOW: u32 = 10;
+
+/// Memory for two windows of `cwnd` packets.
+pub(crate) fn send_buffer(cwnd: u32) -> u64 {
+    2 * RECKONED * u64::from(cwnd.max(LEAST_WINDOW))
+}
 
 /// Bits for a packet's index within a memory block.
 const PLACE: u32 = 5;

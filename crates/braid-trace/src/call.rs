@@ -6,7 +6,7 @@ use braid_algorithms::Spec;
 use braid_algorithms::layout::{Event, PUBLIC_WORDS, View};
 use serde::{Deserialize, Serialize};
 
-use crate::form::{word, words};
+use crate::hex::{word, words};
 
 /// The algorithm of a call.
 #[derive(Clone, Debug)]

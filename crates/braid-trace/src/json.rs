@@ -6,7 +6,8 @@ use std::sync::Arc;
 use braid_algorithms::{Param, Spec, layout};
 use serde::{Deserialize, Serialize};
 
-use crate::form::{CallForm, word};
+use crate::form::CallForm;
+use crate::hex::word;
 use crate::{Call, Error, Origin};
 
 const SCHEMA_VERSION: u32 = 1;

@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod form;
 pub mod generate;
+mod hex;
 pub mod json;
 mod replay;
 pub mod tsv;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use braid_algorithms::Spec;
 use serde::Serialize;
 
-use crate::form::{CallForm, EventForm, SubflowForm, columns, from_columns, hex, parse_word};
+use crate::form::{CallForm, EventForm, SubflowForm, columns, from_columns};
+use crate::hex::{hex, parse_word};
 use crate::{Call, Error, Origin, Outputs};
 
 pub(crate) const FIRST_LINE: &str = "# braid calls, version 1";

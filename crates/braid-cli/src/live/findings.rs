@@ -9,7 +9,7 @@ use braid_algorithms::{Algorithm, Spec};
 use braid_kernel::{Aim, Endpoint, Loaded, Namespace, PREFIX, Paths};
 use serde_json::{Value, json};
 
-use super::{Connection, Limit, State, Subflow};
+use super::model::{Connection, Limit, State, Subflow};
 
 /// A check: its name, its purpose, and the finding.
 #[derive(Clone, Copy)]
@@ -848,7 +848,7 @@ fn disagreement(_: &Place<'_>, connection: &Connection) -> Option<Said> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::subflow;
+    use super::super::model::tests::subflow;
     use super::*;
     use braid_algorithms::layout::Verdict;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 
-use super::Subflow;
+use super::model::Subflow;
 use crate::Failure;
 
 pub(crate) const FILE: &str = "/etc/braid/lines.conf";
@@ -111,7 +111,7 @@ fn holds(prefix: IpAddr, length: u32, address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::subflow;
+    use super::super::model::tests::subflow;
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod answer;
 mod load;
-mod state;
+pub(crate) mod state;
 mod watch;
 
 use std::collections::HashMap;
@@ -15,16 +15,12 @@ use braid_kernel::{Namespace, PREFIX};
 use braid_study::Cancel;
 use clap_complete::ArgValueCompleter;
 
-use crate::args::Command;
 use crate::failure::{FAILED, INTERRUPTED};
-use crate::kernel::Kernel;
 use crate::{Failure, complete, journal, own, signal, terminal};
 use answer::{Tried, Verdict};
 use load::Direction;
 use state::{Changes, State};
 use watch::{Measured, STEP, Watch};
-
-pub(crate) use state::withdraw;
 
 /// Additional help text.
 pub(crate) const MORE: &str = "Examples:\n  \
@@ -79,7 +75,7 @@ pub(crate) struct TryArgs {
     yes: bool,
     /// Take back what a killed trial changed, and end.
     #[arg(long, exclusive = true)]
-    restore: bool,
+    pub(crate) restore: bool,
 }
 
 fn address(text: &str) -> Result<(IpAddr, Option<u16>), String> {
@@ -167,14 +163,6 @@ fn resolve(texts: &[String]) -> Result<Vec<Candidate>, Failure> {
         candidates.push(candidate);
     }
     Ok(candidates)
-}
-
-/// Before every command: takes back the changes of a killed trial.
-pub(crate) fn recover(command: &Command) {
-    // It says itself what it finds.
-    if !matches!(command, Command::Kernel(Kernel::Try(TryArgs { restore: true, .. }))) {
-        state::recover();
-    }
 }
 
 pub(crate) fn run(args: &TryArgs) -> Result<(), Failure> {
@@ -482,7 +470,7 @@ fn live(
 fn apply(namespace: &Namespace, winner: &Candidate, trial: &State) -> Result<(), Failure> {
     let name = winner.kernel.trim_start_matches(PREFIX);
     // What was applied before is the default of now.
-    let _ = withdraw();
+    let _ = state::withdraw();
     if let Some(module) = &winner.module {
         let _ = Program::new("modprobe").args(["-q", module]).status();
     }

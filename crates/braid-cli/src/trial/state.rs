@@ -116,7 +116,7 @@ fn take_back_stored(file: &mut File) -> bool {
 }
 
 /// Takes back what a killed trial has changed, if there is one and this process may. Returns whether there was one.
-pub(super) fn recover() -> bool {
+pub(crate) fn recover() -> bool {
     if !Path::new(TRIAL).exists() {
         return false;
     }

@@ -3,6 +3,7 @@
 use braid_algorithms::layout::{SSTHRESH_INFINITE, Subflow};
 
 use crate::connection::Connection;
+use crate::data::send_buffer;
 use crate::network::Network;
 use crate::packet::MEMORY_OVERHEAD;
 use crate::tcp::sender::{Phase, Sender};
@@ -12,18 +13,8 @@ use crate::tcp::sender::{Phase, Sender};
 const PIECE: u32 = 32_704;
 /// Bytes per write of the application.
 const WRITE: u64 = 65_536;
-/// Memory that the send buffer charges for a packet of up to 1512 bytes (`tcp_sndbuf_expand`) in kernels without
-/// wireless drivers, such as Debian's cloud kernel. With them it is 4352.
-const RECKONED: u64 = 2_304;
-/// A send buffer is for two windows of at least this many packets.
-const LEAST_WINDOW: u32 = 10;
 /// `tcp_wmem[0]`: the connection's buffer in addition to those of its subflows.
 const LEAST_BUFFER: u64 = 4_096;
-
-/// Memory for two windows of `cwnd` packets.
-pub(crate) fn send_buffer(cwnd: u32) -> u64 {
-    2 * RECKONED * u64::from(cwnd.max(LEAST_WINDOW))
-}
 
 /// Linux's `tcp_update_pacing_rate`, bytes per second; algorithms that pace set their own.
 pub(super) fn pacing_rate(view: &Subflow, packets_out: u32) -> u64 {

@@ -142,7 +142,7 @@ impl Receiver {
         self.received_bytes += u64::from(packet.size);
         self.received_packets += 1;
         let seq = packet.seq;
-        // After so long a timestamp says nothing about age.
+        // Timestamps wrap: an old one no longer tells the age.
         let expired = now - self.last_data >= TIMESTAMPS_HOLD_NS;
         if !expired && is_outdated(packet.timestamp, self.timestamp) {
             // Linux `tcp_validate_incoming`: dropped, even if it would fill a gap.

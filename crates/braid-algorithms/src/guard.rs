@@ -70,8 +70,9 @@ pub(crate) fn violation(before: &View, after: &View, count: usize, public_words:
         }
     }
     let (old, new) = (&before.subflow[own], &after.subflow[own]);
-    out_of_range("cwnd", [old.cwnd, new.cwnd], 1..=new.cwnd_clamp)
-        .or_else(|| out_of_range("ssthresh", [old.ssthresh, new.ssthresh], 1..=SSTHRESH_INFINITE))
+    out_of_range("cwnd", [old.cwnd, new.cwnd], 1..=new.cwnd_clamp).or_else(|| {
+        out_of_range("ssthresh", [old.ssthresh, new.ssthresh], 1..=SSTHRESH_INFINITE.max(old.cwnd))
+    })
 }
 
 /// What it did to the event, the parameters or memory beside its private memory.

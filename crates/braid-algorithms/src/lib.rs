@@ -353,7 +353,8 @@ impl Controller {
         let params: Box<[u32]> = spec.values().into();
         let mut private = vec![0; (raw.private_bytes as usize).div_ceil(8).max(1)];
         let places = match &spec.algorithm().places {
-            Some(places) => guard::is_on().then_some(places),
+            _ if !guard::is_on() => None,
+            Some(places) => Some(places),
             // Tests check the built-in ones, too.
             None => cfg!(debug_assertions).then_some(&BUILT_IN),
         };
@@ -414,8 +415,9 @@ impl Controller {
     #[inline(never)]
     fn deliver_checked(&mut self, view: &mut View, event: &Event) {
         let Some(mut guard) = self.guard.take() else { return };
-        // Subflows that the connection does not have are compared in some calls only: it takes as long as the rest.
-        let count = if guard.calls.is_multiple_of(16) { layout::MAX_SUBFLOWS } else { view.n as usize };
+        // Subflows that the connection does not have are compared at every 16th ACK only: it takes as long as the rest.
+        let is_whole = event.kind != layout::event_type::ON_ACK || guard.calls.is_multiple_of(16);
+        let count = if is_whole { layout::MAX_SUBFLOWS } else { view.n as usize };
         guard.calls = guard.calls.wrapping_add(1);
         let View { connection, n, self_index, subflow } = &mut guard.before;
         (*connection, *n, *self_index) = (view.connection, view.n, view.self_index);

@@ -99,6 +99,9 @@ fn user() -> String {
         return plain(&name).replace(' ', "_");
     }
     let id = login.unwrap_or_else(|| rustix::process::getuid().as_raw());
+    if id == 0 {
+        return "root".into();
+    }
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let mut lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
     let found = lines.find(|fields| fields.get(2) == Some(&id.to_string().as_str()));

@@ -102,6 +102,8 @@ fn settings(algorithm: &Algorithm, random: &mut Random) -> Vec<Spec> {
 
 #[test]
 fn every_algorithm_does_in_the_kernel_what_it_does_natively() {
+    // Its inputs are random, beyond what a host passes.
+    braid_algorithms::guard::switch_off();
     let calls = env::var("BRAID_PARITY_CALLS").map_or(CALLS, |text| text.parse().expect("a number of calls"));
     let wanted: Vec<&str> = common::algorithms().iter().map(|algorithm| algorithm.name()).collect();
     for (algorithm, seed) in braid_algorithms::all().iter().zip(1..) {

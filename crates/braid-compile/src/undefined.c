@@ -9,11 +9,11 @@ struct place {
 /* Set by the program that loads this; it does not return. */
 void (*braid_undefined)(const char *what, const char *file, unsigned line);
 
-#define HANDLER(name, what)                                                                      \
+#define HANDLER(name, what)                                                                             \
 	__attribute__((no_sanitize("undefined"))) void __ubsan_handle_##name(const struct place *place) \
-	{                                                                                        \
-		braid_undefined(what, place->file, place->line);                                \
-		__builtin_trap();                                                                \
+	{                                                                                               \
+		braid_undefined(what, place->file, place->line);                                        \
+		__builtin_trap();                                                                       \
 	}
 
 HANDLER(shift_out_of_bounds, "shifts by a negative number or by the width of the type or more")

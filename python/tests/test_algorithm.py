@@ -119,7 +119,7 @@ def test_a_file_that_breaks_the_contract_is_refused_at_its_line(
 @needs_compiler
 @pytest.mark.parametrize(
     ("code", "reason"),
-    [("*(volatile int *)8 = 1;", "memory that is not its own"), ("while (priv->carry == 0) {}", "endless loop")],
+    [("*(volatile int *)(64ull * self->cwnd) = 1;", "memory that is not its own"), ("while (priv->carry == 0) {}", "endless loop")],
 )
 def test_a_crash_or_an_endless_loop_is_a_failed_run(tmp_path: pathlib.Path, code: str, reason: str) -> None:
     file = braid.new_algorithm("rogue", tmp_path)

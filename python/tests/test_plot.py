@@ -93,7 +93,7 @@ def test_an_algorithm_whose_runs_fail_leaves_the_others_their_means_and_samples(
     tmp_path: pathlib.Path, program: str
 ) -> None:
     file = braid.new_algorithm("broken", tmp_path)
-    file.write_text(file.read_text().replace("priv->carry = 0;", "priv->carry = 0; *(volatile int *)8 = 1;"))
+    file.write_text(file.read_text().replace("priv->carry = 0;", "priv->carry = 0; *(volatile int *)(64ull * self->cwnd) = 1;"))
     results = braid.run("everyday/shared", cc=[braid.algorithm(file), "lia"], seeds=2, set=SHORT)
     assert len(results.failed) == 2
     assert list(results.mean("connections.mp0.goodput_bps")) == ["lia"]

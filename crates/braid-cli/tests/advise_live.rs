@@ -94,9 +94,9 @@ fn the_paths_of_a_running_connection_are_seen_with_their_rates() {
         };
         // A busy machine sends less.
         within(value("rate"), rates);
-        // CUBIC fills the queue of 60 ms, and the bucket of 16 kB before it.
+        // CUBIC fills the queue of 60 ms, and the bucket of 16 kB before it; a busy machine less.
         let queue_ms = value("queue") * 1500.0 * 8.0 / value("rate");
-        within(queue_ms, 50.0..75.0);
+        within(queue_ms, 40.0..75.0);
     }
     place.stdout("check seen.toml");
 }

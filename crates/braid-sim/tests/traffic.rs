@@ -230,14 +230,14 @@ fn an_on_off_source_is_silent_while_it_is_off() {
         assert_eq!(all.len(), 10);
         for burst in all {
             let lasted = burst.end_ns.unwrap() - burst.start_ns;
-            // The queue of 100 packets takes 120 ms to drain.
-            assert!((S..S + 200 * MS).contains(&lasted), "{lasted}");
+            // The queue of 100 packets takes 120 ms to drain, the send buffer of two windows as long again.
+            assert!((S..S + 300 * MS).contains(&lasted), "{lasted}");
         }
         assert_eq!(all.iter().map(|burst| burst.bytes).sum::<u64>(), result.connections[0].goodput_bytes);
-        // A quarter of the time, and the queue at the end of each burst.
+        // A quarter of the time, and the queue and the send buffer at the end of each burst.
         let expected = rate.map_or(9.65, |rate| rate.rate_bps as f64 / 1e6) / 4.0;
         let ratio = goodput(&result, 0) / expected;
-        assert!((0.85..1.12).contains(&ratio), "{ratio}");
+        assert!((0.85..1.25).contains(&ratio), "{ratio}");
     }
 }
 
